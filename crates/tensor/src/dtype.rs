@@ -23,8 +23,7 @@ pub enum DType {
 
 impl DType {
     /// Every dtype, in the order of their declaration.
-    pub const ALL: [DType; 7] =
-        [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool, DType::Str];
+    pub const ALL: [DType; 7] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool, DType::Str];
 
     /// Bytes of one element in a buffer; strings live elsewhere and have no fixed size.
     pub fn size(self) -> usize {

@@ -1,8 +1,28 @@
-//! Values and what is computed on them.
-pub mod cpu;
-pub mod dtype;
-pub mod element;
-pub mod parallel;
+//! Values and what is computed on them: arrays, shapes, errors, random numbers, the thread pool and the CPU kernels.
+//!
+//! Everything else in Estimand passes these types to its neighbour. Nothing here reads a file or knows a graph.
 
+mod array;
+mod batch;
+mod buffer;
+mod collective;
+pub mod cpu;
+mod dtype;
+mod element;
+mod error;
+pub mod parallel;
+mod ragged;
+mod shape;
+mod spec;
+mod strings;
+
+pub use array::{Array, element_count};
+pub use batch::{Batch, BatchSpec, Feature, FeatureSpec};
+pub use collective::{Collective, OneProcess};
 pub use dtype::{DType, Element};
 pub use element::{Binary, Unary};
+pub use error::{Error, ErrorKind, Result, nearest_name};
+pub use ragged::Ragged;
+pub use shape::{Dim, Dims, MAX_RANK, Shape, Symbol};
+pub use spec::TensorSpec;
+pub use strings::Strings;

@@ -1,0 +1,167 @@
+//! What an input pipeline hands to the engine: named features, optional labels, optional weights.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::{Array, DType, Error, Ragged, Result, error::nearest_name};
+
+/// One feature of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Feature {
+    /// The same number of values in every row.
+    Dense(Array),
+    /// Rows of different length.
+    Ragged(Ragged),
+}
+
+impl Feature {
+    /// The number of rows; `None` for a single number.
+    pub fn n_rows(&self) -> Option<usize> {
+        match self {
+            Feature::Dense(a) => a.dims().first().copied(),
+            Feature::Ragged(r) => Some(r.n_rows()),
+        }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Feature::Dense(a) => a.dtype(),
+            Feature::Ragged(r) => r.values().dtype(),
+        }
+    }
+}
+
+impl From<Array> for Feature {
+    fn from(array: Array) -> Feature {
+        Feature::Dense(array)
+    }
+}
+
+impl From<Ragged> for Feature {
+    fn from(ragged: Ragged) -> Feature {
+        Feature::Ragged(ragged)
+    }
+}
+
+/// Features and labels by name, in the order they were added; all have the same number of rows.
+///
+/// A model of one unnamed feature uses the empty name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    features: IndexMap<Arc<str>, Feature>,
+    labels: IndexMap<Arc<str>, Feature>,
+    weights: Option<Array>,
+    n_rows: Option<usize>,
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// Adds a feature.
+    pub fn with_feature(mut self, name: &str, feature: impl Into<Feature>) -> Result<Batch> {
+        let feature = feature.into();
+        self.check_rows("feature", name, &feature)?;
+        self.features.insert(name.into(), feature);
+        Ok(self)
+    }
+
+    /// Adds a label.
+    pub fn with_label(mut self, name: &str, label: impl Into<Feature>) -> Result<Batch> {
+        let label = label.into();
+        self.check_rows("label", name, &label)?;
+        self.labels.insert(name.into(), label);
+        Ok(self)
+    }
+
+    /// Sets one weight for each row.
+    pub fn with_weights(mut self, weights: Array) -> Result<Batch> {
+        self.check_rows("weights", "", &Feature::Dense(weights.clone()))?;
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    fn check_rows(&mut self, what: &str, name: &str, feature: &Feature) -> Result<()> {
+        let Some(rows) = feature.n_rows() else {
+            return Err(Error::shape(format!("{what} `{name}` is a single number; a batch needs an axis of rows")));
+        };
+        match self.n_rows {
+            Some(n) if n != rows => Err(Error::shape(format!("{what} `{name}` has {rows} rows, the batch has {n}"))),
+            _ => {
+                self.n_rows = Some(rows);
+                Ok(())
+            }
+        }
+    }
+
+    /// The number of rows; 0 when the batch holds nothing.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows.unwrap_or(0)
+    }
+
+    /// The feature of a name.
+    pub fn feature(&self, name: &str) -> Result<&Feature> {
+        self.features.get(name).ok_or_else(|| {
+            let error = Error::config(format!("there is no feature `{name}` in the batch"));
+            match nearest_name(name, self.features.keys().map(|k| &**k)) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("it has {:?}", self.features.keys().collect::<Vec<_>>())),
+            }
+        })
+    }
+
+    /// All features in order.
+    pub fn features(&self) -> &IndexMap<Arc<str>, Feature> {
+        &self.features
+    }
+
+    /// All labels in order.
+    pub fn labels(&self) -> &IndexMap<Arc<str>, Feature> {
+        &self.labels
+    }
+
+    /// The weight of each row, if there are weights.
+    pub fn weights(&self) -> Option<&Array> {
+        self.weights.as_ref()
+    }
+}
+
+/// What one feature looks like in every batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FeatureSpec {
+    /// The same number of values in every row.
+    Dense {
+        /// Element type.
+        dtype: DType,
+        /// Sizes of one row's axes: empty for one value a row.
+        dims: Vec<usize>,
+        /// The value of a row in which the feature is missing; without one that is an error.
+        default: Option<Array>,
+    },
+    /// Any number of values in a row.
+    Ragged {
+        /// Element type.
+        dtype: DType,
+    },
+}
+
+/// The features of every batch, by name.
+pub type BatchSpec = IndexMap<String, FeatureSpec>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_must_agree() {
+        let b = Batch::new().with_feature("age", Array::from([1.0f32, 2.0])).unwrap();
+        let e = b.clone().with_label("y", Array::from([1i64])).unwrap_err();
+        assert!(e.to_string().contains("label `y` has 1 rows, the batch has 2"));
+        assert!(b.feature("agee").unwrap_err().to_string().contains("did you mean `age`?"));
+        assert!(Batch::new().with_feature("x", Array::from(1i32)).is_err());
+    }
+}

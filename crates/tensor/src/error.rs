@@ -1,0 +1,243 @@
+//! The one error of all crates: what went wrong, where, and how to fix it.
+
+use std::fmt;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+
+use crate::DType;
+
+/// The result of everything that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error with its place and its remedy.
+///
+/// Displayed on up to three lines: what, where, help.
+///
+/// ```
+/// # use estimand_tensor::Error;
+/// let e = Error::config("learning rate is -1, expected a positive number").help("try Sgd::new(0.01)");
+/// assert_eq!(e.to_string(), "learning rate is -1, expected a positive number\n  help: try Sgd::new(0.01)");
+/// ```
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    context: Vec<String>,
+    help: Option<String>,
+}
+
+/// What sort of thing went wrong. "Your input" and "our bug" are told apart: only `Internal` is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Shapes that do not fit together.
+    Shape,
+    /// An element type an operation is not defined on.
+    DType {
+        /// What was expected, if a single type was.
+        expected: Option<DType>,
+        /// What was passed.
+        actual: DType,
+    },
+    /// An index outside the range it must lie in.
+    Index,
+    /// An option, argument or combination that makes no sense.
+    Config,
+    /// Bad data, with its position.
+    Data {
+        /// The file, if it came from one.
+        path: Option<PathBuf>,
+        /// Row, from 1.
+        row: Option<u64>,
+        /// Column name.
+        column: Option<String>,
+    },
+    /// A checkpoint that is damaged or does not belong to the model.
+    Checkpoint {
+        /// The file or prefix.
+        path: PathBuf,
+    },
+    /// A variable that does not exist.
+    MissingVariable {
+        /// The closest name that does.
+        nearest: Option<String>,
+    },
+    /// Something the chosen executor or file format cannot do.
+    Unsupported,
+    /// The cluster's description or one of its members.
+    Cluster,
+    /// The operating system said no.
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// A bug in Estimand.
+    Internal,
+}
+
+impl Error {
+    /// An error of a kind, with what happened.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { kind, message: message.into(), context: Vec::new(), help: None }))
+    }
+
+    /// Shapes that do not fit together.
+    pub fn shape(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Shape, message)
+    }
+
+    /// A wrong element type.
+    pub fn dtype(expected: Option<DType>, actual: DType, message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::DType { expected, actual }, message)
+    }
+
+    /// An index out of range.
+    pub fn index(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Index, message)
+    }
+
+    /// A bad option or combination.
+    pub fn config(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Config, message)
+    }
+
+    /// Something that cannot be done here.
+    pub fn unsupported(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Unsupported, message)
+    }
+
+    /// A bug in Estimand.
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Internal, message).help("this is a bug in Estimand; please report it with the program")
+    }
+
+    /// A damaged or foreign checkpoint.
+    pub fn checkpoint(path: impl AsRef<Path>, message: impl Into<String>) -> Error {
+        let path = path.as_ref().to_path_buf();
+        let place = format!("in checkpoint {}", path.display());
+        Error::new(ErrorKind::Checkpoint { path }, message).context(place)
+    }
+
+    /// A failed file operation: `what` names it ("read", "rename").
+    pub fn io(path: impl AsRef<Path>, what: &str, error: &std::io::Error) -> Error {
+        let path = path.as_ref().to_path_buf();
+        let message = format!("cannot {what} {}: {error}", path.display());
+        Error::new(ErrorKind::Io { path }, message)
+    }
+
+    /// A variable that is not there, with the nearest of the names that are.
+    pub fn missing_variable<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+        let nearest = nearest_name(name, known);
+        let error = Error::new(
+            ErrorKind::MissingVariable { nearest: nearest.clone() },
+            format!("there is no variable `{name}`"),
+        );
+        match nearest {
+            Some(n) => error.help(format!("did you mean `{n}`?")),
+            None => error,
+        }
+    }
+
+    /// Adds where it happened; the innermost place is added first.
+    pub fn context(mut self, place: impl Into<String>) -> Error {
+        self.0.context.push(place.into());
+        self
+    }
+
+    /// Adds a source line as the place.
+    pub fn at(self, site: &Location<'_>) -> Error {
+        self.context(format!("at {}:{}", site.file(), site.line()))
+    }
+
+    /// Says how to fix it.
+    pub fn help(mut self, help: impl Into<String>) -> Error {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// What sort of error it is.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// What happened, without place and remedy.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        for place in &self.0.context {
+            write!(f, "\n  {place}")?;
+        }
+        if let Some(help) = &self.0.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The same text as `Display`: an error that ends a `main` is read by a person.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The candidate with the smallest edit distance, if it is close enough to be a likely slip of the pen.
+pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    known
+        .into_iter()
+        .map(|k| (edit_distance(name, k), k))
+        .filter(|(d, k)| *d <= name.len().max(k.len()) / 3 + 1)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, k)| k.to_string())
+}
+
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_is_what_where_help() {
+        let e = Error::shape("MatMul of [2, 3] and [4, 5]").context("in scope `dnn`").help("transpose one of them");
+        assert_eq!(e.to_string(), "MatMul of [2, 3] and [4, 5]\n  in scope `dnn`\n  help: transpose one of them");
+    }
+
+    #[test]
+    fn nearest_variable_is_suggested_only_when_close() {
+        let known = ["dnn/hiddenlayer_0/kernel", "dnn/hiddenlayer_0/bias"];
+        let e = Error::missing_variable("dnn/hiddenlayer_0/kernal", known);
+        assert!(e.to_string().contains("did you mean `dnn/hiddenlayer_0/kernel`?"), "{e}");
+        assert_eq!(nearest_name("zzz", known), None);
+    }
+
+    #[test]
+    fn edit_distance_by_hand() {
+        // kitten -> sitten -> sittin -> sitting
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+    }
+}
