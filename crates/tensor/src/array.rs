@@ -294,7 +294,10 @@ impl PartialEq for Array {
         match self.dtype {
             DType::F32 => same::<f32>(self, other),
             DType::F64 => same::<f64>(self, other),
-            DType::Str => matches!((self.strings(), other.strings()), (Ok(a), Ok(b)) if a.eq(b)),
+            DType::Str => match (self.strings(), other.strings()) {
+                (Ok(a), Ok(b)) => a.eq(b),
+                _ => false,
+            },
             _ => self.bytes() == other.bytes(),
         }
     }
