@@ -1,1 +1,30 @@
-//! Placeholder.
+//! The bytes of TensorFlow's files: protobuf messages and record framing.
+//!
+//! Nothing here knows what a message means: `estimand-graph` turns graphs into [`GraphDef`]s and variables into
+//! checkpoints, the data pipeline reads records. The messages are written by hand, without `protoc`: a field number is a
+//! fact of the format, and the fixtures that TensorFlow wrote check them. Every parser is a function from bytes to a
+//! `Result`; none panics, and none allocates a length it has only been told about.
+//!
+//! ```
+//! use estimand_wire::{AttrValue, DataType, GraphDef, Message, NodeDef};
+//!
+//! let node = NodeDef::new("x", "Placeholder").attr("dtype", DataType::Float);
+//! let bytes = GraphDef { node: vec![node], ..Default::default() }.encode_to_vec();
+//!
+//! let graph = GraphDef::decode(bytes.as_slice())?;
+//! assert_eq!(graph.node[0].attr["dtype"], AttrValue::from(DataType::Float));
+//! # Ok::<(), estimand_wire::DecodeError>(())
+//! ```
+
+pub mod bundle;
+pub mod checkpoint_state;
+pub mod crc;
+pub mod graph_def;
+pub mod record;
+pub mod tensor_proto;
+mod text;
+
+pub use checkpoint_state::CheckpointState;
+pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};
+pub use prost::{DecodeError, Message};
+pub use tensor_proto::{DataType, TensorProto, TensorShapeProto};

@@ -1,0 +1,231 @@
+//! TFRecord framing: how `tf.Example`s, event files and warm-up requests lie one after another in a file.
+//!
+//! A record is its length (u64, little-endian), the masked checksum of those 8 bytes, the payload, and the masked
+//! checksum of the payload.
+//!
+//! ```
+//! use estimand_wire::record::{RecordReader, RecordWriter};
+//!
+//! let mut writer = RecordWriter::new(Vec::new());
+//! writer.write(b"one")?;
+//! writer.write(b"")?;
+//!
+//! let file = writer.into_inner();
+//! let mut reader = RecordReader::new(file.as_slice());
+//! assert_eq!(reader.read()?, Some(&b"one"[..]));
+//! assert_eq!(reader.read()?, Some(&b""[..]));
+//! assert_eq!(reader.read()?, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use crate::crc::masked_crc32c;
+
+const HEADER_LEN: usize = 12;
+const FOOTER_LEN: usize = 4;
+
+/// Reads records one by one. Give it a buffered reader: each record takes three small reads.
+#[derive(Debug)]
+pub struct RecordReader<R> {
+    input: R,
+    /// Where the next record begins, for error messages.
+    offset: u64,
+    payload: Vec<u8>,
+}
+
+impl<R: Read> RecordReader<R> {
+    /// A reader that starts at the first record.
+    pub fn new(input: R) -> RecordReader<R> {
+        RecordReader { input, offset: 0, payload: Vec::new() }
+    }
+
+    /// The next payload, or `None` at the end of the file. After an error the position is lost.
+    pub fn read(&mut self) -> Result<Option<&[u8]>, RecordError> {
+        let mut header = [0; HEADER_LEN];
+        match read_up_to(&mut self.input, &mut header)? {
+            0 => return Ok(None),
+            HEADER_LEN => {}
+            n => return Err(self.truncated("header", n as u64, HEADER_LEN as u64)),
+        }
+        let [length @ .., _, _, _, _] = header;
+        if stored_crc(&header[8..]) != masked_crc32c(&length) {
+            return Err(self.corrupt("the checksum of its length is wrong".to_string()));
+        }
+        let length = u64::from_le_bytes(length);
+
+        // The buffer grows with the bytes that arrive, not to the length that was claimed.
+        self.payload.clear();
+        let arrived = self.input.by_ref().take(length).read_to_end(&mut self.payload)? as u64;
+        if arrived < length {
+            return Err(self.truncated("payload", arrived, length));
+        }
+        let mut footer = [0; FOOTER_LEN];
+        let n = read_up_to(&mut self.input, &mut footer)?;
+        if n < FOOTER_LEN {
+            return Err(self.truncated("checksum", n as u64, FOOTER_LEN as u64));
+        }
+        if stored_crc(&footer) != masked_crc32c(&self.payload) {
+            return Err(self.corrupt(format!("the checksum of its {length} bytes is wrong")));
+        }
+        self.offset += (HEADER_LEN + FOOTER_LEN) as u64 + length;
+        Ok(Some(&self.payload))
+    }
+
+    /// Position of the next record in the input.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn truncated(&self, part: &str, arrived: u64, expected: u64) -> RecordError {
+        self.corrupt(format!("the file ends after {arrived} of the {expected} bytes of its {part}"))
+    }
+
+    fn corrupt(&self, message: String) -> RecordError {
+        RecordError::Corrupt { offset: self.offset, message }
+    }
+}
+
+fn stored_crc(bytes: &[u8]) -> u32 {
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+/// Fills the buffer unless the input ends before; returns how much arrived.
+fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
+}
+
+/// Writes records one by one.
+#[derive(Debug)]
+pub struct RecordWriter<W> {
+    output: W,
+}
+
+impl<W: Write> RecordWriter<W> {
+    /// A writer that appends to `output`.
+    pub fn new(output: W) -> RecordWriter<W> {
+        RecordWriter { output }
+    }
+
+    /// Appends one record.
+    pub fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+        let length = (payload.len() as u64).to_le_bytes();
+        self.output.write_all(&length)?;
+        self.output.write_all(&masked_crc32c(&length).to_le_bytes())?;
+        self.output.write_all(payload)?;
+        self.output.write_all(&masked_crc32c(payload).to_le_bytes())
+    }
+
+    /// Hands buffered bytes on.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
+    /// The output; what it buffers is its own affair.
+    pub fn into_inner(self) -> W {
+        self.output
+    }
+}
+
+/// Why a record could not be read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// The input failed.
+    Io(io::Error),
+    /// The input is not a sequence of records, or a damaged one.
+    Corrupt {
+        /// Where the record begins.
+        offset: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Io(error) => error.fmt(f),
+            RecordError::Corrupt { offset, message } => write!(f, "record at byte {offset}: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecordError::Io(error) => Some(error),
+            RecordError::Corrupt { .. } => None,
+        }
+    }
+}
+
+impl From<io::Error> for RecordError {
+    fn from(error: io::Error) -> RecordError {
+        RecordError::Io(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn framed(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut writer = RecordWriter::new(Vec::new());
+        for payload in payloads {
+            writer.write(payload).unwrap();
+        }
+        writer.into_inner()
+    }
+
+    fn read_all(file: &[u8]) -> Result<Vec<Vec<u8>>, RecordError> {
+        let mut reader = RecordReader::new(file);
+        let mut payloads = Vec::new();
+        while let Some(payload) = reader.read()? {
+            payloads.push(payload.to_vec());
+        }
+        Ok(payloads)
+    }
+
+    #[test]
+    fn round_trip() {
+        let long = vec![7; 100_000];
+        let payloads: [&[u8]; 3] = [b"", b"abc", &long];
+        assert_eq!(read_all(&framed(&payloads)).unwrap(), payloads);
+        assert!(read_all(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let file = framed(&[b"abc", b"de"]);
+        for position in 0..file.len() {
+            let mut damaged = file.clone();
+            damaged[position] ^= 0x10;
+            assert!(read_all(&damaged).is_err(), "byte {position} flipped");
+        }
+        let first = framed(&[b"abc"]).len();
+        for length in (1..file.len()).filter(|&n| n != first) {
+            let message = read_all(&file[..length]).unwrap_err().to_string();
+            assert!(message.contains("the file ends after"), "cut to {length}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_huge_length_is_not_allocated() {
+        let length = u64::MAX.to_le_bytes();
+        let mut file = length.to_vec();
+        file.extend(masked_crc32c(&length).to_le_bytes());
+        file.extend(b"only this");
+        let message = read_all(&file).unwrap_err().to_string();
+        assert!(message.contains("ends after 9 of the 18446744073709551615 bytes"), "{message}");
+    }
+}

@@ -1,0 +1,147 @@
+//! What TensorFlow wrote (oracles/gen/wire.py) is read and written again.
+
+use std::fs::{read, read_to_string};
+use std::path::PathBuf;
+
+use estimand_wire::graph_def::Attr;
+use estimand_wire::record::{RecordReader, RecordWriter};
+use estimand_wire::{CheckpointState, DataType, GraphDef, Message, NodeDef, TensorProto, TensorShapeProto};
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures").join(name)
+}
+
+fn graph() -> GraphDef {
+    GraphDef::decode(read(fixture("wire_graph.pb")).unwrap().as_slice()).unwrap()
+}
+
+fn node<'a>(graph: &'a GraphDef, name: &str) -> &'a NodeDef {
+    graph.node.iter().find(|node| node.name == name).unwrap()
+}
+
+/// The fixture was serialized with its maps sorted, so a field we misread or drop changes the bytes.
+#[test]
+fn a_graph_keeps_its_bytes() {
+    assert!(graph().encode_to_vec() == read(fixture("wire_graph.pb")).unwrap());
+}
+
+#[test]
+fn a_graph_of_tensorflow() {
+    let graph = graph();
+    let versions = graph.versions.as_ref().unwrap();
+    assert_eq!(versions.bad_consumers, [5]);
+    assert!(versions.producer > 1000 && graph.library.is_some());
+
+    let x = node(&graph, "x");
+    assert_eq!((x.op.as_str(), x.input.len()), ("Placeholder", 0));
+    assert_eq!(x.attr["dtype"].data_type(), Some(DataType::Float));
+    assert_eq!(x.attr["shape"].shape(), Some(&TensorShapeProto::of([-1, 3])));
+
+    let y = node(&graph, "y");
+    assert_eq!((y.op.as_str(), y.input.as_slice()), ("MatMul", &["x".to_string(), "w".to_string()][..]));
+    assert_eq!(y.attr["transpose_a"].bool(), Some(false));
+    assert_eq!(node(&graph, "after").input, ["x", "^y"]);
+
+    let w = node(&graph, "w").attr["value"].tensor().unwrap();
+    assert_eq!((w.dtype(), w.tensor_shape.as_ref()), (DataType::Float, Some(&TensorShapeProto::of([3, 1]))));
+    let expected: Vec<u8> = [0.5f32, -1.0, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    assert_eq!(w.tensor_content, expected);
+    assert_eq!(node(&graph, "words").attr["value"].tensor().unwrap().string_val, [b"a".to_vec(), b"bcd".to_vec()]);
+    assert_eq!(node(&graph, "seven").attr["value"].tensor().unwrap().int64_val, [7]);
+}
+
+#[test]
+fn every_kind_of_attribute() {
+    let graph = graph();
+    let node = node(&graph, "every/attribute");
+    assert_eq!((node.op.as_str(), node.device.as_str()), ("Unknown", "/cpu:0"));
+    let attr = &node.attr;
+    assert_eq!(attr["bytes"].bytes(), Some(&b"\x00\xff text"[..]));
+    assert_eq!(attr["int"].int(), Some(i64::MIN));
+    assert_eq!(attr["float"].float(), Some(0.1));
+    assert_eq!(attr["bool"].bool(), Some(false));
+    assert_eq!(attr["type"].data_type(), Some(DataType::Bfloat16));
+    let shape = attr["shape"].shape().unwrap();
+    assert_eq!((shape.dim[0].size, shape.dim[0].name.as_str()), (-1, "rows"));
+    assert!(attr["unknown_shape"].shape().unwrap().sizes().is_none());
+    assert_eq!(attr["placeholder"].value, Some(Attr::Placeholder("T".to_string())));
+    let Some(Attr::Func(func)) = &attr["func"].value else { panic!("{:?}", attr["func"]) };
+    assert_eq!((func.name.as_str(), func.attr["depth"].int()), ("callee", Some(2)));
+    let list = |name: &str| attr[name].list().unwrap();
+    assert_eq!(list("empty_list"), &Default::default());
+    assert_eq!(list("list_bytes").s, [b"".to_vec(), b"two".to_vec()]);
+    assert_eq!(list("list_int").i, [-1, 0, 1]);
+    assert_eq!(list("list_float").f.iter().map(|f| f.to_bits()).collect::<Vec<_>>(), [0x3fc0_0000, 0x8000_0000]);
+    assert_eq!(list("list_bool").b, [true, false]);
+    assert_eq!(list("list_type").r#type().collect::<Vec<_>>(), [DataType::String, DataType::Uint4]);
+    assert_eq!(list("list_shape").shape, [TensorShapeProto::of([4])]);
+    assert_eq!(
+        (list("list_tensor").tensor[0].dtype(), &list("list_tensor").tensor[0].int_val),
+        (DataType::Int32, &vec![9])
+    );
+    assert_eq!(list("list_func").func[0].name, "other");
+    let expected = TensorProto {
+        dtype: 0,
+        tensor_shape: None,
+        version_number: 1,
+        tensor_content: b"raw".to_vec(),
+        half_val: vec![0x3c00],
+        float_val: vec![1.25],
+        double_val: vec![-2.5],
+        int_val: vec![-3],
+        string_val: vec![b"s".to_vec()],
+        scomplex_val: vec![1.0, 2.0],
+        int64_val: vec![-4],
+        bool_val: vec![true],
+        dcomplex_val: vec![3.0, 4.0],
+        uint32_val: vec![u32::MAX],
+        uint64_val: vec![u64::MAX],
+        float8_val: vec![0x38],
+    };
+    assert_eq!(attr["tensor"].tensor(), Some(&expected));
+}
+
+#[test]
+fn a_damaged_graph_is_no_panic() {
+    let bytes = read(fixture("wire_graph.pb")).unwrap();
+    for length in 0..bytes.len() {
+        let _ = GraphDef::decode(&bytes[..length]);
+    }
+    for position in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 0xff;
+        let _ = GraphDef::decode(damaged.as_slice());
+    }
+}
+
+#[test]
+fn records_of_tensorflow() {
+    let bytes = read(fixture("wire_records.tfrecord")).unwrap();
+    let all: Vec<u8> = (0..=255).collect();
+    let payloads: [&[u8]; 4] = [b"", b"one", &all, &[b'z'; 1000]];
+    let mut reader = RecordReader::new(bytes.as_slice());
+    let mut writer = RecordWriter::new(Vec::new());
+    for payload in payloads {
+        assert_eq!(reader.read().unwrap(), Some(payload));
+        writer.write(payload).unwrap();
+    }
+    assert_eq!(reader.read().unwrap(), None);
+    assert_eq!(reader.offset(), bytes.len() as u64);
+    assert!(writer.into_inner() == bytes);
+}
+
+#[test]
+fn checkpoint_states_of_tensorflow() {
+    let text = read_to_string(fixture("wire_checkpoint_state.txt")).unwrap();
+    let state = CheckpointState::parse(&text).unwrap();
+    assert_eq!(state.model_checkpoint_path, "model.ckpt-7");
+    assert_eq!(state.all_model_checkpoint_paths, ["model.ckpt-0", "model.ckpt-7"]);
+    assert_eq!(state.to_string(), text);
+
+    let text = read_to_string(fixture("wire_checkpoint_state_odd.txt")).unwrap();
+    let state = CheckpointState::parse(&text).unwrap();
+    assert_eq!(state.model_checkpoint_path, "mé'\"\\\t-1");
+    assert_eq!(state.all_model_checkpoint_timestamps, [1_700_000_000.25, 1_700_000_001.0]);
+    assert_eq!(state.last_preserved_timestamp, Some(1_699_999_999.5));
+    assert_eq!(state.to_string(), text);
+}
