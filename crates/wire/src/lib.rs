@@ -23,6 +23,7 @@ pub mod graph_def;
 pub mod record;
 pub mod tensor_proto;
 mod text;
+pub mod varint;
 
 pub use checkpoint_state::CheckpointState;
 pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};

@@ -1,5 +1,7 @@
 //! Constants and shapes inside a graph: `TensorProto`, `TensorShapeProto` and the codes of element types.
 
+use estimand_tensor::DType;
+
 /// TensorFlow's code of an element type. The `_REF` types of old graphs are these plus 100 and have no name here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
@@ -62,7 +64,31 @@ pub enum DataType {
     Uint4 = 30,
 }
 
+impl From<DType> for DataType {
+    fn from(dtype: DType) -> DataType {
+        match dtype {
+            DType::F32 => DataType::Float,
+            DType::F64 => DataType::Double,
+            DType::I32 => DataType::Int32,
+            DType::I64 => DataType::Int64,
+            DType::U8 => DataType::Uint8,
+            DType::Bool => DataType::Bool,
+            DType::Str => DataType::String,
+        }
+    }
+}
+
 impl DataType {
+    /// The dtype of the same elements, if arrays can have it.
+    pub fn dtype(self) -> Option<DType> {
+        DType::ALL.into_iter().find(|&dtype| DataType::from(dtype) == self)
+    }
+
+    /// What to call a code in a message: TensorFlow's spelling, or the number of a code that has none.
+    pub fn describe(code: i32) -> String {
+        DataType::try_from(code).map_or_else(|_| format!("element type {code}"), |known| known.tf_name().to_string())
+    }
+
     /// TensorFlow's spelling, such as `DT_FLOAT`.
     pub fn tf_name(self) -> &'static str {
         match self {

@@ -1,0 +1,63 @@
+//! Variable-length integers: seven bits to a byte, the lowest first, the top bit set on all bytes but the last.
+//!
+//! Protobuf's own varints are read by `prost`; these are for the tables and strings of checkpoints.
+
+/// Appends an integer.
+pub fn put(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Takes an integer off the front, or `None` if there is no whole one or it is above `u64::MAX`.
+pub fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for (i, &byte) in bytes.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        if i == 9 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * i);
+        if byte < 0x80 {
+            *bytes = &bytes[i + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_by_hand() {
+        // 300 = 0b10_0101100: the low seven bits with the mark, then the rest.
+        for (value, bytes) in [(0, &[0][..]), (127, &[127]), (128, &[0x80, 1]), (300, &[0b1010_1100, 0b10])] {
+            let mut out = Vec::new();
+            put(value, &mut out);
+            assert_eq!(out, bytes);
+        }
+    }
+
+    #[test]
+    fn inverts_and_leaves_the_rest() {
+        for value in (0..64).flat_map(|shift| [1u64 << shift, (1 << shift) - 1, u64::MAX >> shift]) {
+            let mut out = Vec::new();
+            put(value, &mut out);
+            out.push(0xff);
+            let mut rest = out.as_slice();
+            assert_eq!((take(&mut rest), rest), (Some(value), &[0xff][..]));
+        }
+    }
+
+    #[test]
+    fn incomplete_or_too_large() {
+        let too_large = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2];
+        for mut bytes in [&[][..], &[0x80], &[0xff; 9], &[0xff; 10], &too_large] {
+            assert_eq!(take(&mut bytes), None);
+        }
+    }
+}
