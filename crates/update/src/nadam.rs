@@ -1,0 +1,149 @@
+//! Nadam: Adam with Nesterov momentum on a schedule that warms the momentum up.
+
+use crate::bounds::rounded;
+use crate::width::{self, Element, Scale};
+use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
+
+/// Step t mixes gradient and mean gradient by `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
+/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`, where `g'`, `m'` and `v'` are corrected for
+/// having started at zero, the first two by the product of all `mu` so far.
+///
+/// A sparse gradient decays the slots of all rows, but unlike Adam's it moves the weights of its own rows only.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nadam {
+    beta_1: f64,
+    beta_2: f64,
+    epsilon: f64,
+    schedule_decay: f64,
+}
+
+impl Default for Nadam {
+    fn default() -> Self {
+        Nadam { beta_1: 0.9, beta_2: 0.999, epsilon: 1e-7, schedule_decay: 0.004 }
+    }
+}
+
+impl Nadam {
+    /// Decay of the mean gradient per step, and what the momentum rises to. By default 0.9.
+    pub fn beta_1(mut self, beta_1: f64) -> Self {
+        self.beta_1 = beta_1;
+        self
+    }
+
+    /// Decay of the mean squared gradient per step. By default 0.999.
+    pub fn beta_2(mut self, beta_2: f64) -> Self {
+        self.beta_2 = beta_2;
+        self
+    }
+
+    /// Added to the root. By default 1e-7.
+    pub fn epsilon(mut self, epsilon: f64) -> Self {
+        self.epsilon = epsilon;
+        self
+    }
+
+    /// How fast the momentum rises from half of `beta_1` to all of it. By default 0.004.
+    pub fn schedule_decay(mut self, schedule_decay: f64) -> Self {
+        self.schedule_decay = schedule_decay;
+        self
+    }
+
+    /// TensorFlow's scalar `momentum_cache` after `steps` updates: the product of `mu(1)` to `mu(steps)`.
+    ///
+    /// Computed anew each time: every factor is below `beta_1`, so the product is soon zero in `f32`, by default after
+    /// some 130 factors, however many steps there were.
+    pub fn momentum_cache(&self, steps: u64) -> f64 {
+        let beta_1 = rounded(self.beta_1);
+        let fall = 0.96f64.powf(self.schedule_decay);
+        let (mut product, mut distance) = (1.0, 0.5);
+        for _ in 0..steps {
+            distance *= fall;
+            product *= beta_1 * (1.0 - distance);
+            if product as f32 == 0.0 {
+                break;
+            }
+        }
+        product
+    }
+
+    fn momentum(&self, t: u64) -> f64 {
+        rounded(self.beta_1) * (1.0 - 0.5 * 0.96f64.powf(self.schedule_decay * t as f64))
+    }
+}
+
+impl UpdateRule for Nadam {
+    fn name(&self) -> &'static str {
+        "Nadam"
+    }
+
+    fn slots(&self) -> Vec<Slot> {
+        vec![Slot::new("m", 0.0), Slot::new("v", 0.0)]
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        bounds::below_one("beta_1", self.beta_1)?;
+        bounds::below_one("beta_2", self.beta_2)?;
+        bounds::positive("epsilon", self.epsilon)?;
+        bounds::at_least_zero("schedule_decay", self.schedule_decay)
+    }
+
+    fn hyper(&self, step: u64, learning_rate: f64) -> Hyper {
+        let (t, rate, beta_1, beta_2) = (step + 1, rounded(learning_rate), rounded(self.beta_1), rounded(self.beta_2));
+        let (now, next, product) = (self.momentum(t), self.momentum(t + 1), self.momentum_cache(t));
+        let of_gradient = rate * (1.0 - now) / (1.0 - product);
+        let of_mean = rate * next / (1.0 - product * next);
+        let correction = 1.0 - beta_2.powf(t as f64);
+        Hyper::round([of_gradient, of_mean, correction, beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, self.epsilon])
+    }
+
+    fn sparse(&self) -> SparseRule {
+        SparseRule::DecayWholeTable
+    }
+
+    fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]) {
+        let [of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon] = h.0;
+        width::apply(Step { of_gradient, of_mean, correction, beta_1, rest_1, beta_2, rest_2, epsilon }, w, g, slots)
+    }
+
+    fn decay(&self, h: &Hyper, w: &mut [f32], slots: &mut [&mut [f32]]) {
+        let [_, _, _, beta_1, _, beta_2, _, _] = h.0;
+        width::apply(Scale([beta_1, beta_2]), w, &[], slots)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Step {
+    of_gradient: f32,
+    of_mean: f32,
+    correction: f32,
+    beta_1: f32,
+    rest_1: f32,
+    beta_2: f32,
+    rest_2: f32,
+    epsilon: f32,
+}
+
+impl Element<2> for Step {
+    #[inline(always)]
+    fn step(self, w: f32, g: f32, [m, v]: [f32; 2]) -> (f32, [f32; 2]) {
+        let m = self.beta_1 * m + self.rest_1 * g;
+        let v = self.beta_2 * v + self.rest_2 * (g * g);
+        let change = self.of_gradient * g + self.of_mean * m;
+        (w - change / ((v / self.correction).sqrt() + self.epsilon), [m, v])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: mu(1) = 0.9 * (1 - 0.96^0.004 / 2) = 0.4500734718, mu(2) = 0.9 * (1 - 0.96^0.008 / 2) = 0.4501469315.
+    #[test]
+    fn momentum_cache_is_the_product_of_the_momenta() {
+        let rule = Nadam::default();
+        assert_eq!(rule.momentum_cache(0), 1.0);
+        assert!((rule.momentum_cache(1) - 0.4500734718).abs() < 1e-7);
+        assert!((rule.momentum_cache(2) - 0.4500734718 * 0.4501469315).abs() < 1e-7);
+        assert_eq!(rule.momentum_cache(10_000), rule.momentum_cache(u64::MAX));
+    }
+}

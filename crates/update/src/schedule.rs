@@ -1,0 +1,214 @@
+//! Learning-rate schedules: the rate as a function of the step, computed in `f64`.
+//!
+//! The formulas are those of `tf.keras.optimizers.schedules`.
+
+use crate::bounds;
+
+/// A learning rate that depends on the step; a plain number is a constant one.
+///
+/// ```
+/// use estimand_update::Schedule;
+/// let schedule = Schedule::Exponential { initial: 0.1, decay_steps: 10, decay_rate: 0.5, staircase: false }.warm_up(5);
+/// assert_eq!(schedule.rate(0), 0.0);
+/// assert_eq!(schedule.rate(5), 0.1);
+/// assert_eq!(schedule.rate(15), 0.05);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schedule {
+    /// The same rate for ever.
+    Constant(f64),
+    /// `initial * decay_rate^(step / decay_steps)`.
+    Exponential {
+        /// The rate at step 0.
+        initial: f64,
+        /// Steps after which the rate has fallen once.
+        decay_steps: u64,
+        /// What remains of the rate then.
+        decay_rate: f64,
+        /// Falls at multiples of `decay_steps` instead of at every step.
+        staircase: bool,
+    },
+    /// `initial / (1 + decay_rate * step / decay_steps)`. Keras's old argument `decay` is the `decay_rate` at
+    /// `decay_steps` 1.
+    InverseTime {
+        /// The rate at step 0.
+        initial: f64,
+        /// Steps per unit of time.
+        decay_steps: u64,
+        /// Growth of the divisor per unit of time.
+        decay_rate: f64,
+        /// Falls at multiples of `decay_steps` instead of at every step.
+        staircase: bool,
+    },
+    /// From `initial` to `end` along `(1 - step / decay_steps)^power`.
+    Polynomial {
+        /// The rate at step 0.
+        initial: f64,
+        /// Steps until `end` is reached.
+        decay_steps: u64,
+        /// The last rate.
+        end: f64,
+        /// 1 falls along a line.
+        power: f64,
+        /// Stretches `decay_steps` to its next multiple each time it is passed, instead of staying at `end`.
+        cycle: bool,
+    },
+    /// Half a cosine wave from `initial` to `alpha * initial`.
+    Cosine {
+        /// The rate at step 0.
+        initial: f64,
+        /// Steps until the lowest rate.
+        decay_steps: u64,
+        /// The lowest rate as a fraction of `initial`.
+        alpha: f64,
+    },
+    /// Cosine waves one after the other, each `t_mul` times as long and `m_mul` times as high as the one before.
+    CosineRestarts {
+        /// The rate at step 0.
+        initial: f64,
+        /// Steps of the first wave.
+        first_decay_steps: u64,
+        /// Growth of a wave's length; at least 1.
+        t_mul: f64,
+        /// Growth of a wave's height.
+        m_mul: f64,
+        /// The lowest rate as a fraction of `initial`.
+        alpha: f64,
+    },
+    /// `values[i]` up to and including step `boundaries[i]`, and the last value after that.
+    Piecewise {
+        /// The last step of each value but the last; ascending.
+        boundaries: Vec<u64>,
+        /// One more than there are boundaries.
+        values: Vec<f64>,
+    },
+    /// A line up to the first rate of `then`, which begins when it is reached.
+    WarmUp {
+        /// Length of the line.
+        steps: u64,
+        /// The rate at step 0.
+        from: f64,
+        /// What follows, counting from its own step 0.
+        then: Box<Schedule>,
+    },
+}
+
+impl From<f64> for Schedule {
+    fn from(rate: f64) -> Self {
+        Schedule::Constant(rate)
+    }
+}
+
+impl Schedule {
+    /// This schedule after a linear rise from zero over `steps`.
+    pub fn warm_up(self, steps: u64) -> Schedule {
+        Schedule::WarmUp { steps, from: 0.0, then: Box::new(self) }
+    }
+
+    /// The learning rate of a step, counting from 0.
+    pub fn rate(&self, step: u64) -> f64 {
+        match *self {
+            Schedule::Constant(rate) => rate,
+            Schedule::Exponential { initial, decay_steps, decay_rate, staircase } => {
+                initial * decay_rate.powf(time(step, decay_steps, staircase))
+            }
+            Schedule::InverseTime { initial, decay_steps, decay_rate, staircase } => {
+                initial / (1.0 + decay_rate * time(step, decay_steps, staircase))
+            }
+            Schedule::Polynomial { initial, decay_steps, end, power, cycle } => {
+                let time = fraction(step, decay_steps);
+                let length = if cycle { time.ceil().max(1.0) } else { 1.0 };
+                (initial - end) * (1.0 - (time / length).min(1.0)).powf(power) + end
+            }
+            Schedule::Cosine { initial, decay_steps, alpha } => {
+                initial * wave(fraction(step.min(decay_steps), decay_steps), 1.0, alpha)
+            }
+            Schedule::CosineRestarts { initial, first_decay_steps, t_mul, m_mul, alpha } => {
+                let (restarts, place) = restart(fraction(step, first_decay_steps), t_mul);
+                initial * wave(place, m_mul.powf(restarts), alpha)
+            }
+            Schedule::Piecewise { ref boundaries, ref values } => values[boundaries.partition_point(|&b| b < step)],
+            Schedule::WarmUp { steps, from, ref then } if step < steps => {
+                from + (then.rate(0) - from) * fraction(step, steps)
+            }
+            Schedule::WarmUp { steps, ref then, .. } => then.rate(step - steps),
+        }
+    }
+
+    /// Refuses settings outside their range, in words for the user. A schedule that passes never panics.
+    pub fn validate(&self) -> Result<(), String> {
+        match self {
+            Schedule::Constant(rate) => bounds::at_least_zero("learning_rate", *rate),
+            Schedule::Exponential { initial, decay_steps, decay_rate, .. }
+            | Schedule::InverseTime { initial, decay_steps, decay_rate, .. } => {
+                bounds::at_least_zero("initial", *initial)?;
+                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::at_least_zero("decay_rate", *decay_rate)
+            }
+            Schedule::Polynomial { initial, decay_steps, end, power, .. } => {
+                bounds::at_least_zero("initial", *initial)?;
+                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::at_least_zero("end", *end)?;
+                bounds::at_least_zero("power", *power)
+            }
+            Schedule::Cosine { initial, decay_steps, alpha } => {
+                bounds::at_least_zero("initial", *initial)?;
+                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::zero_to_one("alpha", *alpha)
+            }
+            Schedule::CosineRestarts { initial, first_decay_steps, t_mul, m_mul, alpha } => {
+                bounds::at_least_zero("initial", *initial)?;
+                bounds::positive("first_decay_steps", *first_decay_steps as f64)?;
+                bounds::at_least_zero("t_mul - 1", *t_mul - 1.0)?;
+                bounds::at_least_zero("m_mul", *m_mul)?;
+                bounds::zero_to_one("alpha", *alpha)
+            }
+            Schedule::Piecewise { boundaries, values } => {
+                if values.len() != boundaries.len() + 1 {
+                    let (n_values, n_boundaries) = (values.len(), boundaries.len());
+                    return Err(format!(
+                        "`values` must be one more than `boundaries`, got {n_values} and {n_boundaries}"
+                    ));
+                }
+                if !boundaries.is_sorted_by(|a, b| a < b) {
+                    return Err(format!("`boundaries` must ascend, got {boundaries:?}"));
+                }
+                values.iter().try_for_each(|value| bounds::at_least_zero("values", *value))
+            }
+            Schedule::WarmUp { from, then, .. } => {
+                bounds::at_least_zero("from", *from)?;
+                then.validate()
+            }
+        }
+    }
+}
+
+fn fraction(step: u64, steps: u64) -> f64 {
+    step as f64 / steps as f64
+}
+
+fn time(step: u64, decay_steps: u64, staircase: bool) -> f64 {
+    let time = fraction(step, decay_steps);
+    if staircase { time.floor() } else { time }
+}
+
+/// Half a cosine wave from `height` down to zero, squeezed so that zero becomes `alpha`.
+fn wave(place: f64, height: f64, alpha: f64) -> f64 {
+    (1.0 - alpha) * 0.5 * height * (1.0 + (std::f64::consts::PI * place).cos()) + alpha
+}
+
+/// How many waves have ended at `time`, counted in first waves, and the place inside the current one, 0 to 1.
+fn restart(time: f64, t_mul: f64) -> (f64, f64) {
+    if t_mul == 1.0 {
+        return (time.floor(), time.fract());
+    }
+    let start = |waves: f64| (t_mul.powf(waves) - 1.0) / (t_mul - 1.0);
+    let mut waves = (1.0 + time * (t_mul - 1.0)).log(t_mul).floor();
+    // The logarithm of a boundary may round to either side of the whole number; the comparison does not.
+    if time >= start(waves + 1.0) {
+        waves += 1.0;
+    } else if time < start(waves) {
+        waves -= 1.0;
+    }
+    (waves, (time - start(waves)) / t_mul.powf(waves))
+}

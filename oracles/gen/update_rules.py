@@ -1,0 +1,185 @@
+"""Writes oracles/fixtures/update_rules.txt: what TensorFlow's optimizers and schedules do to a small table.
+
+Run as `python oracles/gen/update_rules.py` in an environment with tensorflow 2.15. The fixture's lines:
+
+    w0 <weights>                       the table before the first step, rows one after the other
+    dense <gradient>                   one per step
+    sparse <row,row,...> <values>      one per step; rows may repeat, and there may be none
+    case <name> <rule> <key=value>...  a rule and its settings; the name ends in _dense or _sparse
+    after <n>                          n steps later:
+    w <weights>
+    slot <name> <values>
+    schedule <name> <key=value>...
+    rate <step> <rate>
+"""
+
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+
+ROWS, COLUMNS, STEPS, SEED = 5, 3, 20, 14
+RECORDED = (1, 3, 20)
+OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "update_rules.txt"
+legacy = tf.keras.optimizers.legacy
+
+
+class AdamW(tf.keras.optimizers.AdamW):
+    """Of Keras's later generation, which has no get_slot."""
+
+    def get_slot(self, variable, name):
+        return {"m": self._momentums, "v": self._velocities, "vhat": getattr(self, "_velocity_hats", None)}[name][0]
+
+
+def adagrad_v1(epsilon, **settings):
+    assert epsilon == 0, "TensorFlow 1 knows no other"
+    return tf.compat.v1.train.AdagradOptimizer(**settings)
+
+
+def rmsprop_v1(rho=0.9, **settings):
+    return tf.compat.v1.train.RMSPropOptimizer(decay=rho, **settings)
+
+
+# name, what makes the optimizer, rule, slots, settings (the rate under "rate")
+CASES = [
+    ("sgd", legacy.SGD, "SGD", [], dict(rate=0.05)),
+    ("sgd_momentum", legacy.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9)),
+    ("sgd_nesterov", legacy.SGD, "SGD", ["momentum"], dict(rate=0.05, momentum=0.9, nesterov=True)),
+    ("adagrad", legacy.Adagrad, "Adagrad", ["accumulator"], dict(rate=0.05)),
+    ("adagrad_settings", legacy.Adagrad, "Adagrad", ["accumulator"],
+     dict(rate=0.3, initial_accumulator_value=0.5, epsilon=0.01)),
+    ("adagrad_v1", adagrad_v1, "Adagrad", ["accumulator"], dict(rate=0.05, epsilon=0.0)),
+    ("adam", legacy.Adam, "Adam", ["m", "v"], dict(rate=0.01)),
+    ("adam_settings", legacy.Adam, "Adam", ["m", "v"], dict(rate=0.05, beta_1=0.8, beta_2=0.95, epsilon=1e-3)),
+    ("adam_amsgrad", legacy.Adam, "Adam", ["m", "v", "vhat"], dict(rate=0.01, beta_2=0.9, amsgrad=True)),
+    ("adamw", AdamW, "AdamW", ["m", "v"], dict(rate=0.01, weight_decay=0.004)),
+    ("adamw_amsgrad", AdamW, "AdamW", ["m", "v", "vhat"], dict(rate=0.01, weight_decay=0.3, beta_2=0.9, amsgrad=True)),
+    ("ftrl", legacy.Ftrl, "Ftrl", ["accumulator", "linear"], dict(rate=0.2)),
+    ("ftrl_l1_l2", legacy.Ftrl, "Ftrl", ["accumulator", "linear"],
+     dict(rate=0.2, l1_regularization_strength=0.3, l2_regularization_strength=0.1)),
+    ("ftrl_shrinkage", legacy.Ftrl, "Ftrl", ["accumulator", "linear"],
+     dict(rate=0.2, l1_regularization_strength=0.01, l2_shrinkage_regularization_strength=0.1, beta=0.5)),
+    ("ftrl_power", legacy.Ftrl, "Ftrl", ["accumulator", "linear"],
+     dict(rate=0.2, learning_rate_power=-0.7, initial_accumulator_value=0.4)),
+    ("ftrl_fixed_rate", legacy.Ftrl, "Ftrl", ["accumulator", "linear"], dict(rate=0.2, learning_rate_power=0.0)),
+    ("rmsprop", legacy.RMSprop, "RMSprop", ["rms"], dict(rate=0.01)),
+    ("rmsprop_centered", legacy.RMSprop, "RMSprop", ["rms", "mg"], dict(rate=0.01, rho=0.8, centered=True)),
+    ("rmsprop_momentum", legacy.RMSprop, "RMSprop", ["rms", "momentum"], dict(rate=0.01, momentum=0.8, epsilon=1e-3)),
+    ("rmsprop_momentum_centered", legacy.RMSprop, "RMSprop", ["rms", "momentum", "mg"],
+     dict(rate=0.01, momentum=0.8, centered=True)),
+    ("rmsprop_v1", rmsprop_v1, "RMSProp", ["rms", "momentum"], dict(rate=0.05)),
+    ("rmsprop_v1_centered", rmsprop_v1, "RMSProp", ["rms", "momentum", "mg"],
+     dict(rate=0.05, momentum=0.5, rho=0.8, centered=True)),
+    ("adadelta", legacy.Adadelta, "Adadelta", ["accum_grad", "accum_var"], dict(rate=1.0)),
+    ("adadelta_settings", legacy.Adadelta, "Adadelta", ["accum_grad", "accum_var"], dict(rate=0.5, rho=0.8, epsilon=1e-2)),
+    ("adamax", legacy.Adamax, "Adamax", ["m", "v"], dict(rate=0.01)),
+    ("adamax_settings", legacy.Adamax, "Adamax", ["m", "v"], dict(rate=0.1, beta_1=0.7, beta_2=0.9, epsilon=1e-2)),
+    ("nadam", legacy.Nadam, "Nadam", ["m", "v"], dict(rate=0.01)),
+    ("nadam_settings", legacy.Nadam, "Nadam", ["m", "v"],
+     dict(rate=0.02, beta_1=0.8, beta_2=0.95, epsilon=1e-3, schedule_decay=0.5)),
+]
+
+schedules = tf.keras.optimizers.schedules
+SCHEDULES = [
+    ("exponential", schedules.ExponentialDecay, dict(initial_learning_rate=0.1, decay_steps=10, decay_rate=0.7)),
+    ("exponential", schedules.ExponentialDecay,
+     dict(initial_learning_rate=0.1, decay_steps=10, decay_rate=0.7, staircase=True)),
+    ("inverse_time", schedules.InverseTimeDecay, dict(initial_learning_rate=0.1, decay_steps=10, decay_rate=0.7)),
+    ("inverse_time", schedules.InverseTimeDecay,
+     dict(initial_learning_rate=0.1, decay_steps=10, decay_rate=0.7, staircase=True)),
+    ("polynomial", schedules.PolynomialDecay,
+     dict(initial_learning_rate=0.1, decay_steps=20, end_learning_rate=0.01, power=1.0)),
+    ("polynomial", schedules.PolynomialDecay,
+     dict(initial_learning_rate=0.1, decay_steps=20, end_learning_rate=0.01, power=0.5)),
+    ("polynomial", schedules.PolynomialDecay,
+     dict(initial_learning_rate=0.1, decay_steps=20, end_learning_rate=0.01, power=2.0, cycle=True)),
+    ("cosine", schedules.CosineDecay, dict(initial_learning_rate=0.1, decay_steps=30)),
+    ("cosine", schedules.CosineDecay, dict(initial_learning_rate=0.1, decay_steps=30, alpha=0.2)),
+    ("cosine", schedules.CosineDecay,
+     dict(initial_learning_rate=0.02, decay_steps=30, alpha=0.2, warmup_target=0.1, warmup_steps=8)),
+    ("cosine_restarts", schedules.CosineDecayRestarts, dict(initial_learning_rate=0.1, first_decay_steps=10)),
+    ("cosine_restarts", schedules.CosineDecayRestarts,
+     dict(initial_learning_rate=0.1, first_decay_steps=10, t_mul=1.0, m_mul=0.8, alpha=0.1)),
+    ("cosine_restarts", schedules.CosineDecayRestarts,
+     dict(initial_learning_rate=0.1, first_decay_steps=7, t_mul=1.5, m_mul=0.8, alpha=0.1)),
+    ("piecewise", schedules.PiecewiseConstantDecay, dict(boundaries=[5, 20], values=[0.1, 0.01, 0.003])),
+]
+SCHEDULE_STEPS = [0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 19, 20, 21, 29, 30, 31, 40, 55, 99, 100, 1000]
+
+
+def text(values):
+    return " ".join(map(str, np.ravel(values)))
+
+
+def setting(value):
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
+
+
+def gradients(rng):
+    dense = [rng.normal(size=(ROWS, COLUMNS)).astype(np.float32) for _ in range(STEPS)]
+    dense[4][:] = 0
+    dense[9][:, 2] *= 1e-3
+    sparse = []
+    for step in range(STEPS):
+        rows = rng.integers(0, ROWS - 1, size=4)  # the last row has no gradient at all,
+        if step == 10:
+            rows[:2] = ROWS - 1  # but for one step
+        if step == 6:
+            rows = rows[:0]
+        sparse.append((rows, rng.normal(size=(len(rows), COLUMNS)).astype(np.float32)))
+    return dense, sparse
+
+
+def write_case(out, name, make, rule, slots, settings, w0, grads):
+    options = {("learning_rate" if key == "rate" else key): value for key, value in settings.items()}
+    optimizer = make(**options)
+    words = " ".join(f"{key}={setting(value)}" for key, value in settings.items())
+    print(f"case {name} {rule} {words}", file=out)
+    w = tf.Variable(w0)
+    for step, gradient in enumerate(grads, 1):
+        if isinstance(gradient, tuple):
+            rows, values = gradient
+            gradient = tf.IndexedSlices(tf.constant(values), tf.constant(rows, tf.int64), tf.constant(w0.shape))
+        optimizer.apply_gradients([(gradient, w)])
+        if step in RECORDED:
+            print(f"after {step}\nw {text(w.numpy())}", file=out)
+            for slot in slots:
+                print(f"slot {slot} {text(optimizer.get_slot(w, slot).numpy())}", file=out)
+
+
+def in_float64(value):
+    """TensorFlow computes a rate in the type of the arguments, and would read a Python float as float32."""
+    if isinstance(value, list):
+        return [in_float64(item) for item in value]
+    return tf.constant(value, tf.float64) if isinstance(value, float) else value
+
+
+def write_schedule(out, name, make, settings):
+    words = " ".join(f"{key}={setting(value)}" for key, value in settings.items())
+    print(f"schedule {name} {words}", file=out)
+    schedule = make(**{key: in_float64(value) for key, value in settings.items()})
+    for step in SCHEDULE_STEPS:
+        print(f"rate {step} {float(schedule(tf.constant(step, tf.int64)).numpy())!r}", file=out)
+
+
+def main():
+    rng = np.random.default_rng(SEED)
+    w0 = rng.normal(size=(ROWS, COLUMNS)).astype(np.float32)
+    dense, sparse = gradients(rng)
+    with open(OUT, "w") as out:
+        print(f"# Made by oracles/gen/update_rules.py, which explains the lines; "
+              f"tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.", file=out)
+        print(f"w0 {text(w0)}", file=out)
+        for gradient in dense:
+            print(f"dense {text(gradient)}", file=out)
+        for rows, values in sparse:
+            print(f"sparse {','.join(map(str, rows))} {text(values)}".replace("sparse  ", "sparse -"), file=out)
+        for name, *case in CASES:
+            write_case(out, f"{name}_dense", *case, w0, dense)
+            write_case(out, f"{name}_sparse", *case, w0, sparse)
+        for schedule in SCHEDULES:
+            write_schedule(out, *schedule)
+
+
+if __name__ == "__main__":
+    main()
