@@ -10,6 +10,10 @@ pub(crate) fn positive(name: &str, value: f64) -> Result<(), String> {
     check(name, value, "positive", |x| x > 0.0)
 }
 
+pub(crate) fn at_least_one(name: &str, value: f64) -> Result<(), String> {
+    check(name, value, "at least 1", |x| x >= 1.0)
+}
+
 pub(crate) fn at_most_zero(name: &str, value: f64) -> Result<(), String> {
     check(name, value, "zero or negative", |x| x <= 0.0)
 }
@@ -24,9 +28,14 @@ pub(crate) fn below_one(name: &str, value: f64) -> Result<(), String> {
     check(name, value, "at least 0 and less than 1", |x| (0.0..1.0).contains(&x))
 }
 
+/// For numbers of steps.
+pub(crate) fn not_none(name: &str, count: u64) -> Result<(), String> {
+    if count > 0 { Ok(()) } else { Err(format!("`{name}` must be positive, got 0")) }
+}
+
 fn check(name: &str, value: f64, expected: &str, holds: impl Fn(f32) -> bool) -> Result<(), String> {
     let seen = value as f32;
-    if seen.is_finite() && holds(seen) { Ok(()) } else { Err(format!("`{name}` must be {expected}, got {value}")) }
+    if seen.is_finite() && holds(seen) { Ok(()) } else { Err(format!("`{name}` must be {expected}, got {value:?}")) }
 }
 
 /// A setting as TensorFlow keeps it: a float32 variable. Scalars derived from it are derived from the rounded value;

@@ -8,7 +8,8 @@
 //! 2. [`UpdateRule::hyper`] turns step and rate into the few scalars of the step: computed once, in `f64`, rounded once.
 //! 3. [`UpdateRule::update`] walks over weights, gradient and slots together (`width.rs` picks the vector width).
 //! 4. A sparse gradient calls it per touched row, duplicates summed beforehand in order of position. If the rule is
-//!    [`SparseRule::DecayWholeTable`], the rows without a gradient go through [`UpdateRule::decay`].
+//!    [`SparseRule::DecayWholeTable`], the rows without a gradient go through [`UpdateRule::decay`]; a lazy caller leaves
+//!    that out, and every rule stays well defined: slots keep the values of the row's last gradient.
 //!
 //! ```
 //! use estimand_update::{Adagrad, UpdateRule};

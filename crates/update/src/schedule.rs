@@ -142,24 +142,24 @@ impl Schedule {
             Schedule::Exponential { initial, decay_steps, decay_rate, .. }
             | Schedule::InverseTime { initial, decay_steps, decay_rate, .. } => {
                 bounds::at_least_zero("initial", *initial)?;
-                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::not_none("decay_steps", *decay_steps)?;
                 bounds::at_least_zero("decay_rate", *decay_rate)
             }
             Schedule::Polynomial { initial, decay_steps, end, power, .. } => {
                 bounds::at_least_zero("initial", *initial)?;
-                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::not_none("decay_steps", *decay_steps)?;
                 bounds::at_least_zero("end", *end)?;
                 bounds::at_least_zero("power", *power)
             }
             Schedule::Cosine { initial, decay_steps, alpha } => {
                 bounds::at_least_zero("initial", *initial)?;
-                bounds::positive("decay_steps", *decay_steps as f64)?;
+                bounds::not_none("decay_steps", *decay_steps)?;
                 bounds::zero_to_one("alpha", *alpha)
             }
             Schedule::CosineRestarts { initial, first_decay_steps, t_mul, m_mul, alpha } => {
                 bounds::at_least_zero("initial", *initial)?;
-                bounds::positive("first_decay_steps", *first_decay_steps as f64)?;
-                bounds::at_least_zero("t_mul - 1", *t_mul - 1.0)?;
+                bounds::not_none("first_decay_steps", *first_decay_steps)?;
+                bounds::at_least_one("t_mul", *t_mul)?;
                 bounds::at_least_zero("m_mul", *m_mul)?;
                 bounds::zero_to_one("alpha", *alpha)
             }
@@ -211,4 +211,50 @@ fn restart(time: f64, t_mul: f64) -> (f64, f64) {
         waves -= 1.0;
     }
     (waves, (time - start(waves)) / t_mul.powf(waves))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn restarts(t_mul: f64) -> Schedule {
+        Schedule::CosineRestarts { initial: 0.1, first_decay_steps: 10, t_mul, m_mul: 1.0, alpha: 0.0 }
+    }
+
+    /// Waves of 10, 30, 90, ... steps begin at 10 times 0, 1, 4, 13, 40, 121, 364; log3(243) is 4.999... in floating point.
+    #[test]
+    fn a_wave_begins_exactly_at_its_first_step() {
+        for start in [0, 1, 4, 13, 40, 121, 364] {
+            assert!((restarts(3.0).rate(10 * start) - 0.1).abs() < 1e-12, "{start}");
+        }
+        assert!(restarts(3.0).rate(1209) < 1e-6);
+    }
+
+    #[test]
+    fn every_schedule_is_finite_at_any_step() {
+        let cycle = Schedule::Polynomial { initial: 0.1, decay_steps: 3, end: 0.01, power: 0.5, cycle: true };
+        for schedule in [cycle, restarts(1.0), restarts(2.0), Schedule::from(0.3).warm_up(0)] {
+            for step in [0, 1, u64::from(u32::MAX), u64::MAX] {
+                let rate = schedule.rate(step);
+                assert!((0.0..=1.0).contains(&rate), "{schedule:?} at {step}: {rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn bad_settings_are_refused_in_words() {
+        let exponential = Schedule::Exponential { initial: 0.1, decay_steps: 0, decay_rate: 0.5, staircase: true };
+        let short = Schedule::Piecewise { boundaries: vec![1, 2], values: vec![0.1, 0.2] };
+        let unsorted = Schedule::Piecewise { boundaries: vec![2, 2], values: vec![0.1, 0.2, 0.3] };
+        for (schedule, message) in [
+            (Schedule::from(-0.1), "`learning_rate` must be zero or positive, got -0.1"),
+            (Schedule::from(f64::NAN).warm_up(3), "`learning_rate` must be zero or positive, got NaN"),
+            (exponential, "`decay_steps` must be positive, got 0"),
+            (restarts(0.5), "`t_mul` must be at least 1, got 0.5"),
+            (short, "`values` must be one more than `boundaries`, got 2 and 2"),
+            (unsorted, "`boundaries` must ascend, got [2, 2]"),
+        ] {
+            assert_eq!(schedule.validate(), Err(message.to_string()));
+        }
+    }
 }

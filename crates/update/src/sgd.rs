@@ -17,7 +17,8 @@ impl Sgd {
         self
     }
 
-    /// Takes the gradient's part of the step twice, as if measured after the momentum. Means nothing at momentum 0. By default off.
+    /// Looks one step of momentum ahead: `w += momentum * velocity - rate * g`, which is the plain rule at momentum 0. By
+    /// default off.
     pub fn nesterov(mut self, nesterov: bool) -> Self {
         self.nesterov = nesterov;
         self
