@@ -6,7 +6,7 @@ Run as `python oracles/gen/update_rules.py` in an environment with tensorflow 2.
     dense <gradient>                   one per step
     sparse <row,row,...> <values>      one per step; rows may repeat, and there may be none
     case <name> <rule> <key=value>...  a rule and its settings; the name ends in _dense or _sparse
-    after <n>                          n steps later:
+    after <n>                          what follows is the state after the n-th step
     w <weights>
     slot <name> <values>
     schedule <name> <key=value>...
