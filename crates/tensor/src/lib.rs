@@ -12,6 +12,7 @@ mod element;
 mod error;
 pub mod parallel;
 mod ragged;
+pub mod random;
 mod shape;
 mod spec;
 mod strings;

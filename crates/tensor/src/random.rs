@@ -1,0 +1,152 @@
+//! Counter-based random numbers: every value is a pure function of its position.
+//!
+//! A value depends on (seed, op name, step, row, index in the row) and on nothing else, so a batch split over
+//! threads, workers or calls draws the same bits as the whole, and a run resumed at step n needs only n.
+//!
+//! ```
+//! use estimand_tensor::random::{Key, Stream};
+//!
+//! let stream = Stream::new(Key::new(42, "dropout"), 7);
+//! let (mut whole, mut third) = ([0.0; 40], [0.0; 10]);
+//! stream.fill_uniform_f32(0, 10, &mut whole);
+//! stream.fill_uniform_f32(2, 10, &mut third);
+//! assert_eq!(whole[20..30], third);
+//! ```
+//!
+//! Key derivation, counter layout and every conversion here are frozen: changing one changes users' runs.
+
+mod normal;
+mod permutation;
+mod philox;
+
+use philox::{Words, draw_rows, per_cpu};
+
+/// Names a source of randomness: one per (seed, op).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key(u64);
+
+impl Key {
+    /// The key of the op `name` in a run with this seed.
+    ///
+    /// Frozen: `mix(mix(seed + 0x9e3779b97f4a7c15) ^ fnv1a64(name))` with SplitMix64's finaliser as `mix`.
+    pub fn new(seed: u64, name: &str) -> Key {
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        for byte in name.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Key(mix(mix(seed.wrapping_add(GOLDEN)) ^ hash))
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64's finaliser: a bijection of 64 bits in which every input bit moves every output bit.
+fn mix(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The values of one key at one step.
+///
+/// Each `fill` writes `out.len() / width` rows of `width` values, of which the first has number `first_row`; a last
+/// row may be cut short. A row holds up to 2^33 values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Stream {
+    key: u64,
+}
+
+impl Stream {
+    /// The stream of `key` at `step`. Distinct steps of one key never share a Philox key.
+    pub fn new(key: Key, step: u64) -> Stream {
+        Stream { key: mix(key.0.wrapping_add(step.wrapping_mul(GOLDEN))) }
+    }
+
+    /// Uniform in [0, 1): multiples of 2^-24.
+    pub fn fill_uniform_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
+        uniform_f32(self.key, first_row, width, out);
+    }
+
+    /// Normal with mean 0 and deviation 1.
+    pub fn fill_normal_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
+        normal_f32(self.key, first_row, width, out);
+    }
+
+    /// Normal, redrawn until it lies in (-2, 2). The deviation of the result is about 0.88.
+    pub fn fill_truncated_normal_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
+        if width == 0 {
+            return;
+        }
+        normal_f32(self.key, first_row, width, out);
+        for (row, values) in (first_row..).zip(out.chunks_mut(width)) {
+            for (index, value) in values.iter_mut().enumerate() {
+                let mut attempt = 1;
+                while value.abs() >= 2.0 {
+                    // The counter's attempt word keeps the redrawn value a function of its position.
+                    let words = philox::block(self.key, [(index / 4) as u32, attempt, row as u32, (row >> 32) as u32]);
+                    let pair = index % 4 / 2 * 2;
+                    *value = normal::pair(words[pair], words[pair + 1])[index % 2];
+                    attempt += 1;
+                }
+            }
+        }
+    }
+
+    /// Integers in [low, high); all `low` if that range is empty.
+    pub fn fill_integers_i32(&self, first_row: u64, width: usize, low: i32, high: i32, out: &mut [i32]) {
+        let range = i64::from(high).saturating_sub(i64::from(low)).max(0) as u64;
+        draw_rows(self.key, first_row, width, out, |words| scale(words, range, |v| low.wrapping_add(v as i32)));
+    }
+
+    /// Integers in [low, high); all `low` if that range is empty.
+    pub fn fill_integers_i64(&self, first_row: u64, width: usize, low: i64, high: i64, out: &mut [i64]) {
+        let range = if low < high { high.wrapping_sub(low) as u64 } else { 0 };
+        draw_rows(self.key, first_row, width, out, |words| scale(words, range, |v| low.wrapping_add(v as i64)));
+    }
+
+    /// The numbers 0..out.len() in random order, by Fisher and Yates' shuffle.
+    pub fn fill_permutation(&self, out: &mut [u64]) {
+        permutation::fill(self.key, out);
+    }
+
+    /// Where a random bijection of 0..n sends `i`: a shuffle of any size without memory.
+    ///
+    /// Not the order of [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n is returned as it is.
+    pub fn permute(&self, i: u64, n: u64) -> u64 {
+        permutation::permute(self.key, i, n)
+    }
+}
+
+per_cpu! {
+    fn uniform_f32(key: u64, first_row: u64, width: usize, out: &mut [f32]) {
+        draw_rows(key, first_row, width, out, |words: &Words| {
+            let mut values = [[0.0; 4]; philox::LANES];
+            for (lane, value) in values.iter_mut().enumerate() {
+                *value = words.map(|word| (word[lane] >> 8) as i32 as f32 * (1.0 / 16_777_216.0));
+            }
+            values
+        })
+    }
+}
+
+per_cpu! {
+    fn normal_f32(key: u64, first_row: u64, width: usize, out: &mut [f32]) {
+        draw_rows(key, first_row, width, out, normal::quads)
+    }
+}
+
+/// Two values of `0..range` per block, each from 64 bits: the bias is below range / 2^64.
+#[inline(always)]
+fn scale<T: Copy + Default>(words: &Words, range: u64, place: impl Fn(u64) -> T) -> [[T; 2]; philox::LANES] {
+    let mut values = [[T::default(); 2]; philox::LANES];
+    for (lane, pair) in values.iter_mut().enumerate() {
+        for (half, value) in pair.iter_mut().enumerate() {
+            let bits = u64::from(words[2 * half][lane]) | u64::from(words[2 * half + 1][lane]) << 32;
+            *value = place(((u128::from(bits) * u128::from(range)) >> 64) as u64);
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests;
