@@ -39,7 +39,7 @@ impl Buffer {
     /// Takes a vector over without copying it.
     pub(crate) fn from_vec<T: Element>(mut values: Vec<T>) -> Buffer {
         let ptr = NonNull::new(values.as_mut_ptr().cast::<u8>()).expect("a vector's pointer is never null");
-        let len = std::mem::size_of_val(values.as_slice());
+        let len = size_of_val(values.as_slice());
         Buffer { ptr, len, owner: Owner::Vector(Box::new(values)) }
     }
 

@@ -1,0 +1,65 @@
+//! Host code as an op: for the ends of a graph, where a model needs what no op offers.
+//!
+//! A custom op runs a closure over arrays. It cannot be exported; the GraphDef writer refuses it by name.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use estimand_tensor::{Array, Result, TensorSpec};
+
+type Kernel = dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync;
+
+/// A closure with the specs of its results, and optionally its gradient.
+#[derive(Clone)]
+pub struct CustomOp {
+    pub(crate) name: Arc<str>,
+    pub(crate) outputs: Vec<TensorSpec>,
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) gradient: Option<Arc<Kernel>>,
+}
+
+impl CustomOp {
+    /// An op of a name that calls `kernel` with its inputs' values; it must return one array for each of `outputs`.
+    pub fn new(
+        name: &str,
+        outputs: impl Into<Vec<TensorSpec>>,
+        kernel: impl Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
+    ) -> CustomOp {
+        CustomOp { name: name.into(), outputs: outputs.into(), kernel: Arc::new(kernel), gradient: None }
+    }
+
+    /// Sets the gradient: it is called with the inputs, then the gradients of the outputs, and returns the gradients of the inputs.
+    ///
+    /// By default a custom op is not differentiable.
+    pub fn gradient(mut self, gradient: impl Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static) -> CustomOp {
+        self.gradient = Some(Arc::new(gradient));
+        self
+    }
+
+    /// The name it was given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Two custom ops are the same if they are clones of one.
+impl PartialEq for CustomOp {
+    fn eq(&self, other: &CustomOp) -> bool {
+        Arc::ptr_eq(&self.kernel, &other.kernel)
+    }
+}
+
+impl Eq for CustomOp {}
+
+impl Hash for CustomOp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for CustomOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CustomOp({})", self.name)
+    }
+}

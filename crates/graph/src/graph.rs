@@ -1,0 +1,392 @@
+//! The graph while it is built: nodes, names, scopes, and the first error.
+//!
+//! Building is single-threaded and returns no `Result`: an op infers its shape at once, the first error is kept with its place,
+//! and comes back, once, from [`Graph::check`] (which sessions and programs call). What is built is a [`Body`]: plain data.
+
+use std::cell::{Ref, RefCell};
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::Location;
+use std::rc::Rc;
+
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
+use smallvec::SmallVec;
+
+use crate::Init;
+use crate::infer::infer;
+use crate::op::{Constant, Op};
+use crate::optimizer::OptimizerConfig;
+use crate::symbols::{SymbolDef, Symbols};
+use crate::tensor::Tensor;
+use crate::variables::{Role, VarId, VarSpec, Variables};
+
+/// A node's number; inputs have smaller numbers than the nodes that use them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct NodeId(pub u32);
+
+/// One output of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Value {
+    /// The node.
+    pub node: NodeId,
+    /// Which of its outputs.
+    pub output: u16,
+}
+
+impl Value {
+    /// What an op on a wrong input yields: its error is already recorded.
+    pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), output: 0 };
+}
+
+/// One operation with its inputs.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it computes.
+    pub op: Op,
+    /// From what.
+    pub inputs: SmallVec<[Value; 4]>,
+    /// What comes out.
+    pub outputs: SmallVec<[TensorSpec; 1]>,
+    /// Unique, with its scopes: `dnn/hiddenlayer_0/MatMul`.
+    pub name: String,
+    /// The line that made it.
+    pub site: &'static Location<'static>,
+}
+
+/// Everything a graph consists of, as plain data.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) symbols: Symbols,
+    pub(crate) variables: Variables,
+    pub(crate) optimizers: Vec<OptimizerConfig>,
+}
+
+impl Body {
+    /// The nodes; each uses only earlier ones.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// One node.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Dtype and shape of a value.
+    pub fn spec(&self, value: Value) -> &TensorSpec {
+        &self.node(value.node).outputs[value.output as usize]
+    }
+
+    /// The sizes that are known only at run time.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// The variables' names, shapes and initial values.
+    pub fn variables(&self) -> &Variables {
+        &self.variables
+    }
+
+    /// The optimizers that `Apply` nodes refer to.
+    pub fn optimizers(&self) -> &[OptimizerConfig] {
+        &self.optimizers
+    }
+}
+
+/// A graph that is being built. Clones are handles to the same graph.
+#[derive(Clone, Default)]
+pub struct Graph {
+    cell: Rc<Cell>,
+}
+
+#[derive(Default)]
+struct Cell {
+    body: RefCell<Body>,
+    error: RefCell<Option<Error>>,
+    scopes: RefCell<Vec<String>>,
+    /// How often a name was asked for, to make the next one unique.
+    names: RefCell<HashMap<String, u32>>,
+}
+
+/// An open scope; names made while it lives begin with it.
+#[must_use = "the scope closes when this is dropped: let _scope = graph.scope(..)"]
+pub struct Scope {
+    graph: Graph,
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        self.graph.cell.scopes.borrow_mut().pop();
+    }
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Graph {
+        Graph::default()
+    }
+
+    /// Opens a scope for the names of nodes and variables; a scope name used before gets `_1`, `_2`, ... as TensorFlow's do.
+    pub fn scope(&self, name: &str) -> Scope {
+        let path = self.unique(&self.scoped(name));
+        self.cell.scopes.borrow_mut().push(path);
+        Scope { graph: self.clone() }
+    }
+
+    /// The path of the open scopes, without a trailing slash.
+    pub fn scope_path(&self) -> String {
+        self.cell.scopes.borrow().last().cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn scoped(&self, name: &str) -> String {
+        match self.cell.scopes.borrow().last() {
+            Some(path) => format!("{path}/{name}"),
+            None => name.to_string(),
+        }
+    }
+
+    pub(crate) fn unique(&self, name: &str) -> String {
+        let mut names = self.cell.names.borrow_mut();
+        let Some(&used) = names.get(name) else {
+            names.insert(name.to_string(), 1);
+            return name.to_string();
+        };
+        let mut n = used;
+        loop {
+            let candidate = format!("{name}_{n}");
+            n += 1;
+            if !names.contains_key(&candidate) {
+                names.insert(candidate.clone(), 1);
+                names.insert(name.to_string(), n);
+                return candidate;
+            }
+        }
+    }
+
+    /// The body built so far.
+    pub fn body(&self) -> Ref<'_, Body> {
+        self.cell.body.borrow()
+    }
+
+    /// The first error of the build, if there was one.
+    pub fn check(&self) -> Result<()> {
+        match &*self.cell.error.borrow() {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps an error if it is the first, with the line and the scope it came from.
+    pub(crate) fn record(&self, error: Error, site: &'static Location<'static>) {
+        let mut first = self.cell.error.borrow_mut();
+        if first.is_none() {
+            let scope = self.scope_path();
+            let error = error.at(site);
+            *first = Some(if scope.is_empty() { error } else { error.context(format!("in scope `{scope}`")) });
+        }
+    }
+
+    /// Records an error and returns the tensor that stands for it.
+    pub(crate) fn fail(&self, error: Error, site: &'static Location<'static>) -> Tensor {
+        self.record(error, site);
+        self.poison()
+    }
+
+    pub(crate) fn poison(&self) -> Tensor {
+        Tensor::new(self.clone(), Value::POISON, TensorSpec::new(DType::F32, Shape::scalar()))
+    }
+
+    pub(crate) fn same(&self, other: &Graph) -> bool {
+        Rc::ptr_eq(&self.cell, &other.cell)
+    }
+
+    /// A value that is fed at every run.
+    ///
+    /// An axis is a number, [`Dim::BATCH`], or [`Graph::ANY`] for any other size that is known only at run time.
+    #[track_caller]
+    pub fn placeholder(&self, name: &str, dtype: DType, shape: impl Into<Shape>) -> Tensor {
+        let site = Location::caller();
+        let shape: Shape = shape.into();
+        let node = NodeId(self.cell.body.borrow().nodes.len() as u32);
+        let shape: Shape = {
+            let symbols = &mut self.cell.body.borrow_mut().symbols;
+            let mint = |(axis, dim): (usize, &Dim)| match *dim {
+                Graph::ANY => Dim::Sym(symbols.intern(SymbolDef::Fed(node, axis))),
+                d => d,
+            };
+            shape.dims().iter().enumerate().map(mint).collect()
+        };
+        if let Err(error) = crate::infer::check_shape(&shape, self.cell.body.borrow().symbols()) {
+            return self.fail(error.context(format!("placeholder `{name}`")), site);
+        }
+        self.push(Op::Placeholder, &[], [TensorSpec { dtype, shape }].into_iter().collect(), name, site)
+    }
+
+    /// An axis of any size, different from every other axis.
+    pub const ANY: Dim = Dim::Sym(estimand_tensor::Symbol(u32::MAX));
+
+    /// A value that never changes.
+    #[track_caller]
+    pub fn constant(&self, value: impl Into<Array>) -> Tensor {
+        let value = value.into();
+        self.node(Op::Constant(Constant(value)), &[], Location::caller())
+    }
+
+    /// A trainable f32 variable.
+    #[track_caller]
+    pub fn variable(&self, name: &str, dims: impl AsRef<[usize]>, init: Init) -> Tensor {
+        self.variable_with(name, DType::F32, dims, init, Role::Model { trainable: true })
+    }
+
+    /// A variable of any dtype and role.
+    #[track_caller]
+    pub fn variable_with(&self, name: &str, dtype: DType, dims: impl AsRef<[usize]>, init: Init, role: Role) -> Tensor {
+        let site = Location::caller();
+        let name = self.scoped(name);
+        match self.add_variable(VarSpec { name, dtype, dims: dims.as_ref().into(), init, role, site }) {
+            Ok(id) => self.read(id, site),
+            Err(error) => self.fail(error, site),
+        }
+    }
+
+    pub(crate) fn add_variable(&self, spec: VarSpec) -> Result<VarId> {
+        self.cell.body.borrow_mut().variables.add(spec)
+    }
+
+    /// The node that reads a variable. There is only one, so that its gradient is all of the variable's gradient.
+    pub(crate) fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
+        let found = self.body().nodes.iter().position(|n| n.op == Op::Variable(id));
+        match found {
+            Some(i) => self.tensor(Value { node: NodeId(i as u32), output: 0 }),
+            None => self.node(Op::Variable(id), &[], site),
+        }
+    }
+
+    /// The variable of a full name, to be read or trained.
+    #[track_caller]
+    pub fn get_variable(&self, name: &str) -> Tensor {
+        let site = Location::caller();
+        let found = self.body().variables.find(name);
+        match found {
+            Ok(id) => self.read(id, site),
+            Err(error) => self.fail(error, site),
+        }
+    }
+
+    /// Runs all of these when it is fetched.
+    #[track_caller]
+    pub fn group(&self, members: &[&Tensor]) -> Tensor {
+        self.node(Op::Group, members, Location::caller())
+    }
+
+    pub(crate) fn add_optimizer(&self, config: OptimizerConfig) -> crate::OptimizerId {
+        let optimizers = &mut self.cell.body.borrow_mut().optimizers;
+        optimizers.push(config);
+        crate::OptimizerId(optimizers.len() as u32 - 1)
+    }
+
+    pub(crate) fn symbols_mut<T>(&self, f: impl FnOnce(&mut Symbols) -> T) -> T {
+        f(&mut self.cell.body.borrow_mut().symbols)
+    }
+
+    /// Adds a node and returns its first output.
+    pub(crate) fn node(&self, op: Op, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+        if inputs.iter().any(|t| t.is_poisoned()) {
+            return self.poison();
+        }
+        if let Some(stranger) = inputs.iter().find(|t| !t.graph().same(self)) {
+            let error = Error::config(format!(
+                "{} of tensors from two graphs: {} belongs to another graph",
+                op.name(),
+                stranger.describe()
+            ));
+            return self.fail(error.help("build both in one graph, or pass the value through a placeholder"), site);
+        }
+        let outputs = {
+            let body = &mut *self.cell.body.borrow_mut();
+            let specs: SmallVec<[&TensorSpec; 4]> = inputs.iter().map(|t| t.spec()).collect();
+            infer(&op, &specs, &mut body.symbols, &body.variables)
+        };
+        match outputs {
+            Ok(outputs) => {
+                let name = self.scoped(op.name());
+                self.push(op, inputs, outputs, &name, site)
+            }
+            Err(error) => {
+                let error = match inputs.iter().find(|t| !t.is_poisoned() && !t.name().is_empty()) {
+                    Some(_) if !inputs.is_empty() => {
+                        let list: Vec<String> = inputs.iter().map(|t| t.describe()).collect();
+                        error.context(format!("{} of {}", op.name(), list.join(" and ")))
+                    }
+                    _ => error.context(op.name()),
+                };
+                self.fail(error, site)
+            }
+        }
+    }
+
+    fn push(
+        &self,
+        op: Op,
+        inputs: &[&Tensor],
+        outputs: SmallVec<[TensorSpec; 1]>,
+        name: &str,
+        site: &'static Location<'static>,
+    ) -> Tensor {
+        let name = self.unique(name);
+        let body = &mut *self.cell.body.borrow_mut();
+        let value = Value { node: NodeId(body.nodes.len() as u32), output: 0 };
+        let spec = outputs.first().cloned().unwrap_or_else(|| TensorSpec::new(DType::F32, Shape::scalar()));
+        let inputs = inputs.iter().map(|t| t.value()).collect();
+        body.nodes.push(Node { op, inputs, outputs, name, site });
+        Tensor::new(self.clone(), value, spec)
+    }
+
+    /// Replaces the op of a node that was just added by an equal one.
+    pub(crate) fn amend(&self, tensor: &Tensor, op: Op) {
+        self.cell.body.borrow_mut().nodes[tensor.value().node.0 as usize].op = op;
+    }
+
+    /// Another output of a tensor's node.
+    pub(crate) fn output(&self, tensor: &Tensor, output: u16) -> Tensor {
+        if tensor.is_poisoned() {
+            return self.poison();
+        }
+        let value = Value { node: tensor.value().node, output };
+        let spec = self.body().spec(value).clone();
+        Tensor::new(self.clone(), value, spec)
+    }
+
+    /// A tensor for a value of this graph.
+    pub(crate) fn tensor(&self, value: Value) -> Tensor {
+        let spec = self.body().spec(value).clone();
+        Tensor::new(self.clone(), value, spec)
+    }
+}
+
+/// One line a node, in the order of building: name, op, inputs, result.
+impl fmt::Display for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let body = self.body();
+        for node in &body.nodes {
+            let inputs: Vec<String> = node
+                .inputs
+                .iter()
+                .map(|v| match v.output {
+                    0 => body.node(v.node).name.clone(),
+                    n => format!("{}:{n}", body.node(v.node).name),
+                })
+                .collect();
+            let outputs: Vec<String> = node.outputs.iter().map(|s| s.to_string()).collect();
+            writeln!(f, "{} = {}({}) -> {}", node.name, node.op.name(), inputs.join(", "), outputs.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

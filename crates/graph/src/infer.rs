@@ -1,0 +1,732 @@
+//! Dtypes and shapes of every op's results, or the error that says what does not fit.
+
+use estimand_tensor::{DType, Dim, Error, MAX_RANK, Result, Shape, TensorSpec, element_count};
+use smallvec::{SmallVec, smallvec};
+
+use crate::op::{AxisSet, Op, Padding, PoolWindow, RandomKind, Reduction, Window};
+use crate::symbols::Symbols;
+use crate::variables::Variables;
+
+type Specs = SmallVec<[TensorSpec; 1]>;
+
+/// The results of an op on inputs of these specs.
+pub(crate) fn infer(op: &Op, inputs: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables) -> Result<Specs> {
+    let outputs = rule(op, inputs, symbols, variables)?;
+    for output in &outputs {
+        check_shape(&output.shape, symbols)?;
+    }
+    Ok(outputs)
+}
+
+/// A shape has at most eight axes, known symbols, and known sizes that fit the address space.
+pub(crate) fn check_shape(shape: &Shape, symbols: &Symbols) -> Result<()> {
+    if shape.rank() > MAX_RANK {
+        return Err(Error::shape(format!("{shape} has {} axes, at most {MAX_RANK} are supported", shape.rank())));
+    }
+    for dim in shape.dims() {
+        if let Dim::Sym(s) = dim
+            && s.0 as usize >= symbols.defs().len()
+        {
+            return Err(Error::shape(format!("{shape} uses a size that belongs to another graph")));
+        }
+    }
+    let known: SmallVec<[usize; 8]> = shape.dims().iter().filter_map(|d| d.known()).collect();
+    element_count(&known).map(drop)
+}
+
+fn one(dtype: DType, shape: Shape) -> Result<Specs> {
+    Ok(smallvec![TensorSpec { dtype, shape }])
+}
+
+fn same(x: &TensorSpec) -> Result<Specs> {
+    Ok(smallvec![x.clone()])
+}
+
+fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables) -> Result<Specs> {
+    match op {
+        Op::Placeholder => Err(Error::internal("placeholders are made by Graph::placeholder")),
+        Op::Constant(c) => one(c.0.dtype(), Shape::from(c.0.dims())),
+        Op::Variable(id) => {
+            let spec = variables.spec(*id);
+            one(spec.dtype, Shape::from(&spec.dims[..]))
+        }
+        Op::DimSize(_, dtype) => {
+            number(*dtype)?;
+            one(*dtype, Shape::scalar())
+        }
+        Op::Range(dim, dtype) => {
+            number(*dtype)?;
+            one(*dtype, Shape::from([*dim]))
+        }
+        Op::Random { kind, shape, .. } => match kind {
+            RandomKind::Integers { low, high } if low >= high => {
+                Err(Error::config(format!("random integers in [{low}, {high}): the range is empty")))
+            }
+            RandomKind::Integers { .. } => one(DType::I64, shape.clone()),
+            _ => one(DType::F32, shape.clone()),
+        },
+
+        Op::Unary(u) => {
+            accepts(u.accepts(x[0].dtype), x[0].dtype)?;
+            one(u.output(x[0].dtype), x[0].shape.clone())
+        }
+        Op::Binary(b) => {
+            same_dtype(x[0], x[1])?;
+            accepts(b.accepts(x[0].dtype), x[0].dtype)?;
+            one(b.output(x[0].dtype), broadcast(&x[0].shape, &x[1].shape, symbols)?)
+        }
+        Op::Select => {
+            expect_dtype(DType::Bool, x[0], "condition")?;
+            same_dtype(x[1], x[2])?;
+            let branches = broadcast(&x[1].shape, &x[2].shape, symbols)?;
+            one(x[1].dtype, broadcast(&x[0].shape, &branches, symbols)?)
+        }
+        Op::Cast(to) => {
+            let text = |d: DType| d == DType::Str;
+            if text(*to) || text(x[0].dtype) {
+                return Err(Error::dtype(None, x[0].dtype, format!("cannot cast {} to {to}", x[0].dtype))
+                    .help("strings and numbers are converted by string ops"));
+            }
+            one(*to, x[0].shape.clone())
+        }
+        Op::StopGradient | Op::Print(_) => same(x[0]),
+
+        Op::Reshape(shape) => {
+            let shape = reshape(&x[0].shape, shape, symbols)?;
+            one(x[0].dtype, shape)
+        }
+        Op::BroadcastTo(shape) => {
+            let result = broadcast(&x[0].shape, shape, symbols)?;
+            if result != *shape {
+                return Err(Error::shape(format!("{} cannot be broadcast to {shape}", x[0].shape)));
+            }
+            one(x[0].dtype, result)
+        }
+        Op::SumTo => {
+            same_dtype(x[0], x[1])?;
+            one(x[1].dtype, x[1].shape.clone())
+        }
+        Op::Transpose(perm) => {
+            let rank = x[0].shape.rank();
+            let mut seen = AxisSet::default();
+            for &axis in perm {
+                seen.0 |= 1u32.checked_shl(axis.into()).unwrap_or(0);
+            }
+            if perm.len() != rank || seen != AxisSet::all(rank) {
+                return Err(Error::shape(format!(
+                    "permutation {:?} of a tensor with {rank} axes; expected each of 0..{rank} once",
+                    perm.as_slice()
+                )));
+            }
+            one(x[0].dtype, perm.iter().map(|&a| x[0].shape.dims()[a as usize]).collect())
+        }
+        Op::Concat(axis) => concat(*axis, x, symbols),
+        Op::Slice { begin, size } => {
+            expect_rank_of(begin.len(), x[0], "begin")?;
+            expect_rank_of(size.rank(), x[0], "size")?;
+            for (axis, (&b, (&n, &d))) in begin.iter().zip(size.dims().iter().zip(x[0].shape.dims())).enumerate() {
+                if let (Some(n), Some(d)) = (n.known(), d.known())
+                    && b.checked_add(n).is_none_or(|end| end > d)
+                {
+                    return Err(Error::index(format!(
+                        "slice {b}..{} of axis {axis}, which has size {d}",
+                        b.saturating_add(n)
+                    )));
+                }
+            }
+            one(x[0].dtype, size.clone())
+        }
+        Op::StridedSlice { begin, strides, size } => {
+            expect_rank_of(begin.len(), x[0], "begin")?;
+            expect_rank_of(strides.len(), x[0], "strides")?;
+            strided_bounds(begin, strides, size, &x[0].shape)?;
+            one(x[0].dtype, Shape::from(&size[..]))
+        }
+        Op::StridedSliceGrad { begin, strides, shape } => {
+            let size = x[0].shape.known().ok_or_else(|| Error::shape("a strided slice has known sizes"))?;
+            strided_bounds(begin, strides, &size, shape)?;
+            one(x[0].dtype, shape.clone())
+        }
+        Op::Pad { before, after } => {
+            same_dtype(x[0], x[1])?;
+            expect_rank(0, x[1], "padding value")?;
+            expect_rank_of(before.rank(), x[0], "paddings")?;
+            expect_rank_of(after.rank(), x[0], "paddings")?;
+            let mut dims = Vec::new();
+            for ((&d, &b), &a) in x[0].shape.dims().iter().zip(before.dims()).zip(after.dims()) {
+                let with_before = symbols.add(d, b)?;
+                dims.push(symbols.add(with_before, a)?);
+            }
+            one(x[0].dtype, dims.into_iter().collect())
+        }
+        Op::MirrorPad { paddings, symmetric } => mirror_pad(x[0], paddings, *symmetric),
+        Op::MirrorPadGrad { paddings, .. } => {
+            expect_rank_of(paddings.len(), x[0], "paddings")?;
+            let inner =
+                |(d, &(b, a)): (&Dim, &(usize, usize))| d.known().and_then(|d| d.checked_sub(b + a)).map(Dim::Known);
+            let dims: Option<Shape> = x[0]
+                .shape
+                .dims()
+                .iter()
+                .zip(paddings)
+                .map(inner)
+                .collect::<Option<Vec<_>>>()
+                .map(|v| v.into_iter().collect());
+            one(x[0].dtype, dims.ok_or_else(|| Error::shape("mirror padding needs known sizes"))?)
+        }
+        Op::Tile(multiples) => {
+            expect_rank_of(multiples.len(), x[0], "multiples")?;
+            let mut dims = Vec::new();
+            for (&d, &m) in x[0].shape.dims().iter().zip(multiples) {
+                dims.push(symbols.mul(d, Dim::Known(m))?);
+            }
+            one(x[0].dtype, dims.into_iter().collect())
+        }
+        Op::Reverse(axes) => {
+            within_rank(*axes, x[0])?;
+            same(x[0])
+        }
+
+        Op::Reduce { kind, axes, keep_dims } => {
+            accepts(kind.accepts(x[0].dtype), x[0].dtype)?;
+            within_rank(*axes, x[0])?;
+            let kept = |(axis, &d): (usize, &Dim)| match (axes.contains(axis), keep_dims) {
+                (false, _) => Some(d),
+                (true, true) => Some(Dim::Known(1)),
+                (true, false) => None,
+            };
+            one(x[0].dtype, x[0].shape.dims().iter().enumerate().filter_map(kept).collect())
+        }
+        Op::ArgMax { axis, output, .. } => {
+            accepts(x[0].dtype.is_number(), x[0].dtype)?;
+            accepts(matches!(output, DType::I32 | DType::I64), *output)?;
+            let axis = axis_of(*axis, x[0])?;
+            if x[0].shape.dims()[axis] == Dim::Known(0) {
+                return Err(Error::shape(format!(
+                    "axis {axis} of {} is empty: there is no largest element",
+                    x[0].shape
+                )));
+            }
+            let mut shape = x[0].shape.clone();
+            shape.0.remove(axis);
+            one(*output, shape)
+        }
+        Op::Cumulate { axis, .. } => {
+            accepts(x[0].dtype.is_number(), x[0].dtype)?;
+            axis_of(*axis, x[0])?;
+            same(x[0])
+        }
+        Op::TopK(k) => {
+            accepts(x[0].dtype.is_number(), x[0].dtype)?;
+            let Some(&last) = x[0].shape.dims().last() else {
+                return Err(Error::shape("top_k of a single number; expected at least one axis"));
+            };
+            if last.known().is_some_and(|n| *k > n) {
+                return Err(Error::shape(format!("top_k: k = {k} but the last axis has {last} elements")));
+            }
+            let mut shape = x[0].shape.clone();
+            *shape.0.last_mut().expect("not a scalar") = Dim::Known(*k);
+            Ok(smallvec![
+                TensorSpec { dtype: x[0].dtype, shape: shape.clone() },
+                TensorSpec { dtype: DType::I32, shape }
+            ])
+        }
+
+        Op::MatMul { transpose_a, transpose_b } => {
+            floats(x)?;
+            expect_rank(2, x[0], "first matrix")?;
+            expect_rank(2, x[1], "second matrix")?;
+            let shape = product_shape(x, *transpose_a, *transpose_b)?;
+            one(x[0].dtype, shape)
+        }
+        Op::BatchMatMul { adjoint_x, adjoint_y } => {
+            floats(x)?;
+            if x[0].shape.rank() < 2 || x[1].shape.rank() < 2 {
+                return Err(Error::shape(format!("{} and {}: both need two axes or more", x[0].shape, x[1].shape)));
+            }
+            let matrix = product_shape(x, *adjoint_x, *adjoint_y)?;
+            let lead = |s: &Shape| s.dims()[..s.rank() - 2].iter().copied().collect::<Shape>();
+            let mut shape = broadcast(&lead(&x[0].shape), &lead(&x[1].shape), symbols)?;
+            shape.0.extend(matrix.0);
+            one(x[0].dtype, shape)
+        }
+        Op::Conv2d(window) => {
+            floats(x)?;
+            let shape = conv_shape(window, &x[0].shape, &x[1].shape, false, symbols)?;
+            one(x[0].dtype, shape)
+        }
+        Op::Conv2dBackpropInput(window, shape) => {
+            floats(x)?;
+            expect_equal("gradient", &x[1].shape, &conv_shape(window, shape, &x[0].shape, false, symbols)?)?;
+            one(x[1].dtype, shape.clone())
+        }
+        Op::Conv2dBackpropFilter(window, shape) => {
+            floats(x)?;
+            expect_equal("gradient", &x[1].shape, &conv_shape(window, &x[0].shape, shape, false, symbols)?)?;
+            one(x[0].dtype, shape.clone())
+        }
+        Op::DepthwiseConv2d(window) => {
+            floats(x)?;
+            let shape = conv_shape(window, &x[0].shape, &x[1].shape, true, symbols)?;
+            one(x[0].dtype, shape)
+        }
+        Op::DepthwiseConv2dBackpropInput(window, shape) => {
+            floats(x)?;
+            expect_equal("gradient", &x[1].shape, &conv_shape(window, shape, &x[0].shape, true, symbols)?)?;
+            one(x[1].dtype, shape.clone())
+        }
+        Op::DepthwiseConv2dBackpropFilter(window, shape) => {
+            floats(x)?;
+            expect_equal("gradient", &x[1].shape, &conv_shape(window, &x[0].shape, shape, true, symbols)?)?;
+            one(x[0].dtype, shape.clone())
+        }
+        Op::MaxPool(window) | Op::AvgPool(window) => {
+            floats(x)?;
+            let shape = pool_shape(window, &x[0].shape, symbols)?;
+            one(x[0].dtype, shape)
+        }
+        Op::MaxPoolGrad(window) => {
+            floats(x)?;
+            let pooled = pool_shape(window, &x[0].shape, symbols)?;
+            expect_equal("output", &x[1].shape, &pooled)?;
+            expect_equal("gradient", &x[2].shape, &pooled)?;
+            same(x[0])
+        }
+        Op::AvgPoolGrad(window, shape) => {
+            floats(x)?;
+            expect_equal("gradient", &x[0].shape, &pool_shape(window, shape, symbols)?)?;
+            one(x[0].dtype, shape.clone())
+        }
+
+        Op::Softmax | Op::LogSoftmax => {
+            floats(x)?;
+            if x[0].shape.rank() == 0 {
+                return Err(Error::shape("a single number; expected at least one axis"));
+            }
+            same(x[0])
+        }
+        Op::SoftmaxCrossEntropy => {
+            floats(x)?;
+            expect_rank(2, x[0], "logits")?;
+            expect_equal("labels", &x[1].shape, &x[0].shape)?;
+            losses(x[0])
+        }
+        Op::SparseSoftmaxCrossEntropy => {
+            floats(&x[..1])?;
+            expect_rank(2, x[0], "logits")?;
+            integer_ids(x[1], "labels")?;
+            if x[1].shape.dims() != &x[0].shape.dims()[..1] {
+                return Err(Error::shape(format!(
+                    "labels {} for logits {}; expected one label a row, [{}]",
+                    x[1].shape,
+                    x[0].shape,
+                    x[0].shape.dims()[0]
+                )));
+            }
+            losses(x[0])
+        }
+
+        Op::Gather { axis, batch_dims } => {
+            integer_ids(x[1], "indices")?;
+            let axis = axis_of(*axis, x[0])?;
+            let (p, i) = (x[0].shape.dims(), x[1].shape.dims());
+            if *batch_dims > axis || *batch_dims > i.len() || p[..*batch_dims] != i[..*batch_dims] {
+                return Err(Error::shape(format!(
+                    "batch_dims = {batch_dims} with axis {axis}: params {} and indices {} do not share their first {batch_dims} axes",
+                    x[0].shape, x[1].shape
+                )));
+            }
+            one(x[0].dtype, p[..axis].iter().chain(&i[*batch_dims..]).chain(&p[axis + 1..]).copied().collect())
+        }
+        Op::GatherNd => {
+            let depth = index_depth(x[1], &x[0].shape)?;
+            let i = x[1].shape.dims();
+            one(x[0].dtype, i[..i.len() - 1].iter().chain(&x[0].shape.dims()[depth..]).copied().collect())
+        }
+        Op::ScatterNd(shape) => {
+            accepts(x[1].dtype.is_number(), x[1].dtype)?;
+            let depth = index_depth(x[0], shape)?;
+            let i = x[0].shape.dims();
+            let expected: Shape = i[..i.len() - 1].iter().chain(&shape.dims()[depth..]).copied().collect();
+            expect_equal("updates", &x[1].shape, &expected)?;
+            one(x[1].dtype, shape.clone())
+        }
+        Op::UnsortedSegment { kind, num_segments } => {
+            integer_ids(x[1], "segment ids")?;
+            accepts(x[0].dtype.is_number(), x[0].dtype)?;
+            if !matches!(kind, Reduction::Sum | Reduction::Max | Reduction::Min | Reduction::Prod) {
+                return Err(Error::config(format!("segments have no {}", kind.tf_name())));
+            }
+            let rank = x[1].shape.rank();
+            if x[0].shape.rank() < rank || x[0].shape.dims()[..rank] != *x[1].shape.dims() {
+                return Err(Error::shape(format!(
+                    "data {} and segment ids {}: the ids' shape must begin the data's",
+                    x[0].shape, x[1].shape
+                )));
+            }
+            one(x[0].dtype, [*num_segments].iter().chain(&x[0].shape.dims()[rank..]).copied().collect())
+        }
+        Op::OneHot { depth, axis } => {
+            integer_ids(x[0], "indices")?;
+            same_dtype(x[1], x[2])?;
+            expect_rank(0, x[1], "on value")?;
+            expect_rank(0, x[2], "off value")?;
+            if *axis > x[0].shape.rank() {
+                return Err(Error::shape(format!("one_hot axis {axis} of indices {}", x[0].shape)));
+            }
+            let mut shape = x[0].shape.clone();
+            shape.0.insert(*axis, Dim::Known(*depth));
+            one(x[1].dtype, shape)
+        }
+
+        Op::Resize(r) => {
+            expect_dtype(DType::F32, x[0], "image")?;
+            expect_rank(4, x[0], "image")?;
+            if r.size.0 == 0 || r.size.1 == 0 {
+                return Err(Error::config(format!("resize to {:?}: sizes must be positive", r.size)));
+            }
+            let d = x[0].shape.dims();
+            one(x[0].dtype, Shape::from([d[0], r.size.0.into(), r.size.1.into(), d[3]]))
+        }
+        Op::ResizeGrad(_, shape) => {
+            expect_rank(4, x[0], "gradient")?;
+            one(x[0].dtype, shape.clone())
+        }
+
+        Op::Custom(custom) => Ok(custom.outputs.iter().cloned().collect()),
+        Op::Assign(id) => {
+            let spec = variables.spec(*id);
+            let expected = Shape::from(&spec.dims[..]);
+            expect_dtype(spec.dtype, x[0], "value")?;
+            if x[0].shape != expected {
+                return Err(Error::shape(format!(
+                    "a value of {} for variable `{}`, which is {expected}",
+                    x[0].shape, spec.name
+                )));
+            }
+            Ok(smallvec![])
+        }
+        Op::Apply(apply) => {
+            let spec = variables.spec(apply.variable);
+            let gradient = x[x.len() - 1];
+            expect_dtype(spec.dtype, gradient, "gradient")?;
+            let expected = Shape::from(&spec.dims[..]);
+            let fits = match x {
+                [dense] => dense.shape == expected,
+                [ids, rows] => {
+                    rows.shape.rank() == expected.rank()
+                        && rows.shape.dims()[1..] == expected.dims()[1..]
+                        && ids.shape.rank() == 1
+                        && ids.shape.dims()[0] == rows.shape.dims()[0]
+                }
+                _ => false,
+            };
+            if !fits {
+                return Err(Error::shape(format!(
+                    "a gradient of {} for variable `{}`, which is {expected}",
+                    gradient.shape, spec.name
+                )));
+            }
+            Ok(smallvec![])
+        }
+        Op::Group => Ok(smallvec![]),
+    }
+}
+
+fn number(dtype: DType) -> Result<()> {
+    accepts(dtype.is_number(), dtype)
+}
+
+fn accepts(yes: bool, dtype: DType) -> Result<()> {
+    if yes {
+        return Ok(());
+    }
+    let error = Error::dtype(None, dtype, format!("not defined on {dtype}"));
+    Err(if dtype == DType::Str { error } else { error.help("use .cast(..) to convert it first") })
+}
+
+fn expect_dtype(expected: DType, x: &TensorSpec, what: &str) -> Result<()> {
+    if x.dtype == expected {
+        return Ok(());
+    }
+    Err(Error::dtype(Some(expected), x.dtype, format!("the {what} is {}, expected {expected}", x.dtype))
+        .help(format!("use .cast(DType::{expected:?})")))
+}
+
+fn same_dtype(a: &TensorSpec, b: &TensorSpec) -> Result<()> {
+    if a.dtype == b.dtype {
+        return Ok(());
+    }
+    Err(Error::dtype(Some(a.dtype), b.dtype, format!("dtypes {} and {} differ", a.dtype, b.dtype))
+        .help(format!("use .cast(DType::{:?}) on one of them", a.dtype)))
+}
+
+fn floats(x: &[&TensorSpec]) -> Result<()> {
+    for spec in x {
+        accepts(spec.dtype.is_float(), spec.dtype)?;
+        same_dtype(x[0], spec)?;
+    }
+    Ok(())
+}
+
+fn integer_ids(x: &TensorSpec, what: &str) -> Result<()> {
+    if matches!(x.dtype, DType::I32 | DType::I64) {
+        return Ok(());
+    }
+    Err(Error::dtype(Some(DType::I64), x.dtype, format!("the {what} are {}, expected i32 or i64", x.dtype))
+        .help("use .cast(DType::I64)"))
+}
+
+fn expect_rank(rank: usize, x: &TensorSpec, what: &str) -> Result<()> {
+    if x.shape.rank() == rank {
+        return Ok(());
+    }
+    let error = Error::shape(format!("the {what} is {x}, expected {rank} axes"));
+    Err(if rank > 0 { error.help("use .reshape(..) or .expand_dims(..)") } else { error })
+}
+
+fn expect_rank_of(n: usize, x: &TensorSpec, what: &str) -> Result<()> {
+    if x.shape.rank() == n {
+        return Ok(());
+    }
+    Err(Error::shape(format!("{n} {what} for {x}, which has {} axes", x.shape.rank())))
+}
+
+fn expect_equal(what: &str, actual: &Shape, expected: &Shape) -> Result<()> {
+    // Two different symbols may still be equal at run time; known sizes must agree now.
+    let clash = |(a, b): (&Dim, &Dim)| matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b);
+    if actual.rank() != expected.rank() || actual.dims().iter().zip(expected.dims()).any(clash) {
+        return Err(Error::shape(format!("the {what} is {actual}, expected {expected}")));
+    }
+    Ok(())
+}
+
+fn axis_of(axis: usize, x: &TensorSpec) -> Result<usize> {
+    if axis < x.shape.rank() {
+        return Ok(axis);
+    }
+    Err(Error::shape(format!("axis {axis} of {x}, which has {} axes", x.shape.rank())))
+}
+
+fn within_rank(axes: AxisSet, x: &TensorSpec) -> Result<()> {
+    match axes.iter().last() {
+        Some(last) => axis_of(last, x).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// NumPy's rule: align at the right, sizes are equal or 1.
+pub(crate) fn broadcast(a: &Shape, b: &Shape, symbols: &mut Symbols) -> Result<Shape> {
+    let rank = a.rank().max(b.rank());
+    let at = |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(Dim::Known(1), |k| s.dims()[k]);
+    let dims: Option<Vec<Dim>> = (0..rank).map(|i| symbols.broadcast(at(a, i), at(b, i))).collect();
+    dims.map(|d| d.into_iter().collect()).ok_or_else(|| {
+        Error::shape(format!("{a} and {b} cannot be broadcast: sizes must be equal or 1, aligned at the last axis"))
+    })
+}
+
+/// A dimension of `Graph::ANY` in the target is computed from the rest, as TensorFlow's -1.
+fn reshape(from: &Shape, to: &Shape, symbols: &mut Symbols) -> Result<Shape> {
+    let free = to.dims().iter().filter(|d| **d == crate::Graph::ANY).count();
+    let cannot = |why: &str| Error::shape(format!("cannot reshape {from} to {}: {why}", display_target(to)));
+    let mut shape = to.clone();
+    match free {
+        0 => {}
+        1 => {
+            let rest: Vec<Dim> = to.dims().iter().copied().filter(|d| *d != crate::Graph::ANY).collect();
+            let dim = match symbols.exact_quotient(from.dims(), &rest)? {
+                Some(dim) => dim,
+                None if from.known().is_some() && rest.iter().all(|d| d.known().is_some()) => {
+                    return Err(cannot("the element count does not divide"));
+                }
+                None => {
+                    let (total, part) = (symbols.product(from.dims())?, symbols.product(&rest)?);
+                    if part == Dim::Known(0) {
+                        return Err(cannot("-1 beside a size of 0 could be anything"));
+                    }
+                    symbols.div(total, part)
+                }
+            };
+            for d in shape.0.iter_mut().filter(|d| **d == crate::Graph::ANY) {
+                *d = dim;
+            }
+        }
+        _ => return Err(cannot("more than one -1")),
+    }
+    let (before, after) = (symbols.product(from.dims())?, symbols.product(shape.dims())?);
+    match (before.known(), after.known()) {
+        (Some(a), Some(b)) if a != b => Err(cannot(&format!("{a} elements are not {b}"))),
+        _ => Ok(shape),
+    }
+}
+
+fn display_target(shape: &Shape) -> String {
+    let text = |d: &Dim| if *d == crate::Graph::ANY { "-1".to_string() } else { d.to_string() };
+    format!("[{}]", shape.dims().iter().map(text).collect::<Vec<_>>().join(", "))
+}
+
+fn concat(axis: usize, x: &[&TensorSpec], symbols: &mut Symbols) -> Result<Specs> {
+    let Some((first, rest)) = x.split_first() else {
+        return Err(Error::config("concat of no tensors; expected at least one"));
+    };
+    axis_of(axis, first)?;
+    let mut shape = first.shape.clone();
+    for other in rest {
+        same_dtype(first, other)?;
+        expect_rank_of(first.shape.rank(), other, "axes")?;
+        for i in 0..shape.rank() {
+            let (a, b) = (shape.dims()[i], other.shape.dims()[i]);
+            if i == axis {
+                shape.0[i] = symbols.add(a, b)?;
+            } else if a.known().is_some() && b.known().is_some() && a != b {
+                return Err(Error::shape(format!(
+                    "{} and {} differ on axis {i}, which is not the joined axis {axis}",
+                    first.shape, other.shape
+                )));
+            } else if a.known().is_none() {
+                shape.0[i] = b;
+            }
+        }
+    }
+    one(first.dtype, shape)
+}
+
+fn strided_bounds(begin: &[usize], strides: &[i64], size: &[usize], shape: &Shape) -> Result<()> {
+    for axis in 0..size.len() {
+        let Some(d) = shape.dims()[axis].known() else {
+            if begin[axis] == 0 && strides[axis] == 1 {
+                continue;
+            }
+            return Err(Error::shape(format!("strided slice of axis {axis} of {shape}: its size must be known")));
+        };
+        let last = begin[axis] as i64 + strides[axis].saturating_mul(size[axis] as i64 - 1);
+        if strides[axis] == 0 || (size[axis] > 0 && (begin[axis] >= d || !(0..d as i64).contains(&last))) {
+            return Err(Error::index(format!(
+                "strided slice of axis {axis} of {shape}: {} elements from {} by {} leave it",
+                size[axis], begin[axis], strides[axis]
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn mirror_pad(x: &TensorSpec, paddings: &[(usize, usize)], symmetric: bool) -> Result<Specs> {
+    expect_rank_of(paddings.len(), x, "paddings")?;
+    let mut shape = Shape::scalar();
+    for (axis, (&d, &(before, after))) in x.shape.dims().iter().zip(paddings).enumerate() {
+        if (before, after) == (0, 0) {
+            shape.0.push(d);
+            continue;
+        }
+        let Some(n) = d.known() else {
+            return Err(Error::shape(format!("mirror padding of axis {axis} of {}: its size must be known", x.shape)));
+        };
+        let most = if symmetric { n } else { n.saturating_sub(1) };
+        if before > most || after > most {
+            return Err(Error::shape(format!(
+                "mirror padding ({before}, {after}) of axis {axis} of size {n}: at most {most}"
+            )));
+        }
+        shape.0.push(Dim::Known(n + before + after));
+    }
+    one(x.dtype, shape)
+}
+
+fn product_shape(x: &[&TensorSpec], transpose_a: bool, transpose_b: bool) -> Result<Shape> {
+    let last_two = |s: &Shape, transpose: bool| {
+        let d = &s.dims()[s.rank() - 2..];
+        if transpose { (d[1], d[0]) } else { (d[0], d[1]) }
+    };
+    let ((m, k), (k2, n)) = (last_two(&x[0].shape, transpose_a), last_two(&x[1].shape, transpose_b));
+    if let (Some(a), Some(b)) = (k.known(), k2.known())
+        && a != b
+    {
+        let note = |t: bool| if t { " transposed" } else { "" };
+        return Err(Error::shape(format!(
+            "{}{} times {}{}: the inner sizes {a} and {b} differ",
+            x[0].shape,
+            note(transpose_a),
+            x[1].shape,
+            note(transpose_b)
+        )));
+    }
+    Ok(Shape::from([m, n]))
+}
+
+fn conv_shape(w: &Window, x: &Shape, filter: &Shape, depthwise: bool, symbols: &mut Symbols) -> Result<Shape> {
+    if x.rank() != 4 || filter.rank() != 4 {
+        return Err(Error::shape(format!(
+            "image {x} and filter {filter}: expected [batch, height, width, channels] and [height, width, in, {}]",
+            if depthwise { "multiplier" } else { "out" }
+        )));
+    }
+    let (x, f) = (x.dims(), filter.dims());
+    if let (Some(channels), Some(expected)) = (x[3].known(), f[2].known())
+        && channels != expected
+    {
+        return Err(Error::shape(format!("the image has {channels} channels, the filter expects {expected}")));
+    }
+    let h = placed(x[1], f[0], w.strides.0, w.dilations.0, w.padding, symbols)?;
+    let width = placed(x[2], f[1], w.strides.1, w.dilations.1, w.padding, symbols)?;
+    let channels = if depthwise { symbols.mul(f[2], f[3])? } else { f[3] };
+    Ok(Shape::from([x[0], h, width, channels]))
+}
+
+fn pool_shape(w: &PoolWindow, x: &Shape, symbols: &mut Symbols) -> Result<Shape> {
+    if x.rank() != 4 {
+        return Err(Error::shape(format!("image {x}: expected [batch, height, width, channels]")));
+    }
+    let d = x.dims();
+    let h = placed(d[1], w.size.0.into(), w.strides.0, 1, w.padding, symbols)?;
+    let width = placed(d[2], w.size.1.into(), w.strides.1, 1, w.padding, symbols)?;
+    Ok(Shape::from([d[0], h, width, d[3]]))
+}
+
+/// The number of positions of a window on one axis.
+fn placed(
+    size: Dim,
+    window: Dim,
+    stride: usize,
+    dilation: usize,
+    padding: Padding,
+    symbols: &mut Symbols,
+) -> Result<Dim> {
+    let Some(window) = window.known() else {
+        return Err(Error::shape("the size of a window must be known"));
+    };
+    if window == 0 || stride == 0 || dilation == 0 {
+        return Err(Error::config(format!(
+            "window {window}, stride {stride}, dilation {dilation}: each must be at least 1"
+        )));
+    }
+    match (size, padding) {
+        (Dim::Known(n), _) => {
+            let placed = padding.place(n, window, stride, dilation);
+            placed.map(|p| Dim::Known(p.0)).ok_or_else(|| Error::shape("the window's size overflows"))
+        }
+        (d, Padding::Same) => Ok(symbols.ceil_div(d, stride)),
+        (d, Padding::Valid) => {
+            let span = Dim::Known((window - 1) * dilation + 1);
+            let shifted = symbols.add(d, Dim::Known(stride))?;
+            let room = symbols.sub(shifted, span);
+            Ok(symbols.div(room, Dim::Known(stride)))
+        }
+    }
+}
+
+fn losses(logits: &TensorSpec) -> Result<Specs> {
+    let rows = Shape::from([logits.shape.dims()[0]]);
+    Ok(smallvec![TensorSpec { dtype: logits.dtype, shape: rows }, logits.clone()])
+}
+
+fn index_depth(indices: &TensorSpec, params: &Shape) -> Result<usize> {
+    integer_ids(indices, "indices")?;
+    match indices.shape.dims().last().map(|d| d.known()) {
+        Some(Some(depth)) if depth <= params.rank() => Ok(depth),
+        _ => Err(Error::shape(format!(
+            "indices {} into {params}: the last axis must be known and at most {}",
+            indices.shape,
+            params.rank()
+        ))),
+    }
+}

@@ -1,0 +1,304 @@
+//! Initial values of variables: a pure function of the seed and the variable's name.
+
+use estimand_tensor::random::{Key, Stream};
+use estimand_tensor::{Array, DType, Element, Error, Result};
+
+/// How a variable begins.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// 0 everywhere.
+    Zeros,
+    /// 1 everywhere.
+    Ones,
+    /// One number everywhere.
+    Constant(f64),
+    /// These values.
+    Value(Array),
+    /// Uniform in [low, high).
+    RandomUniform {
+        /// Smallest.
+        low: f64,
+        /// Bound above.
+        high: f64,
+    },
+    /// Normal.
+    RandomNormal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        stddev: f64,
+    },
+    /// Normal, re-drawn until within two deviations.
+    TruncatedNormal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation before the tails are cut off.
+        stddev: f64,
+    },
+    /// Uniform within `sqrt(6 / (fan_in + fan_out))`: TensorFlow's default.
+    GlorotUniform,
+    /// Truncated normal of variance `2 / (fan_in + fan_out)`.
+    GlorotNormal,
+    /// Uniform within `sqrt(6 / fan_in)`.
+    HeUniform,
+    /// Truncated normal of variance `2 / fan_in`.
+    HeNormal,
+    /// Uniform within `sqrt(3 / fan_in)`.
+    LecunUniform,
+    /// Truncated normal of variance `1 / fan_in`.
+    LecunNormal,
+    /// Orthonormal rows or columns, times a gain.
+    Orthogonal {
+        /// Factor.
+        gain: f64,
+    },
+    /// The identity matrix, times a gain.
+    Identity {
+        /// Factor.
+        gain: f64,
+    },
+}
+
+/// The deviation of a standard normal cut off at two deviations; dividing by it restores the variance.
+const TRUNCATED_STDDEV: f64 = 0.879_625_661_034_239_8;
+
+impl Init {
+    /// Every kind, for tests and lists.
+    pub fn all() -> Vec<Init> {
+        vec![
+            Init::Zeros,
+            Init::Ones,
+            Init::Constant(0.5),
+            Init::RandomUniform { low: -0.05, high: 0.05 },
+            Init::RandomNormal { mean: 0.0, stddev: 0.05 },
+            Init::TruncatedNormal { mean: 0.0, stddev: 0.05 },
+            Init::GlorotUniform,
+            Init::GlorotNormal,
+            Init::HeUniform,
+            Init::HeNormal,
+            Init::LecunUniform,
+            Init::LecunNormal,
+            Init::Orthogonal { gain: 1.0 },
+            Init::Identity { gain: 1.0 },
+        ]
+    }
+
+    /// Whether it can fill a variable of this dtype and these sizes.
+    pub fn check(&self, dtype: DType, dims: &[usize]) -> Result<()> {
+        let floats = |ok: bool| match ok {
+            true => Ok(()),
+            false => {
+                Err(Error::dtype(Some(DType::F32), dtype, format!("{self:?} needs a float variable, not {dtype}")))
+            }
+        };
+        match self {
+            Init::Zeros => Ok(()),
+            Init::Ones | Init::Constant(_) if dtype == DType::Str => floats(false),
+            Init::Ones => Ok(()),
+            Init::Constant(v) => crate::tensor::scalar(dtype, *v).map(drop),
+            Init::Value(array) if array.dtype() != dtype || array.dims() != dims => Err(Error::shape(format!(
+                "the initial value is {}{:?}, the variable {dtype}{dims:?}",
+                array.dtype(),
+                array.dims()
+            ))),
+            Init::Value(_) => Ok(()),
+            Init::RandomUniform { low, high } if !(low <= high) => {
+                Err(Error::config(format!("random uniform between {low} and {high}: the range is empty")))
+            }
+            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. } if !(*stddev >= 0.0) => {
+                Err(Error::config(format!("a standard deviation of {stddev}; expected 0 or more")))
+            }
+            Init::Orthogonal { .. } if dims.len() < 2 => {
+                Err(Error::shape(format!("orthogonal needs two axes or more, the variable is {dims:?}")))
+            }
+            Init::Identity { .. } if dims.len() != 2 => {
+                Err(Error::shape(format!("identity needs a matrix, the variable is {dims:?}")))
+            }
+            _ => floats(dtype.is_float()),
+        }
+    }
+
+    /// The value for a variable of a name under a seed.
+    pub fn sample(&self, dtype: DType, dims: &[usize], seed: u64, name: &str) -> Result<Array> {
+        self.check(dtype, dims)?;
+        let stream = Stream::new(Key::new(seed, name), 0);
+        let n = estimand_tensor::element_count(dims)?;
+        let (fan_in, fan_out) = fans(dims);
+        let values = match self {
+            Init::Zeros => return Array::zeros(dtype, dims),
+            Init::Value(array) => return Ok(array.clone()),
+            Init::Ones => return filled(dtype, dims, 1.0),
+            Init::Constant(v) => return filled(dtype, dims, *v),
+            Init::RandomUniform { low, high } => uniform(&stream, n, *low, *high),
+            Init::RandomNormal { mean, stddev } => normal(&stream, n, *mean, *stddev),
+            Init::TruncatedNormal { mean, stddev } => truncated(&stream, n, *mean, *stddev),
+            Init::GlorotUniform => symmetric(&stream, n, 6.0 / (fan_in + fan_out)),
+            Init::HeUniform => symmetric(&stream, n, 6.0 / fan_in),
+            Init::LecunUniform => symmetric(&stream, n, 3.0 / fan_in),
+            Init::GlorotNormal => truncated(&stream, n, 0.0, (2.0 / (fan_in + fan_out)).sqrt() / TRUNCATED_STDDEV),
+            Init::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Init::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Init::Orthogonal { gain } => orthogonal(&stream, dims, *gain),
+            Init::Identity { gain } => {
+                let (rows, columns) = (dims[0], dims[1]);
+                let mut eye = vec![0.0; n];
+                for i in 0..rows.min(columns) {
+                    eye[i * columns + i] = *gain as f32;
+                }
+                eye
+            }
+        };
+        match dtype {
+            DType::F64 => Array::from_vec(dims, values.into_iter().map(f64::from).collect()),
+            _ => Array::from_vec(dims, values),
+        }
+    }
+}
+
+/// Inputs and outputs of one unit, by TensorFlow's rule: a filter counts its taps.
+fn fans(dims: &[usize]) -> (f64, f64) {
+    let (fan_in, fan_out) = match dims {
+        [] => (1, 1),
+        [n] => (*n, *n),
+        [taps @ .., i, o] => {
+            let taps: usize = taps.iter().product();
+            (taps * i, taps * o)
+        }
+    };
+    // TF: a fan of 0 counts as 1.
+    (fan_in.max(1) as f64, fan_out.max(1) as f64)
+}
+
+fn filled(dtype: DType, dims: &[usize], value: f64) -> Result<Array> {
+    fn repeat<T: Element>(one: &Array, dims: &[usize]) -> Result<Array> {
+        Array::from_vec(dims, vec![one.item::<T>()?; estimand_tensor::element_count(dims)?])
+    }
+    let one = crate::tensor::scalar(dtype, value)?;
+    match dtype {
+        DType::F32 => repeat::<f32>(&one, dims),
+        DType::F64 => repeat::<f64>(&one, dims),
+        DType::I32 => repeat::<i32>(&one, dims),
+        DType::I64 => repeat::<i64>(&one, dims),
+        DType::U8 => repeat::<u8>(&one, dims),
+        DType::Bool => repeat::<bool>(&one, dims),
+        DType::Str => Err(Error::internal("strings are refused by check")),
+    }
+}
+
+fn uniform(stream: &Stream, n: usize, low: f64, high: f64) -> Vec<f32> {
+    let mut values = vec![0.0; n];
+    stream.fill_uniform_f32(0, n, &mut values);
+    values.iter_mut().for_each(|v| *v = (low + f64::from(*v) * (high - low)) as f32);
+    values
+}
+
+fn symmetric(stream: &Stream, n: usize, limit_squared: f64) -> Vec<f32> {
+    let limit = limit_squared.sqrt();
+    uniform(stream, n, -limit, limit)
+}
+
+fn normal(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Vec<f32> {
+    let mut values = vec![0.0; n];
+    stream.fill_normal_f32(0, n, &mut values);
+    values.iter_mut().for_each(|v| *v = (mean + f64::from(*v) * stddev) as f32);
+    values
+}
+
+fn truncated(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Vec<f32> {
+    let mut values = vec![0.0; n];
+    stream.fill_truncated_normal_f32(0, n, &mut values);
+    values.iter_mut().for_each(|v| *v = (mean + f64::from(*v) * stddev) as f32);
+    values
+}
+
+/// Gram-Schmidt (twice, for accuracy) on the rows or columns of a normal matrix, whichever are fewer.
+fn orthogonal(stream: &Stream, dims: &[usize], gain: f64) -> Vec<f32> {
+    let columns = dims[dims.len() - 1];
+    let rows: usize = dims[..dims.len() - 1].iter().product();
+    let (count, length) = (rows.min(columns), rows.max(columns));
+    let sample = normal(stream, count * length, 0.0, 1.0);
+    let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(count);
+    for chunk in sample.chunks_exact(length.max(1)) {
+        let mut v: Vec<f64> = chunk.iter().map(|&x| x.into()).collect();
+        for _ in 0..2 {
+            for earlier in &vectors {
+                let overlap: f64 = v.iter().zip(earlier).map(|(a, b)| a * b).sum();
+                v.iter_mut().zip(earlier).for_each(|(a, b)| *a -= overlap * b);
+            }
+        }
+        let norm = v.iter().map(|a| a * a).sum::<f64>().sqrt();
+        v.iter_mut().for_each(|a| *a /= norm);
+        vectors.push(v);
+    }
+    let at = |r: usize, c: usize| if rows <= columns { vectors[r][c] } else { vectors[c][r] };
+    (0..rows * columns).map(|i| (at(i / columns, i % columns) * gain) as f32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(a: &Array) -> (f64, f64) {
+        let v = a.to_f64_vec().unwrap();
+        let mean = v.iter().sum::<f64>() / v.len() as f64;
+        (mean, v.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / v.len() as f64)
+    }
+
+    #[test]
+    fn variances_are_those_of_the_definitions() {
+        // fan_in 300, fan_out 200: glorot 2/500, he 2/300, lecun 1/300.
+        for (init, variance) in [
+            (Init::GlorotUniform, 2.0 / 500.0),
+            (Init::GlorotNormal, 2.0 / 500.0),
+            (Init::HeUniform, 2.0 / 300.0),
+            (Init::HeNormal, 2.0 / 300.0),
+            (Init::LecunUniform, 1.0 / 300.0),
+            (Init::LecunNormal, 1.0 / 300.0),
+            (Init::RandomUniform { low: -1.0, high: 1.0 }, 1.0 / 3.0),
+            (Init::RandomNormal { mean: 0.0, stddev: 2.0 }, 4.0),
+            (Init::TruncatedNormal { mean: 0.0, stddev: 1.0 }, TRUNCATED_STDDEV * TRUNCATED_STDDEV),
+        ] {
+            let (mean, v) = moments(&init.sample(DType::F32, &[300, 200], 7, "kernel").unwrap());
+            assert!((v / variance - 1.0).abs() < 0.02, "{init:?}: variance {v}, expected {variance}");
+            assert!(mean.abs() < 0.02 * variance.sqrt(), "{init:?}: mean {mean}");
+        }
+    }
+
+    #[test]
+    fn orthogonal_has_orthonormal_rows_or_columns() {
+        for dims in [[4usize, 9], [9, 4], [5, 5]] {
+            let q = Init::Orthogonal { gain: 2.0 }.sample(DType::F32, &dims, 1, "q").unwrap().to_f64_vec().unwrap();
+            let (rows, columns) = (dims[0], dims[1]);
+            let (few, many) = (rows.min(columns), rows.max(columns));
+            let at = |i: usize, k: usize| if rows <= columns { q[i * columns + k] } else { q[k * columns + i] };
+            for i in 0..few {
+                for j in 0..few {
+                    let dot: f64 = (0..many).map(|k| at(i, k) * at(j, k)).sum();
+                    assert!((dot - if i == j { 4.0 } else { 0.0 }).abs() < 1e-5, "{dims:?} {i} {j}: {dot}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pure_function_of_seed_and_name() {
+        let sample = |seed, name| Init::GlorotUniform.sample(DType::F32, &[3, 4], seed, name).unwrap();
+        assert_eq!(sample(1, "a"), sample(1, "a"));
+        assert_ne!(sample(1, "a"), sample(2, "a"));
+        assert_ne!(sample(1, "a"), sample(1, "b"));
+    }
+
+    #[test]
+    fn every_kind_fills_odd_shapes() {
+        for init in Init::all() {
+            for dims in [&[2usize, 3][..], &[0, 3], &[1, 1]] {
+                let a = init.sample(DType::F32, dims, 0, "v").unwrap();
+                assert_eq!(a.dims(), dims);
+                assert!(a.to_f64_vec().unwrap().iter().all(|v| v.is_finite()), "{init:?}");
+            }
+        }
+        assert!(Init::Identity { gain: 1.0 }.check(DType::F32, &[2]).is_err());
+        assert!(Init::GlorotUniform.check(DType::I64, &[2, 2]).is_err());
+        assert!(Init::Constant(0.5).check(DType::I32, &[2]).is_err());
+    }
+}

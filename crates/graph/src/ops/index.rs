@@ -1,0 +1,92 @@
+//! Indexing: gather, scatter, segments, one-hot.
+
+use std::panic::Location;
+
+use estimand_tensor::{DType, Dim, Shape};
+
+use crate::op::{Op, Reduction};
+use crate::tensor::Tensor;
+
+impl Tensor {
+    /// The rows of these indices: an embedding lookup. Its gradient is sparse.
+    #[track_caller]
+    pub fn gather(&self, indices: &Tensor) -> Tensor {
+        self.then(Op::Gather { axis: 0, batch_dims: 0 }, &[indices], Location::caller())
+    }
+
+    /// The slices of an axis; the first `batch_dims` axes of both are matched.
+    #[track_caller]
+    pub fn gather_axis(&self, indices: &Tensor, axis: i64, batch_dims: usize) -> Tensor {
+        let site = Location::caller();
+        match self.axis(axis, site) {
+            Some(axis) => self.then(Op::Gather { axis, batch_dims }, &[indices], site),
+            None => self.graph().poison(),
+        }
+    }
+
+    /// The elements or slices at coordinates given in the last axis of the indices.
+    #[track_caller]
+    pub fn gather_nd(&self, indices: &Tensor) -> Tensor {
+        self.then(Op::GatherNd, &[indices], Location::caller())
+    }
+
+    /// Zeros of a shape with this tensor added at coordinates given in the last axis of the indices.
+    #[track_caller]
+    pub fn scatter_nd(&self, indices: &Tensor, shape: impl Into<Shape>) -> Tensor {
+        indices.then(Op::ScatterNd(shape.into()), &[self], Location::caller())
+    }
+
+    /// Sums of the rows with the same id; ids below 0 are dropped.
+    #[track_caller]
+    pub fn segment_sum(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
+        self.segments(Reduction::Sum, ids, num_segments.into(), Location::caller())
+    }
+
+    /// The largest of the rows with the same id; the lowest number where there is none.
+    #[track_caller]
+    pub fn segment_max(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
+        self.segments(Reduction::Max, ids, num_segments.into(), Location::caller())
+    }
+
+    /// The smallest of the rows with the same id; the highest number where there is none.
+    #[track_caller]
+    pub fn segment_min(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
+        self.segments(Reduction::Min, ids, num_segments.into(), Location::caller())
+    }
+
+    /// Means of the rows with the same id; 0 where there is none.
+    #[track_caller]
+    pub fn segment_mean(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
+        let site = Location::caller();
+        let n = num_segments.into();
+        let sum = self.segments(Reduction::Sum, ids, n, site);
+        let one = self.number(1.0, site);
+        let ones = one.broadcast_shape(ids.shape().clone(), site);
+        let count = ones.segments(Reduction::Sum, ids, n, site);
+        let count = count.binary(estimand_tensor::Binary::Maximum, &one, site);
+        let mut shape = count.shape().clone();
+        shape.0.resize(sum.rank(), Dim::Known(1));
+        sum.binary(estimand_tensor::Binary::Div, &count.reshape_to(shape, site), site)
+    }
+
+    pub(crate) fn segments(
+        &self,
+        kind: Reduction,
+        ids: &Tensor,
+        num_segments: Dim,
+        site: &'static Location<'static>,
+    ) -> Tensor {
+        self.then(Op::UnsortedSegment { kind, num_segments }, &[ids], site)
+    }
+
+    /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.
+    #[track_caller]
+    pub fn one_hot(&self, depth: usize, dtype: DType) -> Tensor {
+        let site = Location::caller();
+        let number = |v: f64| match crate::tensor::scalar(dtype, v) {
+            Ok(a) => self.graph().node(Op::Constant(crate::op::Constant(a)), &[], site),
+            Err(e) => self.graph().fail(e, site),
+        };
+        self.then(Op::OneHot { depth, axis: self.rank() }, &[&number(1.0), &number(0.0)], site)
+    }
+}

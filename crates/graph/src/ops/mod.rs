@@ -1,0 +1,12 @@
+//! What a model is written with: the methods of [`Tensor`](crate::Tensor), by family.
+//!
+//! Each method is one op, or a composition that the fusing pass makes as fast as one.
+
+mod image;
+mod index;
+mod math;
+mod nn;
+mod product;
+mod random;
+mod reduce;
+mod shape;

@@ -1,0 +1,129 @@
+//! Reductions over axes. `sum()` and its like reduce everything; `sum_axes(&[0, -1])` reduces some axes.
+
+use std::panic::Location;
+
+use estimand_tensor::{Binary, DType, Unary};
+
+use crate::op::{AxisSet, Op, Reduction};
+use crate::tensor::Tensor;
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $all:ident, $axes:ident => $kind:ident),* $(,)?) => {
+        impl Tensor {
+            $(
+                $(#[$doc])*
+                #[track_caller]
+                pub fn $all(&self) -> Tensor {
+                    self.reduce(Reduction::$kind, AxisSet::all(self.rank()), false, Location::caller())
+                }
+
+                /// The same over some axes, which may count from the end; `keep_dims` leaves them with size 1.
+                #[track_caller]
+                pub fn $axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
+                    let site = Location::caller();
+                    match self.axes(axes, site) {
+                        Some(set) => self.reduce(Reduction::$kind, set, keep_dims, site),
+                        None => self.graph().poison(),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+reductions! {
+    /// The sum of all elements.
+    sum, sum_axes => Sum,
+    /// The mean of all elements.
+    mean, mean_axes => Mean,
+    /// The largest element.
+    max, max_axes => Max,
+    /// The smallest element.
+    min, min_axes => Min,
+    /// The product of all elements.
+    prod, prod_axes => Prod,
+    /// Whether all are true.
+    all, all_axes => All,
+    /// Whether any is true.
+    any, any_axes => Any,
+}
+
+impl Tensor {
+    pub(crate) fn reduce(
+        &self,
+        kind: Reduction,
+        axes: AxisSet,
+        keep_dims: bool,
+        site: &'static Location<'static>,
+    ) -> Tensor {
+        self.then(Op::Reduce { kind, axes, keep_dims }, &[], site)
+    }
+
+    /// The index (i64) of the largest element along an axis; the first of equals.
+    #[track_caller]
+    pub fn argmax(&self, axis: i64) -> Tensor {
+        self.arg(axis, false, Location::caller())
+    }
+
+    /// The index (i64) of the smallest element along an axis; the first of equals.
+    #[track_caller]
+    pub fn argmin(&self, axis: i64) -> Tensor {
+        self.arg(axis, true, Location::caller())
+    }
+
+    fn arg(&self, axis: i64, min: bool, site: &'static Location<'static>) -> Tensor {
+        match self.axis(axis, site) {
+            Some(axis) => self.then(Op::ArgMax { axis, min, output: DType::I64 }, &[], site),
+            None => self.graph().poison(),
+        }
+    }
+
+    /// `ln(sum(e^x))` over some axes, without overflow.
+    #[track_caller]
+    pub fn logsumexp_axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
+        let site = Location::caller();
+        let Some(set) = self.axes(axes, site) else { return self.graph().poison() };
+        let peak = self.reduce(Reduction::Max, set, true, site);
+        // An infinite maximum would make inf - inf; TF: it is replaced by 0.
+        let finite = peak.unary(Unary::IsFinite, site);
+        let peak = finite.then(Op::Select, &[&peak, &self.number(0.0, site)], site).then(Op::StopGradient, &[], site);
+        let shifted = self.binary(Binary::Sub, &peak, site).unary(Unary::Exp, site);
+        let log = shifted.reduce(Reduction::Sum, set, keep_dims, site).unary(Unary::Log, site);
+        let peak = if keep_dims { peak } else { peak.reshape_to(log.shape().clone(), site) };
+        log.binary(Binary::Add, &peak, site)
+    }
+
+    /// Running sum along an axis: `exclusive` starts at 0, `reverse` begins at the end.
+    #[track_caller]
+    pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
+        self.cumulate(false, axis, exclusive, reverse, Location::caller())
+    }
+
+    /// Running product along an axis: `exclusive` starts at 1, `reverse` begins at the end.
+    #[track_caller]
+    pub fn cumprod(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
+        self.cumulate(true, axis, exclusive, reverse, Location::caller())
+    }
+
+    fn cumulate(
+        &self,
+        product: bool,
+        axis: i64,
+        exclusive: bool,
+        reverse: bool,
+        site: &'static Location<'static>,
+    ) -> Tensor {
+        match self.axis(axis, site) {
+            Some(axis) => self.then(Op::Cumulate { product, axis, exclusive, reverse }, &[], site),
+            None => self.graph().poison(),
+        }
+    }
+
+    /// The k largest of the last axis in falling order, and their indices (i32).
+    #[track_caller]
+    pub fn top_k(&self, k: usize) -> (Tensor, Tensor) {
+        let values = self.then(Op::TopK(k), &[], Location::caller());
+        let indices = self.graph().output(&values, 1);
+        (values, indices)
+    }
+}

@@ -1,0 +1,263 @@
+//! Optimizers: a rule of the `update` crate, a schedule, and what is done to gradients before.
+//!
+//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+use estimand_tensor::{Binary, DType, Error, Unary};
+use estimand_update::{Schedule, UpdateRule};
+use smallvec::SmallVec;
+
+use crate::Init;
+use crate::gradient::{Gradient, gradients};
+use crate::graph::Graph;
+use crate::op::{AxisSet, Op, Reduction};
+use crate::tensor::Tensor;
+use crate::variables::{Role, VarId, VarSpec};
+
+/// What happens to gradients before they are applied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Clip {
+    /// Every element to [-limit, limit].
+    Value(f64),
+    /// The norm of each variable's gradient to at most this.
+    Norm(f64),
+    /// The norm of all gradients together to at most this.
+    GlobalNorm(f64),
+}
+
+/// How variables are trained. A plain value: all state is in the graph's variables.
+///
+/// ```
+/// use estimand_graph::{Clip, Optimizer};
+/// use estimand_update::Adam;
+/// let adam = Optimizer::new(Adam::default(), 0.001).clip(Clip::GlobalNorm(5.0));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Optimizer {
+    rule: Arc<dyn UpdateRule>,
+    rate: Schedule,
+    clip: Option<Clip>,
+    lazy: bool,
+}
+
+/// The number of an optimizer in its graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct OptimizerId(pub u32);
+
+/// What an executor needs to know of an optimizer.
+#[derive(Clone)]
+pub struct OptimizerConfig {
+    /// The arithmetic.
+    pub rule: Arc<dyn UpdateRule>,
+    /// The learning rate at a step.
+    pub rate: Schedule,
+    /// Leaves rows without gradient alone where TensorFlow would decay them.
+    pub lazy: bool,
+    /// The variable that counts the updates.
+    pub iterations: VarId,
+}
+
+impl fmt::Debug for OptimizerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:?}", self.rule, self.rate)
+    }
+}
+
+/// One variable's update.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Apply {
+    /// The variable.
+    pub variable: VarId,
+    /// Its optimizer.
+    pub optimizer: OptimizerId,
+    /// The optimizer's companions of the variable, in the rule's order.
+    pub slots: SmallVec<[VarId; 3]>,
+}
+
+impl Optimizer {
+    /// A rule with a learning rate: a number or a [`Schedule`].
+    pub fn new(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
+        Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: None, lazy: false }
+    }
+
+    /// Limits gradients. By default they are used as they are.
+    pub fn clip(mut self, clip: Clip) -> Optimizer {
+        self.clip = Some(clip);
+        self
+    }
+
+    /// Updates only rows that have a gradient. By default rows without one decay where TensorFlow's do (Adam, Nadam, RMSprop).
+    pub fn lazy(mut self) -> Optimizer {
+        self.lazy = true;
+        self
+    }
+
+    /// The train op: changes every trainable variable that the loss depends on. Fetch it to do a step.
+    #[track_caller]
+    pub fn minimize(&self, loss: &Tensor) -> Tensor {
+        let site = Location::caller();
+        let graph = loss.graph();
+        let trainable: Vec<VarId> = graph
+            .body()
+            .variables()
+            .iter()
+            .filter(|(_, spec)| spec.role == Role::Model { trainable: true })
+            .map(|(id, _)| id)
+            .collect();
+        if trainable.is_empty() && !loss.is_poisoned() {
+            return graph.fail(Error::config("nothing to train: the graph has no trainable variable"), site);
+        }
+        self.minimize_over(loss, &trainable, site)
+    }
+
+    /// The train op for some variables.
+    #[track_caller]
+    pub fn minimize_variables(&self, loss: &Tensor, variables: &[&Tensor]) -> Tensor {
+        let site = Location::caller();
+        let id = |t: &&Tensor| match t.graph().body().nodes().get(t.value().node.0 as usize).map(|n| &n.op) {
+            Some(Op::Variable(id)) => Some(*id),
+            _ => None,
+        };
+        match variables.iter().map(id).collect::<Option<Vec<VarId>>>() {
+            Some(ids) => self.minimize_over(loss, &ids, site),
+            None => loss.record(Error::config("minimize_variables: not all of these are variables"), site),
+        }
+    }
+
+    fn minimize_over(&self, loss: &Tensor, variables: &[VarId], site: &'static Location<'static>) -> Tensor {
+        let graph = loss.graph();
+        if loss.is_poisoned() {
+            return graph.poison();
+        }
+        if let Err(text) = self.rule.validate().and_then(|()| self.rate.validate()) {
+            return graph.fail(Error::config(format!("{}: {text}", self.rule.name())), site);
+        }
+        let reads: Vec<Tensor> = variables.iter().map(|&id| graph.read(id, site)).collect();
+        let found = gradients(loss, &reads.iter().collect::<Vec<_>>());
+        let pairs: Vec<(VarId, Gradient)> =
+            variables.iter().copied().zip(found).filter(|(_, gradient)| !matches!(gradient, Gradient::None)).collect();
+        if pairs.is_empty() && graph.check().is_ok() {
+            let e = Error::config(format!("the loss {} depends on none of the variables", loss.describe()));
+            return graph
+                .fail(e.help("check that the variables are used and that no stop_gradient cuts them off"), site);
+        }
+        self.apply_gradients(graph, pairs, site)
+    }
+
+    /// The op that applies these gradients.
+    fn apply_gradients(
+        &self,
+        graph: &Graph,
+        pairs: Vec<(VarId, Gradient)>,
+        site: &'static Location<'static>,
+    ) -> Tensor {
+        let scope = graph.unique(self.rule.name());
+        let iterations = VarSpec {
+            name: format!("{scope}/iter"),
+            dtype: DType::I64,
+            dims: Default::default(),
+            init: Init::Zeros,
+            role: Role::Step,
+            site,
+        };
+        let iterations = match graph.add_variable(iterations) {
+            Ok(id) => id,
+            Err(e) => return graph.fail(e, site),
+        };
+        let config = OptimizerConfig { rule: self.rule.clone(), rate: self.rate.clone(), lazy: self.lazy, iterations };
+        let optimizer = graph.add_optimizer(config);
+        let mut members = Vec::new();
+        for (variable, gradient) in clipped(self.clip, pairs, site) {
+            let slots = match self.add_slots(graph, variable, &scope, site) {
+                Ok(slots) => slots,
+                Err(e) => return graph.fail(e, site),
+            };
+            let op = Op::Apply(Apply { variable, optimizer, slots });
+            members.push(match &gradient {
+                Gradient::None => continue,
+                Gradient::Dense(g) => graph.node(op, &[g], site),
+                Gradient::Rows { indices, values } => graph.node(op, &[indices, values], site),
+            });
+        }
+        let count = graph.read(iterations, site);
+        let next = count.binary(Binary::Add, &count.number(1.0, site), site);
+        members.push(graph.node(Op::Assign(iterations), &[&next], site));
+        graph.node(Op::Group, &members.iter().collect::<Vec<_>>(), site)
+    }
+
+    fn add_slots(
+        &self,
+        graph: &Graph,
+        variable: VarId,
+        scope: &str,
+        site: &'static Location<'static>,
+    ) -> estimand_tensor::Result<SmallVec<[VarId; 3]>> {
+        let (name, dtype, dims) = {
+            let body = graph.body();
+            let spec = body.variables().spec(variable);
+            (spec.name.clone(), spec.dtype, spec.dims.clone())
+        };
+        if dtype != DType::F32 {
+            return Err(Error::dtype(
+                Some(DType::F32),
+                dtype,
+                format!("variable `{name}` is {dtype}; optimizers train f32"),
+            ));
+        }
+        let add = |slot: estimand_update::Slot| {
+            graph.add_variable(VarSpec {
+                name: format!("{scope}/{name}/{}", slot.name),
+                dtype,
+                dims: dims.clone(),
+                init: Init::Constant(slot.initial.into()),
+                role: Role::Slot { of: variable },
+                site,
+            })
+        };
+        self.rule.slots().into_iter().map(add).collect()
+    }
+}
+
+/// Gradients limited as asked for. Rows are limited by their values, as TensorFlow's IndexedSlices are.
+fn clipped(
+    clip: Option<Clip>,
+    pairs: Vec<(VarId, Gradient)>,
+    site: &'static Location<'static>,
+) -> Vec<(VarId, Gradient)> {
+    let Some(clip) = clip else { return pairs };
+    let squares: Vec<Tensor> = pairs
+        .iter()
+        .filter_map(|(_, g)| g.values())
+        .map(|g| g.unary(Unary::Square, site).reduce(Reduction::Sum, AxisSet::all(g.rank()), false, site))
+        .collect();
+    let global = squares.iter().cloned().reduce(|a, b| a.binary(Binary::Add, &b, site));
+    let limit_norm = |g: &Tensor, square: &Tensor, limit: f64| {
+        // TF: g * limit / max(norm, limit); a norm of 0 is left alone.
+        let limit = g.number(limit, site);
+        let norm = square.unary(Unary::Sqrt, site).binary(Binary::Maximum, &limit, site);
+        g.binary(Binary::Mul, &limit.binary(Binary::Div, &norm, site), site)
+    };
+    pairs
+        .into_iter()
+        .zip(squares)
+        .map(|((id, gradient), square)| {
+            let limited = |g: &Tensor| match clip {
+                Clip::Value(limit) => {
+                    let (low, high) = (g.number(-limit, site), g.number(limit, site));
+                    g.binary(Binary::Minimum, &high, site).binary(Binary::Maximum, &low, site)
+                }
+                Clip::Norm(limit) => limit_norm(g, &square, limit),
+                Clip::GlobalNorm(limit) => limit_norm(g, global.as_ref().unwrap_or(&square), limit),
+            };
+            let gradient = match gradient {
+                Gradient::Dense(g) => Gradient::Dense(limited(&g)),
+                Gradient::Rows { indices, values } => Gradient::Rows { values: limited(&values), indices },
+                Gradient::None => Gradient::None,
+            };
+            (id, gradient)
+        })
+        .collect()
+}

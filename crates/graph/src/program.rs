@@ -1,0 +1,189 @@
+//! `Program`: what one kind of run computes, as an ordered list of steps.
+//!
+//! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small rewrite of the list:
+//! prune, merge equal nodes, fold biases into products, fuse element-wise chains. Without passes every node is its own step;
+//! both give the same bits.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_tensor::{Error, Result, TensorSpec};
+use smallvec::SmallVec;
+
+use crate::graph::{Body, NodeId, Value};
+use crate::op::Op;
+use crate::pass;
+
+/// An ordered list of steps, with what is fed and what is fetched.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) body: Arc<Body>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) feeds: Vec<NodeId>,
+    pub(crate) fetches: Vec<Value>,
+    /// The steps from here on write variables.
+    pub(crate) n_compute: usize,
+}
+
+/// One call of a kernel.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Which kernel.
+    pub kernel: Kernel,
+    /// What it reads.
+    pub inputs: SmallVec<[Value; 4]>,
+    /// What it writes.
+    pub outputs: SmallVec<[Value; 1]>,
+}
+
+/// A kernel of an executor.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kernel {
+    /// One node.
+    Node(NodeId),
+    /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
+    Elementwise(Vec<NodeId>),
+    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is hot.
+    Product {
+        /// The MatMul or Conv2D.
+        node: NodeId,
+        /// Whether the last input is a bias.
+        bias: bool,
+        /// Whether negative results become 0.
+        relu: bool,
+    },
+}
+
+impl Kernel {
+    /// The node whose place in the graph stands for this kernel.
+    pub fn node(&self) -> NodeId {
+        match self {
+            Kernel::Node(node) | Kernel::Product { node, .. } => *node,
+            Kernel::Elementwise(nodes) => nodes[nodes.len() - 1],
+        }
+    }
+}
+
+impl Program {
+    /// The program that computes these values, with all passes.
+    pub fn new(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
+        let mut program = Program::plain(body, fetches)?;
+        for pass in pass::ALL {
+            program = (pass.run)(program);
+        }
+        Ok(program)
+    }
+
+    /// The program that computes these values, one step for each node.
+    pub fn plain(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
+        for fetch in fetches {
+            if fetch.node.0 as usize >= body.nodes().len() {
+                return Err(Error::config("a fetch does not belong to this graph"));
+            }
+        }
+        Ok(pass::prune(body, fetches))
+    }
+
+    /// The graph it came from.
+    pub fn body(&self) -> &Arc<Body> {
+        &self.body
+    }
+
+    /// The steps in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The steps before any variable changes.
+    pub fn compute_steps(&self) -> &[Step] {
+        &self.steps[..self.n_compute]
+    }
+
+    /// The steps that write variables.
+    pub fn apply_steps(&self) -> &[Step] {
+        &self.steps[self.n_compute..]
+    }
+
+    /// The placeholders, in the order their values are passed.
+    pub fn feeds(&self) -> &[NodeId] {
+        &self.feeds
+    }
+
+    /// The values that a run returns.
+    pub fn fetches(&self) -> &[Value] {
+        &self.fetches
+    }
+
+    /// Dtype and shape of a value.
+    pub fn spec(&self, value: Value) -> &TensorSpec {
+        self.body.spec(value)
+    }
+
+    /// Whether a run changes variables.
+    pub fn trains(&self) -> bool {
+        self.n_compute < self.steps.len()
+    }
+
+    /// How often each value is read by steps and fetches.
+    pub(crate) fn use_counts(&self) -> HashMap<Value, usize> {
+        let mut counts = HashMap::new();
+        for value in self.steps.iter().flat_map(|s| &s.inputs).chain(&self.fetches) {
+            *counts.entry(*value).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// What a step is called in the text form: `MatMul+bias+relu`, `Mul+Tanh`.
+fn step_name(program: &Program, step: &Step) -> String {
+    let op = |id: NodeId| program.body.node(id).op.name();
+    match &step.kernel {
+        Kernel::Node(id) => match &program.body.node(*id).op {
+            Op::Assign(v) => format!("Assign({})", program.body.variables().spec(*v).name),
+            Op::Apply(a) => format!(
+                "Apply{}({})",
+                program.body.optimizers()[a.optimizer.0 as usize].rule.name(),
+                program.body.variables().spec(a.variable).name
+            ),
+            other => other.name().to_string(),
+        },
+        Kernel::Elementwise(nodes) => nodes.iter().map(|&n| op(n)).collect::<Vec<_>>().join("+"),
+        Kernel::Product { node, bias, relu } => {
+            format!("{}{}{}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+        }
+    }
+}
+
+/// The stable text form: values are numbered in the order they appear, so that renaming nodes changes nothing.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers: HashMap<Value, usize> = HashMap::new();
+        let source = |v: &Value| match &self.body.node(v.node).op {
+            Op::Placeholder => Some(format!("feed:{}", self.body.node(v.node).name)),
+            Op::Variable(id) => Some(format!("var:{}", self.body.variables().spec(*id).name)),
+            Op::Constant(c) if c.0.len() == 1 => Some(c.0.to_string()),
+            Op::Constant(_) => Some(format!("const:{}", self.spec(*v))),
+            _ => None,
+        };
+        let show = |v: &Value, numbers: &HashMap<Value, usize>| {
+            source(v).unwrap_or_else(|| numbers.get(v).map_or("?".to_string(), |n| format!("%{n}")))
+        };
+        for (i, step) in self.steps.iter().enumerate() {
+            if i == self.n_compute {
+                writeln!(f, "apply:")?;
+            }
+            let inputs: Vec<String> = step.inputs.iter().map(|v| show(v, &numbers)).collect();
+            let mut outputs = Vec::new();
+            for value in &step.outputs {
+                let n = numbers.len();
+                numbers.insert(*value, n);
+                outputs.push(format!("%{n} {}", self.spec(*value)));
+            }
+            let result = if outputs.is_empty() { String::new() } else { format!("{} = ", outputs.join(", ")) };
+            writeln!(f, "  {result}{}({})", step_name(self, step), inputs.join(", "))?;
+        }
+        let fetches: Vec<String> = self.fetches.iter().map(|v| show(v, &numbers)).collect();
+        writeln!(f, "fetch: {}", fetches.join(", "))
+    }
+}

@@ -1,0 +1,240 @@
+//! `Tensor`: a symbol for a value in a graph, with operators.
+
+use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::panic::Location;
+
+use estimand_tensor::{Array, Binary, DType, Dim, Error, Result, Shape, TensorSpec, Unary};
+
+use crate::graph::{Graph, Value};
+use crate::op::{Constant, Op};
+
+/// A symbolic value: the result of a node. Cheap to clone.
+///
+/// No operation returns a `Result`: the first error is kept by the graph, and a tensor that follows from it stands for it.
+#[derive(Clone)]
+pub struct Tensor {
+    graph: Graph,
+    value: Value,
+    spec: TensorSpec,
+}
+
+impl Tensor {
+    pub(crate) fn new(graph: Graph, value: Value, spec: TensorSpec) -> Tensor {
+        Tensor { graph, value, spec }
+    }
+
+    /// The graph it belongs to.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Which node and which of its outputs.
+    pub fn value(&self) -> Value {
+        self.value
+    }
+
+    /// Dtype and shape.
+    pub fn spec(&self) -> &TensorSpec {
+        &self.spec
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.spec.dtype
+    }
+
+    /// Axes, each known or a symbol.
+    pub fn shape(&self) -> &Shape {
+        &self.spec.shape
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.spec.shape.rank()
+    }
+
+    /// The known size of an axis. An axis that does not exist or is known only at run time records an error and counts as 1.
+    #[track_caller]
+    pub fn dim(&self, axis: usize) -> usize {
+        let site = Location::caller();
+        if self.is_poisoned() {
+            return 1;
+        }
+        match self.spec.shape.dims().get(axis) {
+            Some(Dim::Known(n)) => *n,
+            Some(Dim::Sym(_)) => {
+                let error = Error::shape(format!("axis {axis} of {} is known only at run time", self.describe()));
+                self.graph.record(error.help("use tensor.size(axis) for a tensor that holds it"), site);
+                1
+            }
+            None => {
+                self.graph.record(Error::shape(format!("{} has no axis {axis}", self.describe())), site);
+                1
+            }
+        }
+    }
+
+    /// The name of its node; empty for a tensor that stands for an error.
+    pub fn name(&self) -> String {
+        if self.is_poisoned() { String::new() } else { self.graph.body().node(self.value.node).name.clone() }
+    }
+
+    /// Whether an earlier error led to this tensor.
+    pub fn is_poisoned(&self) -> bool {
+        self.value == Value::POISON
+    }
+
+    /// "`name` f32[batch, 4]"
+    pub(crate) fn describe(&self) -> String {
+        format!("`{}` {}", self.name(), self.spec)
+    }
+
+    /// Adds a node with this tensor as first input.
+    pub(crate) fn then(&self, op: Op, others: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+        let mut inputs: smallvec::SmallVec<[&Tensor; 4]> = smallvec::smallvec![self];
+        inputs.extend_from_slice(others);
+        self.graph.node(op, &inputs, site)
+    }
+
+    pub(crate) fn unary(&self, op: Unary, site: &'static Location<'static>) -> Tensor {
+        self.then(Op::Unary(op), &[], site)
+    }
+
+    pub(crate) fn binary(&self, op: Binary, other: &Tensor, site: &'static Location<'static>) -> Tensor {
+        self.then(Op::Binary(op), &[other], site)
+    }
+
+    /// A constant of this tensor's dtype.
+    pub(crate) fn number(&self, value: f64, site: &'static Location<'static>) -> Tensor {
+        match scalar(self.dtype(), value) {
+            Ok(array) => self.graph.node(Op::Constant(Constant(array)), &[], site),
+            Err(error) => self.graph.fail(error, site),
+        }
+    }
+
+    pub(crate) fn record(&self, error: Error, site: &'static Location<'static>) -> Tensor {
+        self.graph.fail(error, site)
+    }
+}
+
+/// A number as an array of a dtype; an error if the dtype cannot hold it.
+pub(crate) fn scalar(dtype: DType, value: f64) -> Result<Array> {
+    let whole = |low: f64, high: f64| value.fract() == 0.0 && (low..=high).contains(&value);
+    Ok(match dtype {
+        DType::F32 => Array::scalar(value as f32),
+        DType::F64 => Array::scalar(value),
+        DType::I32 if whole(i32::MIN.into(), i32::MAX.into()) => Array::scalar(value as i32),
+        DType::I64 if whole(-(2f64.powi(53)), 2f64.powi(53)) => Array::scalar(value as i64),
+        DType::U8 if whole(0.0, 255.0) => Array::scalar(value as u8),
+        DType::Bool if value == 0.0 || value == 1.0 => Array::scalar(value == 1.0),
+        _ => {
+            return Err(Error::dtype(Some(dtype), DType::F64, format!("the number {value} is not a {dtype}"))
+                .help("cast the tensor to a float dtype first"));
+        }
+    })
+}
+
+/// What can stand beside a tensor in an expression: a tensor or a number.
+pub trait IntoTensor {
+    /// The operand, as a tensor of the graph and dtype of its neighbour.
+    fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor;
+}
+
+impl IntoTensor for &Tensor {
+    fn into_tensor(self, _: &Tensor, _: &'static Location<'static>) -> Tensor {
+        self.clone()
+    }
+}
+
+impl IntoTensor for Tensor {
+    fn into_tensor(self, _: &Tensor, _: &'static Location<'static>) -> Tensor {
+        self
+    }
+}
+
+impl IntoTensor for &Array {
+    fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor {
+        neighbour.graph.node(Op::Constant(Constant(self.clone())), &[], site)
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty),*) => {$(
+        impl IntoTensor for $t {
+            fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor {
+                if neighbour.is_poisoned() {
+                    return neighbour.clone();
+                }
+                neighbour.number(self as f64, site)
+            }
+        }
+    )*};
+}
+numbers!(f32, f64, i32, i64);
+
+macro_rules! operator {
+    ($trait:ident, $method:ident, $op:ident) => {
+        impl<T: IntoTensor> $trait<T> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                let site = Location::caller();
+                let other = other.into_tensor(self, site);
+                self.binary(Binary::$op, &other, site)
+            }
+        }
+
+        impl<T: IntoTensor> $trait<T> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: T) -> Tensor {
+                let site = Location::caller();
+                let other = other.into_tensor(&self, site);
+                self.binary(Binary::$op, &other, site)
+            }
+        }
+
+        operator!(@number $trait, $method, $op, f32, &Tensor);
+        operator!(@number $trait, $method, $op, f64, &Tensor);
+        operator!(@number $trait, $method, $op, f32, Tensor);
+        operator!(@number $trait, $method, $op, f64, Tensor);
+    };
+    (@number $trait:ident, $method:ident, $op:ident, $number:ty, $tensor:ty) => {
+        impl $trait<$tensor> for $number {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: $tensor) -> Tensor {
+                let site = Location::caller();
+                let number = self.into_tensor(&other, site);
+                number.binary(Binary::$op, &other, site)
+            }
+        }
+    };
+}
+operator!(Add, add, Add);
+operator!(Sub, sub, Sub);
+operator!(Mul, mul, Mul);
+operator!(Div, div, Div);
+
+impl Neg for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        self.unary(Unary::Neg, Location::caller())
+    }
+}
+
+impl Neg for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        self.unary(Unary::Neg, Location::caller())
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_poisoned() { f.write_str("Tensor(error)") } else { write!(f, "Tensor({})", self.describe()) }
+    }
+}

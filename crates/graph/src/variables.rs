@@ -1,0 +1,112 @@
+//! The schema of a model's state: names, shapes, roles and initial values. Live values are an executor's `State`.
+
+use std::collections::HashMap;
+use std::panic::Location;
+
+use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
+
+use crate::Init;
+
+/// A variable's number in its graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VarId(pub u32);
+
+/// What a variable is for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Part of the model.
+    Model {
+        /// Whether optimizers change it.
+        trainable: bool,
+    },
+    /// An optimizer's companion of another variable.
+    Slot {
+        /// The variable it belongs to.
+        of: VarId,
+    },
+    /// Counts steps.
+    Step,
+    /// Sums of a metric: never saved.
+    Local,
+}
+
+/// One variable.
+#[derive(Clone, Debug)]
+pub struct VarSpec {
+    /// Full name with scopes, as in a checkpoint.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes.
+    pub dims: Dims,
+    /// Its value before training.
+    pub init: Init,
+    /// What it is for.
+    pub role: Role,
+    /// The line that made it.
+    pub site: &'static Location<'static>,
+}
+
+/// All variables of a graph, in the order they were made.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    specs: Vec<VarSpec>,
+    by_name: HashMap<String, VarId>,
+}
+
+impl Variables {
+    pub(crate) fn add(&mut self, spec: VarSpec) -> Result<VarId> {
+        let place = |e: Error| e.context(format!("variable `{}`", spec.name));
+        element_count(&spec.dims).map_err(place)?;
+        if spec.name.is_empty() {
+            return Err(Error::config("a variable needs a name"));
+        }
+        spec.init.check(spec.dtype, &spec.dims).map_err(place)?;
+        if let Some(first) = self.by_name.get(&spec.name) {
+            let first = self.spec(*first).site;
+            return Err(Error::config(format!(
+                "variable `{}` exists already; it was made at {}:{}",
+                spec.name,
+                first.file(),
+                first.line()
+            ))
+            .help("open a scope around one of them, or use graph.get_variable to share it"));
+        }
+        let id = VarId(self.specs.len() as u32);
+        self.by_name.insert(spec.name.clone(), id);
+        self.specs.push(spec);
+        Ok(id)
+    }
+
+    /// The number of variables.
+    pub fn len(&self) -> usize {
+        self.specs.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.specs.is_empty()
+    }
+
+    /// One variable.
+    pub fn spec(&self, id: VarId) -> &VarSpec {
+        &self.specs[id.0 as usize]
+    }
+
+    /// All variables in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (VarId, &VarSpec)> {
+        self.specs.iter().enumerate().map(|(i, s)| (VarId(i as u32), s))
+    }
+
+    /// The variable of a name; the error names the nearest.
+    pub fn find(&self, name: &str) -> Result<VarId> {
+        let known = || self.specs.iter().map(|s| s.name.as_str());
+        self.by_name.get(name).copied().ok_or_else(|| Error::missing_variable(name, known()))
+    }
+
+    /// The value a variable has before training: a pure function of the seed and its name.
+    pub fn initial(&self, id: VarId, seed: u64) -> Result<Array> {
+        let spec = self.spec(id);
+        spec.init.sample(spec.dtype, &spec.dims, seed, &spec.name)
+    }
+}
