@@ -1,0 +1,150 @@
+//! Times of element-wise programs, reductions and softmax: `cargo bench -p estimand-tensor --bench elementwise`.
+//!
+//! Every figure is the minimum of many runs. Next to times that memory decides stand the bytes moved.
+#![allow(clippy::print_stdout)] // a bench prints
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use estimand_tensor::cpu::elementwise::{InputView, Instruction, TileProgram};
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Binary, DType, Unary};
+
+const F32: DType = DType::F32;
+
+/// The least nanoseconds of one call.
+fn time(mut f: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    f();
+    let once = start.elapsed().as_nanos().max(1);
+    let inner = (200_000 / once).clamp(1, 10_000) as usize;
+    let mut best = f64::INFINITY;
+    let begin = Instant::now();
+    while begin.elapsed().as_millis() < 60 {
+        let start = Instant::now();
+        for _ in 0..inner {
+            f();
+        }
+        best = best.min(start.elapsed().as_nanos() as f64 / inner as f64);
+    }
+    best
+}
+
+fn unary(op: Unary, dst: u8, x: u8) -> Instruction {
+    Instruction::Unary { op, dtype: F32, dst, x }
+}
+
+fn binary(op: Binary, dst: u8, x: u8, y: u8) -> Instruction {
+    Instruction::Binary { op, dtype: F32, dst, x, y }
+}
+
+/// Loads the inputs into registers 0.., runs `body`, stores register 2.
+fn program(n_inputs: usize, body: &[Instruction], output: DType) -> TileProgram {
+    let mut instructions: Vec<_> = (0..n_inputs as u8).map(|i| Instruction::Load { dst: i, input: i }).collect();
+    instructions.extend(body);
+    instructions.push(Instruction::Store { src: 2, output: 0 });
+    TileProgram::new(&vec![F32; n_inputs], &[output], instructions).expect("a valid program")
+}
+
+/// Times a program on inputs with their strides.
+fn time_program(
+    program: &TileProgram,
+    pool: &Pool,
+    dims: &[usize],
+    inputs: &[(&[f32], &[usize])],
+    out: &mut [f32],
+) -> f64 {
+    let views: Vec<InputView> = inputs.iter().map(|(x, strides)| InputView::new(x.as_ptr().cast(), strides)).collect();
+    let outputs = [out.as_mut_ptr().cast()];
+    time(|| {
+        // SAFETY: every caller below passes arrays of the sizes its dims and strides ask for.
+        unsafe { program.run(pool, black_box(dims), &views, &outputs) };
+    })
+}
+
+fn operations(pool: &Pool) {
+    let n = 8192;
+    let x: Vec<f32> = (0..n).map(|i| 0.001 + (i as f32 * 0.618).fract() * 4.0).collect();
+    let y: Vec<f32> = x.iter().rev().copied().collect();
+    let mut out = vec![0f32; 2 * n];
+    println!("single operations, {n} f32 in cache, 1e9 elements/s:");
+    let mut line = String::new();
+    for &op in Unary::ALL.iter().filter(|op| op.accepts(F32)) {
+        let p = program(1, &[unary(op, 2, 0)], op.output(F32));
+        line += &format!("{op:?} {:.2}  ", n as f64 / time_program(&p, pool, &[n], &[(&x, &[1])], &mut out));
+    }
+    line += "\n";
+    for &op in Binary::ALL.iter().filter(|op| op.accepts(F32)) {
+        let p = program(2, &[binary(op, 2, 0, 1)], op.output(F32));
+        let t = time_program(&p, pool, &[n], &[(&x, &[1]), (&y, &[1])], &mut out);
+        line += &format!("{op:?} {:.2}  ", n as f64 / t);
+    }
+    println!("{line}");
+}
+
+fn small(pool: &Pool) {
+    let x = vec![0.5f32; 131072];
+    let mut out = vec![0f32; 131072];
+    let p = program(2, &[binary(Binary::Add, 2, 0, 1), unary(Unary::Relu, 2, 2)], F32);
+    for n in [1usize, 10, 64, 320, 1024, 4096] {
+        let dense = time_program(&p, pool, &[n], &[(&x, &[1]), (&x, &[1])], &mut out);
+        println!("relu(x + y), {n} elements: {dense:.0} ns");
+    }
+    for (rows, columns) in [(32usize, 10usize), (128, 10), (128, 64), (128, 100), (128, 256), (100, 1024)] {
+        let bias = time_program(&p, pool, &[rows, columns], &[(&x, &[columns, 1]), (&x, &[0, 1])], &mut out);
+        let column = time_program(&p, pool, &[rows, columns], &[(&x, &[columns, 1]), (&x, &[1, 0])], &mut out);
+        let scalar = time_program(&p, pool, &[rows, columns], &[(&x, &[columns, 1]), (&x, &[0, 0])], &mut out);
+        let dense = time_program(&p, pool, &[rows, columns], &[(&x, &[columns, 1]), (&x, &[columns, 1])], &mut out);
+        println!(
+            "relu(x + b), {rows}x{columns}: row {bias:.0} ns, column {column:.0}, scalar {scalar:.0}, dense {dense:.0}"
+        );
+    }
+}
+
+fn large(pool: &Pool) {
+    let n = 16 << 20;
+    let x: Vec<f32> = (0..n).map(|i| i as f32 * 1e-7).collect();
+    let mut out = vec![0f32; n];
+    let one = Instruction::Constant { dst: 1, dtype: F32, bits: u64::from(1f32.to_bits()) };
+    let p = program(
+        1,
+        &[
+            one,
+            binary(Binary::Mul, 2, 0, 0),
+            binary(Binary::Add, 2, 2, 1),
+            unary(Unary::Sqrt, 2, 2),
+            binary(Binary::Sub, 2, 2, 0),
+            unary(Unary::Relu, 2, 2),
+            binary(Binary::Mul, 2, 2, 0),
+        ],
+        F32,
+    );
+    let halves = n / 2;
+    for _ in 0..2 {
+        let address = out.as_mut_ptr() as usize;
+        let copy = time(|| {
+            pool.run(2, &|i| {
+                // SAFETY: the two halves are disjoint and within both arrays.
+                unsafe {
+                    let to = (address as *mut f32).add(i * halves);
+                    std::ptr::copy_nonoverlapping(x.as_ptr().add(i * halves), to, halves);
+                }
+            });
+        });
+        let six = time_program(&p, pool, &[n], &[(&x, &[1])], &mut out);
+        let mebibytes = (2 * n * 4) >> 20;
+        println!(
+            "6 operations on 16M f32 ({mebibytes} MiB moved): {:.2} ms, memcpy {:.2} ms, ratio {:.2}",
+            six / 1e6,
+            copy / 1e6,
+            six / copy
+        );
+    }
+}
+
+fn main() {
+    let (one, two) = (Pool::new(1), Pool::new(2));
+    operations(&one);
+    small(&one);
+    large(&two);
+}

@@ -1,0 +1,218 @@
+//! Walks the iteration space tile by tile.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr::null_mut;
+
+use crate::parallel::Pool;
+
+use super::broadcast::{OVERRUN, Space, Spread, spread_periodic, spread_scalar};
+use super::stream::{fence, stream};
+use super::{InputView, TILE, TileProgram};
+
+/// Places a program can have: tiles, constants, inputs, outputs.
+const MAX_PLACES: usize =
+    TileProgram::MAX_TILES + TileProgram::MAX_CONSTANTS + TileProgram::MAX_INPUTS + TileProgram::MAX_OUTPUTS;
+
+/// Tile memory of the largest program: a tile of 8-byte elements for every place.
+const SCRATCH: usize = MAX_PLACES * (TILE + 64) * 8;
+
+/// Aligned to cache lines; never initialised as a whole.
+#[repr(align(64))]
+struct Scratch(UnsafeCell<MaybeUninit<[u8; SCRATCH]>>);
+
+thread_local! {
+    /// Tile memory. Not on the stack, because a frame of this size would be touched page by page whenever it is entered.
+    static TILES: Scratch = const { Scratch(UnsafeCell::new(MaybeUninit::uninit())) };
+}
+
+/// Output bytes from which results bypass the caches.
+const STREAM_FROM: usize = 8 << 20;
+/// Work that is not worth waking a second thread for, in picoseconds. Tasks are about half of it.
+const ALONE: usize = 20_000_000;
+/// Most tiles in a task.
+const MAX_TASK_TILES: usize = 32;
+
+/// One call of [`TileProgram::run`], shared by its tasks.
+struct Run<'a> {
+    program: &'a TileProgram,
+    space: Space,
+    inputs: &'a [InputView],
+    spreads: [Spread; TileProgram::MAX_INPUTS],
+    outputs: &'a [*mut u8],
+    /// Whether outputs bypass the caches.
+    streams: bool,
+    /// Which outputs are computed in a tile and copied at its end: those that bypass the caches, and those that overwrite an input
+    /// which a later step may still read.
+    staged: [bool; TileProgram::MAX_OUTPUTS],
+    /// Bytes from one tile of the scratch memory to the next.
+    stride: usize,
+}
+
+// SAFETY: the pointers are used within the contract of `TileProgram::run`; tasks write disjoint ranges of the outputs.
+unsafe impl Sync for Run<'_> {}
+
+impl TileProgram {
+    /// Computes the program at every point of the row-major iteration space `dims`, of at most 8 axes.
+    ///
+    /// Outputs are dense in the space. Nothing is allocated. Large spaces are cut into tasks of a fixed size for the pool.
+    ///
+    /// # Safety
+    /// `inputs` and `outputs` must be as many as the program was made with, of its dtypes, aligned for them, and valid: inputs for
+    /// every index of the space under their strides, outputs for as many elements as the space has. An output may be the very
+    /// memory of an input that is dense in the space and has elements of the same size; apart from that no output overlaps
+    /// anything.
+    pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) {
+        debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
+        let space = Space::new(dims, inputs);
+        let len = space.len;
+        if len == 0 {
+            return;
+        }
+        let mut spreads = [Spread::Dense; TileProgram::MAX_INPUTS];
+        for (spread, input) in spreads.iter_mut().zip(inputs) {
+            *spread = space.spread(input);
+        }
+        let streams = self.outputs.iter().map(|d| d.size() * len).sum::<usize>() >= STREAM_FROM;
+        let mut staged = [streams; TileProgram::MAX_OUTPUTS];
+        for (staged, output) in staged.iter_mut().zip(outputs) {
+            *staged |= inputs.iter().any(|input| std::ptr::addr_eq(input.ptr, *output));
+        }
+        // A multiple of a cache line, with room for what spreading may write too much.
+        let stride = (len.min(TILE) + OVERRUN).next_multiple_of(64) * self.widest;
+        let run = Run { program: self, space, inputs, spreads, outputs, streams, staged, stride };
+        if len <= TILE || len * self.cost < ALONE {
+            // SAFETY: the caller's contract.
+            return unsafe { run.range(0..len) };
+        }
+        let task = (ALONE / 2 / (self.cost * TILE)).clamp(1, MAX_TASK_TILES) * TILE;
+        pool.run(len.div_ceil(task), &|i| {
+            // SAFETY: the caller's contract; tasks are disjoint.
+            unsafe { run.range(i * task..((i + 1) * task).min(len)) };
+        });
+    }
+
+    /// The indices of the first constant, input and output in the table of places, and its length.
+    fn place_borders(&self) -> [usize; 4] {
+        let constants = self.n_tiles;
+        let inputs = constants + self.constants.len();
+        let outputs = inputs + self.inputs.len();
+        [constants, inputs, outputs, outputs + self.outputs.len()]
+    }
+}
+
+impl Run<'_> {
+    /// Runs the steps on each tile of a range.
+    ///
+    /// # Safety
+    /// The contract of [`TileProgram::run`]; no other thread works on the range.
+    unsafe fn range(&self, range: Range<usize>) {
+        // Kernels call nothing back, so nobody else uses this thread's tiles until the range is done.
+        let scratch = TILES.with(|tiles| tiles.0.get().cast::<u8>());
+        let program = self.program;
+        let [first_constant, first_input, first_output, n_places] = program.place_borders();
+        // At first every place is a tile; inputs and outputs that are used where they lie move from tile to tile below.
+        let mut places = [null_mut::<u8>(); MAX_PLACES];
+        for (i, place) in places[..n_places].iter_mut().enumerate() {
+            *place = scratch.wrapping_add(i * self.stride);
+        }
+        let longest = range.len().min(TILE);
+        for (place, (dtype, bits)) in places[first_constant..].iter().zip(&program.constants) {
+            // SAFETY: a tile has room for `longest` elements. The narrower element is the low end of `bits`.
+            unsafe {
+                match dtype.size() {
+                    1 => spread_scalar(*bits as u8, longest, *place),
+                    4 => spread_scalar(*bits as u32, longest, place.cast()),
+                    _ => spread_scalar(*bits, longest, place.cast()),
+                }
+            }
+        }
+        let mut at = range.start;
+        let mut filled = [None; TileProgram::MAX_INPUTS];
+        while at < range.end {
+            let len = (range.end - at).min(TILE);
+            for i in 0..self.inputs.len() {
+                let tile = scratch.wrapping_add((first_input + i) * self.stride);
+                // SAFETY: the input is valid at the flat positions at..at + len; its tile has room for them.
+                places[first_input + i] = unsafe {
+                    match program.inputs[i].size() {
+                        1 => self.input::<u8>(i, at, len, tile, &mut filled[i]),
+                        4 => self.input::<u32>(i, at, len, tile, &mut filled[i]),
+                        _ => self.input::<u64>(i, at, len, tile, &mut filled[i]),
+                    }
+                };
+            }
+            for (i, output) in self.outputs.iter().enumerate() {
+                if !self.staged[i] {
+                    places[first_output + i] = output.wrapping_add(at * program.outputs[i].size());
+                }
+            }
+            for step in &program.steps {
+                let [x, y, z] = step.operands.map(|o| places[usize::from(o)].cast_const());
+                // SAFETY: `program` laid the places out so that operands are written before they are read and no step writes what it
+                // reads; all of them hold `len` elements.
+                unsafe { (step.kernel)(len, x, y, z, places[usize::from(step.dst)]) };
+            }
+            for (i, output) in self.outputs.iter().enumerate().filter(|(i, _)| self.staged[*i]) {
+                let size = program.outputs[i].size();
+                let (tile, out) = (places[first_output + i], output.wrapping_add(at * size));
+                // SAFETY: the tile holds the `len` results, and the output has room for them at `at`.
+                unsafe {
+                    if self.streams {
+                        stream(tile, len * size, out);
+                    } else {
+                        std::ptr::copy_nonoverlapping(tile, out, len * size);
+                    }
+                }
+            }
+            at += len;
+        }
+        if self.streams {
+            fence();
+        }
+    }
+
+    /// Where the elements of an input at the flat positions `at..at + len` can be read: in the input itself or, spread, in `tile`.
+    ///
+    /// `filled` remembers across calls what the tile holds: the phase of a period and its length.
+    ///
+    /// # Safety
+    /// As [`Run::range`]; `tile` has room for `len` elements and the overrun, `T` has the size of the input's elements.
+    #[inline(always)]
+    unsafe fn input<T: Copy>(
+        &self,
+        i: usize,
+        at: usize,
+        len: usize,
+        tile: *mut u8,
+        filled: &mut Option<(usize, usize)>,
+    ) -> *mut u8 {
+        let input = &self.inputs[i];
+        let source = input.ptr.cast::<T>();
+        let holds = |phase| filled.is_some_and(|(p, n)| p == phase && n >= len);
+        // SAFETY: reads stay within the view, which is valid for the space; writes within the tile.
+        unsafe {
+            match self.spreads[i] {
+                Spread::Dense => return source.add(at).cast_mut().cast(),
+                Spread::Scalar if !holds(0) => {
+                    spread_scalar(source.read(), len, tile.cast());
+                    *filled = Some((0, len));
+                }
+                Spread::Periodic(period) => {
+                    let phase = at % period;
+                    if phase + len <= period {
+                        return source.add(phase).cast_mut().cast();
+                    }
+                    if !holds(phase) {
+                        spread_periodic(source, period, phase, len, tile.cast());
+                        *filled = Some((phase, len));
+                    }
+                }
+                Spread::Strided => self.space.spread_strided::<T>(input, at..at + len, tile.cast()),
+                Spread::Scalar => {}
+            }
+        }
+        tile
+    }
+}

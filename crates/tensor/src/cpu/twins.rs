@@ -1,0 +1,38 @@
+//! One kernel body, compiled for every instruction set.
+//!
+//! `twins!` wraps an `#[inline(always)]` function in one function per [`Isa`](crate::cpu::isa::Isa) and returns the pointer of
+//! the one asked for. The compiler turns the body into vectors of the set's width; because it never fuses or reorders
+//! floating-point operations on its own, all twins give the same bits.
+
+/// Makes `fn name<G..>(isa: Isa) -> unsafe fn(args)`.
+macro_rules! twins {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident[$($g:ident $(: $bound:path)?),*]($($arg:ident: $t:ty),* $(,)?) = $body:expr) => {
+        $(#[$doc])*
+        $vis fn $name<$($g $(: $bound)?),*>(isa: $crate::cpu::isa::Isa) -> unsafe fn($($t),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+            unsafe fn avx512<$($g $(: $bound)?),*>($($arg: $t),*) {
+                // SAFETY: the caller keeps the body's contract.
+                unsafe { $body($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn avx2<$($g $(: $bound)?),*>($($arg: $t),*) {
+                // SAFETY: as above.
+                unsafe { $body($($arg),*) }
+            }
+            unsafe fn portable<$($g $(: $bound)?),*>($($arg: $t),*) {
+                // SAFETY: as above.
+                unsafe { $body($($arg),*) }
+            }
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                $crate::cpu::isa::Isa::Avx512 => avx512::<$($g),*>,
+                #[cfg(target_arch = "x86_64")]
+                $crate::cpu::isa::Isa::Avx2 => avx2::<$($g),*>,
+                _ => portable::<$($g),*>,
+            }
+        }
+    };
+}
+pub(crate) use twins;
