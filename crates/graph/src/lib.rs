@@ -4,6 +4,7 @@
 //! nodes, an [`Optimizer`] adds the updates, [`Program`] prunes and fuses what a run needs, an [`Executor`] runs it, and a
 //! [`Session`] holds the state between runs.
 
+pub mod checkpoint;
 pub mod custom;
 mod executor;
 mod gradient;

@@ -1,0 +1,226 @@
+//! Reading a bundle: the index at once, a tensor when it is asked for.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Array, DType, Dims, Element, Error, Result};
+use estimand_wire::bundle::BundleEntryProto;
+use estimand_wire::crc::Crc;
+
+use super::index::{BundleIndex, count, spec};
+use super::slice::{self, Region};
+use super::{data_path, index_path, strings};
+
+/// Bytes that are converted at a time: enough to be fast, little beside a tensor.
+const CHUNK: usize = 64 << 10;
+
+/// An open checkpoint.
+pub struct BundleReader {
+    prefix: PathBuf,
+    index: BundleIndex,
+    shards: Vec<Shard>,
+}
+
+/// A data file.
+struct Shard {
+    path: PathBuf,
+    len: u64,
+}
+
+impl BundleReader {
+    /// Reads the index of the checkpoint with this prefix, such as `model/model.ckpt-100`.
+    pub fn open(prefix: impl AsRef<Path>) -> Result<BundleReader> {
+        let prefix = prefix.as_ref();
+        let path = index_path(prefix);
+        let bytes = fs::read(&path).map_err(|e| {
+            Error::io(&path, "read", &e)
+                .help("a checkpoint is named by its prefix, such as model.ckpt-100, without .index")
+        })?;
+        let index = BundleIndex::parse(&path, &bytes)?;
+        let shards = (0..index.n_shards)
+            .map(|shard| {
+                let path = data_path(prefix, shard, index.n_shards);
+                let len = fs::metadata(&path).map_err(|e| Error::io(&path, "read", &e))?.len();
+                Ok(Shard { path, len })
+            })
+            .collect::<Result<_>>()?;
+        Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
+    }
+
+    /// The names of all tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.index.names()
+    }
+
+    /// Whether there is a tensor of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.index.tensors.contains_key(name)
+    }
+
+    /// Element type and sizes of a tensor. An error if there is none, or none that an [`Array`] can hold.
+    pub fn spec(&self, name: &str) -> Result<(DType, Dims)> {
+        spec(self.entry(name)?).map_err(|message| self.damaged(name, message))
+    }
+
+    /// Reads a tensor and checks its checksum.
+    pub fn read(&self, name: &str) -> Result<Array> {
+        let entry = self.entry(name)?;
+        let array = match entry.slices.as_slice() {
+            [] => self.read_entry(entry),
+            _ => self.read_partitioned(name, entry),
+        };
+        array.map_err(|message| self.damaged(name, message))
+    }
+
+    fn entry(&self, name: &str) -> Result<&BundleEntryProto> {
+        self.index.tensors.get(name).ok_or_else(|| {
+            Error::missing_variable(name, self.names()).context(format!("in checkpoint {}", self.prefix.display()))
+        })
+    }
+
+    fn damaged(&self, name: &str, message: String) -> Error {
+        Error::checkpoint(&self.prefix, format!("variable `{name}`: {message}"))
+    }
+
+    fn read_entry(&self, entry: &BundleEntryProto) -> Result<Array, String> {
+        let (dtype, dims) = spec(entry)?;
+        let mut data = self.data_of(entry)?;
+        let array = match dtype {
+            DType::F32 => data.numbers(&dims, |b| Some(f32::from_le_bytes(b))),
+            DType::F64 => data.numbers(&dims, |b| Some(f64::from_le_bytes(b))),
+            DType::I32 => data.numbers(&dims, |b| Some(i32::from_le_bytes(b))),
+            DType::I64 => data.numbers(&dims, |b| Some(i64::from_le_bytes(b))),
+            DType::U8 => data.numbers(&dims, |[b]| Some(b)),
+            DType::Bool => data.numbers(&dims, |[b]| (b <= 1).then_some(b == 1)),
+            DType::Str => data.strings(&dims),
+        }?;
+        if data.crc.masked() != entry.crc32c {
+            return Err("its checksum is wrong, the data is damaged".to_string());
+        }
+        Ok(array)
+    }
+
+    /// The bytes of an entry, not yet read, known to be inside their file.
+    fn data_of(&self, entry: &BundleEntryProto) -> Result<Data, String> {
+        let shard = usize::try_from(entry.shard_id)
+            .ok()
+            .and_then(|i| self.shards.get(i))
+            .ok_or_else(|| format!("it is in data file {}, there are {}", entry.shard_id, self.shards.len()))?;
+        let size = match (u64::try_from(entry.offset), u64::try_from(entry.size)) {
+            (Ok(offset), Ok(size)) if offset.checked_add(size).is_some_and(|end| end <= shard.len) => size,
+            _ => {
+                let (offset, size, len) = (entry.offset, entry.size, shard.len);
+                return Err(format!("its {size} bytes at {offset} are not in the {len} bytes of the data file"));
+            }
+        };
+        let io_error = |e| format!("cannot read {}: {e}", shard.path.display());
+        let mut file = File::open(&shard.path).map_err(io_error)?;
+        file.seek(SeekFrom::Start(entry.offset as u64)).map_err(io_error)?;
+        Ok(Data { file, size: usize::try_from(size).map_err(|e| e.to_string())?, crc: Crc::default() })
+    }
+
+    fn read_partitioned(&self, name: &str, entry: &BundleEntryProto) -> Result<Array, String> {
+        let (dtype, dims) = spec(entry)?;
+        let len = count(&dims)?;
+        let mut regions = Vec::with_capacity(entry.slices.len());
+        let mut parts = Vec::with_capacity(entry.slices.len());
+        for slice in &entry.slices {
+            let region = Region::of(slice, &dims).ok_or("a slice is not inside it")?;
+            let part = self.index.slices.get(&slice::key(name, slice)).ok_or("a slice is missing")?;
+            if spec(part)? != (dtype, region.size.clone()) {
+                return Err("a slice has another dtype or shape than it should".to_string());
+            }
+            regions.push(region);
+            parts.push(part);
+        }
+        // Before memory is taken for the whole: the slices make up the whole, and the files are long enough for them.
+        let available: u64 = self.shards.iter().map(|shard| shard.len).sum();
+        let claimed = parts.iter().try_fold(0, |sum: u64, part| sum.checked_add(u64::try_from(part.size).ok()?));
+        if claimed.is_none_or(|claimed| claimed > available) {
+            return Err("its slices are larger than the data files".to_string());
+        }
+        if !slice::is_partition(&regions, len) {
+            return Err("its slices do not make up the whole".to_string());
+        }
+        let pieces = || regions.iter().zip(parts.iter().map(|part| self.read_entry(part)));
+        match dtype {
+            DType::F32 => assemble::<f32>(pieces(), &dims),
+            DType::F64 => assemble::<f64>(pieces(), &dims),
+            DType::I32 => assemble::<i32>(pieces(), &dims),
+            DType::I64 => assemble::<i64>(pieces(), &dims),
+            DType::U8 => assemble::<u8>(pieces(), &dims),
+            DType::Bool => assemble::<bool>(pieces(), &dims),
+            DType::Str => assemble_strings(pieces(), &dims),
+        }
+    }
+}
+
+/// The bytes of one tensor, on their way from the file.
+struct Data {
+    file: File,
+    size: usize,
+    crc: Crc,
+}
+
+impl Data {
+    /// Converts as it reads, so that a large table is in memory only once.
+    fn numbers<T: Element, const N: usize>(
+        &mut self,
+        dims: &[usize],
+        decode: impl Fn([u8; N]) -> Option<T>,
+    ) -> Result<Array, String> {
+        let len = count(dims)?;
+        if len.checked_mul(N) != Some(self.size) {
+            return Err(format!("{} bytes for {} {dims:?}", self.size, T::DTYPE));
+        }
+        let mut values = Vec::with_capacity(len);
+        let mut chunk = vec![0; self.size.min(CHUNK)];
+        while values.len() < len {
+            let wanted = ((len - values.len()) * N).min(CHUNK);
+            self.fill(&mut chunk[..wanted])?;
+            for bytes in chunk[..wanted].as_chunks::<N>().0 {
+                values.push(decode(*bytes).ok_or("a boolean is neither 0 nor 1")?);
+            }
+        }
+        Array::from_vec(dims, values).map_err(|e| e.message().to_string())
+    }
+
+    fn strings(&mut self, dims: &[usize]) -> Result<Array, String> {
+        let mut bytes = vec![0; self.size];
+        self.fill(&mut bytes)?;
+        let (strings, crc) = strings::parse(&bytes, count(dims)?)?;
+        self.crc = crc;
+        Array::from_strings(dims, strings).map_err(|e| e.message().to_string())
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        self.file.read_exact(bytes).map_err(|e| format!("cannot read its data: {e}"))?;
+        self.crc.update(bytes);
+        Ok(())
+    }
+}
+
+fn assemble<'a, T: Element>(
+    pieces: impl Iterator<Item = (&'a Region, Result<Array, String>)>,
+    dims: &[usize],
+) -> Result<Array, String> {
+    let mut whole = vec![T::default(); count(dims)?];
+    for (region, part) in pieces {
+        region.place(part?.as_slice::<T>().map_err(|e| e.message().to_string())?, &mut whole, dims);
+    }
+    Array::from_vec(dims, whole).map_err(|e| e.message().to_string())
+}
+
+fn assemble_strings<'a>(
+    pieces: impl Iterator<Item = (&'a Region, Result<Array, String>)>,
+    dims: &[usize],
+) -> Result<Array, String> {
+    let mut whole = vec![Vec::new(); count(dims)?];
+    for (region, part) in pieces {
+        let part = part?;
+        let strings = part.strings().map_err(|e| e.message().to_string())?;
+        region.place(&strings.map(<[u8]>::to_vec).collect::<Vec<_>>(), &mut whole, dims);
+    }
+    Array::from_strings(dims, whole).map_err(|e| e.message().to_string())
+}

@@ -1,0 +1,51 @@
+//! The file `checkpoint` of a model directory, and with it the newest checkpoint.
+
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+use estimand_tensor::{Error, Result};
+use estimand_wire::CheckpointState;
+
+use super::bundle::index_path;
+use super::temporary::{TemporaryFile, sync_folder};
+
+const FILE_NAME: &str = "checkpoint";
+
+/// The checkpoints that a directory says it has; `None` if it says nothing.
+pub fn read_state(folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
+    let path = folder.as_ref().join(FILE_NAME);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::io(&path, "read", &e)),
+    };
+    let text = str::from_utf8(&bytes).map_err(|_| Error::checkpoint(&path, "the file is not text"))?;
+    let state = CheckpointState::parse(text).map_err(|e| {
+        Error::checkpoint(&path, e.to_string())
+            .help("correct the file, or remove it if no checkpoint of the folder is wanted")
+    })?;
+    Ok(Some(state))
+}
+
+/// Replaces what a directory says about its checkpoints.
+pub fn write_state(folder: impl AsRef<Path>, state: &CheckpointState) -> Result<()> {
+    let path = folder.as_ref().join(FILE_NAME);
+    let mut file = TemporaryFile::create(path.clone())?;
+    write!(file, "{state}").map_err(|e| file.error("write", &e))?;
+    file.sync()?;
+    file.rename()?;
+    sync_folder(&path)
+}
+
+/// The prefix of the newest checkpoint of a directory.
+///
+/// `None` if there is no state file, it names none, or the one it names has no files.
+pub fn latest_checkpoint(folder: impl AsRef<Path>) -> Result<Option<PathBuf>> {
+    let folder = folder.as_ref();
+    let newest = match read_state(folder)? {
+        Some(state) if !state.model_checkpoint_path.is_empty() => folder.join(state.model_checkpoint_path),
+        _ => return Ok(None),
+    };
+    Ok(index_path(&newest).is_file().then_some(newest))
+}
