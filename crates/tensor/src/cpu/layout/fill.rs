@@ -1,0 +1,52 @@
+//! Arrays made by rule: one value, a one-hot code, an arithmetic sequence.
+
+use super::by_size;
+use crate::cpu::index::Id;
+use crate::cpu::number::Number;
+use crate::cpu::split::{for_each_part, for_each_rows, grain};
+use crate::parallel::Pool;
+
+/// Every element of `out` becomes `value`, given as the bytes of one element.
+pub fn fill(pool: &Pool, value: &[u8], out: &mut [u8]) {
+    by_size!(value.len(), N => {
+        let value = element::<N>(value);
+        for_each_part(pool, out.as_chunks_mut::<N>().0, grain(N), &|_, part| part.fill(value));
+    });
+}
+
+/// `out[p, d, s]` is `on` where `d` equals `ids[p, s]`, else `off`; an id outside 0..depth sets nothing.
+///
+/// `dims` is [prefix, depth, suffix]: the new axis stands last with a suffix of 1.
+pub fn one_hot<I: Id>(pool: &Pool, dims: [usize; 3], ids: &[I], on: &[u8], off: &[u8], out: &mut [u8]) {
+    let [prefix, depth, suffix] = dims;
+    assert_eq!(ids.len(), prefix * suffix, "ids of a one-hot code of {dims:?}");
+    assert_eq!(out.len(), prefix * depth * suffix * on.len(), "output of a one-hot code of {dims:?}");
+    by_size!(on.len(), N => {
+        let (on, off) = (element::<N>(on), element::<N>(off));
+        let width = depth * suffix;
+        for_each_rows(pool, out.as_chunks_mut::<N>().0, width, &|first, part| {
+            part.fill(off);
+            for (row, ids) in part.chunks_mut(width).zip(ids[first * suffix..].chunks(suffix)) {
+                for (s, id) in ids.iter().enumerate() {
+                    if let Some(d) = id.position(depth) {
+                        row[d * suffix + s] = on;
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// `out[i] = start + i * delta`
+pub fn range<T: Number>(start: T, delta: T, out: &mut [T]) {
+    for (i, value) in out.iter_mut().enumerate() {
+        *value = start.plus(T::from_count(i).times(delta));
+    }
+}
+
+/// One element from its bytes.
+pub(super) fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut element = [0; N];
+    element.copy_from_slice(bytes);
+    element
+}

@@ -1,0 +1,240 @@
+//! A strided view: which element of a dense array each output position shows.
+//!
+//! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them all.
+
+use super::{by_size, transpose};
+use crate::cpu::split::{for_each_part, grain};
+use crate::parallel::{DisjointMut, Pool};
+use smallvec::SmallVec;
+
+/// One axis of a view: `len` positions, `stride` elements apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Axis {
+    pub len: usize,
+    pub stride: isize,
+}
+
+/// Axes of a view, on the stack up to rank 8.
+pub(super) type Axes = SmallVec<[Axis; 8]>;
+
+/// Positions in a dense array, as axes with strides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct View {
+    axes: Axes,
+    offset: usize,
+}
+
+impl View {
+    /// The whole of an array of `dims`, in its order.
+    pub fn dense(dims: &[usize]) -> View {
+        let mut stride = 1;
+        let mut axes: Axes = dims
+            .iter()
+            .rev()
+            .map(|&len| {
+                let axis = Axis { len, stride };
+                stride *= len as isize;
+                axis
+            })
+            .collect();
+        axes.reverse();
+        View { axes, offset: 0 }
+    }
+
+    /// Axis `k` becomes the old axis `perm[k]`.
+    pub fn transpose(&self, perm: &[usize]) -> View {
+        View { axes: perm.iter().map(|&k| self.axes[k]).collect(), offset: self.offset }
+    }
+
+    /// `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; no strides means steps of 1.
+    pub fn slice(&self, begin: &[usize], strides: &[isize], size: &[usize]) -> View {
+        let mut view = View { axes: Axes::new(), offset: self.offset };
+        for (k, axis) in self.axes.iter().enumerate() {
+            let step = strides.get(k).copied().unwrap_or(1);
+            // `write` relies on this: positions inside their axis, each shown once, are distinct.
+            let last = begin[k] as isize + size[k].saturating_sub(1) as isize * step;
+            let inside = begin[k] < axis.len && last >= 0 && last < axis.len as isize;
+            assert!(size[k] == 0 || inside, "positions {}..={last} of an axis of {}", begin[k], axis.len);
+            view.axes.push(Axis { len: size[k], stride: axis.stride * step });
+            view.offset = view.offset.wrapping_add_signed(begin[k] as isize * axis.stride);
+        }
+        view
+    }
+
+    /// The named axes backwards.
+    pub fn reverse(&self, axes: &[usize]) -> View {
+        let mut view = self.clone();
+        for &k in axes {
+            let axis = &mut view.axes[k];
+            view.offset = view.offset.wrapping_add_signed(axis.len.saturating_sub(1) as isize * axis.stride);
+            axis.stride = -axis.stride;
+        }
+        view
+    }
+
+    /// Stretches axes of length 1, and puts new axes in front, to reach `dims`.
+    pub fn broadcast_to(&self, dims: &[usize]) -> View {
+        let new = dims.len() - self.axes.len();
+        let axes = dims.iter().enumerate().map(|(k, &len)| match k.checked_sub(new).map(|k| self.axes[k]) {
+            Some(axis) if axis.len == len => axis,
+            _ => Axis { len, stride: 0 },
+        });
+        View { axes: axes.collect(), offset: self.offset }
+    }
+
+    /// Repeats each axis: a repetition is an axis of stride 0 before the axis itself.
+    pub fn tile(&self, multiples: &[usize]) -> View {
+        let axes = self.axes.iter().zip(multiples).flat_map(|(&axis, &len)| [Axis { len, stride: 0 }, axis]);
+        View { axes: axes.filter(|axis| axis.len != 1).collect(), offset: self.offset }
+    }
+
+    /// How many positions the view shows.
+    pub fn count(&self) -> usize {
+        self.axes.iter().map(|axis| axis.len).product()
+    }
+
+    /// `out[i] = x[position i]`
+    pub fn read(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
+        assert_eq!(out.len(), self.count() * elem_size, "output of a view of {} elements", self.count());
+        if !out.is_empty() {
+            let axes = collapse(&self.axes);
+            by_size!(elem_size, N => {
+                read::<N>(pool, &axes, self.offset, x.as_chunks().0, out.as_chunks_mut().0)
+            });
+        }
+    }
+
+    /// `out[position i] = x[i]`. The positions of the view must be distinct: no stretched axis.
+    pub fn write(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
+        assert_eq!(x.len(), self.count() * elem_size, "input to a view of {} elements", self.count());
+        if !x.is_empty() {
+            assert!(self.axes.iter().all(|axis| axis.len == 1 || axis.stride != 0), "a stretched axis is written");
+            let axes = collapse(&self.axes);
+            by_size!(elem_size, N => {
+                write::<N>(pool, &axes, self.offset, x.as_chunks().0, out.as_chunks_mut().0)
+            });
+        }
+    }
+}
+
+/// TensorFlow's begin, end and stride on an axis of `len` positions, as first position and count.
+///
+/// `None` stands for a bit set in begin_mask or end_mask. Negative positions count from the end, and out-of-range ones
+/// are clamped, as in Python. A stride of 0 selects nothing.
+pub fn resolve_range(begin: Option<i64>, end: Option<i64>, stride: i64, len: usize) -> (usize, usize) {
+    let len = len as i64;
+    // Going backwards, the position before the first is a legal end.
+    let (lowest, highest) = if stride < 0 { (-1, len - 1) } else { (0, len) };
+    let clamp = |at: i64| (if at < 0 { at.saturating_add(len) } else { at }).clamp(lowest, highest);
+    let begin = begin.map_or(if stride < 0 { highest } else { lowest }, clamp);
+    let end = end.map_or(if stride < 0 { lowest } else { highest }, clamp);
+    let distance = if stride < 0 { begin - end } else { end - begin };
+    if stride == 0 || distance <= 0 {
+        return (0, 0);
+    }
+    (begin as usize, (distance as u64).div_ceil(stride.unsigned_abs()) as usize)
+}
+
+/// Drops axes of length 1 and merges neighbours that together walk one arithmetic sequence. Never empty.
+fn collapse(axes: &[Axis]) -> Axes {
+    let mut merged = Axes::new();
+    for &axis in axes.iter().filter(|axis| axis.len != 1) {
+        match merged.last_mut() {
+            Some(last) if last.stride == axis.stride * axis.len as isize => {
+                *last = Axis { len: last.len * axis.len, stride: axis.stride };
+            }
+            _ => merged.push(axis),
+        }
+    }
+    if merged.is_empty() {
+        merged.push(Axis { len: 1, stride: 1 });
+    }
+    merged
+}
+
+/// Offset of the position number `index` in row-major order.
+pub(super) fn locate(axes: &[Axis], offset: usize, mut index: usize) -> usize {
+    let mut at = offset;
+    for axis in axes.iter().rev() {
+        at = at.wrapping_add_signed((index % axis.len) as isize * axis.stride);
+        index /= axis.len;
+    }
+    at
+}
+
+fn read<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]], out: &mut [[u8; N]]) {
+    if let Some(plan) = transpose::Plan::new(axes) {
+        return plan.run(pool, offset, x, out);
+    }
+    let stride = axes[axes.len() - 1].stride;
+    for_each_part(pool, out, grain(N), &|start, mut part| {
+        for_each_row(axes, offset, start, part.len(), &mut |from, _, len| {
+            let (row, rest) = std::mem::take(&mut part).split_at_mut(len);
+            part = rest;
+            match stride {
+                1 => row.copy_from_slice(&x[from..from + len]),
+                0 => row.fill(x[from]),
+                _ => {
+                    let mut at = from;
+                    for value in row {
+                        *value = x[at];
+                        at = at.wrapping_add_signed(stride);
+                    }
+                }
+            }
+        });
+    });
+}
+
+fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]], out: &mut [[u8; N]]) {
+    let stride = axes[axes.len() - 1].stride;
+    let out = DisjointMut::new(out);
+    let per_task = grain(N);
+    pool.run(x.len().div_ceil(per_task), &|task| {
+        let start = task * per_task;
+        for_each_row(axes, offset, start, per_task.min(x.len() - start), &mut |to, index, len| {
+            if stride == 1 {
+                // SAFETY: the positions of a view that `View::write` accepts are distinct, and each has one `index`.
+                unsafe { out.slice(to, len) }.copy_from_slice(&x[index..index + len]);
+            } else {
+                let mut at = to;
+                for value in &x[index..index + len] {
+                    // SAFETY: as above.
+                    unsafe { out.slice(at, 1)[0] = *value };
+                    at = at.wrapping_add_signed(stride);
+                }
+            }
+        });
+    });
+}
+
+/// Cuts the positions [start, start + count) at the ends of the last axis: calls `visit(offset, position, length)` for
+/// each run. The coordinates are counted up, since a division per axis and run would cost more than a short copy.
+#[inline(always)]
+fn for_each_row(axes: &[Axis], offset: usize, start: usize, count: usize, visit: &mut impl FnMut(usize, usize, usize)) {
+    let (last, leading) = axes.split_last().expect("a collapsed view has an axis");
+    let mut row = start / last.len;
+    let mut row_offset = locate(leading, offset, row);
+    let mut at: SmallVec<[usize; 8]> = leading.iter().map(|_| 0).collect();
+    for (i, axis) in at.iter_mut().zip(leading).rev() {
+        *i = row % axis.len;
+        row /= axis.len;
+    }
+    let mut first = start % last.len;
+    let (mut index, end) = (start, start + count);
+    while index < end {
+        let len = (last.len - first).min(end - index);
+        visit(row_offset.wrapping_add_signed(first as isize * last.stride), index, len);
+        index += len;
+        first = 0;
+        for (i, axis) in at.iter_mut().zip(leading).rev() {
+            *i += 1;
+            row_offset = row_offset.wrapping_add_signed(axis.stride);
+            if *i < axis.len {
+                break;
+            }
+            *i = 0;
+            row_offset = row_offset.wrapping_add_signed(-axis.stride * axis.len as isize);
+        }
+    }
+}
