@@ -7,7 +7,11 @@ pub mod layout;
 pub mod math;
 pub mod number;
 pub(crate) mod prefetch;
+pub mod resize;
+pub mod scan;
 pub mod scatter;
+pub mod segment;
+pub mod sort;
 pub(crate) mod split;
 #[cfg(test)]
 pub(crate) mod testing;
