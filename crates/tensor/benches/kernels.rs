@@ -1,0 +1,151 @@
+//! How fast the product kernels are, beside the bound each could reach: `cargo bench -p estimand-tensor`.
+//!
+//! The bound of a product is the multiply-add rate measured here with all operands in registers, in the same minute
+//! on the same core. Every figure is the minimum over many short runs, since other programs share the machine.
+#![allow(clippy::print_stdout)] // it is what a bench is for
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use estimand_tensor::cpu::matmul::{Epilogue, Product, matmul};
+use estimand_tensor::parallel::Pool;
+
+/// `n` numbers in [-0.5, 0.5).
+fn numbers(n: usize) -> Vec<f32> {
+    (0..n).map(|i| (i.wrapping_mul(2_654_435_761) % 65_536) as f32 / 65_536.0 - 0.5).collect()
+}
+
+/// Microseconds of one call, the least over `rounds` rounds of about a millisecond each.
+fn micros(rounds: usize, estimate_us: f64, mut call: impl FnMut()) -> f64 {
+    let calls = (1000.0 / estimate_us).ceil().max(1.0) as usize;
+    let round = |_| {
+        let start = Instant::now();
+        (0..calls).for_each(|_| call());
+        start.elapsed().as_secs_f64() * 1e6 / calls as f64
+    };
+    (0..rounds).map(round).fold(f64::INFINITY, f64::min)
+}
+
+/// Multiply-adds of one core with operands in registers, in GFLOP/s.
+fn peak() -> f64 {
+    const CHAINS: usize = 24;
+    const STEPS: usize = 20_000;
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    #[allow(clippy::needless_range_loop)] // an iterator would keep the chains in memory
+    fn chains(x: &[f32; 32]) -> f32 {
+        use std::arch::x86_64::*;
+        // SAFETY: both loads lie within the 32 numbers.
+        let (a, b) = unsafe { (_mm512_loadu_ps(x.as_ptr()), _mm512_loadu_ps(x.as_ptr().add(16))) };
+        let mut sum = [a; CHAINS];
+        for _ in 0..STEPS {
+            for i in 0..CHAINS / 2 {
+                sum[2 * i] = _mm512_fmadd_ps(a, a, sum[2 * i]);
+                sum[2 * i + 1] = _mm512_fmadd_ps(a, b, sum[2 * i + 1]);
+            }
+        }
+        let mut total = sum[0];
+        for i in 1..CHAINS {
+            total = _mm512_add_ps(total, sum[i]);
+        }
+        _mm512_reduce_add_ps(total)
+    }
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512f") {
+        let x: [f32; 32] = numbers(32).try_into().unwrap_or([0.5; 32]);
+        let us = micros(20, 100.0, || {
+            // SAFETY: the processor has AVX-512.
+            black_box(unsafe { chains(black_box(&x)) });
+        });
+        return (STEPS * CHAINS * 32) as f64 / us / 1e3;
+    }
+    f64::NAN
+}
+
+/// `gemm` 0.19 on one thread: what the targets are stated against.
+fn peer(p: &Product, a: &[f32], b: &[f32], c: &mut [f32]) {
+    let (a_row, a_k) = if p.transpose_a { (1, p.m) } else { (p.k, 1) };
+    let (b_k, b_column) = if p.transpose_b { (1, p.k) } else { (p.n, 1) };
+    // SAFETY: the strides describe row-major operands of the product's sizes.
+    unsafe {
+        gemm::gemm(
+            p.m,
+            p.n,
+            p.k,
+            c.as_mut_ptr(),
+            1,
+            p.n as isize,
+            false,
+            a.as_ptr(),
+            a_k as isize,
+            a_row as isize,
+            b.as_ptr(),
+            b_column as isize,
+            b_k as isize,
+            0.0_f32,
+            1.0_f32,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+fn products() {
+    let plain = Product::new;
+    let shapes = [
+        plain(128, 256, 640),
+        plain(1024, 1024, 1024),
+        plain(512, 256, 269),
+        plain(8192, 40, 500),
+        plain(128, 10, 256),
+        plain(256, 100, 69),
+        plain(32, 10, 10),
+        plain(1, 256, 640),
+        plain(256, 1, 256),
+        Product { transpose_a: true, ..plain(640, 256, 128) },
+        Product { transpose_b: true, ..plain(128, 640, 256) },
+        Product { transpose_a: true, ..plain(1024, 1024, 1024) },
+        Product { transpose_a: true, ..plain(256, 1, 256) },
+    ];
+    let (one, two) = (Pool::new(1), Pool::new(2));
+    println!(
+        "{:>26} {:>10} {:>10} {:>10} {:>10} {:>10}  us; bound: the peak on one thread",
+        "m x k x n", "bound", "gemm", "1 thread", "bias+relu", "2 threads"
+    );
+    for p in shapes {
+        let (a, b, bias) = (numbers(p.m * p.k), numbers(p.k * p.n), numbers(p.n));
+        let (mut c, mut scratch) = (vec![0.0; p.m * p.n], vec![0.0; p.scratch_len()]);
+        let flops = 2.0 * (p.m * p.n * p.k) as f64;
+        let bound = flops / peak() / 1e3;
+        let finish = Epilogue { bias: Some(&bias), relu: true };
+        let mut us = [f64::INFINITY; 4];
+        for _ in 0..6 {
+            // In turns, so that a disturbance hits all alike.
+            let times = [
+                micros(5, bound, || peer(&p, &a, &b, &mut c)),
+                micros(5, bound, || matmul(&one, &p, &a, &b, &mut c, Epilogue::default(), &mut scratch)),
+                micros(5, bound, || matmul(&one, &p, &a, &b, &mut c, finish, &mut scratch)),
+                micros(5, bound, || matmul(&two, &p, &a, &b, &mut c, Epilogue::default(), &mut scratch)),
+            ];
+            us = std::array::from_fn(|i| us[i].min(times[i]));
+        }
+        let name = format!(
+            "{}x{}x{}{}{}",
+            p.m,
+            p.k,
+            p.n,
+            if p.transpose_a { " At" } else { "" },
+            if p.transpose_b { " Bt" } else { "" }
+        );
+        print!("{name:>26} {bound:10.2}");
+        us.iter().for_each(|us| print!(" {us:10.2}"));
+        println!("  {:3.0} % of bound, {:3.0} % of twice gemm", 100.0 * bound / us[1], 50.0 * us[0] / us[3]);
+    }
+}
+
+fn main() {
+    println!("peak of one core: {:.0} GFLOP/s", peak());
+    products();
+}

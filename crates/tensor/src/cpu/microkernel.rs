@@ -1,0 +1,233 @@
+//! The innermost loops of every product: a tile of C, kept in registers, runs over one block of k.
+//!
+//! `matmul` and `conv` cut their problems into tiles; this file knows nothing above a tile. The arithmetic law, which
+//! all of them inherit: within a block each element of C is one chain of fused multiply-adds over ascending k, begun
+//! at zero; the results of the blocks are added to C in ascending order. The shape of the tile, the width of
+//! the vectors and the thread that computes it do not appear in that sentence, so they do not appear in the bits.
+
+use super::isa::Isa;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{Avx2, Avx512};
+use super::simd::{Portable, Simd};
+
+/// The length of a block of k.
+pub(crate) const BLOCK_K: usize = 256;
+
+/// One block product `C (+)= A * B`, with the operands where they lie.
+///
+/// A is read element by element at `a + row * a_row + segments[s] + kk * a_k` for `kk` in `0..segment_len`, s after s;
+/// B row by row at `b + k * b_row`, with k running on over the segments and each row read to the end of its last
+/// vector (what lies beyond `columns` does not matter, but masked loads would cost a tenth). A matrix is a
+/// single segment; a convolution reads its input in place as one segment per filter row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tile<'a> {
+    pub a: *const f32,
+    pub a_row: usize,
+    pub a_k: usize,
+    pub segments: &'a [usize],
+    pub segment_len: usize,
+    pub b: *const f32,
+    pub b_row: usize,
+    pub c: *mut f32,
+    pub c_row: usize,
+    /// Columns of B and C.
+    pub columns: usize,
+    /// Add to what C holds instead of overwriting it.
+    pub accumulate: bool,
+    /// Added to each row of C at the end, `columns` long; null for none.
+    pub bias: *const f32,
+    /// Replace negative results by zero at the end.
+    pub relu: bool,
+}
+
+impl Tile<'_> {
+    /// The tile that begins `row` rows further down and `column` columns further right, `width` columns wide.
+    ///
+    /// # Safety
+    /// The place must lie within the operands.
+    unsafe fn at(&self, row: usize, column: usize, width: usize) -> Self {
+        let mut tile = *self;
+        // With k = 0 there is no A and no B to point into.
+        tile.a = self.a.wrapping_add(row * self.a_row);
+        tile.b = self.b.wrapping_add(column);
+        // SAFETY: within C and the bias by contract.
+        unsafe {
+            tile.c = self.c.add(row * self.c_row + column);
+            if !self.bias.is_null() {
+                tile.bias = self.bias.add(column);
+            }
+        }
+        tile.columns = width;
+        tile
+    }
+}
+
+/// Computes a tile of a fixed number of rows and vectors.
+type Kernel = unsafe fn(&Tile);
+
+/// The tile kernels of one instruction set.
+pub(crate) struct Kernels {
+    /// Floats in a vector.
+    pub lanes: usize,
+    /// `by_vectors[v - 1][r - 1]` computes r rows of v vectors.
+    by_vectors: &'static [&'static [Kernel]],
+}
+
+/// `R` rows of `NV` vectors, the last of which may be partial.
+#[inline(always)]
+#[allow(clippy::needless_range_loop)] // registers are named by number, and the loops unroll
+unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile) {
+    debug_assert!(t.columns > (NV - 1) * S::LANES && t.columns <= NV * S::LANES);
+    // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not touched.
+    unsafe {
+        let mask = S::mask(t.columns - (NV - 1) * S::LANES);
+        let load = |from: *const f32, v: usize| match v + 1 == NV {
+            true => S::load_masked(from.add(v * S::LANES), mask),
+            false => S::load(from.add(v * S::LANES)),
+        };
+        let mut sum = [[S::splat(0.0); NV]; R];
+        let mut b = t.b;
+        for &segment in t.segments {
+            let mut a = t.a.add(segment);
+            for _ in 0..t.segment_len {
+                let mut row = [S::splat(0.0); NV];
+                for v in 0..NV {
+                    row[v] = S::load(b.add(v * S::LANES));
+                }
+                for r in 0..R {
+                    let x = S::splat(*a.add(r * t.a_row));
+                    for v in 0..NV {
+                        sum[r][v] = S::fma(x, row[v], sum[r][v]);
+                    }
+                }
+                a = a.add(t.a_k);
+                b = b.add(t.b_row);
+            }
+        }
+        for r in 0..R {
+            let c = t.c.add(r * t.c_row);
+            for v in 0..NV {
+                let mut x = sum[r][v];
+                if t.accumulate {
+                    x = S::add(load(c, v), x);
+                }
+                if !t.bias.is_null() {
+                    x = S::add(x, load(t.bias, v));
+                }
+                if t.relu {
+                    x = S::max(S::splat(0.0), x);
+                }
+                match v + 1 == NV {
+                    true => S::store_masked(c.add(v * S::LANES), x, mask),
+                    false => S::store(c.add(v * S::LANES), x),
+                }
+            }
+        }
+    }
+}
+
+/// The kernel `tile` compiled for one instruction set, as a function of its rows and vectors.
+macro_rules! compiled {
+    ($name:ident, $simd:ty $(, $feature:literal)?) => {
+        $(#[target_feature(enable = $feature)])?
+        unsafe fn $name<const R: usize, const NV: usize>(t: &Tile) {
+            // SAFETY: passed on to the caller.
+            unsafe { tile::<$simd, R, NV>(t) }
+        }
+    };
+}
+
+macro_rules! rows {
+    ($name:ident, $vectors:literal: $($r:literal)*) => { &[$($name::<$r, $vectors>),*] };
+}
+
+compiled!(portable, Portable);
+#[cfg(target_arch = "x86_64")]
+compiled!(avx2, Avx2, "avx2,fma");
+#[cfg(target_arch = "x86_64")]
+compiled!(avx512, Avx512, "avx512f");
+
+static PORTABLE: Kernels =
+    Kernels { lanes: Portable::LANES, by_vectors: &[rows!(portable, 1: 1 2 3 4), rows!(portable, 2: 1 2 3 4)] };
+
+#[cfg(target_arch = "x86_64")]
+static AVX2: Kernels = Kernels {
+    lanes: Avx2::LANES,
+    by_vectors: &[
+        rows!(avx2, 1: 1 2 3 4 5 6 7 8 9 10),
+        rows!(avx2, 2: 1 2 3 4 5 6),
+        rows!(avx2, 3: 1 2 3 4),
+        rows!(avx2, 4: 1 2 3),
+        rows!(avx2, 5: 1 2),
+        rows!(avx2, 6: 1 2),
+        rows!(avx2, 7: 1),
+        rows!(avx2, 8: 1),
+    ],
+};
+
+#[cfg(target_arch = "x86_64")]
+static AVX512: Kernels = Kernels {
+    lanes: Avx512::LANES,
+    by_vectors: &[
+        rows!(avx512, 1: 1 2 3 4 5 6 7 8 9 10 11 12 13 14),
+        rows!(avx512, 2: 1 2 3 4 5 6 7 8 9 10 11 12 13),
+        rows!(avx512, 3: 1 2 3 4 5 6 7 8),
+        rows!(avx512, 4: 1 2 3 4 5 6),
+        rows!(avx512, 5: 1 2 3 4),
+        rows!(avx512, 6: 1 2 3 4),
+        rows!(avx512, 7: 1 2 3),
+        rows!(avx512, 8: 1 2 3),
+    ],
+};
+
+impl Kernels {
+    /// The kernels of the active instruction set.
+    pub fn active() -> &'static Kernels {
+        match Isa::active() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => &AVX512,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => &AVX2,
+            _ => &PORTABLE,
+        }
+    }
+
+    /// Columns of the tiles that cover `rows` x `columns`: with few rows wide ones, for want of independent chains;
+    /// otherwise two vectors, or three where they leave no single one over.
+    fn tile_columns(&self, rows: usize, columns: usize) -> usize {
+        let vectors = columns.div_ceil(self.lanes);
+        let widest = match rows {
+            1..=2 => 8,
+            3..=4 => 4,
+            _ if vectors.is_multiple_of(2) => 2,
+            _ => 3,
+        };
+        // Portable vectors come in pairs at most.
+        let widest = widest.min(self.by_vectors.len());
+        vectors.div_ceil(vectors.div_ceil(widest)) * self.lanes
+    }
+
+    /// Computes `rows` x `tile.columns` of C.
+    ///
+    /// # Safety
+    /// A, B, C and the bias must be valid at every address that [`Tile`] describes, C for writing and unaliased.
+    pub unsafe fn run(&self, tile: &Tile, rows: usize) {
+        let tile_columns = self.tile_columns(rows, tile.columns);
+        let mut column = 0;
+        while column < tile.columns {
+            let width = tile_columns.min(tile.columns - column);
+            let kernels = self.by_vectors[width.div_ceil(self.lanes) - 1];
+            // Tiles of nearly equal height: a last one of a single row would waste most of the registers.
+            let n_tiles = rows.div_ceil(kernels.len());
+            let (height, taller) = (rows / n_tiles, rows % n_tiles);
+            let mut row = 0;
+            for i in 0..n_tiles {
+                let height = height + usize::from(i < taller);
+                // SAFETY: within the operands, and the processor has the set, or `active` would not have chosen it.
+                unsafe { kernels[height - 1](&tile.at(row, column, width)) };
+                row += height;
+            }
+            column += width;
+        }
+    }
+}

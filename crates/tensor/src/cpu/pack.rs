@@ -1,0 +1,95 @@
+//! Copies of matrix blocks into the layout the tile kernels read best: rows close together, padded to whole vectors.
+
+use super::simd::{Simd, for_every_isa};
+
+/// A block of a row-major matrix: its first element and the distance of its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block<P> {
+    pub start: P,
+    pub stride: usize,
+}
+
+for_every_isa! {
+    /// Copies `rows` x `columns`, and fills each row of `to` with zeros up to a multiple of 16 columns.
+    ///
+    /// # Safety
+    /// `from` must be readable and `to` writable in that extent, padding included.
+    pub(crate) unsafe fn copy(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) = copy_generic
+}
+
+#[inline(always)]
+unsafe fn copy_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
+    let whole = columns / S::LANES * S::LANES;
+    let padded = columns.next_multiple_of(16);
+    // SAFETY: within the extent of the blocks, for which the caller answers.
+    unsafe {
+        let mask = S::mask(columns - whole);
+        for r in 0..rows {
+            let (from, to) = (from.start.add(r * from.stride), to.start.add(r * to.stride));
+            let mut i = 0;
+            while i < whole {
+                S::store(to.add(i), S::load(from.add(i)));
+                i += S::LANES;
+            }
+            if i < padded {
+                S::store(to.add(i), S::load_masked(from.add(i), mask));
+                i += S::LANES;
+            }
+            while i < padded {
+                S::store(to.add(i), S::splat(0.0));
+                i += S::LANES;
+            }
+        }
+    }
+}
+
+/// Writes `rows` x `columns` of the transpose of `from`, which has `columns` rows, padded as by [`copy`].
+///
+/// # Safety
+/// As for [`copy`].
+pub(crate) unsafe fn transpose(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
+    let padded = columns.next_multiple_of(16);
+    // SAFETY: within the extent of the blocks, for which the caller answers.
+    unsafe {
+        let mut column = 0;
+        while column < columns {
+            let height = (columns - column).min(8);
+            let mut row = 0;
+            while row < rows {
+                let width = (rows - row).min(8);
+                let from = Block { start: from.start.add(column * from.stride + row), stride: from.stride };
+                let to = Block { start: to.start.add(row * to.stride + column), stride: to.stride };
+                if height == 8 && width == 8 {
+                    transpose_8x8(from, to);
+                } else {
+                    for j in 0..height {
+                        for i in 0..width {
+                            *to.start.add(i * to.stride + j) = *from.start.add(j * from.stride + i);
+                        }
+                    }
+                }
+                row += width;
+            }
+            column += height;
+        }
+        for row in 0..rows {
+            for column in columns..padded {
+                *to.start.add(row * to.stride + column) = 0.0;
+            }
+        }
+    }
+}
+
+/// Transposes a block of eight by eight. Both loops have fixed bounds, so the compiler makes shuffles of them.
+#[inline(always)]
+unsafe fn transpose_8x8(from: Block<*const f32>, to: Block<*mut f32>) {
+    for i in 0..8 {
+        let mut row = [0.0_f32; 8];
+        for (j, x) in row.iter_mut().enumerate() {
+            // SAFETY: within the block.
+            *x = unsafe { *from.start.add(j * from.stride + i) };
+        }
+        // SAFETY: within the block.
+        unsafe { to.start.add(i * to.stride).cast::<[f32; 8]>().write(row) };
+    }
+}

@@ -1,0 +1,82 @@
+//! The packed layout of the right operand of a product.
+//!
+//! B is cut into panels of 32 columns, each stored row after row, so that a kernel reads it front to back. The last
+//! panel takes what is left, 16, 32 or 48 columns, padded with zeros. [`matmul`](super::matmul::matmul) packs into
+//! its scratch where that pays; a weight that is used often can be packed once and passed to
+//! [`matmul_packed`](super::matmul::matmul_packed).
+
+use super::pack::{self, Block};
+use crate::parallel::{DisjointMut, Pool};
+
+/// Columns of every panel but the last.
+const PANEL: usize = 32;
+
+/// Copies of fewer floats than this stay on one thread.
+const PARALLEL_FROM: usize = 1 << 16;
+
+/// The shape of a packed `B[k, n]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PackedShape {
+    /// Rows of B.
+    pub k: usize,
+    /// Columns of B.
+    pub n: usize,
+}
+
+/// One panel: where it lies in the packed matrix and which columns it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Panel {
+    pub start: usize,
+    pub stride: usize,
+    pub column: usize,
+    pub columns: usize,
+}
+
+impl PackedShape {
+    /// Floats in the packed matrix.
+    pub fn packed_len(&self) -> usize {
+        self.k * self.n.next_multiple_of(16)
+    }
+
+    pub(crate) fn n_panels(&self) -> usize {
+        // An odd number of sixteens makes the last panel 48 wide: a tile of 16 would keep the loads busier than the
+        // multipliers.
+        (self.n.div_ceil(16) / 2).max(1)
+    }
+
+    pub(crate) fn panel(&self, index: usize) -> Panel {
+        let column = index * PANEL;
+        let columns = if index + 1 == self.n_panels() { self.n - column } else { PANEL };
+        Panel { start: column * self.k, stride: columns.next_multiple_of(16), column, columns }
+    }
+
+    /// Packs `b`, stored as `[k, n]`, or as `[n, k]` if `transposed`.
+    pub fn pack(&self, pool: &Pool, b: &[f32], transposed: bool, packed: &mut [f32]) {
+        assert_eq!((b.len(), packed.len()), (self.k * self.n, self.packed_len()), "pack {self:?}");
+        if b.is_empty() {
+            return;
+        }
+        let out = DisjointMut::new(packed);
+        let pack_panel = |index: usize| {
+            let panel = self.panel(index);
+            // SAFETY: panels do not overlap, and each task takes one.
+            let to = unsafe { out.slice(panel.start, self.k * panel.stride) };
+            let to = Block { start: to.as_mut_ptr(), stride: panel.stride };
+            // SAFETY: `b` holds the columns of the panel in all k rows, and `to` has room for them and the padding.
+            unsafe {
+                if transposed {
+                    let from = Block { start: b.as_ptr().add(panel.column * self.k), stride: self.k };
+                    pack::transpose(from, to, self.k, panel.columns);
+                } else {
+                    let from = Block { start: b.as_ptr().add(panel.column), stride: self.n };
+                    pack::copy(from, to, self.k, panel.columns);
+                }
+            }
+        };
+        if b.len() < PARALLEL_FROM {
+            (0..self.n_panels()).for_each(pack_panel);
+        } else {
+            pool.run(self.n_panels(), &pack_panel);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! The product kernels against naive loops, and the laws their bits obey.
+
+mod matmul;
+mod numbers;
