@@ -1,4 +1,4 @@
-"""Writes the fixtures of crates/wire: a graph with every kind of attribute, records, a checkpoint state.
+"""Writes the fixtures of crates/wire: a graph with every kind of attribute (binary and text), records, a checkpoint state.
 
 TensorFlow 2.15.1, Python 3.11, no randomness.  Run: python oracles/gen/wire.py
 """
@@ -9,6 +9,7 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
+from google.protobuf import text_format
 from tensorflow.core.framework import types_pb2
 from tensorflow.python.checkpoint import checkpoint_management
 
@@ -116,6 +117,9 @@ def checkpoint_state():
 
 
 if __name__ == "__main__":
-    (FIXTURES / "wire_graph.pb").write_bytes(graph().SerializeToString(deterministic=True))
+    graph_def = graph()
+    (FIXTURES / "wire_graph.pb").write_bytes(graph_def.SerializeToString(deterministic=True))
+    graph_def.ClearField("library")
+    (FIXTURES / "wire_graph.pbtxt").write_text(text_format.MessageToString(graph_def))
     records()
     checkpoint_state()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use estimand_graph::checkpoint::{
-    BundleReader, BundleWriter, CheckpointState, latest_checkpoint, read_state, write_state,
+    BundleReader, BundleWriter, CheckpointState, latest_checkpoint, read_state, sstable, write_state,
 };
 use estimand_tensor::{Array, DType};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto};
@@ -278,6 +278,31 @@ fn a_damaged_index_is_never_a_panic() {
     }
 }
 
+/// Behind the checksums: the messages in an index that is otherwise whole.
+#[test]
+fn a_damaged_entry_is_never_a_panic() {
+    let folder = Folder::new("damaged-entry");
+    let pairs = sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap()).unwrap();
+    let data = fs::read(fixture("bundle_tf.data-00000-of-00001")).unwrap();
+    for damaged in 0..pairs.len() {
+        for position in 0..pairs[damaged].1.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut table = sstable::TableWriter::new(Vec::new());
+                for (i, (key, value)) in pairs.iter().enumerate() {
+                    let mut value = value.clone();
+                    if i == damaged {
+                        value[position] ^= flip;
+                    }
+                    table.add(key, &value).unwrap();
+                }
+                if let Ok(bundle) = BundleReader::open(folder.with_files(&table.finish().unwrap(), &data)) {
+                    bundle.names().for_each(|name| drop(bundle.read(name)));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn damaged_data_names_the_variable() {
     let folder = Folder::new("damaged-data");
@@ -309,7 +334,7 @@ fn damaged_data_names_the_variable() {
 fn hostile_entries() {
     let folder = Folder::new("hostile");
     let open = |header: BundleHeaderProto, entry: BundleEntryProto| {
-        let mut table = estimand_graph::checkpoint::sstable::TableWriter::new(Vec::new());
+        let mut table = sstable::TableWriter::new(Vec::new());
         table.add(b"", &header.encode_to_vec()).unwrap();
         table.add(b"x", &entry.encode_to_vec()).unwrap();
         BundleReader::open(folder.with_files(&table.finish().unwrap(), &[0; 8]))

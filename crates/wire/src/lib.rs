@@ -20,6 +20,7 @@ pub mod bundle;
 pub mod checkpoint_state;
 pub mod crc;
 pub mod graph_def;
+mod graph_text;
 pub mod record;
 pub mod tensor_proto;
 mod text;

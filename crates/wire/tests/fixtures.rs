@@ -26,6 +26,15 @@ fn a_graph_keeps_its_bytes() {
 }
 
 #[test]
+fn a_graph_prints_as_tensorflow_prints_it() {
+    let (ours, theirs) = (graph().to_text(), read_to_string(fixture("wire_graph.pbtxt")).unwrap());
+    for (n, (ours, theirs)) in ours.lines().zip(theirs.lines()).enumerate() {
+        assert_eq!(ours, theirs, "line {}", n + 1);
+    }
+    assert_eq!(ours.len(), theirs.len());
+}
+
+#[test]
 fn a_graph_of_tensorflow() {
     let graph = graph();
     let versions = graph.versions.as_ref().unwrap();

@@ -113,6 +113,26 @@ mod tests {
     }
 
     #[test]
+    fn damage_with_a_right_checksum_is_never_a_panic() {
+        let table = written(&(0..40).map(|i| (format!("key{i:02}").into_bytes(), vec![i])).collect());
+        let mut footer = &table[table.len() - FOOTER_LEN..];
+        let (metaindex, index) = (Handle::take(&mut footer).unwrap(), Handle::take(&mut footer).unwrap());
+        let data = Handle { offset: 0, size: metaindex.offset - TRAILER_LEN as u64 };
+        for block in [data, index] {
+            let (start, end) = (block.offset as usize, (block.offset + block.size) as usize);
+            for position in start..=end {
+                for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut damaged = table.clone();
+                    damaged[position] = byte;
+                    let checksum = estimand_wire::crc::masked_crc32c(&damaged[start..=end]);
+                    damaged[end + 1..end + TRAILER_LEN].copy_from_slice(&checksum.to_le_bytes());
+                    let _ = read_back(&damaged);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn blocks_must_not_overlap() {
         // Two index entries for one block: what a file must not use to make us read it without end.
         let mut writer = TableWriter::new(Vec::new());
