@@ -6,6 +6,7 @@
 
 pub mod checkpoint;
 pub mod custom;
+mod draw;
 mod executor;
 mod gradient;
 mod graph;
@@ -16,6 +17,7 @@ mod ops;
 mod optimizer;
 mod pass;
 mod program;
+mod sizes;
 mod symbols;
 mod tensor;
 mod variables;

@@ -1,0 +1,44 @@
+//! Random numbers of the `Random` op: the same bits in every executor.
+
+use estimand_tensor::random::{Key, Stream};
+
+use crate::op::RandomKind;
+
+/// Where a run stands in the sequence of all random numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Position {
+    /// The seed of all randomness.
+    pub seed: u64,
+    /// The number of the step.
+    pub step: u64,
+    /// The number of the first row in the global batch.
+    pub row_offset: u64,
+}
+
+impl Position {
+    /// The stream of a key, its first row, and the numbers in one row: the first axis counts rows.
+    fn rows(self, key: &str, dims: &[usize]) -> (Stream, u64, usize) {
+        let stream = Stream::new(Key::new(self.seed, key), self.step);
+        match dims {
+            // A single number belongs to no row: all workers draw the same.
+            [] => (stream, 0, 1),
+            [_, row @ ..] => (stream, self.row_offset, row.iter().product()),
+        }
+    }
+
+    /// Fills an array of `dims` with floats. Integers have their own function.
+    pub(crate) fn draw_floats(self, kind: RandomKind, key: &str, dims: &[usize], out: &mut [f32]) {
+        let (stream, first, width) = self.rows(key, dims);
+        match kind {
+            RandomKind::Normal => stream.fill_normal_f32(first, width, out),
+            RandomKind::TruncatedNormal => stream.fill_truncated_normal_f32(first, width, out),
+            RandomKind::Uniform | RandomKind::Integers { .. } => stream.fill_uniform_f32(first, width, out),
+        }
+    }
+
+    /// Fills an array of `dims` with integers in [low, high).
+    pub(crate) fn draw_integers(self, low: i64, high: i64, key: &str, dims: &[usize], out: &mut [i64]) {
+        let (stream, first, width) = self.rows(key, dims);
+        stream.fill_integers_i64(first, width, low, high, out);
+    }
+}
