@@ -11,7 +11,7 @@ pub(crate) mod microkernel;
 pub mod number;
 pub(crate) mod pack;
 pub mod packed;
-pub(crate) mod prefetch;
+pub mod prefetch;
 pub mod resize;
 pub mod scan;
 pub mod scatter;

@@ -97,4 +97,4 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(i32, i64);
+integers!(i32, i64, u8);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// How many rows ahead to ask. Rows of a large table are random cache misses; with this many in flight their latencies
 /// overlap.
-pub(super) const AHEAD: usize = 8;
+pub const AHEAD: usize = 8;
 
 /// Tables below this many bytes are taken to sit in the cache.
 const CACHED: usize = 1 << 20;
@@ -13,7 +13,7 @@ const CACHED: usize = 1 << 20;
 const LINES: usize = 8;
 
 /// A table of rows that are touched in random order.
-pub(super) struct Prefetch<T> {
+pub struct Prefetch<T> {
     start: *const T,
     width: usize,
     /// Whether the table is too large for the cache.
@@ -25,13 +25,13 @@ unsafe impl<T> Sync for Prefetch<T> {}
 
 impl<T> Prefetch<T> {
     /// A table of `len` elements from `start`, in rows of `width`.
-    pub(super) fn new(start: *const T, len: usize, width: usize) -> Self {
+    pub fn new(start: *const T, len: usize, width: usize) -> Self {
         Prefetch { start, width, pays: len * size_of::<T>() > CACHED }
     }
 
     /// Asks for some columns of a row.
     #[inline(always)]
-    pub(super) fn row(&self, row: usize, columns: Range<usize>) {
+    pub fn row(&self, row: usize, columns: Range<usize>) {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
