@@ -19,7 +19,10 @@ mod normal;
 mod permutation;
 mod philox;
 
-use philox::{Words, draw_rows, per_cpu};
+use crate::cpu::isa::Isa;
+use crate::cpu::twins::twins;
+use normal::Normal;
+use philox::{Draw, LANES, Words, draw_rows};
 
 /// Names a source of randomness: one per (seed, op).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,12 +67,12 @@ impl Stream {
 
     /// Uniform in [0, 1): multiples of 2^-24.
     pub fn fill_uniform_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
-        uniform_f32(self.key, first_row, width, out);
+        self.run(uniform_f32(Isa::active()), first_row, width, out);
     }
 
     /// Normal with mean 0 and deviation 1.
     pub fn fill_normal_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
-        normal_f32(self.key, first_row, width, out);
+        self.run(normal_f32(Isa::active()), first_row, width, out);
     }
 
     /// Normal, redrawn until it lies in (-2, 2). The deviation of the result is about 0.88.
@@ -77,7 +80,7 @@ impl Stream {
         if width == 0 {
             return;
         }
-        normal_f32(self.key, first_row, width, out);
+        self.run(normal_f32(Isa::active()), first_row, width, out);
         for (row, values) in (first_row..).zip(out.chunks_mut(width)) {
             for (index, value) in values.iter_mut().enumerate() {
                 let mut attempt = 1;
@@ -92,16 +95,19 @@ impl Stream {
         }
     }
 
+    fn run(&self, fill: Fill, first_row: u64, width: usize, out: &mut [f32]) {
+        // SAFETY: `Isa::active` names a set that this processor has.
+        unsafe { fill(self.key, first_row, width, out) };
+    }
+
     /// Integers in [low, high); all `low` if that range is empty.
     pub fn fill_integers_i32(&self, first_row: u64, width: usize, low: i32, high: i32, out: &mut [i32]) {
-        let range = i64::from(high).saturating_sub(i64::from(low)).max(0) as u64;
-        draw_rows(self.key, first_row, width, out, |words| scale(words, range, |v| low.wrapping_add(v as i32)));
+        draw_rows(self.key, first_row, width, out, &Integers::between(low.into(), high.into()));
     }
 
     /// Integers in [low, high); all `low` if that range is empty.
     pub fn fill_integers_i64(&self, first_row: u64, width: usize, low: i64, high: i64, out: &mut [i64]) {
-        let range = if low < high { high.wrapping_sub(low) as u64 } else { 0 };
-        draw_rows(self.key, first_row, width, out, |words| scale(words, range, |v| low.wrapping_add(v as i64)));
+        draw_rows(self.key, first_row, width, out, &Integers::between(low, high));
     }
 
     /// The numbers 0..out.len() in random order, by Fisher and Yates' shuffle.
@@ -117,35 +123,70 @@ impl Stream {
     }
 }
 
-per_cpu! {
-    fn uniform_f32(key: u64, first_row: u64, width: usize, out: &mut [f32]) {
-        draw_rows(key, first_row, width, out, |words: &Words| {
-            let mut values = [[0.0; 4]; philox::LANES];
-            for (lane, value) in values.iter_mut().enumerate() {
-                *value = words.map(|word| (word[lane] >> 8) as i32 as f32 * (1.0 / 16_777_216.0));
+/// A vectorised fill, compiled for one instruction set.
+type Fill = unsafe fn(u64, u64, usize, &mut [f32]);
+
+twins! {
+    fn uniform_f32[](key: u64, first_row: u64, width: usize, out: &mut [f32]) = |key, first_row, width, out| {
+        draw_rows(key, first_row, width, out, &Uniform)
+    }
+}
+
+twins! {
+    fn normal_f32[](key: u64, first_row: u64, width: usize, out: &mut [f32]) = |key, first_row, width, out| {
+        draw_rows(key, first_row, width, out, &Normal)
+    }
+}
+
+/// Multiples of 2^-24 below 1.
+struct Uniform;
+
+impl Draw<f32, 4> for Uniform {
+    #[inline(always)]
+    fn draw(&self, words: &Words) -> [[f32; 4]; LANES] {
+        let mut values = [[0.0; 4]; LANES];
+        for (lane, block) in values.iter_mut().enumerate() {
+            for (value, word) in block.iter_mut().zip(words) {
+                *value = (word[lane] >> 8) as i32 as f32 * (1.0 / 16_777_216.0);
             }
-            values
-        })
-    }
-}
-
-per_cpu! {
-    fn normal_f32(key: u64, first_row: u64, width: usize, out: &mut [f32]) {
-        draw_rows(key, first_row, width, out, normal::quads)
-    }
-}
-
-/// Two values of `0..range` per block, each from 64 bits: the bias is below range / 2^64.
-#[inline(always)]
-fn scale<T: Copy + Default>(words: &Words, range: u64, place: impl Fn(u64) -> T) -> [[T; 2]; philox::LANES] {
-    let mut values = [[T::default(); 2]; philox::LANES];
-    for (lane, pair) in values.iter_mut().enumerate() {
-        for (half, value) in pair.iter_mut().enumerate() {
-            let bits = u64::from(words[2 * half][lane]) | u64::from(words[2 * half + 1][lane]) << 32;
-            *value = place(((u128::from(bits) * u128::from(range)) >> 64) as u64);
         }
+        values
     }
-    values
+}
+
+/// Low, and how many integers from there on, each drawn from 64 bits: the bias is below range / 2^64.
+struct Integers {
+    low: i64,
+    range: u64,
+}
+
+impl Integers {
+    fn between(low: i64, high: i64) -> Integers {
+        Integers { low, range: if low < high { high.wrapping_sub(low) as u64 } else { 0 } }
+    }
+}
+
+impl Draw<i64, 2> for Integers {
+    #[inline(always)]
+    fn draw(&self, words: &Words) -> [[i64; 2]; LANES] {
+        let mut values = [[0; 2]; LANES];
+        for (lane, pair) in values.iter_mut().enumerate() {
+            for (half, value) in pair.iter_mut().enumerate() {
+                let bits = u64::from(words[2 * half][lane]) | u64::from(words[2 * half + 1][lane]) << 32;
+                let steps = (u128::from(bits) * u128::from(self.range)) >> 64;
+                *value = self.low.wrapping_add(steps as i64);
+            }
+        }
+        values
+    }
+}
+
+impl Draw<i32, 2> for Integers {
+    #[inline(always)]
+    fn draw(&self, words: &Words) -> [[i32; 2]; LANES] {
+        let wide: [[i64; 2]; LANES] = self.draw(words);
+        wide.map(|pair| pair.map(|value| value as i32))
+    }
 }
 
 #[cfg(test)]

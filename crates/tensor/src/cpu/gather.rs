@@ -37,6 +37,11 @@ pub fn gather<I: Id>(
     assert_eq!(x.len(), batch * outer * limit * width, "table of {dims:?}");
     assert_eq!(out.len(), batch * outer * n_ids * width, "output of {dims:?}");
     check(ids, limit)?;
+    if batch * outer == 1 {
+        // Lookups of rows: no division per row.
+        copy_rows(pool, width, x, out, &|row| ids[row].widen() as usize);
+        return Ok(());
+    }
     copy_rows(pool, width, x, out, &|row| {
         let (plane, k) = (row / n_ids, row % n_ids);
         plane * limit + ids[plane / outer * n_ids + k].widen() as usize
@@ -68,6 +73,9 @@ fn copy_rows(pool: &Pool, width: usize, x: &[u8], out: &mut [u8], source: &(impl
         1 => copy_elements::<1>(pool, x, out, source),
         4 => copy_elements::<4>(pool, x, out, source),
         8 => copy_elements::<8>(pool, x, out, source),
+        16 => copy_elements::<16>(pool, x, out, source),
+        32 => copy_elements::<32>(pool, x, out, source),
+        64 => copy_elements::<64>(pool, x, out, source),
         _ => {
             let table = Prefetch::new(x.as_ptr(), x.len(), width);
             for_each_rows(pool, out, width, &|first, part| {
@@ -84,7 +92,7 @@ fn copy_rows(pool: &Pool, width: usize, x: &[u8], out: &mut [u8], source: &(impl
     }
 }
 
-/// Rows of one element: no call to copy, no prefetch (the CPU overlaps plain loads by itself).
+/// Rows of a line or less: no call to copy, no prefetch (the CPU overlaps plain loads by itself).
 fn copy_elements<const N: usize>(pool: &Pool, x: &[u8], out: &mut [u8], source: &(impl Fn(usize) -> usize + Sync)) {
     let x = x.as_chunks::<N>().0;
     for_each_rows(pool, out.as_chunks_mut::<N>().0, 1, &|first, part| {

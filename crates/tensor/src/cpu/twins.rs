@@ -11,16 +11,19 @@ macro_rules! twins {
         $vis fn $name<$($g $(: $bound)?),*>(isa: $crate::cpu::isa::Isa) -> unsafe fn($($t),*) {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
+            #[allow(unused_unsafe)] // a body may be safe
             unsafe fn avx512<$($g $(: $bound)?),*>($($arg: $t),*) {
                 // SAFETY: the caller keeps the body's contract.
                 unsafe { $body($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
+            #[allow(unused_unsafe)] // as above
             unsafe fn avx2<$($g $(: $bound)?),*>($($arg: $t),*) {
                 // SAFETY: as above.
                 unsafe { $body($($arg),*) }
             }
+            #[allow(unused_unsafe)] // as above
             unsafe fn portable<$($g $(: $bound)?),*>($($arg: $t),*) {
                 // SAFETY: as above.
                 unsafe { $body($($arg),*) }

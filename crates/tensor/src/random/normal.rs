@@ -1,18 +1,28 @@
 //! Box and Muller's transform in f64 with polynomials of our own, so that no bit depends on a C library.
 
-use super::philox::{LANES, Words};
+use super::philox::{Draw, LANES, Words};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 
-/// Four normal values per block.
-#[inline(always)]
-pub(super) fn quads(words: &Words) -> [[f32; 4]; LANES] {
-    let mut values = [[0.0; 4]; LANES];
-    for (lane, value) in values.iter_mut().enumerate() {
-        let [a, b] = pair(words[0][lane], words[1][lane]);
-        let [c, d] = pair(words[2][lane], words[3][lane]);
-        *value = [a, b, c, d];
+/// Mean 0, deviation 1.
+pub(super) struct Normal;
+
+impl Draw<f32, 4> for Normal {
+    #[inline(always)]
+    fn draw(&self, words: &Words) -> [[f32; 4]; LANES] {
+        // Word by word first: the arithmetic vectorises over lanes, the change of order does not.
+        let mut columns = [[0.0; LANES]; 4];
+        for lane in 0..LANES {
+            [columns[0][lane], columns[1][lane]] = pair(words[0][lane], words[1][lane]);
+            [columns[2][lane], columns[3][lane]] = pair(words[2][lane], words[3][lane]);
+        }
+        let mut values = [[0.0; 4]; LANES];
+        for (lane, block) in values.iter_mut().enumerate() {
+            for (value, column) in block.iter_mut().zip(&columns) {
+                *value = column[lane];
+            }
+        }
+        values
     }
-    values
 }
 
 /// Two independent normal values from 64 random bits.

@@ -11,7 +11,7 @@ pub(super) const LANES: usize = 16;
 pub(super) type Words = [[u32; LANES]; 4];
 
 const ROUNDS: usize = 10;
-const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
+const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
 /// One block.
@@ -20,25 +20,43 @@ pub(super) fn block(key: u64, counter: [u32; 4]) -> [u32; 4] {
 }
 
 /// `N` blocks, word by word.
+///
+/// A word travels in the low half of 64 bits and what is above it is ignored, as the vector multiplication does: so
+/// no round has to narrow or widen.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // four arrays walk in step
-fn blocks<const N: usize>(key: u64, mut counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
+fn blocks<const N: usize>(key: u64, counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
+    const LOW: u64 = 0xffff_ffff;
+    let mut words = [[0; N]; 4];
+    for (wide, narrow) in words.as_flattened_mut().iter_mut().zip(counter.as_flattened()) {
+        *wide = u64::from(*narrow);
+    }
     let mut k = [key as u32, (key >> 32) as u32];
     for _ in 0..ROUNDS {
         for lane in 0..N {
-            let a = u64::from(counter[0][lane]) * u64::from(MULTIPLIERS[0]);
-            let b = u64::from(counter[2][lane]) * u64::from(MULTIPLIERS[1]);
-            counter[0][lane] = (b >> 32) as u32 ^ counter[1][lane] ^ k[0];
-            counter[1][lane] = b as u32;
-            counter[2][lane] = (a >> 32) as u32 ^ counter[3][lane] ^ k[1];
-            counter[3][lane] = a as u32;
+            let a = (words[0][lane] & LOW) * MULTIPLIERS[0];
+            let b = (words[2][lane] & LOW) * MULTIPLIERS[1];
+            words[0][lane] = (b >> 32) ^ words[1][lane] ^ u64::from(k[0]);
+            words[1][lane] = b;
+            words[2][lane] = (a >> 32) ^ words[3][lane] ^ u64::from(k[1]);
+            words[3][lane] = a;
         }
         k = [k[0].wrapping_add(WEYL[0]), k[1].wrapping_add(WEYL[1])];
     }
-    counter
+    let mut out = [[0; N]; 4];
+    for (narrow, wide) in out.as_flattened_mut().iter_mut().zip(words.as_flattened()) {
+        *narrow = *wide as u32;
+    }
+    out
 }
 
-/// Fills rows of `width` values, of which a block yields `PER`; `draw` turns words into values.
+/// A distribution: turns the words of a block into `PER` values. A trait and not a closure, since only a method can be
+/// told to be inlined where the vector instructions are.
+pub(super) trait Draw<T, const PER: usize> {
+    fn draw(&self, words: &Words) -> [[T; PER]; LANES];
+}
+
+/// Fills rows of `width` values.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // as above
 pub(super) fn draw_rows<T: Copy, const PER: usize>(
@@ -46,7 +64,7 @@ pub(super) fn draw_rows<T: Copy, const PER: usize>(
     first_row: u64,
     width: usize,
     out: &mut [T],
-    draw: impl Fn(&Words) -> [[T; PER]; LANES],
+    distribution: &impl Draw<T, PER>,
 ) {
     if width == 0 {
         return;
@@ -69,7 +87,7 @@ pub(super) fn draw_rows<T: Copy, const PER: usize>(
                 index += 1;
             }
         }
-        let values = draw(&blocks(key, counter));
+        let values = distribution.draw(&blocks(key, counter));
 
         let whole_blocks = width.is_multiple_of(PER) || chunk_row == row && index < blocks_per_row;
         if whole_blocks && start + LANES * PER <= out.len() {
@@ -92,41 +110,3 @@ pub(super) fn draw_rows<T: Copy, const PER: usize>(
         }
     }
 }
-
-/// Compiles a function for AVX-512, AVX2 and the baseline and calls the widest the CPU has.
-///
-/// The bits agree: integers are exact, and Rust never contracts a product and a sum into one rounding.
-macro_rules! per_cpu {
-    (fn $name:ident($($arg:ident: $type:ty),*) $body:block) => {
-        fn $name($($arg: $type),*) {
-            #[inline(always)]
-            fn body($($arg: $type),*) $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512($($arg: $type),*) {
-                    body($($arg),*)
-                }
-                #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $type),*) {
-                    body($($arg),*)
-                }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the CPU has the features, as just asked.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            body($($arg),*)
-        }
-    };
-}
-pub(super) use per_cpu;

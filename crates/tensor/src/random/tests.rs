@@ -37,6 +37,24 @@ fn every_value_is_a_function_of_its_position() {
 }
 
 #[test]
+fn every_instruction_set_draws_the_same_bits() {
+    for fill in [uniform_f32, normal_f32] {
+        for width in [1, 3, 64, 1000] {
+            let draw = |isa| {
+                let mut out = vec![0.0; 5 * width];
+                // SAFETY: only sets up to the detected one are asked for.
+                unsafe { fill(isa)(42, 7, width, &mut out) };
+                out
+            };
+            let portable = draw(Isa::Portable);
+            for isa in [Isa::Avx2, Isa::Avx512].into_iter().filter(|isa| *isa <= Isa::detect()) {
+                assert!(draw(isa) == portable, "{isa:?}, width {width}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_row_alone_equals_the_row_in_a_batch() {
     let stream = stream("batch", 0);
     let (rows, width) = (37, 11);

@@ -126,16 +126,17 @@ unsafe fn copy_square_of_words(columns: [*const f32; SIDE], runs: [*mut f32; SID
     }
 }
 
-/// The same at the border.
+/// The same at the border, where the square is smaller.
 fn copy_corner<'a, const N: usize>(
     height: usize,
     width: usize,
     column: impl Fn(usize) -> &'a [[u8; N]],
     run: impl Fn(usize) -> &'a mut [[u8; N]],
 ) {
-    for j in 0..width {
-        for (i, value) in column(j).iter().enumerate().take(height) {
-            run(i)[j] = *value;
+    let columns: [&[[u8; N]]; SIDE] = from_fn(|j| column(j.min(width - 1)));
+    for i in 0..height {
+        for (value, column) in run(i).iter_mut().zip(columns) {
+            *value = column[i];
         }
     }
 }
