@@ -19,7 +19,7 @@ pub use view::{View, resolve_range};
 
 use crate::parallel::Pool;
 
-/// `out[i0, i1, ..] = x[.., ..]` with axis `k` of `out` being axis `perm[k]` of `x`, which has `dims`.
+/// Axis `k` of `out` is axis `perm[k]` of `x`, which has `dims`.
 pub fn transpose(pool: &Pool, dims: &[usize], perm: &[usize], elem_size: usize, x: &[u8], out: &mut [u8]) {
     View::dense(dims).transpose(perm).read(pool, elem_size, x, out);
 }

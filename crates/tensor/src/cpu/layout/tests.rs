@@ -67,6 +67,19 @@ fn transpose_matches() {
     });
 }
 
+/// A row of the output longer than a task, on either side of a square.
+#[test]
+fn long_thin_arrays_transpose() {
+    let mut dice = Dice::new("thin");
+    for dims in [[140_000, 5], [5, 140_000], [140_000, 2], [1, 140_000]] {
+        for size in [1, 4, 8] {
+            let x = bytes(dims[0] * dims[1], size, &mut dice);
+            let kernel = |pool: &Pool, out: &mut [u8]| transpose(pool, &dims, &[1, 0], size, &x, out);
+            check("thin", (&dims, &[dims[1], dims[0]]), size, &x, &[], |at| Some(vec![at[1], at[0]]), kernel);
+        }
+    }
+}
+
 #[test]
 fn slices_and_their_gradients_match() {
     over_dims("slice", |dice, dims, size| {

@@ -47,7 +47,7 @@ impl Plan {
 
     /// Copies band by band; a band is some rows of `down` over the whole of `across`.
     pub(super) fn run<const N: usize>(&self, pool: &Pool, offset: usize, x: &[[u8; N]], out: &mut [[u8; N]]) {
-        let band = (grain(N) / self.across.len).next_multiple_of(SIDE).min(self.down.len);
+        let band = (grain(N) / self.across.len).max(1).next_multiple_of(SIDE).min(self.down.len);
         let bands = self.down.len.div_ceil(band);
         let n_outer: usize = self.outer.iter().map(|axis| axis.len).product();
         // Small planes are grouped, so that a task is worth handing over.
