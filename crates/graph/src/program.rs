@@ -22,6 +22,8 @@ pub struct Program {
     pub(crate) steps: Vec<Step>,
     pub(crate) feeds: Vec<NodeId>,
     pub(crate) fetches: Vec<Value>,
+    /// What was asked for, before any pass: the fetches, and train ops, which have no value.
+    pub(crate) roots: Vec<Value>,
     /// The steps from here on write variables.
     pub(crate) n_compute: usize,
 }
@@ -83,6 +85,11 @@ impl Program {
             }
         }
         Ok(pass::prune(body, fetches))
+    }
+
+    /// The same program without passes: one step for each node, train ops included.
+    pub fn unfused(&self) -> Program {
+        pass::prune(self.body.clone(), &self.roots)
     }
 
     /// The graph it came from.
