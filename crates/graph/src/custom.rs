@@ -6,7 +6,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Result, TensorSpec};
+use estimand_tensor::{Array, Error, Result, TensorSpec};
+
+use crate::sizes::resolve;
 
 type Kernel = dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync;
 
@@ -35,6 +37,33 @@ impl CustomOp {
     pub fn gradient(mut self, gradient: impl Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static) -> CustomOp {
         self.gradient = Some(Arc::new(gradient));
         self
+    }
+
+    /// Calls the closure and checks what it returns against the declared specs, whose symbols have these sizes.
+    pub(crate) fn call(&self, inputs: &[Array], sizes: &[Option<usize>]) -> Result<Vec<Array>> {
+        let results = (self.kernel)(inputs).map_err(|e| e.context(format!("in custom op `{}`", self.name)))?;
+        if results.len() != self.outputs.len() {
+            return Err(Error::config(format!(
+                "custom op `{}` returned {} arrays, expected {}",
+                self.name,
+                results.len(),
+                self.outputs.len()
+            )));
+        }
+        for (i, (array, spec)) in results.iter().zip(&self.outputs).enumerate() {
+            let dims = resolve(&spec.shape, sizes)?;
+            if array.dtype() != spec.dtype || array.dims() != dims.as_slice() {
+                return Err(Error::shape(format!(
+                    "custom op `{}` returned {}{:?} as output {i}, expected {}{:?}",
+                    self.name,
+                    array.dtype(),
+                    array.dims(),
+                    spec.dtype,
+                    dims.as_slice()
+                )));
+            }
+        }
+        Ok(results)
     }
 
     /// The name it was given.

@@ -1,0 +1,113 @@
+//! One node at a time: picks the kernel of an op.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use estimand_tensor::{Array, DType, Dims, Error, Result};
+
+use super::value::Wide;
+use super::{elementwise, index, layout, product, reduce, resize, softmax, window};
+use crate::draw::Position;
+use crate::graph::Node;
+use crate::op::{Op, RandomKind};
+use crate::sizes::{resolve, resolve_dim};
+
+/// A node's results from its inputs.
+pub(super) fn evaluate(
+    node: &Node,
+    inputs: &[Arc<Wide>],
+    sizes: &[Option<usize>],
+    position: Position,
+) -> Result<Vec<Wide>> {
+    let x: Vec<&Wide> = inputs.iter().map(Arc::as_ref).collect();
+    let dims: Dims = match node.outputs.first() {
+        Some(spec) => resolve(&spec.shape, sizes)?,
+        None => Dims::new(),
+    };
+    let one = |result: Wide| Ok(vec![result]);
+    match &node.op {
+        Op::DimSize(dim, dtype) => one(Wide::counts(*dtype, &[], [resolve_dim(*dim, sizes)?].into_iter())),
+        Op::Range(dim, dtype) => one(Wide::counts(*dtype, &dims, 0..resolve_dim(*dim, sizes)?)),
+        Op::Random { kind, key, .. } => one(random(*kind, key, &dims, position)),
+
+        Op::Unary(op) => one(elementwise::unary(*op, x[0])?),
+        Op::Binary(op) => one(elementwise::binary(*op, x[0], x[1], &dims)?),
+        Op::Select => one(elementwise::select(x[0], x[1], x[2], &dims)?),
+        Op::Cast(to) => one(elementwise::cast(x[0], *to)?),
+        Op::StopGradient => one(x[0].clone()),
+        Op::Print(label) => {
+            // Nothing depends on whether anyone reads the error stream.
+            let _ = writeln!(std::io::stderr(), "{label}: {}", x[0].to_array()?);
+            one(x[0].clone())
+        }
+
+        Op::Reshape(_) => one(x[0].reshape(&dims)?),
+        Op::BroadcastTo(_) => one(x[0].broadcast_to(&dims)?),
+        Op::SumTo => one(layout::sum_to(x[0], x[1].dims())?),
+        Op::Transpose(perm) => one(layout::transpose(x[0], perm)),
+        Op::Concat(axis) => one(layout::concat(*axis, &x)?),
+        Op::Slice { begin, .. } => one(layout::slice(x[0], begin, &dims)?),
+        Op::StridedSlice { begin, strides, .. } => one(layout::strided_slice(x[0], begin, strides, &dims)?),
+        Op::StridedSliceGrad { begin, strides, .. } => one(layout::strided_slice_grad(x[0], begin, strides, &dims)?),
+        Op::Pad { before, .. } => one(layout::pad(x[0], x[1], &resolve(before, sizes)?, &dims)?),
+        Op::MirrorPad { paddings, symmetric } => one(layout::mirror_pad(x[0], paddings, *symmetric, &dims)),
+        Op::MirrorPadGrad { paddings, symmetric } => one(layout::mirror_pad_grad(x[0], paddings, *symmetric, &dims)?),
+        Op::Tile(_) => one(layout::tile(x[0], &dims)),
+        Op::Reverse(axes) => one(layout::reverse(x[0], *axes)),
+
+        Op::Reduce { kind, axes, .. } => one(reduce::reduce(*kind, x[0], *axes, &dims)?),
+        Op::ArgMax { axis, min, output } => one(reduce::arg_max(x[0], *axis, *min, *output, &dims)?),
+        Op::Cumulate { product, axis, exclusive, reverse } => {
+            one(reduce::cumulate(x[0], *product, *axis, *exclusive, *reverse)?)
+        }
+        Op::TopK(k) => Ok(reduce::top_k(x[0], *k)?.into()),
+
+        Op::MatMul { transpose_a: a, transpose_b: b } | Op::BatchMatMul { adjoint_x: a, adjoint_y: b } => {
+            one(product::matmul(x[0], x[1], *a, *b, &dims)?)
+        }
+        Op::Conv2d(w) => one(window::convolve(w, false, x[0], x[1])?),
+        Op::Conv2dBackpropInput(w, _) => one(window::backprop_input(w, false, x[0], x[1], &dims)?),
+        Op::Conv2dBackpropFilter(w, _) => one(window::backprop_filter(w, false, x[0], x[1], &dims)?),
+        Op::DepthwiseConv2d(w) => one(window::convolve(w, true, x[0], x[1])?),
+        Op::DepthwiseConv2dBackpropInput(w, _) => one(window::backprop_input(w, true, x[0], x[1], &dims)?),
+        Op::DepthwiseConv2dBackpropFilter(w, _) => one(window::backprop_filter(w, true, x[0], x[1], &dims)?),
+        Op::MaxPool(w) => one(window::max_pool(w, x[0])?),
+        Op::MaxPoolGrad(w) => one(window::max_pool_grad(w, x[0], x[2])?),
+        Op::AvgPool(w) => one(window::avg_pool(w, x[0])?),
+        Op::AvgPoolGrad(w, _) => one(window::avg_pool_grad(w, x[0], &dims)?),
+
+        Op::Softmax => one(softmax::softmax(x[0])?),
+        Op::LogSoftmax => one(softmax::log_softmax(x[0])?),
+        Op::SoftmaxCrossEntropy => Ok(softmax::cross_entropy(x[0], x[1])?.into()),
+        Op::SparseSoftmaxCrossEntropy => Ok(softmax::sparse_cross_entropy(x[0], x[1])?.into()),
+
+        Op::Gather { axis, batch_dims } => one(index::gather(x[0], x[1], *axis, *batch_dims)?),
+        Op::GatherNd => one(index::gather_nd(x[0], x[1])?),
+        Op::ScatterNd(_) => one(index::scatter_nd(x[0], x[1], &dims)?),
+        Op::UnsortedSegment { kind, .. } => one(index::segments(*kind, x[0], x[1], &dims)?),
+        Op::OneHot { axis, .. } => one(index::one_hot(x[0], x[1], x[2], *axis, &dims)?),
+
+        Op::Resize(r) => one(resize::resize(r, x[0], &dims)?),
+        Op::ResizeGrad(r, _) => one(resize::resize_grad(r, x[0], &dims)?),
+
+        Op::Custom(custom) => {
+            let arrays: Vec<Array> = x.iter().map(|x| x.to_array()).collect::<Result<_>>()?;
+            custom.call(&arrays, sizes)?.iter().map(Wide::from_array).collect()
+        }
+        Op::Placeholder | Op::Constant(_) | Op::Variable(_) | Op::Assign(_) | Op::Apply(_) | Op::Group => {
+            Err(Error::internal(format!("{} is no step that computes", node.op.name())))
+        }
+    }
+}
+
+fn random(kind: RandomKind, key: &str, dims: &[usize], position: Position) -> Wide {
+    let n = super::value::count(dims);
+    if let RandomKind::Integers { low, high } = kind {
+        let mut values = vec![0; n];
+        position.draw_integers(low, high, key, dims, &mut values);
+        return Wide::ints(DType::I64, dims, values);
+    }
+    let mut values = vec![0.0; n];
+    position.draw_floats(kind, key, dims, &mut values);
+    Wide::floats(DType::F32, dims, values.into_iter().map(f64::from).collect())
+}

@@ -1,0 +1,150 @@
+//! The reference executor: every node on its own, floats in f64, integers in i64, no threads.
+//!
+//! It shows that executors can be exchanged, tells the others when they are wrong, and is exact enough for finite differences of
+//! gradients. A run: `sizes` binds what is fed, `evaluate` picks each node's kernel from the families here, `apply` collects what
+//! is written and commits it at the end.
+
+mod apply;
+mod elementwise;
+mod evaluate;
+mod index;
+mod layout;
+mod product;
+mod reduce;
+mod resize;
+mod softmax;
+mod state;
+#[cfg(test)]
+mod tests;
+mod value;
+mod window;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use estimand_tensor::{Array, Error, Result};
+
+use crate::draw::Position;
+use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::graph::{Node, Value};
+use crate::op::Op;
+use crate::program::{Kernel, Program, Step};
+use crate::sizes::bind_sizes;
+use crate::variables::Variables;
+
+use apply::Writes;
+use state::Live;
+use value::Wide;
+
+/// The executor that is written to be read: naive kernels in f64.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reference;
+
+impl Executor for Reference {
+    fn name(&self) -> &str {
+        "reference"
+    }
+
+    fn place(&self, variables: &Variables, seed: u64) -> Result<Box<dyn State>> {
+        let mut live = Live::default();
+        live.extend(variables, seed)?;
+        Ok(Box::new(live))
+    }
+
+    fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
+        let plain = program.steps().iter().all(|step| matches!(step.kernel, Kernel::Node(_)));
+        let program = if plain { program } else { program.unfused() };
+        let mut constants = HashMap::new();
+        for value in program.steps().iter().flat_map(|step| &step.inputs).chain(program.fetches()) {
+            if let Op::Constant(constant) = &program.body().node(value.node).op {
+                constants.insert(*value, Arc::new(Wide::from_array(&constant.0)?));
+            }
+        }
+        Ok(Arc::new(Plain { program, constants }))
+    }
+}
+
+/// A program whose steps are single nodes.
+struct Plain {
+    program: Program,
+    constants: HashMap<Value, Arc<Wide>>,
+}
+
+impl Executable for Plain {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let live = state.as_any_mut().downcast_mut::<Live>().ok_or_else(|| {
+            Error::config("the state belongs to another executor")
+                .help("place it with the executor that compiled the program")
+        })?;
+        let program = &self.program;
+        let mut sizes = Vec::new();
+        bind_sizes(program, args.feeds, &mut sizes)?;
+        let mut values = Values { program, constants: &self.constants, live, computed: HashMap::new() };
+        for (&node, array) in program.feeds().iter().zip(args.feeds) {
+            values.computed.insert(Value { node, output: 0 }, Arc::new(Wide::from_array(array)?));
+        }
+        let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
+        for step in program.compute_steps() {
+            let node = program.body().node(step.kernel.node());
+            let results = values
+                .inputs(step)
+                .and_then(|inputs| evaluate::evaluate(node, &inputs, &sizes, position))
+                .map_err(|error| at(node, error))?;
+            values.computed.extend(step.outputs.iter().copied().zip(results.into_iter().map(Arc::new)));
+        }
+        let fetched: Vec<Array> =
+            program.fetches().iter().map(|&fetch| values.get(fetch)?.to_array()).collect::<Result<_>>()?;
+
+        let mut writes = Writes::default();
+        if args.entry == Entry::Step {
+            for step in program.apply_steps() {
+                let node = program.body().node(step.kernel.node());
+                let inputs = values.inputs(step)?;
+                match &node.op {
+                    Op::Assign(id) => writes.assign(*id, inputs[0].clone()),
+                    Op::Apply(apply) => writes
+                        .apply(program.body(), values.live, apply, &inputs, &mut args.on_gradient)
+                        .map_err(|error| at(node, error))?,
+                    _ => return Err(at(node, Error::internal("a step that writes nothing"))),
+                }
+            }
+        }
+        writes.commit(live)?;
+        *outputs = fetched;
+        Ok(())
+    }
+}
+
+/// An error with the node it happened in.
+fn at(node: &Node, error: Error) -> Error {
+    error.context(format!("in `{}` ({})", node.name, node.op.name())).at(node.site)
+}
+
+/// Everything a step of one run can read.
+struct Values<'a> {
+    program: &'a Program,
+    constants: &'a HashMap<Value, Arc<Wide>>,
+    live: &'a Live,
+    computed: HashMap<Value, Arc<Wide>>,
+}
+
+impl Values<'_> {
+    fn get(&self, value: Value) -> Result<Arc<Wide>> {
+        if let Op::Variable(id) = self.program.body().node(value.node).op {
+            return self.live.value(id).cloned();
+        }
+        let found = self.computed.get(&value).or_else(|| self.constants.get(&value));
+        found.cloned().ok_or_else(|| {
+            let name = &self.program.body().node(value.node).name;
+            Error::internal(format!("output {} of `{name}` was not computed", value.output))
+        })
+    }
+
+    fn inputs(&self, step: &Step) -> Result<Vec<Arc<Wide>>> {
+        step.inputs.iter().map(|&value| self.get(value)).collect()
+    }
+}
