@@ -7,8 +7,18 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use estimand_tensor::cpu::conv::{
+    ConvShape, conv2d, conv2d_backprop_filter, conv2d_backprop_filter_scratch_len, conv2d_backprop_input,
+    conv2d_backprop_input_scratch_len, conv2d_scratch_len,
+};
 use estimand_tensor::cpu::matmul::{Epilogue, Product, matmul};
+use estimand_tensor::cpu::window::Window;
 use estimand_tensor::parallel::Pool;
+
+/// Whether a row is asked for: with an argument, only rows whose name contains it are run.
+fn is_asked_for(name: &str) -> bool {
+    std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).all(|arg| name.contains(&arg))
+}
 
 /// `n` numbers in [-0.5, 0.5).
 fn numbers(n: usize) -> Vec<f32> {
@@ -115,6 +125,17 @@ fn products() {
         "m x k x n", "bound", "gemm", "1 thread", "bias+relu", "2 threads"
     );
     for p in shapes {
+        let name = format!(
+            "{}x{}x{}{}{}",
+            p.m,
+            p.k,
+            p.n,
+            if p.transpose_a { " At" } else { "" },
+            if p.transpose_b { " Bt" } else { "" }
+        );
+        if !is_asked_for(&name) {
+            continue;
+        }
         let (a, b, bias) = (numbers(p.m * p.k), numbers(p.k * p.n), numbers(p.n));
         let (mut c, mut scratch) = (vec![0.0; p.m * p.n], vec![0.0; p.scratch_len()]);
         let flops = 2.0 * (p.m * p.n * p.k) as f64;
@@ -131,21 +152,67 @@ fn products() {
             ];
             us = std::array::from_fn(|i| us[i].min(times[i]));
         }
-        let name = format!(
-            "{}x{}x{}{}{}",
-            p.m,
-            p.k,
-            p.n,
-            if p.transpose_a { " At" } else { "" },
-            if p.transpose_b { " Bt" } else { "" }
-        );
         print!("{name:>26} {bound:10.2}");
         us.iter().for_each(|us| print!(" {us:10.2}"));
         println!("  {:3.0} % of bound, {:3.0} % of twice gemm", 100.0 * bound / us[1], 50.0 * us[0] / us[3]);
     }
 }
 
+/// The convolution work of one training step of a digit classifier, batch 128.
+fn convolutions() {
+    let conv = |size, in_channels, out_channels| ConvShape {
+        batch: 128,
+        height: size,
+        width: size,
+        in_channels,
+        out_channels,
+        window: Window::new([5, 5], [1, 1]),
+    };
+    let (first, second) = (conv(28, 1, 20), conv(12, 20, 40));
+    println!(
+        "{:>26} {:>10} {:>10} {:>10}  us; bound: whole vectors at the peak of one thread",
+        "convolution", "bound", "1 thread", "2 threads"
+    );
+    let (one, two) = (Pool::new(1), Pool::new(2));
+    let mut total = [0.0; 3];
+    let mut row = |name: &str, issued: usize, call: &mut dyn FnMut(&Pool)| {
+        if !is_asked_for(name) {
+            return;
+        }
+        let bound = issued as f64 / peak() / 1e3;
+        let us = [bound, micros(40, bound, || call(&one)), micros(40, bound, || call(&two))];
+        println!("{name:>26} {:10.1} {:10.1} {:10.1}", us[0], us[1], us[2]);
+        total = std::array::from_fn(|i| total[i] + us[i]);
+    };
+    for (name, s) in [("first", first), ("second", second)] {
+        let (x, filter, dy, bias) =
+            (numbers(s.input_len()), numbers(s.filter_len()), numbers(s.output_len()), numbers(s.out_channels));
+        let (mut y, mut dx, mut dfilter) = (dy.clone(), x.clone(), filter.clone());
+        let pixels = s.batch * s.out_height() * s.out_width();
+        let taps = filter.len() / s.out_channels;
+        let vectors = 2 * pixels * taps * s.out_channels.next_multiple_of(16);
+        let mut scratch = vec![0.0; conv2d_scratch_len(&s)];
+        let finish = Epilogue { bias: Some(&bias), relu: true };
+        row(&format!("{name}, forward"), vectors, &mut |pool| {
+            conv2d(pool, &s, &x, &filter, &mut y, finish, &mut scratch)
+        });
+        let mut scratch = vec![0.0; conv2d_backprop_filter_scratch_len(&s)];
+        row(&format!("{name}, filter gradient"), vectors, &mut |pool| {
+            conv2d_backprop_filter(pool, &s, &x, &dy, &mut dfilter, &mut scratch);
+        });
+        if s == second {
+            let mut scratch = vec![0.0; conv2d_backprop_input_scratch_len(&s)];
+            let vectors = 2 * pixels * s.out_channels * taps.next_multiple_of(16);
+            row(&format!("{name}, input gradient"), vectors, &mut |pool| {
+                conv2d_backprop_input(pool, &s, &filter, &dy, &mut dx, &mut scratch);
+            });
+        }
+    }
+    println!("{:>26} {:10.1} {:10.1} {:10.1}", "all", total[0], total[1], total[2]);
+}
+
 fn main() {
     println!("peak of one core: {:.0} GFLOP/s", peak());
+    convolutions();
     products();
 }

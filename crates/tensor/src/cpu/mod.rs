@@ -1,4 +1,6 @@
 //! CPU kernels over plain slices.
+pub(crate) mod add;
+pub mod conv;
 pub mod elementwise;
 pub mod gather;
 pub mod index;
@@ -22,3 +24,4 @@ pub(crate) mod split;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod twins;
+pub mod window;

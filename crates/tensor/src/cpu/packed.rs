@@ -80,3 +80,28 @@ impl PackedShape {
         }
     }
 }
+
+/// A packed matrix as the right operand of products over blocks of k.
+#[derive(Clone, Copy)]
+pub(crate) struct Right<'a> {
+    pub shape: PackedShape,
+    pub packed: &'a [f32],
+}
+
+/// The part of a panel that one block of k reads.
+pub(crate) struct Strip {
+    pub start: *const f32,
+    pub stride: usize,
+    pub column: usize,
+    pub columns: usize,
+}
+
+impl Right<'_> {
+    /// The panels from row `first` on.
+    pub fn strips(&self, first: usize) -> impl Iterator<Item = Strip> {
+        (0..self.shape.n_panels()).map(move |index| {
+            let Panel { start, stride, column, columns } = self.shape.panel(index);
+            Strip { start: self.packed[start + first * stride..].as_ptr(), stride, column, columns }
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The gradient of a convolution with respect to its filter.
+//!
+//! A product over all output pixels: row `tap` of the left operand is what that tap of the filter saw, read where
+//! it lies in the image; the right operand is `dy`. A segment of k is one output row. The images are cut into fixed
+//! groups whose sums are added in order at the end.
+
+use super::segments::{Stretches, for_each_block};
+use super::{ConvShape, run};
+use crate::cpu::add::add_parts;
+use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::parallel::{DisjointMut, Pool};
+
+/// Groups of images at most.
+const GROUPS: usize = 16;
+/// Floats all partial sums may take together; a larger filter is cut by its rows instead.
+const PARTIALS: usize = 1 << 19;
+
+/// How the work is cut into tasks.
+struct Cut {
+    /// Images whose pixels make up one round of blocks.
+    images_per_set: usize,
+    images_per_group: usize,
+    n_groups: usize,
+    /// Stretches of the filter per task, and how many such parts there are.
+    stretches: usize,
+    n_parts: usize,
+}
+
+impl Cut {
+    fn new(shape: &ConvShape) -> Self {
+        let pixels = shape.out_height() * shape.out_width();
+        let images_per_set = (BLOCK_K / pixels.max(1)).max(1);
+        let n_sets = shape.batch.div_ceil(images_per_set);
+        let n_groups = GROUPS.min(PARTIALS / shape.filter_len().max(1)).clamp(1, n_sets.max(1));
+        let images_per_group = n_sets.div_ceil(n_groups) * images_per_set;
+        let n_stretches = Stretches::new(shape, 0).n;
+        let stretches = n_stretches.div_ceil(GROUPS.div_ceil(n_groups)).max(1);
+        Cut {
+            images_per_set,
+            images_per_group,
+            n_groups: shape.batch.div_ceil(images_per_group.max(1)),
+            stretches,
+            n_parts: n_stretches.div_ceil(stretches),
+        }
+    }
+
+    fn n_tasks(&self) -> usize {
+        self.n_groups * self.n_parts
+    }
+
+    /// Floats of the padded images of one set; zero without a margin.
+    fn slot(&self, shape: &ConvShape) -> usize {
+        let padded = shape.padded_height() * shape.padded_pitch();
+        if shape.window.is_padded() { self.images_per_set * padded } else { 0 }
+    }
+}
+
+/// Images at the end of `dy` that are copied, because reading their rows to the end of a vector would leave `dy`.
+fn tail_images(shape: &ConvShape) -> usize {
+    let whole_vectors = shape.out_channels.is_multiple_of(16);
+    if whole_vectors { 0 } else { 16_usize.div_ceil(shape.out_image_len().max(1)).min(shape.batch) }
+}
+
+/// Floats of that copy, with room to read on.
+fn tail_len(shape: &ConvShape) -> usize {
+    tail_images(shape) * shape.out_image_len() + 16
+}
+
+/// Floats of scratch that [`conv2d_backprop_filter`] needs.
+pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
+    let cut = Cut::new(shape);
+    tail_len(shape) + cut.n_groups * shape.filter_len() + cut.n_tasks() * cut.slot(shape)
+}
+
+/// The operands and where their parts are.
+struct Operands<'a> {
+    shape: &'a ConvShape,
+    cut: &'a Cut,
+    x: &'a [f32],
+    dy: &'a [f32],
+    /// The copy of the last images of `dy`.
+    tail: &'a [f32],
+}
+
+/// `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
+///
+/// `scratch` holds at least [`conv2d_backprop_filter_scratch_len`] floats.
+pub fn conv2d_backprop_filter(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    dy: &[f32],
+    dfilter: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
+    assert_eq!((x.len(), dfilter.len(), dy.len()), sizes, "operands of {shape:?}");
+    if dy.is_empty() || dfilter.is_empty() {
+        return dfilter.fill(0.0);
+    }
+    let cut = Cut::new(shape);
+    let filter_len = shape.filter_len();
+    let (tail, scratch) = scratch.split_at_mut(tail_len(shape));
+    let copied = tail.len() - 16;
+    tail[..copied].copy_from_slice(&dy[dy.len() - copied..]);
+    tail[copied..].fill(0.0);
+    let operands = Operands { shape, cut: &cut, x, dy, tail };
+    let (partials, slots) = scratch.split_at_mut(cut.n_groups * filter_len);
+    {
+        let (partials, slots) = (DisjointMut::new(partials), DisjointMut::new(slots));
+        let part_len = cut.stretches * Stretches::new(shape, 0).len * shape.out_channels;
+        run(pool, shape.is_parallel(), cut.n_tasks(), &|task| {
+            let (group, part) = (task / cut.n_parts, task % cut.n_parts);
+            let len = part_len.min(filter_len - part * part_len);
+            // SAFETY: each task has its own rows of its group's partial sum, and its own slot.
+            let (partial, slot) = unsafe {
+                let at = group * filter_len + part * part_len;
+                (partials.slice(at, len), slots.slice(task * cut.slot(shape), cut.slot(shape)))
+            };
+            operands.partial_sum(group, part, partial, slot);
+        });
+    }
+    // SAFETY: the partial sums lie one after the other, each as long as the result.
+    unsafe { add_parts(partials.as_ptr(), filter_len, cut.n_groups, dfilter.as_mut_ptr(), filter_len) };
+}
+
+impl Operands<'_> {
+    /// What the images of `group` add to the stretches of `part`.
+    fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], slot: &mut [f32]) {
+        let Operands { shape, cut, .. } = *self;
+        let first = group * cut.images_per_group;
+        let end = shape.batch.min(first + cut.images_per_group);
+        let copied_from = shape.batch - tail_images(shape);
+        for start in (first..end).step_by(cut.images_per_set) {
+            let next = end.min(start + cut.images_per_set);
+            // Images that must be read from their copy are a set of their own.
+            let middle = copied_from.clamp(start, next);
+            if start < middle {
+                let dy = &self.dy[start * shape.out_image_len()..];
+                self.set(start, middle - start, dy, part, start == first, partial, slot);
+            }
+            if middle < next {
+                let dy = &self.tail[(middle - copied_from) * shape.out_image_len()..];
+                self.set(middle, next - middle, dy, part, middle == first, partial, slot);
+            }
+        }
+    }
+
+    /// Adds `images` images from `start`, whose gradients begin at `dy`; begins from zero if it `is_first`.
+    #[allow(clippy::too_many_arguments)] // one step of `partial_sum`, with its position
+    fn set(
+        &self,
+        start: usize,
+        images: usize,
+        dy: &[f32],
+        part: usize,
+        is_first: bool,
+        partial: &mut [f32],
+        slot: &mut [f32],
+    ) {
+        let Operands { shape, cut, x, .. } = *self;
+        let (out_height, out_width, channels) = (shape.out_height(), shape.out_width(), shape.out_channels);
+        let image_len = shape.image_len();
+        let x = &x[start * image_len..];
+        let (x, image_len, pitch) = if shape.window.is_padded() {
+            let padded_len = shape.padded_height() * shape.padded_pitch();
+            for (i, to) in slot.chunks_exact_mut(padded_len).take(images).enumerate() {
+                shape.pad(&x[i * image_len..(i + 1) * image_len], 0, shape.padded_height(), to);
+            }
+            (&*slot, padded_len, shape.padded_pitch())
+        } else {
+            (x, image_len, shape.width * shape.in_channels)
+        };
+        let stretches = Stretches::new(shape, pitch);
+        let row_step = shape.window.stride[0] * pitch;
+        let offset = |segment: usize| segment / out_height * image_len + segment % out_height * row_step;
+        for_each_block(images * out_height, out_width, offset, |block| {
+            for (i, partial) in partial.chunks_exact_mut(stretches.len * channels).enumerate() {
+                let tile = Tile {
+                    a: x[stretches.offset(part * cut.stretches + i)..].as_ptr(),
+                    a_row: 1,
+                    a_k: shape.window.stride[1] * shape.in_channels,
+                    segments: block.segments,
+                    segment_len: block.segment_len,
+                    b: dy[block.first * channels..].as_ptr(),
+                    b_row: channels,
+                    c: partial.as_mut_ptr(),
+                    c_row: channels,
+                    columns: channels,
+                    accumulate: !is_first || block.first > 0,
+                    bias: std::ptr::null(),
+                    relu: false,
+                };
+                // SAFETY: every window position lies within the (padded) image; rows of `dy` are read to the end of
+                // a vector, into the next row or the padding of the last image's copy.
+                unsafe { Kernels::active().run(&tile, stretches.len) };
+            }
+        });
+    }
+}

@@ -1,0 +1,158 @@
+//! The convolution itself.
+
+use super::segments::{Stretches, for_each_block};
+use super::{ConvShape, TASKS, run};
+use crate::cpu::matmul::Epilogue;
+use crate::cpu::microkernel::{Kernels, Tile};
+use crate::cpu::packed::{PackedShape, Right};
+use crate::parallel::{DisjointMut, Pool};
+
+/// Floats of output that are kept in the cache while all of k passes over them.
+const BAND: usize = 1 << 14;
+
+/// How the output is cut into tasks: groups of images, and bands of rows where there are few images.
+struct Cut {
+    images: usize,
+    n_groups: usize,
+    rows: usize,
+    n_bands: usize,
+}
+
+impl Cut {
+    fn new(shape: &ConvShape) -> Self {
+        let images = shape.batch.div_ceil(TASKS).max(1);
+        let n_groups = shape.batch.div_ceil(images);
+        let out_height = shape.out_height();
+        let rows = out_height.div_ceil(TASKS.div_ceil(n_groups.max(1)).max(1)).max(1);
+        Cut { images, n_groups, rows, n_bands: out_height.div_ceil(rows) }
+    }
+
+    fn n_tasks(&self) -> usize {
+        self.n_groups * self.n_bands
+    }
+
+    /// Floats of the padded input rows under one band; zero without a margin.
+    fn slot(&self, shape: &ConvShape) -> usize {
+        if shape.window.is_padded() { self.input_rows(shape, self.rows) * shape.padded_pitch() } else { 0 }
+    }
+
+    /// Input rows that `rows` output rows see.
+    fn input_rows(&self, shape: &ConvShape, rows: usize) -> usize {
+        (rows.max(1) - 1) * shape.window.stride[0] + shape.window.span(0)
+    }
+}
+
+/// The filter as a right operand.
+fn filter_shape(shape: &ConvShape) -> PackedShape {
+    PackedShape { k: shape.taps(), n: shape.out_channels }
+}
+
+/// Floats of scratch that [`conv2d`] needs.
+pub fn conv2d_scratch_len(shape: &ConvShape) -> usize {
+    let cut = Cut::new(shape);
+    filter_shape(shape).packed_len() + cut.n_tasks() * cut.slot(shape)
+}
+
+/// `y = epilogue(conv(x, filter))`. `scratch` holds at least [`conv2d_scratch_len`] floats.
+pub fn conv2d(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    filter: &[f32],
+    y: &mut [f32],
+    epilogue: Epilogue,
+    scratch: &mut [f32],
+) {
+    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
+    assert_eq!((x.len(), filter.len(), y.len()), sizes, "operands of {shape:?}");
+    assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
+    if y.is_empty() {
+        return;
+    }
+    let cut = Cut::new(shape);
+    let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
+    filter_shape(shape).pack(pool, filter, false, packed);
+    let right = Right { shape: filter_shape(shape), packed };
+    let (out_len, row_len) = (shape.out_image_len(), shape.out_width() * shape.out_channels);
+    let (y, slots) = (DisjointMut::new(y), DisjointMut::new(slots));
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|task| {
+        let (group, band) = (task / cut.n_bands, task % cut.n_bands);
+        let first_row = band * cut.rows;
+        let rows = cut.rows.min(shape.out_height() - first_row);
+        // SAFETY: each task has its own slot.
+        let slot = unsafe { slots.slice(task * cut.slot(shape), cut.slot(shape)) };
+        for image in group * cut.images..shape.batch.min((group + 1) * cut.images) {
+            // SAFETY: the rows of a band of an image belong to one task.
+            let y = unsafe { y.slice(image * out_len + first_row * row_len, rows * row_len) };
+            let x = &x[image * shape.image_len()..(image + 1) * shape.image_len()];
+            let first_seen = first_row * shape.window.stride[0];
+            let (seen, pitch) = if shape.window.is_padded() {
+                shape.pad(x, first_seen, cut.input_rows(shape, rows), slot);
+                (&*slot, shape.padded_pitch())
+            } else {
+                let pitch = shape.width * shape.in_channels;
+                (&x[first_seen * pitch..], pitch)
+            };
+            let per_pass = (BAND / row_len).max(1);
+            for (i, y) in y.chunks_mut(per_pass * row_len).enumerate() {
+                rows_of_output(
+                    shape,
+                    &seen[i * per_pass * shape.window.stride[0] * pitch..],
+                    pitch,
+                    &right,
+                    y,
+                    epilogue,
+                );
+            }
+        }
+    });
+}
+
+/// As many output rows as `y` holds, the first of which sees the image from `x` on.
+fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: &mut [f32], epilogue: Epilogue) {
+    let stretches = Stretches::new(shape, pitch);
+    let n = shape.out_channels;
+    let (mut rows, mut row_len) = (y.len() / (shape.out_width() * n), shape.out_width() * n);
+    let a_row = shape.window.stride[1] * shape.in_channels;
+    let mut row_step = shape.window.stride[0] * pitch;
+    if shape.out_width() * a_row == row_step {
+        // The next row goes on where the last one ends, as with filters of one by one: they are one long row.
+        row_len *= rows;
+        row_step *= rows;
+        rows = 1;
+    }
+    let kernels = Kernels::active();
+    for_each_block(
+        stretches.n,
+        stretches.len,
+        |i| stretches.offset(i),
+        |block| {
+            for strip in right.strips(block.first) {
+                let bias = match epilogue.bias {
+                    Some(bias) if block.is_last => bias[strip.column..].as_ptr(),
+                    _ => std::ptr::null(),
+                };
+                for row in 0..rows {
+                    let tile = Tile {
+                        a: x[row * row_step..].as_ptr(),
+                        a_row,
+                        a_k: 1,
+                        segments: block.segments,
+                        segment_len: block.segment_len,
+                        b: strip.start,
+                        b_row: strip.stride,
+                        c: y[row * row_len + strip.column..].as_mut_ptr(),
+                        c_row: n,
+                        columns: strip.columns,
+                        accumulate: block.first > 0,
+                        bias,
+                        relu: block.is_last && epilogue.relu,
+                    };
+                    // SAFETY: a position of the window lies within the (padded) image, so every element of A that its
+                    // segments reach does; the panels are padded to whole vectors; `y` is `row_len` long per row.
+                    unsafe { kernels.run(&tile, row_len / n) };
+                }
+            }
+        },
+    );
+}

@@ -1,0 +1,116 @@
+//! Convolutions of images, `NHWC` by `HWIO`, and their two gradients.
+//!
+//! All three are products of the tile kernels. Forward and filter gradient read the image where it lies, as segments
+//! of k (see `microkernel`): no column matrix is written. The input gradient writes the columns of one image and
+//! gathers them. Images are cut into fixed groups, one task each; a margin is added to a copy of one image at a time.
+//!
+//! The arithmetic law: blocks of k are as many whole segments as fit in 256 (pieces of 256 where a segment
+//! is longer), each a chain of fused multiply-adds from zero; blocks are added in ascending order.
+
+mod filter_gradient;
+mod forward;
+mod input_gradient;
+mod segments;
+
+pub use filter_gradient::{conv2d_backprop_filter, conv2d_backprop_filter_scratch_len};
+pub use forward::{conv2d, conv2d_scratch_len};
+pub use input_gradient::{conv2d_backprop_input, conv2d_backprop_input_scratch_len};
+
+use super::window::Window;
+
+/// Sizes of a convolution `x[batch, height, width, in] * filter[rows, columns, in, out]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConvShape {
+    /// Images.
+    pub batch: usize,
+    /// Rows of an image.
+    pub height: usize,
+    /// Columns of an image.
+    pub width: usize,
+    /// Channels of the input.
+    pub in_channels: usize,
+    /// Channels of the output.
+    pub out_channels: usize,
+    /// The filter's rows and columns and how it moves.
+    pub window: Window,
+}
+
+/// Tasks a convolution is cut into: enough for the threads to finish together, few enough for their scratch.
+const TASKS: usize = 16;
+
+/// Convolutions of fewer multiply-adds (about 15 us) stay on the caller.
+const PARALLEL_FROM: usize = 1 << 20;
+
+impl ConvShape {
+    /// Rows of the output.
+    pub fn out_height(&self) -> usize {
+        self.window.positions(0, self.height)
+    }
+
+    /// Columns of the output.
+    pub fn out_width(&self) -> usize {
+        self.window.positions(1, self.width)
+    }
+
+    /// Floats of the input.
+    pub fn input_len(&self) -> usize {
+        self.batch * self.image_len()
+    }
+
+    /// Floats of the filter.
+    pub fn filter_len(&self) -> usize {
+        self.taps() * self.out_channels
+    }
+
+    /// Floats of the output.
+    pub fn output_len(&self) -> usize {
+        self.batch * self.out_image_len()
+    }
+
+    fn image_len(&self) -> usize {
+        self.height * self.width * self.in_channels
+    }
+
+    fn out_image_len(&self) -> usize {
+        self.out_height() * self.out_width() * self.out_channels
+    }
+
+    /// Numbers an output depends on: rows of the filter as a matrix.
+    fn taps(&self) -> usize {
+        self.window.size[0] * self.window.size[1] * self.in_channels
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.output_len() * self.taps() >= PARALLEL_FROM
+    }
+
+    /// Rows and floats per row of an image with its margin.
+    fn padded_height(&self) -> usize {
+        self.height + self.window.padding_before[0] + self.window.padding_after[0]
+    }
+
+    fn padded_pitch(&self) -> usize {
+        (self.width + self.window.padding_before[1] + self.window.padding_after[1]) * self.in_channels
+    }
+
+    /// Copies `n_rows` of the padded image, from row `first` of it.
+    fn pad(&self, image: &[f32], first: usize, n_rows: usize, to: &mut [f32]) {
+        let (pitch, padded_pitch) = (self.width * self.in_channels, self.padded_pitch());
+        let left = self.window.padding_before[1] * self.in_channels;
+        for (i, to) in to.chunks_exact_mut(padded_pitch.max(1)).take(n_rows).enumerate() {
+            match (first + i).checked_sub(self.window.padding_before[0]) {
+                Some(row) if row < self.height => {
+                    to[..left].fill(0.0);
+                    to[left..left + pitch].copy_from_slice(&image[row * pitch..(row + 1) * pitch]);
+                    to[left + pitch..].fill(0.0);
+                }
+                _ => to.fill(0.0),
+            }
+        }
+    }
+}
+
+/// Calls `body(0)` .. `body(n - 1)`, on the pool if there is enough to do.
+fn run(pool: &crate::parallel::Pool, parallel: bool, n: usize, body: &(dyn Fn(usize) + Sync)) {
+    if parallel { pool.run(n, body) } else { (0..n).for_each(body) }
+}

@@ -1,0 +1,73 @@
+//! How k is cut: segments of an image into blocks of the arithmetic law.
+
+use super::ConvShape;
+use crate::cpu::microkernel::BLOCK_K;
+
+/// One block of k.
+pub(super) struct BlockOfK<'a> {
+    /// Offsets of the segments into the left operand.
+    pub segments: &'a [usize],
+    pub segment_len: usize,
+    /// Rows of the right operand before this block.
+    pub first: usize,
+    pub is_last: bool,
+}
+
+/// Calls `body` for each block of `n` segments of `len`, in order; once with nothing where there is no k.
+pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usize, mut body: impl FnMut(&BlockOfK)) {
+    let mut offsets = [0; BLOCK_K];
+    if n == 0 || len == 0 {
+        return body(&BlockOfK { segments: &[], segment_len: 0, first: 0, is_last: true });
+    }
+    if len <= BLOCK_K {
+        for first in (0..n).step_by(BLOCK_K / len) {
+            let count = (BLOCK_K / len).min(n - first);
+            for (i, at) in offsets.iter_mut().take(count).enumerate() {
+                *at = offset(first + i);
+            }
+            let segments = &offsets[..count];
+            body(&BlockOfK { segments, segment_len: len, first: first * len, is_last: first + count == n });
+        }
+        return;
+    }
+    for segment in 0..n {
+        for start in (0..len).step_by(BLOCK_K) {
+            let segment_len = BLOCK_K.min(len - start);
+            let is_last = segment + 1 == n && start + segment_len == len;
+            let segments = [offset(segment) + start];
+            body(&BlockOfK { segments: &segments, segment_len, first: segment * len + start, is_last });
+        }
+    }
+}
+
+/// The stretches of an image row a filter sees in one piece: its rows, or its single taps if they are spread out.
+pub(super) struct Stretches {
+    /// How many there are.
+    pub n: usize,
+    /// Floats in each.
+    pub len: usize,
+    per_row: usize,
+    row_step: usize,
+    column_step: usize,
+}
+
+impl Stretches {
+    /// Of an image whose rows are `pitch` floats apart.
+    pub fn new(shape: &ConvShape, pitch: usize) -> Self {
+        let [rows, columns] = shape.window.size;
+        let [row_dilation, column_dilation] = shape.window.dilation;
+        let per_row = if column_dilation == 1 { 1 } else { columns };
+        Stretches {
+            n: rows * per_row,
+            len: columns / per_row.max(1) * shape.in_channels,
+            per_row,
+            row_step: row_dilation * pitch,
+            column_step: column_dilation * shape.in_channels,
+        }
+    }
+
+    /// Where stretch `i` begins, from the window's first element.
+    pub fn offset(&self, i: usize) -> usize {
+        i / self.per_row * self.row_step + i % self.per_row * self.column_step
+    }
+}

@@ -1,0 +1,120 @@
+//! The window that convolutions and poolings slide over an image.
+
+/// Size, steps and margins of a sliding window; every pair is (rows, columns).
+///
+/// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Rows and columns of the window.
+    pub size: [usize; 2],
+    /// Step from one position to the next, at least 1.
+    pub stride: [usize; 2],
+    /// Distance of the elements the window sees, 1 for neighbours.
+    pub dilation: [usize; 2],
+    /// Margin before the first row and column.
+    pub padding_before: [usize; 2],
+    /// Margin after the last row and column.
+    pub padding_after: [usize; 2],
+}
+
+impl Window {
+    /// A dense window of `size` without margins.
+    pub fn new(size: [usize; 2], stride: [usize; 2]) -> Self {
+        Window { size, stride, dilation: [1, 1], padding_before: [0, 0], padding_after: [0, 0] }
+    }
+
+    /// Rows or columns from the first element the window sees to the last, both included.
+    pub(crate) fn span(&self, axis: usize) -> usize {
+        (self.size[axis].max(1) - 1) * self.dilation[axis] + 1
+    }
+
+    /// Positions of the window along an axis of `len` elements.
+    pub fn positions(&self, axis: usize, len: usize) -> usize {
+        let padded = len + self.padding_before[axis] + self.padding_after[axis];
+        if padded < self.span(axis) { 0 } else { (padded - self.span(axis)) / self.stride[axis] + 1 }
+    }
+
+    /// Whether the window leaves the image anywhere.
+    pub(crate) fn is_padded(&self) -> bool {
+        self.padding_before != [0, 0] || self.padding_after != [0, 0]
+    }
+
+    /// The window positions, of `positions`, that see element `at` (margin not counted), and as which tap.
+    pub(crate) fn seen_by(&self, axis: usize, at: usize, positions: usize) -> Seen {
+        let (stride, dilation, size) = (self.stride[axis], self.dilation[axis], self.size[axis]);
+        // `position * stride + tap * dilation = at`: from one solution to the next, both move by fixed steps.
+        let at = at + self.padding_before[axis];
+        let common = gcd(stride, dilation);
+        let mut seen =
+            Seen { tap: 0, position: 0, tap_step: stride / common, position_step: dilation / common, count: 0 };
+        let first =
+            (0..seen.tap_step.min(size)).find(|tap| at >= tap * dilation && (at - tap * dilation) % stride == 0);
+        let Some(tap) = first else { return seen };
+        let position = (at - tap * dilation) / stride;
+        let skipped = (position + 1).saturating_sub(positions).div_ceil(seen.position_step);
+        let Some(position) = position.checked_sub(skipped * seen.position_step) else { return seen };
+        (seen.tap, seen.position) = (tap + skipped * seen.tap_step, position);
+        if seen.tap < size && positions > 0 {
+            seen.count = ((size - 1 - seen.tap) / seen.tap_step).min(position / seen.position_step) + 1;
+        }
+        seen
+    }
+}
+
+/// `count` window positions: the first sees the element as tap `tap`; each further one lies `position_step` before
+/// the last and sees it as a tap `tap_step` later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub tap: usize,
+    pub position: usize,
+    pub tap_step: usize,
+    pub position_step: usize,
+    pub count: usize,
+}
+
+impl Seen {
+    /// The pairs of tap and position, taps ascending.
+    #[inline(always)]
+    pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.count).map(move |i| (self.tap + i * self.tap_step, self.position - i * self.position_step))
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the definition: position p sees element `p * stride + tap * dilation - padding`.
+    #[test]
+    fn an_element_is_seen_by_the_positions_that_reach_it() {
+        for (size, stride, dilation, before, len) in [
+            (3, 1, 1, 0, 7),
+            (3, 2, 1, 1, 8),
+            (4, 3, 2, 2, 11),
+            (2, 4, 3, 0, 9),
+            (5, 2, 2, 3, 6),
+            (1, 3, 1, 0, 5),
+            (3, 2, 4, 5, 4),
+        ] {
+            let window = Window {
+                size: [size, 1],
+                stride: [stride, 1],
+                dilation: [dilation, 1],
+                padding_before: [before, 0],
+                padding_after: [1, 0],
+            };
+            let positions = window.positions(0, len);
+            for at in 0..len {
+                let sees = |tap: usize, position: usize| position * stride + tap * dilation == at + before;
+                let pairs = (0..size).flat_map(|tap| (0..positions).map(move |position| (tap, position)));
+                let want: Vec<_> = pairs.filter(|&(tap, position)| sees(tap, position)).collect();
+                let got: Vec<_> = window.seen_by(0, at, positions).pairs().collect();
+                assert_eq!(got, want, "{window:?}, element {at} of {len}");
+            }
+        }
+    }
+}
