@@ -12,6 +12,7 @@ use estimand_tensor::cpu::conv::{
     conv2d_backprop_input_scratch_len, conv2d_scratch_len,
 };
 use estimand_tensor::cpu::matmul::{Epilogue, Product, matmul};
+use estimand_tensor::cpu::pool2d::{PoolShape, avg_pool, avg_pool_grad, max_pool, max_pool_grad};
 use estimand_tensor::cpu::window::Window;
 use estimand_tensor::parallel::Pool;
 
@@ -211,8 +212,37 @@ fn convolutions() {
     println!("{:>26} {:10.1} {:10.1} {:10.1}", "all", total[0], total[1], total[2]);
 }
 
+/// Poolings of 2 by 2 after the first convolution, batch 128.
+fn poolings() {
+    let s = PoolShape { batch: 128, height: 24, width: 24, channels: 20, window: Window::new([2, 2], [2, 2]) };
+    let (x, dy) = (numbers(s.input_len()), numbers(s.output_len()));
+    let (mut y, mut dx) = (dy.clone(), x.clone());
+    let (one, two) = (Pool::new(1), Pool::new(2));
+    max_pool(&one, &s, &x, &mut y);
+    let mut copy = x.clone();
+    let copied = micros(40, 500.0, || copy.copy_from_slice(black_box(&x)));
+    println!(
+        "{:>26} {:>10} {:>10} {:>10}  us; bound: as many bytes copied by one thread",
+        "pooling", "bound", "1 thread", "2 threads"
+    );
+    let row = |name: &str, floats: usize, call: &mut dyn FnMut(&Pool)| {
+        if is_asked_for(name) {
+            let bound = copied * floats as f64 / (2 * x.len()) as f64;
+            let us = [micros(40, 500.0, || call(&one)), micros(40, 500.0, || call(&two))];
+            println!("{name:>26} {bound:10.1} {:10.1} {:10.1}", us[0], us[1]);
+        }
+    };
+    let (i, o) = (s.input_len(), s.output_len());
+    row("max pool", i + o, &mut |pool| max_pool(pool, &s, &x, &mut y));
+    let largest = y.clone();
+    row("max pool gradient", 2 * i + 2 * o, &mut |pool| max_pool_grad(pool, &s, &x, &largest, &dy, &mut dx));
+    row("avg pool", i + o, &mut |pool| avg_pool(pool, &s, &x, &mut y));
+    row("avg pool gradient", i + o, &mut |pool| avg_pool_grad(pool, &s, &dy, &mut dx));
+}
+
 fn main() {
     println!("peak of one core: {:.0} GFLOP/s", peak());
     convolutions();
+    poolings();
     products();
 }

@@ -271,6 +271,11 @@ impl<'a, T> DisjointMut<'a, T> {
         DisjointMut { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
     }
 
+    /// The first element, for kernels that take pointers; what they write there must not overlap either.
+    pub fn as_mut_ptr(&self) -> *mut T {
+        self.start
+    }
+
     /// The `len` elements from `start`.
     ///
     /// # Safety

@@ -1,6 +1,8 @@
 //! CPU kernels over plain slices.
 pub(crate) mod add;
 pub mod conv;
+pub(crate) mod cut;
+pub mod depthwise;
 pub mod elementwise;
 pub mod gather;
 pub mod index;
@@ -13,6 +15,7 @@ pub(crate) mod microkernel;
 pub mod number;
 pub(crate) mod pack;
 pub mod packed;
+pub mod pool2d;
 pub mod prefetch;
 pub mod resize;
 pub mod scan;

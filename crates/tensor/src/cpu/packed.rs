@@ -81,6 +81,20 @@ impl PackedShape {
     }
 }
 
+impl PackedShape {
+    /// Packs `rows` rows of B from row `first`; they are stored as `[n, rows]`.
+    pub(crate) fn pack_transposed_rows(&self, b: &[f32], first: usize, rows: usize, packed: &mut [f32]) {
+        assert!(b.len() == self.n * rows && first + rows <= self.k && packed.len() == self.packed_len());
+        for index in 0..self.n_panels() {
+            let panel = self.panel(index);
+            let from = Block { start: b[panel.column * rows..].as_ptr(), stride: rows };
+            let to = Block { start: packed[panel.start + first * panel.stride..].as_mut_ptr(), stride: panel.stride };
+            // SAFETY: `b` holds the panel's columns as rows, and the panel has `rows` rows from `first`.
+            unsafe { pack::transpose(from, to, rows, panel.columns) };
+        }
+    }
+}
+
 /// A packed matrix as the right operand of products over blocks of k.
 #[derive(Clone, Copy)]
 pub(crate) struct Right<'a> {
@@ -97,11 +111,14 @@ pub(crate) struct Strip {
 }
 
 impl Right<'_> {
-    /// The panels from row `first` on.
+    /// Panel `index` from row `first` on.
+    pub fn strip(&self, index: usize, first: usize) -> Strip {
+        let Panel { start, stride, column, columns } = self.shape.panel(index);
+        Strip { start: self.packed[start + first * stride..].as_ptr(), stride, column, columns }
+    }
+
+    /// All panels from row `first` on.
     pub fn strips(&self, first: usize) -> impl Iterator<Item = Strip> {
-        (0..self.shape.n_panels()).map(move |index| {
-            let Panel { start, stride, column, columns } = self.shape.panel(index);
-            Strip { start: self.packed[start + first * stride..].as_ptr(), stride, column, columns }
-        })
+        (0..self.shape.n_panels()).map(move |index| self.strip(index, first))
     }
 }

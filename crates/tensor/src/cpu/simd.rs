@@ -27,6 +27,11 @@ pub(crate) unsafe trait Simd: Copy {
     /// Stores the lanes of the mask; touches no memory outside.
     unsafe fn store_masked(to: *mut f32, v: Self::Vector, mask: Self::Mask);
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `v` in the lanes where `a == b`, zero elsewhere.
+    unsafe fn where_equal(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector;
+    /// Zero in the lanes where `a == b`, `v` elsewhere.
+    unsafe fn where_different(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector;
     /// `a * b + c`, rounded once.
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// `if a > b { a } else { b }`: of a NaN and anything it takes `b`.
@@ -117,6 +122,18 @@ unsafe impl Simd for Portable {
         lanes(|i| a[i] + b[i])
     }
     #[inline(always)]
+    unsafe fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector {
+        lanes(|i| a[i] / b[i])
+    }
+    #[inline(always)]
+    unsafe fn where_equal(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector {
+        lanes(|i| if a[i] == b[i] { v[i] } else { 0.0 })
+    }
+    #[inline(always)]
+    unsafe fn where_different(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector {
+        lanes(|i| if a[i] == b[i] { 0.0 } else { v[i] })
+    }
+    #[inline(always)]
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector {
         lanes(|i| a[i].mul_add(b[i], c[i]))
     }
@@ -134,107 +151,68 @@ mod x86 {
     use super::Simd;
     use std::arch::x86_64::*;
 
-    /// 256-bit vectors.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx2;
-
-    /// 512-bit vectors.
-    #[derive(Clone, Copy)]
-    pub(crate) struct Avx512;
-
     /// Eight ones, then eight zeros: the mask of n lanes starts at element 8 - n.
     static AVX2_MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// The operations of one set, as a list of intrinsics.
+    /// The operations of one set, each as an expression of intrinsics.
     macro_rules! simd {
-        ($name:ident, $vector:ty, $mask:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $add:ident, $fma:ident, $max:ident,
-         |$n:ident| $make_mask:expr, |$from:ident, $lm:ident| $load_masked:expr, |$to:ident, $v:ident, $sm:ident| $store_masked:expr) => {
-            // SAFETY: the intrinsics do what the trait says; the caller answers for the processor and the pointers.
+        ($(#[$doc:meta])* $name:ident, $vector:ty, $mask:ty, $lanes:literal:
+         $($op:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            pub(crate) struct $name;
+
+            // SAFETY: the intrinsics do what the trait says, and masked ones touch no lane outside the mask.
             unsafe impl Simd for $name {
                 type Vector = $vector;
                 type Mask = $mask;
                 const LANES: usize = $lanes;
-
-                #[inline(always)]
-                unsafe fn splat(x: f32) -> $vector {
-                    // SAFETY: the trait's contract.
-                    unsafe { $splat(x) }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const f32) -> $vector {
-                    // SAFETY: the trait's contract.
-                    unsafe { $load(from) }
-                }
-                #[inline(always)]
-                unsafe fn store(to: *mut f32, v: $vector) {
-                    // SAFETY: the trait's contract.
-                    unsafe { $store(to, v) }
-                }
-                #[inline(always)]
-                unsafe fn mask($n: usize) -> $mask {
-                    debug_assert!($n <= $lanes);
-                    $make_mask
-                }
-                #[inline(always)]
-                unsafe fn load_masked($from: *const f32, $lm: $mask) -> $vector {
-                    // SAFETY: the trait's contract; masked lanes are not touched.
-                    unsafe { $load_masked }
-                }
-                #[inline(always)]
-                unsafe fn store_masked($to: *mut f32, $v: $vector, $sm: $mask) {
-                    // SAFETY: the trait's contract; masked lanes are not touched.
-                    unsafe { $store_masked }
-                }
-                #[inline(always)]
-                unsafe fn add(a: $vector, b: $vector) -> $vector {
-                    // SAFETY: the trait's contract.
-                    unsafe { $add(a, b) }
-                }
-                #[inline(always)]
-                unsafe fn fma(a: $vector, b: $vector, c: $vector) -> $vector {
-                    // SAFETY: the trait's contract.
-                    unsafe { $fma(a, b, c) }
-                }
-                #[inline(always)]
-                unsafe fn max(a: $vector, b: $vector) -> $vector {
-                    // SAFETY: the trait's contract.
-                    unsafe { $max(a, b) }
-                }
+                $(
+                    #[inline(always)]
+                    unsafe fn $op($($arg: $type),*) $(-> $result)? {
+                        // SAFETY: the caller answers for the processor and the pointers.
+                        unsafe { $body }
+                    }
+                )*
             }
         };
     }
 
-    simd!(
-        Avx512,
-        __m512,
-        __mmask16,
-        16,
-        _mm512_set1_ps,
-        _mm512_loadu_ps,
-        _mm512_storeu_ps,
-        _mm512_add_ps,
-        _mm512_fmadd_ps,
-        _mm512_max_ps,
-        |n| ((1_u32 << n) - 1) as u16,
-        |from, mask| _mm512_maskz_loadu_ps(mask, from),
-        |to, v, mask| _mm512_mask_storeu_ps(to, mask, v)
-    );
-    simd!(
-        Avx2,
-        __m256,
-        __m256i,
-        8,
-        _mm256_set1_ps,
-        _mm256_loadu_ps,
-        _mm256_storeu_ps,
-        _mm256_add_ps,
-        _mm256_fmadd_ps,
-        _mm256_max_ps,
-        |n| {
-            // SAFETY: 8 elements from 8 - n lie within the 16.
-            unsafe { _mm256_loadu_si256(AVX2_MASKS.as_ptr().add(8 - n).cast()) }
-        },
-        |from, mask| _mm256_maskload_ps(from, mask),
-        |to, v, mask| _mm256_maskstore_ps(to, mask, v)
-    );
+    simd! {
+        /// 512-bit vectors.
+        Avx512, __m512, __mmask16, 16:
+        splat(x: f32) -> __m512 = _mm512_set1_ps(x);
+        load(from: *const f32) -> __m512 = _mm512_loadu_ps(from);
+        store(to: *mut f32, v: __m512) = _mm512_storeu_ps(to, v);
+        mask(n: usize) -> __mmask16 = _cvtu32_mask16((1 << n) - 1);
+        load_masked(from: *const f32, mask: __mmask16) -> __m512 = _mm512_maskz_loadu_ps(mask, from);
+        store_masked(to: *mut f32, v: __m512, mask: __mmask16) = _mm512_mask_storeu_ps(to, mask, v);
+        add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
+        div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        where_equal(a: __m512, b: __m512, v: __m512) -> __m512 =
+            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b), v);
+        where_different(a: __m512, b: __m512, v: __m512) -> __m512 =
+            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(a, b), v);
+        fma(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
+    }
+
+    simd! {
+        /// 256-bit vectors.
+        Avx2, __m256, __m256i, 8:
+        splat(x: f32) -> __m256 = _mm256_set1_ps(x);
+        load(from: *const f32) -> __m256 = _mm256_loadu_ps(from);
+        store(to: *mut f32, v: __m256) = _mm256_storeu_ps(to, v);
+        mask(n: usize) -> __m256i = _mm256_loadu_si256(AVX2_MASKS.as_ptr().add(8 - n).cast());
+        load_masked(from: *const f32, mask: __m256i) -> __m256 = _mm256_maskload_ps(from, mask);
+        store_masked(to: *mut f32, v: __m256, mask: __m256i) = _mm256_maskstore_ps(to, mask, v);
+        add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
+        div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
+        where_equal(a: __m256, b: __m256, v: __m256) -> __m256 =
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_EQ_OQ>(a, b), v);
+        where_different(a: __m256, b: __m256, v: __m256) -> __m256 =
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(a, b), v);
+        fma(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(a, b);
+    }
 }

@@ -1,5 +1,7 @@
 //! The window that convolutions and poolings slide over an image.
 
+use std::ops::Range;
+
 /// Size, steps and margins of a sliding window; every pair is (rows, columns).
 ///
 /// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain numbers.
@@ -39,6 +41,26 @@ impl Window {
         self.padding_before != [0, 0] || self.padding_after != [0, 0]
     }
 
+    /// The taps that lie inside an axis of `len` elements when the window is at `position`.
+    pub(crate) fn taps_inside(&self, axis: usize, position: usize, len: usize) -> Range<usize> {
+        let (start, before, dilation) = (position * self.stride[axis], self.padding_before[axis], self.dilation[axis]);
+        let end = (len + before).saturating_sub(start).div_ceil(dilation).min(self.size[axis]);
+        before.saturating_sub(start).div_ceil(dilation).min(end)..end
+    }
+
+    /// The positions, of `positions`, whose tap `tap` lies inside an axis of `len` elements.
+    pub(crate) fn positions_inside(&self, axis: usize, tap: usize, len: usize, positions: usize) -> Range<usize> {
+        let (start, before, stride) = (tap * self.dilation[axis], self.padding_before[axis], self.stride[axis]);
+        let end = (len + before).saturating_sub(start).div_ceil(stride).min(positions);
+        before.saturating_sub(start).div_ceil(stride).min(end)..end
+    }
+
+    /// The element that tap `tap` sees at `position`; it must lie inside.
+    #[inline(always)]
+    pub(crate) fn element(&self, axis: usize, position: usize, tap: usize) -> usize {
+        position * self.stride[axis] + tap * self.dilation[axis] - self.padding_before[axis]
+    }
+
     /// The window positions, of `positions`, that see element `at` (margin not counted), and as which tap.
     pub(crate) fn seen_by(&self, axis: usize, at: usize, positions: usize) -> Seen {
         let (stride, dilation, size) = (self.stride[axis], self.dilation[axis], self.size[axis]);
@@ -47,8 +69,8 @@ impl Window {
         let common = gcd(stride, dilation);
         let mut seen =
             Seen { tap: 0, position: 0, tap_step: stride / common, position_step: dilation / common, count: 0 };
-        let first =
-            (0..seen.tap_step.min(size)).find(|tap| at >= tap * dilation && (at - tap * dilation) % stride == 0);
+        let first = (0..seen.tap_step.min(size))
+            .find(|tap| at >= tap * dilation && (at - tap * dilation).is_multiple_of(stride));
         let Some(tap) = first else { return seen };
         let position = (at - tap * dilation) / stride;
         let skipped = (position + 1).saturating_sub(positions).div_ceil(seen.position_step);
@@ -114,6 +136,15 @@ mod tests {
                 let want: Vec<_> = pairs.filter(|&(tap, position)| sees(tap, position)).collect();
                 let got: Vec<_> = window.seen_by(0, at, positions).pairs().collect();
                 assert_eq!(got, want, "{window:?}, element {at} of {len}");
+            }
+            for (tap, position) in (0..size).flat_map(|tap| (0..positions).map(move |position| (tap, position))) {
+                let is_inside = (before..before + len).contains(&(position * stride + tap * dilation));
+                assert_eq!(window.taps_inside(0, position, len).contains(&tap), is_inside, "{window:?}");
+                assert_eq!(
+                    window.positions_inside(0, tap, len, positions).contains(&position),
+                    is_inside,
+                    "{window:?}"
+                );
             }
         }
     }

@@ -3,44 +3,28 @@ use estimand_tensor::cpu::conv::{
     conv2d_backprop_input_scratch_len, conv2d_scratch_len,
 };
 use estimand_tensor::cpu::matmul::Epilogue;
-use estimand_tensor::cpu::window::Window;
 use estimand_tensor::parallel::Pool;
 
 use crate::numbers::{assert_close, assert_same_bits, on_every_machine, random};
+use crate::windows::{for_each_tap, window};
 
 /// Calls `term(x index, filter index, y index)` for every product a convolution adds up.
 fn for_each_term(s: &ConvShape, mut term: impl FnMut(usize, usize, usize)) {
-    let (oh, ow, w) = (s.out_height(), s.out_width(), &s.window);
+    let (oh, ow) = (s.out_height(), s.out_width());
     for image in 0..s.batch {
-        for (oy, ox) in (0..oh).flat_map(|oy| (0..ow).map(move |ox| (oy, ox))) {
-            for (ky, kx) in (0..w.size[0]).flat_map(|ky| (0..w.size[1]).map(move |kx| (ky, kx))) {
-                let at = |axis: usize, o: usize, k: usize| {
-                    (o * w.stride[axis] + k * w.dilation[axis]).checked_sub(w.padding_before[axis])
-                };
-                let (Some(y), Some(x)) = (at(0, oy, ky), at(1, ox, kx)) else { continue };
-                if y >= s.height || x >= s.width {
-                    continue;
-                }
-                for (i, o) in (0..s.in_channels).flat_map(|i| (0..s.out_channels).map(move |o| (i, o))) {
-                    term(
-                        ((image * s.height + y) * s.width + x) * s.in_channels + i,
-                        ((ky * w.size[1] + kx) * s.in_channels + i) * s.out_channels + o,
-                        ((image * oh + oy) * ow + ox) * s.out_channels + o,
-                    );
-                }
+        for_each_tap(&s.window, s.height, s.width, |[oy, ox], [ky, kx], [y, x]| {
+            for (i, o) in (0..s.in_channels).flat_map(|i| (0..s.out_channels).map(move |o| (i, o))) {
+                term(
+                    ((image * s.height + y) * s.width + x) * s.in_channels + i,
+                    ((ky * s.window.size[1] + kx) * s.in_channels + i) * s.out_channels + o,
+                    ((image * oh + oy) * ow + ox) * s.out_channels + o,
+                );
             }
-        }
+        });
     }
 }
 
 fn shapes() -> Vec<ConvShape> {
-    let window = |size, stride, dilation, padding_before, padding_after| Window {
-        size,
-        stride,
-        dilation,
-        padding_before,
-        padding_after,
-    };
     let none = [0, 0];
     let one = [1, 1];
     let shape = |batch, height, width, in_channels, out_channels, window| ConvShape {

@@ -1,7 +1,7 @@
 //! The convolution itself.
 
 use super::segments::{Stretches, for_each_block};
-use super::{ConvShape, TASKS, run};
+use super::{ConvShape, Cut, run};
 use crate::cpu::matmul::Epilogue;
 use crate::cpu::microkernel::{Kernels, Tile};
 use crate::cpu::packed::{PackedShape, Right};
@@ -10,36 +10,14 @@ use crate::parallel::{DisjointMut, Pool};
 /// Floats of output that are kept in the cache while all of k passes over them.
 const BAND: usize = 1 << 14;
 
-/// How the output is cut into tasks: groups of images, and bands of rows where there are few images.
-struct Cut {
-    images: usize,
-    n_groups: usize,
-    rows: usize,
-    n_bands: usize,
+/// Input rows that `rows` output rows see.
+fn seen_rows(shape: &ConvShape, rows: usize) -> usize {
+    (rows.max(1) - 1) * shape.window.stride[0] + shape.window.span(0)
 }
 
-impl Cut {
-    fn new(shape: &ConvShape) -> Self {
-        let images = shape.batch.div_ceil(TASKS).max(1);
-        let n_groups = shape.batch.div_ceil(images);
-        let out_height = shape.out_height();
-        let rows = out_height.div_ceil(TASKS.div_ceil(n_groups.max(1)).max(1)).max(1);
-        Cut { images, n_groups, rows, n_bands: out_height.div_ceil(rows) }
-    }
-
-    fn n_tasks(&self) -> usize {
-        self.n_groups * self.n_bands
-    }
-
-    /// Floats of the padded input rows under one band; zero without a margin.
-    fn slot(&self, shape: &ConvShape) -> usize {
-        if shape.window.is_padded() { self.input_rows(shape, self.rows) * shape.padded_pitch() } else { 0 }
-    }
-
-    /// Input rows that `rows` output rows see.
-    fn input_rows(&self, shape: &ConvShape, rows: usize) -> usize {
-        (rows.max(1) - 1) * shape.window.stride[0] + shape.window.span(0)
-    }
+/// Floats of the padded input rows under one band; zero without a margin.
+fn slot_len(shape: &ConvShape, cut: &Cut) -> usize {
+    if shape.window.is_padded() { seen_rows(shape, cut.rows) * shape.padded_pitch() } else { 0 }
 }
 
 /// The filter as a right operand.
@@ -49,8 +27,8 @@ fn filter_shape(shape: &ConvShape) -> PackedShape {
 
 /// Floats of scratch that [`conv2d`] needs.
 pub fn conv2d_scratch_len(shape: &ConvShape) -> usize {
-    let cut = Cut::new(shape);
-    filter_shape(shape).packed_len() + cut.n_tasks() * cut.slot(shape)
+    let cut = Cut::new(shape.batch, shape.out_height());
+    filter_shape(shape).packed_len() + cut.n_tasks() * slot_len(shape, &cut)
 }
 
 /// `y = epilogue(conv(x, filter))`. `scratch` holds at least [`conv2d_scratch_len`] floats.
@@ -69,25 +47,25 @@ pub fn conv2d(
     if y.is_empty() {
         return;
     }
-    let cut = Cut::new(shape);
+    let cut = Cut::new(shape.batch, shape.out_height());
     let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
     filter_shape(shape).pack(pool, filter, false, packed);
     let right = Right { shape: filter_shape(shape), packed };
     let (out_len, row_len) = (shape.out_image_len(), shape.out_width() * shape.out_channels);
+    let slot_len = slot_len(shape, &cut);
     let (y, slots) = (DisjointMut::new(y), DisjointMut::new(slots));
-    run(pool, shape.is_parallel(), cut.n_tasks(), &|task| {
-        let (group, band) = (task / cut.n_bands, task % cut.n_bands);
-        let first_row = band * cut.rows;
-        let rows = cut.rows.min(shape.out_height() - first_row);
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+        let task = cut.task(index);
+        let rows = task.rows.len();
         // SAFETY: each task has its own slot.
-        let slot = unsafe { slots.slice(task * cut.slot(shape), cut.slot(shape)) };
-        for image in group * cut.images..shape.batch.min((group + 1) * cut.images) {
+        let slot = unsafe { slots.slice(index * slot_len, slot_len) };
+        for image in task.images {
             // SAFETY: the rows of a band of an image belong to one task.
-            let y = unsafe { y.slice(image * out_len + first_row * row_len, rows * row_len) };
+            let y = unsafe { y.slice(image * out_len + task.rows.start * row_len, rows * row_len) };
             let x = &x[image * shape.image_len()..(image + 1) * shape.image_len()];
-            let first_seen = first_row * shape.window.stride[0];
+            let first_seen = task.rows.start * shape.window.stride[0];
             let (seen, pitch) = if shape.window.is_padded() {
-                shape.pad(x, first_seen, cut.input_rows(shape, rows), slot);
+                shape.pad(x, first_seen, seen_rows(shape, rows), slot);
                 (&*slot, shape.padded_pitch())
             } else {
                 let pitch = shape.width * shape.in_channels;

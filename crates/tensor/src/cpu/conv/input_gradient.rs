@@ -1,55 +1,62 @@
 //! The gradient of a convolution with respect to its input.
 //!
-//! Column matrix of the output rows: `columns = dy * filter^T`, one row of taps per output pixel. Then every input
-//! pixel gathers the columns that saw it, filter rows ascending, then filter columns. The columns of a few output
-//! rows are kept in a ring, as many as the input row at hand still needs.
+//! For an input row, the filter rows that see it and the output channels are one k: their product with the filter
+//! gives, for every output pixel `x` of the row, what it sends to each filter column and input channel, a row of
+//! `columns`. Then every input pixel gathers the entries that belong to it, filter columns ascending.
 
-use super::{ConvShape, TASKS, run};
-use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use super::segments::for_each_block;
+use super::{ConvShape, Cut, run};
+use crate::cpu::microkernel::{Kernels, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::simd::{Simd, for_every_isa};
 use crate::parallel::{DisjointMut, Pool};
 
-/// Output pixels whose columns are computed in one product, about.
-const PIXELS: usize = 64;
+/// Floats of columns that are computed before they are gathered, about.
+const COLUMNS: usize = 1 << 14;
 
-/// The ring of column rows of one task.
-struct Ring {
-    /// Output rows computed together.
-    group: usize,
-    /// Output rows in the ring, a multiple of `group`.
-    rows: usize,
-    /// Floats per output row.
-    row_len: usize,
+/// The filter as a right operand: a row per filter row and output channel, a column per filter column and input
+/// channel.
+///
+/// The filter rows that see one input row are `step` apart, so they are stored by their remainder modulo `step`.
+struct Filter {
+    packed: PackedShape,
+    step: usize,
 }
 
-impl Ring {
+impl Filter {
     fn new(shape: &ConvShape) -> Self {
-        let (out_height, out_width) = (shape.out_height(), shape.out_width());
-        let group = (PIXELS / out_width.max(1)).clamp(1, out_height.max(1));
-        // Output rows that see the same input row.
-        let alive = shape.window.span(0).div_ceil(shape.window.stride[0]);
-        let rows = (alive.next_multiple_of(group) + group).min(out_height.next_multiple_of(group));
-        Ring { group, rows, row_len: out_width * shape.taps() }
+        let k = shape.window.size[0] * shape.out_channels;
+        let packed = PackedShape { k, n: shape.window.size[1] * shape.in_channels };
+        Filter { packed, step: shape.window.seen_by(0, 0, 0).tap_step }
     }
 
-    fn len(&self) -> usize {
-        self.rows * self.row_len
+    /// The place of filter row `ky` in this order.
+    fn place(&self, shape: &ConvShape, ky: usize) -> usize {
+        let before = |remainder: usize| (shape.window.size[0] - remainder).div_ceil(self.step);
+        (0..ky % self.step).map(before).sum::<usize>() + ky / self.step
+    }
+
+    fn pack(&self, shape: &ConvShape, filter: &[f32], packed: &mut [f32]) {
+        for (ky, filter) in filter.chunks_exact(self.packed.n * shape.out_channels).enumerate() {
+            let first = self.place(shape, ky) * shape.out_channels;
+            self.packed.pack_transposed_rows(filter, first, shape.out_channels, packed);
+        }
     }
 }
 
-fn filter_shape(shape: &ConvShape) -> PackedShape {
-    PackedShape { k: shape.out_channels, n: shape.taps() }
+/// Input rows whose columns are computed in one pass.
+fn rows_per_pass(shape: &ConvShape, cut: &Cut) -> usize {
+    (COLUMNS / (shape.out_width() * Filter::new(shape).packed.n).max(1)).clamp(1, cut.rows)
 }
 
-fn images_per_task(shape: &ConvShape) -> usize {
-    shape.batch.div_ceil(TASKS).max(1)
+fn columns_len(shape: &ConvShape, cut: &Cut) -> usize {
+    rows_per_pass(shape, cut) * shape.out_width() * Filter::new(shape).packed.n
 }
 
 /// Floats of scratch that [`conv2d_backprop_input`] needs.
 pub fn conv2d_backprop_input_scratch_len(shape: &ConvShape) -> usize {
-    let n_tasks = shape.batch.div_ceil(images_per_task(shape));
-    filter_shape(shape).packed_len() + n_tasks * Ring::new(shape).len()
+    let cut = Cut::new(shape.batch, shape.height);
+    Filter::new(shape).packed.packed_len() + cut.n_tasks() * columns_len(shape, &cut)
 }
 
 /// `dx`, the gradient of `sum(dy * conv(x, filter))` with respect to x.
@@ -68,112 +75,105 @@ pub fn conv2d_backprop_input(
     if dx.is_empty() || dy.is_empty() || filter.is_empty() {
         return dx.fill(0.0);
     }
-    let (packed, rings) = scratch.split_at_mut(filter_shape(shape).packed_len());
-    filter_shape(shape).pack(pool, filter, true, packed);
-    let right = Right { shape: filter_shape(shape), packed };
-    let images = images_per_task(shape);
-    let ring = Ring::new(shape);
-    let (dx, rings) = (DisjointMut::new(dx), DisjointMut::new(rings));
-    let (image_len, out_len) = (shape.image_len(), shape.out_image_len());
-    run(pool, shape.is_parallel(), shape.batch.div_ceil(images), &|task| {
-        // SAFETY: each task has its own ring.
-        let columns = unsafe { rings.slice(task * ring.len(), ring.len()) };
-        for image in task * images..shape.batch.min((task + 1) * images) {
-            // SAFETY: an image belongs to one task.
-            let dx = unsafe { dx.slice(image * image_len, image_len) };
-            one_image(shape, &ring, &right, &dy[image * out_len..(image + 1) * out_len], dx, columns);
+    let cut = Cut::new(shape.batch, shape.height);
+    let arranged = Filter::new(shape);
+    let (packed, columns) = scratch.split_at_mut(arranged.packed.packed_len());
+    arranged.pack(shape, filter, packed);
+    let gradient = Gradient { shape, filter: &arranged, right: Right { shape: arranged.packed, packed } };
+    let (columns_len, rows_per_pass) = (columns_len(shape, &cut), rows_per_pass(shape, &cut));
+    let (dx, columns) = (DisjointMut::new(dx), DisjointMut::new(columns));
+    let (out_len, row_len) = (shape.out_image_len(), shape.width * shape.in_channels);
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+        let task = cut.task(index);
+        // SAFETY: each task has its own columns.
+        let columns = unsafe { columns.slice(index * columns_len, columns_len) };
+        for image in task.images {
+            let dy = &dy[image * out_len..(image + 1) * out_len];
+            for first in task.rows.clone().step_by(rows_per_pass) {
+                let rows = rows_per_pass.min(task.rows.end - first);
+                // SAFETY: a band of rows of an image belongs to one task.
+                let dx = unsafe { dx.slice(image * shape.image_len() + first * row_len, rows * row_len) };
+                gradient.columns(dy, first, rows, columns);
+                // SAFETY: `dx` holds `rows` rows of the image, `columns` theirs.
+                unsafe { gather(shape, rows, columns.as_ptr(), dx.as_mut_ptr()) };
+            }
         }
     });
 }
 
-fn one_image(shape: &ConvShape, ring: &Ring, right: &Right, dy: &[f32], dx: &mut [f32], columns: &mut [f32]) {
-    let window = &shape.window;
-    let out_height = shape.out_height();
-    let mut computed = 0;
-    for (row, dx) in dx.chunks_exact_mut(shape.width * shape.in_channels).enumerate() {
-        // The last output row that sees this one.
-        let last_needed = ((row + window.padding_before[0]) / window.stride[0]).min(out_height - 1);
-        while computed <= last_needed {
-            let rows = ring.group.min(out_height - computed);
-            let at = computed % ring.rows * ring.row_len;
-            columns_of_rows(shape, right, dy, computed, rows, &mut columns[at..at + rows * ring.row_len]);
-            computed += rows;
-        }
-        let gather = Gather { shape, ring, columns, row };
-        // SAFETY: `dx` is one row of pixels, and the ring holds every output row that sees it.
-        unsafe { gather_row(&gather, dx.as_mut_ptr()) };
-    }
-}
-
-/// The column matrix of `rows` output rows from `first`.
-fn columns_of_rows(shape: &ConvShape, right: &Right, dy: &[f32], first: usize, rows: usize, columns: &mut [f32]) {
-    let pixels = rows * shape.out_width();
-    let channels = shape.out_channels;
-    let dy = &dy[first * shape.out_width() * channels..];
-    for start in (0..channels).step_by(BLOCK_K) {
-        for strip in right.strips(start) {
-            let tile = Tile {
-                a: dy[start..].as_ptr(),
-                a_row: channels,
-                a_k: 1,
-                segments: &[0],
-                segment_len: BLOCK_K.min(channels - start),
-                b: strip.start,
-                b_row: strip.stride,
-                c: columns[strip.column..].as_mut_ptr(),
-                c_row: shape.taps(),
-                columns: strip.columns,
-                accumulate: start > 0,
-                bias: std::ptr::null(),
-                relu: false,
-            };
-            // SAFETY: `dy` holds the pixels of these rows and `columns` their taps; panels are padded.
-            unsafe { Kernels::active().run(&tile, pixels) };
-        }
-    }
-}
-
-/// What one input row needs to find the columns that saw its pixels.
-struct Gather<'a> {
+struct Gradient<'a> {
     shape: &'a ConvShape,
-    ring: &'a Ring,
-    columns: &'a [f32],
-    row: usize,
+    filter: &'a Filter,
+    right: Right<'a>,
+}
+
+impl Gradient<'_> {
+    /// Computes the columns of `rows` input rows from `first`.
+    fn columns(&self, dy: &[f32], first: usize, rows: usize, columns: &mut [f32]) {
+        let Gradient { shape, filter, right } = self;
+        let (channels, out_width, n) = (shape.out_channels, shape.out_width(), filter.packed.n);
+        let out_row = out_width * channels;
+        let kernels = Kernels::active();
+        for panel in 0..filter.packed.n_panels() {
+            for row in 0..rows {
+                let seen = shape.window.seen_by(0, first + row, shape.out_height());
+                let place = if seen.count > 0 { filter.place(shape, seen.tap) } else { 0 };
+                let offset = |i: usize| (seen.position - i * seen.position_step) * out_row;
+                for_each_block(seen.count, channels, offset, |block| {
+                    let strip = right.strip(panel, place * channels + block.first);
+                    let tile = Tile {
+                        a: dy.as_ptr(),
+                        a_row: channels,
+                        a_k: 1,
+                        segments: block.segments,
+                        segment_len: block.segment_len,
+                        b: strip.start,
+                        b_row: strip.stride,
+                        c: columns[row * out_width * n + strip.column..].as_mut_ptr(),
+                        c_row: n,
+                        columns: strip.columns,
+                        accumulate: block.first > 0,
+                        bias: std::ptr::null(),
+                        relu: false,
+                    };
+                    // SAFETY: the segments are rows of this image's gradient; panels are padded; `columns` holds
+                    // `rows` times `out_width` rows of n.
+                    unsafe { kernels.run(&tile, out_width) };
+                });
+            }
+        }
+    }
 }
 
 for_every_isa! {
-    /// Adds up the columns that saw each pixel of a row.
+    /// Adds up, for each pixel of `rows` input rows, the columns of the output pixels that saw it.
     ///
     /// # Safety
-    /// `dx` must be writable for the row; the ring must hold the output rows that see it.
-    unsafe fn gather_row(gather: &Gather, dx: *mut f32) = gather_row_generic
+    /// `dx` must be writable for the rows, and `columns` hold theirs.
+    unsafe fn gather(shape: &ConvShape, rows: usize, columns: *const f32, dx: *mut f32) = gather_generic
 }
 
 #[inline(always)]
-unsafe fn gather_row_generic<S: Simd>(gather: &Gather, dx: *mut f32) {
-    let Gather { shape, ring, columns, row } = *gather;
-    let (window, channels, taps) = (&shape.window, shape.in_channels, shape.taps());
-    let (out_height, out_width) = (shape.out_height(), shape.out_width());
-    let rows = window.seen_by(0, row, out_height);
+unsafe fn gather_generic<S: Simd>(shape: &ConvShape, rows: usize, columns: *const f32, dx: *mut f32) {
+    let (channels, out_width) = (shape.in_channels, shape.out_width());
+    let n = shape.window.size[1] * channels;
     for column in 0..shape.width {
-        let seen = window.seen_by(1, column, out_width);
-        let mut channel = 0;
-        while channel < channels {
-            // SAFETY: the columns of an output pixel hold all taps, and its row is in the ring; masked to the
-            // channels that are left.
-            unsafe {
-                let mask = S::mask((channels - channel).min(S::LANES));
-                let mut sum = S::splat(0.0);
-                for (ky, y) in rows.pairs() {
-                    let of_row =
-                        columns.as_ptr().add(y % ring.rows * ring.row_len + ky * window.size[1] * channels + channel);
+        let seen = shape.window.seen_by(1, column, out_width);
+        for row in 0..rows {
+            let mut channel = 0;
+            while channel < channels {
+                // SAFETY: an output pixel has one entry per tap and channel; masked to the channels that are left.
+                unsafe {
+                    let mask = S::mask((channels - channel).min(S::LANES));
+                    let mut sum = S::splat(0.0);
                     for (kx, x) in seen.pairs() {
-                        sum = S::add(sum, S::load_masked(of_row.add(x * taps + kx * channels), mask));
+                        let from = columns.add((row * out_width + x) * n + kx * channels + channel);
+                        sum = S::add(sum, S::load_masked(from, mask));
                     }
+                    S::store_masked(dx.add((row * shape.width + column) * channels + channel), sum, mask);
                 }
-                S::store_masked(dx.add(column * channels + channel), sum, mask);
+                channel += S::LANES;
             }
-            channel += S::LANES;
         }
     }
 }

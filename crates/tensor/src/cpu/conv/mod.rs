@@ -1,8 +1,8 @@
 //! Convolutions of images, `NHWC` by `HWIO`, and their two gradients.
 //!
 //! All three are products of the tile kernels. Forward and filter gradient read the image where it lies, as segments
-//! of k (see `microkernel`): no column matrix is written. The input gradient writes the columns of one image and
-//! gathers them. Images are cut into fixed groups, one task each; a margin is added to a copy of one image at a time.
+//! of k (see `microkernel`): no column matrix is written. The input gradient writes one row of columns per filter
+//! column and gathers them. Images are cut into fixed groups, one task each; a margin is added to a copy of one image at a time.
 //!
 //! The arithmetic law: blocks of k are as many whole segments as fit in 256 (pieces of 256 where a segment
 //! is longer), each a chain of fused multiply-adds from zero; blocks are added in ascending order.
@@ -16,6 +16,7 @@ pub use filter_gradient::{conv2d_backprop_filter, conv2d_backprop_filter_scratch
 pub use forward::{conv2d, conv2d_scratch_len};
 pub use input_gradient::{conv2d_backprop_input, conv2d_backprop_input_scratch_len};
 
+use super::cut::{Cut, run};
 use super::window::Window;
 
 /// Sizes of a convolution `x[batch, height, width, in] * filter[rows, columns, in, out]`.
@@ -34,9 +35,6 @@ pub struct ConvShape {
     /// The filter's rows and columns and how it moves.
     pub window: Window,
 }
-
-/// Tasks a convolution is cut into: enough for the threads to finish together, few enough for their scratch.
-const TASKS: usize = 16;
 
 /// Convolutions of fewer multiply-adds (about 15 us) stay on the caller.
 const PARALLEL_FROM: usize = 1 << 20;
@@ -108,9 +106,4 @@ impl ConvShape {
             }
         }
     }
-}
-
-/// Calls `body(0)` .. `body(n - 1)`, on the pool if there is enough to do.
-fn run(pool: &crate::parallel::Pool, parallel: bool, n: usize, body: &(dyn Fn(usize) + Sync)) {
-    if parallel { pool.run(n, body) } else { (0..n).for_each(body) }
 }

@@ -1,5 +1,7 @@
 //! How k is cut: segments of an image into blocks of the arithmetic law.
 
+use std::mem::MaybeUninit;
+
 use super::ConvShape;
 use crate::cpu::microkernel::BLOCK_K;
 
@@ -15,17 +17,19 @@ pub(super) struct BlockOfK<'a> {
 
 /// Calls `body` for each block of `n` segments of `len`, in order; once with nothing where there is no k.
 pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usize, mut body: impl FnMut(&BlockOfK)) {
-    let mut offsets = [0; BLOCK_K];
     if n == 0 || len == 0 {
         return body(&BlockOfK { segments: &[], segment_len: 0, first: 0, is_last: true });
     }
     if len <= BLOCK_K {
+        // Not zeroed first: with short segments that would cost more than some of the products.
+        let mut offsets = [const { MaybeUninit::uninit() }; BLOCK_K];
         for first in (0..n).step_by(BLOCK_K / len) {
             let count = (BLOCK_K / len).min(n - first);
-            for (i, at) in offsets.iter_mut().take(count).enumerate() {
-                *at = offset(first + i);
+            for (i, at) in offsets[..count].iter_mut().enumerate() {
+                at.write(offset(first + i));
             }
-            let segments = &offsets[..count];
+            // SAFETY: the loop has written the first `count`.
+            let segments = unsafe { offsets[..count].assume_init_ref() };
             body(&BlockOfK { segments, segment_len: len, first: first * len, is_last: first + count == n });
         }
         return;

@@ -1,0 +1,54 @@
+//! How a batch of images is cut into tasks: by its sizes alone, never by the number of threads.
+
+use std::ops::Range;
+
+use crate::parallel::Pool;
+
+/// Tasks a batch is cut into at most: enough for the threads to finish together, few enough for their scratch.
+const TASKS: usize = 16;
+
+/// Groups of images, and bands of rows where there are few images.
+pub(crate) struct Cut {
+    batch: usize,
+    height: usize,
+    images: usize,
+    n_groups: usize,
+    /// Rows of a band; the last one may be shorter.
+    pub rows: usize,
+    n_bands: usize,
+}
+
+/// A band of rows of a range of images: the work of one task.
+pub(crate) struct Task {
+    pub images: Range<usize>,
+    pub rows: Range<usize>,
+}
+
+impl Cut {
+    /// Of `batch` images of `height` rows.
+    pub fn new(batch: usize, height: usize) -> Self {
+        let whole = Cut::images_only(batch, height);
+        let rows = height.div_ceil(TASKS.div_ceil(whole.n_groups.max(1))).max(1);
+        Cut { rows, n_bands: height.div_ceil(rows), ..whole }
+    }
+
+    /// The same without bands.
+    pub fn images_only(batch: usize, height: usize) -> Self {
+        let images = batch.div_ceil(TASKS).max(1);
+        Cut { batch, height, images, n_groups: batch.div_ceil(images), rows: height, n_bands: 1 }
+    }
+
+    pub fn n_tasks(&self) -> usize {
+        self.n_groups * self.n_bands
+    }
+
+    pub fn task(&self, index: usize) -> Task {
+        let (image, row) = (index / self.n_bands * self.images, index % self.n_bands * self.rows);
+        Task { images: image..self.batch.min(image + self.images), rows: row..self.height.min(row + self.rows) }
+    }
+}
+
+/// Calls `body(0)` .. `body(n - 1)`, on the pool if there is enough to do.
+pub(crate) fn run(pool: &Pool, parallel: bool, n: usize, body: &(dyn Fn(usize) + Sync)) {
+    if parallel { pool.run(n, body) } else { (0..n).for_each(body) }
+}

@@ -1,0 +1,324 @@
+//! Depthwise convolutions: every input channel has its own `multiplier` filters, `NHWC` by `[rows, columns, in, multiplier]`.
+//!
+//! Output channel `c * multiplier + m` belongs to input channel c, so with the input's channels repeated `multiplier`
+//! times everything is element-wise in the channels and runs over them in vectors. Each element is one chain of
+//! fused multiply-adds, taps (or pixels of an image) ascending.
+
+use super::add::add_parts;
+use super::cut::{Cut, Task, run};
+use super::simd::{Simd, for_every_isa};
+use super::window::Window;
+use crate::parallel::{DisjointMut, Pool};
+
+/// Sizes of a depthwise convolution of `x[batch, height, width, channels]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DepthwiseShape {
+    /// Images.
+    pub batch: usize,
+    /// Rows of an image.
+    pub height: usize,
+    /// Columns of an image.
+    pub width: usize,
+    /// Channels of the input.
+    pub channels: usize,
+    /// Output channels per input channel.
+    pub multiplier: usize,
+    /// The filter's rows and columns and how it moves.
+    pub window: Window,
+}
+
+/// Convolutions of fewer multiply-adds (about 15 us) stay on the caller.
+const PARALLEL_FROM: usize = 1 << 18;
+
+impl DepthwiseShape {
+    /// Rows of the output.
+    pub fn out_height(&self) -> usize {
+        self.window.positions(0, self.height)
+    }
+
+    /// Columns of the output.
+    pub fn out_width(&self) -> usize {
+        self.window.positions(1, self.width)
+    }
+
+    /// Floats of the input.
+    pub fn input_len(&self) -> usize {
+        self.batch * self.image_len()
+    }
+
+    /// Floats of the filter.
+    pub fn filter_len(&self) -> usize {
+        self.window.size[0] * self.window.size[1] * self.out_channels()
+    }
+
+    /// Floats of the output.
+    pub fn output_len(&self) -> usize {
+        self.batch * self.out_height() * self.out_width() * self.out_channels()
+    }
+
+    /// Floats of scratch that any of the three functions needs.
+    pub fn scratch_len(&self) -> usize {
+        let n_bands =
+            Cut::new(self.batch, self.out_height()).n_tasks().max(Cut::new(self.batch, self.height).n_tasks());
+        let n_groups = Cut::images_only(self.batch, self.height).n_tasks();
+        n_bands.max(n_groups) * self.expanded_len() + n_groups * self.filter_len()
+    }
+
+    fn out_channels(&self) -> usize {
+        self.channels * self.multiplier
+    }
+
+    fn image_len(&self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    /// Floats of an image whose channels are repeated; zero where there is nothing to repeat.
+    fn expanded_len(&self) -> usize {
+        if self.multiplier == 1 { 0 } else { self.image_len() * self.multiplier }
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.output_len() * self.window.size[0] * self.window.size[1] >= PARALLEL_FROM
+    }
+
+    /// Image `index` with each channel repeated `multiplier` times: in `room`, or where it lies.
+    fn expanded<'a>(&self, x: &'a [f32], index: usize, room: &'a mut [f32]) -> &'a [f32] {
+        let image = &x[index * self.image_len()..(index + 1) * self.image_len()];
+        if self.multiplier == 1 {
+            return image;
+        }
+        for (&x, copies) in image.iter().zip(room.chunks_exact_mut(self.multiplier.max(1))) {
+            copies.fill(x);
+        }
+        room
+    }
+}
+
+fn check(shape: &DepthwiseShape, x: usize, filter: usize, y: usize, scratch: usize) {
+    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
+    assert_eq!((x, filter, y), sizes, "operands of {shape:?}");
+    assert!(scratch >= shape.scratch_len(), "scratch of {shape:?}");
+}
+
+/// `y`, the depthwise convolution of x. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+pub fn depthwise_conv2d(
+    pool: &Pool,
+    shape: &DepthwiseShape,
+    x: &[f32],
+    filter: &[f32],
+    y: &mut [f32],
+    scratch: &mut [f32],
+) {
+    check(shape, x.len(), filter.len(), y.len(), scratch.len());
+    let cut = Cut::new(shape.batch, shape.out_height());
+    let row_len = shape.out_width() * shape.out_channels();
+    let (y, rooms) = (DisjointMut::new(y), DisjointMut::new(scratch));
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+        let Task { images, rows } = cut.task(index);
+        // SAFETY: each task has its own room.
+        let room = unsafe { rooms.slice(index * shape.expanded_len(), shape.expanded_len()) };
+        for image in images {
+            let x = shape.expanded(x, image, room);
+            for row in rows.clone() {
+                // SAFETY: a row belongs to one task.
+                let y = unsafe { y.slice((image * shape.out_height() + row) * row_len, row_len) };
+                // SAFETY: an image, the filter and a row of the output have the sizes of the shape.
+                unsafe { forward_row(shape, row, x.as_ptr(), filter.as_ptr(), y.as_mut_ptr()) };
+            }
+        }
+    });
+}
+
+/// `dx`, the gradient with respect to the input. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+pub fn depthwise_conv2d_backprop_input(
+    pool: &Pool,
+    shape: &DepthwiseShape,
+    filter: &[f32],
+    dy: &[f32],
+    dx: &mut [f32],
+    scratch: &mut [f32],
+) {
+    check(shape, dx.len(), filter.len(), dy.len(), scratch.len());
+    let cut = Cut::new(shape.batch, shape.height);
+    let row_len = shape.width * shape.channels;
+    let (dx, rooms) = (DisjointMut::new(dx), DisjointMut::new(scratch));
+    let out_len = shape.out_height() * shape.out_width() * shape.out_channels();
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+        let Task { images, rows } = cut.task(index);
+        // SAFETY: each task has its own room.
+        let room = unsafe { rooms.slice(index * shape.expanded_len(), shape.expanded_len()) };
+        for image in images {
+            let dy = &dy[image * out_len..(image + 1) * out_len];
+            for row in rows.clone() {
+                // SAFETY: a row belongs to one task.
+                let dx = unsafe { dx.slice((image * shape.height + row) * row_len, row_len) };
+                let expanded = if shape.multiplier == 1 { &mut *dx } else { &mut room[..row_len * shape.multiplier] };
+                // SAFETY: the gradient of an image, the filter and an expanded row have the sizes of the shape.
+                unsafe { input_row(shape, row, dy.as_ptr(), filter.as_ptr(), expanded.as_mut_ptr()) };
+                if shape.multiplier != 1 {
+                    for (i, dx) in dx.iter_mut().enumerate() {
+                        *dx = room[i * shape.multiplier..(i + 1) * shape.multiplier].iter().sum();
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// `dfilter`, the gradient with respect to the filter. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+pub fn depthwise_conv2d_backprop_filter(
+    pool: &Pool,
+    shape: &DepthwiseShape,
+    x: &[f32],
+    dy: &[f32],
+    dfilter: &mut [f32],
+    scratch: &mut [f32],
+) {
+    check(shape, x.len(), dfilter.len(), dy.len(), scratch.len());
+    if x.is_empty() || dy.is_empty() {
+        return dfilter.fill(0.0);
+    }
+    let cut = Cut::images_only(shape.batch, shape.height);
+    let filter_len = shape.filter_len();
+    let out_len = shape.out_height() * shape.out_width() * shape.out_channels();
+    let (partials, rooms) = scratch.split_at_mut(cut.n_tasks() * filter_len);
+    {
+        let (partials, rooms) = (DisjointMut::new(&mut *partials), DisjointMut::new(rooms));
+        run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+            // SAFETY: each task has its own partial sum and room.
+            let (partial, room) = unsafe {
+                let room = rooms.slice(index * shape.expanded_len(), shape.expanded_len());
+                (partials.slice(index * filter_len, filter_len), room)
+            };
+            partial.fill(0.0);
+            for image in cut.task(index).images {
+                let x = shape.expanded(x, image, room);
+                let dy = &dy[image * out_len..(image + 1) * out_len];
+                // SAFETY: an image, its gradient and the partial sum have the sizes of the shape.
+                unsafe { filter_of_image(shape, x.as_ptr(), dy.as_ptr(), partial.as_mut_ptr()) };
+            }
+        });
+    }
+    // SAFETY: the partial sums lie one after the other, each as long as the result.
+    unsafe { add_parts(partials.as_ptr(), filter_len, cut.n_tasks(), dfilter.as_mut_ptr(), filter_len) };
+}
+
+for_every_isa! {
+    /// One output row from an expanded image.
+    ///
+    /// # Safety
+    /// The operands must have the sizes of the shape.
+    unsafe fn forward_row(shape: &DepthwiseShape, row: usize, x: *const f32, filter: *const f32, y: *mut f32) = forward_row_generic
+}
+
+for_every_isa! {
+    /// One expanded input row from the gradient of an image's output.
+    ///
+    /// # Safety
+    /// The operands must have the sizes of the shape.
+    unsafe fn input_row(shape: &DepthwiseShape, row: usize, dy: *const f32, filter: *const f32, dx: *mut f32) = input_row_generic
+}
+
+for_every_isa! {
+    /// Adds what one expanded image gives to the filter's gradient.
+    ///
+    /// # Safety
+    /// The operands must have the sizes of the shape.
+    unsafe fn filter_of_image(shape: &DepthwiseShape, x: *const f32, dy: *const f32, dfilter: *mut f32) = filter_of_image_generic
+}
+
+#[inline(always)]
+unsafe fn forward_row_generic<S: Simd>(
+    shape: &DepthwiseShape,
+    row: usize,
+    x: *const f32,
+    filter: *const f32,
+    y: *mut f32,
+) {
+    let DepthwiseShape { height, width, window, .. } = *shape;
+    let (channels, out_width) = (shape.out_channels(), shape.out_width());
+    let rows = window.taps_inside(0, row, height);
+    for ox in 0..out_width {
+        let columns = window.taps_inside(1, ox, width);
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
+            unsafe {
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut sum = S::splat(0.0);
+                for ky in rows.clone() {
+                    for kx in columns.clone() {
+                        let at = window.element(0, row, ky) * width + window.element(1, ox, kx);
+                        let x = S::load_masked(x.add(at * channels + channel), mask);
+                        let tap = (ky * window.size[1] + kx) * channels + channel;
+                        sum = S::fma(x, S::load_masked(filter.add(tap), mask), sum);
+                    }
+                }
+                S::store_masked(y.add(ox * channels + channel), sum, mask);
+            }
+            channel += S::LANES;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn input_row_generic<S: Simd>(
+    shape: &DepthwiseShape,
+    row: usize,
+    dy: *const f32,
+    filter: *const f32,
+    dx: *mut f32,
+) {
+    let window = &shape.window;
+    let (channels, out_width) = (shape.out_channels(), shape.out_width());
+    let rows = window.seen_by(0, row, shape.out_height());
+    for column in 0..shape.width {
+        let columns = window.seen_by(1, column, out_width);
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: the positions are of this image; vectors are masked to the channels that are left.
+            unsafe {
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut sum = S::splat(0.0);
+                for (ky, oy) in rows.pairs() {
+                    for (kx, ox) in columns.pairs() {
+                        let dy = S::load_masked(dy.add((oy * out_width + ox) * channels + channel), mask);
+                        let tap = (ky * window.size[1] + kx) * channels + channel;
+                        sum = S::fma(dy, S::load_masked(filter.add(tap), mask), sum);
+                    }
+                }
+                S::store_masked(dx.add(column * channels + channel), sum, mask);
+            }
+            channel += S::LANES;
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn filter_of_image_generic<S: Simd>(shape: &DepthwiseShape, x: *const f32, dy: *const f32, dfilter: *mut f32) {
+    let DepthwiseShape { height, width, window, .. } = *shape;
+    let (channels, out_height, out_width) = (shape.out_channels(), shape.out_height(), shape.out_width());
+    for (ky, kx) in (0..window.size[0]).flat_map(|ky| (0..window.size[1]).map(move |kx| (ky, kx))) {
+        let rows = window.positions_inside(0, ky, height, out_height);
+        let columns = window.positions_inside(1, kx, width, out_width);
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: these positions see elements inside the image; vectors are masked to the channels left.
+            unsafe {
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut sum = S::splat(0.0);
+                for oy in rows.clone() {
+                    for ox in columns.clone() {
+                        let at = window.element(0, oy, ky) * width + window.element(1, ox, kx);
+                        let x = S::load_masked(x.add(at * channels + channel), mask);
+                        let dy = S::load_masked(dy.add((oy * out_width + ox) * channels + channel), mask);
+                        sum = S::fma(x, dy, sum);
+                    }
+                }
+                let to = dfilter.add((ky * window.size[1] + kx) * channels + channel);
+                S::store_masked(to, S::add(S::load_masked(to, mask), sum), mask);
+            }
+            channel += S::LANES;
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Largest and mean value under a sliding window, `NHWC`, and their gradients.
+//!
+//! A margin takes no part: it is never the largest, and a mean divides by the elements that lie in the image. All
+//! kernels run over the channels of a pixel in vectors, one element per lane, so the bits do not depend on their width.
+
+use super::cut::{Cut, Task};
+use super::simd::{Simd, for_every_isa};
+use super::window::Window;
+use crate::parallel::{DisjointMut, Pool};
+
+/// Sizes of a pooling of `x[batch, height, width, channels]`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PoolShape {
+    /// Images.
+    pub batch: usize,
+    /// Rows of an image.
+    pub height: usize,
+    /// Columns of an image.
+    pub width: usize,
+    /// Channels.
+    pub channels: usize,
+    /// The window.
+    pub window: Window,
+}
+
+/// Images of fewer floats altogether (about 10 us) stay on the caller.
+const PARALLEL_FROM: usize = 1 << 16;
+
+impl PoolShape {
+    /// Rows of the output.
+    pub fn out_height(&self) -> usize {
+        self.window.positions(0, self.height)
+    }
+
+    /// Columns of the output.
+    pub fn out_width(&self) -> usize {
+        self.window.positions(1, self.width)
+    }
+
+    /// Floats of the input.
+    pub fn input_len(&self) -> usize {
+        self.batch * self.height * self.width * self.channels
+    }
+
+    /// Floats of the output.
+    pub fn output_len(&self) -> usize {
+        self.batch * self.out_height() * self.out_width() * self.channels
+    }
+
+    /// Whether each input element is seen by exactly one window, so that a gradient need not be added up.
+    fn tiles_exactly(&self) -> bool {
+        let tiles = |axis: usize, len: usize| {
+            let size = self.window.size[axis];
+            self.window.dilation[axis] == 1
+                && self.window.stride[axis] == size
+                && self.window.positions(axis, len) * size == len
+        };
+        !self.window.is_padded() && tiles(0, self.height) && tiles(1, self.width)
+    }
+
+    /// Calls `body` with each task of `cut` and the start of `out`.
+    fn for_each_task(&self, pool: &Pool, cut: &Cut, out: &mut [f32], body: impl Fn(Task, *mut f32) + Sync) {
+        let parallel = self.input_len().max(out.len()) >= PARALLEL_FROM;
+        let out = DisjointMut::new(out);
+        super::cut::run(pool, parallel, cut.n_tasks(), &|index| {
+            // Each task writes the rows of its own images and band.
+            body(cut.task(index), out.as_mut_ptr());
+        });
+    }
+}
+
+fn check(shape: &PoolShape, input: usize, output: usize) {
+    assert_eq!((input, output), (shape.input_len(), shape.output_len()), "operands of {shape:?}");
+}
+
+/// `y`, the largest value under each window; minus infinity where a window sees only margin.
+pub fn max_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
+    check(shape, x.len(), y.len());
+    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { max_rows(shape, &task, x.as_ptr(), y) };
+    });
+}
+
+/// `y`, the mean of the elements under each window; zero where a window sees only margin.
+pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
+    check(shape, x.len(), y.len());
+    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { mean_rows(shape, &task, x.as_ptr(), y) };
+    });
+}
+
+/// `dx` of [`max_pool`]: each `dy` goes to the first element of its window, row by row, that is the largest.
+pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &[f32], dx: &mut [f32]) {
+    check(shape, x.len(), y.len());
+    check(shape, dx.len(), dy.len());
+    // Windows that overlap add to the same elements, so an image stays in one task.
+    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { max_grad_images(shape, &task, x.as_ptr(), y.as_ptr(), dy.as_ptr(), dx) };
+    });
+}
+
+/// `dx` of [`avg_pool`]: each `dy` is shared out evenly.
+pub fn avg_pool_grad(pool: &Pool, shape: &PoolShape, dy: &[f32], dx: &mut [f32]) {
+    check(shape, dx.len(), dy.len());
+    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { mean_grad_images(shape, &task, dy.as_ptr(), dx) };
+    });
+}
+
+for_every_isa! {
+    /// # Safety
+    /// `x` and `y` must have the sizes of the shape.
+    unsafe fn max_rows(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) = max_rows_generic
+}
+
+for_every_isa! {
+    /// # Safety
+    /// `x` and `y` must have the sizes of the shape.
+    unsafe fn mean_rows(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) = mean_rows_generic
+}
+
+for_every_isa! {
+    /// # Safety
+    /// All four must have the sizes of the shape.
+    unsafe fn max_grad_images(shape: &PoolShape, task: &Task, x: *const f32, y: *const f32, dy: *const f32, dx: *mut f32) =
+        max_grad_images_generic
+}
+
+for_every_isa! {
+    /// # Safety
+    /// `dy` and `dx` must have the sizes of the shape.
+    unsafe fn mean_grad_images(shape: &PoolShape, task: &Task, dy: *const f32, dx: *mut f32) = mean_grad_images_generic
+}
+
+#[inline(always)]
+unsafe fn max_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) {
+    // SAFETY: passed on to the caller.
+    unsafe { fold_rows::<S>(shape, task, x, y, f32::NEG_INFINITY, |a, b| S::max(b, a), |sum, _| sum) }
+}
+
+#[inline(always)]
+unsafe fn mean_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        fold_rows::<S>(
+            shape,
+            task,
+            x,
+            y,
+            0.0,
+            |a, b| S::add(a, b),
+            |sum, count| S::div(sum, S::splat(count.max(1) as f32)),
+        );
+    }
+}
+
+/// Each output of the task is `finish(fold of the elements under its window, their number)`.
+#[inline(always)]
+unsafe fn fold_rows<S: Simd>(
+    shape: &PoolShape,
+    task: &Task,
+    x: *const f32,
+    y: *mut f32,
+    start: f32,
+    fold: impl Fn(S::Vector, S::Vector) -> S::Vector,
+    finish: impl Fn(S::Vector, usize) -> S::Vector,
+) {
+    let PoolShape { height, width, channels, window, .. } = *shape;
+    let (out_height, out_width) = (shape.out_height(), shape.out_width());
+    for (image, oy) in task.images.clone().flat_map(|image| task.rows.clone().map(move |oy| (image, oy))) {
+        let rows = window.taps_inside(0, oy, height);
+        for ox in 0..out_width {
+            let columns = window.taps_inside(1, ox, width);
+            let count = rows.len() * columns.len();
+            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
+            unsafe {
+                let y = y.add(((image * out_height + oy) * out_width + ox) * channels);
+                let mut channel = 0;
+                while channel < channels {
+                    let mask = S::mask((channels - channel).min(S::LANES));
+                    let mut sum = S::splat(start);
+                    for ky in rows.clone() {
+                        let row = (image * height + window.element(0, oy, ky)) * width;
+                        for kx in columns.clone() {
+                            let at = (row + window.element(1, ox, kx)) * channels + channel;
+                            sum = fold(sum, S::load_masked(x.add(at), mask));
+                        }
+                    }
+                    S::store_masked(y.add(channel), finish(sum, count), mask);
+                    channel += S::LANES;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn max_grad_images_generic<S: Simd>(
+    shape: &PoolShape,
+    task: &Task,
+    x: *const f32,
+    y: *const f32,
+    dy: *const f32,
+    dx: *mut f32,
+) {
+    // SAFETY: `scatter_images` passes places inside the image and its output.
+    unsafe {
+        scatter_images::<S, _>(
+            shape,
+            task,
+            dx,
+            // The largest, and the part of the gradient that no element has taken yet.
+            |at, _, mask| (S::load_masked(y.add(at), mask), S::load_masked(dy.add(at), mask)),
+            |(largest, left), at, mask| {
+                let here = S::load_masked(x.add(at), mask);
+                let taken = S::where_equal(here, *largest, *left);
+                *left = S::where_different(here, *largest, *left);
+                taken
+            },
+        );
+    }
+}
+
+#[inline(always)]
+unsafe fn mean_grad_images_generic<S: Simd>(shape: &PoolShape, task: &Task, dy: *const f32, dx: *mut f32) {
+    // SAFETY: `scatter_images` passes places inside the output of the image.
+    unsafe {
+        let share = |at: usize, count: usize, mask| S::div(S::load_masked(dy.add(at), mask), S::splat(count as f32));
+        scatter_images::<S, _>(shape, task, dx, share, |share, _, _| *share);
+    }
+}
+
+/// Adds to each element of `dx` what the windows that see it give: `begin(output, elements under the window)` is
+/// called once per window, then `take(state, element)` for its elements, row by row.
+#[inline(always)]
+unsafe fn scatter_images<S: Simd, State>(
+    shape: &PoolShape,
+    task: &Task,
+    dx: *mut f32,
+    begin: impl Fn(usize, usize, S::Mask) -> State,
+    take: impl Fn(&mut State, usize, S::Mask) -> S::Vector,
+) {
+    let PoolShape { height, width, channels, window, .. } = *shape;
+    let (out_height, out_width) = (shape.out_height(), shape.out_width());
+    let overwrite = shape.tiles_exactly();
+    for image in task.images.clone() {
+        if !overwrite {
+            let image_len = height * width * channels;
+            // SAFETY: one image of `dx`.
+            unsafe { dx.add(image * image_len).write_bytes(0, image_len) };
+        }
+        for (oy, ox) in (0..out_height).flat_map(|oy| (0..out_width).map(move |ox| (oy, ox))) {
+            let out = ((image * out_height + oy) * out_width + ox) * channels;
+            let (rows, columns) = (window.taps_inside(0, oy, height), window.taps_inside(1, ox, width));
+            let mut channel = 0;
+            while channel < channels {
+                // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
+                unsafe {
+                    let mask = S::mask((channels - channel).min(S::LANES));
+                    let mut state = begin(out + channel, rows.len() * columns.len(), mask);
+                    for ky in rows.clone() {
+                        let row = (image * height + window.element(0, oy, ky)) * width;
+                        for kx in columns.clone() {
+                            let at = (row + window.element(1, ox, kx)) * channels + channel;
+                            let mut given = take(&mut state, at, mask);
+                            if !overwrite {
+                                given = S::add(S::load_masked(dx.add(at), mask), given);
+                            }
+                            S::store_masked(dx.add(at), given, mask);
+                        }
+                    }
+                }
+                channel += S::LANES;
+            }
+        }
+    }
+}
