@@ -7,6 +7,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use estimand_tensor::cpu::elementwise::{InputView, Instruction, TileProgram};
+use estimand_tensor::cpu::reduce::{Reduce, reduce, scratch_len};
+use estimand_tensor::cpu::softmax::{cross_entropy, softmax, sparse_cross_entropy};
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Binary, DType, Unary};
 
@@ -142,9 +144,68 @@ fn large(pool: &Pool) {
     }
 }
 
+fn reductions(one: &Pool, two: &Pool) {
+    let x: Vec<f32> = (0..16 << 20).map(|i| (i as f32 * 0.618).fract()).collect();
+    let mut out = vec![0f32; 1 << 20];
+    let mut scratch = vec![0u64; 1 << 20];
+    // SAFETY: the scratch memory has that many bytes.
+    let scratch = unsafe { std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), 8 << 20) };
+    let shapes: [(&[usize], u32, &str); 9] = [
+        (&[32, 10], 0b01, "columns"),
+        (&[32, 10], 0b10, "rows"),
+        (&[128, 64], 0b01, "columns"),
+        (&[128, 64], 0b10, "rows"),
+        (&[128, 1024], 0b01, "columns"),
+        (&[128, 1024], 0b10, "rows"),
+        (&[1 << 20, 16], 0b01, "columns"),
+        (&[1 << 14, 1 << 10], 0b10, "rows"),
+        (&[1 << 24], 0b1, "all"),
+    ];
+    for (dims, axes, what) in shapes {
+        let len: usize = dims.iter().product();
+        assert!(scratch_len(dims, axes) <= scratch.len());
+        for kind in [Reduce::Sum, Reduce::Max] {
+            let [alone, both] = [one, two].map(|pool| {
+                time(|| {
+                    let (x, out) = (x.as_ptr().cast(), out.as_mut_ptr().cast());
+                    // SAFETY: the arrays hold the largest of the shapes.
+                    unsafe { reduce(pool, kind, F32, black_box(dims), axes, x, out, scratch) }.expect("defined on f32");
+                })
+            });
+            let rate = len as f64 * 4.0 / both;
+            println!("{kind:?} of {what} of {dims:?}: {alone:.0} ns, 2 threads {both:.0} ns ({rate:.1} GB/s)");
+        }
+    }
+}
+
+fn softmaxes(one: &Pool) {
+    for shape in [[32, 3], [128, 10], [128, 16], [128, 17], [128, 100], [128, 1000]] {
+        let [rows, classes] = shape;
+        let x: Vec<f32> = (0..rows * classes).map(|i| (i as f32 * 0.618).fract() * 8.0).collect();
+        let labels = vec![1i32; rows];
+        let (mut out, mut loss) = (vec![0f32; x.len()], vec![0f32; rows]);
+        let (logits, out, loss) = (x.as_ptr().cast(), out.as_mut_ptr().cast(), loss.as_mut_ptr().cast());
+        // SAFETY: the arrays have the shape's sizes.
+        let soft = time(|| unsafe { softmax(one, F32, shape, logits, out) }.expect("defined on f32"));
+        let dense = time(|| {
+            // SAFETY: as above; the logits serve as labels.
+            unsafe { cross_entropy(one, F32, shape, logits, logits, loss, out) }.expect("defined on f32");
+        });
+        let sparse = time(|| {
+            let labels = labels.as_ptr().cast();
+            // SAFETY: as above.
+            unsafe { sparse_cross_entropy(one, F32, shape, logits, DType::I32, labels, loss, out) }
+                .expect("class 1 exists");
+        });
+        println!("{rows}x{classes}: softmax {soft:.0} ns, cross entropy {dense:.0}, sparse {sparse:.0}");
+    }
+}
+
 fn main() {
     let (one, two) = (Pool::new(1), Pool::new(2));
     operations(&one);
     small(&one);
     large(&two);
+    reductions(&one, &two);
+    softmaxes(&one);
 }

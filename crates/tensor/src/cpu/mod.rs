@@ -17,11 +17,13 @@ pub(crate) mod pack;
 pub mod packed;
 pub mod pool2d;
 pub mod prefetch;
+pub mod reduce;
 pub mod resize;
 pub mod scan;
 pub mod scatter;
 pub mod segment;
 pub(crate) mod simd;
+pub mod softmax;
 pub mod sort;
 pub(crate) mod split;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::{Binary, Unary};
 use super::kernel::{Kernel, Number, binary, unary};
 
 /// The arithmetic that differs between `f32` (our polynomials, which become vector code) and `f64` (the standard library's).
-pub(super) trait Float:
+pub(in crate::cpu) trait Float:
     Number
     + PartialOrd
     + std::ops::Neg<Output = Self>

@@ -58,7 +58,7 @@ macro_rules! binary {
 pub(super) use binary;
 
 /// What a tile may hold.
-pub(super) trait Number: Copy + Default {}
+pub(in crate::cpu) trait Number: Copy + Default {}
 impl<T: Copy + Default> Number for T {}
 
 /// A function of up to three elements, chosen at compile time. Operands it does not have are of type `()`.

@@ -37,6 +37,7 @@ mod stream;
 
 use crate::{Binary, DType, MAX_RANK, Unary};
 
+pub(in crate::cpu) use float::Float;
 pub use program::TileProgram;
 
 /// Elements a kernel handles per call.

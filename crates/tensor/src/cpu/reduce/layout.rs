@@ -1,0 +1,108 @@
+//! The shape of a reduction after merging: walks over what is kept and over what is reduced, and in their middle a dense piece.
+
+use crate::MAX_RANK;
+
+/// Rows of a piece of several columns, and elements of a single one, that are folded before partial results are merged.
+const SPAN_ROWS: usize = 1 << 14;
+const SPAN_ELEMENTS: usize = 1 << 16;
+
+/// An array seen as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are reduced.
+pub(super) struct Layout {
+    /// Elements of the array.
+    pub len: usize,
+    /// Elements that make one result.
+    pub count: usize,
+    pub n: usize,
+    pub inner: usize,
+    pub outer: Walk,
+    pub repeats: Walk,
+}
+
+/// Axes walked through in row-major order.
+pub(super) struct Walk {
+    pub len: usize,
+    rank: usize,
+    /// Innermost first.
+    dims: [usize; MAX_RANK],
+    strides: [usize; MAX_RANK],
+}
+
+impl Layout {
+    /// Neighbouring axes with the same fate become one; axes of one element have none.
+    pub fn new(dims: &[usize], axes: u32) -> Layout {
+        debug_assert!(dims.len() <= MAX_RANK);
+        let mut layout = Layout { len: 1, count: 1, n: 1, inner: 1, outer: Walk::new(), repeats: Walk::new() };
+        // From the inside out: columns, rows, then whatever comes.
+        let mut stage = 0;
+        for (axis, &dim) in dims.iter().enumerate().rev() {
+            if dim == 1 {
+                continue;
+            }
+            let reduced = axes >> axis & 1 == 1;
+            match (stage, reduced) {
+                (0, false) => layout.inner *= dim,
+                (0 | 1, true) => {
+                    stage = 1;
+                    layout.n *= dim;
+                }
+                (_, true) => layout.repeats.push(dim, layout.len),
+                (_, false) => {
+                    stage = 2;
+                    layout.outer.push(dim, layout.len);
+                }
+            }
+            layout.len *= dim;
+            layout.count *= if reduced { dim } else { 1 };
+        }
+        layout
+    }
+
+    /// Rows in a span.
+    pub fn span_rows(&self) -> usize {
+        if self.inner == 1 { SPAN_ELEMENTS } else { SPAN_ROWS }
+    }
+
+    /// Spans of a piece that are folded apart. A piece that is repeated is not cut: its repetitions are work enough.
+    pub fn n_spans(&self) -> usize {
+        if self.repeats.len == 1 { self.n.div_ceil(self.span_rows()).max(1) } else { 1 }
+    }
+}
+
+impl Walk {
+    fn new() -> Walk {
+        Walk { len: 1, rank: 0, dims: [1; MAX_RANK], strides: [0; MAX_RANK] }
+    }
+
+    /// Adds an axis outside the others.
+    fn push(&mut self, dim: usize, stride: usize) {
+        let last = self.rank.wrapping_sub(1);
+        if self.rank > 0 && self.strides[last] * self.dims[last] == stride {
+            self.dims[last] *= dim;
+        } else {
+            self.dims[self.rank] = dim;
+            self.strides[self.rank] = stride;
+            self.rank += 1;
+        }
+        self.len *= dim;
+    }
+
+    /// Where the element of a position lies.
+    pub fn offset(&self, mut position: usize) -> usize {
+        match self.rank {
+            0 => 0,
+            1 => position * self.strides[0],
+            _ => (0..self.rank)
+                .map(|g| {
+                    let index = position % self.dims[g];
+                    position /= self.dims[g];
+                    index * self.strides[g]
+                })
+                .sum(),
+        }
+    }
+
+    /// Whether its elements follow each other at this distance.
+    pub fn is_dense_by(&self, stride: usize) -> bool {
+        self.rank == 0 || (self.rank == 1 && self.strides[0] == stride)
+    }
+}
