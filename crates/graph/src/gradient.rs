@@ -508,7 +508,7 @@ impl Rule<'_> {
                 self.pair(|| scaled.clone(), || neg(&scaled))
             }
             // The gradients of gradients that a second derivative needs.
-            ReluGrad | Relu6Grad => Ok(vec![Gradient::Dense(self.b(op, &dy, y)), Gradient::None]),
+            ReluGrad | Relu6Grad => Ok(vec![Gradient::Dense(self.unbroadcast(&self.b(op, &dy, y), x)), Gradient::None]),
             TanhGrad => self.pair(|| mul(&mul(&mul(&self.c(x, -2.0), &dy), y), x), || self.b(TanhGrad, x, &dy)),
             SigmoidGrad => self.pair(
                 || mul(&mul(&dy, y), &self.b(Sub, &self.c(x, 1.0), &mul(&self.c(x, 2.0), x))),
