@@ -96,11 +96,13 @@ fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables
             one(x[0].dtype, shape)
         }
         Op::BroadcastTo(shape) => {
-            let result = broadcast(&x[0].shape, shape, symbols)?;
-            if result != *shape {
+            // A symbol may turn out to be the size it meets, or 1: only the run can tell.
+            let fits = |(from, to): (&Dim, &Dim)| from == to || matches!(from, Dim::Known(1) | Dim::Sym(_));
+            let from = x[0].shape.dims();
+            if from.len() > shape.rank() || !from.iter().rev().zip(shape.dims().iter().rev()).all(fits) {
                 return Err(Error::shape(format!("{} cannot be broadcast to {shape}", x[0].shape)));
             }
-            one(x[0].dtype, result)
+            one(x[0].dtype, shape.clone())
         }
         Op::SumTo => {
             same_dtype(x[0], x[1])?;
@@ -162,17 +164,13 @@ fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables
         Op::MirrorPad { paddings, symmetric } => mirror_pad(x[0], paddings, *symmetric),
         Op::MirrorPadGrad { paddings, .. } => {
             expect_rank_of(paddings.len(), x[0], "paddings")?;
-            let inner =
-                |(d, &(b, a)): (&Dim, &(usize, usize))| d.known().and_then(|d| d.checked_sub(b + a)).map(Dim::Known);
-            let dims: Option<Shape> = x[0]
-                .shape
-                .dims()
-                .iter()
-                .zip(paddings)
-                .map(inner)
-                .collect::<Option<Vec<_>>>()
-                .map(|v| v.into_iter().collect());
-            one(x[0].dtype, dims.ok_or_else(|| Error::shape("mirror padding needs known sizes"))?)
+            let inner = |(&d, &(b, a)): (&Dim, &(usize, usize))| match (d, b + a) {
+                (d, 0) => Some(d),
+                (d, border) => d.known()?.checked_sub(border).map(Dim::Known),
+            };
+            let dims: Option<Vec<Dim>> = x[0].shape.dims().iter().zip(paddings).map(inner).collect();
+            let dims = dims.ok_or_else(|| Error::shape("mirror padding needs known sizes"))?;
+            one(x[0].dtype, dims.into_iter().collect())
         }
         Op::Tile(multiples) => {
             expect_rank_of(multiples.len(), x[0], "multiples")?;
