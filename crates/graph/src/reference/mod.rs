@@ -7,6 +7,8 @@
 mod apply;
 mod elementwise;
 mod evaluate;
+#[cfg(test)]
+mod gradient_check;
 mod index;
 mod layout;
 mod product;
