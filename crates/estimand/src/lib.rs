@@ -1,1 +1,30 @@
-//! Placeholder.
+//! TensorFlow's Estimator framework, reborn in Rust.
+//!
+//! This version holds the engine: symbolic graphs with gradients and updates, run by a CPU executor whose results do not depend
+//! on the number of threads. Estimators, data pipelines and serving build on it.
+//!
+//! ```
+//! use estimand::prelude::*;
+//!
+//! let g = Graph::new();
+//! let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
+//! let w = g.variable("w", [2, 1], Init::GlorotUniform);
+//! let mean = x.matmul(&w).mean();
+//! let mut session = Session::new(&g)?;
+//! let value = session.run(&[&mean], &[(&x, Array::from_vec([1, 2], vec![0.0f32, 0.0])?)])?;
+//! assert_eq!(value[0].item::<f32>()?, 0.0);
+//! # Ok::<(), Error>(())
+//! ```
+
+pub mod builtin;
+
+pub use estimand_graph as graph;
+pub use estimand_tensor as tensor;
+pub use estimand_update as update;
+
+/// What most programs use.
+pub mod prelude {
+    pub use estimand_graph::{Clip, Cpu, Graph, Init, Optimizer, Padding, Session, Tensor, gradients};
+    pub use estimand_tensor::{Array, DType, Dim, Error, Result};
+    pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};
+}

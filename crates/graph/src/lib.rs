@@ -3,8 +3,22 @@
 //! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`, `infer`), [`gradients`] adds the backward
 //! nodes, an [`Optimizer`] adds the updates, [`Program`] prunes and fuses what a run needs, an [`Executor`] runs it, and a
 //! [`Session`] holds the state between runs.
+//!
+//! ```
+//! use estimand_graph::{Graph, Session};
+//! use estimand_tensor::{Array, DType, Dim};
+//!
+//! let g = Graph::new();
+//! let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
+//! let y = (&x * 2.0 + 1.0).sum();
+//! let mut session = Session::new(&g)?;
+//! let total = session.run(&[&y], &[(&x, Array::from([1.0f32, 2.0]))])?;
+//! assert_eq!(total[0].item::<f32>()?, 8.0);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
 
 pub mod checkpoint;
+mod cpu;
 pub mod custom;
 mod draw;
 mod executor;
@@ -18,19 +32,22 @@ mod optimizer;
 mod pass;
 mod program;
 mod reference;
+mod session;
 mod sizes;
 mod symbols;
 mod tensor;
 mod variables;
 
+pub use cpu::Cpu;
 pub use executor::{Entry, Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
 pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
 pub use initializer::Init;
 pub use op::{Op, Padding, Reduction};
 pub use optimizer::{Apply, Clip, Optimizer, OptimizerId};
-pub use program::{Kernel, Program, Step};
+pub use program::{Kernel, Member, Program, Step};
 pub use reference::Reference;
+pub use session::Session;
 pub use symbols::{SymbolDef, Symbols};
 pub use tensor::{IntoTensor, Tensor};
 pub use variables::{Role, VarId, VarSpec, Variables};

@@ -179,7 +179,7 @@ impl Optimizer {
             members.push(match &gradient {
                 Gradient::None => continue,
                 Gradient::Dense(g) => graph.node(op, &[g], site),
-                Gradient::Rows { indices, values } => graph.node(op, &[indices, values], site),
+                Gradient::Rows { indices, values } => graph.node(op, &[&indices.cast(DType::I64), values], site),
             });
         }
         let count = graph.read(iterations, site);

@@ -45,7 +45,7 @@ pub enum Kernel {
     /// One node.
     Node(NodeId),
     /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
-    Elementwise(Vec<NodeId>),
+    Elementwise(Vec<Member>),
     /// A product whose result gets a bias (the step's last input) and possibly a relu while it is hot.
     Product {
         /// The MatMul or Conv2D.
@@ -57,12 +57,21 @@ pub enum Kernel {
     },
 }
 
+/// One node of an element-wise group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// The node.
+    pub node: NodeId,
+    /// What it reads: results of earlier members, inputs of the step, or single-number constants.
+    pub reads: SmallVec<[Value; 4]>,
+}
+
 impl Kernel {
     /// The node whose place in the graph stands for this kernel.
     pub fn node(&self) -> NodeId {
         match self {
             Kernel::Node(node) | Kernel::Product { node, .. } => *node,
-            Kernel::Elementwise(nodes) => nodes[nodes.len() - 1],
+            Kernel::Elementwise(members) => members[members.len() - 1].node,
         }
     }
 }
@@ -155,7 +164,7 @@ fn step_name(program: &Program, step: &Step) -> String {
             ),
             other => other.name().to_string(),
         },
-        Kernel::Elementwise(nodes) => nodes.iter().map(|&n| op(n)).collect::<Vec<_>>().join("+"),
+        Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
         Kernel::Product { node, bias, relu } => {
             format!("{}{}{}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
         }

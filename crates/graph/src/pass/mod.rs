@@ -1,12 +1,14 @@
 //! The rewrites between a graph and what runs: an ordered list of small passes over a [`Program`].
 
 mod bias;
+mod fuse;
 mod merge;
 mod prune;
 mod reroute;
 
 use crate::program::Program;
 
+pub(crate) use fuse::is_elementwise;
 pub(crate) use prune::prune;
 
 /// A named rewrite.
@@ -18,8 +20,9 @@ pub(crate) struct Pass {
 }
 
 /// Every pass, in the order they run.
-pub(crate) const ALL: [Pass; 3] = [
+pub(crate) const ALL: [Pass; 4] = [
     Pass { name: "reroute", run: reroute::reroute },
     Pass { name: "merge", run: merge::merge },
     Pass { name: "bias", run: bias::fold_bias },
+    Pass { name: "fuse", run: fuse::fuse },
 ];

@@ -1,0 +1,327 @@
+//! Steps that write variables: assignments and optimizer updates, after everything has been computed.
+
+use estimand_tensor::cpu::prefetch::{AHEAD, Prefetch};
+use estimand_tensor::cpu::scatter;
+use estimand_tensor::parallel::{DisjointMut, Pool};
+use estimand_tensor::{DType, Dims, Error, Result};
+use estimand_update::{Hyper, SparseRule, UpdateRule};
+use smallvec::SmallVec;
+
+use super::plan::{Place, Plan};
+use super::workspace::Workspace;
+use super::{CompiledStep, CpuExecutable, CpuState, Work};
+use crate::executor::{GradientMut, RunArgs};
+use crate::graph::Value;
+use crate::op::Op;
+use crate::optimizer::Apply;
+use crate::program::{Program, Step};
+use crate::variables::VarId;
+
+/// Elements of a dense update that one task takes.
+const DENSE_TASK: usize = 1 << 14;
+/// Elements of a sparse update that one task takes.
+const ROWS_TASK: usize = 1 << 13;
+
+/// What a sparse update needs besides the gradient: every id once, with its summed row.
+struct RowsScratch<'a> {
+    ids: &'a mut [i64],
+    rows: &'a mut [f32],
+    inverse: &'a mut [i32],
+    table: &'a mut [u32],
+    /// One bit for each row of the variable that has a gradient; empty if nobody asks.
+    touched: &'a mut [u64],
+}
+
+impl RowsScratch<'_> {
+    fn bytes(n: usize, width: usize, n_rows: usize) -> usize {
+        n * 8 + n_rows.div_ceil(64) * 8 + n * width * 4 + n * 4 + scatter::unique_scratch_len(n) * 4
+    }
+}
+
+impl CpuExecutable {
+    /// Bytes of scratch memory of a step that writes a variable: what its kernel needs, then a copy of each staged input.
+    pub(super) fn write_scratch(&self, step: &CompiledStep, staged: &[bool], dims: &[Dims]) -> usize {
+        let copies = step.inputs.iter().zip(staged).filter(|(_, staged)| **staged);
+        let copies = copies.map(|(&n, _)| (byte_count(&dims[n], self.dtype(n))).next_multiple_of(64));
+        self.kernel_scratch(step, dims) + copies.sum::<usize>()
+    }
+
+    fn kernel_scratch(&self, step: &CompiledStep, dims: &[Dims]) -> usize {
+        match (&self.program.body().node(step.node).op, &step.inputs[..]) {
+            (Op::Apply(apply), &[ids, values]) => {
+                let width = dims[values][1..].iter().product();
+                RowsScratch::bytes(dims[ids][0], width, self.decayed_rows(apply)).next_multiple_of(64)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Which inputs of a step that writes must be copied before anything is written: those that are variables themselves,
+    /// since every read of a run sees the value before it, and those that two steps would both change.
+    pub(super) fn staged(program: &Program, plan: &Plan, step: &Step) -> SmallVec<[bool; 2]> {
+        let shared = |v: &Value| program.apply_steps().iter().filter(|s| s.inputs.contains(v)).count() > 1;
+        step.inputs.iter().map(|v| !matches!(plan.place(*v), Place::Buffer(_)) || shared(v)).collect()
+    }
+
+    /// Copies the staged inputs of all steps that write.
+    fn stage(&self, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) {
+        for (i, step) in self.steps.iter().enumerate().skip(self.program.compute_steps().len()) {
+            let Work::Write { staged } = &step.work else { continue };
+            for (k, &number) in step.inputs.iter().enumerate().filter(|(k, _)| staged[*k]) {
+                let from = workspace.address(self, number, args.feeds, state);
+                let (to, len) = (self.staged_copy(i, k, workspace), byte_count(&workspace.dims[number], self.dtype(number)));
+                // SAFETY: the step's scratch memory has room for the copy, and is not where the value is.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+            }
+        }
+    }
+
+    /// Where the copy of a staged input is.
+    fn staged_copy(&self, i: usize, input: usize, workspace: &mut Workspace) -> *mut u8 {
+        let step = &self.steps[i];
+        let Work::Write { staged } = &step.work else { unreachable!("only steps that write stage their inputs") };
+        let before = step.inputs.iter().zip(staged).take(input).filter(|(_, staged)| **staged);
+        let before = before.map(|(&n, _)| byte_count(&workspace.dims[n], self.dtype(n)).next_multiple_of(64)).sum::<usize>();
+        let offset = self.kernel_scratch(step, &workspace.dims) + before;
+        // SAFETY: inside the step's scratch buffer, which `write_scratch` has measured.
+        unsafe { workspace.buffer(self.plan.n_value_buffers + i).add(offset) }
+    }
+
+    /// The address of an input of a step that writes.
+    fn written_input(&self, i: usize, input: usize, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) -> *mut u8 {
+        let step = &self.steps[i];
+        match &step.work {
+            Work::Write { staged } if staged[input] => self.staged_copy(i, input, workspace),
+            _ => workspace.address(self, step.inputs[input], args.feeds, state).cast_mut(),
+        }
+    }
+
+    /// The rows of a variable that change even without a gradient.
+    fn decayed_rows(&self, apply: &Apply) -> usize {
+        let body = self.program.body();
+        let config = &body.optimizers()[apply.optimizer.0 as usize];
+        let decays = config.rule.sparse() == SparseRule::DecayWholeTable && !config.lazy;
+        if decays { body.variables().spec(apply.variable).dims[0] } else { 0 }
+    }
+
+    /// Runs the steps that write variables.
+    pub(super) fn apply(&self, workspace: &mut Workspace, state: &mut CpuState, args: &mut RunArgs<'_>) -> Result<()> {
+        workspace.hypers.clear();
+        workspace.hypers.resize(self.program.body().optimizers().len(), None);
+        self.stage(workspace, state, args);
+        for i in self.program.compute_steps().len()..self.steps.len() {
+            let node = self.steps[i].node;
+            let result = match &self.program.body().node(node).op {
+                Op::Assign(id) => self.assign(i, *id, workspace, state, args),
+                Op::Apply(apply) => self.update(i, apply, workspace, state, args),
+                other => Err(Error::internal(format!("{} among the updates", other.name()))),
+            };
+            result.map_err(|e| self.located(e, node))?;
+        }
+        Ok(())
+    }
+
+    fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: &mut CpuState, args: &RunArgs<'_>) -> Result<()> {
+        let from = self.written_input(i, 0, workspace, state, args);
+        let array = &mut state.arrays[id.0 as usize];
+        let len = array.bytes().len();
+        let to = array.as_mut_ptr().ok_or_else(|| Error::internal("a variable's buffer is shared"))?;
+        // SAFETY: the value has the variable's size (checked when the graph was built) and lies in the arena.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+        Ok(())
+    }
+
+    fn update(
+        &self,
+        i: usize,
+        apply: &Apply,
+        workspace: &mut Workspace,
+        state: &mut CpuState,
+        args: &mut RunArgs<'_>,
+    ) -> Result<()> {
+        let body = self.program.body();
+        let config = &body.optimizers()[apply.optimizer.0 as usize];
+        let hyper = match workspace.hypers[apply.optimizer.0 as usize] {
+            Some(hyper) => hyper,
+            None => {
+                let step = u64::try_from(state.slice::<i64>(config.iterations)?[0]).unwrap_or(0);
+                let hyper = config.rule.hyper(step, config.rate.rate(step));
+                workspace.hypers[apply.optimizer.0 as usize] = Some(hyper);
+                hyper
+            }
+        };
+        let step = &self.steps[i];
+        let last = step.inputs.len() - 1;
+        let values = self.written_input(i, last, workspace, state, args).cast::<f32>();
+        let n_values = workspace.dims[step.inputs[last]].iter().product::<usize>();
+        let ids = (last == 1).then(|| {
+            let n = workspace.dims[step.inputs[0]][0];
+            (self.written_input(i, 0, workspace, state, args).cast::<i64>().cast_const(), n)
+        });
+        let scratch = workspace.buffer(self.plan.n_value_buffers + i);
+        // SAFETY: the gradient lies in the arena, and this step is its last and only reader.
+        let values = unsafe { std::slice::from_raw_parts_mut(values, n_values) };
+        // SAFETY: the ids have this length; nothing writes to them.
+        let ids = ids.map(|(ptr, n)| unsafe { std::slice::from_raw_parts(ptr, n) });
+        if let Some(on_gradient) = &mut args.on_gradient {
+            let gradient = match ids {
+                None => GradientMut::Dense(values),
+                Some(indices) => GradientMut::Rows { indices, values },
+            };
+            on_gradient(apply.variable, gradient)?;
+        }
+        let mut target = Target::new(state, apply, &*config.rule, hyper)?;
+        match ids {
+            None => target.dense(&self.pool, values),
+            Some(ids) => {
+                let n_rows = body.variables().spec(apply.variable).dims[0];
+                let scratch = split_scratch(scratch, ids.len(), target.width(n_rows), self.decayed_rows(apply));
+                target.rows(&self.pool, n_rows, ids, values, scratch)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn byte_count(dims: &[usize], dtype: DType) -> usize {
+    dims.iter().product::<usize>() * dtype.size()
+}
+
+/// Cuts a step's scratch buffer into its parts, those with the widest elements first.
+fn split_scratch<'a>(scratch: *mut u8, n: usize, width: usize, decayed_rows: usize) -> RowsScratch<'a> {
+    let words = decayed_rows.div_ceil(64);
+    let mut at = scratch;
+    let mut take = |bytes: usize| {
+        let part = at;
+        // SAFETY: the parts add up to `RowsScratch::bytes`, which the buffer has room for.
+        at = unsafe { at.add(bytes) };
+        part
+    };
+    // SAFETY: disjoint parts, aligned because the buffer is and sizes fall from part to part; any bits are such numbers.
+    unsafe {
+        RowsScratch {
+            ids: std::slice::from_raw_parts_mut(take(n * 8).cast(), n),
+            touched: std::slice::from_raw_parts_mut(take(words * 8).cast(), words),
+            rows: std::slice::from_raw_parts_mut(take(n * width * 4).cast(), n * width),
+            inverse: std::slice::from_raw_parts_mut(take(n * 4).cast(), n),
+            table: {
+                let len = scatter::unique_scratch_len(n);
+                std::slice::from_raw_parts_mut(take(len * 4).cast(), len)
+            },
+        }
+    }
+}
+
+/// A variable and its slots, open for change.
+struct Target<'a> {
+    rule: &'a dyn UpdateRule,
+    hyper: Hyper,
+    weights: DisjointMut<'a, f32>,
+    slots: SmallVec<[DisjointMut<'a, f32>; 3]>,
+    /// Where weights and slots begin, to ask for rows ahead of time.
+    starts: SmallVec<[*const f32; 4]>,
+    len: usize,
+}
+
+// SAFETY: the addresses in `starts` are only prefetched; everything else is shared as `DisjointMut` allows.
+unsafe impl Sync for Target<'_> {}
+
+impl<'a> Target<'a> {
+    fn new(state: &'a mut CpuState, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Result<Target<'a>> {
+        let mut open = |id: VarId| -> Result<&'a mut [f32]> {
+            let slice: *mut [f32] = state.slice_mut(id)?;
+            // SAFETY: a variable and its slots are different variables, so no two of these slices overlap; they live as long
+            // as the borrow of the state.
+            Ok(unsafe { &mut *slice })
+        };
+        let weights = open(apply.variable)?;
+        let (len, mut starts) = (weights.len(), SmallVec::from_slice(&[weights.as_ptr()]));
+        let mut slots = SmallVec::new();
+        for &id in &apply.slots {
+            let slot = open(id)?;
+            starts.push(slot.as_ptr());
+            slots.push(DisjointMut::new(slot));
+        }
+        Ok(Target { rule, hyper, weights: DisjointMut::new(weights), slots, starts, len })
+    }
+
+    fn width(&self, n_rows: usize) -> usize {
+        self.len.checked_div(n_rows).unwrap_or(0)
+    }
+
+    /// Hands a part of the weights and slots to the rule.
+    ///
+    /// # Safety
+    /// No other thread may use a part that overlaps.
+    unsafe fn part(&self, start: usize, len: usize, gradient: Option<&[f32]>) {
+        // SAFETY: passed on.
+        let weights = unsafe { self.weights.slice(start, len) };
+        let mut slots: SmallVec<[&mut [f32]; 3]> =
+            // SAFETY: passed on.
+            self.slots.iter().map(|slot| unsafe { slot.slice(start, len) }).collect();
+        match gradient {
+            Some(gradient) => self.rule.update(&self.hyper, weights, gradient, &mut slots),
+            None => self.rule.decay(&self.hyper, weights, &mut slots),
+        }
+    }
+
+    fn dense(&mut self, pool: &Pool, gradient: &[f32]) {
+        let this = &*self;
+        pool.run(self.len.div_ceil(DENSE_TASK), &|task| {
+            let start = task * DENSE_TASK;
+            let len = DENSE_TASK.min(this.len - start);
+            // SAFETY: each task has a range of its own.
+            unsafe { this.part(start, len, Some(&gradient[start..start + len])) }
+        });
+    }
+
+    fn rows(&mut self, pool: &Pool, n_rows: usize, ids: &[i64], values: &[f32], scratch: RowsScratch<'_>) -> Result<()> {
+        let width = self.width(n_rows);
+        let RowsScratch { ids: unique, rows, inverse, table, touched } = scratch;
+        if let Some(position) = ids.iter().position(|&id| id < 0 || id >= n_rows as i64) {
+            return Err(Error::index(format!("index {} at position {position} is not in [0, {n_rows})", ids[position])));
+        }
+        let n = scatter::unique_rows(pool, width, ids, values, unique, inverse, rows, table);
+        let (this, unique) = (&*self, &unique[..n]);
+        let per_task = (ROWS_TASK / width.max(1)).max(1);
+        let tables: SmallVec<[Prefetch<f32>; 4]> = self.starts.iter().map(|&s| Prefetch::new(s, self.len, width)).collect();
+        pool.run(n.div_ceil(per_task), &|task| {
+            let range = task * per_task..n.min((task + 1) * per_task);
+            for k in range {
+                if let Some(&soon) = unique.get(k + AHEAD) {
+                    tables.iter().filter(|t| t.pays).for_each(|t| t.row(soon as usize, 0..width));
+                }
+                let row = unique[k] as usize * width;
+                // SAFETY: the ids are distinct, so the rows of all tasks are.
+                unsafe { this.part(row, width, Some(&rows[k * width..(k + 1) * width])) }
+            }
+        });
+        if !touched.is_empty() {
+            touched.fill(0);
+            for &id in unique {
+                touched[id as usize / 64] |= 1 << (id % 64);
+            }
+            self.decay_rest(pool, n_rows, width, touched);
+        }
+        Ok(())
+    }
+
+    /// Decays the rows without a gradient, in runs that are as long as possible.
+    fn decay_rest(&self, pool: &Pool, n_rows: usize, width: usize, touched: &[u64]) {
+        let per_task = (DENSE_TASK / width.max(1)).max(1);
+        let is_touched = |row: usize| touched[row / 64] >> (row % 64) & 1 == 1;
+        pool.run(n_rows.div_ceil(per_task), &|task| {
+            let end = n_rows.min((task + 1) * per_task);
+            let mut row = task * per_task;
+            while row < end {
+                let first = row;
+                while row < end && !is_touched(row) {
+                    row += 1;
+                }
+                // SAFETY: tasks have ranges of rows of their own.
+                unsafe { self.part(first * width, (row - first) * width, None) }
+                row += 1;
+            }
+        });
+    }
+}

@@ -1,0 +1,377 @@
+//! One step: its inputs and outputs as slices, and the kernel it goes to.
+
+use estimand_tensor::cpu::elementwise::{InputView, TileProgram};
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
+use smallvec::SmallVec;
+
+use super::workspace::Workspace;
+use super::{CompiledStep, CpuExecutable, CpuState, Work};
+use crate::draw::Position;
+use crate::executor::RunArgs;
+use crate::graph::{Node, Value};
+use crate::op::{Op, RandomKind};
+use crate::program::{Program, Step};
+
+/// An input of a step.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub dtype: DType,
+    pub dims: &'a [usize],
+    pub bytes: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// The elements. The dtype was checked when the graph was built.
+    pub(super) fn as_slice<T: Element>(&self) -> &'a [T] {
+        debug_assert_eq!(self.dtype, T::DTYPE);
+        // SAFETY: values are aligned for their dtype and hold whole elements of it.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len() / size_of::<T>()) }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.dims.len()
+    }
+}
+
+/// An output of a step.
+pub(super) struct ViewMut<'a> {
+    pub dtype: DType,
+    pub dims: &'a [usize],
+    pub bytes: &'a mut [u8],
+}
+
+impl ViewMut<'_> {
+    pub(super) fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
+        debug_assert_eq!(self.dtype, T::DTYPE);
+        // SAFETY: as for `View::as_slice`; the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>()) }
+    }
+}
+
+/// Everything a kernel is given.
+pub(super) struct Call<'a> {
+    pub pool: &'a Pool,
+    pub node: &'a Node,
+    pub x: SmallVec<[View<'a>; 8]>,
+    pub y: SmallVec<[ViewMut<'a>; 2]>,
+    pub scratch: &'a mut [u8],
+    pub position: Position,
+    pub symbols: &'a [Option<usize>],
+}
+
+/// Calls a generic function with the Rust type of a numeric dtype.
+macro_rules! with_number {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            estimand_tensor::DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            estimand_tensor::DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            estimand_tensor::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            estimand_tensor::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            estimand_tensor::DType::U8 => {
+                type $t = u8;
+                $body
+            }
+            other => return Err(estimand_tensor::Error::dtype(None, other, format!("not defined on {other}"))),
+        }
+    };
+}
+pub(super) use with_number;
+
+/// Calls a generic function with the Rust type of an index dtype.
+macro_rules! with_id {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            estimand_tensor::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            estimand_tensor::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            other => return Err(estimand_tensor::Error::dtype(None, other, format!("{other} is no index"))),
+        }
+    };
+}
+pub(super) use with_id;
+
+/// Refuses what this executor cannot run, by name, before anything runs.
+pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
+    let node = program.body().node(step.kernel.node());
+    let products = |op: &Op| {
+        matches!(
+            op,
+            Op::MatMul { .. }
+                | Op::BatchMatMul { .. }
+                | Op::Conv2d(_)
+                | Op::Conv2dBackpropInput(..)
+                | Op::Conv2dBackpropFilter(..)
+                | Op::DepthwiseConv2d(_)
+                | Op::DepthwiseConv2dBackpropInput(..)
+                | Op::DepthwiseConv2dBackpropFilter(..)
+                | Op::MaxPool(_)
+                | Op::MaxPoolGrad(_)
+                | Op::AvgPool(_)
+                | Op::AvgPoolGrad(..)
+                | Op::Softmax
+                | Op::LogSoftmax
+                | Op::SoftmaxCrossEntropy
+                | Op::SparseSoftmaxCrossEntropy
+        )
+    };
+    let dtype = |v: &Value| program.spec(*v).dtype;
+    if step.inputs.iter().chain(&step.outputs).any(|v| dtype(v) == DType::Str) {
+        return Err(unsupported(node, "strings"));
+    }
+    if products(&node.op) && step.outputs.iter().any(|v| dtype(v) == DType::F64) {
+        return Err(unsupported(node, "f64").help("cast to f32, or run it on the reference executor"));
+    }
+    Ok(())
+}
+
+fn unsupported(node: &Node, what: &str) -> Error {
+    Error::unsupported(format!("the cpu executor has no {} of {what}", node.op.name()))
+        .context(format!("node `{}`", node.name))
+        .at(node.site)
+}
+
+impl CpuExecutable {
+    /// What only a run can tell: sizes that were symbols when the graph was built must fit together.
+    pub(super) fn check_sizes(&self, dims: &[Dims]) -> Result<()> {
+        for step in &self.steps {
+            let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+            let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
+            let op = &self.program.body().node(step.node).op;
+            let fits = match &step.work {
+                Work::Tile(_) => x.iter().all(|d| spreads_to(d, y)),
+                _ => sizes_fit(op, &x, y),
+            };
+            if !fits {
+                let list: Vec<String> = x.iter().map(|d| format!("{d:?}")).collect();
+                let error = Error::shape(format!("{} of sizes {}: they do not fit", op.name(), list.join(" and ")));
+                return Err(self.located(error, step.node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of scratch memory that a step needs.
+    pub(super) fn scratch_bytes(&self, step: &CompiledStep, dims: &[Dims]) -> Result<usize> {
+        match &step.work {
+            Work::Tile(_) | Work::View => return Ok(0),
+            Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
+            Work::Node { .. } => {}
+        }
+        let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+        let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
+        let op = &self.program.body().node(step.node).op;
+        match op {
+            Op::Reduce { .. } | Op::SumTo => Ok(super::reductions::scratch_bytes(op, &x)),
+            Op::UnsortedSegment { .. } => Ok(super::index::scratch_bytes(op, y)),
+            _ => Ok(super::products::scratch_bytes(op, &x, y)),
+        }
+    }
+
+    /// Runs the steps that compute.
+    pub(super) fn compute(&self, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) -> Result<()> {
+        for (i, step) in self.steps[..self.program.compute_steps().len()].iter().enumerate() {
+            match &step.work {
+                Work::Tile(tile) => self.run_tile(step, tile, workspace, state, args),
+                Work::View | Work::Write { .. } => {}
+                Work::Node { bias, relu } => self
+                    .with_call(i, workspace, state, args, |call| call.dispatch(*bias, *relu))
+                    .map_err(|e| self.located(e, step.node))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn run_tile(&self, step: &CompiledStep, tile: &TileProgram, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) {
+        let mut inputs: SmallVec<[InputView; TileProgram::MAX_INPUTS]> = SmallVec::new();
+        let mut outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> = SmallVec::new();
+        let space = step.outputs[0];
+        for &number in &step.inputs {
+            let ptr = workspace.address(self, number, args.feeds, state);
+            inputs.push(InputView { ptr, strides: spread(&workspace.dims[number], &workspace.dims[space]) });
+        }
+        for &number in &step.outputs {
+            outputs.push(workspace.address(self, number, args.feeds, state).cast_mut());
+        }
+        // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an output that takes a dying
+        // input's place overlaps with it, exactly.
+        unsafe { tile.run(&self.pool, &workspace.dims[space], &inputs, &outputs) }
+    }
+
+    /// Makes slices of a step's inputs, outputs and scratch memory.
+    fn with_call<T>(
+        &self,
+        i: usize,
+        workspace: &mut Workspace,
+        state: &CpuState,
+        args: &RunArgs<'_>,
+        run: impl FnOnce(&mut Call<'_>) -> T,
+    ) -> T {
+        let step = &self.steps[i];
+        let address = |workspace: &mut Workspace, n: &usize| workspace.address(self, *n, args.feeds, state);
+        let read: SmallVec<[*const u8; 8]> = step.inputs.iter().map(|n| address(workspace, n)).collect();
+        let written: SmallVec<[*const u8; 2]> = step.outputs.iter().map(|n| address(workspace, n)).collect();
+        let scratch = workspace.buffer(self.plan.n_value_buffers + i);
+        let dims = |n: usize| &workspace.dims[n][..];
+        let len = |n: usize| dims(n).iter().product::<usize>() * self.dtype(n).size();
+        let mut call = Call {
+            pool: &self.pool,
+            node: self.program.body().node(step.node),
+            x: SmallVec::new(),
+            y: SmallVec::new(),
+            // SAFETY: the step's own scratch buffer, of at least this capacity.
+            scratch: unsafe { std::slice::from_raw_parts_mut(scratch, workspace.scratch[i]) },
+            position: Position { seed: args.seed, step: args.step, row_offset: args.row_offset },
+            symbols: workspace.symbols(),
+        };
+        for (&n, ptr) in step.inputs.iter().zip(read) {
+            // SAFETY: the value has these sizes; nothing writes to it during the step.
+            let bytes = unsafe { std::slice::from_raw_parts(ptr, len(n)) };
+            call.x.push(View { dtype: self.dtype(n), dims: dims(n), bytes });
+        }
+        for (&n, ptr) in step.outputs.iter().zip(written) {
+            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing alive.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(ptr.cast_mut(), len(n)) };
+            call.y.push(ViewMut { dtype: self.dtype(n), dims: dims(n), bytes });
+        }
+        run(&mut call)
+    }
+}
+
+/// Whether sizes can be broadcast to a space.
+fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
+    dims.len() <= space.len() && dims.iter().rev().zip(space.iter().rev()).all(|(d, s)| d == s || *d == 1)
+}
+
+/// Element strides of a dense array over a space it is broadcast to.
+fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
+    let mut strides = [0; MAX_RANK];
+    let mut stride = 1;
+    let missing = space.len() - dims.len();
+    for axis in (0..dims.len()).rev() {
+        if dims[axis] == space[axis + missing] {
+            strides[axis + missing] = stride;
+        }
+        stride *= dims[axis];
+    }
+    strides
+}
+
+/// Whether the sizes of an op's inputs and first output agree.
+fn sizes_fit(op: &Op, x: &[&[usize]], y: &[usize]) -> bool {
+    let count = |d: &[usize]| d.iter().product::<usize>();
+    // The shared axis of a product, which is the last of the first factor and the last but one of the second.
+    let inner = |d: &[usize], back: usize| d[d.len() - back];
+    match op {
+        Op::Reshape(_) => count(x[0]) == count(y),
+        Op::MatMul { transpose_a: a, transpose_b: b } | Op::BatchMatMul { adjoint_x: a, adjoint_y: b } => {
+            inner(x[0], if *a { 2 } else { 1 }) == inner(x[1], if *b { 1 } else { 2 })
+        }
+        Op::Concat(axis) => x.iter().all(|d| (0..d.len()).all(|i| i == *axis || d[i] == x[0][i])),
+        Op::Slice { begin, .. } => begin.iter().zip(y).zip(x[0]).all(|((b, n), d)| b + n <= *d),
+        Op::SparseSoftmaxCrossEntropy => x[1][0] == x[0][0],
+        Op::SoftmaxCrossEntropy => x[1] == x[0],
+        Op::TopK(k) => x[0].last().is_some_and(|n| k <= n),
+        Op::ArgMax { axis, .. } => x[0][*axis] > 0,
+        Op::SumTo => spreads_to(x[1], x[0]),
+        Op::Gather { batch_dims, .. } => x[0][..*batch_dims] == x[1][..*batch_dims],
+        Op::UnsortedSegment { .. } => x[0][..x[1].len()] == *x[1],
+        Op::ScatterNd(_) => x[1].starts_with(&x[0][..x[0].len() - 1]),
+        Op::Conv2d(_) | Op::DepthwiseConv2d(_) => x[0][3] == x[1][2],
+        Op::Conv2dBackpropInput(..) | Op::DepthwiseConv2dBackpropInput(..) => x[1][0] == y[0],
+        Op::Conv2dBackpropFilter(..) | Op::DepthwiseConv2dBackpropFilter(..) => x[0][0] == x[1][0],
+        _ => true,
+    }
+}
+
+impl Call<'_> {
+    /// Hands the step to its kernel.
+    fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
+        let node = self.node;
+        match &node.op {
+            Op::DimSize(..) | Op::Range(..) => self.count(),
+            Op::Random { kind, key, .. } => self.random(*kind, key),
+            Op::Print(label) => self.print(label),
+            Op::Custom(custom) => self.custom(custom),
+
+            Op::Transpose(_)
+            | Op::Concat(_)
+            | Op::Slice { .. }
+            | Op::StridedSlice { .. }
+            | Op::StridedSliceGrad { .. }
+            | Op::Pad { .. }
+            | Op::MirrorPad { .. }
+            | Op::MirrorPadGrad { .. }
+            | Op::Tile(_)
+            | Op::Reverse(_)
+            | Op::Resize(_)
+            | Op::ResizeGrad(..) => self.layout(),
+
+            Op::Reduce { .. } | Op::SumTo | Op::ArgMax { .. } | Op::Cumulate { .. } | Op::TopK(_) => self.reduction(),
+            Op::Softmax | Op::LogSoftmax | Op::SoftmaxCrossEntropy | Op::SparseSoftmaxCrossEntropy => self.softmax(),
+            Op::Gather { .. } | Op::GatherNd | Op::ScatterNd(_) | Op::UnsortedSegment { .. } | Op::OneHot { .. } => {
+                self.index()
+            }
+            _ => self.product(bias, relu),
+        }
+    }
+
+    fn random(&mut self, kind: RandomKind, key: &str) -> Result<()> {
+        let (position, y) = (self.position, &mut self.y[0]);
+        match kind {
+            RandomKind::Integers { low, high } => position.draw_integers(low, high, key, y.dims, y.as_mut_slice()),
+            _ => position.draw_floats(kind, key, y.dims, y.as_mut_slice()),
+        }
+        Ok(())
+    }
+
+    /// The value of an input as an array of its own.
+    fn array(&self, k: usize) -> Result<Array> {
+        Array::from_bytes(self.x[k].dtype, self.x[k].dims, self.x[k].bytes)
+    }
+
+    #[allow(clippy::print_stderr, reason = "this is what the op is for")]
+    fn print(&mut self, label: &str) -> Result<()> {
+        eprintln!("{label} {}", self.array(0)?);
+        self.y[0].bytes.copy_from_slice(self.x[0].bytes);
+        Ok(())
+    }
+
+    fn custom(&mut self, custom: &crate::custom::CustomOp) -> Result<()> {
+        let inputs = (0..self.x.len()).map(|k| self.array(k)).collect::<Result<Vec<_>>>()?;
+        let results = (custom.kernel)(&inputs).map_err(|e| e.context(format!("custom op `{}`", custom.name)))?;
+        let fits = results.len() == self.y.len()
+            && results.iter().zip(&self.y).all(|(a, y)| a.dtype() == y.dtype && a.dims() == y.dims);
+        if !fits {
+            let got: Vec<String> = results.iter().map(|a| format!("{}{:?}", a.dtype(), a.dims())).collect();
+            let expected: Vec<String> = self.y.iter().map(|y| format!("{}{:?}", y.dtype, y.dims)).collect();
+            return Err(Error::shape(format!(
+                "custom op `{}` returned {}, it declared {}",
+                custom.name,
+                got.join(", "),
+                expected.join(", ")
+            )));
+        }
+        for (result, y) in results.iter().zip(&mut self.y) {
+            y.bytes.copy_from_slice(result.bytes());
+        }
+        Ok(())
+    }
+}

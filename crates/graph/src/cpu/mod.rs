@@ -1,0 +1,255 @@
+//! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that is reused from run to run.
+//!
+//! `tile` compiles element-wise groups, `plan` decides where values live, `workspace` holds the memory of one run, `call` and its
+//! neighbours hand each step to its kernel, `apply` runs the updates.
+
+mod apply;
+mod call;
+mod index;
+mod layout;
+mod plan;
+mod products;
+mod reductions;
+mod softmax;
+pub(crate) mod tile;
+mod workspace;
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use estimand_tensor::cpu::elementwise::TileProgram;
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Array, DType, Error, Result};
+use smallvec::SmallVec;
+
+use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::graph::NodeId;
+use crate::op::Op;
+use crate::program::{Kernel, Member, Program, Step};
+use crate::variables::{VarId, Variables};
+use plan::Plan;
+use workspace::Workspace;
+
+/// Runs programs on the processor's cores. The number of threads changes the speed and nothing else.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    pool: Threads,
+}
+
+#[derive(Clone, Debug)]
+enum Threads {
+    /// One for each core, shared by the whole process.
+    Global,
+    Own(Arc<Pool>),
+}
+
+impl std::ops::Deref for Threads {
+    type Target = Pool;
+    fn deref(&self) -> &Pool {
+        match self {
+            Threads::Global => Pool::global(),
+            Threads::Own(pool) => pool,
+        }
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu::new()
+    }
+}
+
+impl Cpu {
+    /// One thread for each core.
+    pub fn new() -> Cpu {
+        Cpu { pool: Threads::Global }
+    }
+
+    /// A pool of its own with this many threads.
+    pub fn with_threads(n: usize) -> Cpu {
+        Cpu { pool: Threads::Own(Arc::new(Pool::new(n.max(1)))) }
+    }
+}
+
+impl Executor for Cpu {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn place(&self, variables: &Variables, seed: u64) -> Result<Box<dyn State>> {
+        let mut state = CpuState { arrays: Vec::new() };
+        state.extend(variables, seed)?;
+        Ok(Box::new(state))
+    }
+
+    fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new(CpuExecutable::new(program, self.pool.clone())?))
+    }
+}
+
+/// Variables in the machine's memory. Each owns its buffer alone.
+struct CpuState {
+    arrays: Vec<Array>,
+}
+
+impl CpuState {
+    fn slice<T: estimand_tensor::Element>(&self, id: VarId) -> Result<&[T]> {
+        self.arrays[id.0 as usize].as_slice()
+    }
+
+    fn slice_mut(&mut self, id: VarId) -> Result<&mut [f32]> {
+        self.arrays[id.0 as usize].as_mut_slice()
+    }
+}
+
+/// A copy that shares nothing.
+fn own(array: &Array) -> Result<Array> {
+    match array.dtype() {
+        DType::Str => Array::from_strings(array.dims(), array.strings()?),
+        dtype => Array::from_bytes(dtype, array.dims(), array.bytes()),
+    }
+}
+
+impl State for CpuState {
+    fn read(&self, id: VarId) -> Result<Array> {
+        own(&self.arrays[id.0 as usize])
+    }
+
+    fn write(&mut self, id: VarId, value: &Array) -> Result<()> {
+        let held = &self.arrays[id.0 as usize];
+        if value.dtype() != held.dtype() || value.dims() != held.dims() {
+            return Err(Error::shape(format!(
+                "{}{:?} written to a variable of {}{:?}",
+                value.dtype(),
+                value.dims(),
+                held.dtype(),
+                held.dims()
+            )));
+        }
+        self.arrays[id.0 as usize] = own(value)?;
+        Ok(())
+    }
+
+    fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
+        for (id, _) in variables.iter().skip(self.arrays.len()) {
+            self.arrays.push(own(&variables.initial(id, seed)?)?);
+        }
+        Ok(())
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+/// A program with its memory plan and its element-wise groups compiled.
+struct CpuExecutable {
+    program: Program,
+    plan: Plan,
+    steps: Vec<CompiledStep>,
+    pool: Threads,
+    /// Memory of runs that are not under way; taken by a run and put back after it.
+    idle: Mutex<Vec<Box<Workspace>>>,
+}
+
+/// What a run needs of a step, looked up once.
+struct CompiledStep {
+    node: NodeId,
+    /// The plan's numbers of the step's inputs and outputs.
+    inputs: SmallVec<[usize; 4]>,
+    outputs: SmallVec<[usize; 2]>,
+    work: Work,
+}
+
+enum Work {
+    /// An element-wise group.
+    Tile(TileProgram),
+    /// The result is the input in another shape.
+    View,
+    /// A kernel of `call`, with what a product does to its result.
+    Node { bias: bool, relu: bool },
+    /// Writes a variable; says which inputs are copied before anything is written.
+    Write { staged: SmallVec<[bool; 2]> },
+}
+
+impl CpuExecutable {
+    fn new(program: Program, pool: Threads) -> Result<CpuExecutable> {
+        for step in program.steps() {
+            call::check_supported(&program, step)?;
+        }
+        let program = group_singles(program);
+        let plan = Plan::new(&program);
+        let compile = |step: &Step| -> Result<CompiledStep> {
+            let work = match &step.kernel {
+                Kernel::Elementwise(members) => {
+                    Work::Tile(tile::compile(program.body(), members, &step.inputs, &step.outputs)?)
+                }
+                kernel if plan::is_view(&program, kernel) => Work::View,
+                Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Assign(_) | Op::Apply(_)) => {
+                    Work::Write { staged: CpuExecutable::staged(&program, &plan, step) }
+                }
+                Kernel::Node(_) => Work::Node { bias: false, relu: false },
+                Kernel::Product { bias, relu, .. } => Work::Node { bias: *bias, relu: *relu },
+            };
+            let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();
+            let outputs = step.outputs.iter().map(|v| plan.number[v]).collect();
+            Ok(CompiledStep { node: step.kernel.node(), inputs, outputs, work })
+        };
+        let steps = program.steps().iter().map(compile).collect::<Result<_>>()?;
+        Ok(CpuExecutable { program, plan, steps, pool, idle: Mutex::new(Vec::new()) })
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Box<Workspace>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn dtype(&self, number: usize) -> DType {
+        self.program.spec(self.plan.values[number]).dtype
+    }
+
+    /// Adds a node and its line to an error.
+    fn located(&self, error: Error, node: NodeId) -> Error {
+        let node = self.program.body().node(node);
+        error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
+    }
+}
+
+/// Element-wise nodes that no pass has grouped are groups of one: there is only one way to compute them.
+fn group_singles(mut program: Program) -> Program {
+    let body = program.body.clone();
+    for step in &mut program.steps {
+        if crate::pass::is_elementwise(&body, step) {
+            let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
+            step.kernel = Kernel::Elementwise(vec![member]);
+            step.inputs.retain(|v| tile::scalar_constant(&body, *v).is_none());
+            // A tile reads an input once, however often the operation names it.
+            let mut seen = Vec::new();
+            step.inputs.retain(|v| !seen.contains(v) && { seen.push(*v); true });
+        }
+    }
+    program
+}
+
+impl Executable for CpuExecutable {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let Some(state) = state.as_any_mut().downcast_mut::<CpuState>() else {
+            return Err(Error::config("this state was placed by another executor"));
+        };
+        let taken = self.idle().pop();
+        let mut workspace = taken.unwrap_or_default();
+        let result = workspace.bind(self, args.feeds).and_then(|()| {
+            self.compute(&mut workspace, state, &args)?;
+            workspace.fetch(self, args.feeds, state, outputs)?;
+            match args.entry {
+                Entry::Forward => Ok(()),
+                Entry::Step => self.apply(&mut workspace, state, &mut args),
+            }
+        });
+        self.idle().push(workspace);
+        result
+    }
+}

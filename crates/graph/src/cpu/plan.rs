@@ -1,0 +1,218 @@
+//! Memory: where every value of a program lives.
+//!
+//! Values that are fed, constant or variables live where they are. All others live in one arena. A value that is only another
+//! shape of its input shares its place; an element-wise result takes the place of an input that nobody needs any more; and
+//! values that are never alive together may overlap. Buffers have capacities, the largest size seen, so that a smaller batch
+//! changes nothing and only growth moves anything.
+
+use std::collections::HashMap;
+
+use estimand_tensor::{Array, DType};
+
+use crate::graph::Value;
+use crate::op::Op;
+use crate::program::{Kernel, Program};
+use crate::variables::VarId;
+
+/// Where a value's bytes are.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Feed(usize),
+    Constant(Array),
+    Variable(VarId),
+    Buffer(usize),
+}
+
+/// The steps during which a buffer is in use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifetime {
+    pub first: usize,
+    pub last: usize,
+}
+
+/// The places of all values, fixed when a program is compiled.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// All values, by number.
+    pub values: Vec<Value>,
+    pub number: HashMap<Value, usize>,
+    pub places: Vec<Place>,
+    /// Lifetimes of the arena's buffers; after those of values come one scratch buffer for each step.
+    pub buffers: Vec<Lifetime>,
+    pub n_value_buffers: usize,
+}
+
+impl Plan {
+    pub(crate) fn new(program: &Program) -> Plan {
+        let mut plan =
+            Plan { values: Vec::new(), number: HashMap::new(), places: Vec::new(), buffers: Vec::new(), n_value_buffers: 0 };
+        let last_use = last_uses(program);
+        plan.place_sources(program);
+        for (i, step) in program.steps().iter().enumerate() {
+            for &output in &step.outputs {
+                let last = last_use.get(&output).copied().unwrap_or(i);
+                let place = match plan.shared_place(program, i, output, &last_use) {
+                    Some(buffer) => {
+                        plan.buffers[buffer].last = plan.buffers[buffer].last.max(last);
+                        Place::Buffer(buffer)
+                    }
+                    None => plan.alias_of_source(program, i).unwrap_or_else(|| {
+                        plan.buffers.push(Lifetime { first: i, last });
+                        Place::Buffer(plan.buffers.len() - 1)
+                    }),
+                };
+                plan.add(output, place);
+            }
+        }
+        plan.n_value_buffers = plan.buffers.len();
+        plan.buffers.extend((0..program.steps().len()).map(|i| Lifetime { first: i, last: i }));
+        plan
+    }
+
+    fn add(&mut self, value: Value, place: Place) {
+        self.number.insert(value, self.values.len());
+        self.values.push(value);
+        self.places.push(place);
+    }
+
+    pub(crate) fn place(&self, value: Value) -> &Place {
+        &self.places[self.number[&value]]
+    }
+
+    fn place_sources(&mut self, program: &Program) {
+        let reads = program.steps().iter().flat_map(|s| &s.inputs);
+        for &value in reads.chain(program.fetches()) {
+            if self.number.contains_key(&value) {
+                continue;
+            }
+            let place = match &program.body().node(value.node).op {
+                Op::Placeholder => {
+                    Place::Feed(program.feeds().iter().position(|f| *f == value.node).expect("pruning lists every placeholder"))
+                }
+                Op::Constant(c) => Place::Constant(c.0.clone()),
+                Op::Variable(id) => Place::Variable(*id),
+                _ => continue,
+            };
+            self.add(value, place);
+        }
+    }
+
+    /// A view of something fed, constant or variable stays where that is.
+    fn alias_of_source(&self, program: &Program, step: usize) -> Option<Place> {
+        let step = &program.steps()[step];
+        let is_view = is_view(program, &step.kernel);
+        is_view.then(|| self.place(step.inputs[0]).clone())
+    }
+
+    /// The buffer that a step's output can share with one of its inputs.
+    fn shared_place(&self, program: &Program, i: usize, output: Value, last_use: &HashMap<Value, usize>) -> Option<usize> {
+        let step = &program.steps()[i];
+        let buffer_of = |v: Value| match self.place(v) {
+            Place::Buffer(b) => Some(*b),
+            _ => None,
+        };
+        if is_view(program, &step.kernel) {
+            return buffer_of(step.inputs[0]);
+        }
+        // In place: the only store of a group is its last instruction, so whatever it overwrites has been read.
+        if !matches!(step.kernel, Kernel::Elementwise(_)) || step.outputs.len() != 1 {
+            return None;
+        }
+        let spec = program.spec(output);
+        step.inputs.iter().copied().find_map(|input| {
+            let buffer = buffer_of(input)?;
+            let same = program.spec(input).shape == spec.shape && program.spec(input).dtype.size() == spec.dtype.size();
+            let dies = last_use.get(&input) == Some(&i) && self.buffers[buffer].last == i;
+            // Another input may be a broadcast view of the same bytes.
+            let alone = step.inputs.iter().filter(|v| buffer_of(**v) == Some(buffer)).count() == 1;
+            (same && dies && alone && spec.dtype != DType::Str).then_some(buffer)
+        })
+    }
+}
+
+/// Whether a kernel only gives its input another shape.
+pub(crate) fn is_view(program: &Program, kernel: &Kernel) -> bool {
+    matches!(kernel, Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Reshape(_) | Op::StopGradient))
+}
+
+/// The last step that reads a value, directly or through a view; fetches are read when the computing ends.
+fn last_uses(program: &Program) -> HashMap<Value, usize> {
+    let mut last = HashMap::new();
+    for (i, step) in program.steps().iter().enumerate() {
+        for input in &step.inputs {
+            last.insert(*input, i);
+        }
+    }
+    let end = program.compute_steps().len();
+    for fetch in program.fetches() {
+        let last = last.entry(*fetch).or_insert(end);
+        *last = (*last).max(end);
+    }
+    // A view keeps its source alive.
+    for step in program.steps().iter().rev() {
+        if is_view(program, &step.kernel)
+            && let Some(&until) = last.get(&step.outputs[0])
+        {
+            let source = last.entry(step.inputs[0]).or_insert(until);
+            *source = (*source).max(until);
+        }
+    }
+    last
+}
+
+/// Rounds up to 1, 1.25, 1.5 or 1.75 times a power of two: few different capacities, little waste.
+pub(crate) fn capacity(bytes: usize) -> usize {
+    if bytes <= 64 {
+        return if bytes == 0 { 0 } else { 64 };
+    }
+    let quarter = (bytes.next_power_of_two() / 8).max(1);
+    bytes.div_ceil(quarter) * quarter
+}
+
+/// Offsets for buffers of these capacities such that buffers alive together do not overlap, and the size of the whole.
+///
+/// The largest first, each at the lowest place that is free during its whole life.
+pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> (Vec<usize>, usize) {
+    const ALIGN: usize = 64;
+    let mut order: Vec<usize> = (0..lifetimes.len()).filter(|&i| capacities[i] > 0).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse(capacities[i]), i));
+    let mut offsets = vec![0; lifetimes.len()];
+    let mut placed: Vec<usize> = Vec::new();
+    let mut total = 0;
+    for i in order {
+        let together = |j: &&usize| lifetimes[**j].first <= lifetimes[i].last && lifetimes[i].first <= lifetimes[**j].last;
+        let mut taken: Vec<(usize, usize)> =
+            placed.iter().filter(together).map(|&j| (offsets[j], offsets[j] + capacities[j])).collect();
+        taken.sort_unstable();
+        let mut at = 0;
+        for (begin, end) in taken {
+            if at + capacities[i] <= begin {
+                break;
+            }
+            at = at.max(end.next_multiple_of(ALIGN));
+        }
+        offsets[i] = at;
+        total = total.max(at + capacities[i]);
+        placed.push(i);
+    }
+    (offsets, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_are_quarters_of_powers_of_two() {
+        assert_eq!([0, 1, 64, 65, 80, 81, 128, 1000, 1025].map(capacity), [0, 64, 64, 80, 80, 96, 128, 1024, 1280]);
+    }
+
+    #[test]
+    fn overlapping_lives_get_distinct_places() {
+        // 0 and 1 live together, 2 only after 0 has died.
+        let lives = [(0, 1), (1, 2), (2, 3)].map(|(first, last)| Lifetime { first, last });
+        let (offsets, total) = arrange(&lives, &[128, 128, 128]);
+        assert_eq!((offsets[0], offsets[2], total), (0, 0, 256));
+        assert_eq!(offsets[1], 128);
+    }
+}

@@ -1,0 +1,147 @@
+//! The memory of one run: sizes, the arena, and where each buffer lies in it.
+//!
+//! Nothing here allocates in the steady state: sizes are recomputed only when a fed size changes, and buffers move only when one
+//! of them must grow.
+
+use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
+
+use super::plan::{Place, arrange, capacity};
+use super::{CpuExecutable, CpuState};
+use crate::sizes::{bind_sizes, resolve_dim};
+
+/// Memory for one run at a time.
+#[derive(Default)]
+pub(crate) struct Workspace {
+    /// The symbols' sizes, of this run and of the run the rest was computed for.
+    sizes: Vec<Option<usize>>,
+    bound: Vec<Option<usize>>,
+    is_bound: bool,
+    /// The sizes of every value, by the plan's numbers.
+    pub(super) dims: Vec<Dims>,
+    /// Bytes of scratch memory of each step.
+    pub(super) scratch: Vec<usize>,
+    /// For each buffer: what it can hold, and where.
+    capacities: Vec<usize>,
+    offsets: Vec<usize>,
+    arena: Vec<Line>,
+    /// Hyper-parameters of the optimizers in this run.
+    pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
+}
+
+/// A cache line, so that the arena is aligned.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code, reason = "only its size and alignment matter")] [u8; 64]);
+
+impl Workspace {
+    /// Makes everything ready for feeds of these sizes.
+    pub(super) fn bind(&mut self, executable: &CpuExecutable, feeds: &[Array]) -> Result<()> {
+        bind_sizes(&executable.program, feeds, &mut self.sizes)?;
+        if self.is_bound && self.sizes == self.bound {
+            return Ok(());
+        }
+        self.is_bound = false;
+        self.dims.resize(executable.plan.values.len(), Dims::new());
+        for (dims, value) in self.dims.iter_mut().zip(&executable.plan.values) {
+            dims.clear();
+            for &dim in executable.program.spec(*value).shape.dims() {
+                dims.push(resolve_dim(dim, &self.sizes).map_err(|e| executable.located(e, value.node))?);
+            }
+            element_count(dims).map_err(|e| executable.located(e, value.node))?;
+        }
+        executable.check_sizes(&self.dims)?;
+        self.scratch.clear();
+        for step in &executable.steps {
+            self.scratch.push(executable.scratch_bytes(step, &self.dims)?);
+        }
+        self.reserve(executable)?;
+        self.bound.clear();
+        self.bound.extend_from_slice(&self.sizes);
+        self.is_bound = true;
+        Ok(())
+    }
+
+    /// Grows the buffers that are too small; moves them all if one was.
+    fn reserve(&mut self, executable: &CpuExecutable) -> Result<()> {
+        let plan = &executable.plan;
+        let mut grown = self.capacities.len() != plan.buffers.len();
+        self.capacities.resize(plan.buffers.len(), 0);
+        let mut need = |buffer: usize, bytes: usize| {
+            if bytes > self.capacities[buffer] {
+                self.capacities[buffer] = capacity(bytes);
+                grown = true;
+            }
+        };
+        for (i, dims) in self.dims.iter().enumerate() {
+            if let Place::Buffer(buffer) = plan.places[i] {
+                need(buffer, byte_len(dims, executable.dtype(i).size())?);
+            }
+        }
+        for (i, bytes) in self.scratch.iter().enumerate() {
+            need(plan.n_value_buffers + i, *bytes);
+        }
+        if grown {
+            let (offsets, total) = arrange(&plan.buffers, &self.capacities);
+            self.offsets = offsets;
+            // The old arena goes first: nothing in it is needed.
+            self.arena = Vec::new();
+            self.arena = vec![Line([0; 64]); total.div_ceil(64)];
+        }
+        Ok(())
+    }
+
+    pub(super) fn buffer(&mut self, buffer: usize) -> *mut u8 {
+        // SAFETY: `arrange` has put every buffer inside the arena.
+        unsafe { self.arena.as_mut_ptr().cast::<u8>().add(self.offsets[buffer]) }
+    }
+
+    pub(super) fn symbols(&self) -> &[Option<usize>] {
+        &self.sizes
+    }
+
+    /// The address of a value for reading.
+    pub(super) fn address(&mut self, executable: &CpuExecutable, number: usize, feeds: &[Array], state: &CpuState) -> *const u8 {
+        match &executable.plan.places[number] {
+            Place::Feed(i) => feeds[*i].bytes().as_ptr(),
+            Place::Constant(array) => array.bytes().as_ptr(),
+            Place::Variable(id) => state.arrays[id.0 as usize].bytes().as_ptr(),
+            Place::Buffer(buffer) => self.buffer(*buffer),
+        }
+    }
+
+    /// Copies the fetched values out, into the arrays that are there if they have room.
+    pub(super) fn fetch(
+        &mut self,
+        executable: &CpuExecutable,
+        feeds: &[Array],
+        state: &CpuState,
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
+        let fetches = executable.program.fetches();
+        outputs.truncate(fetches.len());
+        for (i, value) in fetches.iter().enumerate() {
+            let number = executable.plan.number[value];
+            let dtype = executable.dtype(number);
+            if dtype == DType::Str {
+                return Err(Error::unsupported("the cpu executor does not compute strings"));
+            }
+            let from = self.address(executable, number, feeds, state);
+            let dims = &self.dims[number];
+            if outputs.len() <= i {
+                outputs.push(Array::zeros(dtype, dims)?);
+            } else {
+                outputs[i].reuse(dtype, dims)?;
+            }
+            let bytes = byte_len(dims, dtype.size())?;
+            let to = outputs[i].as_mut_ptr().ok_or_else(|| Error::internal("a fresh output is shared"))?;
+            // SAFETY: `from` holds a value of these sizes, `to` was made for them, and they are different memory.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an array, or the error of one that no machine can hold.
+pub(super) fn byte_len(dims: &[usize], size: usize) -> Result<usize> {
+    Ok(element_count(dims)? * size)
+}

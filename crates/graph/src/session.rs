@@ -1,0 +1,180 @@
+//! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use estimand_tensor::{Array, Error, Result};
+
+use crate::cpu::Cpu;
+use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::graph::{Graph, Node, Value};
+use crate::op::Op;
+use crate::program::Program;
+use crate::tensor::Tensor;
+
+/// Runs a graph. Programs are compiled once for each set of fetches.
+///
+/// ```
+/// use estimand_graph::{Graph, Init, Optimizer, Session};
+/// use estimand_tensor::Array;
+/// use estimand_update::Sgd;
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", [], Init::Constant(1.0));
+/// let loss = (&w - 3.0).square();
+/// let train = Optimizer::new(Sgd::default(), 0.25).minimize(&loss);
+/// let mut session = Session::new(&g)?;
+/// session.run(&[&train], &[])?;
+/// // w - 0.25 * 2 * (w - 3) = 1 + 1
+/// assert_eq!(session.value("w")?.item::<f32>()?, 2.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub struct Session {
+    graph: Graph,
+    executor: Box<dyn Executor>,
+    state: Box<dyn State>,
+    compiled: HashMap<Vec<Value>, Arc<dyn Executable>>,
+    /// Arrays in the order of a program's feeds; kept to save their memory.
+    feeds: Vec<Array>,
+    seed: u64,
+    step: u64,
+}
+
+impl Session {
+    /// A session on all cores, with seed 0. Returns the graph's first error, if it has one.
+    pub fn new(graph: &Graph) -> Result<Session> {
+        Session::with(graph, Cpu::new(), 0)
+    }
+
+    /// A session on an executor, with a seed for initial values and random ops.
+    pub fn with(graph: &Graph, executor: impl Executor + 'static, seed: u64) -> Result<Session> {
+        graph.check()?;
+        let state = executor.place(graph.body().variables(), seed)?;
+        Ok(Session {
+            graph: graph.clone(),
+            executor: Box::new(executor),
+            state,
+            compiled: HashMap::new(),
+            feeds: Vec::new(),
+            seed,
+            step: 0,
+        })
+    }
+
+    /// Computes the fetches from the feeds. A train op among the fetches does one step and has no value of its own.
+    pub fn run(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)]) -> Result<Vec<Array>> {
+        let mut outputs = Vec::new();
+        self.run_into(fetches, feeds, &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// As `run`, into arrays whose memory is reused.
+    pub fn run_into(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)], outputs: &mut Vec<Array>) -> Result<()> {
+        let executable = self.executable(fetches)?;
+        self.bind(executable.program(), feeds)?;
+        self.execute(&*executable, outputs)
+    }
+
+    fn execute(&mut self, executable: &dyn Executable, outputs: &mut Vec<Array>) -> Result<()> {
+        let feeds = std::mem::take(&mut self.feeds);
+        let args = RunArgs {
+            entry: Entry::Step,
+            feeds: &feeds,
+            step: self.step,
+            seed: self.seed,
+            row_offset: 0,
+            on_gradient: None,
+        };
+        let result = executable.run(&mut *self.state, args, outputs);
+        self.feeds = feeds;
+        self.feeds.clear();
+        if result.is_ok() && executable.program().trains() {
+            self.step += 1;
+        }
+        result
+    }
+
+    /// The compiled program for some fetches.
+    fn executable(&mut self, fetches: &[&Tensor]) -> Result<Arc<dyn Executable>> {
+        self.graph.check()?;
+        if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
+            return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe())));
+        }
+        let key: Vec<Value> = fetches.iter().map(|f| f.value()).collect();
+        if let Some(executable) = self.compiled.get(&key) {
+            return Ok(executable.clone());
+        }
+        let body = Arc::new(self.graph.body().clone());
+        self.state.extend(body.variables(), self.seed)?;
+        let executable = self.executor.compile(Program::new(body, &key)?)?;
+        self.compiled.insert(key, executable.clone());
+        Ok(executable)
+    }
+
+    /// Puts the fed arrays into the program's order and checks them against the placeholders.
+    fn bind(&mut self, program: &Program, feeds: &[(&Tensor, Array)]) -> Result<()> {
+        self.feeds.clear();
+        for (tensor, _) in feeds {
+            if !tensor.graph().same(&self.graph) {
+                return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe())));
+            }
+            if !matches!(program.body().nodes().get(tensor.value().node.0 as usize), Some(Node { op: Op::Placeholder, .. })) {
+                return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
+            }
+        }
+        for &id in program.feeds() {
+            let Some((_, array)) = feeds.iter().find(|(t, _)| t.value().node == id) else {
+                let node = program.body().node(id);
+                return Err(Error::config(format!("placeholder `{}` {} was not fed", node.name, node.outputs[0]))
+                    .at(node.site)
+                    .help("pass a value for it in the feeds of run"));
+            };
+            self.feeds.push(array.clone());
+        }
+        Ok(())
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Result<Array> {
+        self.state.read(self.graph.body().variables().find(name)?)
+    }
+
+    /// Sets a variable.
+    pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
+        let id = self.graph.body().variables().find(name)?;
+        self.state.extend(self.graph.body().variables(), self.seed)?;
+        let (dtype, dims) = {
+            let body = self.graph.body();
+            let spec = body.variables().spec(id);
+            (spec.dtype, spec.dims.clone())
+        };
+        if value.dtype() != dtype || value.dims() != &dims[..] {
+            let (given, sizes) = (value.dtype(), value.dims());
+            return Err(Error::shape(format!("{given}{sizes:?} for variable `{name}`, which is {dtype}{dims:?}")));
+        }
+        self.state.write(id, value)
+    }
+
+    /// The number of training steps done.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The program that some fetches run, to look at.
+    pub fn program(&mut self, fetches: &[&Tensor]) -> Result<Program> {
+        Ok(self.executable(fetches)?.program().clone())
+    }
+
+    /// The graph it runs.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+impl Tensor {
+    /// The value of a tensor that depends on no placeholder, with variables as they begin.
+    pub fn eval(&self) -> Result<Array> {
+        let mut outputs = Session::new(self.graph())?.run(&[self], &[])?;
+        outputs.pop().ok_or_else(|| Error::config(format!("{} has no value", self.describe())))
+    }
+}
