@@ -329,7 +329,8 @@ impl Call<'_> {
             Op::Gather { .. } | Op::GatherNd | Op::ScatterNd(_) | Op::UnsortedSegment { .. } | Op::OneHot { .. } => {
                 self.index()
             }
-            _ => self.product(bias, relu),
+            Op::MatMul { .. } | Op::BatchMatMul { .. } => self.product(bias, relu),
+            _ => self.window(bias, relu),
         }
     }
 

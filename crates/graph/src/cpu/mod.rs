@@ -12,6 +12,7 @@ mod products;
 mod reductions;
 mod softmax;
 pub(crate) mod tile;
+mod windows;
 mod workspace;
 
 use std::any::Any;

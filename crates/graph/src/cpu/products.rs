@@ -1,4 +1,4 @@
-//! Steps that multiply: matrices, and everything a window moves over.
+//! Steps that multiply matrices.
 
 use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
 use estimand_tensor::{Error, Result};
@@ -14,7 +14,7 @@ pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
             let product = matrix_product(x[0], x[1], *adjoint_x, *adjoint_y);
             y[..y.len() - 2].iter().product::<usize>() * product.scratch_len() * 4
         }
-        _ => 0,
+        _ => super::windows::scratch_bytes(op, x, y),
     }
 }
 
@@ -58,7 +58,7 @@ impl Call<'_> {
                     matmul(pool, &product, a, b, c, Epilogue::default(), scratch);
                 }
             }
-            other => return Err(Error::unsupported(format!("the cpu executor has no {}", other.name()))),
+            other => return Err(Error::internal(format!("{} multiplies no matrices", other.name()))),
         }
         Ok(())
     }

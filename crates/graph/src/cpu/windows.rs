@@ -1,0 +1,75 @@
+//! Steps in which a window moves over images: convolutions and pooling.
+
+use estimand_tensor::cpu::conv::{self, ConvShape};
+use estimand_tensor::cpu::matmul::Epilogue;
+use estimand_tensor::cpu::window;
+use estimand_tensor::{Error, Result};
+
+use super::call::Call;
+use crate::op::{Op, Padding, Window};
+
+/// The margins of a window on images of these sizes.
+fn placed(dims: &[usize], size: [usize; 2], strides: (usize, usize), dilations: (usize, usize), padding: Padding) -> window::Window {
+    let place = |axis: usize, stride: usize, dilation: usize| {
+        padding.place(dims[axis + 1], size[axis], stride, dilation).map_or((0, 0), |(_, before, after)| (before, after))
+    };
+    let (rows, columns) = (place(0, strides.0, dilations.0), place(1, strides.1, dilations.1));
+    window::Window {
+        size,
+        stride: [strides.0, strides.1],
+        dilation: [dilations.0, dilations.1],
+        padding_before: [rows.0, columns.0],
+        padding_after: [rows.1, columns.1],
+    }
+}
+
+/// The sizes of a convolution of images with a filter.
+fn conv_shape(window: &Window, x: &[usize], filter: &[usize]) -> ConvShape {
+    ConvShape {
+        batch: x[0],
+        height: x[1],
+        width: x[2],
+        in_channels: x[3],
+        out_channels: filter[3],
+        window: placed(x, [filter[0], filter[1]], window.strides, window.dilations, window.padding),
+    }
+}
+
+/// Bytes of scratch memory.
+pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
+    let floats = match op {
+        Op::Conv2d(w) => conv::conv2d_scratch_len(&conv_shape(w, x[0], x[1])),
+        Op::Conv2dBackpropInput(w, _) => conv::conv2d_backprop_input_scratch_len(&conv_shape(w, y, x[0])),
+        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_scratch_len(&conv_shape(w, x[0], y)),
+        _ => 0,
+    };
+    floats * 4
+}
+
+impl Call<'_> {
+    /// Convolutions, pooling, and their gradients.
+    pub(super) fn window(&mut self, bias: bool, relu: bool) -> Result<()> {
+        let (pool, x) = (self.pool, &self.x);
+        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
+        let scratch =
+            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+        let y = &mut self.y[0];
+        match &self.node.op {
+            Op::Conv2d(w) => {
+                let shape = conv_shape(w, x[0].dims, x[1].dims);
+                let epilogue = Epilogue { bias: bias.then(|| x[2].as_slice()), relu };
+                conv::conv2d(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
+            }
+            Op::Conv2dBackpropInput(w, _) => {
+                let shape = conv_shape(w, y.dims, x[0].dims);
+                conv::conv2d_backprop_input(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
+            }
+            Op::Conv2dBackpropFilter(w, _) => {
+                let shape = conv_shape(w, x[0].dims, y.dims);
+                conv::conv2d_backprop_filter(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
+            }
+            other => return Err(Error::unsupported(format!("the cpu executor has no {}", other.name()))),
+        }
+        Ok(())
+    }
+}
