@@ -64,14 +64,13 @@ impl CpuExecutable {
     }
 
     /// Copies the staged inputs of all steps that write.
-    fn stage(&self, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) {
+    fn stage(&self, workspace: &mut Workspace) {
         for (i, step) in self.steps.iter().enumerate().skip(self.program.compute_steps().len()) {
             let Work::Write { staged } = &step.work else { continue };
             for (k, &number) in step.inputs.iter().enumerate().filter(|(k, _)| staged[*k]) {
-                let from = workspace.address(self, number, args.feeds, state);
-                let (to, len) = (self.staged_copy(i, k, workspace), byte_count(&workspace.dims[number], self.dtype(number)));
+                let to = self.staged_copy(i, k, workspace);
                 // SAFETY: the step's scratch memory has room for the copy, and is not where the value is.
-                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+                unsafe { std::ptr::copy_nonoverlapping(workspace.addresses[number], to, workspace.lens[number]) };
             }
         }
     }
@@ -81,18 +80,18 @@ impl CpuExecutable {
         let step = &self.steps[i];
         let Work::Write { staged } = &step.work else { unreachable!("only steps that write stage their inputs") };
         let before = step.inputs.iter().zip(staged).take(input).filter(|(_, staged)| **staged);
-        let before = before.map(|(&n, _)| byte_count(&workspace.dims[n], self.dtype(n)).next_multiple_of(64)).sum::<usize>();
+        let before = before.map(|(&n, _)| workspace.lens[n].next_multiple_of(64)).sum::<usize>();
         let offset = self.kernel_scratch(step, &workspace.dims) + before;
         // SAFETY: inside the step's scratch buffer, which `write_scratch` has measured.
         unsafe { workspace.buffer(self.plan.n_value_buffers + i).add(offset) }
     }
 
     /// The address of an input of a step that writes.
-    fn written_input(&self, i: usize, input: usize, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) -> *mut u8 {
+    fn written_input(&self, i: usize, input: usize, workspace: &mut Workspace) -> *mut u8 {
         let step = &self.steps[i];
         match &step.work {
             Work::Write { staged } if staged[input] => self.staged_copy(i, input, workspace),
-            _ => workspace.address(self, step.inputs[input], args.feeds, state).cast_mut(),
+            _ => workspace.addresses[step.inputs[input]],
         }
     }
 
@@ -108,11 +107,14 @@ impl CpuExecutable {
     pub(super) fn apply(&self, workspace: &mut Workspace, state: &mut CpuState, args: &mut RunArgs<'_>) -> Result<()> {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
-        self.stage(workspace, state, args);
+        self.stage(workspace);
         for i in self.program.compute_steps().len()..self.steps.len() {
             let node = self.steps[i].node;
             let result = match &self.program.body().node(node).op {
-                Op::Assign(id) => self.assign(i, *id, workspace, state, args),
+                Op::Assign(id) => {
+                    self.assign(i, *id, workspace, state);
+                    Ok(())
+                }
                 Op::Apply(apply) => self.update(i, apply, workspace, state, args),
                 other => Err(Error::internal(format!("{} among the updates", other.name()))),
             };
@@ -121,14 +123,10 @@ impl CpuExecutable {
         Ok(())
     }
 
-    fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: &mut CpuState, args: &RunArgs<'_>) -> Result<()> {
-        let from = self.written_input(i, 0, workspace, state, args);
-        let array = &mut state.arrays[id.0 as usize];
-        let len = array.bytes().len();
-        let to = array.as_mut_ptr().ok_or_else(|| Error::internal("a variable's buffer is shared"))?;
+    fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: &mut CpuState) {
+        let from = self.written_input(i, 0, workspace);
         // SAFETY: the value has the variable's size (checked when the graph was built) and lies in the arena.
-        unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
-        Ok(())
+        unsafe { std::ptr::copy_nonoverlapping(from, state.start(id), workspace.lens[self.steps[i].inputs[0]]) };
     }
 
     fn update(
@@ -144,7 +142,7 @@ impl CpuExecutable {
         let hyper = match workspace.hypers[apply.optimizer.0 as usize] {
             Some(hyper) => hyper,
             None => {
-                let step = u64::try_from(state.slice::<i64>(config.iterations)?[0]).unwrap_or(0);
+                let step = u64::try_from(state.arrays[config.iterations.0 as usize].item::<i64>()?).unwrap_or(0);
                 let hyper = config.rule.hyper(step, config.rate.rate(step));
                 workspace.hypers[apply.optimizer.0 as usize] = Some(hyper);
                 hyper
@@ -152,11 +150,11 @@ impl CpuExecutable {
         };
         let step = &self.steps[i];
         let last = step.inputs.len() - 1;
-        let values = self.written_input(i, last, workspace, state, args).cast::<f32>();
-        let n_values = workspace.dims[step.inputs[last]].iter().product::<usize>();
+        let values = self.written_input(i, last, workspace).cast::<f32>();
+        let n_values = workspace.lens[step.inputs[last]] / 4;
         let ids = (last == 1).then(|| {
             let n = workspace.dims[step.inputs[0]][0];
-            (self.written_input(i, 0, workspace, state, args).cast::<i64>().cast_const(), n)
+            (self.written_input(i, 0, workspace).cast::<i64>().cast_const(), n)
         });
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
         // SAFETY: the gradient lies in the arena, and this step is its last and only reader.
@@ -170,7 +168,7 @@ impl CpuExecutable {
             };
             on_gradient(apply.variable, gradient)?;
         }
-        let mut target = Target::new(state, apply, &*config.rule, hyper)?;
+        let mut target = Target::new(state, apply, &*config.rule, hyper);
         match ids {
             None => target.dense(&self.pool, values),
             Some(ids) => {
@@ -227,22 +225,19 @@ struct Target<'a> {
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {
-    fn new(state: &'a mut CpuState, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Result<Target<'a>> {
-        let mut open = |id: VarId| -> Result<&'a mut [f32]> {
-            let slice: *mut [f32] = state.slice_mut(id)?;
-            // SAFETY: a variable and its slots are different variables, so no two of these slices overlap; they live as long
-            // as the borrow of the state.
-            Ok(unsafe { &mut *slice })
-        };
-        let weights = open(apply.variable)?;
+    fn new(state: &'a mut CpuState, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Target<'a> {
+        let state = &*state;
+        // SAFETY: the state is borrowed exclusively, and a variable and its slots are different variables.
+        let open = |id: VarId| unsafe { state.weights(id) };
+        let weights = open(apply.variable);
         let (len, mut starts) = (weights.len(), SmallVec::from_slice(&[weights.as_ptr()]));
         let mut slots = SmallVec::new();
         for &id in &apply.slots {
-            let slot = open(id)?;
+            let slot = open(id);
             starts.push(slot.as_ptr());
             slots.push(DisjointMut::new(slot));
         }
-        Ok(Target { rule, hyper, weights: DisjointMut::new(weights), slots, starts, len })
+        Target { rule, hyper, weights: DisjointMut::new(weights), slots, starts, len }
     }
 
     fn width(&self, n_rows: usize) -> usize {

@@ -6,7 +6,7 @@ use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 
 use super::workspace::Workspace;
-use super::{CompiledStep, CpuExecutable, CpuState, Work};
+use super::{CompiledStep, CpuExecutable, Work};
 use crate::draw::Position;
 use crate::executor::RunArgs;
 use crate::graph::{Node, Value};
@@ -53,7 +53,7 @@ impl ViewMut<'_> {
 pub(super) struct Call<'a> {
     pub pool: &'a Pool,
     pub node: &'a Node,
-    pub x: SmallVec<[View<'a>; 8]>,
+    pub x: SmallVec<[View<'a>; 4]>,
     pub y: SmallVec<[ViewMut<'a>; 2]>,
     pub scratch: &'a mut [u8],
     pub position: Position,
@@ -186,72 +186,59 @@ impl CpuExecutable {
     }
 
     /// Runs the steps that compute.
-    pub(super) fn compute(&self, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) -> Result<()> {
+    pub(super) fn compute(&self, workspace: &mut Workspace, args: &RunArgs<'_>) -> Result<()> {
+        let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
         for (i, step) in self.steps[..self.program.compute_steps().len()].iter().enumerate() {
             match &step.work {
-                Work::Tile(tile) => self.run_tile(step, tile, workspace, state, args),
+                Work::Tile(tile) => self.run_tile(step, tile, workspace),
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => self
-                    .with_call(i, workspace, state, args, |call| call.dispatch(*bias, *relu))
+                    .call(i, position, workspace)
+                    .dispatch(*bias, *relu)
                     .map_err(|e| self.located(e, step.node))?,
             }
         }
         Ok(())
     }
 
-    fn run_tile(&self, step: &CompiledStep, tile: &TileProgram, workspace: &mut Workspace, state: &CpuState, args: &RunArgs<'_>) {
-        let mut inputs: SmallVec<[InputView; TileProgram::MAX_INPUTS]> = SmallVec::new();
-        let mut outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> = SmallVec::new();
-        let space = step.outputs[0];
-        for &number in &step.inputs {
-            let ptr = workspace.address(self, number, args.feeds, state);
-            inputs.push(InputView { ptr, strides: spread(&workspace.dims[number], &workspace.dims[space]) });
-        }
-        for &number in &step.outputs {
-            outputs.push(workspace.address(self, number, args.feeds, state).cast_mut());
-        }
+    fn run_tile(&self, step: &CompiledStep, tile: &TileProgram, workspace: &Workspace) {
+        let space = &workspace.dims[step.outputs[0]];
+        let view = |&n: &usize| InputView { ptr: workspace.addresses[n], strides: spread(&workspace.dims[n], space) };
+        let inputs: SmallVec<[InputView; 6]> = step.inputs.iter().map(view).collect();
+        let outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> =
+            step.outputs.iter().map(|&n| workspace.addresses[n]).collect();
         // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an output that takes a dying
         // input's place overlaps with it, exactly.
-        unsafe { tile.run(&self.pool, &workspace.dims[space], &inputs, &outputs) }
+        unsafe { tile.run(&self.pool, space, &inputs, &outputs) }
     }
 
     /// Makes slices of a step's inputs, outputs and scratch memory.
-    fn with_call<T>(
-        &self,
-        i: usize,
-        workspace: &mut Workspace,
-        state: &CpuState,
-        args: &RunArgs<'_>,
-        run: impl FnOnce(&mut Call<'_>) -> T,
-    ) -> T {
+    fn call<'a>(&'a self, i: usize, position: Position, workspace: &'a mut Workspace) -> Call<'a> {
         let step = &self.steps[i];
-        let address = |workspace: &mut Workspace, n: &usize| workspace.address(self, *n, args.feeds, state);
-        let read: SmallVec<[*const u8; 8]> = step.inputs.iter().map(|n| address(workspace, n)).collect();
-        let written: SmallVec<[*const u8; 2]> = step.outputs.iter().map(|n| address(workspace, n)).collect();
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
-        let dims = |n: usize| &workspace.dims[n][..];
-        let len = |n: usize| dims(n).iter().product::<usize>() * self.dtype(n).size();
-        let mut call = Call {
+        let workspace = &*workspace;
+        let view = |&n: &usize| View {
+            dtype: self.dtype(n),
+            dims: &workspace.dims[n],
+            // SAFETY: the value has this length; nothing writes to it during the step.
+            bytes: unsafe { std::slice::from_raw_parts(workspace.addresses[n], workspace.lens[n]) },
+        };
+        let view_mut = |&n: &usize| ViewMut {
+            dtype: self.dtype(n),
+            dims: &workspace.dims[n],
+            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing alive.
+            bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
+        };
+        Call {
             pool: &self.pool,
             node: self.program.body().node(step.node),
-            x: SmallVec::new(),
-            y: SmallVec::new(),
+            x: step.inputs.iter().map(view).collect(),
+            y: step.outputs.iter().map(view_mut).collect(),
             // SAFETY: the step's own scratch buffer, of at least this capacity.
             scratch: unsafe { std::slice::from_raw_parts_mut(scratch, workspace.scratch[i]) },
-            position: Position { seed: args.seed, step: args.step, row_offset: args.row_offset },
+            position,
             symbols: workspace.symbols(),
-        };
-        for (&n, ptr) in step.inputs.iter().zip(read) {
-            // SAFETY: the value has these sizes; nothing writes to it during the step.
-            let bytes = unsafe { std::slice::from_raw_parts(ptr, len(n)) };
-            call.x.push(View { dtype: self.dtype(n), dims: dims(n), bytes });
         }
-        for (&n, ptr) in step.outputs.iter().zip(written) {
-            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing alive.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(ptr.cast_mut(), len(n)) };
-            call.y.push(ViewMut { dtype: self.dtype(n), dims: dims(n), bytes });
-        }
-        run(&mut call)
     }
 }
 

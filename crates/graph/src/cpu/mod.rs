@@ -78,7 +78,7 @@ impl Executor for Cpu {
     }
 
     fn place(&self, variables: &Variables, seed: u64) -> Result<Box<dyn State>> {
-        let mut state = CpuState { arrays: Vec::new() };
+        let mut state = CpuState::default();
         state.extend(variables, seed)?;
         Ok(Box::new(state))
     }
@@ -89,17 +89,45 @@ impl Executor for Cpu {
 }
 
 /// Variables in the machine's memory. Each owns its buffer alone.
+#[derive(Default)]
 struct CpuState {
     arrays: Vec<Array>,
+    /// Where each array's elements begin.
+    starts: Vec<*mut u8>,
 }
 
+// SAFETY: `starts` points into `arrays`, which the state owns alone.
+unsafe impl Send for CpuState {}
+
 impl CpuState {
-    fn slice<T: estimand_tensor::Element>(&self, id: VarId) -> Result<&[T]> {
-        self.arrays[id.0 as usize].as_slice()
+    fn start(&self, id: VarId) -> *mut u8 {
+        self.starts[id.0 as usize]
     }
 
-    fn slice_mut(&mut self, id: VarId) -> Result<&mut [f32]> {
-        self.arrays[id.0 as usize].as_mut_slice()
+    fn put(&mut self, index: usize, value: &Array) -> Result<()> {
+        let mut array = own(value)?;
+        // Strings have no address; no kernel asks for one.
+        let start = array.as_mut_ptr().unwrap_or(std::ptr::null_mut());
+        match self.arrays.get_mut(index) {
+            Some(held) => (*held, self.starts[index]) = (array, start),
+            None => {
+                self.arrays.push(array);
+                self.starts.push(start);
+            }
+        }
+        Ok(())
+    }
+
+    /// The elements of an f32 variable, to be changed.
+    ///
+    /// # Safety
+    /// Nothing else may use them meanwhile.
+    #[allow(clippy::mut_from_ref, reason = "several variables are open at once; the contract forbids aliasing")]
+    unsafe fn weights<'a>(&'a self, id: VarId) -> &'a mut [f32] {
+        let array = &self.arrays[id.0 as usize];
+        debug_assert_eq!(array.dtype(), DType::F32);
+        // SAFETY: the array holds `len` floats from `start`; exclusive by the contract.
+        unsafe { std::slice::from_raw_parts_mut(self.start(id).cast(), array.len()) }
     }
 }
 
@@ -127,13 +155,12 @@ impl State for CpuState {
                 held.dims()
             )));
         }
-        self.arrays[id.0 as usize] = own(value)?;
-        Ok(())
+        self.put(id.0 as usize, value)
     }
 
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
         for (id, _) in variables.iter().skip(self.arrays.len()) {
-            self.arrays.push(own(&variables.initial(id, seed)?)?);
+            self.put(id.0 as usize, &variables.initial(id, seed)?)?;
         }
         Ok(())
     }
@@ -242,9 +269,9 @@ impl Executable for CpuExecutable {
         };
         let taken = self.idle().pop();
         let mut workspace = taken.unwrap_or_default();
-        let result = workspace.bind(self, args.feeds).and_then(|()| {
-            self.compute(&mut workspace, state, &args)?;
-            workspace.fetch(self, args.feeds, state, outputs)?;
+        let result = workspace.bind(self, args.feeds, state).and_then(|()| {
+            self.compute(&mut workspace, &args)?;
+            workspace.fetch(self, outputs)?;
             match args.entry {
                 Entry::Forward => Ok(()),
                 Entry::Step => self.apply(&mut workspace, state, &mut args),

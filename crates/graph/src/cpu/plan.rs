@@ -37,6 +37,8 @@ pub(crate) struct Plan {
     pub values: Vec<Value>,
     pub number: HashMap<Value, usize>,
     pub places: Vec<Place>,
+    /// The numbers of values that are fed or variables, whose addresses each run looks up.
+    pub outside: Vec<usize>,
     /// Lifetimes of the arena's buffers; after those of values come one scratch buffer for each step.
     pub buffers: Vec<Lifetime>,
     pub n_value_buffers: usize,
@@ -45,7 +47,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(program: &Program) -> Plan {
         let mut plan =
-            Plan { values: Vec::new(), number: HashMap::new(), places: Vec::new(), buffers: Vec::new(), n_value_buffers: 0 };
+            Plan { values: Vec::new(), number: HashMap::new(), places: Vec::new(), outside: Vec::new(), buffers: Vec::new(), n_value_buffers: 0 };
         let last_use = last_uses(program);
         plan.place_sources(program);
         for (i, step) in program.steps().iter().enumerate() {
@@ -70,6 +72,9 @@ impl Plan {
     }
 
     fn add(&mut self, value: Value, place: Place) {
+        if matches!(place, Place::Feed(_) | Place::Variable(_)) {
+            self.outside.push(self.values.len());
+        }
         self.number.insert(value, self.values.len());
         self.values.push(value);
         self.places.push(place);

@@ -16,8 +16,10 @@ pub(crate) struct Workspace {
     sizes: Vec<Option<usize>>,
     bound: Vec<Option<usize>>,
     is_bound: bool,
-    /// The sizes of every value, by the plan's numbers.
+    /// The sizes of every value, by the plan's numbers; its bytes; and where it is.
     pub(super) dims: Vec<Dims>,
+    pub(super) lens: Vec<usize>,
+    pub(super) addresses: Vec<*mut u8>,
     /// Bytes of scratch memory of each step.
     pub(super) scratch: Vec<usize>,
     /// For each buffer: what it can hold, and where.
@@ -28,19 +30,37 @@ pub(crate) struct Workspace {
     pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
 }
 
+// SAFETY: the addresses point into the arena, or are renewed at the beginning of every run.
+unsafe impl Send for Workspace {}
+
 /// A cache line, so that the arena is aligned.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "only its size and alignment matter")] [u8; 64]);
 
 impl Workspace {
-    /// Makes everything ready for feeds of these sizes.
-    pub(super) fn bind(&mut self, executable: &CpuExecutable, feeds: &[Array]) -> Result<()> {
+    /// Makes everything ready for these feeds.
+    pub(super) fn bind(&mut self, executable: &CpuExecutable, feeds: &[Array], state: &CpuState) -> Result<()> {
         bind_sizes(&executable.program, feeds, &mut self.sizes)?;
-        if self.is_bound && self.sizes == self.bound {
-            return Ok(());
+        if !self.is_bound || self.sizes != self.bound {
+            self.is_bound = false;
+            self.resize(executable)?;
+            self.bound.clear();
+            self.bound.extend_from_slice(&self.sizes);
+            self.is_bound = true;
         }
-        self.is_bound = false;
+        for &number in &executable.plan.outside {
+            self.addresses[number] = match &executable.plan.places[number] {
+                Place::Feed(i) => feeds[*i].bytes().as_ptr().cast_mut(),
+                Place::Variable(id) => state.start(*id),
+                Place::Constant(_) | Place::Buffer(_) => continue,
+            };
+        }
+        Ok(())
+    }
+
+    /// Recomputes everything that depends on the fed sizes.
+    fn resize(&mut self, executable: &CpuExecutable) -> Result<()> {
         self.dims.resize(executable.plan.values.len(), Dims::new());
         for (dims, value) in self.dims.iter_mut().zip(&executable.plan.values) {
             dims.clear();
@@ -50,19 +70,29 @@ impl Workspace {
             element_count(dims).map_err(|e| executable.located(e, value.node))?;
         }
         executable.check_sizes(&self.dims)?;
+        self.lens.clear();
+        for (number, dims) in self.dims.iter().enumerate() {
+            self.lens.push(byte_len(dims, executable.dtype(number).size())?);
+        }
         self.scratch.clear();
         for step in &executable.steps {
             self.scratch.push(executable.scratch_bytes(step, &self.dims)?);
         }
-        self.reserve(executable)?;
-        self.bound.clear();
-        self.bound.extend_from_slice(&self.sizes);
-        self.is_bound = true;
+        self.reserve(executable);
+        self.addresses.clear();
+        for place in &executable.plan.places {
+            let address = match place {
+                Place::Buffer(buffer) => self.buffer(*buffer),
+                Place::Constant(array) => array.bytes().as_ptr().cast_mut(),
+                Place::Feed(_) | Place::Variable(_) => std::ptr::null_mut(),
+            };
+            self.addresses.push(address);
+        }
         Ok(())
     }
 
     /// Grows the buffers that are too small; moves them all if one was.
-    fn reserve(&mut self, executable: &CpuExecutable) -> Result<()> {
+    fn reserve(&mut self, executable: &CpuExecutable) {
         let plan = &executable.plan;
         let mut grown = self.capacities.len() != plan.buffers.len();
         self.capacities.resize(plan.buffers.len(), 0);
@@ -72,9 +102,9 @@ impl Workspace {
                 grown = true;
             }
         };
-        for (i, dims) in self.dims.iter().enumerate() {
-            if let Place::Buffer(buffer) = plan.places[i] {
-                need(buffer, byte_len(dims, executable.dtype(i).size())?);
+        for (place, bytes) in plan.places.iter().zip(&self.lens) {
+            if let Place::Buffer(buffer) = place {
+                need(*buffer, *bytes);
             }
         }
         for (i, bytes) in self.scratch.iter().enumerate() {
@@ -87,7 +117,6 @@ impl Workspace {
             self.arena = Vec::new();
             self.arena = vec![Line([0; 64]); total.div_ceil(64)];
         }
-        Ok(())
     }
 
     pub(super) fn buffer(&mut self, buffer: usize) -> *mut u8 {
@@ -99,24 +128,8 @@ impl Workspace {
         &self.sizes
     }
 
-    /// The address of a value for reading.
-    pub(super) fn address(&mut self, executable: &CpuExecutable, number: usize, feeds: &[Array], state: &CpuState) -> *const u8 {
-        match &executable.plan.places[number] {
-            Place::Feed(i) => feeds[*i].bytes().as_ptr(),
-            Place::Constant(array) => array.bytes().as_ptr(),
-            Place::Variable(id) => state.arrays[id.0 as usize].bytes().as_ptr(),
-            Place::Buffer(buffer) => self.buffer(*buffer),
-        }
-    }
-
     /// Copies the fetched values out, into the arrays that are there if they have room.
-    pub(super) fn fetch(
-        &mut self,
-        executable: &CpuExecutable,
-        feeds: &[Array],
-        state: &CpuState,
-        outputs: &mut Vec<Array>,
-    ) -> Result<()> {
+    pub(super) fn fetch(&self, executable: &CpuExecutable, outputs: &mut Vec<Array>) -> Result<()> {
         let fetches = executable.program.fetches();
         outputs.truncate(fetches.len());
         for (i, value) in fetches.iter().enumerate() {
@@ -125,23 +138,21 @@ impl Workspace {
             if dtype == DType::Str {
                 return Err(Error::unsupported("the cpu executor does not compute strings"));
             }
-            let from = self.address(executable, number, feeds, state);
             let dims = &self.dims[number];
             if outputs.len() <= i {
                 outputs.push(Array::zeros(dtype, dims)?);
             } else {
                 outputs[i].reuse(dtype, dims)?;
             }
-            let bytes = byte_len(dims, dtype.size())?;
             let to = outputs[i].as_mut_ptr().ok_or_else(|| Error::internal("a fresh output is shared"))?;
-            // SAFETY: `from` holds a value of these sizes, `to` was made for them, and they are different memory.
-            unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+            // SAFETY: the value has this length, the output was made for it, and they are different memory.
+            unsafe { std::ptr::copy_nonoverlapping(self.addresses[number], to, self.lens[number]) };
         }
         Ok(())
     }
 }
 
 /// The bytes of an array, or the error of one that no machine can hold.
-pub(super) fn byte_len(dims: &[usize], size: usize) -> Result<usize> {
+fn byte_len(dims: &[usize], size: usize) -> Result<usize> {
     Ok(element_count(dims)? * size)
 }
