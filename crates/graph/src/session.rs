@@ -69,7 +69,12 @@ impl Session {
     }
 
     /// As `run`, into arrays whose memory is reused.
-    pub fn run_into(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)], outputs: &mut Vec<Array>) -> Result<()> {
+    pub fn run_into(
+        &mut self,
+        fetches: &[&Tensor],
+        feeds: &[(&Tensor, Array)],
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
         let executable = self.executable(fetches)?;
         self.bind(executable.program(), feeds)?;
         self.execute(&*executable, outputs)
@@ -118,7 +123,10 @@ impl Session {
             if !tensor.graph().same(&self.graph) {
                 return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe())));
             }
-            if !matches!(program.body().nodes().get(tensor.value().node.0 as usize), Some(Node { op: Op::Placeholder, .. })) {
+            if !matches!(
+                program.body().nodes().get(tensor.value().node.0 as usize),
+                Some(Node { op: Op::Placeholder, .. })
+            ) {
                 return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
             }
         }

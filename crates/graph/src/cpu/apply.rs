@@ -270,16 +270,27 @@ impl<'a> Target<'a> {
         });
     }
 
-    fn rows(&mut self, pool: &Pool, n_rows: usize, ids: &[i64], values: &[f32], scratch: RowsScratch<'_>) -> Result<()> {
+    fn rows(
+        &mut self,
+        pool: &Pool,
+        n_rows: usize,
+        ids: &[i64],
+        values: &[f32],
+        scratch: RowsScratch<'_>,
+    ) -> Result<()> {
         let width = self.width(n_rows);
         let RowsScratch { ids: unique, rows, inverse, table, touched } = scratch;
         if let Some(position) = ids.iter().position(|&id| id < 0 || id >= n_rows as i64) {
-            return Err(Error::index(format!("index {} at position {position} is not in [0, {n_rows})", ids[position])));
+            return Err(Error::index(format!(
+                "index {} at position {position} is not in [0, {n_rows})",
+                ids[position]
+            )));
         }
         let n = scatter::unique_rows(pool, width, ids, values, unique, inverse, rows, table);
         let (this, unique) = (&*self, &unique[..n]);
         let per_task = (ROWS_TASK / width.max(1)).max(1);
-        let tables: SmallVec<[Prefetch<f32>; 4]> = self.starts.iter().map(|&s| Prefetch::new(s, self.len, width)).collect();
+        let tables: SmallVec<[Prefetch<f32>; 4]> =
+            self.starts.iter().map(|&s| Prefetch::new(s, self.len, width)).collect();
         pool.run(n.div_ceil(per_task), &|task| {
             let range = task * per_task..n.min((task + 1) * per_task);
             for k in range {

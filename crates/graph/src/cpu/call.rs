@@ -192,10 +192,9 @@ impl CpuExecutable {
             match &step.work {
                 Work::Tile(tile) => self.run_tile(step, tile, workspace),
                 Work::View | Work::Write { .. } => {}
-                Work::Node { bias, relu } => self
-                    .call(i, position, workspace)
-                    .dispatch(*bias, *relu)
-                    .map_err(|e| self.located(e, step.node))?,
+                Work::Node { bias, relu } => {
+                    self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
+                }
             }
         }
         Ok(())

@@ -252,7 +252,12 @@ fn group_singles(mut program: Program) -> Program {
             step.inputs.retain(|v| tile::scalar_constant(&body, *v).is_none());
             // A tile reads an input once, however often the operation names it.
             let mut seen = Vec::new();
-            step.inputs.retain(|v| !seen.contains(v) && { seen.push(*v); true });
+            step.inputs.retain(|v| {
+                !seen.contains(v) && {
+                    seen.push(*v);
+                    true
+                }
+            });
         }
     }
     program

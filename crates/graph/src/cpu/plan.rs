@@ -46,8 +46,14 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(program: &Program) -> Plan {
-        let mut plan =
-            Plan { values: Vec::new(), number: HashMap::new(), places: Vec::new(), outside: Vec::new(), buffers: Vec::new(), n_value_buffers: 0 };
+        let mut plan = Plan {
+            values: Vec::new(),
+            number: HashMap::new(),
+            places: Vec::new(),
+            outside: Vec::new(),
+            buffers: Vec::new(),
+            n_value_buffers: 0,
+        };
         let last_use = last_uses(program);
         plan.place_sources(program);
         for (i, step) in program.steps().iter().enumerate() {
@@ -91,9 +97,9 @@ impl Plan {
                 continue;
             }
             let place = match &program.body().node(value.node).op {
-                Op::Placeholder => {
-                    Place::Feed(program.feeds().iter().position(|f| *f == value.node).expect("pruning lists every placeholder"))
-                }
+                Op::Placeholder => Place::Feed(
+                    program.feeds().iter().position(|f| *f == value.node).expect("pruning lists every placeholder"),
+                ),
                 Op::Constant(c) => Place::Constant(c.0.clone()),
                 Op::Variable(id) => Place::Variable(*id),
                 _ => continue,
@@ -110,7 +116,13 @@ impl Plan {
     }
 
     /// The buffer that a step's output can share with one of its inputs.
-    fn shared_place(&self, program: &Program, i: usize, output: Value, last_use: &HashMap<Value, usize>) -> Option<usize> {
+    fn shared_place(
+        &self,
+        program: &Program,
+        i: usize,
+        output: Value,
+        last_use: &HashMap<Value, usize>,
+    ) -> Option<usize> {
         let step = &program.steps()[i];
         let buffer_of = |v: Value| match self.place(v) {
             Place::Buffer(b) => Some(*b),
@@ -185,7 +197,8 @@ pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> (Vec<usiz
     let mut placed: Vec<usize> = Vec::new();
     let mut total = 0;
     for i in order {
-        let together = |j: &&usize| lifetimes[**j].first <= lifetimes[i].last && lifetimes[i].first <= lifetimes[**j].last;
+        let together =
+            |j: &&usize| lifetimes[**j].first <= lifetimes[i].last && lifetimes[i].first <= lifetimes[**j].last;
         let mut taken: Vec<(usize, usize)> =
             placed.iter().filter(together).map(|&j| (offsets[j], offsets[j] + capacities[j])).collect();
         taken.sort_unstable();

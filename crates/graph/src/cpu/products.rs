@@ -9,7 +9,9 @@ use crate::op::Op;
 /// Bytes of scratch memory of a product.
 pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     match op {
-        Op::MatMul { transpose_a, transpose_b } => matrix_product(x[0], x[1], *transpose_a, *transpose_b).scratch_len() * 4,
+        Op::MatMul { transpose_a, transpose_b } => {
+            matrix_product(x[0], x[1], *transpose_a, *transpose_b).scratch_len() * 4
+        }
         Op::BatchMatMul { adjoint_x, adjoint_y } => {
             let product = matrix_product(x[0], x[1], *adjoint_x, *adjoint_y);
             y[..y.len() - 2].iter().product::<usize>() * product.scratch_len() * 4

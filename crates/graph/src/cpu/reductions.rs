@@ -47,7 +47,15 @@ impl Call<'_> {
                 // SAFETY: the view holds the elements of `dims`, the output one index for each of the rest.
                 unsafe {
                     let (x, y) = (x.bytes.as_ptr(), y.bytes.as_mut_ptr());
-                    reduce::arg_extreme(pool, if *min { Extreme::Min } else { Extreme::Max }, dtype, dims, x, *output, y)
+                    reduce::arg_extreme(
+                        pool,
+                        if *min { Extreme::Min } else { Extreme::Max },
+                        dtype,
+                        dims,
+                        x,
+                        *output,
+                        y,
+                    )
                 }
             }
             Op::Cumulate { product, axis, exclusive, reverse } => {

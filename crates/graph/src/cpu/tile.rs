@@ -28,12 +28,7 @@ pub(crate) fn instructions(
 }
 
 /// The compiled form of a group.
-pub(crate) fn compile(
-    body: &Body,
-    members: &[Member],
-    inputs: &[Value],
-    outputs: &[Value],
-) -> Result<TileProgram> {
+pub(crate) fn compile(body: &Body, members: &[Member], inputs: &[Value], outputs: &[Value]) -> Result<TileProgram> {
     let dtypes = |values: &[Value]| values.iter().map(|v| body.spec(*v).dtype).collect::<Vec<_>>();
     let code = instructions(body, members, inputs, outputs)
         .ok_or_else(|| Error::internal("an element-wise group needs too many registers"))?;
@@ -52,12 +47,7 @@ struct Allocator<'a> {
 }
 
 impl<'a> Allocator<'a> {
-    fn new(
-        body: &'a Body,
-        members: &[Member],
-        inputs: &'a [Value],
-        outputs: &'a [Value],
-    ) -> Allocator<'a> {
+    fn new(body: &'a Body, members: &[Member], inputs: &'a [Value], outputs: &'a [Value]) -> Allocator<'a> {
         let mut last_use = HashMap::new();
         for (i, member) in members.iter().enumerate() {
             for value in &member.reads {

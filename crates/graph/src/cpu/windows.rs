@@ -1,15 +1,23 @@
 //! Steps in which a window moves over images: convolutions and pooling.
 
 use estimand_tensor::cpu::conv::{self, ConvShape};
+use estimand_tensor::cpu::depthwise::{self, DepthwiseShape};
 use estimand_tensor::cpu::matmul::Epilogue;
+use estimand_tensor::cpu::pool2d::{self, PoolShape};
 use estimand_tensor::cpu::window;
 use estimand_tensor::{Error, Result};
 
 use super::call::Call;
-use crate::op::{Op, Padding, Window};
+use crate::op::{Op, Padding, PoolWindow, Window};
 
 /// The margins of a window on images of these sizes.
-fn placed(dims: &[usize], size: [usize; 2], strides: (usize, usize), dilations: (usize, usize), padding: Padding) -> window::Window {
+fn placed(
+    dims: &[usize],
+    size: [usize; 2],
+    strides: (usize, usize),
+    dilations: (usize, usize),
+    padding: Padding,
+) -> window::Window {
     let place = |axis: usize, stride: usize, dilation: usize| {
         padding.place(dims[axis + 1], size[axis], stride, dilation).map_or((0, 0), |(_, before, after)| (before, after))
     };
@@ -35,12 +43,38 @@ fn conv_shape(window: &Window, x: &[usize], filter: &[usize]) -> ConvShape {
     }
 }
 
+/// The sizes of a convolution of images with one filter for each channel.
+fn depthwise_shape(window: &Window, x: &[usize], filter: &[usize]) -> DepthwiseShape {
+    DepthwiseShape {
+        batch: x[0],
+        height: x[1],
+        width: x[2],
+        channels: x[3],
+        multiplier: filter[3],
+        window: placed(x, [filter[0], filter[1]], window.strides, window.dilations, window.padding),
+    }
+}
+
+/// The sizes of a pooling of images.
+fn pool_shape(window: &PoolWindow, x: &[usize]) -> PoolShape {
+    PoolShape {
+        batch: x[0],
+        height: x[1],
+        width: x[2],
+        channels: x[3],
+        window: placed(x, [window.size.0, window.size.1], window.strides, (1, 1), window.padding),
+    }
+}
+
 /// Bytes of scratch memory.
 pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     let floats = match op {
         Op::Conv2d(w) => conv::conv2d_scratch_len(&conv_shape(w, x[0], x[1])),
         Op::Conv2dBackpropInput(w, _) => conv::conv2d_backprop_input_scratch_len(&conv_shape(w, y, x[0])),
         Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_scratch_len(&conv_shape(w, x[0], y)),
+        Op::DepthwiseConv2d(w) => depthwise_shape(w, x[0], x[1]).scratch_len(),
+        Op::DepthwiseConv2dBackpropInput(w, _) => depthwise_shape(w, y, x[0]).scratch_len(),
+        Op::DepthwiseConv2dBackpropFilter(w, _) => depthwise_shape(w, x[0], y).scratch_len(),
         _ => 0,
     };
     floats * 4
@@ -68,7 +102,32 @@ impl Call<'_> {
                 let shape = conv_shape(w, x[0].dims, y.dims);
                 conv::conv2d_backprop_filter(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
             }
-            other => return Err(Error::unsupported(format!("the cpu executor has no {}", other.name()))),
+            Op::DepthwiseConv2d(w) => {
+                let shape = depthwise_shape(w, x[0].dims, x[1].dims);
+                depthwise::depthwise_conv2d(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
+            }
+            Op::DepthwiseConv2dBackpropInput(w, _) => {
+                let shape = depthwise_shape(w, y.dims, x[0].dims);
+                let (filter, dy) = (x[0].as_slice(), x[1].as_slice());
+                depthwise::depthwise_conv2d_backprop_input(pool, &shape, filter, dy, y.as_mut_slice(), scratch);
+            }
+            Op::DepthwiseConv2dBackpropFilter(w, _) => {
+                let shape = depthwise_shape(w, x[0].dims, y.dims);
+                let (x, dy) = (x[0].as_slice(), x[1].as_slice());
+                depthwise::depthwise_conv2d_backprop_filter(pool, &shape, x, dy, y.as_mut_slice(), scratch);
+            }
+            Op::MaxPool(w) => pool2d::max_pool(pool, &pool_shape(w, x[0].dims), x[0].as_slice(), y.as_mut_slice()),
+            Op::AvgPool(w) => pool2d::avg_pool(pool, &pool_shape(w, x[0].dims), x[0].as_slice(), y.as_mut_slice()),
+            Op::MaxPoolGrad(w) => {
+                let (shape, x, pooled, dy) =
+                    (pool_shape(w, x[0].dims), x[0].as_slice(), x[1].as_slice(), x[2].as_slice());
+                pool2d::max_pool_grad(pool, &shape, x, pooled, dy, y.as_mut_slice());
+            }
+            Op::AvgPoolGrad(w, _) => {
+                let shape = pool_shape(w, y.dims);
+                pool2d::avg_pool_grad(pool, &shape, x[0].as_slice(), y.as_mut_slice());
+            }
+            other => return Err(Error::internal(format!("{} moves no window", other.name()))),
         }
         Ok(())
     }
