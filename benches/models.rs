@@ -9,6 +9,7 @@ use estimand::tensor::random::{Key, Stream};
 pub struct Model {
     pub graph: Graph,
     pub placeholders: Vec<Tensor>,
+    pub logits: Tensor,
     pub loss: Tensor,
     pub train: Tensor,
 }
@@ -44,7 +45,7 @@ pub fn linear() -> Model {
     let logits = dense(&x, "linear", 1);
     let loss = logits.sigmoid_cross_entropy(&y).mean();
     let train = Optimizer::new(Ftrl::default(), 0.2).minimize(&loss);
-    Model { graph: g, placeholders: vec![x, y], loss, train }
+    Model { graph: g, placeholders: vec![x, y], logits, loss, train }
 }
 
 /// The network of the iris example: 4-10-10-3, with Adagrad.
@@ -54,9 +55,10 @@ pub fn iris() -> Model {
     let y = g.placeholder("y", DType::I64, [Dim::BATCH]);
     let hidden = dense(&x, "hiddenlayer_0", 10).relu();
     let hidden = dense(&hidden, "hiddenlayer_1", 10).relu();
-    let loss = dense(&hidden, "logits", 3).sparse_softmax_cross_entropy(&y).mean();
+    let logits = dense(&hidden, "logits", 3);
+    let loss = logits.sparse_softmax_cross_entropy(&y).mean();
     let train = Optimizer::new(Adagrad::default(), 0.001).minimize(&loss);
-    Model { graph: g, placeholders: vec![x, y], loss, train }
+    Model { graph: g, placeholders: vec![x, y], logits, loss, train }
 }
 
 /// The MNIST network: two convolutions, two layers of 256 with dropout, with Adam.
@@ -67,9 +69,10 @@ pub fn cnn() -> Model {
     let net = conv(&conv(&x, "conv1", 20), "conv3", 40).reshape([-1, 640]);
     let net = dense(&net, "fn5", 256).relu().dropout(0.5);
     let net = dense(&net, "fn6", 256).relu().dropout(0.5);
-    let loss = dense(&net, "output", 10).sparse_softmax_cross_entropy(&y).mean();
+    let logits = dense(&net, "output", 10);
+    let loss = logits.sparse_softmax_cross_entropy(&y).mean();
     let train = Optimizer::new(Adam::default(), 0.002).minimize(&loss);
-    Model { graph: g, placeholders: vec![x, y], loss, train }
+    Model { graph: g, placeholders: vec![x, y], logits, loss, train }
 }
 
 /// Rows of an embedding table, summed for each example and regressed on a number, with Adagrad.
@@ -79,9 +82,10 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
     let table = g.variable("embedding_weights", [n_rows, width], Init::TruncatedNormal { mean: 0.0, stddev: 0.1 });
     let pooled = table.gather(&ids).sum_axes(&[1], false);
-    let loss = dense(&pooled, "logits", 1).sigmoid_cross_entropy(&y).mean();
+    let logits = dense(&pooled, "logits", 1);
+    let loss = logits.sigmoid_cross_entropy(&y).mean();
     let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);
-    Model { graph: g, placeholders: vec![ids, y], loss, train }
+    Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
 }
 
 /// Uniform numbers of some sizes, always the same.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use estimand::prelude::*;
 
 #[path = "../../../benches/models.rs"]
+#[allow(dead_code, reason = "no user of it needs all of them")]
 mod models;
 
 use models::{Model, integers, uniform};

@@ -13,6 +13,7 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use smallvec::SmallVec;
 
 use crate::Init;
+use crate::custom::CustomOp;
 use crate::infer::infer;
 use crate::op::{Constant, Op};
 use crate::optimizer::OptimizerConfig;
@@ -362,6 +363,14 @@ impl Graph {
     pub(crate) fn tensor(&self, value: Value) -> Tensor {
         let spec = self.body().spec(value).clone();
         Tensor::new(self.clone(), value, spec)
+    }
+
+    /// Host code on the values of some tensors; one result for each output it declares.
+    #[track_caller]
+    pub fn custom(&self, op: CustomOp, inputs: &[&Tensor]) -> Vec<Tensor> {
+        let n = op.outputs.len();
+        let first = self.node(Op::Custom(op), inputs, Location::caller());
+        (0..n).map(|i| self.output(&first, i as u16)).collect()
     }
 }
 

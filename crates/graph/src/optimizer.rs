@@ -117,11 +117,7 @@ impl Optimizer {
     #[track_caller]
     pub fn minimize_variables(&self, loss: &Tensor, variables: &[&Tensor]) -> Tensor {
         let site = Location::caller();
-        let id = |t: &&Tensor| match t.graph().body().nodes().get(t.value().node.0 as usize).map(|n| &n.op) {
-            Some(Op::Variable(id)) => Some(*id),
-            _ => None,
-        };
-        match variables.iter().map(id).collect::<Option<Vec<VarId>>>() {
+        match variables.iter().map(|t| t.variable()).collect::<Option<Vec<VarId>>>() {
             Some(ids) => self.minimize_over(loss, &ids, site),
             None => loss.record(Error::config("minimize_variables: not all of these are variables"), site),
         }

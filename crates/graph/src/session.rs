@@ -1,6 +1,5 @@
 //! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
@@ -33,7 +32,8 @@ pub struct Session {
     graph: Graph,
     executor: Box<dyn Executor>,
     state: Box<dyn State>,
-    compiled: HashMap<Vec<Value>, Arc<dyn Executable>>,
+    /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no key.
+    compiled: Vec<(Vec<Value>, Arc<dyn Executable>)>,
     /// Arrays in the order of a program's feeds; kept to save their memory.
     feeds: Vec<Array>,
     seed: u64,
@@ -54,7 +54,7 @@ impl Session {
             graph: graph.clone(),
             executor: Box::new(executor),
             state,
-            compiled: HashMap::new(),
+            compiled: Vec::new(),
             feeds: Vec::new(),
             seed,
             step: 0,
@@ -105,14 +105,15 @@ impl Session {
         if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
             return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe())));
         }
-        let key: Vec<Value> = fetches.iter().map(|f| f.value()).collect();
-        if let Some(executable) = self.compiled.get(&key) {
+        let wanted = || fetches.iter().map(|f| f.value());
+        if let Some((_, executable)) = self.compiled.iter().find(|(key, _)| key.iter().copied().eq(wanted())) {
             return Ok(executable.clone());
         }
+        let key: Vec<Value> = wanted().collect();
         let body = Arc::new(self.graph.body().clone());
         self.state.extend(body.variables(), self.seed)?;
         let executable = self.executor.compile(Program::new(body, &key)?)?;
-        self.compiled.insert(key, executable.clone());
+        self.compiled.push((key, executable.clone()));
         Ok(executable)
     }
 

@@ -8,6 +8,7 @@ use estimand_tensor::{Array, Binary, DType, Dim, Error, Result, Shape, TensorSpe
 
 use crate::graph::{Graph, Value};
 use crate::op::{Constant, Op};
+use crate::variables::VarId;
 
 /// A symbolic value: the result of a node. Cheap to clone.
 ///
@@ -88,6 +89,34 @@ impl Tensor {
     /// "`name` f32[batch, 4]"
     pub(crate) fn describe(&self) -> String {
         format!("`{}` {}", self.name(), self.spec)
+    }
+
+    /// The variable that this tensor reads, if it is one.
+    pub fn variable(&self) -> Option<VarId> {
+        match self.graph.body().nodes().get(self.value.node.0 as usize)?.op {
+            Op::Variable(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The op that sets this variable at the end of the run. Fetch it, or group it with others.
+    #[track_caller]
+    pub fn assign(&self, value: &Tensor) -> Tensor {
+        let site = Location::caller();
+        match self.variable() {
+            Some(id) => self.graph.node(Op::Assign(id), &[value], site),
+            None if self.is_poisoned() => self.clone(),
+            None => self
+                .record(Error::config(format!("{} is assigned to, but it is not a variable", self.describe())), site),
+        }
+    }
+
+    /// The op that adds to this variable at the end of the run.
+    #[track_caller]
+    pub fn assign_add(&self, value: impl IntoTensor) -> Tensor {
+        let site = Location::caller();
+        let value = value.into_tensor(self, site);
+        self.assign(&self.binary(Binary::Add, &value, site))
     }
 
     /// Adds a node with this tensor as first input.

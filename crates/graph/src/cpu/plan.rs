@@ -73,7 +73,9 @@ impl Plan {
             }
         }
         plan.n_value_buffers = plan.buffers.len();
-        plan.buffers.extend((0..program.steps().len()).map(|i| Lifetime { first: i, last: i }));
+        // The copies that steps which write make of their inputs are all made before the first of them writes.
+        let n_compute = program.compute_steps().len();
+        plan.buffers.extend((0..program.steps().len()).map(|i| Lifetime { first: i.min(n_compute), last: i }));
         plan
     }
 

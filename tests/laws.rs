@@ -1,0 +1,122 @@
+//! The same bits whatever the number of threads, the batch a row sits in, the vector width, and whether steps are fused.
+
+use estimand::graph::{Executor, Program, Reference, RunArgs};
+use estimand::prelude::*;
+use estimand::tensor::cpu::isa::Isa;
+
+use crate::models::{self, Model, integers, uniform};
+
+/// All variables after three steps, by name, as bits.
+fn trained(model: &Model, cpu: Cpu, feeds: &[Array]) -> Vec<(String, Vec<u32>)> {
+    let mut session = Session::with(&model.graph, cpu, 1).unwrap();
+    let feeds = model.feeds(feeds);
+    for _ in 0..3 {
+        session.run(&[&model.train], &feeds).unwrap();
+    }
+    let names: Vec<String> = model.graph.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let value = session.value(&name).unwrap();
+            let bits = value.bytes().chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            (name, bits)
+        })
+        .collect()
+}
+
+fn all_models() -> Vec<(&'static str, Model, Vec<Array>)> {
+    vec![
+        ("linear", models::linear(), vec![uniform("x", &[37, 4]).unwrap(), uniform("y", &[37, 1]).unwrap()]),
+        ("iris", models::iris(), vec![uniform("x", &[128, 4]).unwrap(), integers("y", &[128], 3).unwrap()]),
+        ("cnn", models::cnn(), vec![uniform("x", &[64, 28, 28, 1]).unwrap(), integers("y", &[64], 10).unwrap()]),
+        (
+            "lookup",
+            models::lookup(5_000, 32, 8),
+            vec![integers("ids", &[512, 8], 5_000).unwrap(), uniform("y", &[512, 1]).unwrap()],
+        ),
+    ]
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    for (name, model, feeds) in all_models() {
+        let one = trained(&model, Cpu::with_threads(1), &feeds);
+        for threads in [2, 3, 8] {
+            assert!(one == trained(&model, Cpu::with_threads(threads), &feeds), "{name} with {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn any_vector_width_gives_the_same_bits() {
+    for (name, model, feeds) in all_models() {
+        let widest = trained(&model, Cpu::with_threads(2), &feeds);
+        // Process-wide, which the other tests do not notice: that is the law.
+        for isa in [Isa::Avx2, Isa::Portable] {
+            Isa::limit(isa);
+            let narrow = trained(&model, Cpu::with_threads(2), &feeds);
+            Isa::limit(Isa::Avx512);
+            assert!(widest == narrow, "{name} on {isa:?}");
+        }
+    }
+}
+
+#[test]
+fn a_row_alone_has_the_bits_it_has_in_a_batch() {
+    // Without dropout, whose mask belongs to the position in the batch by design.
+    let model = models::iris();
+    let rows = uniform("x", &[128, 4]).unwrap();
+    let mut session = Session::new(&model.graph).unwrap();
+    let mut predict = |x: Array| session.run(&[&model.logits], &[(&model.placeholders[0], x)]).unwrap().remove(0);
+    let all = predict(rows.clone());
+    let seven = predict(rows.rows(3..10).unwrap());
+    assert_eq!(all.rows(3..10).unwrap().bytes(), seven.bytes());
+    for i in [0, 5, 127] {
+        let alone = predict(rows.rows(i..i + 1).unwrap());
+        assert_eq!(all.rows(i..i + 1).unwrap().bytes(), alone.bytes(), "row {i}");
+    }
+}
+
+#[test]
+fn an_image_alone_has_the_bits_it_has_in_a_batch() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 28.into(), 28.into(), 1.into()]);
+    let kernel = g.variable("kernel", [5, 5, 1, 20], Init::GlorotUniform);
+    let net = x.conv2d(&kernel, (1, 1), Padding::Same).relu().max_pool((2, 2), (2, 2), Padding::Valid).flatten();
+    let weights = g.variable("weights", [14 * 14 * 20, 10], Init::GlorotUniform);
+    let out = net.matmul(&weights).softmax();
+    let images = uniform("x", &[128, 28, 28, 1]).unwrap();
+    let mut session = Session::new(&g).unwrap();
+    let mut predict = |images: Array| session.run(&[&out], &[(&x, images)]).unwrap().remove(0);
+    let all = predict(images.clone());
+    for range in [0..1, 77..78, 60..67] {
+        let few = predict(images.rows(range.clone()).unwrap());
+        assert_eq!(all.rows(range.clone()).unwrap().bytes(), few.bytes(), "images {range:?}");
+    }
+}
+
+/// Runs a program once from fresh state.
+fn run(executor: &dyn Executor, program: Program, feeds: &[Array]) -> Vec<Array> {
+    let mut state = executor.place(program.body().variables(), 1).unwrap();
+    let executable = executor.compile(program).unwrap();
+    let mut outputs = Vec::new();
+    // The models declare their placeholders in the order of these values, which is the order of a program's feeds.
+    executable.run(&mut *state, RunArgs { feeds, ..RunArgs::default() }, &mut outputs).unwrap();
+    outputs
+}
+
+#[test]
+fn passes_change_no_bit_and_the_reference_agrees() {
+    for (name, model, feeds) in all_models() {
+        let feeds: Vec<Array> = feeds.iter().map(|f| f.rows(0..8).unwrap()).collect();
+        let body = std::sync::Arc::new(model.graph.body().clone());
+        let fetches = [model.loss.value(), model.train.value()];
+        let cpu = Cpu::with_threads(1);
+        let fused = run(&cpu, Program::new(body.clone(), &fetches).unwrap(), &feeds);
+        let plain = run(&cpu, Program::plain(body.clone(), &fetches).unwrap(), &feeds);
+        assert_eq!(fused[0].bytes(), plain[0].bytes(), "{name}");
+        let reference = run(&Reference, Program::plain(body, &fetches).unwrap(), &feeds);
+        let (ours, naive) = (fused[0].item::<f32>().unwrap(), reference[0].item::<f32>().unwrap());
+        assert!((ours - naive).abs() <= 1e-5 * naive.abs().max(1.0), "{name}: {ours} against {naive}");
+    }
+}

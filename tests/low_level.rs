@@ -1,0 +1,158 @@
+//! The low-level API as people know it from sessions: feeds, fetches, variables that stay, train ops run by hand.
+
+use estimand::graph::custom::CustomOp;
+use estimand::graph::{Gradient, Role};
+use estimand::prelude::*;
+use estimand::tensor::TensorSpec;
+
+#[test]
+fn gradient_descent_by_hand() {
+    // loss = (w * 2 - 1)^2 at w = 0: gradient 2 * (0 - 1) * 2 = -4; w becomes 0.4.
+    let g = Graph::new();
+    let w = g.variable("w", [], Init::Zeros);
+    let loss = (&w * 2.0 - 1.0).square();
+    let train = Optimizer::new(Sgd::default(), 0.1).minimize(&loss);
+    let mut session = Session::new(&g).unwrap();
+    let seen = session.run(&[&train, &loss, &w], &[]).unwrap();
+    // A run reads the variables as they were before it.
+    assert_eq!((seen[0].item::<f32>().unwrap(), seen[1].item::<f32>().unwrap()), (1.0, 0.0));
+    assert_eq!(session.value("w").unwrap().item::<f32>().unwrap(), 0.4);
+    assert_eq!((session.step(), session.value("SGD/iter").unwrap().item::<i64>().unwrap()), (1, 1));
+}
+
+#[test]
+fn assignments_of_a_run_see_the_values_before_it() {
+    // a, b = b, a
+    let g = Graph::new();
+    let a = g.variable("a", [2], Init::Value(Array::from([1.0f32, 2.0])));
+    let b = g.variable("b", [2], Init::Value(Array::from([3.0f32, 4.0])));
+    let swap = g.group(&[&a.assign(&b), &b.assign(&a)]);
+    let mut session = Session::new(&g).unwrap();
+    session.run(&[&swap], &[]).unwrap();
+    assert_eq!(session.value("a").unwrap(), Array::from([3.0f32, 4.0]));
+    assert_eq!(session.value("b").unwrap(), Array::from([1.0f32, 2.0]));
+}
+
+#[test]
+fn a_lookup_trains_only_the_rows_it_touches() {
+    // Two ids, one of them twice: its two gradients of 1 are added, so it moves by 2 * 0.5.
+    let g = Graph::new();
+    let table = g.variable("table", [4, 2], Init::Zeros);
+    let ids = g.placeholder("ids", DType::I32, [Dim::BATCH]);
+    let loss = table.gather(&ids).sum();
+    assert!(matches!(gradients(&loss, &[&table])[0], Gradient::Rows { .. }));
+    let train = Optimizer::new(Sgd::default(), 0.5).minimize(&loss);
+    let mut session = Session::new(&g).unwrap();
+    session.run(&[&train], &[(&ids, Array::from([2i32, 0, 2]))]).unwrap();
+    let expected = Array::from_vec([4, 2], vec![-0.5f32, -0.5, 0.0, 0.0, -1.0, -1.0, 0.0, 0.0]).unwrap();
+    assert_eq!(session.value("table").unwrap(), expected);
+    // A table used twice: rows from both lookups.
+    let both = table.gather(&ids).sum() + table.gather(&ids).mean();
+    assert!(matches!(gradients(&both, &[&table])[0], Gradient::Rows { .. }));
+}
+
+#[test]
+fn lazy_adam_leaves_other_rows_alone_and_exact_adam_does_not() {
+    for (lazy, moves) in [(false, true), (true, false)] {
+        let g = Graph::new();
+        let table = g.variable("table", [3, 1], Init::Ones);
+        let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
+        let loss = table.gather(&ids).sum();
+        let adam = Optimizer::new(Adam::default(), 0.1);
+        let train = if lazy { adam.lazy() } else { adam }.minimize(&loss);
+        let mut session = Session::new(&g).unwrap();
+        session.run(&[&train], &[(&ids, Array::from([0i64]))]).unwrap();
+        let first = session.value("table").unwrap().as_slice::<f32>().unwrap()[0];
+        session.run(&[&train], &[(&ids, Array::from([1i64]))]).unwrap();
+        let second = session.value("table").unwrap().as_slice::<f32>().unwrap()[0];
+        // TF: the first row's momentum moves it further in the second step, though it has no gradient there.
+        assert_eq!(first != second, moves, "lazy {lazy}");
+    }
+}
+
+#[test]
+fn gradients_are_clipped_as_asked() {
+    // Gradients (3, 4) and (0): the global norm is 5.
+    let step = |clip: Clip| {
+        let g = Graph::new();
+        let a = g.variable("a", [2], Init::Zeros);
+        let b = g.variable("b", [], Init::Zeros);
+        let loss = (&a * g.constant([3.0f32, 4.0])).sum() + &b * 0.0;
+        let train = Optimizer::new(Sgd::default(), 1.0).clip(clip).minimize(&loss);
+        let mut session = Session::new(&g).unwrap();
+        session.run(&[&train], &[]).unwrap();
+        session.value("a").unwrap().as_slice::<f32>().unwrap().to_vec()
+    };
+    assert_eq!(step(Clip::Value(3.5)), [-3.0, -3.5]);
+    for clip in [Clip::Norm(1.0), Clip::GlobalNorm(1.0)] {
+        let moved = step(clip);
+        assert!((moved[0] + 0.6).abs() < 1e-6 && (moved[1] + 0.8).abs() < 1e-6, "{clip:?}: {moved:?}");
+    }
+    assert_eq!(step(Clip::GlobalNorm(10.0)), [-3.0, -4.0]);
+}
+
+#[test]
+fn schedules_change_the_rate_with_the_step() {
+    let g = Graph::new();
+    let w = g.variable("w", [], Init::Zeros);
+    let rate = Schedule::Piecewise { boundaries: vec![1], values: vec![1.0, 0.25] };
+    let train = Optimizer::new(Sgd::default(), rate).minimize(&(&w * 1.0));
+    let mut session = Session::new(&g).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        session.run(&[&train], &[]).unwrap();
+        seen.push(session.value("w").unwrap().item::<f32>().unwrap());
+    }
+    // TF: a boundary belongs to the interval before it.
+    assert_eq!(seen, [-1.0, -2.0, -2.25]);
+}
+
+#[test]
+fn custom_ops_run_host_code_and_may_have_a_gradient() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
+    let cube = |arrays: &[Array]| {
+        let values = arrays[0].as_slice::<f32>()?.iter().map(|v| v * v * v).collect();
+        Ok(vec![Array::from_vec(arrays[0].dims(), values)?])
+    };
+    let slope = |arrays: &[Array]| {
+        let (x, dy) = (arrays[0].as_slice::<f32>()?, arrays[1].as_slice::<f32>()?);
+        let values = x.iter().zip(dy).map(|(x, dy)| 3.0 * x * x * dy).collect();
+        Ok(vec![Array::from_vec(arrays[0].dims(), values)?])
+    };
+    let op = CustomOp::new("cube", vec![TensorSpec::new(DType::F32, [Dim::BATCH])], cube).gradient(slope);
+    let y = g.custom(op, &[&x]).remove(0);
+    let Gradient::Dense(dx) = gradients(&y, &[&x]).remove(0) else { panic!("a dense gradient") };
+    let mut session = Session::new(&g).unwrap();
+    let out = session.run(&[&y, &dx], &[(&x, Array::from([2.0f32, -1.0]))]).unwrap();
+    assert_eq!(out[0], Array::from([8.0f32, -1.0]));
+    assert_eq!(out[1], Array::from([12.0f32, 3.0]));
+}
+
+#[test]
+fn names_are_tensorflows() {
+    let g = Graph::new();
+    {
+        let _dnn = g.scope("dnn");
+        let _layer = g.scope("hiddenlayer_0");
+        let w = g.variable("kernel", [1], Init::Zeros);
+        assert_eq!((&w + 1.0).name(), "dnn/hiddenlayer_0/AddV2");
+        assert_eq!((&w + 2.0).name(), "dnn/hiddenlayer_0/AddV2_1");
+    }
+    let _again = g.scope("dnn");
+    assert_eq!(g.scope_path(), "dnn_1");
+    assert_eq!(g.body().variables().iter().next().unwrap().1.name, "dnn/hiddenlayer_0/kernel");
+}
+
+#[test]
+fn values_are_kept_set_and_evaluated() {
+    let g = Graph::new();
+    let w = g.variable_with("w", DType::I64, [2], Init::Ones, Role::Model { trainable: false });
+    assert_eq!((&w + 1).eval().unwrap(), Array::from([2i64, 2]));
+    let mut session = Session::new(&g).unwrap();
+    session.set_value("w", &Array::from([5i64, 6])).unwrap();
+    assert_eq!(session.run(&[&w], &[]).unwrap()[0], Array::from([5i64, 6]));
+    // Variables made later join in.
+    let late = g.variable("late", [], Init::Constant(2.5));
+    assert_eq!(session.run(&[&late], &[]).unwrap()[0].item::<f32>().unwrap(), 2.5);
+}

@@ -1,0 +1,10 @@
+//! The integration tests, one file for each topic, in one binary.
+
+#[path = "../benches/models.rs"]
+#[allow(dead_code, reason = "no user of it needs all of them")]
+mod models;
+
+mod bad_input;
+mod golden;
+mod laws;
+mod low_level;
