@@ -17,6 +17,8 @@ mod resize;
 mod softmax;
 mod state;
 #[cfg(test)]
+mod tensorflow;
+#[cfg(test)]
 mod tests;
 mod value;
 mod window;

@@ -196,6 +196,51 @@ fn reads_see_the_state_before_the_run() {
 }
 
 #[test]
+fn fused_programs_are_taken_apart_and_still_train() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 1.into()]);
+    let w = g.variable("w", [1, 1], Init::Ones);
+    let b = g.variable("b", [1], Init::Ones);
+    let loss = (x.matmul(&w) + &b).relu().sum();
+    let train = Optimizer::new(Sgd::default(), 1.0).minimize(&loss);
+    let body = Arc::new(g.body().clone());
+    let fused = Program::new(body.clone(), &[train.value(), loss.value()]).unwrap();
+    assert!(fused.steps().iter().any(|step| !matches!(step.kernel, Kernel::Node(_))), "{fused}");
+    let program = Reference.compile(fused).unwrap();
+    let mut state = Reference.place(body.variables(), 0).unwrap();
+    let feeds = [Array::from_slice([2, 1], &[2.0f32, 3.0]).unwrap()];
+    let mut outputs = Vec::new();
+    program.run(state.as_mut(), RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut outputs).unwrap();
+    // (2 + 1) + (3 + 1); the gradients are 2 + 3 and 2.
+    assert_eq!(outputs[0].item::<f32>().unwrap(), 7.0);
+    let read = |name: &str| state.read(body.variables().find(name).unwrap()).unwrap().to_f64_vec().unwrap();
+    assert_eq!((read("w"), read("b")), (vec![-4.0], vec![-1.0]));
+}
+
+#[test]
+fn gradients_can_be_changed_and_refused() {
+    let g = Graph::new();
+    let table = g.variable("table", [3, 1], Init::Zeros);
+    let train = Optimizer::new(Sgd::default(), 1.0).minimize(&table.gather(&g.constant([2i64, 0, 2])).sum());
+    let (mut state, program) = compile(&[&train]).unwrap();
+    let id = g.body().variables().find("table").unwrap();
+    let mut refuse = |_, _: GradientMut<'_>| Err(Error::config("not now"));
+    let args = RunArgs { on_gradient: Some(&mut refuse), ..RunArgs::default() };
+    assert!(program.run(state.as_mut(), args, &mut Vec::new()).is_err());
+    assert_eq!(state.read(id).unwrap().to_f64_vec().unwrap(), [0.0; 3]);
+    let mut number = |variable, gradient: GradientMut<'_>| {
+        assert_eq!(variable, id);
+        let GradientMut::Rows { indices, values } = gradient else { panic!("rows of a table") };
+        assert_eq!((indices, &*values), (&[2, 0, 2][..], &[1.0; 3][..]));
+        values.copy_from_slice(&[1.0, 2.0, 4.0]);
+        Ok(())
+    };
+    let args = RunArgs { on_gradient: Some(&mut number), ..RunArgs::default() };
+    program.run(state.as_mut(), args, &mut Vec::new()).unwrap();
+    assert_eq!(state.read(id).unwrap().to_f64_vec().unwrap(), [-2.0, 0.0, -5.0]);
+}
+
+#[test]
 fn rows_are_summed_and_the_rest_decays() {
     let run = |lazy: bool| {
         let g = Graph::new();

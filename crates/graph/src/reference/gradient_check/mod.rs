@@ -25,11 +25,13 @@ struct Feed {
     value: Array,
 }
 
+type Build = Box<dyn Fn(&[Tensor]) -> Tensor>;
+
 /// An op with inputs.
 struct Case {
     name: String,
     feeds: Vec<Feed>,
-    build: Box<dyn Fn(&[Tensor]) -> Tensor>,
+    build: Build,
 }
 
 fn case(name: &str, feeds: Vec<Feed>, build: impl Fn(&[Tensor]) -> Tensor + 'static) -> Case {
