@@ -19,16 +19,30 @@ for_every_isa! {
 
 #[inline(always)]
 unsafe fn matvec_generic<S: Simd>(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) {
+    // SAFETY: passed on to the caller. The number of vectors is a constant so that they stay in registers.
+    unsafe {
+        match S::LANES {
+            16 => in_vectors::<S, 1>(a, b, c, rows, k),
+            8 => in_vectors::<S, 2>(a, b, c, rows, k),
+            _ => in_vectors::<S, 4>(a, b, c, rows, k),
+        }
+    }
+}
+
+/// The product with the lanes of the law in `NV` vectors.
+#[inline(always)]
+unsafe fn in_vectors<S: Simd, const NV: usize>(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) {
+    debug_assert_eq!(NV * S::LANES, LANES);
+    let mut row = 0;
     // SAFETY: the caller answers for the operands; `row` stays below `rows`.
     unsafe {
-        let mut row = 0;
         // Four rows at a time hide the latency of the chains.
         while row + 4 <= rows {
-            dots::<S, 4>(a.add(row * k), b, c.add(row), k);
+            dots::<S, NV, 4>(a.add(row * k), b, c.add(row), k);
             row += 4;
         }
         while row < rows {
-            dots::<S, 1>(a.add(row * k), b, c.add(row), k);
+            dots::<S, NV, 1>(a.add(row * k), b, c.add(row), k);
             row += 1;
         }
     }
@@ -36,43 +50,40 @@ unsafe fn matvec_generic<S: Simd>(a: *const f32, b: *const f32, c: *mut f32, row
 
 /// `R` consecutive dot products.
 #[inline(always)]
-unsafe fn dots<S: Simd, const R: usize>(a: *const f32, b: *const f32, c: *mut f32, k: usize) {
-    let n_vectors = LANES / S::LANES;
+#[allow(clippy::needless_range_loop)] // registers are named by number, and the loops unroll
+unsafe fn dots<S: Simd, const NV: usize, const R: usize>(a: *const f32, b: *const f32, c: *mut f32, k: usize) {
     // SAFETY: whole vectors lie within the rows, the last ones are masked.
     unsafe {
-        let mut sum = [[S::splat(0.0); LANES / 4]; R];
+        let mut sum = [[S::splat(0.0); NV]; R];
         let mut i = 0;
         while i + LANES <= k {
-            for v in 0..n_vectors {
+            for v in 0..NV {
                 let at = i + v * S::LANES;
                 let y = S::load(b.add(at));
-                for (r, sum) in sum.iter_mut().enumerate() {
-                    sum[v] = S::fma(S::load(a.add(r * k + at)), y, sum[v]);
+                for r in 0..R {
+                    sum[r][v] = S::fma(S::load(a.add(r * k + at)), y, sum[r][v]);
                 }
             }
             i += LANES;
         }
         if i < k {
-            for v in 0..n_vectors {
+            for v in 0..NV {
                 let at = i + v * S::LANES;
                 let mask = S::mask(k.saturating_sub(at).min(S::LANES));
                 let y = S::load_masked(b.wrapping_add(at), mask);
-                for (r, sum) in sum.iter_mut().enumerate() {
-                    sum[v] = S::fma(S::load_masked(a.wrapping_add(r * k + at), mask), y, sum[v]);
+                for r in 0..R {
+                    sum[r][v] = S::fma(S::load_masked(a.wrapping_add(r * k + at), mask), y, sum[r][v]);
                 }
             }
         }
-        for (r, sum) in sum.iter().enumerate() {
+        for r in 0..R {
             let mut lane = [0.0_f32; LANES];
-            for (v, &sum) in sum.iter().enumerate().take(n_vectors) {
-                S::store(lane.as_mut_ptr().add(v * S::LANES), sum);
+            for v in 0..NV {
+                S::store(lane.as_mut_ptr().add(v * S::LANES), sum[r][v]);
             }
-            for half in [8, 4, 2, 1] {
-                for j in 0..half {
-                    lane[j] += lane[j + half];
-                }
-            }
-            *c.add(r) = lane[0];
+            let eight: [f32; 8] = std::array::from_fn(|j| lane[j] + lane[j + 8]);
+            let four: [f32; 4] = std::array::from_fn(|j| eight[j] + eight[j + 4]);
+            *c.add(r) = (four[0] + four[2]) + (four[1] + four[3]);
         }
     }
 }

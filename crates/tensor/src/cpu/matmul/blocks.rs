@@ -1,0 +1,218 @@
+//! The loop nest of a product: parts of C for the pool, blocks of k, strips of B for the tile kernels.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::{Epilogue, PACK_FROM_ROWS, Product};
+use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::pack::{self, Block};
+use crate::cpu::packed::{Right, Strip};
+use crate::parallel::Pool;
+
+/// Tasks a large product is cut into at least, if it can be, so that the threads finish together.
+const TASKS: usize = 8;
+/// Rows of a part of C: with a block of k they fit the second-level cache beside a panel of B.
+const PART_ROWS: usize = 192;
+/// Rows below which a part is not cut further: the tiles would not be full, and B is read for each part anew.
+const LEAST_ROWS: usize = 48;
+/// Columns of a part are a multiple of this; a panel of B is half of it.
+const PART_COLUMNS: usize = 64;
+
+/// Where the kernels find B.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    InPlace(&'a [f32]),
+    Packed(Right<'a>),
+}
+
+/// A block of C: the rows and columns one task computes.
+#[derive(Clone, Copy)]
+struct Part {
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
+}
+
+/// The operands of one product, as the tasks share them.
+struct Operands<'a> {
+    product: Product,
+    a: &'a [f32],
+    b: Source<'a>,
+    c: *mut f32,
+    epilogue: Epilogue<'a>,
+}
+
+// SAFETY: the tasks write disjoint parts of C and only read the rest.
+unsafe impl Sync for Operands<'_> {}
+
+/// A block of A as the kernels read it: element `(i, kk)` at `start + i * row + kk * k`.
+#[derive(Clone, Copy)]
+struct Left {
+    start: *const f32,
+    row: usize,
+    k: usize,
+}
+
+/// Cuts C into parts and computes them. The operands have the sizes of the product.
+pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut [f32], epilogue: Epilogue) {
+    let Product { m, n, .. } = *product;
+    if m == 0 || n == 0 {
+        return;
+    }
+    let operands = Operands { product: *product, a, b, c: c.as_mut_ptr(), epilogue };
+    if !product.is_parallel() {
+        return operands.compute(Part { row: 0, rows: m, column: 0, columns: n });
+    }
+    let row_parts = m.div_ceil(PART_ROWS);
+    let column_parts = TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS));
+    let row_parts = row_parts.max(TASKS.div_ceil(column_parts).min(m / LEAST_ROWS));
+    let (rows, columns) = (m.div_ceil(row_parts), n.div_ceil(column_parts).next_multiple_of(PART_COLUMNS));
+    let (row_parts, column_parts) = (m.div_ceil(rows), n.div_ceil(columns));
+    pool.run(row_parts * column_parts, &|task| {
+        let (row, column) = (task / column_parts * rows, task % column_parts * columns);
+        operands.compute(Part { row, rows: rows.min(m - row), column, columns: columns.min(n - column) });
+    });
+}
+
+/// Floats between the rows of a copied block of A: not a power of two, so that the rows do not share cache sets.
+const COPY_STRIDE: usize = BLOCK_K + 16;
+
+#[repr(align(64))]
+struct LeftCopy(MaybeUninit<[f32; PART_ROWS * COPY_STRIDE]>);
+
+/// Columns of B beyond the last whole vector, padded.
+#[repr(align(64))]
+struct TailCopy(MaybeUninit<[f32; BLOCK_K * 16]>);
+
+impl Operands<'_> {
+    fn compute(&self, part: Part) {
+        // SAFETY: the callers of `run` have seen to it that the operands have the product's sizes.
+        unsafe { if self.copies_left(part) { self.compute_copied(part) } else { self.compute_in_place(part) } }
+    }
+
+    /// Whether the part's block of A should be copied: rows that lie a multiple of 1 KiB apart evict each other
+    /// from the cache, and a transposed A takes a page per k. It pays if the copy is used for many columns.
+    fn copies_left(&self, part: Part) -> bool {
+        let Product { m, k, transpose_a, .. } = self.product;
+        let awkward = if transpose_a { m >= 1024 } else { k >= 1024 && k.is_multiple_of(256) };
+        k > 0 && awkward && part.columns >= 256 && (PACK_FROM_ROWS..=PART_ROWS).contains(&part.rows)
+    }
+
+    unsafe fn compute_in_place(&self, part: Part) {
+        let Product { m, k, transpose_a, .. } = self.product;
+        let (row, step) = if transpose_a { (1, m) } else { (k, 1) };
+        let mut first = 0;
+        // At least once: with k = 0 there is still a bias to store.
+        loop {
+            let block = first..k.min(first + BLOCK_K);
+            first = block.end;
+            // SAFETY: the part lies within A, and the block within k.
+            unsafe {
+                let start = self.a.as_ptr().add(part.row * row + block.start * step);
+                self.block_of_k(part, Left { start, row, k: step }, block);
+            }
+            if first == k {
+                break;
+            }
+        }
+    }
+
+    /// Apart from [`Self::compute_in_place`] because of its frame of 200 KiB, which small products should not touch.
+    #[inline(never)]
+    unsafe fn compute_copied(&self, part: Part) {
+        let Product { m, k, transpose_a, .. } = self.product;
+        let mut buffer = LeftCopy(MaybeUninit::uninit());
+        let copy: *mut f32 = buffer.0.as_mut_ptr().cast();
+        for first in (0..k).step_by(BLOCK_K) {
+            let block = first..k.min(first + BLOCK_K);
+            // SAFETY: the part lies within A; the copy has room for `PART_ROWS` padded rows of `BLOCK_K`, or the
+            // other way round.
+            unsafe {
+                let left = if transpose_a {
+                    let from = Block { start: self.a.as_ptr().add(first * m + part.row), stride: m };
+                    pack::copy(from, Block { start: copy, stride: PART_ROWS }, block.len(), part.rows);
+                    Left { start: copy, row: 1, k: PART_ROWS }
+                } else {
+                    let from = Block { start: self.a.as_ptr().add(part.row * k + first), stride: k };
+                    pack::copy(from, Block { start: copy, stride: COPY_STRIDE }, part.rows, block.len());
+                    Left { start: copy, row: COPY_STRIDE, k: 1 }
+                };
+                self.block_of_k(part, left, block);
+            }
+        }
+    }
+
+    /// All columns of the part over one block of k.
+    unsafe fn block_of_k(&self, part: Part, a: Left, k: Range<usize>) {
+        let end = part.column + part.columns;
+        match self.b {
+            Source::Packed(right) => {
+                // Parts begin at multiples of 64 and panels at multiples of 32, but the last panel may be wider than
+                // what is left of a part: it belongs to the part it begins in.
+                let is_mine = |strip: &Strip| (part.column..end).contains(&strip.column);
+                for strip in right.strips(k.start).filter(is_mine) {
+                    // SAFETY: panels are padded to whole vectors.
+                    unsafe { self.strip(part, a, k.clone(), &strip) };
+                }
+            }
+            Source::InPlace(b) => {
+                let n = self.product.n;
+                let whole = part.columns / 16 * 16;
+                // SAFETY: the first strip has whole vectors only; the rest is copied and padded.
+                unsafe {
+                    let start = b.as_ptr().add(k.start * n + part.column);
+                    if whole > 0 {
+                        self.strip(
+                            part,
+                            a,
+                            k.clone(),
+                            &Strip { start, stride: n, column: part.column, columns: whole },
+                        );
+                    }
+                    if whole < part.columns {
+                        let mut buffer = TailCopy(MaybeUninit::uninit());
+                        let tail: *mut f32 = buffer.0.as_mut_ptr().cast();
+                        let columns = part.columns - whole;
+                        let from = Block { start: start.add(whole), stride: n };
+                        pack::copy(from, Block { start: tail, stride: 16 }, k.len(), columns);
+                        self.strip(
+                            part,
+                            a,
+                            k,
+                            &Strip { start: tail, stride: 16, column: part.column + whole, columns },
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// All rows of the part in the columns of `strip`, whose rows must be readable to the end of their last vector.
+    unsafe fn strip(&self, part: Part, a: Left, k: Range<usize>, strip: &Strip) {
+        let is_last = k.end == self.product.k;
+        // SAFETY: the strip lies within C and the bias; the caller answers for A and B.
+        unsafe {
+            let bias = match self.epilogue.bias {
+                Some(bias) if is_last => bias.as_ptr().add(strip.column),
+                _ => std::ptr::null(),
+            };
+            let tile = Tile {
+                a: a.start,
+                a_row: a.row,
+                a_k: a.k,
+                segments: &[0],
+                segment_len: k.len(),
+                b: strip.start,
+                b_row: strip.stride,
+                c: self.c.add(part.row * self.product.n + strip.column),
+                c_row: self.product.n,
+                columns: strip.columns,
+                accumulate: k.start > 0,
+                bias,
+                relu: is_last && self.epilogue.relu,
+            };
+            Kernels::active().run(&tile, part.rows);
+        }
+    }
+}

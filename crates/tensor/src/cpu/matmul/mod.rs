@@ -1,0 +1,176 @@
+//! Matrix products `C = epilogue(A * B)`.
+//!
+//! The executor calls [`matmul`] for every dense layer and its gradients. C is cut into blocks that go to the pool; a
+//! block walks k in steps of 256 and hands strips of B to the tile kernels of `microkernel`, whose arithmetic law
+//! holds for every element: chains of fused multiply-adds over 256 ascending k, added up in order. There is one
+//! exception: `n == 1` with A not transposed follows the law of `matvec`.
+
+mod blocks;
+
+use blocks::{Source, run};
+
+use super::matvec::matvec;
+pub use super::packed::PackedShape;
+use super::packed::Right;
+use crate::parallel::{DisjointMut, Pool};
+
+/// Sizes and layout of `C[m, n] = A[m, k] * B[k, n]`, all row-major.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Product {
+    /// Rows of A and C.
+    pub m: usize,
+    /// Columns of B and C.
+    pub n: usize,
+    /// Columns of A, rows of B.
+    pub k: usize,
+    /// A is stored as `[k, m]`.
+    pub transpose_a: bool,
+    /// B is stored as `[n, k]`.
+    pub transpose_b: bool,
+}
+
+/// What happens to a result before it is stored: `relu(row + bias)`, each part if asked for.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Epilogue<'a> {
+    /// Added to each row, one value per column.
+    pub bias: Option<&'a [f32]>,
+    /// Replaces negative results by zero.
+    pub relu: bool,
+}
+
+/// Products of fewer multiply-adds (about 15 us) are not worth handing to another thread.
+const PARALLEL_FROM: usize = 1 << 20;
+/// With fewer rows than this, B is read too few times to be worth packing.
+const PACK_FROM_ROWS: usize = 24;
+/// Floats of B up to which it is read where it lies, since it stays in the second-level cache.
+const IN_PLACE: usize = 1 << 18;
+
+impl Product {
+    /// Both operands as they are.
+    pub fn new(m: usize, n: usize, k: usize) -> Self {
+        Product { m, n, k, transpose_a: false, transpose_b: false }
+    }
+
+    /// Floats of scratch that [`matmul`] needs.
+    pub fn scratch_len(&self) -> usize {
+        if self.packs() { PackedShape { k: self.k, n: self.n }.packed_len() } else { 0 }
+    }
+
+    /// Whether B is packed first.
+    fn packs(&self) -> bool {
+        let Product { m, n, k, transpose_b, .. } = *self;
+        let worth_it = m >= PACK_FROM_ROWS && (!n.is_multiple_of(16) || k * n > IN_PLACE);
+        n > 1 && (transpose_b || worth_it)
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.m * self.n * self.k >= PARALLEL_FROM
+    }
+}
+
+/// `C = epilogue(A * B)`. `scratch` holds at least [`Product::scratch_len`] floats.
+pub fn matmul(
+    pool: &Pool,
+    product: &Product,
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    epilogue: Epilogue,
+    scratch: &mut [f32],
+) {
+    let Product { m, n, k, transpose_a, transpose_b } = *product;
+    check(product, a, b.len() == k * n, c, epilogue);
+    if n == 1 {
+        return one_column(pool, product, a, b, c, epilogue);
+    }
+    if product.packs() {
+        let shape = PackedShape { k, n };
+        let packed = &mut scratch[..shape.packed_len()];
+        shape.pack(pool, b, transpose_b, packed);
+        return matmul_packed(pool, m, transpose_a, a, shape, packed, c, epilogue);
+    }
+    run(pool, product, a, Source::InPlace(b), c, epilogue);
+}
+
+/// `C = epilogue(A * B)` with B packed before by [`PackedShape::pack`].
+///
+/// The bits are those of [`matmul`], except that for `n == 1` the law of the tile kernels holds.
+#[allow(clippy::too_many_arguments)] // three operands with their shapes: a struct would only rename them
+pub fn matmul_packed(
+    pool: &Pool,
+    m: usize,
+    transpose_a: bool,
+    a: &[f32],
+    shape: PackedShape,
+    packed: &[f32],
+    c: &mut [f32],
+    epilogue: Epilogue,
+) {
+    let product = Product { m, n: shape.n, k: shape.k, transpose_a, transpose_b: false };
+    check(&product, a, packed.len() == shape.packed_len(), c, epilogue);
+    run(pool, &product, a, Source::Packed(Right { shape, packed }), c, epilogue);
+}
+
+/// `C[i] = A[i] * B[i]` for `batch` products of the same sizes, which lie one after the other.
+///
+/// `scratch` holds at least `batch * product.scratch_len()` floats.
+pub fn batched_matmul(
+    pool: &Pool,
+    batch: usize,
+    product: &Product,
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let Product { m, n, k, .. } = *product;
+    let scratch_len = product.scratch_len();
+    assert_eq!((a.len(), b.len(), c.len()), (batch * m * k, batch * k * n, batch * m * n), "{batch} times {product:?}");
+    let (c, scratch) = (DisjointMut::new(c), DisjointMut::new(scratch));
+    let one = |i: usize| {
+        // SAFETY: product i alone uses the i-th parts.
+        let (c, scratch) = unsafe { (c.slice(i * m * n, m * n), scratch.slice(i * scratch_len, scratch_len)) };
+        let (a, b) = (&a[i * m * k..(i + 1) * m * k], &b[i * k * n..(i + 1) * k * n]);
+        matmul(pool, product, a, b, c, Epilogue::default(), scratch);
+    };
+    // Large products use all threads one after the other, small ones in groups that are worth a task.
+    if product.is_parallel() {
+        return (0..batch).for_each(one);
+    }
+    let group = (PARALLEL_FROM / (m * n * k).max(1)).clamp(1, batch.max(1));
+    pool.run(batch.div_ceil(group), &|task| (task * group..batch.min((task + 1) * group)).for_each(one));
+}
+
+fn check(product: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue) {
+    let Product { m, n, k, .. } = *product;
+    assert!(a.len() == m * k && b_fits && c.len() == m * n, "operands of {product:?}");
+    assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {product:?}");
+}
+
+/// `n == 1`: dot products with the rows of A; if A is transposed, the row vector `B` times A as it is stored.
+fn one_column(pool: &Pool, product: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
+    let Product { m, k, transpose_a, .. } = *product;
+    if transpose_a {
+        run(pool, &Product::new(1, m, k), b, Source::InPlace(a), c, Epilogue::default());
+    } else {
+        // Bound by memory: a task reads about 64k floats.
+        let rows = ((1 << 16) / k.max(1)).max(1);
+        let out = DisjointMut::new(c);
+        pool.run(m.div_ceil(rows), &|task| {
+            let first = task * rows;
+            let rows = rows.min(m - first);
+            // SAFETY: the tasks own disjoint rows of C; A has `rows` rows from `first`, each k long like B.
+            unsafe {
+                matvec(a.as_ptr().add(first * k), b.as_ptr(), out.slice(first, rows).as_mut_ptr(), rows, k);
+            }
+        });
+    }
+    let bias = epilogue.bias.map(|bias| bias[0]);
+    if bias.is_some() || epilogue.relu {
+        for x in c {
+            *x = bias.map_or(*x, |bias| *x + bias);
+            // As the tile kernels do: a NaN stays.
+            *x = if epilogue.relu && 0.0 > *x { 0.0 } else { *x };
+        }
+    }
+}
