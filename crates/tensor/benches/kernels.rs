@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout)] // it is what a bench is for
 
 use std::hint::black_box;
+use std::ops::{Deref, DerefMut};
 use std::time::Instant;
 
 use estimand_tensor::cpu::conv::{
@@ -21,9 +22,44 @@ fn is_asked_for(name: &str) -> bool {
     std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).all(|arg| name.contains(&arg))
 }
 
+/// Floats that begin on a cache line, as those of the executor do.
+#[derive(Clone)]
+struct Floats {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line(#[allow(dead_code)] [f32; 16]); // read as a slice
+
+impl Deref for Floats {
+    type Target = [f32];
+    fn deref(&self) -> &[f32] {
+        // SAFETY: a line is sixteen floats without padding, and there are lines enough for `len`.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+impl DerefMut for Floats {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+/// `n` zeros.
+fn zeros(n: usize) -> Floats {
+    Floats { lines: vec![Line([0.0; 16]); n.div_ceil(16)], len: n }
+}
+
 /// `n` numbers in [-0.5, 0.5).
-fn numbers(n: usize) -> Vec<f32> {
-    (0..n).map(|i| (i.wrapping_mul(2_654_435_761) % 65_536) as f32 / 65_536.0 - 0.5).collect()
+fn numbers(n: usize) -> Floats {
+    let mut floats = zeros(n);
+    for (i, x) in floats.iter_mut().enumerate() {
+        *x = (i.wrapping_mul(2_654_435_761) % 65_536) as f32 / 65_536.0 - 0.5;
+    }
+    floats
 }
 
 /// Microseconds of one call, the least over `rounds` rounds of about a millisecond each.
@@ -63,7 +99,7 @@ fn peak() -> f64 {
     }
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx512f") {
-        let x: [f32; 32] = numbers(32).try_into().unwrap_or([0.5; 32]);
+        let x: [f32; 32] = std::array::from_fn(|i| numbers(32)[i]);
         let us = micros(20, 100.0, || {
             // SAFETY: the processor has AVX-512.
             black_box(unsafe { chains(black_box(&x)) });
@@ -138,7 +174,7 @@ fn products() {
             continue;
         }
         let (a, b, bias) = (numbers(p.m * p.k), numbers(p.k * p.n), numbers(p.n));
-        let (mut c, mut scratch) = (vec![0.0; p.m * p.n], vec![0.0; p.scratch_len()]);
+        let (mut c, mut scratch) = (zeros(p.m * p.n), zeros(p.scratch_len()));
         let flops = 2.0 * (p.m * p.n * p.k) as f64;
         let bound = flops / peak() / 1e3;
         let finish = Epilogue { bias: Some(&bias), relu: true };
@@ -192,17 +228,17 @@ fn convolutions() {
         let pixels = s.batch * s.out_height() * s.out_width();
         let taps = filter.len() / s.out_channels;
         let vectors = 2 * pixels * taps * s.out_channels.next_multiple_of(16);
-        let mut scratch = vec![0.0; conv2d_scratch_len(&s)];
+        let mut scratch = zeros(conv2d_scratch_len(&s));
         let finish = Epilogue { bias: Some(&bias), relu: true };
         row(&format!("{name}, forward"), vectors, &mut |pool| {
             conv2d(pool, &s, &x, &filter, &mut y, finish, &mut scratch)
         });
-        let mut scratch = vec![0.0; conv2d_backprop_filter_scratch_len(&s)];
+        let mut scratch = zeros(conv2d_backprop_filter_scratch_len(&s));
         row(&format!("{name}, filter gradient"), vectors, &mut |pool| {
             conv2d_backprop_filter(pool, &s, &x, &dy, &mut dfilter, &mut scratch);
         });
         if s == second {
-            let mut scratch = vec![0.0; conv2d_backprop_input_scratch_len(&s)];
+            let mut scratch = zeros(conv2d_backprop_input_scratch_len(&s));
             let vectors = 2 * pixels * s.out_channels * taps.next_multiple_of(16);
             row(&format!("{name}, input gradient"), vectors, &mut |pool| {
                 conv2d_backprop_input(pool, &s, &filter, &dy, &mut dx, &mut scratch);

@@ -14,7 +14,7 @@ const TASKS: usize = 8;
 /// Rows of a part of C: with a block of k they fit the second-level cache beside a panel of B.
 const PART_ROWS: usize = 192;
 /// Rows below which a part is not cut further: the tiles would not be full, and B is read for each part anew.
-const LEAST_ROWS: usize = 48;
+const LEAST_ROWS: usize = 32;
 /// Columns of a part are a multiple of this; a panel of B is half of it.
 const PART_COLUMNS: usize = 64;
 
@@ -64,9 +64,10 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     if !product.is_parallel() {
         return operands.compute(Part { row: 0, rows: m, column: 0, columns: n });
     }
-    let row_parts = m.div_ceil(PART_ROWS);
-    let column_parts = TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS));
-    let row_parts = row_parts.max(TASKS.div_ceil(column_parts).min(m / LEAST_ROWS));
+    let row_parts = m.div_ceil(PART_ROWS).max(TASKS.min(m / LEAST_ROWS));
+    // Parts side by side would write to the same cache lines where rows do not fill them.
+    let side_by_side = n.is_multiple_of(16) || row_parts < TASKS / 2;
+    let column_parts = if side_by_side { TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS)) } else { 1 };
     let (rows, columns) = (m.div_ceil(row_parts), n.div_ceil(column_parts).next_multiple_of(PART_COLUMNS));
     let (row_parts, column_parts) = (m.div_ceil(rows), n.div_ceil(columns));
     pool.run(row_parts * column_parts, &|task| {
