@@ -1,4 +1,5 @@
-//! Times of element-wise programs, reductions and softmax: `cargo bench -p estimand-tensor --bench elementwise`.
+//! Times of element-wise programs, reductions and softmax: `cargo bench -p estimand-tensor --bench elementwise`, with the names of
+//! parts (`-- large small`) to run only those.
 //!
 //! Every figure is the minimum of many runs. Next to times that memory decides stand the bytes moved.
 #![allow(clippy::print_stdout)] // a bench prints
@@ -103,10 +104,16 @@ fn small(pool: &Pool) {
     }
 }
 
-fn large(pool: &Pool) {
+fn large(pool: &Pool, n_threads: usize) {
     let n = 16 << 20;
-    let x: Vec<f32> = (0..n).map(|i| i as f32 * 1e-7).collect();
-    let mut out = vec![0f32; n];
+    // Aligned as the buffers of the engine are.
+    let (mut x, mut out) = (vec![0f32; n + 16], vec![0f32; n + 16]);
+    let [x, out] = [&mut x, &mut out].map(|array| {
+        let skip = array.as_ptr().align_offset(64);
+        &mut array[skip..skip + n]
+    });
+    x.iter_mut().enumerate().for_each(|(i, x)| *x = i as f32 * 1e-7);
+    let x = &*x;
     let one = Instruction::Constant { dst: 1, dtype: F32, bits: u64::from(1f32.to_bits()) };
     let p = program(
         1,
@@ -121,27 +128,32 @@ fn large(pool: &Pool) {
         ],
         F32,
     );
-    let halves = n / 2;
-    for _ in 0..2 {
-        let address = out.as_mut_ptr() as usize;
-        let copy = time(|| {
-            pool.run(2, &|i| {
-                // SAFETY: the two halves are disjoint and within both arrays.
-                unsafe {
-                    let to = (address as *mut f32).add(i * halves);
-                    std::ptr::copy_nonoverlapping(x.as_ptr().add(i * halves), to, halves);
-                }
-            });
+    let part = n / n_threads;
+    let view = [InputView::new(x.as_ptr().cast(), &[1])];
+    let to = out.as_mut_ptr();
+    let address = to as usize;
+    // In turns, so that a busy machine disturbs both alike.
+    let (mut copy, mut six) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..40 {
+        let start = Instant::now();
+        pool.run(n_threads, &|i| {
+            // SAFETY: the parts are disjoint and within both arrays.
+            unsafe {
+                std::ptr::copy_nonoverlapping(x.as_ptr().add(i * part), (address as *mut f32).add(i * part), part)
+            };
         });
-        let six = time_program(&p, pool, &[n], &[(&x, &[1])], &mut out);
-        let mebibytes = (2 * n * 4) >> 20;
-        println!(
-            "6 operations on 16M f32 ({mebibytes} MiB moved): {:.2} ms, memcpy {:.2} ms, ratio {:.2}",
-            six / 1e6,
-            copy / 1e6,
-            six / copy
-        );
+        copy = copy.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        // SAFETY: input and output have `n` elements.
+        unsafe { p.run(pool, &[n], &view, &[to.cast()]) };
+        six = six.min(start.elapsed().as_secs_f64());
     }
+    let mebibytes = (2 * n * 4) >> 20;
+    let (copy, six) = (copy * 1e3, six * 1e3);
+    println!(
+        "6 operations on 16M f32 ({mebibytes} MiB moved), {n_threads} threads: {six:.2} ms, memcpy {copy:.2} ms, ratio {:.2}",
+        six / copy
+    );
 }
 
 fn reductions(one: &Pool, two: &Pool) {
@@ -203,9 +215,22 @@ fn softmaxes(one: &Pool) {
 
 fn main() {
     let (one, two) = (Pool::new(1), Pool::new(2));
-    operations(&one);
-    small(&one);
-    large(&two);
-    reductions(&one, &two);
-    softmaxes(&one);
+    let names: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    if wanted("operations") {
+        operations(&one);
+    }
+    if wanted("small") {
+        small(&one);
+    }
+    if wanted("large") {
+        large(&one, 1);
+        large(&two, 2);
+    }
+    if wanted("reductions") {
+        reductions(&one, &two);
+    }
+    if wanted("softmax") {
+        softmaxes(&one);
+    }
 }

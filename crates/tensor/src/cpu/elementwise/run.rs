@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 use crate::parallel::Pool;
 
 use super::broadcast::{OVERRUN, Space, Spread, spread_periodic, spread_scalar};
-use super::stream::{fence, stream};
+use super::stream::{fence, prefetch, stream};
 use super::{InputView, TILE, TileProgram};
 
 /// Places a program can have: tiles, constants, inputs, outputs.
@@ -148,7 +148,10 @@ impl Run<'_> {
                     places[first_output + i] = output.wrapping_add(at * program.outputs[i].size());
                 }
             }
-            for step in &program.steps {
+            for (i, step) in program.steps.iter().enumerate() {
+                if self.streams {
+                    self.prefetch_part(at + len, i);
+                }
                 let [x, y, z] = step.operands.map(|o| places[usize::from(o)].cast_const());
                 // SAFETY: `program` laid the places out so that operands are written before they are read and no step writes what it
                 // reads; all of them hold `len` elements.
@@ -170,6 +173,16 @@ impl Run<'_> {
         }
         if self.streams {
             fence();
+        }
+    }
+
+    /// Asks for the dense inputs of the tile at `at`, as much as is due at step `i`: all at once would block the loads of this tile.
+    fn prefetch_part(&self, at: usize, i: usize) {
+        let n_steps = self.program.steps.len();
+        for (k, input) in self.inputs.iter().enumerate().filter(|(k, _)| self.spreads[*k] == Spread::Dense) {
+            let size = self.program.inputs[k].size();
+            let lines = TILE * size / 64;
+            prefetch(input.ptr.wrapping_add(at * size), lines * i / n_steps..lines * (i + 1) / n_steps);
         }
     }
 
