@@ -3,6 +3,7 @@
 mod bias;
 mod fuse;
 mod merge;
+mod pool;
 mod prune;
 mod reroute;
 
@@ -20,9 +21,10 @@ pub(crate) struct Pass {
 }
 
 /// Every pass, in the order they run.
-pub(crate) const ALL: [Pass; 4] = [
+pub(crate) const ALL: [Pass; 5] = [
     Pass { name: "reroute", run: reroute::reroute },
     Pass { name: "merge", run: merge::merge },
+    Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "bias", run: bias::fold_bias },
     Pass { name: "fuse", run: fuse::fuse },
 ];
