@@ -28,3 +28,20 @@ pub mod prelude {
     pub use estimand_tensor::{Array, DType, Dim, Error, Result};
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};
 }
+
+/// The README's and the book's programs are compiled and run as tests.
+#[cfg(doctest)]
+mod book {
+    macro_rules! chapters {
+        ($($name:ident => $path:literal),* $(,)?) => {$(
+            #[doc = include_str!($path)]
+            mod $name {}
+        )*};
+    }
+    chapters! {
+        readme => "../../../README.md",
+        graphs => "../../../docs/graphs.md",
+        training => "../../../docs/training.md",
+        files => "../../../docs/files.md",
+    }
+}
