@@ -16,6 +16,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod builtin;
 
 pub use estimand_graph as graph;

@@ -102,10 +102,10 @@ impl Init {
                 array.dims()
             ))),
             Init::Value(_) => Ok(()),
-            Init::RandomUniform { low, high } if !(low <= high) => {
+            Init::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
                 Err(Error::config(format!("random uniform between {low} and {high}: the range is empty")))
             }
-            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. } if !(*stddev >= 0.0) => {
+            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. } if *stddev < 0.0 || stddev.is_nan() => {
                 Err(Error::config(format!("a standard deviation of {stddev}; expected 0 or more")))
             }
             Init::Orthogonal { .. } if dims.len() < 2 => {

@@ -17,6 +17,8 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod checkpoint;
 mod cpu;
 pub mod custom;

@@ -2,6 +2,8 @@
 //!
 //! Everything else in Estimand passes these types to its neighbour. Nothing here reads a file or knows a graph.
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod array;
 mod batch;
 mod buffer;

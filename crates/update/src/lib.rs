@@ -19,6 +19,8 @@
 //! assert!((w[0] - 0.98492444).abs() < 1e-7);
 //! ```
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 mod adadelta;
 mod adagrad;
 mod adam;

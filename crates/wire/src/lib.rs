@@ -16,6 +16,8 @@
 //! # Ok::<(), estimand_wire::DecodeError>(())
 //! ```
 
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod bundle;
 pub mod checkpoint_state;
 pub mod crc;

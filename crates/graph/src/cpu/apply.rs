@@ -108,6 +108,14 @@ impl CpuExecutable {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
         self.stage(workspace);
+        if let Some(on_gradient) = &mut args.on_gradient {
+            // All of them before any is applied: a worker that cannot be reached leaves the state as it was.
+            for i in self.program.compute_steps().len()..self.steps.len() {
+                if let Op::Apply(apply) = &self.program.body().node(self.steps[i].node).op {
+                    on_gradient(apply.variable, self.gradient(i, workspace))?;
+                }
+            }
+        }
         for i in self.program.compute_steps().len()..self.steps.len() {
             let node = self.steps[i].node;
             let result = match &self.program.body().node(node).op {
@@ -115,7 +123,7 @@ impl CpuExecutable {
                     self.assign(i, *id, workspace, state);
                     Ok(())
                 }
-                Op::Apply(apply) => self.update(i, apply, workspace, state, args),
+                Op::Apply(apply) => self.update(i, apply, workspace, state),
                 other => Err(Error::internal(format!("{} among the updates", other.name()))),
             };
             result.map_err(|e| self.located(e, node))?;
@@ -135,7 +143,6 @@ impl CpuExecutable {
         apply: &Apply,
         workspace: &mut Workspace,
         state: &mut CpuState,
-        args: &mut RunArgs<'_>,
     ) -> Result<()> {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
@@ -148,36 +155,34 @@ impl CpuExecutable {
                 hyper
             }
         };
-        let step = &self.steps[i];
-        let last = step.inputs.len() - 1;
-        let values = self.written_input(i, last, workspace).cast::<f32>();
-        let n_values = workspace.lens[step.inputs[last]] / 4;
-        let ids = (last == 1).then(|| {
-            let n = workspace.dims[step.inputs[0]][0];
-            (self.written_input(i, 0, workspace).cast::<i64>().cast_const(), n)
-        });
+        let gradient = self.gradient(i, workspace);
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
-        // SAFETY: the gradient lies in the arena, and this step is its last and only reader.
-        let values = unsafe { std::slice::from_raw_parts_mut(values, n_values) };
-        // SAFETY: the ids have this length; nothing writes to them.
-        let ids = ids.map(|(ptr, n)| unsafe { std::slice::from_raw_parts(ptr, n) });
-        if let Some(on_gradient) = &mut args.on_gradient {
-            let gradient = match ids {
-                None => GradientMut::Dense(values),
-                Some(indices) => GradientMut::Rows { indices, values },
-            };
-            on_gradient(apply.variable, gradient)?;
-        }
         let mut target = Target::new(state, apply, &*config.rule, hyper);
-        match ids {
-            None => target.dense(&self.pool, values),
-            Some(ids) => {
+        match gradient {
+            GradientMut::Dense(values) => target.dense(&self.pool, values),
+            GradientMut::Rows { indices, values } => {
                 let n_rows = body.variables().spec(apply.variable).dims[0];
-                let scratch = split_scratch(scratch, ids.len(), target.width(n_rows), self.decayed_rows(apply));
-                target.rows(&self.pool, n_rows, ids, values, scratch)?;
+                let scratch = split_scratch(scratch, indices.len(), target.width(n_rows), self.decayed_rows(apply));
+                target.rows(&self.pool, n_rows, indices, values, scratch)?;
             }
         }
         Ok(())
+    }
+
+    /// The gradient that an update applies.
+    fn gradient<'a>(&self, i: usize, workspace: &mut Workspace) -> GradientMut<'a> {
+        let step = &self.steps[i];
+        let last = step.inputs.len() - 1;
+        let values = self.written_input(i, last, workspace).cast::<f32>();
+        // SAFETY: the gradient lies in the arena, and this step is its last and only reader. The arena stays where it is until
+        // the run ends, and the slices are gone by then.
+        let values = unsafe { std::slice::from_raw_parts_mut(values, workspace.lens[step.inputs[last]] / 4) };
+        if last == 0 {
+            return GradientMut::Dense(values);
+        }
+        let (ids, n) = (self.written_input(i, 0, workspace).cast::<i64>(), workspace.dims[step.inputs[0]][0]);
+        // SAFETY: the ids have this length, and nothing writes to them.
+        GradientMut::Rows { indices: unsafe { std::slice::from_raw_parts(ids, n) }, values }
     }
 }
 

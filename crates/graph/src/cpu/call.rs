@@ -336,26 +336,14 @@ impl Call<'_> {
 
     #[allow(clippy::print_stderr, reason = "this is what the op is for")]
     fn print(&mut self, label: &str) -> Result<()> {
-        eprintln!("{label} {}", self.array(0)?);
+        eprintln!("{label}: {}", self.array(0)?);
         self.y[0].bytes.copy_from_slice(self.x[0].bytes);
         Ok(())
     }
 
     fn custom(&mut self, custom: &crate::custom::CustomOp) -> Result<()> {
         let inputs = (0..self.x.len()).map(|k| self.array(k)).collect::<Result<Vec<_>>>()?;
-        let results = (custom.kernel)(&inputs).map_err(|e| e.context(format!("custom op `{}`", custom.name)))?;
-        let fits = results.len() == self.y.len()
-            && results.iter().zip(&self.y).all(|(a, y)| a.dtype() == y.dtype && a.dims() == y.dims);
-        if !fits {
-            let got: Vec<String> = results.iter().map(|a| format!("{}{:?}", a.dtype(), a.dims())).collect();
-            let expected: Vec<String> = self.y.iter().map(|y| format!("{}{:?}", y.dtype, y.dims)).collect();
-            return Err(Error::shape(format!(
-                "custom op `{}` returned {}, it declared {}",
-                custom.name,
-                got.join(", "),
-                expected.join(", ")
-            )));
-        }
+        let results = custom.call(&inputs, self.symbols)?;
         for (result, y) in results.iter().zip(&mut self.y) {
             y.bytes.copy_from_slice(result.bytes());
         }

@@ -123,7 +123,7 @@ impl CpuState {
     /// # Safety
     /// Nothing else may use them meanwhile.
     #[allow(clippy::mut_from_ref, reason = "several variables are open at once; the contract forbids aliasing")]
-    unsafe fn weights<'a>(&'a self, id: VarId) -> &'a mut [f32] {
+    unsafe fn weights(&self, id: VarId) -> &mut [f32] {
         let array = &self.arrays[id.0 as usize];
         debug_assert_eq!(array.dtype(), DType::F32);
         // SAFETY: the array holds `len` floats from `start`; exclusive by the contract.
@@ -177,7 +177,7 @@ struct CpuExecutable {
     steps: Vec<CompiledStep>,
     pool: Threads,
     /// Memory of runs that are not under way; taken by a run and put back after it.
-    idle: Mutex<Vec<Box<Workspace>>>,
+    idle: Mutex<Vec<Workspace>>,
 }
 
 /// What a run needs of a step, looked up once.
@@ -227,7 +227,7 @@ impl CpuExecutable {
         Ok(CpuExecutable { program, plan, steps, pool, idle: Mutex::new(Vec::new()) })
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Box<Workspace>>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Workspace>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn scalar_constant(body: &Body, value: Value) -> Option<&Constant> {
 }
 
 /// The program of a group. `None` if it needs more registers than there are.
-pub(crate) fn instructions(
+fn instructions(
     body: &Body,
     members: &[Member],
     inputs: &[Value],

@@ -16,7 +16,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
     // Products that nobody else reads, by the value they make.
     let mut products: HashMap<Value, usize> = HashMap::new();
     let mut removed = vec![false; program.steps.len()];
-    for i in 0..program.n_compute {
+    for (i, is_removed) in removed.iter_mut().enumerate().take(program.n_compute) {
         let step = program.steps[i].clone();
         let Kernel::Node(id) = step.kernel else { continue };
         let spec = |v: Value| body.spec(v);
@@ -41,7 +41,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                     product.kernel = Kernel::Product { node: product.kernel.node(), bias: true, relu: false };
                     product.inputs.push(bias);
                     product.outputs = smallvec![step.outputs[0]];
-                    removed[i] = true;
+                    *is_removed = true;
                     if once(step.outputs[0]) {
                         products.insert(step.outputs[0], at);
                     }
@@ -54,7 +54,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                     product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu: true };
                     product.outputs = smallvec![step.outputs[0]];
                     products.remove(&step.inputs[0]);
-                    removed[i] = true;
+                    *is_removed = true;
                 }
             }
             _ => {}

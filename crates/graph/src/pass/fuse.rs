@@ -116,5 +116,5 @@ fn within_limits(program: &Program, members: &[usize], users: &HashMap<Value, Ve
     let Kernel::Elementwise(members) = &step.kernel else { return false };
     step.inputs.len() <= TileProgram::MAX_INPUTS
         && step.outputs.len() <= TileProgram::MAX_OUTPUTS
-        && tile::instructions(&program.body, members, &step.inputs, &step.outputs).is_some()
+        && tile::compile(&program.body, members, &step.inputs, &step.outputs).is_ok()
 }

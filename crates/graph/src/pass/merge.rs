@@ -8,9 +8,12 @@ use crate::graph::Value;
 use crate::op::Op;
 use crate::program::{Kernel, Program};
 
+/// What is computed: an op on its inputs.
+type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>);
+
 pub(crate) fn merge(mut program: Program) -> Program {
     let body = program.body.clone();
-    let mut first: HashMap<(&Op, SmallVec<[Value; 4]>), SmallVec<[Value; 1]>> = HashMap::new();
+    let mut first: HashMap<Computation<'_>, SmallVec<[Value; 1]>> = HashMap::new();
     let mut same: HashMap<Value, Value> = HashMap::new();
     // Constants and variables are no steps, but the same one may have several nodes.
     let mut sources: HashMap<&Op, Value> = HashMap::new();
