@@ -42,12 +42,12 @@ impl Twice for Tensor {
     }
 }
 
-/// What an error must contain.
-type Parts = &'static [&'static str];
+/// A mistake, and what its error must contain.
+type Case = (fn(&Graph), &'static [&'static str]);
 
 #[test]
 fn each_kind_of_mistake_has_its_message() {
-    let cases: Vec<(fn(&Graph), Parts)> = vec![
+    let cases: Vec<Case> = vec![
         (|g| drop(g.constant([1.0f32, 2.0]) + g.constant([1.0f32, 2.0, 3.0])), &["[2] and [3] cannot be broadcast"]),
         (|g| drop(g.constant([1.0f32]) + g.constant([1i64])), &["dtypes f32 and i64 differ", "help: use .cast"]),
         (|g| drop(g.constant([1i64]) / 2.0), &["not defined on i64", "help:"]),

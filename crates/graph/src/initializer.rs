@@ -105,7 +105,9 @@ impl Init {
             Init::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
                 Err(Error::config(format!("random uniform between {low} and {high}: the range is empty")))
             }
-            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. } if *stddev < 0.0 || stddev.is_nan() => {
+            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. }
+                if *stddev < 0.0 || stddev.is_nan() =>
+            {
                 Err(Error::config(format!("a standard deviation of {stddev}; expected 0 or more")))
             }
             Init::Orthogonal { .. } if dims.len() < 2 => {

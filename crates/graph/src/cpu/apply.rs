@@ -137,13 +137,7 @@ impl CpuExecutable {
         unsafe { std::ptr::copy_nonoverlapping(from, state.start(id), workspace.lens[self.steps[i].inputs[0]]) };
     }
 
-    fn update(
-        &self,
-        i: usize,
-        apply: &Apply,
-        workspace: &mut Workspace,
-        state: &mut CpuState,
-    ) -> Result<()> {
+    fn update(&self, i: usize, apply: &Apply, workspace: &mut Workspace, state: &mut CpuState) -> Result<()> {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
         let hyper = match workspace.hypers[apply.optimizer.0 as usize] {

@@ -18,12 +18,7 @@ pub(crate) fn scalar_constant(body: &Body, value: Value) -> Option<&Constant> {
 }
 
 /// The program of a group. `None` if it needs more registers than there are.
-fn instructions(
-    body: &Body,
-    members: &[Member],
-    inputs: &[Value],
-    outputs: &[Value],
-) -> Option<Vec<Instruction>> {
+fn instructions(body: &Body, members: &[Member], inputs: &[Value], outputs: &[Value]) -> Option<Vec<Instruction>> {
     Allocator::new(body, members, inputs, outputs).run(members)
 }
 
