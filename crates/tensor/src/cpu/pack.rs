@@ -43,11 +43,16 @@ unsafe fn copy_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, ro
     }
 }
 
-/// Writes `rows` x `columns` of the transpose of `from`, which has `columns` rows, padded as by [`copy`].
-///
-/// # Safety
-/// As for [`copy`].
-pub(crate) unsafe fn transpose(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
+for_every_isa! {
+    /// Writes `rows` x `columns` of the transpose of `from`, which has `columns` rows, padded as by [`copy`].
+    ///
+    /// # Safety
+    /// As for [`copy`].
+    pub(crate) unsafe fn transpose(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) = transpose_generic
+}
+
+#[inline(always)]
+unsafe fn transpose_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
     let padded = columns.next_multiple_of(16);
     // SAFETY: within the extent of the blocks, for which the caller answers.
     unsafe {
@@ -60,7 +65,7 @@ pub(crate) unsafe fn transpose(from: Block<*const f32>, to: Block<*mut f32>, row
                 let from = Block { start: from.start.add(column * from.stride + row), stride: from.stride };
                 let to = Block { start: to.start.add(row * to.stride + column), stride: to.stride };
                 if height == 8 && width == 8 {
-                    transpose_8x8(from, to);
+                    S::transpose_8x8(from.start, from.stride, to.start, to.stride);
                 } else {
                     for j in 0..height {
                         for i in 0..width {
@@ -77,19 +82,5 @@ pub(crate) unsafe fn transpose(from: Block<*const f32>, to: Block<*mut f32>, row
                 *to.start.add(row * to.stride + column) = 0.0;
             }
         }
-    }
-}
-
-/// Transposes a block of eight by eight. Both loops have fixed bounds, so the compiler makes shuffles of them.
-#[inline(always)]
-unsafe fn transpose_8x8(from: Block<*const f32>, to: Block<*mut f32>) {
-    for i in 0..8 {
-        let mut row = [0.0_f32; 8];
-        for (j, x) in row.iter_mut().enumerate() {
-            // SAFETY: within the block.
-            *x = unsafe { *from.start.add(j * from.stride + i) };
-        }
-        // SAFETY: within the block.
-        unsafe { to.start.add(i * to.stride).cast::<[f32; 8]>().write(row) };
     }
 }

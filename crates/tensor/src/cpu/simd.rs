@@ -36,6 +36,8 @@ pub(crate) unsafe trait Simd: Copy {
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
     /// `if a > b { a } else { b }`: of a NaN and anything it takes `b`.
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Transposes eight rows of eight, which lie a stride apart on either side.
+    unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }
 
 /// Compiles a generic kernel for every instruction set and makes `$name` call the one for the active set.
@@ -141,6 +143,15 @@ unsafe impl Simd for Portable {
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector {
         lanes(|i| if a[i] > b[i] { a[i] } else { b[i] })
     }
+    #[inline(always)]
+    unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        for i in 0..8 {
+            for j in 0..8 {
+                // SAFETY: within the eight rows, for which the caller answers.
+                unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+            }
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -153,6 +164,31 @@ mod x86 {
 
     /// Eight ones, then eight zeros: the mask of n lanes starts at element 8 - n.
     static AVX2_MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+    /// With 256-bit vectors, for both sets: rows i and i + 4 are loaded as one vector, so that only neighbours in
+    /// it have to change places.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
+        for half in [0, 4] {
+            // SAFETY: within the eight rows on either side, for which the caller answers.
+            unsafe {
+                let pair = |row: usize| {
+                    let upper = _mm_loadu_ps(from.add(row * from_stride + half));
+                    let lower = _mm_loadu_ps(from.add((row + 4) * from_stride + half));
+                    _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(upper), lower)
+                };
+                let rows = [pair(0), pair(1), pair(2), pair(3)];
+                let (a, b) = (_mm256_unpacklo_ps(rows[0], rows[1]), _mm256_unpacklo_ps(rows[2], rows[3]));
+                let (c, d) = (_mm256_unpackhi_ps(rows[0], rows[1]), _mm256_unpackhi_ps(rows[2], rows[3]));
+                let to = to.add(half * to_stride);
+                _mm256_storeu_ps(to, _mm256_shuffle_ps::<0x44>(a, b));
+                _mm256_storeu_ps(to.add(to_stride), _mm256_shuffle_ps::<0xEE>(a, b));
+                _mm256_storeu_ps(to.add(2 * to_stride), _mm256_shuffle_ps::<0x44>(c, d));
+                _mm256_storeu_ps(to.add(3 * to_stride), _mm256_shuffle_ps::<0xEE>(c, d));
+            }
+        }
+    }
 
     /// The operations of one set, each as an expression of intrinsics.
     macro_rules! simd {
@@ -195,6 +231,8 @@ mod x86 {
             _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(a, b), v);
         fma(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
         max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
+        transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) =
+            transpose_8x8(from, from_stride, to, to_stride);
     }
 
     simd! {
@@ -214,5 +252,7 @@ mod x86 {
             _mm256_and_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(a, b), v);
         fma(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
         max(a: __m256, b: __m256) -> __m256 = _mm256_max_ps(a, b);
+        transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) =
+            transpose_8x8(from, from_stride, to, to_stride);
     }
 }
