@@ -130,9 +130,9 @@ impl<'a> Backward<'a> {
             let value = |output: usize| Value { node: node_id, output: output as u16 };
             let upstream: Vec<Option<Tensor>> = (0..n_outputs)
                 .map(|o| {
-                    self.arrived
-                        .get(&value(o))
-                        .and_then(|g| g.to_dense(&self.graph.body().spec(value(o)).shape.clone()))
+                    // Not borrowed while `to_dense` adds a node.
+                    let shape = self.graph.body().spec(value(o)).shape.clone();
+                    self.arrived.get(&value(o)).and_then(|g| g.to_dense(&shape))
                 })
                 .collect();
             if inputs.is_empty() || upstream.iter().all(Option::is_none) {
