@@ -1,15 +1,18 @@
 //! Common sub-expressions: equal ops on equal inputs are computed once.
+//!
+//! The shapes must be equal too: after `reroute`, an element-wise step may have a larger result than its inputs tell.
 
 use std::collections::HashMap;
 
+use estimand_tensor::TensorSpec;
 use smallvec::SmallVec;
 
 use crate::graph::Value;
 use crate::op::Op;
 use crate::program::{Kernel, Program};
 
-/// What is computed: an op on its inputs.
-type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>);
+/// What is computed: an op on its inputs, and the results it has.
+type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>, &'a [TensorSpec]);
 
 pub(crate) fn merge(mut program: Program) -> Program {
     let body = program.body.clone();
@@ -30,12 +33,13 @@ pub(crate) fn merge(mut program: Program) -> Program {
             *input = *same.get(input).unwrap_or(input);
         }
         let Kernel::Node(id) = &step.kernel else { return true };
-        let op = &body.node(*id).op;
-        if op.has_effect() {
+        let node = body.node(*id);
+        if node.op.has_effect() {
             return true;
         }
-        let Some(known) = first.get(&(op, step.inputs.clone())) else {
-            first.insert((op, step.inputs.clone()), step.outputs.clone());
+        let key = (&node.op, step.inputs.clone(), &node.outputs[..]);
+        let Some(known) = first.get(&key) else {
+            first.insert(key, step.outputs.clone());
             return true;
         };
         for (output, known) in step.outputs.iter().zip(known) {
@@ -49,4 +53,26 @@ pub(crate) fn merge(mut program: Program) -> Program {
         *fetch = *same.get(fetch).unwrap_or(fetch);
     }
     program
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use estimand_tensor::{Array, DType, Dim};
+
+    use crate::{Graph, Program, Tensor};
+
+    #[test]
+    fn numbers_spread_over_different_shapes_stay_apart() {
+        let g = Graph::new();
+        let x = g.placeholder("x", DType::F32, [Dim::BATCH, 1.into()]);
+        let row = g.constant(Array::from([1f32, 2.0]));
+        let wide = &g.fill(x.shape().clone(), DType::F32, 3.0) * &row;
+        let narrow = &g.fill([1, 1], DType::F32, 3.0) * &row;
+        let fetches = [&wide, &narrow].map(Tensor::value);
+        let program = Program::new(Arc::new(g.body().clone()), &fetches).unwrap();
+        assert_eq!(program.steps().len(), 2, "{program}");
+        assert_ne!(program.fetches()[0], program.fetches()[1]);
+    }
 }
