@@ -26,6 +26,7 @@ mod draw;
 mod executor;
 mod gradient;
 mod graph;
+pub mod graph_def;
 mod infer;
 mod initializer;
 pub mod op;

@@ -1,0 +1,73 @@
+//! What nodes are called in a GraphDef: their own names, as far as TensorFlow allows.
+
+use std::collections::HashSet;
+
+use crate::graph::{Body, NodeId, Value};
+
+/// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
+///
+/// A character that TensorFlow does not allow becomes `_`; a name that is taken gets `_1`, `_2`, ...
+#[derive(Clone, Debug)]
+pub struct Names {
+    nodes: Vec<String>,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// The names of all nodes of a graph.
+    pub fn new(body: &Body) -> Names {
+        let mut names = Names { nodes: Vec::new(), taken: HashSet::new() };
+        names.nodes = body.nodes().iter().map(|node| names.unused(&node.name)).collect();
+        names
+    }
+
+    /// What a node is called.
+    pub fn node(&self, id: NodeId) -> &str {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// What a value is called as an input or a fetch: `node`, or `node:1` for a second output.
+    pub fn tensor(&self, value: Value) -> String {
+        match value.output {
+            0 => self.node(value.node).to_string(),
+            n => format!("{}:{n}", self.node(value.node)),
+        }
+    }
+
+    /// Takes a name that no node has, like the one asked for.
+    pub(super) fn unused(&mut self, wanted: &str) -> String {
+        let valid = valid(wanted);
+        let mut name = valid.clone();
+        let mut n = 0;
+        while !self.taken.insert(name.clone()) {
+            n += 1;
+            name = format!("{valid}_{n}");
+        }
+        name
+    }
+}
+
+/// A name that matches TensorFlow's `[A-Za-z0-9.][A-Za-z0-9_.\-/>]*`.
+fn valid(name: &str) -> String {
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || "_.-/>".contains(c) { c } else { '_' };
+    let name: String = name.chars().map(allowed).collect();
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.');
+    if begins_well { name } else { format!("n{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Graph;
+    use estimand_tensor::DType;
+
+    #[test]
+    fn names_are_made_valid_and_unique() {
+        let graph = Graph::new();
+        for name in ["sepal length", "sepal_length", "größe", "_hidden", "", "a/b"] {
+            graph.placeholder(name, DType::F32, [1]);
+        }
+        let names = Names::new(&graph.body());
+        assert_eq!(names.nodes, ["sepal_length", "sepal_length_1", "gr__e", "n_hidden", "n", "a/b"]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Shapes as TensorFlow takes them: i32 lists, constant where they are known, else computed in the graph.
+//!
+//! A size that is known only at run time is taken from the shape of the placeholder that brings it, and computed by the
+//! symbol's formula; each symbol is written once, under `sizes/`.
+
+use estimand_tensor::{Array, DType, Dim, Error, Result, Symbol};
+use estimand_wire::NodeDef;
+
+use super::{Writer, index_number, typed};
+use crate::graph::NodeId;
+use crate::op::Op;
+use crate::symbols::SymbolDef;
+
+/// The folder of the nodes that compute sizes.
+const SCOPE: &str = "sizes";
+
+impl Writer<'_> {
+    /// A list of sizes of a dtype, as an input of `owner`.
+    pub(super) fn shape(&mut self, owner: &str, role: &str, dims: &[Dim], dtype: DType) -> Result<String> {
+        let known: Option<Vec<i64>> = dims.iter().map(|d| d.known().map(|n| n as i64)).collect();
+        match known {
+            Some(sizes) if dtype == DType::I64 => self.constant(owner, role, &Array::from_vec([sizes.len()], sizes)?),
+            Some(sizes) => self.ints(owner, role, sizes),
+            None => {
+                let mut list = typed(self.part(owner, role, "Pack"), "T", DType::I32).attr("N", dims.len() as i64);
+                let name = list.name.clone();
+                for (i, &dim) in dims.iter().enumerate() {
+                    list = list.input(self.size(dim, &name, &i.to_string())?);
+                }
+                let list = self.add(list);
+                Ok(self.converted(list, DType::I32, dtype))
+            }
+        }
+    }
+
+    /// A list of sizes in which one that is unknown may be left for TensorFlow to work out.
+    pub(super) fn shape_with_gap(&mut self, owner: &str, role: &str, dims: &[Dim]) -> Result<String> {
+        let n_unknown = dims.iter().filter(|d| d.known().is_none()).count();
+        // TF: -1 beside a size of 0 is an error.
+        if n_unknown == 1 && !dims.contains(&Dim::Known(0)) {
+            return self.ints(owner, role, dims.iter().map(|d| d.known().map_or(-1, |n| n as i64)));
+        }
+        self.shape(owner, role, dims, DType::I32)
+    }
+
+    /// A single size, an i32 scalar. A known size is a constant of `owner`.
+    pub(super) fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
+        match dim {
+            Dim::Known(n) => self.int(owner, role, n),
+            Dim::Sym(symbol) => match self.sizes.get(&symbol) {
+                Some(name) => Ok(name.clone()),
+                None => {
+                    let name = self.symbol(symbol)?;
+                    self.sizes.insert(symbol, name.clone());
+                    Ok(name)
+                }
+            },
+        }
+    }
+
+    /// The same numbers in another dtype.
+    pub(super) fn converted(&mut self, numbers: String, from: DType, to: DType) -> String {
+        if from == to {
+            return numbers;
+        }
+        let cast = self.part(&numbers, "cast", "Cast").input(numbers);
+        self.add(typed(typed(cast, "SrcT", from), "DstT", to))
+    }
+
+    fn symbol(&mut self, symbol: Symbol) -> Result<String> {
+        let owner = self.names.unused(&format!("{SCOPE}/{}", Dim::Sym(symbol)));
+        let def = match self.body.symbols().def(symbol) {
+            SymbolDef::Batch => {
+                let (node, axis) = self.batch_axis()?;
+                return self.fed_size(&owner, node, axis);
+            }
+            SymbolDef::Fed(node, axis) => return self.fed_size(&owner, node, axis),
+            SymbolDef::Add(a, b) => self.formula(&owner, "AddV2", a, b)?,
+            SymbolDef::Mul(a, b) => self.formula(&owner, "Mul", a, b)?,
+            SymbolDef::Sub(a, b) => {
+                let difference = self.inner_formula(&owner, "difference", "Sub", a, b)?;
+                let zero = self.int(&owner, "zero", 0)?;
+                arithmetic(&owner, "Maximum").input(difference).input(zero)
+            }
+            SymbolDef::Div(a, b @ Dim::Known(_)) => self.formula(&owner, "FloorDiv", a, b)?,
+            SymbolDef::Div(a, b) => {
+                // An empty part of an empty whole is 0, where TensorFlow would refuse to divide by 0.
+                let (whole, part) = (self.size(a, &owner, "x")?, self.size(b, &owner, "y")?);
+                let one = self.int(&owner, "one", 1)?;
+                let positive = self.part(&owner, "part", "Maximum").input(part).input(one);
+                let positive = self.add(typed(positive, "T", DType::I32));
+                arithmetic(&owner, "FloorDiv").input(whole).input(positive)
+            }
+            SymbolDef::CeilDiv(a, b) => {
+                let step = b.known().unwrap_or(1).max(1);
+                let raised = self.inner_formula(&owner, "raised", "AddV2", a, Dim::Known(step - 1))?;
+                let step = self.int(&owner, "step", step)?;
+                arithmetic(&owner, "FloorDiv").input(raised).input(step)
+            }
+            SymbolDef::Broadcast(a, b) => {
+                // b, unless it is the 1 that is repeated; not the larger, since 0 wins over 1.
+                let (a, b) = (self.size(a, &owner, "x")?, self.size(b, &owner, "y")?);
+                let one = self.int(&owner, "one", 1)?;
+                let repeated = self.part(&owner, "repeated", "Equal").input(b.clone()).input(one);
+                let repeated = self.add(typed(repeated, "T", DType::I32));
+                arithmetic(&owner, "SelectV2").input(repeated).input(a).input(b)
+            }
+        };
+        Ok(self.add(def))
+    }
+
+    fn formula(&mut self, owner: &str, op: &str, a: Dim, b: Dim) -> Result<NodeDef> {
+        Ok(arithmetic(owner, op).input(self.size(a, owner, "x")?).input(self.size(b, owner, "y")?))
+    }
+
+    fn inner_formula(&mut self, owner: &str, role: &str, op: &str, a: Dim, b: Dim) -> Result<String> {
+        let name = self.names.unused(&format!("{owner}/{role}"));
+        let def = self.formula(&name, op, a, b)?;
+        Ok(self.add(def))
+    }
+
+    /// The size of an axis of a placeholder, as the node `name`.
+    fn fed_size(&mut self, name: &str, node: NodeId, axis: usize) -> Result<String> {
+        let fed = self.placeholder(node);
+        let dtype = self.body.node(node).outputs[0].dtype;
+        let shape = self.part(name, "shape", "Shape").input(fed);
+        let shape = self.add(typed(typed(shape, "T", dtype), "out_type", DType::I32));
+        let mut bounds = |role: &str, value: usize| {
+            let value = index_number(value as i64)?;
+            self.constant(name, role, &Array::from_vec([1], vec![value])?)
+        };
+        let (begin, end, strides) = (bounds("begin", axis)?, bounds("end", axis + 1)?, bounds("strides", 1)?);
+        let def = NodeDef::new(name, "StridedSlice").input(shape).input(begin).input(end).input(strides);
+        let def = typed(typed(def, "T", DType::I32), "Index", DType::I32).attr("shrink_axis_mask", 1i64);
+        Ok(self.add(def))
+    }
+
+    /// A fed axis that has the size of the batch: of a placeholder that is written anyway, if there is one.
+    fn batch_axis(&self) -> Result<(NodeId, usize)> {
+        let axis = |id: NodeId| {
+            let node = self.body.node(id);
+            let dims = node.outputs.first()?.shape.dims();
+            Some((id, dims.iter().position(|&d| d == Dim::BATCH)?)).filter(|_| node.op == Op::Placeholder)
+        };
+        let others = (0..self.body.nodes().len()).map(|i| NodeId(i as u32));
+        self.placeholders.iter().copied().chain(others).find_map(axis).ok_or_else(|| {
+            Error::config("the size of the batch is used, but no placeholder has a batch axis")
+                .help("give one of the placeholders an axis Dim::BATCH")
+        })
+    }
+}
+
+fn arithmetic(name: &str, op: &str) -> NodeDef {
+    typed(NodeDef::new(name, op), "T", DType::I32)
+}
