@@ -39,6 +39,8 @@ mod session;
 mod sizes;
 mod symbols;
 mod tensor;
+#[doc(hidden)]
+pub mod testing;
 mod variables;
 
 pub use cpu::Cpu;

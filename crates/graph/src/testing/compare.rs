@@ -1,0 +1,33 @@
+//! When two results are the same: the rule that the comparison with TensorFlow uses too (`oracles/live/graphdef.py`).
+
+use estimand_tensor::{Array, DType, Result};
+
+/// How far floats may be apart, relative to the largest of their tensor.
+const TOLERANCE: f64 = 1e-5;
+
+/// Tensors of smaller numbers are compared as if this were their largest: sums that cancel keep the rounding of their terms.
+const SMALLEST: f64 = 1.0;
+
+/// Why two arrays are not the same up to rounding; `None` if they are.
+pub fn difference(a: &Array, b: &Array) -> Result<Option<String>> {
+    if a.dtype() != b.dtype() || a.dims() != b.dims() {
+        let describe = |x: &Array| format!("{}{:?}", x.dtype(), x.dims());
+        return Ok(Some(format!("{} is not {}", describe(a), describe(b))));
+    }
+    if a.dtype() != DType::F32 {
+        return Ok((a.bytes() != b.bytes()).then(|| format!("{a} is not {b}")));
+    }
+    let (a, b) = (a.as_slice::<f32>()?, b.as_slice::<f32>()?);
+    let finite = |x: &[f32]| x.iter().filter(|v| v.is_finite()).fold(0f64, |m, v| m.max(f64::from(v.abs())));
+    let largest = finite(a).max(finite(b)).max(SMALLEST);
+    for (i, (&x, &y)) in a.iter().zip(b).enumerate() {
+        let same = match x.is_finite() && y.is_finite() {
+            true => f64::from((x - y).abs()) <= TOLERANCE * largest,
+            false => x == y || (x.is_nan() && y.is_nan()),
+        };
+        if !same {
+            return Ok(Some(format!("element {i}: {x} is not {y}; the largest is {largest}")));
+        }
+    }
+    Ok(None)
+}
