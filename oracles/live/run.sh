@@ -22,3 +22,4 @@ check() {
 }
 
 check bundle estimand-graph bundle_exchange
+check graphdef estimand-graph graph_exchange
