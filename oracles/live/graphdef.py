@@ -3,7 +3,7 @@
 usage: graphdef.py EXAMPLE_PROGRAM EMPTY_FOLDER [FIRST_SEED COUNT]
 
 Of each program (the example's header describes the files):
- - TensorFlow's values of the fetches, the loss and our gradient nodes equal those our executors computed;
+ - TensorFlow's values of the fetches and our gradient nodes equal those our executors computed;
  - `tf.gradients` of the forward nodes equals our gradient nodes, both run by TensorFlow.
 Floats are equal within TOLERANCE of the largest magnitude of the tensor, everything else exactly.
 """
@@ -83,25 +83,41 @@ class Case:
         with tf.Graph().as_default() as graph, v1.Session(config=config()) as session:
             tf.import_graph_def(self.graph, name="")
             tensor = lambda name: graph.get_tensor_by_name(name if ":" in name else name + ":0")
-            for name, value in self.values["variable"].items():
-                if name in {node.name for node in self.graph.node}:
-                    session.run(tf.raw_ops.AssignVariableOp(resource=tensor(name), value=tf.constant(value)))
+            # What neither a fetch nor the loss depends on is not in the graph.
             present = {node.name for node in self.graph.node}
+            for name, value in self.values["variable"].items():
+                if name in present:
+                    session.run(tf.raw_ops.AssignVariableOp(resource=tensor(name), value=tf.constant(value)))
             feeds = {tensor(n): v for n, v in self.values["feed"].items() if n in present}
             wrt = [(x, g) for x, g in zip(self.wrt, self.gradients) if x in present]
             theirs = v1.gradients(tensor(self.loss), [tensor(x) for x, _ in wrt])
-            wanted = {name: tensor(name) for name in self.fetches + [self.loss] + [g for g in self.gradients if g]}
+            wanted = {name: tensor(name) for name in self.fetches + [g for g in self.gradients if g]}
             backward = {x: tf.convert_to_tensor(t) for (x, _), t in zip(wrt, theirs) if t is not None}
             values, backward = session.run([wanted, backward], feeds)
         for name, value in values.items():
             for executor in EXECUTORS:
-                if self.values[executor] and (why := difference(self.values[executor][name], value)):
+                if why := difference(self.values[executor][name], value):
                     yield f"{executor}: {name}: {why}"
         for x, ours in wrt:
             ours = values[ours] if ours else np.zeros_like(backward.get(x, 0))
             why = difference(ours, backward.get(x, np.zeros_like(ours)))
             if why:
                 yield f"gradient of {x}: {why}"
+
+
+def check_unrepeatable(path):
+    """Random ops draw from our distributions, `print` returns what it prints."""
+    with tf.Graph().as_default() as graph, v1.Session(config=config()) as session:
+        with open(path, "rb") as file:
+            tf.import_graph_def(graph_pb2.GraphDef.FromString(file.read()), name="")
+        names = ["RandomUniform", "RandomNormal", "TruncatedNormal", "RandomIntegers", "Print"]
+        x = np.linspace(-1, 1, 20_000).astype(np.float32)
+        uniform, normal, truncated, integers, printed = session.run([n + ":0" for n in names], {"x:0": x})
+    assert uniform.shape == (20_000, 3) and 0 <= uniform.min() and uniform.max() < 1
+    assert abs(uniform.mean() - 0.5) < 0.01 and abs(normal.mean()) < 0.02 and abs(normal.std() - 1) < 0.02
+    assert np.abs(truncated).max() <= 2 and abs(truncated.std() - 0.88) < 0.02
+    assert integers.dtype == np.int64 and sorted(set(integers.flat)) == [-2, -1, 0, 1, 2]
+    assert np.array_equal(printed, x)
 
 
 def reason(error):
@@ -152,13 +168,15 @@ def main():
     first, count = sys.argv[3:] or ["0", "2000"]
     subprocess.run([program, folder, first, count], check=True)
     files = sorted(glob.glob(os.path.join(folder, "programs-*.tfrecord")))
+    check_unrepeatable(os.path.join(folder, "unrepeatable.pb"))
     passed, failed = 0, []
     for setting in ["0", "1"]:
         os.environ[ONEDNN] = setting
         good, bad = check_all(files)
         passed += good
         failed += bad
-    print("\n".join(failed[:50]))
+    for failure in failed[:50]:
+        print(failure)
     print(f"{passed} passed, {len(failed)} failed")
     sys.exit(bool(failed) or passed != int(count))
 

@@ -8,9 +8,12 @@
 //! | attribute | value |
 //! |---|---|
 //! | `feed:TENSOR`, `variable:HANDLE` | what to feed and to assign |
+//! | `fetches` | what to compute: tensor names |
 //! | `loss`, `wrt` | what to differentiate, with respect to what: tensor names |
 //! | `gradients` | our gradient of each `wrt`: a tensor name, or nothing |
 //! | `EXECUTOR:TENSOR` | what an executor of ours computed |
+//!
+//! `unrepeatable.pb` is a GraphDef of ops that give other numbers in TensorFlow, or none: the random ones, and `print`.
 
 use std::env;
 use std::fs::{self, File};
@@ -20,7 +23,7 @@ use std::path::Path;
 use estimand_graph::graph_def::{Names, graph_def_bytes};
 use estimand_graph::testing::{RandomProgram, generate};
 use estimand_graph::{Cpu, Executor, Graph, Op, Reference, Tensor, Value};
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, DType, Dim, Error, Result};
 use estimand_wire::record::RecordWriter;
 use estimand_wire::{AttrValue, DataType, Message, NameAttrList, TensorProto, TensorShapeProto};
 
@@ -36,7 +39,8 @@ fn main() -> Result<()> {
         let path = Path::new(folder).join(format!("programs-{n}.tfrecord"));
         write_file(&path, start..(start + PER_FILE).min(first + count))?;
     }
-    Ok(())
+    let path = Path::new(folder).join("unrepeatable.pb");
+    fs::write(&path, unrepeatable()?).map_err(|e| Error::io(&path, "write", &e))
 }
 
 fn usage() -> Error {
@@ -60,7 +64,6 @@ fn exchange(seed: u64) -> Result<(Vec<u8>, Vec<u8>)> {
     let derived = program.differentiate()?;
     let RandomProgram { graph, feeds, fetches, loss, wrt } = &program;
     let mut targets = fetches.clone();
-    targets.push(loss.clone());
     targets.extend(derived.iter().flatten().cloned());
 
     let names = Names::new(&graph.body());
@@ -84,8 +87,24 @@ fn exchange(seed: u64) -> Result<(Vec<u8>, Vec<u8>)> {
             set(format!("{}:{}", executor.name(), name_of(tensor)), proto(value).into());
         }
     }
-    let targets: Vec<Value> = targets.iter().map(Tensor::value).collect();
+    let targets: Vec<Value> = targets.iter().chain([loss]).map(Tensor::value).collect();
     Ok((graph_def_bytes(&graph.body(), &targets)?, case.encode_to_vec()))
+}
+
+/// The batch decides how many numbers are drawn; each op has TensorFlow's name.
+fn unrepeatable() -> Result<Vec<u8>> {
+    let graph = Graph::new();
+    let x = graph.placeholder("x", DType::F32, [Dim::BATCH]);
+    let shape = [Dim::BATCH, Dim::Known(3)];
+    let drawn = [
+        graph.random_uniform(shape),
+        graph.random_normal(shape),
+        graph.truncated_normal(shape),
+        graph.random_integers(shape, -2, 3),
+        x.print("x is"),
+    ];
+    graph.check()?;
+    graph_def_bytes(&graph.body(), &drawn.each_ref().map(Tensor::value))
 }
 
 /// The variables that the graph reads, by the names of their handles.

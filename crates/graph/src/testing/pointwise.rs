@@ -24,6 +24,14 @@ fn shrunk(item: &Item, limit: f64) -> (Tensor, Facts) {
     (&item.tensor * (limit / size), item.facts.rising(|v| v * limit / size))
 }
 
+/// The value itself if it is exact; else moved, so that a sum that is 0 but for its rounding does not lie on a kink at 0.
+fn off_kink(item: &Item) -> (Tensor, Facts) {
+    if item.facts.is_exact() {
+        return (item.tensor.clone(), item.facts);
+    }
+    (&item.tensor + 0.137, item.facts.rising(|v| v + 0.137))
+}
+
 pub(super) fn unary(g: &mut Generator) -> Result<bool> {
     let Some(x) = g.find(|i| i.is_float() || (is_int(i) && i.facts.size() < 30.0)) else { return Ok(false) };
     if is_int(&x) {
@@ -35,7 +43,8 @@ pub(super) fn unary(g: &mut Generator) -> Result<bool> {
     match g.dice.below(28) {
         n @ 0..6 => positive_unary(g, &x, n),
         n @ 6..14 => narrow_unary(g, &x, n - 6),
-        n => plain_unary(g, &x, n - 14),
+        n @ 14..20 => kinked_unary(g, &x, n - 14),
+        n => smooth_unary(g, &x, n - 20),
     }
 }
 
@@ -51,24 +60,32 @@ fn jump(g: &mut Generator, x: &Item) -> Result<bool> {
 }
 
 /// Functions that are at ease everywhere.
-fn plain_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+fn smooth_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
     let (t, f) = (&x.tensor, x.facts);
     let above = f.high.max(0.0);
     match which {
         0 => g.push(-t, f.negated()),
-        1 => g.push(t.abs(), f.within(0.0, f.size())),
-        2 => g.push(t.square(), f.times(&f).within(0.0, f.size() * f.size())),
-        3 => g.push(t.softsign(), f.rising(|v| v / (1.0 + v.abs()))),
-        4 => g.push(t.softplus(), f.rising(|v| v.exp().ln_1p())),
-        5 => g.push(t.relu(), f.within(0.0, above)),
-        6 => g.push(t.relu6(), f.within(0.0, above.min(6.0))),
-        7 => g.push(t.elu(), Facts::real(f.low.max(-1.0), above)),
-        8 => g.push(t.selu(), Facts::real(-1.8, above * 1.06)),
-        9 => g.push(t.leaky_relu(0.25), Facts::real(f.low, above)),
-        10 => g.push(t.clip(-0.75, 1.25), f.within(f.low.clamp(-0.75, 1.25), f.high.clamp(-0.75, 1.25))),
-        11 => g.push(t.stop_gradient(), f),
-        12 => g.push(t.swish(), Facts::real(-0.3, above)),
+        1 => g.push(t.square(), f.times(&f).within(0.0, f.size() * f.size())),
+        2 => g.push(t.softsign(), f.rising(|v| v / (1.0 + v.abs()))),
+        3 => g.push(t.softplus(), f.rising(|v| v.exp().ln_1p())),
+        4 => g.push(t.elu(), Facts::real(f.low.max(-1.0), above)),
+        5 => g.push(t.stop_gradient(), f),
+        6 => g.push(t.swish(), Facts::real(-0.3, above)),
         _ => g.push(t.is_finite(), Facts::whole(0.0, 1.0)),
+    }
+}
+
+/// Functions whose slope jumps.
+fn kinked_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+    let (t, f) = off_kink(x);
+    let above = f.high.max(0.0);
+    match which {
+        0 => g.push(t.abs(), f.within(0.0, f.size())),
+        1 => g.push(t.relu(), f.within(0.0, above)),
+        2 => g.push(t.relu6(), f.within(0.0, above.min(6.0))),
+        3 => g.push(t.selu(), Facts::real(-1.8, above * 1.06)),
+        4 => g.push(t.leaky_relu(0.25), Facts::real(f.low, above)),
+        _ => g.push(t.clip(-0.75, 1.25), f.within(f.low.clamp(-0.75, 1.25), f.high.clamp(-0.75, 1.25))),
     }
 }
 
@@ -160,8 +177,16 @@ pub(super) fn binary(g: &mut Generator) -> Result<bool> {
         0..2 => g.push(&a.tensor + &b.tensor, a.facts.plus(&b.facts)),
         2..4 => g.push(&a.tensor - &b.tensor, a.facts.plus(&b.facts.negated())),
         4..7 => g.push(&a.tensor * &b.tensor, a.facts.times(&b.facts)),
-        7 => g.push(a.tensor.maximum(&b.tensor), a.facts.or(&b.facts)),
-        8 => g.push(a.tensor.minimum(&b.tensor), a.facts.or(&b.facts)),
+        7 | 8 => {
+            if !both_exact {
+                (a.tensor, a.facts) = off_kink(&a);
+            }
+            let either = a.facts.or(&b.facts);
+            match which {
+                7 => g.push(a.tensor.maximum(&b.tensor), either),
+                _ => g.push(a.tensor.minimum(&b.tensor), either),
+            }
+        }
         9 => {
             let difference = a.facts.plus(&b.facts.negated());
             let square = difference.times(&difference);
