@@ -88,6 +88,18 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
 }
 
+/// The update of a lookup alone: rows of a table get the gradients that are fed, with Adagrad.
+pub fn sparse_update(n_rows: usize, width: usize) -> Model {
+    let g = Graph::new();
+    let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
+    let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, width.into()]);
+    let table = g.variable("table", [n_rows, width], Init::Zeros);
+    let logits = table.gather(&ids) * &rows;
+    let loss = logits.sum();
+    let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);
+    Model { graph: g, placeholders: vec![ids, rows], logits, loss, train }
+}
+
 /// Uniform numbers of some sizes, always the same.
 pub fn uniform(name: &str, dims: &[usize]) -> Result<Array> {
     let mut values = vec![0.0; dims.iter().product()];

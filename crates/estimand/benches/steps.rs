@@ -39,6 +39,12 @@ fn main() -> Result<()> {
     // 1.36 GFLOP issued in convolutions, 0.18 in layers: 5.1 ms on two threads at 150 GFLOP/s each.
     println!("cnn_step_ms = {:.3}", measure(&models::cnn(), 2, &cnn, 20)? / 1e3);
 
+    // 4,096 rows and accumulators of 128 bytes, each read and written, and the gradients read twice: 2.5 MiB, at random for large tables.
+    for (name, rows) in [("sparse_adagrad_100k_us", 100_000), ("sparse_adagrad_10m_us", 10_000_000)] {
+        let feeds = [integers("ids", &[4_096], rows as i64)?, uniform("rows", &[4_096, 32])?];
+        println!("{name} = {:.1}", measure(&models::sparse_update(rows, 32), 2, &feeds, 100)?);
+    }
+
     // 4,096 rows of 128 bytes read twice and written once, accumulators read and written, at random: 4,096 x 5 x 2 cache lines.
     for (name, rows) in [("lookup_step_us", 100_000), ("lookup_large_step_us", 1_000_000)] {
         let feeds = [integers("ids", &[512, 8], rows as i64)?, uniform("y", &[512, 1])?];

@@ -104,8 +104,11 @@ impl CpuState {
         self.starts[id.0 as usize]
     }
 
-    fn put(&mut self, index: usize, value: &Array) -> Result<()> {
-        let mut array = own(value)?;
+    fn put(&mut self, index: usize, value: Array) -> Result<()> {
+        let mut array = value;
+        if array.as_mut_ptr().is_none() {
+            array = own(&array)?;
+        }
         // Strings have no address; no kernel asks for one.
         let start = array.as_mut_ptr().unwrap_or(std::ptr::null_mut());
         match self.arrays.get_mut(index) {
@@ -155,12 +158,12 @@ impl State for CpuState {
                 held.dims()
             )));
         }
-        self.put(id.0 as usize, value)
+        self.put(id.0 as usize, own(value)?)
     }
 
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
         for (id, _) in variables.iter().skip(self.arrays.len()) {
-            self.put(id.0 as usize, &variables.initial(id, seed)?)?;
+            self.put(id.0 as usize, variables.initial(id, seed)?)?;
         }
         Ok(())
     }
