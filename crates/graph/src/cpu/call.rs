@@ -1,7 +1,7 @@
 //! One step: its inputs and outputs as slices, and the kernel it goes to.
 
 use estimand_tensor::cpu::elementwise::{InputView, TileProgram};
-use estimand_tensor::parallel::Pool;
+use estimand_tensor::parallel::{DisjointMut, Pool};
 use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 
@@ -241,6 +241,30 @@ impl CpuExecutable {
     }
 }
 
+/// Draws ranges of rows on all threads: a row's numbers depend on its position alone.
+fn draw_rows<T: Element>(
+    pool: &Pool,
+    position: Position,
+    dims: &[usize],
+    out: &mut [T],
+    draw: &(dyn Fn(Position, &[usize], &mut [T]) + Sync),
+) {
+    const TASK: usize = 1 << 13;
+    let Some((&rows, rest)) = dims.split_first() else { return draw(position, dims, out) };
+    let width = rest.iter().product::<usize>();
+    let per_task = (TASK / width.max(1)).max(1);
+    let out = DisjointMut::new(out);
+    pool.run(rows.div_ceil(per_task), &|task| {
+        let first = task * per_task;
+        let n = per_task.min(rows - first);
+        // SAFETY: each task has rows of its own.
+        let part = unsafe { out.slice(first * width, n * width) };
+        let mut part_dims: Dims = dims.into();
+        part_dims[0] = n;
+        draw(Position { row_offset: position.row_offset + first as u64, ..position }, &part_dims, part);
+    });
+}
+
 /// Whether sizes can be broadcast to a space.
 fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
     dims.len() <= space.len() && dims.iter().rev().zip(space.iter().rev()).all(|(d, s)| d == s || *d == 1)
@@ -321,10 +345,16 @@ impl Call<'_> {
     }
 
     fn random(&mut self, kind: RandomKind, key: &str) -> Result<()> {
-        let (position, y) = (self.position, &mut self.y[0]);
+        let (position, dims, pool) = (self.position, self.y[0].dims, self.pool);
         match kind {
-            RandomKind::Integers { low, high } => position.draw_integers(low, high, key, y.dims, y.as_mut_slice()),
-            _ => position.draw_floats(kind, key, y.dims, y.as_mut_slice()),
+            RandomKind::Integers { low, high } => {
+                let draw = |at: Position, dims: &[usize], out: &mut [i64]| at.draw_integers(low, high, key, dims, out);
+                draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
+            }
+            _ => {
+                let draw = |at: Position, dims: &[usize], out: &mut [f32]| at.draw_floats(kind, key, dims, out);
+                draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
+            }
         }
         Ok(())
     }

@@ -10,7 +10,6 @@ use super::{CpuExecutable, CpuState};
 use crate::sizes::{bind_sizes, resolve_dim};
 
 /// Memory for one run at a time.
-#[derive(Default)]
 pub(crate) struct Workspace {
     /// The symbols' sizes, of this run and of the run the rest was computed for.
     sizes: Vec<Option<usize>>,
@@ -25,7 +24,9 @@ pub(crate) struct Workspace {
     /// For each buffer: what it can hold, and where.
     capacities: Vec<usize>,
     offsets: Vec<usize>,
-    arena: Vec<Line>,
+    /// Bytes for all of them, and where they begin.
+    arena: Option<Array>,
+    start: *mut u8,
     /// Hyper-parameters of the optimizers in this run.
     pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
 }
@@ -33,10 +34,24 @@ pub(crate) struct Workspace {
 // SAFETY: the addresses point into the arena, or are renewed at the beginning of every run.
 unsafe impl Send for Workspace {}
 
-/// A cache line, so that the arena is aligned.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line(#[allow(dead_code, reason = "only its size and alignment matter")] [u8; 64]);
+impl Default for Workspace {
+    fn default() -> Workspace {
+        Workspace {
+            sizes: Vec::new(),
+            bound: Vec::new(),
+            is_bound: false,
+            dims: Vec::new(),
+            lens: Vec::new(),
+            addresses: Vec::new(),
+            scratch: Vec::new(),
+            capacities: Vec::new(),
+            offsets: Vec::new(),
+            arena: None,
+            start: std::ptr::null_mut(),
+            hypers: Vec::new(),
+        }
+    }
+}
 
 impl Workspace {
     /// Makes everything ready for these feeds.
@@ -78,7 +93,7 @@ impl Workspace {
         for step in &executable.steps {
             self.scratch.push(executable.scratch_bytes(step, &self.dims)?);
         }
-        self.reserve(executable);
+        self.reserve(executable)?;
         self.addresses.clear();
         for place in &executable.plan.places {
             let address = match place {
@@ -92,7 +107,7 @@ impl Workspace {
     }
 
     /// Grows the buffers that are too small; moves them all if one was.
-    fn reserve(&mut self, executable: &CpuExecutable) {
+    fn reserve(&mut self, executable: &CpuExecutable) -> Result<()> {
         let plan = &executable.plan;
         let mut grown = self.capacities.len() != plan.buffers.len();
         self.capacities.resize(plan.buffers.len(), 0);
@@ -114,14 +129,17 @@ impl Workspace {
             let (offsets, total) = arrange(&plan.buffers, &self.capacities);
             self.offsets = offsets;
             // The old arena goes first: nothing in it is needed.
-            self.arena = Vec::new();
-            self.arena = vec![Line([0; 64]); total.div_ceil(64)];
+            self.arena = None;
+            let mut arena = Array::zeros(DType::U8, [total])?;
+            self.start = arena.as_mut_ptr().ok_or_else(|| Error::internal("a fresh arena is shared"))?;
+            self.arena = Some(arena);
         }
+        Ok(())
     }
 
-    pub(super) fn buffer(&mut self, buffer: usize) -> *mut u8 {
+    pub(super) fn buffer(&self, buffer: usize) -> *mut u8 {
         // SAFETY: `arrange` has put every buffer inside the arena.
-        unsafe { self.arena.as_mut_ptr().cast::<u8>().add(self.offsets[buffer]) }
+        unsafe { self.start.add(self.offsets[buffer]) }
     }
 
     pub(super) fn symbols(&self) -> &[Option<usize>] {
