@@ -247,7 +247,7 @@ fn draw_rows<T: Element>(
     position: Position,
     dims: &[usize],
     out: &mut [T],
-    draw: &(dyn Fn(Position, &[usize], &mut [T]) + Sync),
+    draw: &(impl Fn(Position, &[usize], &mut [T]) + Sync),
 ) {
     const TASK: usize = 1 << 13;
     let Some((&rows, rest)) = dims.split_first() else { return draw(position, dims, out) };
