@@ -6,6 +6,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+pub use estimand_tensor::Reduction;
 use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use crate::custom::CustomOp;
@@ -188,7 +189,7 @@ pub enum Op {
     LogSoftmax,
     /// (logits, labels) of one shape -> (loss per row, gradient of logits).
     SoftmaxCrossEntropy,
-    /// (logits [n, classes], labels [n] integers) -> (loss per row, gradient of logits).
+    /// (logits `[n, classes]`, labels `[n]` integers) -> (loss per row, gradient of logits).
     SparseSoftmaxCrossEntropy,
 
     // Indexing.
@@ -288,53 +289,6 @@ impl AxisSet {
 impl FromIterator<usize> for AxisSet {
     fn from_iter<I: IntoIterator<Item = usize>>(axes: I) -> AxisSet {
         AxisSet(axes.into_iter().fold(0, |set, a| set | 1 << a))
-    }
-}
-
-/// What a reduction computes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Reduction {
-    Sum,
-    Mean,
-    Max,
-    Min,
-    Prod,
-    All,
-    Any,
-}
-
-impl Reduction {
-    /// Every reduction.
-    pub const ALL: [Reduction; 7] = [
-        Reduction::Sum,
-        Reduction::Mean,
-        Reduction::Max,
-        Reduction::Min,
-        Reduction::Prod,
-        Reduction::All,
-        Reduction::Any,
-    ];
-
-    /// TensorFlow's name.
-    pub fn tf_name(self) -> &'static str {
-        match self {
-            Reduction::Sum => "Sum",
-            Reduction::Mean => "Mean",
-            Reduction::Max => "Max",
-            Reduction::Min => "Min",
-            Reduction::Prod => "Prod",
-            Reduction::All => "All",
-            Reduction::Any => "Any",
-        }
-    }
-
-    /// Whether it is defined on a dtype.
-    pub fn accepts(self, dtype: DType) -> bool {
-        match self {
-            Reduction::All | Reduction::Any => dtype == DType::Bool,
-            _ => dtype.is_number(),
-        }
     }
 }
 

@@ -7,8 +7,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use estimand_tensor::Reduction;
 use estimand_tensor::cpu::elementwise::{InputView, Instruction, TileProgram};
-use estimand_tensor::cpu::reduce::{Reduce, reduce, scratch_len};
+use estimand_tensor::cpu::reduce::{reduce, scratch_len};
 use estimand_tensor::cpu::softmax::{cross_entropy, softmax, sparse_cross_entropy};
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Binary, DType, Unary};
@@ -176,7 +177,7 @@ fn reductions(one: &Pool, two: &Pool) {
     for (dims, axes, what) in shapes {
         let len: usize = dims.iter().product();
         assert!(scratch_len(dims, axes) <= scratch.len());
-        for kind in [Reduce::Sum, Reduce::Max] {
+        for kind in [Reduction::Sum, Reduction::Max] {
             let [alone, both] = [one, two].map(|pool| {
                 time(|| {
                     let (x, out) = (x.as_ptr().cast(), out.as_mut_ptr().cast());

@@ -3,15 +3,16 @@
 mod naive;
 
 use estimand_tensor::DType;
+use estimand_tensor::Reduction;
 use estimand_tensor::cpu::isa::Isa;
-use estimand_tensor::cpu::reduce::{Extreme, Reduce, arg_extreme, reduce, scratch_len};
+use estimand_tensor::cpu::reduce::{Extreme, arg_extreme, reduce, scratch_len};
 use estimand_tensor::parallel::Pool;
 use naive::Random;
 
-const NUMBERS: [Reduce; 5] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min, Reduce::Prod];
+const NUMBERS: [Reduction; 5] = [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Prod];
 
 /// Reduces an array of a Rust type that is an element.
-fn run<T: estimand_tensor::Element>(pool: &Pool, kind: Reduce, dims: &[usize], axes: u32, x: &[T]) -> Vec<T> {
+fn run<T: estimand_tensor::Element>(pool: &Pool, kind: Reduction, dims: &[usize], axes: u32, x: &[T]) -> Vec<T> {
     assert_eq!(x.len(), dims.iter().product::<usize>());
     let n_out = dims.iter().enumerate().filter(|(d, _)| axes >> d & 1 == 0).map(|(_, n)| n).product();
     let mut out = vec![T::default(); n_out];
@@ -43,18 +44,18 @@ fn groups(dims: &[usize], axes: u32) -> Vec<Vec<usize>> {
     groups
 }
 
-fn naive_f64(kind: Reduce, x: impl Iterator<Item = f64>) -> f64 {
+fn naive_f64(kind: Reduction, x: impl Iterator<Item = f64>) -> f64 {
     let x: Vec<f64> = x.collect();
     let extreme = |better: fn(f64, f64) -> bool, start| {
         x.iter().fold(start, |a: f64, b| if a.is_nan() || better(a, *b) { a } else { *b })
     };
     match kind {
-        Reduce::Sum => x.iter().sum(),
-        Reduce::Mean => x.iter().sum::<f64>() / x.len() as f64,
-        Reduce::Prod => x.iter().product(),
-        Reduce::Max => extreme(|a, b| a >= b, f64::NEG_INFINITY),
-        Reduce::Min => extreme(|a, b| a <= b, f64::INFINITY),
-        Reduce::All | Reduce::Any => unreachable!("of booleans"),
+        Reduction::Sum => x.iter().sum(),
+        Reduction::Mean => x.iter().sum::<f64>() / x.len() as f64,
+        Reduction::Prod => x.iter().product(),
+        Reduction::Max => extreme(|a, b| a >= b, f64::NEG_INFINITY),
+        Reduction::Min => extreme(|a, b| a <= b, f64::INFINITY),
+        Reduction::All | Reduction::Any => unreachable!("of booleans"),
     }
 }
 
@@ -93,8 +94,9 @@ fn every_set_of_axes_is_a_naive_loop() {
                 for ((g, a), b) in
                     groups.iter().zip(run(&pool, kind, dims, axes, &x)).zip(run(&pool, kind, dims, axes, &wide))
                 {
-                    let (want, slack) = (of(g), if matches!(kind, Reduce::Sum | Reduce::Mean) { size(g) } else { 0.0 });
-                    let relative = if kind == Reduce::Prod { 1e-7 * (g.len() + 1) as f64 } else { 2e-7 };
+                    let (want, slack) =
+                        (of(g), if matches!(kind, Reduction::Sum | Reduction::Mean) { size(g) } else { 0.0 });
+                    let relative = if kind == Reduction::Prod { 1e-7 * (g.len() + 1) as f64 } else { 2e-7 };
                     assert!(
                         (f64::from(a) - want).abs() <= relative * (want.abs() + slack) + 1e-37,
                         "{kind:?} {dims:?} {axes:b}: {a} {want}"
@@ -105,18 +107,18 @@ fn every_set_of_axes_is_a_naive_loop() {
                     );
                 }
             }
-            for (g, got) in groups.iter().zip(run(&pool, Reduce::Sum, dims, axes, &ints)) {
+            for (g, got) in groups.iter().zip(run(&pool, Reduction::Sum, dims, axes, &ints)) {
                 assert_eq!(got, g.iter().map(|i| ints[*i]).sum::<i32>());
             }
-            for (g, got) in groups.iter().zip(run(&pool, Reduce::Mean, dims, axes, &ints)) {
+            for (g, got) in groups.iter().zip(run(&pool, Reduction::Mean, dims, axes, &ints)) {
                 assert_eq!(got, g.iter().map(|i| ints[*i]).sum::<i32>() / g.len() as i32);
             }
             let bools: Vec<bool> = ints.iter().map(|i| *i > -8).collect();
-            for (g, got) in groups.iter().zip(run(&pool, Reduce::All, dims, axes, &bools)) {
+            for (g, got) in groups.iter().zip(run(&pool, Reduction::All, dims, axes, &bools)) {
                 assert_eq!(got, g.iter().all(|i| bools[*i]));
             }
             let bools: Vec<bool> = ints.iter().map(|i| *i == 8).collect();
-            for (g, got) in groups.iter().zip(run(&pool, Reduce::Any, dims, axes, &bools)) {
+            for (g, got) in groups.iter().zip(run(&pool, Reduction::Any, dims, axes, &bools)) {
                 assert_eq!(got, g.iter().any(|i| bools[*i]));
             }
         }
@@ -158,10 +160,10 @@ fn bits_depend_on_the_shape_alone() {
     for n in [1, 10, 16, 17, 100, 5_000] {
         let x: Vec<f32> = (0..128 * n).map(|_| random.unit() as f32 - 0.3).collect();
         let pool = Pool::new(2);
-        let all = run(&pool, Reduce::Sum, &[128, n], 0b10, &x);
-        assert_eq!(run(&pool, Reduce::Sum, &[7, n], 0b10, &x[..7 * n]), all[..7]);
+        let all = run(&pool, Reduction::Sum, &[128, n], 0b10, &x);
+        assert_eq!(run(&pool, Reduction::Sum, &[7, n], 0b10, &x[..7 * n]), all[..7]);
         for (row, want) in x.chunks(n).zip(&all) {
-            assert_eq!(run(&pool, Reduce::Sum, &[1, n], 0b10, row)[0].to_bits(), want.to_bits());
+            assert_eq!(run(&pool, Reduction::Sum, &[1, n], 0b10, row)[0].to_bits(), want.to_bits());
         }
     }
 }
@@ -172,10 +174,10 @@ fn ten_million_numbers_keep_their_digits() {
     let x: Vec<f32> = (0..10_000_000).map(|i| (i as f32 * 0.618_034).fract() + 0.1).collect();
     let exact: f64 = x.iter().map(|x| f64::from(*x)).sum();
     let pool = Pool::new(2);
-    let got = run(&pool, Reduce::Sum, &[10_000_000], 1, &x)[0];
+    let got = run(&pool, Reduction::Sum, &[10_000_000], 1, &x)[0];
     assert!((f64::from(got) / exact - 1.0).abs() < 1e-6, "{got} {exact}");
     // As 2 columns of 5 million.
-    let got = run(&pool, Reduce::Sum, &[5_000_000, 2], 0b01, &x);
+    let got = run(&pool, Reduction::Sum, &[5_000_000, 2], 0b01, &x);
     assert!(((f64::from(got[0]) + f64::from(got[1])) / exact - 1.0).abs() < 1e-6);
 }
 
@@ -184,20 +186,23 @@ fn ten_million_numbers_keep_their_digits() {
 fn nothing_reduces_to_the_neutral_element() {
     let pool = Pool::new(1);
     for (dims, axes) in [(&[0usize, 3][..], 0b01), (&[3, 0], 0b10), (&[3, 0, 700], 0b010), (&[2, 3, 0], 0b101)] {
-        for (kind, want) in
-            [(Reduce::Sum, 0.0), (Reduce::Prod, 1.0), (Reduce::Max, f32::NEG_INFINITY), (Reduce::Min, f32::INFINITY)]
-        {
+        for (kind, want) in [
+            (Reduction::Sum, 0.0),
+            (Reduction::Prod, 1.0),
+            (Reduction::Max, f32::NEG_INFINITY),
+            (Reduction::Min, f32::INFINITY),
+        ] {
             let got = run::<f32>(&pool, kind, dims, axes, &[]);
             assert!(!got.is_empty() && got.iter().all(|x| *x == want), "{kind:?} {dims:?}");
         }
-        assert!(run::<f32>(&pool, Reduce::Mean, dims, axes, &[]).iter().all(|x| x.is_nan()));
-        assert!(run::<i32>(&pool, Reduce::Mean, dims, axes, &[]).iter().all(|x| *x == 0));
-        assert!(run::<i32>(&pool, Reduce::Max, dims, axes, &[]).iter().all(|x| *x == i32::MIN));
-        assert!(run::<i64>(&pool, Reduce::Min, dims, axes, &[]).iter().all(|x| *x == i64::MAX));
-        assert!(run::<bool>(&pool, Reduce::All, dims, axes, &[]).iter().all(|x| *x));
-        assert!(run::<bool>(&pool, Reduce::Any, dims, axes, &[]).iter().all(|x| !*x));
+        assert!(run::<f32>(&pool, Reduction::Mean, dims, axes, &[]).iter().all(|x| x.is_nan()));
+        assert!(run::<i32>(&pool, Reduction::Mean, dims, axes, &[]).iter().all(|x| *x == 0));
+        assert!(run::<i32>(&pool, Reduction::Max, dims, axes, &[]).iter().all(|x| *x == i32::MIN));
+        assert!(run::<i64>(&pool, Reduction::Min, dims, axes, &[]).iter().all(|x| *x == i64::MAX));
+        assert!(run::<bool>(&pool, Reduction::All, dims, axes, &[]).iter().all(|x| *x));
+        assert!(run::<bool>(&pool, Reduction::Any, dims, axes, &[]).iter().all(|x| !*x));
     }
-    assert!(run::<f32>(&pool, Reduce::Sum, &[0, 3], 0b10, &[]).is_empty());
+    assert!(run::<f32>(&pool, Reduction::Sum, &[0, 3], 0b10, &[]).is_empty());
 }
 
 #[test]
@@ -207,13 +212,13 @@ fn corner_cases_as_tensorflow() {
     for n in [4usize, 40] {
         let mut x = vec![1.0f32; n];
         x[1] = nan;
-        assert!(run(&pool, Reduce::Max, &[n], 1, &x)[0].is_nan());
-        assert!(run(&pool, Reduce::Min, &[n, 1], 1, &x)[0].is_nan());
+        assert!(run(&pool, Reduction::Max, &[n], 1, &x)[0].is_nan());
+        assert!(run(&pool, Reduction::Min, &[n, 1], 1, &x)[0].is_nan());
     }
     // tf.reduce_mean of [-3, 0] is -1, of [250, 250] as uint8 is 250.
-    assert_eq!(run(&pool, Reduce::Mean, &[2], 1, &[-3i32, 0]), [-1]);
-    assert_eq!(run(&pool, Reduce::Mean, &[2], 1, &[250u8, 250]), [250]);
-    assert_eq!(run(&pool, Reduce::Sum, &[2], 1, &[i32::MAX, 1]), [i32::MIN]);
+    assert_eq!(run(&pool, Reduction::Mean, &[2], 1, &[-3i32, 0]), [-1]);
+    assert_eq!(run(&pool, Reduction::Mean, &[2], 1, &[250u8, 250]), [250]);
+    assert_eq!(run(&pool, Reduction::Sum, &[2], 1, &[i32::MAX, 1]), [i32::MIN]);
 }
 
 fn arg<T: estimand_tensor::Element>(extreme: Extreme, dims: [usize; 3], x: &[T]) -> Vec<i64> {
@@ -257,6 +262,6 @@ fn dtypes_without_the_reduction_are_an_error() {
     let mut out = [0u8; 8];
     // SAFETY: refused before anything is read.
     let refused =
-        unsafe { reduce(&Pool::new(1), Reduce::Sum, DType::Bool, &[1], 1, out.as_ptr(), out.as_mut_ptr(), &mut []) };
+        unsafe { reduce(&Pool::new(1), Reduction::Sum, DType::Bool, &[1], 1, out.as_ptr(), out.as_mut_ptr(), &mut []) };
     assert_eq!(refused.unwrap_err().message(), "Sum is not defined on bool");
 }

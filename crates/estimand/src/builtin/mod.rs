@@ -28,7 +28,7 @@ impl Labelled {
     }
 }
 
-/// 1,797 handwritten digits of 8 x 8 pixels: features f32 [1797, 64] in 0 to 1, labels i64 [1797].
+/// 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels i64 `[1797]`.
 ///
 /// The "digits" of scikit-learn (BSD-3), a part of UCI's optical recognition of handwritten digits.
 pub fn digits() -> Result<Labelled> {

@@ -60,50 +60,32 @@ pub(super) struct Call<'a> {
     pub symbols: &'a [Option<usize>],
 }
 
-/// Calls a generic function with the Rust type of a numeric dtype.
-macro_rules! with_number {
-    ($dtype:expr, $t:ident => $body:expr) => {
+/// Evaluates an expression with `$t` as the Rust type of a dtype, one of those listed.
+macro_rules! with_type {
+    ($dtype:expr, [$($variant:ident = $rust:ty),*], $t:ident => $body:expr) => {
         match $dtype {
-            estimand_tensor::DType::F32 => {
-                type $t = f32;
+            $(estimand_tensor::DType::$variant => {
+                type $t = $rust;
                 $body
-            }
-            estimand_tensor::DType::F64 => {
-                type $t = f64;
-                $body
-            }
-            estimand_tensor::DType::I32 => {
-                type $t = i32;
-                $body
-            }
-            estimand_tensor::DType::I64 => {
-                type $t = i64;
-                $body
-            }
-            estimand_tensor::DType::U8 => {
-                type $t = u8;
-                $body
-            }
+            })*
             other => return Err(estimand_tensor::Error::dtype(None, other, format!("not defined on {other}"))),
         }
     };
 }
+pub(super) use with_type;
+
+/// `with_type` for numbers.
+macro_rules! with_number {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        $crate::cpu::call::with_type!($dtype, [F32 = f32, F64 = f64, I32 = i32, I64 = i64, U8 = u8], $t => $body)
+    };
+}
 pub(super) use with_number;
 
-/// Calls a generic function with the Rust type of an index dtype.
+/// `with_type` for indices.
 macro_rules! with_id {
     ($dtype:expr, $t:ident => $body:expr) => {
-        match $dtype {
-            estimand_tensor::DType::I32 => {
-                type $t = i32;
-                $body
-            }
-            estimand_tensor::DType::I64 => {
-                type $t = i64;
-                $body
-            }
-            other => return Err(estimand_tensor::Error::dtype(None, other, format!("{other} is no index"))),
-        }
+        $crate::cpu::call::with_type!($dtype, [I32 = i32, I64 = i64], $t => $body)
     };
 }
 pub(super) use with_id;

@@ -1,6 +1,6 @@
 //! Steps that reduce, scan, or select along axes.
 
-use estimand_tensor::cpu::reduce::{self, Extreme, Reduce};
+use estimand_tensor::cpu::reduce::{self, Extreme};
 use estimand_tensor::cpu::{scan, sort};
 use estimand_tensor::{Error, Result};
 
@@ -22,25 +22,13 @@ fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
     (0..wide.len()).filter(|&a| a < missing || narrow[a - missing] != wide[a]).collect()
 }
 
-fn kernel(kind: Reduction) -> Reduce {
-    match kind {
-        Reduction::Sum => Reduce::Sum,
-        Reduction::Mean => Reduce::Mean,
-        Reduction::Max => Reduce::Max,
-        Reduction::Min => Reduce::Min,
-        Reduction::Prod => Reduce::Prod,
-        Reduction::All => Reduce::All,
-        Reduction::Any => Reduce::Any,
-    }
-}
-
 impl Call<'_> {
     pub(super) fn reduction(&mut self) -> Result<()> {
         let (pool, x, op) = (self.pool, self.x[0], &self.node.op);
         let dtype = x.dtype;
         match op {
-            Op::Reduce { kind, axes, .. } => self.reduce(kernel(*kind), *axes),
-            Op::SumTo => self.reduce(Reduce::Sum, broadcast_axes(x.dims, self.x[1].dims)),
+            Op::Reduce { kind, axes, .. } => self.reduce(*kind, *axes),
+            Op::SumTo => self.reduce(Reduction::Sum, broadcast_axes(x.dims, self.x[1].dims)),
             Op::ArgMax { axis, min, output } => {
                 let dims = around(x.dims, *axis);
                 let y = &mut self.y[0];
@@ -79,7 +67,7 @@ impl Call<'_> {
         }
     }
 
-    fn reduce(&mut self, kind: Reduce, axes: AxisSet) -> Result<()> {
+    fn reduce(&mut self, kind: Reduction, axes: AxisSet) -> Result<()> {
         let x = self.x[0];
         let (from, to) = (x.bytes.as_ptr(), self.y[0].bytes.as_mut_ptr());
         // SAFETY: the view holds the elements of its dims, the output those of the axes that stay; the scratch memory has the

@@ -3,8 +3,8 @@
 //! Every kernel here takes the size of an element (1, 4 or 8 bytes) and byte slices, so one serves all dtypes. Lengths
 //! that disagree with the dims are the caller's bug and panic; what users can get wrong is checked by shape inference.
 //!
-//! TensorFlow's `Pack` along an axis is [`concat()`] of inputs [outer, 1, inner]; `Unpack` is a [`slice`] of size 1 per
-//! output; `Split` is a [`slice`] per output. `Squeeze`, `ExpandDims` and `Reshape` move nothing.
+//! TensorFlow's `Pack` along an axis is [`concat()`] of inputs [outer, 1, inner]; `Unpack` is a [`slice()`] of size 1 per
+//! output; `Split` is a [`slice()`] per output. `Squeeze`, `ExpandDims` and `Reshape` move nothing.
 
 mod concat;
 mod fill;
@@ -29,7 +29,7 @@ pub fn slice(pool: &Pool, dims: &[usize], begin: &[usize], size: &[usize], elem_
     View::dense(dims).slice(begin, &[], size).read(pool, elem_size, x, out);
 }
 
-/// As [`slice`], taking every `strides[k]`-th element, backwards where that is negative.
+/// As [`slice()`], taking every `strides[k]`-th element, backwards where that is negative.
 ///
 /// [`resolve_range`] turns TensorFlow's begin, end and stride into begin and size.
 #[allow(clippy::too_many_arguments)] // one more than `slice`, and interchangeable with it

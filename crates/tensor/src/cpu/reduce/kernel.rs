@@ -4,8 +4,9 @@ use crate::DType;
 use crate::cpu::isa::Isa;
 use crate::cpu::twins::twins;
 
+use super::STRIP;
 use super::fold::{All, Any, Fold, Max, Mean, Min, Prod, Sum};
-use super::{Reduce, STRIP};
+use crate::Reduction;
 
 /// Virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vectors of the processor are.
 const LANES: usize = 16;
@@ -29,7 +30,7 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// The loops of a reduction, or `None` where it is not defined on the dtype.
-    pub fn new(kind: Reduce, dtype: DType, isa: Isa) -> Option<Kernels> {
+    pub fn new(kind: Reduction, dtype: DType, isa: Isa) -> Option<Kernels> {
         macro_rules! number {
             ($fold:ident) => {
                 match dtype {
@@ -43,14 +44,14 @@ impl Kernels {
             };
         }
         Some(match kind {
-            Reduce::Sum => number!(Sum),
-            Reduce::Mean => number!(Mean),
-            Reduce::Max => number!(Max),
-            Reduce::Min => number!(Min),
-            Reduce::Prod => number!(Prod),
-            Reduce::All if dtype == DType::Bool => Kernels::of::<All>(isa),
-            Reduce::Any if dtype == DType::Bool => Kernels::of::<Any>(isa),
-            Reduce::All | Reduce::Any => return None,
+            Reduction::Sum => number!(Sum),
+            Reduction::Mean => number!(Mean),
+            Reduction::Max => number!(Max),
+            Reduction::Min => number!(Min),
+            Reduction::Prod => number!(Prod),
+            Reduction::All if dtype == DType::Bool => Kernels::of::<All>(isa),
+            Reduction::Any if dtype == DType::Bool => Kernels::of::<Any>(isa),
+            Reduction::All | Reduction::Any => return None,
         })
     }
 

@@ -1,6 +1,6 @@
 //! Reductions over any set of axes.
 //!
-//! [`Layout`](layout) merges axes until what is left is a dense piece of rows and columns, repeated and walked over; `fold` has the
+//! `layout` merges axes until what is left is a dense piece of rows and columns, repeated and walked over; `fold` has the
 //! arithmetic of one reduction, `kernel` the loops over a piece, `arg` the positions of extremes.
 //!
 //! Sums are taken in chains of at most 64 elements in the array's own precision, and the chains are added in `f64`: ten million numbers lose
@@ -14,7 +14,7 @@ mod layout;
 
 use crate::cpu::isa::Isa;
 use crate::parallel::Pool;
-use crate::{DType, Error, Result};
+use crate::{DType, Error, Reduction, Result};
 
 pub use arg::{Extreme, arg_extreme};
 pub(in crate::cpu) use fold::{Fold, Max, Sum};
@@ -22,35 +22,6 @@ pub(in crate::cpu) use kernel::fold_row;
 
 use kernel::Kernels;
 use layout::Layout;
-
-/// What a reduction computes of its elements.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Reduce {
-    /// The sum; 0 of nothing. Integers wrap.
-    Sum,
-    /// The sum divided by the number of elements; NaN of nothing. Integers truncate.
-    Mean,
-    /// The largest; NaN if one is. Minus infinity or the smallest integer of nothing.
-    Max,
-    /// The smallest; NaN if one is. Infinity or the largest integer of nothing.
-    Min,
-    /// The product; 1 of nothing. Integers wrap.
-    Prod,
-    /// Whether all are true.
-    All,
-    /// Whether one is true.
-    Any,
-}
-
-impl Reduce {
-    /// Whether the reduction is defined on this dtype.
-    pub fn accepts(self, dtype: DType) -> bool {
-        match self {
-            Reduce::All | Reduce::Any => dtype == DType::Bool,
-            _ => dtype.is_number(),
-        }
-    }
-}
 
 /// Elements that are worth a second thread, and that a task should have.
 const TASK: usize = 1 << 15;
@@ -77,7 +48,7 @@ pub fn scratch_len(dims: &[usize], axes: u32) -> usize {
 #[allow(clippy::too_many_arguments)] // what, of what, from where, to where
 pub unsafe fn reduce(
     pool: &Pool,
-    kind: Reduce,
+    kind: Reduction,
     dtype: DType,
     dims: &[usize],
     axes: u32,

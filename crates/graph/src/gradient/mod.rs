@@ -1,0 +1,196 @@
+//! Gradients: reverse mode over the graph, one rule for each op.
+//!
+//! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the gradients of the inputs as new
+//! nodes. The gradient of a lookup in a variable stays a list of rows. This file walks the graph; `rule` is the table, `pointwise`,
+//! `axes` and `index` hold the longer rules.
+
+mod axes;
+mod index;
+mod pointwise;
+mod rule;
+
+use std::collections::BTreeMap;
+use std::panic::Location;
+
+use estimand_tensor::{Binary, DType, Error, Result, Shape};
+
+use crate::graph::{Graph, NodeId, Value};
+use crate::op::{Op, Reduction};
+use crate::tensor::Tensor;
+use rule::Rule;
+
+/// The gradient of one tensor.
+#[derive(Clone, Debug)]
+pub enum Gradient {
+    /// It does not depend on it.
+    None,
+    /// Of the tensor's shape.
+    Dense(Tensor),
+    /// Rows of the first axis; an index may occur several times, its rows are added.
+    Rows {
+        /// `[n]`
+        indices: Tensor,
+        /// `[n, ...]`
+        values: Tensor,
+    },
+}
+
+impl Gradient {
+    /// The numbers of the gradient, whatever rows they belong to.
+    pub fn values(&self) -> Option<&Tensor> {
+        match self {
+            Gradient::None => None,
+            Gradient::Dense(values) | Gradient::Rows { values, .. } => Some(values),
+        }
+    }
+
+    /// The dense form, for a tensor of the given shape; `None` if there is no gradient.
+    #[track_caller]
+    pub fn to_dense(&self, shape: &Shape) -> Option<Tensor> {
+        match self {
+            Gradient::None => None,
+            Gradient::Dense(g) => Some(g.clone()),
+            Gradient::Rows { indices, values } => {
+                Some(values.segments(Reduction::Sum, indices, shape.dims()[0], Location::caller()))
+            }
+        }
+    }
+}
+
+/// The gradients of the sum of `y`'s elements with respect to each of `xs`.
+///
+/// Errors are kept by the graph, as everywhere in building.
+#[track_caller]
+pub fn gradients(y: &Tensor, xs: &[&Tensor]) -> Vec<Gradient> {
+    let site = Location::caller();
+    let graph = y.graph();
+    let none = || xs.iter().map(|_| Gradient::None).collect();
+    if y.is_poisoned() || xs.iter().any(|x| x.is_poisoned()) {
+        return none();
+    }
+    if let Some(x) = xs.iter().find(|x| !x.graph().same(graph)) {
+        graph.record(
+            Error::config(format!("gradient with respect to {}, which belongs to another graph", x.describe())),
+            site,
+        );
+        return none();
+    }
+    if !y.dtype().is_float() {
+        graph.record(
+            Error::dtype(Some(DType::F32), y.dtype(), format!("gradient of {}, which is not a float", y.describe())),
+            site,
+        );
+        return none();
+    }
+    match Backward::new(graph, y, xs, site).run() {
+        Ok(found) => found,
+        Err(error) => {
+            graph.record(error, site);
+            none()
+        }
+    }
+}
+
+/// One pass from `y` back to the `xs`.
+struct Backward<'a> {
+    graph: &'a Graph,
+    site: &'static Location<'static>,
+    xs: &'a [&'a Tensor],
+    /// Whether a node lies between some x and y.
+    between: Vec<bool>,
+    /// What has arrived at each value so far.
+    arrived: BTreeMap<Value, Gradient>,
+}
+
+impl<'a> Backward<'a> {
+    fn new(graph: &'a Graph, y: &Tensor, xs: &'a [&'a Tensor], site: &'static Location<'static>) -> Backward<'a> {
+        let last = y.value().node.0 as usize;
+        let between = {
+            let body = graph.body();
+            let mut between = vec![false; last + 1];
+            for x in xs {
+                if let Some(b) = between.get_mut(x.value().node.0 as usize) {
+                    *b = true;
+                }
+            }
+            for (i, node) in body.nodes()[..=last].iter().enumerate() {
+                between[i] |= node.inputs.iter().any(|v| between[v.node.0 as usize]);
+            }
+            between
+        };
+        let ones = y.ones_like();
+        let arrived = BTreeMap::from([(y.value(), Gradient::Dense(ones))]);
+        Backward { graph, site, xs, between, arrived }
+    }
+
+    fn run(mut self) -> Result<Vec<Gradient>> {
+        for id in (0..self.between.len()).rev() {
+            if !self.between[id] || self.xs.iter().any(|x| x.value().node.0 as usize == id && self.is_source(id)) {
+                continue;
+            }
+            let node_id = NodeId(id as u32);
+            let (op, inputs, n_outputs, name) = {
+                let body = self.graph.body();
+                let node = body.node(node_id);
+                (node.op.clone(), node.inputs.clone(), node.outputs.len(), node.name.clone())
+            };
+            let value = |output: usize| Value { node: node_id, output: output as u16 };
+            let upstream: Vec<Option<Tensor>> = (0..n_outputs)
+                .map(|o| {
+                    // Not borrowed while `to_dense` adds a node.
+                    let shape = self.graph.body().spec(value(o)).shape.clone();
+                    self.arrived.get(&value(o)).and_then(|g| g.to_dense(&shape))
+                })
+                .collect();
+            if inputs.is_empty() || upstream.iter().all(Option::is_none) {
+                continue;
+            }
+            let rule = Rule {
+                graph: self.graph,
+                site: self.site,
+                x: inputs.iter().map(|&v| self.graph.tensor(v)).collect(),
+                y: (0..n_outputs).map(|o| self.graph.tensor(value(o))).collect(),
+                upstream,
+                wanted: inputs.iter().map(|v| self.between[v.node.0 as usize]).collect(),
+            };
+            let found = rule.apply(&op).map_err(|e| e.context(format!("gradient of `{name}` ({})", op.name())))?;
+            for (input, gradient) in inputs.iter().zip(found) {
+                if self.between[input.node.0 as usize] {
+                    self.add(*input, gradient);
+                }
+            }
+        }
+        let arrived = &mut self.arrived;
+        Ok(self.xs.iter().map(|x| arrived.get(&x.value()).cloned().unwrap_or(Gradient::None)).collect())
+    }
+
+    fn is_source(&self, id: usize) -> bool {
+        self.graph.body().nodes()[id].inputs.is_empty()
+    }
+
+    /// Adds to what has arrived. Rows stay rows as long as everything that arrives is rows.
+    fn add(&mut self, at: Value, gradient: Gradient) {
+        let earlier = self.arrived.remove(&at).unwrap_or(Gradient::None);
+        let shape = self.graph.body().spec(at).shape.clone();
+        let site = self.site;
+        let sum = match (earlier, gradient) {
+            (Gradient::None, g) | (g, Gradient::None) => g,
+            (Gradient::Rows { indices: i, values: v }, Gradient::Rows { indices: j, values: w })
+                if i.dtype() == j.dtype() =>
+            {
+                Gradient::Rows {
+                    indices: self.graph.node(Op::Concat(0), &[&i, &j], site),
+                    values: self.graph.node(Op::Concat(0), &[&v, &w], site),
+                }
+            }
+            (a, b) => match (a.to_dense(&shape), b.to_dense(&shape)) {
+                (Some(a), Some(b)) => Gradient::Dense(a.binary(Binary::Add, &b, site)),
+                (Some(g), None) | (None, Some(g)) => Gradient::Dense(g),
+                (None, None) => Gradient::None,
+            },
+        };
+        if !matches!(sum, Gradient::None) {
+            self.arrived.insert(at, sum);
+        }
+    }
+}
