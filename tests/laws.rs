@@ -120,3 +120,40 @@ fn passes_change_no_bit_and_the_reference_agrees() {
         assert!((ours - naive).abs() <= 1e-5 * naive.abs().max(1.0), "{name}: {ours} against {naive}");
     }
 }
+
+#[test]
+fn going_on_from_a_checkpoint_is_never_having_stopped() {
+    let folder = std::env::temp_dir().join(format!("estimand-laws-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let prefix = folder.join("model.ckpt-5");
+    // The CNN has dropout and Adam: randomness and slots must go on too.
+    let model = models::cnn();
+    let feeds = [uniform("x", &[8, 28, 28, 1]).unwrap(), integers("y", &[8], 10).unwrap()];
+    let feeds = model.feeds(&feeds);
+    let train = |session: &mut Session, steps: usize| {
+        for _ in 0..steps {
+            session.run(&[&model.train], &feeds).unwrap();
+        }
+    };
+    let mut whole = Session::new(&model.graph).unwrap();
+    train(&mut whole, 10);
+    let mut first = Session::new(&model.graph).unwrap();
+    train(&mut first, 5);
+    first.save(&prefix).unwrap();
+    let mut second = Session::with(&model.graph, Cpu::with_threads(1), 0).unwrap();
+    second.restore(&prefix).unwrap();
+    assert_eq!(second.step(), 5);
+    train(&mut second, 5);
+    for (_, spec) in model.graph.body().variables().iter() {
+        let (a, b) = (whole.value(&spec.name).unwrap(), second.value(&spec.name).unwrap());
+        assert!(a.bytes() == b.bytes(), "{}", spec.name);
+    }
+    // Another model: the variable that is missing is named, and nothing has changed.
+    let other = models::iris();
+    let mut stranger = Session::new(&other.graph).unwrap();
+    let before = stranger.value("logits/bias").unwrap();
+    let error = stranger.restore(&prefix).unwrap_err().to_string();
+    assert!(error.contains("hiddenlayer_0/kernel") && error.contains("model.ckpt-5"), "{error}");
+    assert_eq!(stranger.value("logits/bias").unwrap(), before);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

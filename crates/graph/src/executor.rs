@@ -74,6 +74,9 @@ pub struct RunArgs<'a> {
 
 /// The live values of a model's variables.
 pub trait State: Any + Send {
+    /// Whether it holds a variable: it was there when the state was placed or last extended.
+    fn holds(&self, id: VarId) -> bool;
+
     /// The value of a variable now.
     fn read(&self, id: VarId) -> Result<Array>;
 

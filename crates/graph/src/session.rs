@@ -1,15 +1,21 @@
 //! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
 
+use crate::checkpoint::{BundleReader, BundleWriter};
 use crate::cpu::Cpu;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Graph, Node, Value};
 use crate::op::Op;
 use crate::program::Program;
 use crate::tensor::Tensor;
+use crate::variables::{Role, VarId};
+
+/// TensorFlow's name for the number of training steps.
+const GLOBAL_STEP: &str = "global_step";
 
 /// Runs a graph. Programs are compiled once for each set of fetches.
 ///
@@ -145,7 +151,16 @@ impl Session {
 
     /// The value of a variable.
     pub fn value(&self, name: &str) -> Result<Array> {
-        self.state.read(self.graph.body().variables().find(name)?)
+        let id = self.graph.body().variables().find(name)?;
+        self.current(id)
+    }
+
+    /// A variable made after the last run has its initial value.
+    fn current(&self, id: VarId) -> Result<Array> {
+        match self.state.holds(id) {
+            true => self.state.read(id),
+            false => self.graph.body().variables().initial(id, self.seed),
+        }
     }
 
     /// Sets a variable.
@@ -162,6 +177,51 @@ impl Session {
             return Err(Error::shape(format!("{given}{sizes:?} for variable `{name}`, which is {dtype}{dims:?}")));
         }
         self.state.write(id, value)
+    }
+
+    /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and `prefix.data-00000-of-00001`.
+    ///
+    /// The number of steps done goes with them as `global_step`, unless the graph has a variable of that name.
+    pub fn save(&self, prefix: impl AsRef<Path>) -> Result<()> {
+        let mut writer = BundleWriter::create(prefix)?;
+        let body = self.graph.body();
+        for (id, spec) in body.variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+            writer.add(&spec.name, &self.current(id)?)?;
+        }
+        if body.variables().find(GLOBAL_STEP).is_err() {
+            writer.add(GLOBAL_STEP, &Array::scalar(self.step as i64))?;
+        }
+        writer.finish()
+    }
+
+    /// Reads all variables from a checkpoint of ours or of TensorFlow's. Nothing changes unless all of them can be read.
+    ///
+    /// Going on after it gives the same bits as never having stopped: random ops continue at the step that was saved.
+    pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
+        let reader = BundleReader::open(prefix)?;
+        let mut values = Vec::new();
+        for (id, spec) in self.graph.body().variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+            let value = reader.read(&spec.name)?;
+            if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
+                let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);
+                return Err(Error::shape(format!(
+                    "variable `{}` is {given}{sizes:?} in the checkpoint and {}{dims:?} in the graph",
+                    spec.name, spec.dtype
+                ))
+                .at(spec.site));
+            }
+            values.push((id, value));
+        }
+        let step = match reader.contains(GLOBAL_STEP) {
+            true => u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0),
+            false => self.step,
+        };
+        self.state.extend(self.graph.body().variables(), self.seed)?;
+        for (id, value) in values {
+            self.state.write(id, &value)?;
+        }
+        self.step = step;
+        Ok(())
     }
 
     /// The number of training steps done.

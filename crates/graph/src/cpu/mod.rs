@@ -104,6 +104,13 @@ impl CpuState {
         self.starts[id.0 as usize]
     }
 
+    fn array(&self, id: VarId) -> Result<&Array> {
+        self.arrays.get(id.0 as usize).ok_or_else(|| {
+            Error::config(format!("variable {} was made after the state was placed", id.0))
+                .help("add it with State::extend")
+        })
+    }
+
     fn put(&mut self, index: usize, value: Array) -> Result<()> {
         let mut array = value;
         // Kernels are fastest on memory that begins at a cache line, which a vector's may not.
@@ -144,12 +151,16 @@ fn own(array: &Array) -> Result<Array> {
 }
 
 impl State for CpuState {
+    fn holds(&self, id: VarId) -> bool {
+        (id.0 as usize) < self.arrays.len()
+    }
+
     fn read(&self, id: VarId) -> Result<Array> {
-        own(&self.arrays[id.0 as usize])
+        own(self.array(id)?)
     }
 
     fn write(&mut self, id: VarId, value: &Array) -> Result<()> {
-        let held = &self.arrays[id.0 as usize];
+        let held = self.array(id)?;
         if value.dtype() != held.dtype() || value.dims() != held.dims() {
             return Err(Error::shape(format!(
                 "{}{:?} written to a variable of {}{:?}",

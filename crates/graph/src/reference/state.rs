@@ -44,6 +44,10 @@ impl Live {
 }
 
 impl State for Live {
+    fn holds(&self, id: VarId) -> bool {
+        (id.0 as usize) < self.variables.len()
+    }
+
     fn read(&self, id: VarId) -> Result<Array> {
         self.value(id)?.to_array()
     }
