@@ -40,30 +40,18 @@ pub(crate) struct Tile<'a> {
     pub relu: bool,
 }
 
-impl Tile<'_> {
-    /// The tile that begins `row` rows further down and `column` columns further right, `width` columns wide.
-    ///
-    /// # Safety
-    /// The place must lie within the operands.
-    unsafe fn at(&self, row: usize, column: usize, width: usize) -> Self {
-        let mut tile = *self;
-        // With k = 0 there is no A and no B to point into.
-        tile.a = self.a.wrapping_add(row * self.a_row);
-        tile.b = self.b.wrapping_add(column);
-        // SAFETY: within C and the bias by contract.
-        unsafe {
-            tile.c = self.c.add(row * self.c_row + column);
-            if !self.bias.is_null() {
-                tile.bias = self.bias.add(column);
-            }
-        }
-        tile.columns = width;
-        tile
-    }
+/// The part of a [`Tile`] one kernel computes: `columns` columns from the given row and column on.
+///
+/// Passed beside the tile, since a copy with other pointers would be read before it has reached the cache.
+#[derive(Clone, Copy)]
+struct Place {
+    row: usize,
+    column: usize,
+    columns: usize,
 }
 
 /// Computes a tile of a fixed number of rows and vectors.
-type Kernel = unsafe fn(&Tile);
+type Kernel = unsafe fn(&Tile, Place);
 
 /// The tile kernels of one instruction set.
 pub(crate) struct Kernels {
@@ -76,28 +64,30 @@ pub(crate) struct Kernels {
 /// `R` rows of `NV` vectors, the last of which may be partial.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // registers are named by number, and the loops unroll
-unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile) {
-    debug_assert!(t.columns > (NV - 1) * S::LANES && t.columns <= NV * S::LANES);
+unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place) {
+    let Place { row, column, columns } = place;
+    debug_assert!(columns > (NV - 1) * S::LANES && columns <= NV * S::LANES);
     // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not touched.
     unsafe {
-        let mask = S::mask(t.columns - (NV - 1) * S::LANES);
+        let mask = S::mask(columns - (NV - 1) * S::LANES);
         let load = |from: *const f32, v: usize| match v + 1 == NV {
             true => S::load_masked(from.add(v * S::LANES), mask),
             false => S::load(from.add(v * S::LANES)),
         };
         let mut sum = [[S::splat(0.0); NV]; R];
-        let mut b = t.b;
+        // With k = 0 there is no A and no B to point into.
+        let (first, mut b) = (t.a.wrapping_add(row * t.a_row), t.b.wrapping_add(column));
         for &segment in t.segments {
-            let mut a = t.a.add(segment);
+            let mut a = first.add(segment);
             for _ in 0..t.segment_len {
-                let mut row = [S::splat(0.0); NV];
+                let mut right = [S::splat(0.0); NV];
                 for v in 0..NV {
-                    row[v] = S::load(b.add(v * S::LANES));
+                    right[v] = S::load(b.add(v * S::LANES));
                 }
                 for r in 0..R {
                     let x = S::splat(*a.add(r * t.a_row));
                     for v in 0..NV {
-                        sum[r][v] = S::fma(x, row[v], sum[r][v]);
+                        sum[r][v] = S::fma(x, right[v], sum[r][v]);
                     }
                 }
                 a = a.add(t.a_k);
@@ -105,14 +95,14 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile) {
             }
         }
         for r in 0..R {
-            let c = t.c.add(r * t.c_row);
+            let c = t.c.add((row + r) * t.c_row + column);
             for v in 0..NV {
                 let mut x = sum[r][v];
                 if t.accumulate {
                     x = S::add(load(c, v), x);
                 }
                 if !t.bias.is_null() {
-                    x = S::add(x, load(t.bias, v));
+                    x = S::add(x, load(t.bias.add(column), v));
                 }
                 if t.relu {
                     x = S::max(S::splat(0.0), x);
@@ -130,9 +120,9 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile) {
 macro_rules! compiled {
     ($name:ident, $simd:ty $(, $feature:literal)?) => {
         $(#[target_feature(enable = $feature)])?
-        unsafe fn $name<const R: usize, const NV: usize>(t: &Tile) {
+        unsafe fn $name<const R: usize, const NV: usize>(t: &Tile, place: Place) {
             // SAFETY: passed on to the caller.
-            unsafe { tile::<$simd, R, NV>(t) }
+            unsafe { tile::<$simd, R, NV>(t, place) }
         }
     };
 }
@@ -204,6 +194,10 @@ impl Kernels {
         };
         // Portable vectors come in pairs at most.
         let widest = widest.min(self.by_vectors.len());
+        // A convolution runs so many small tiles that divisions would be felt.
+        if vectors <= widest {
+            return vectors * self.lanes;
+        }
         vectors.div_ceil(vectors.div_ceil(widest)) * self.lanes
     }
 
@@ -218,13 +212,13 @@ impl Kernels {
             let width = tile_columns.min(tile.columns - column);
             let kernels = self.by_vectors[width.div_ceil(self.lanes) - 1];
             // Tiles of nearly equal height: a last one of a single row would waste most of the registers.
-            let n_tiles = rows.div_ceil(kernels.len());
-            let (height, taller) = (rows / n_tiles, rows % n_tiles);
+            let n_tiles = if rows <= kernels.len() { 1 } else { rows.div_ceil(kernels.len()) };
+            let (height, taller) = if n_tiles == 1 { (rows, 0) } else { (rows / n_tiles, rows % n_tiles) };
             let mut row = 0;
             for i in 0..n_tiles {
                 let height = height + usize::from(i < taller);
                 // SAFETY: within the operands, and the processor has the set, or `active` would not have chosen it.
-                unsafe { kernels[height - 1](&tile.at(row, column, width)) };
+                unsafe { kernels[height - 1](tile, Place { row, column, columns: width }) };
                 row += height;
             }
             column += width;

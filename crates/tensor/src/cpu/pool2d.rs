@@ -3,6 +3,8 @@
 //! A margin takes no part: it is never the largest, and a mean divides by the elements that lie in the image. All
 //! kernels run over the channels of a pixel in vectors, one element per lane, so the bits do not depend on their width.
 
+use std::ops::Range;
+
 use super::cut::{Cut, Task};
 use super::simd::{Simd, for_every_isa};
 use super::window::Window;
@@ -169,33 +171,20 @@ unsafe fn fold_rows<S: Simd>(
     fold: impl Fn(S::Vector, S::Vector) -> S::Vector,
     finish: impl Fn(S::Vector, usize) -> S::Vector,
 ) {
-    let PoolShape { height, width, channels, window, .. } = *shape;
-    let (out_height, out_width) = (shape.out_height(), shape.out_width());
-    for (image, oy) in task.images.clone().flat_map(|image| task.rows.clone().map(move |oy| (image, oy))) {
-        let rows = window.taps_inside(0, oy, height);
-        for ox in 0..out_width {
-            let columns = window.taps_inside(1, ox, width);
-            let count = rows.len() * columns.len();
-            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
+    let channels = shape.channels;
+    for_each_patch(shape, task, |patch| {
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
             unsafe {
-                let y = y.add(((image * out_height + oy) * out_width + ox) * channels);
-                let mut channel = 0;
-                while channel < channels {
-                    let mask = S::mask((channels - channel).min(S::LANES));
-                    let mut sum = S::splat(start);
-                    for ky in rows.clone() {
-                        let row = (image * height + window.element(0, oy, ky)) * width;
-                        for kx in columns.clone() {
-                            let at = (row + window.element(1, ox, kx)) * channels + channel;
-                            sum = fold(sum, S::load_masked(x.add(at), mask));
-                        }
-                    }
-                    S::store_masked(y.add(channel), finish(sum, count), mask);
-                    channel += S::LANES;
-                }
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut sum = S::splat(start);
+                patch.for_each_pixel(channel, |at| sum = fold(sum, S::load_masked(x.add(at), mask)));
+                S::store_masked(y.add(patch.out + channel), finish(sum, patch.rows * patch.columns), mask);
             }
+            channel += S::LANES;
         }
-    }
+    });
 }
 
 #[inline(always)]
@@ -244,37 +233,96 @@ unsafe fn scatter_images<S: Simd, State>(
     begin: impl Fn(usize, usize, S::Mask) -> State,
     take: impl Fn(&mut State, usize, S::Mask) -> S::Vector,
 ) {
+    let channels = shape.channels;
+    let overwrite = shape.tiles_exactly();
+    if !overwrite {
+        let image_len = shape.height * shape.width * channels;
+        // SAFETY: the task's images of `dx`.
+        unsafe { dx.add(task.images.start * image_len).write_bytes(0, task.images.len() * image_len) };
+    }
+    let task = Task { images: task.images.clone(), rows: 0..shape.out_height() };
+    for_each_patch(shape, &task, |patch| {
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
+            unsafe {
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut state = begin(patch.out + channel, patch.rows * patch.columns, mask);
+                patch.for_each_pixel(channel, |at| {
+                    let mut given = take(&mut state, at, mask);
+                    if !overwrite {
+                        given = S::add(S::load_masked(dx.add(at), mask), given);
+                    }
+                    S::store_masked(dx.add(at), given, mask);
+                });
+            }
+            channel += S::LANES;
+        }
+    });
+}
+
+/// What the window sees of an image at one of its positions.
+struct Patch {
+    /// The output pixel: offset of its first channel.
+    out: usize,
+    /// Offset of the first pixel, then how many there are and how far apart.
+    first: usize,
+    rows: usize,
+    columns: usize,
+    row_step: usize,
+    column_step: usize,
+}
+
+impl Patch {
+    /// Calls `body` with the offset of channel `channel` of each pixel, row by row.
+    #[inline(always)]
+    fn for_each_pixel(&self, channel: usize, mut body: impl FnMut(usize)) {
+        let mut row = self.first + channel;
+        // Two by two as a rule: in a straight line there is little between one load and the next.
+        if (self.rows, self.columns) == (2, 2) {
+            let next = row + self.row_step;
+            for at in [row, row + self.column_step, next, next + self.column_step] {
+                body(at);
+            }
+            return;
+        }
+        for _ in 0..self.rows {
+            let mut at = row;
+            for _ in 0..self.columns {
+                body(at);
+                at += self.column_step;
+            }
+            row += self.row_step;
+        }
+    }
+}
+
+/// Calls `body` with the patch of every output pixel of the task.
+#[inline(always)]
+fn for_each_patch(shape: &PoolShape, task: &Task, mut body: impl FnMut(&Patch)) {
     let PoolShape { height, width, channels, window, .. } = *shape;
     let (out_height, out_width) = (shape.out_height(), shape.out_width());
-    let overwrite = shape.tiles_exactly();
+    let whole = window.positions_whole(1, width, out_width);
+    // A window that sees only margin begins nowhere.
+    let begin = |axis: usize, position: usize, taps: &Range<usize>| match taps.is_empty() {
+        true => 0,
+        false => window.element(axis, position, taps.start),
+    };
     for image in task.images.clone() {
-        if !overwrite {
-            let image_len = height * width * channels;
-            // SAFETY: one image of `dx`.
-            unsafe { dx.add(image * image_len).write_bytes(0, image_len) };
-        }
-        for (oy, ox) in (0..out_height).flat_map(|oy| (0..out_width).map(move |ox| (oy, ox))) {
-            let out = ((image * out_height + oy) * out_width + ox) * channels;
-            let (rows, columns) = (window.taps_inside(0, oy, height), window.taps_inside(1, ox, width));
-            let mut channel = 0;
-            while channel < channels {
-                // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
-                unsafe {
-                    let mask = S::mask((channels - channel).min(S::LANES));
-                    let mut state = begin(out + channel, rows.len() * columns.len(), mask);
-                    for ky in rows.clone() {
-                        let row = (image * height + window.element(0, oy, ky)) * width;
-                        for kx in columns.clone() {
-                            let at = (row + window.element(1, ox, kx)) * channels + channel;
-                            let mut given = take(&mut state, at, mask);
-                            if !overwrite {
-                                given = S::add(S::load_masked(dx.add(at), mask), given);
-                            }
-                            S::store_masked(dx.add(at), given, mask);
-                        }
-                    }
-                }
-                channel += S::LANES;
+        for oy in task.rows.clone() {
+            let rows = window.taps_inside(0, oy, height);
+            let first_row = (image * height + begin(0, oy, &rows)) * width;
+            for ox in 0..out_width {
+                // Only at the margin it takes divisions to tell.
+                let columns = if whole.contains(&ox) { 0..window.size[1] } else { window.taps_inside(1, ox, width) };
+                body(&Patch {
+                    out: ((image * out_height + oy) * out_width + ox) * channels,
+                    first: (first_row + begin(1, ox, &columns)) * channels,
+                    rows: rows.len(),
+                    columns: columns.len(),
+                    row_step: window.dilation[0] * width * channels,
+                    column_step: window.dilation[1] * channels,
+                });
             }
         }
     }

@@ -55,6 +55,13 @@ impl Window {
         before.saturating_sub(start).div_ceil(stride).min(end)..end
     }
 
+    /// The positions, of `positions`, at which all taps lie inside an axis of `len` elements.
+    pub(crate) fn positions_whole(&self, axis: usize, len: usize, positions: usize) -> Range<usize> {
+        let first = self.positions_inside(axis, 0, len, positions);
+        let last = self.positions_inside(axis, self.size[axis].max(1) - 1, len, positions);
+        first.start..last.end
+    }
+
     /// The element that tap `tap` sees at `position`; it must lie inside.
     #[inline(always)]
     pub(crate) fn element(&self, axis: usize, position: usize, tap: usize) -> usize {
@@ -66,6 +73,12 @@ impl Window {
         let (stride, dilation, size) = (self.stride[axis], self.dilation[axis], self.size[axis]);
         // `position * stride + tap * dilation = at`: from one solution to the next, both move by fixed steps.
         let at = at + self.padding_before[axis];
+        if (stride, dilation) == (1, 1) {
+            // As a rule, and without the divisions below, which are felt where there are few channels.
+            let tap = (at + 1).saturating_sub(positions);
+            let count = if positions == 0 { 0 } else { size.saturating_sub(tap).min(at + 1 - tap) };
+            return Seen { tap, position: at - tap.min(at), tap_step: 1, position_step: 1, count };
+        }
         let common = gcd(stride, dilation);
         let mut seen =
             Seen { tap: 0, position: 0, tap_step: stride / common, position_step: dilation / common, count: 0 };
@@ -136,6 +149,11 @@ mod tests {
                 let want: Vec<_> = pairs.filter(|&(tap, position)| sees(tap, position)).collect();
                 let got: Vec<_> = window.seen_by(0, at, positions).pairs().collect();
                 assert_eq!(got, want, "{window:?}, element {at} of {len}");
+            }
+            for position in 0..positions {
+                let is_whole = position * stride >= before && position * stride + (size - 1) * dilation < before + len;
+                let whole = window.positions_whole(0, len, positions);
+                assert_eq!(whole.contains(&position), is_whole, "{window:?}");
             }
             for (tap, position) in (0..size).flat_map(|tap| (0..positions).map(move |position| (tap, position))) {
                 let is_inside = (before..before + len).contains(&(position * stride + tap * dilation));

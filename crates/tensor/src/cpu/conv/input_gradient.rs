@@ -114,13 +114,12 @@ impl Gradient<'_> {
         let (channels, out_width, n) = (shape.out_channels, shape.out_width(), filter.packed.n);
         let out_row = out_width * channels;
         let kernels = Kernels::active();
-        for panel in 0..filter.packed.n_panels() {
-            for row in 0..rows {
-                let seen = shape.window.seen_by(0, first + row, shape.out_height());
-                let place = if seen.count > 0 { filter.place(shape, seen.tap) } else { 0 };
-                let offset = |i: usize| (seen.position - i * seen.position_step) * out_row;
-                for_each_block(seen.count, channels, offset, |block| {
-                    let strip = right.strip(panel, place * channels + block.first);
+        for row in 0..rows {
+            let seen = shape.window.seen_by(0, first + row, shape.out_height());
+            let place = if seen.count > 0 { filter.place(shape, seen.tap) } else { 0 };
+            let offset = |i: usize| (seen.position - i * seen.position_step) * out_row;
+            for_each_block(seen.count, channels, offset, |block| {
+                for strip in right.strips(place * channels + block.first) {
                     let tile = Tile {
                         a: dy.as_ptr(),
                         a_row: channels,
@@ -139,8 +138,8 @@ impl Gradient<'_> {
                     // SAFETY: the segments are rows of this image's gradient; panels are padded; `columns` holds
                     // `rows` times `out_width` rows of n.
                     unsafe { kernels.run(&tile, out_width) };
-                });
-            }
+                }
+            });
         }
     }
 }
@@ -159,6 +158,8 @@ unsafe fn gather_generic<S: Simd>(shape: &ConvShape, rows: usize, columns: *cons
     let n = shape.window.size[1] * channels;
     for column in 0..shape.width {
         let seen = shape.window.seen_by(1, column, out_width);
+        let first = seen.position * n + seen.tap * channels;
+        let step = (seen.tap_step * channels).wrapping_sub(seen.position_step * n);
         for row in 0..rows {
             let mut channel = 0;
             while channel < channels {
@@ -166,9 +167,10 @@ unsafe fn gather_generic<S: Simd>(shape: &ConvShape, rows: usize, columns: *cons
                 unsafe {
                     let mask = S::mask((channels - channel).min(S::LANES));
                     let mut sum = S::splat(0.0);
-                    for (kx, x) in seen.pairs() {
-                        let from = columns.add((row * out_width + x) * n + kx * channels + channel);
+                    let mut from = columns.wrapping_add(row * out_width * n + first + channel);
+                    for _ in 0..seen.count {
                         sum = S::add(sum, S::load_masked(from, mask));
+                        from = from.wrapping_add(step);
                     }
                     S::store_masked(dx.add((row * shape.width + column) * channels + channel), sum, mask);
                 }
