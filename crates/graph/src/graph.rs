@@ -311,7 +311,11 @@ impl Graph {
         };
         match outputs {
             Ok(outputs) => {
-                let name = self.scoped(op.name());
+                let name = match &op {
+                    // A variable is called what it is called in a checkpoint.
+                    Op::Variable(id) => self.body().variables.spec(*id).name.clone(),
+                    _ => self.scoped(op.name()),
+                };
                 self.push(op, inputs, outputs, &name, site)
             }
             Err(error) => {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use estimand_tensor::{Error, Result, TensorSpec};
 use smallvec::SmallVec;
 
+use crate::cpu::tile;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
@@ -171,6 +172,21 @@ fn step_name(program: &Program, step: &Step) -> String {
     }
 }
 
+/// What a step reads, numbers that are part of an element-wise program included.
+fn shown_inputs(body: &Body, step: &Step) -> SmallVec<[Value; 4]> {
+    let Kernel::Elementwise(members) = &step.kernel else { return step.inputs.clone() };
+    if let [single] = &members[..] {
+        return single.reads.clone();
+    }
+    let mut inputs = step.inputs.clone();
+    for value in members.iter().flat_map(|m| &m.reads) {
+        if tile::scalar_constant(body, *value).is_some() && !inputs.contains(value) {
+            inputs.push(*value);
+        }
+    }
+    inputs
+}
+
 /// The stable text form: values are numbered in the order they appear, so that renaming nodes changes nothing.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,7 +205,7 @@ impl fmt::Display for Program {
             if i == self.n_compute {
                 writeln!(f, "apply:")?;
             }
-            let inputs: Vec<String> = step.inputs.iter().map(|v| show(v, &numbers)).collect();
+            let inputs: Vec<String> = shown_inputs(&self.body, step).iter().map(|v| show(v, &numbers)).collect();
             let mut outputs = Vec::new();
             for value in &step.outputs {
                 let n = numbers.len();

@@ -16,7 +16,7 @@
 //! let y = x.matmul(&graph.variable("w", [3, 1], Init::Zeros));
 //! let written = graph_def::graph_def(&graph.body(), &[y.value()])?;
 //! let names: Vec<&str> = written.node.iter().map(|n| n.name.as_str()).collect();
-//! assert_eq!(names, ["x", "w", "Variable", "MatMul"]);
+//! assert_eq!(names, ["x", "w", "w/Read/ReadVariableOp", "MatMul"]);
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::graph::{Body, NodeId, Value};
+use crate::op::Op;
 
 /// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
 ///
@@ -17,7 +18,14 @@ impl Names {
     /// The names of all nodes of a graph.
     pub fn new(body: &Body) -> Names {
         let mut names = Names { nodes: Vec::new(), taken: HashSet::new() };
-        names.nodes = body.nodes().iter().map(|node| names.unused(&node.name)).collect();
+        for node in body.nodes() {
+            let name = match node.op {
+                // TF: the variable's own name is its handle's.
+                Op::Variable(_) => names.unused(&format!("{}/Read/ReadVariableOp", node.name)),
+                _ => names.unused(&node.name),
+            };
+            names.nodes.push(name);
+        }
         names
     }
 

@@ -66,11 +66,11 @@ fn a_linear_model() {
 petal_width = Placeholder() dtype=DT_FLOAT shape=[-1, 2]
 labels = Placeholder() dtype=DT_INT64 shape=[-1]
 linear/kernel = VarHandleOp() dtype=DT_FLOAT shape=[2, 3] shared_name=linear/kernel
-linear/Variable = ReadVariableOp(linear/kernel) dtype=DT_FLOAT
+linear/kernel/Read/ReadVariableOp = ReadVariableOp(linear/kernel) dtype=DT_FLOAT
 linear/bias = VarHandleOp() dtype=DT_FLOAT shape=[3] shared_name=linear/bias
-linear/Variable_1 = ReadVariableOp(linear/bias) dtype=DT_FLOAT
-linear/MatMul = MatMul(petal_width, linear/Variable) T=DT_FLOAT transpose_a=false transpose_b=false
-linear/AddV2 = AddV2(linear/MatMul, linear/Variable_1) T=DT_FLOAT
+linear/bias/Read/ReadVariableOp = ReadVariableOp(linear/bias) dtype=DT_FLOAT
+linear/MatMul = MatMul(petal_width, linear/kernel/Read/ReadVariableOp) T=DT_FLOAT transpose_a=false transpose_b=false
+linear/AddV2 = AddV2(linear/MatMul, linear/bias/Read/ReadVariableOp) T=DT_FLOAT
 SparseSoftmaxCrossEntropyWithLogits = SparseSoftmaxCrossEntropyWithLogits(linear/AddV2, labels) T=DT_FLOAT Tlabels=DT_INT64
 Mean/reduction_indices = Const() dtype=DT_INT32 value=[0]
 Mean = Mean(SparseSoftmaxCrossEntropyWithLogits, Mean/reduction_indices) T=DT_FLOAT Tidx=DT_INT32 keep_dims=false
@@ -133,7 +133,10 @@ fn an_assignment_waits_for_the_read() {
     let id = g.body().variables().find("mean").unwrap();
     let moved = g.node(Op::Assign(id), &[&(&mean * 0.5)], Location::caller());
     let text = written(&g, &[&g.group(&[&moved])]);
-    assert!(text.contains("Assign = AssignVariableOp(mean, Mul, ^Variable) dtype=DT_FLOAT\n"), "{text}");
+    assert!(
+        text.contains("Assign = AssignVariableOp(mean, Mul, ^mean/Read/ReadVariableOp) dtype=DT_FLOAT\n"),
+        "{text}"
+    );
     assert!(text.ends_with("NoOp = NoOp(^Assign)\n"), "{text}");
 }
 
