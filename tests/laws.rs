@@ -157,3 +157,38 @@ fn going_on_from_a_checkpoint_is_never_having_stopped() {
     assert_eq!(stranger.value("logits/bias").unwrap(), before);
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn every_rule_updates_rows_as_the_reference_does() {
+    let rules: [(&str, Optimizer); 8] = [
+        ("sgd", Optimizer::new(Sgd::default().momentum(0.9), 0.1)),
+        ("adagrad", Optimizer::new(Adagrad::default(), 0.1)),
+        ("adam", Optimizer::new(Adam::default().amsgrad(true), 0.1)),
+        ("ftrl", Optimizer::new(Ftrl::default().l1(0.01), 0.1)),
+        ("rmsprop", Optimizer::new(RmsProp::default().centered(true), 0.1)),
+        ("adadelta", Optimizer::new(Adadelta::default(), 1.0)),
+        ("adamax", Optimizer::new(Adamax::default(), 0.1)),
+        ("nadam", Optimizer::new(Nadam::default(), 0.1)),
+    ];
+    for (name, optimizer) in rules {
+        for optimizer in [optimizer.clone(), optimizer.lazy()] {
+            let g = Graph::new();
+            let table = g.variable("table", [200, 3], Init::RandomUniform { low: -1.0, high: 1.0 });
+            let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
+            let loss = table.gather(&ids).square().sum();
+            let train = optimizer.minimize(&loss);
+            let mut sessions =
+                [Session::with(&g, Cpu::with_threads(3), 1).unwrap(), Session::with(&g, Reference, 1).unwrap()];
+            for step in 0..5 {
+                // Duplicates within a batch, other rows in every step, and one step without any.
+                let rows = integers(&format!("ids{step}"), &[if step == 3 { 0 } else { 40 }], 50).unwrap();
+                for session in &mut sessions {
+                    session.run(&[&train], &[(&ids, rows.clone())]).unwrap();
+                }
+            }
+            let [ours, naive] = sessions.map(|s| s.value("table").unwrap().to_f64_vec().unwrap());
+            let worst = ours.iter().zip(&naive).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-6, "{name}: {worst}");
+        }
+    }
+}
