@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::cut::{Cut, Task};
+use super::prefetch;
 use super::simd::{Simd, for_every_isa};
 use super::window::Window;
 use crate::parallel::{DisjointMut, Pool};
@@ -240,6 +241,8 @@ unsafe fn scatter_images<S: Simd, State>(
         // SAFETY: the task's images of `dx`.
         unsafe { dx.add(task.images.start * image_len).write_bytes(0, task.images.len() * image_len) };
     }
+    // The next row of windows: nearer ones would still be on their way.
+    let ahead = shape.window.stride[0] * shape.width * channels;
     let task = Task { images: task.images.clone(), rows: 0..shape.out_height() };
     for_each_patch(shape, &task, |patch| {
         let mut channel = 0;
@@ -250,7 +253,9 @@ unsafe fn scatter_images<S: Simd, State>(
                 let mut state = begin(patch.out + channel, patch.rows * patch.columns, mask);
                 patch.for_each_pixel(channel, |at| {
                     let mut given = take(&mut state, at, mask);
-                    if !overwrite {
+                    if overwrite {
+                        prefetch::for_writing(dx.wrapping_add(at + ahead));
+                    } else {
                         given = S::add(S::load_masked(dx.add(at), mask), given);
                     }
                     S::store_masked(dx.add(at), given, mask);

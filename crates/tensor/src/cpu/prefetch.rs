@@ -1,4 +1,4 @@
-//! Asking memory for rows before they are needed.
+//! Asking memory for what is needed soon.
 
 use std::ops::Range;
 
@@ -11,6 +11,19 @@ const CACHED: usize = 1 << 20;
 
 /// Lines asked for per row: the hardware follows a longer run by itself.
 const LINES: usize = 8;
+
+/// Asks for the cache line at `at` in order to write it: a store that misses holds up all stores behind it.
+#[inline(always)]
+pub fn for_writing(at: *const f32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: a prefetch may name any address and touches nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(at.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
 
 /// A table of rows that are touched in random order.
 pub struct Prefetch<T> {
