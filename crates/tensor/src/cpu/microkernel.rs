@@ -40,12 +40,23 @@ pub(crate) struct Tile<'a> {
     pub relu: bool,
 }
 
-/// The part of a [`Tile`] one kernel computes: `columns` columns from the given row and column on.
+/// The same product for several left operands, as for the rows of an image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeat {
+    pub n: usize,
+    /// From one left operand to the next.
+    pub a_step: usize,
+    /// From one result to the next.
+    pub c_step: usize,
+}
+
+/// The part of a [`Tile`] one kernel computes: `columns` columns from `column` on, with A and C from the given offsets.
 ///
 /// Passed beside the tile, since a copy with other pointers would be read before it has reached the cache.
 #[derive(Clone, Copy)]
 struct Place {
-    row: usize,
+    a: usize,
+    c: usize,
     column: usize,
     columns: usize,
 }
@@ -65,7 +76,7 @@ pub(crate) struct Kernels {
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // registers are named by number, and the loops unroll
 unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place) {
-    let Place { row, column, columns } = place;
+    let Place { column, columns, .. } = place;
     debug_assert!(columns > (NV - 1) * S::LANES && columns <= NV * S::LANES);
     // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not touched.
     unsafe {
@@ -76,7 +87,7 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
         };
         let mut sum = [[S::splat(0.0); NV]; R];
         // With k = 0 there is no A and no B to point into.
-        let (first, mut b) = (t.a.wrapping_add(row * t.a_row), t.b.wrapping_add(column));
+        let (first, mut b) = (t.a.wrapping_add(place.a), t.b.wrapping_add(column));
         for &segment in t.segments {
             let mut a = first.add(segment);
             for _ in 0..t.segment_len {
@@ -95,7 +106,7 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
             }
         }
         for r in 0..R {
-            let c = t.c.add((row + r) * t.c_row + column);
+            let c = t.c.add(place.c + r * t.c_row);
             for v in 0..NV {
                 let mut x = sum[r][v];
                 if t.accumulate {
@@ -185,7 +196,7 @@ impl Kernels {
     /// Columns of the tiles that cover `rows` x `columns`: with few rows wide ones, for want of independent chains;
     /// otherwise two vectors, or three where they leave no single one over.
     fn tile_columns(&self, rows: usize, columns: usize) -> usize {
-        let vectors = columns.div_ceil(self.lanes);
+        let vectors = self.vectors(columns);
         let widest = match rows {
             1..=2 => 8,
             3..=4 => 4,
@@ -194,11 +205,16 @@ impl Kernels {
         };
         // Portable vectors come in pairs at most.
         let widest = widest.min(self.by_vectors.len());
-        // A convolution runs so many small tiles that divisions would be felt.
         if vectors <= widest {
             return vectors * self.lanes;
         }
         vectors.div_ceil(vectors.div_ceil(widest)) * self.lanes
+    }
+
+    /// Vectors that hold `columns` floats.
+    fn vectors(&self, columns: usize) -> usize {
+        // The lanes are a power of two, but the compiler cannot know.
+        (columns + self.lanes - 1) >> self.lanes.trailing_zeros()
     }
 
     /// Computes `rows` x `tile.columns` of C.
@@ -206,22 +222,34 @@ impl Kernels {
     /// # Safety
     /// A, B, C and the bias must be valid at every address that [`Tile`] describes, C for writing and unaliased.
     pub unsafe fn run(&self, tile: &Tile, rows: usize) {
+        // SAFETY: passed on to the caller.
+        unsafe { self.run_repeated(tile, rows, Repeat { n: 1, a_step: 0, c_step: 0 }) };
+    }
+
+    /// As [`Self::run`], for each left operand in turn. A convolution has so many small products that it would
+    /// feel the divisions if each began anew.
+    ///
+    /// # Safety
+    /// As for [`Self::run`], for each of them.
+    pub unsafe fn run_repeated(&self, tile: &Tile, rows: usize, repeat: Repeat) {
         let tile_columns = self.tile_columns(rows, tile.columns);
         let mut column = 0;
         while column < tile.columns {
-            let width = tile_columns.min(tile.columns - column);
-            let kernels = self.by_vectors[width.div_ceil(self.lanes) - 1];
+            let columns = tile_columns.min(tile.columns - column);
+            let kernels = self.by_vectors[self.vectors(columns) - 1];
             // Tiles of nearly equal height: a last one of a single row would waste most of the registers.
             let n_tiles = if rows <= kernels.len() { 1 } else { rows.div_ceil(kernels.len()) };
             let (height, taller) = if n_tiles == 1 { (rows, 0) } else { (rows / n_tiles, rows % n_tiles) };
-            let mut row = 0;
-            for i in 0..n_tiles {
-                let height = height + usize::from(i < taller);
-                // SAFETY: within the operands, and the processor has the set, or `active` would not have chosen it.
-                unsafe { kernels[height - 1](tile, Place { row, column, columns: width }) };
-                row += height;
+            for i in 0..repeat.n {
+                let (mut a, mut c) = (i * repeat.a_step, i * repeat.c_step + column);
+                for i in 0..n_tiles {
+                    let height = height + usize::from(i < taller);
+                    // SAFETY: within the operands, and the processor has the set, or `active` would not have chosen it.
+                    unsafe { kernels[height - 1](tile, Place { a, c, column, columns }) };
+                    (a, c) = (a + height * tile.a_row, c + height * tile.c_row);
+                }
             }
-            column += width;
+            column += columns;
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, Cut, run};
 use crate::cpu::matmul::Epilogue;
-use crate::cpu::microkernel::{Kernels, Tile};
+use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::parallel::{DisjointMut, Pool};
 
@@ -110,26 +110,25 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
                     Some(bias) if block.is_last => bias[strip.column..].as_ptr(),
                     _ => std::ptr::null(),
                 };
-                for row in 0..rows {
-                    let tile = Tile {
-                        a: x[row * row_step..].as_ptr(),
-                        a_row,
-                        a_k: 1,
-                        segments: block.segments,
-                        segment_len: block.segment_len,
-                        b: strip.start,
-                        b_row: strip.stride,
-                        c: y[row * row_len + strip.column..].as_mut_ptr(),
-                        c_row: n,
-                        columns: strip.columns,
-                        accumulate: block.first > 0,
-                        bias,
-                        relu: block.is_last && epilogue.relu,
-                    };
-                    // SAFETY: a position of the window lies within the (padded) image, so every element of A that its
-                    // segments reach does; the panels are padded to whole vectors; `y` is `row_len` long per row.
-                    unsafe { kernels.run(&tile, row_len / n) };
-                }
+                let tile = Tile {
+                    a: x.as_ptr(),
+                    a_row,
+                    a_k: 1,
+                    segments: block.segments,
+                    segment_len: block.segment_len,
+                    b: strip.start,
+                    b_row: strip.stride,
+                    c: y[strip.column..].as_mut_ptr(),
+                    c_row: n,
+                    columns: strip.columns,
+                    accumulate: block.first > 0,
+                    bias,
+                    relu: block.is_last && epilogue.relu,
+                };
+                let repeat = Repeat { n: rows, a_step: row_step, c_step: row_len };
+                // SAFETY: a position of the window lies within the (padded) image, so every element of A that its
+                // segments reach does; the panels are padded to whole vectors; `y` is `row_len` long per row.
+                unsafe { kernels.run_repeated(&tile, row_len / n, repeat) };
             }
         },
     );
