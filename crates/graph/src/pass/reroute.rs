@@ -1,10 +1,13 @@
-//! Steps that only hand a value on are read past: `StopGradient(x)` is `x`, and an element-wise step that reads one number
-//! spread over a shape reads the number.
+//! Steps that only hand a value on are read past: `StopGradient(x)` and `x * 1` are `x`, and an element-wise step that reads one
+//! number spread over a shape reads the number.
 
 use std::collections::HashMap;
 
-use crate::graph::Value;
-use crate::op::Op;
+use estimand_tensor::Binary;
+
+use crate::cpu::tile;
+use crate::graph::{Body, Value};
+use crate::op::{Constant, Op};
 use crate::pass::is_elementwise;
 use crate::program::{Kernel, Program};
 
@@ -39,6 +42,16 @@ pub(crate) fn reroute(mut program: Program) -> Program {
                     uniform.insert(step.outputs[0], number);
                 }
             }
+            // Gradients begin with a 1. Its product has the same bits, which the sum with 0 has not: -0 + 0 is 0.
+            Op::Binary(Binary::Mul) => {
+                let [a, b] = [step.inputs[0], step.inputs[1]];
+                let shape = &body.spec(step.outputs[0]).shape;
+                let factor =
+                    [(a, b), (b, a)].into_iter().find(|(x, one)| is_one(&body, *one) && body.spec(*x).shape == *shape);
+                if let Some((x, _)) = factor {
+                    passed_on.insert(step.outputs[0], x);
+                }
+            }
             _ => {}
         }
     }
@@ -47,6 +60,11 @@ pub(crate) fn reroute(mut program: Program) -> Program {
     }
     drop_unread(&mut program);
     program
+}
+
+fn is_one(body: &Body, value: Value) -> bool {
+    let one = |c: &Constant| c.0.to_f64_vec().is_ok_and(|v| v == [1.0]);
+    tile::scalar_constant(body, value).is_some_and(one)
 }
 
 /// Removes steps that nobody reads any more and that change nothing.
