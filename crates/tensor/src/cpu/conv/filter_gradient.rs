@@ -15,6 +15,9 @@ const GROUPS: usize = 16;
 /// Floats all partial sums may take together; a larger filter is cut by its rows instead.
 const PARTIALS: usize = 1 << 19;
 
+/// Elements of the filter whose partial sums one task adds up.
+const SUMS: usize = 1 << 12;
+
 /// How the work is cut into tasks.
 struct Cut {
     /// Images whose pixels make up one round of blocks.
@@ -120,8 +123,15 @@ pub fn conv2d_backprop_filter(
             operands.partial_sum(group, part, partial, slot);
         });
     }
-    // SAFETY: the partial sums lie one after the other, each as long as the result.
-    unsafe { add_parts(partials.as_ptr(), filter_len, cut.n_groups, dfilter.as_mut_ptr(), filter_len) };
+    let (partials, dfilter) = (&*partials, DisjointMut::new(dfilter));
+    run(pool, shape.is_parallel(), filter_len.div_ceil(SUMS), &|task| {
+        let at = task * SUMS;
+        let len = SUMS.min(filter_len - at);
+        // SAFETY: the partial sums lie one after the other, each as long as the result, of which a task has its part.
+        unsafe {
+            add_parts(partials[at..].as_ptr(), filter_len, cut.n_groups, dfilter.slice(at, len).as_mut_ptr(), len)
+        };
+    });
 }
 
 impl Operands<'_> {
