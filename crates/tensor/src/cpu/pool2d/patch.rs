@@ -1,0 +1,73 @@
+//! The patches of an image that a pooling window sees, one after the other.
+
+use std::ops::Range;
+
+use super::PoolShape;
+use crate::cpu::cut::Task;
+
+/// What the window sees of an image at one of its positions.
+pub(super) struct Patch {
+    /// The output pixel: offset of its first channel.
+    pub out: usize,
+    /// Offset of the first pixel, then how many there are and how far apart.
+    first: usize,
+    pub rows: usize,
+    pub columns: usize,
+    row_step: usize,
+    column_step: usize,
+}
+
+impl Patch {
+    /// Calls `body` with the offset of channel `channel` of each pixel, row by row.
+    #[inline(always)]
+    pub fn for_each_pixel(&self, channel: usize, mut body: impl FnMut(usize)) {
+        let mut row = self.first + channel;
+        // Two by two as a rule: in a straight line there is little between one load and the next.
+        if (self.rows, self.columns) == (2, 2) {
+            let next = row + self.row_step;
+            for at in [row, row + self.column_step, next, next + self.column_step] {
+                body(at);
+            }
+            return;
+        }
+        for _ in 0..self.rows {
+            let mut at = row;
+            for _ in 0..self.columns {
+                body(at);
+                at += self.column_step;
+            }
+            row += self.row_step;
+        }
+    }
+}
+
+/// Calls `body` with the patch of every output pixel of the task.
+#[inline(always)]
+pub(super) fn for_each_patch(shape: &PoolShape, task: &Task, mut body: impl FnMut(&Patch)) {
+    let PoolShape { height, width, channels, window, .. } = *shape;
+    let (out_height, out_width) = (shape.out_height(), shape.out_width());
+    let whole = window.positions_whole(1, width, out_width);
+    // A window that sees only margin begins nowhere.
+    let begin = |axis: usize, position: usize, taps: &Range<usize>| match taps.is_empty() {
+        true => 0,
+        false => window.element(axis, position, taps.start),
+    };
+    for image in task.images.clone() {
+        for oy in task.rows.clone() {
+            let rows = window.taps_inside(0, oy, height);
+            let first_row = (image * height + begin(0, oy, &rows)) * width;
+            for ox in 0..out_width {
+                // Only at the margin it takes divisions to tell.
+                let columns = if whole.contains(&ox) { 0..window.size[1] } else { window.taps_inside(1, ox, width) };
+                body(&Patch {
+                    out: ((image * out_height + oy) * out_width + ox) * channels,
+                    first: (first_row + begin(1, ox, &columns)) * channels,
+                    rows: rows.len(),
+                    columns: columns.len(),
+                    row_step: window.dilation[0] * width * channels,
+                    column_step: window.dilation[1] * channels,
+                });
+            }
+        }
+    }
+}
