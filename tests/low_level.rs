@@ -1,7 +1,7 @@
 //! The low-level API as people know it from sessions: feeds, fetches, variables that stay, train ops run by hand.
 
 use estimand::graph::custom::CustomOp;
-use estimand::graph::{Gradient, Role};
+use estimand::graph::{Executor, Gradient, GradientMut, Program, Reference, Role, RunArgs, State, VarId};
 use estimand::prelude::*;
 use estimand::tensor::TensorSpec;
 
@@ -155,4 +155,55 @@ fn values_are_kept_set_and_evaluated() {
     // Variables made later join in.
     let late = g.variable("late", [], Init::Constant(2.5));
     assert_eq!(session.run(&[&late], &[]).unwrap()[0].item::<f32>().unwrap(), 2.5);
+}
+
+#[test]
+fn gradients_can_be_seen_and_changed_before_they_are_applied() {
+    // a and b have one and the same gradient, 1 for each element, which is a value the graph computes once; the table's is fed.
+    let g = Graph::new();
+    let a = g.variable("a", [2], Init::Zeros);
+    let b = g.variable("b", [2], Init::Zeros);
+    let table = g.variable("table", [3, 1], Init::Zeros);
+    let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, 1.into()]);
+    let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
+    let loss = (&a + &b).sum() + (table.gather(&ids) * &rows).sum();
+    let train = Optimizer::new(Sgd::default(), 1.0).minimize(&loss);
+    let program = Program::new(std::sync::Arc::new(g.body().clone()), &[train.value()]).unwrap();
+    let feed = |name: &str| if name == "rows" { fed_rows() } else { Array::from([2i64, 0]) };
+    let feeds: Vec<Array> = program.feeds().iter().map(|id| feed(&program.body().node(*id).name)).collect();
+    for executor in [Box::new(Cpu::with_threads(2)) as Box<dyn Executor>, Box::new(Reference)] {
+        let mut state = executor.place(program.body().variables(), 0).unwrap();
+        let executable = executor.compile(program.clone()).unwrap();
+        // Two workers with the same gradients: everything doubles.
+        let mut seen = 0;
+        let mut double = |_: VarId, gradient: GradientMut<'_>| {
+            seen += 1;
+            let (GradientMut::Dense(values) | GradientMut::Rows { values, .. }) = gradient;
+            values.iter_mut().for_each(|v| *v *= 2.0);
+            Ok(())
+        };
+        let args = RunArgs { feeds: &feeds, on_gradient: Some(&mut double), ..RunArgs::default() };
+        executable.run(&mut *state, args, &mut Vec::new()).unwrap();
+        assert_eq!(seen, 3, "{}", executor.name());
+        let value = |state: &dyn State, name: &str| state.read(program.body().variables().find(name).unwrap()).unwrap();
+        for (name, expected) in [("a", vec![-2.0f32, -2.0]), ("b", vec![-2.0, -2.0]), ("table", vec![-10.0, 0.0, -6.0])]
+        {
+            assert_eq!(value(&*state, name).as_slice::<f32>().unwrap(), expected, "{name} on {}", executor.name());
+        }
+        assert_eq!(feeds, program.feeds().iter().map(|id| feed(&program.body().node(*id).name)).collect::<Vec<_>>());
+        // A worker that cannot be reached: nothing is written.
+        let mut calls = 0;
+        let mut fail = |_: VarId, _: GradientMut<'_>| {
+            calls += 1;
+            if calls == 2 { Err(Error::config("worker 1 is gone")) } else { Ok(()) }
+        };
+        let args = RunArgs { feeds: &feeds, on_gradient: Some(&mut fail), ..RunArgs::default() };
+        let error = executable.run(&mut *state, args, &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("worker 1 is gone"));
+        assert_eq!(value(&*state, "a").as_slice::<f32>().unwrap(), [-2.0, -2.0], "{}", executor.name());
+    }
+}
+
+fn fed_rows() -> Array {
+    Array::from_vec([2, 1], vec![3.0f32, 5.0]).expect("two rows")
 }

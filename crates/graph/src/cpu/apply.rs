@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::plan::{Place, Plan};
 use super::workspace::Workspace;
-use super::{CompiledStep, CpuExecutable, CpuState, Work};
+use super::{CompiledStep, CpuExecutable, CpuState, Stage, Work};
 use crate::executor::{GradientMut, RunArgs};
 use crate::graph::Value;
 use crate::op::Op;
@@ -40,8 +40,8 @@ impl RowsScratch<'_> {
 
 impl CpuExecutable {
     /// Bytes of scratch memory of a step that writes a variable: what its kernel needs, then a copy of each staged input.
-    pub(super) fn write_scratch(&self, step: &CompiledStep, staged: &[bool], dims: &[Dims]) -> usize {
-        let copies = step.inputs.iter().zip(staged).filter(|(_, staged)| **staged);
+    pub(super) fn write_scratch(&self, step: &CompiledStep, staged: &[Stage], dims: &[Dims]) -> usize {
+        let copies = step.inputs.iter().zip(staged).filter(|(_, stage)| **stage != Stage::Never);
         let copies = copies.map(|(&n, _)| (byte_count(&dims[n], self.dtype(n))).next_multiple_of(64));
         self.kernel_scratch(step, dims) + copies.sum::<usize>()
     }
@@ -56,42 +56,43 @@ impl CpuExecutable {
         }
     }
 
-    /// Which inputs of a step that writes must be copied before anything is written: those that are variables themselves,
-    /// since every read of a run sees the value before it, and those that two steps would both change.
-    pub(super) fn staged(program: &Program, plan: &Plan, step: &Step) -> SmallVec<[bool; 2]> {
+    /// When the inputs of a step that writes must be copied before anything is written.
+    pub(super) fn staged(program: &Program, plan: &Plan, step: &Step) -> SmallVec<[Stage; 2]> {
         let shared = |v: &Value| program.apply_steps().iter().filter(|s| s.inputs.contains(v)).count() > 1;
-        step.inputs.iter().map(|v| !matches!(plan.place(*v), Place::Buffer(_)) || shared(v)).collect()
+        let stage = |v: &Value| match plan.place(*v) {
+            Place::Variable(_) => Stage::Always,
+            Place::Feed(_) | Place::Constant(_) => Stage::IfChanged,
+            Place::Buffer(_) if shared(v) => Stage::IfChanged,
+            Place::Buffer(_) => Stage::Never,
+        };
+        step.inputs.iter().map(stage).collect()
     }
 
-    /// Copies the staged inputs of all steps that write.
-    fn stage(&self, workspace: &mut Workspace) {
+    /// Copies the staged inputs of all steps that write, and points the steps to the copies. `changed`: gradients may change.
+    fn stage(&self, changed: bool, workspace: &mut Workspace) {
+        workspace.written.clear();
         for (i, step) in self.steps.iter().enumerate().skip(self.program.compute_steps().len()) {
             let Work::Write { staged } = &step.work else { continue };
-            for (k, &number) in step.inputs.iter().enumerate().filter(|(k, _)| staged[*k]) {
-                let to = self.staged_copy(i, k, workspace);
-                // SAFETY: the step's scratch memory has room for the copy, and is not where the value is.
-                unsafe { std::ptr::copy_nonoverlapping(workspace.addresses[number], to, workspace.lens[number]) };
+            // The copies come behind what the kernel needs of the step's scratch memory.
+            let mut offset = self.kernel_scratch(step, &workspace.dims);
+            let mut addresses = [std::ptr::null_mut(); 2];
+            for ((&number, &stage), to) in step.inputs.iter().zip(staged).zip(&mut addresses) {
+                let (mut address, len) = (workspace.addresses[number], workspace.lens[number]);
+                if stage == Stage::Always || (stage == Stage::IfChanged && changed) {
+                    let scratch = workspace.buffer(self.plan.n_value_buffers + i);
+                    // SAFETY: `write_scratch` has measured room for the copy, which is not where the value is.
+                    unsafe {
+                        let copy = scratch.add(offset);
+                        std::ptr::copy_nonoverlapping(address, copy, len);
+                        address = copy;
+                    }
+                }
+                if stage != Stage::Never {
+                    offset += len.next_multiple_of(64);
+                }
+                *to = address;
             }
-        }
-    }
-
-    /// Where the copy of a staged input is.
-    fn staged_copy(&self, i: usize, input: usize, workspace: &mut Workspace) -> *mut u8 {
-        let step = &self.steps[i];
-        let Work::Write { staged } = &step.work else { unreachable!("only steps that write stage their inputs") };
-        let before = step.inputs.iter().zip(staged).take(input).filter(|(_, staged)| **staged);
-        let before = before.map(|(&n, _)| workspace.lens[n].next_multiple_of(64)).sum::<usize>();
-        let offset = self.kernel_scratch(step, &workspace.dims) + before;
-        // SAFETY: inside the step's scratch buffer, which `write_scratch` has measured.
-        unsafe { workspace.buffer(self.plan.n_value_buffers + i).add(offset) }
-    }
-
-    /// The address of an input of a step that writes.
-    fn written_input(&self, i: usize, input: usize, workspace: &mut Workspace) -> *mut u8 {
-        let step = &self.steps[i];
-        match &step.work {
-            Work::Write { staged } if staged[input] => self.staged_copy(i, input, workspace),
-            _ => workspace.addresses[step.inputs[input]],
+            workspace.written.push(addresses);
         }
     }
 
@@ -107,12 +108,19 @@ impl CpuExecutable {
     pub(super) fn apply(&self, workspace: &mut Workspace, state: &mut CpuState, args: &mut RunArgs<'_>) -> Result<()> {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
-        self.stage(workspace);
+        self.stage(args.on_gradient.is_some(), workspace);
         if let Some(on_gradient) = &mut args.on_gradient {
             // All of them before any is applied: a worker that cannot be reached leaves the state as it was.
             for i in self.program.compute_steps().len()..self.steps.len() {
                 if let Op::Apply(apply) = &self.program.body().node(self.steps[i].node).op {
-                    on_gradient(apply.variable, self.gradient(i, workspace))?;
+                    let (indices, values, len) = self.gradient(i, workspace);
+                    // SAFETY: a buffer of the arena or a copy, and this step alone reads it.
+                    let values = unsafe { std::slice::from_raw_parts_mut(values, len) };
+                    let gradient = match indices {
+                        None => GradientMut::Dense(values),
+                        Some(indices) => GradientMut::Rows { indices, values },
+                    };
+                    on_gradient(apply.variable, gradient)?;
                 }
             }
         }
@@ -132,8 +140,8 @@ impl CpuExecutable {
     }
 
     fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: &mut CpuState) {
-        let from = self.written_input(i, 0, workspace);
-        // SAFETY: the value has the variable's size (checked when the graph was built) and lies in the arena.
+        let [from, _] = workspace.written[i - self.program.compute_steps().len()];
+        // SAFETY: the value has the variable's size (checked when the graph was built) and is not the variable itself.
         unsafe { std::ptr::copy_nonoverlapping(from, state.start(id), workspace.lens[self.steps[i].inputs[0]]) };
     }
 
@@ -149,12 +157,14 @@ impl CpuExecutable {
                 hyper
             }
         };
-        let gradient = self.gradient(i, workspace);
+        let (indices, values, len) = self.gradient(i, workspace);
+        // SAFETY: the gradient has this length, and nothing writes to it any more.
+        let values = unsafe { std::slice::from_raw_parts(values, len) };
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
         let mut target = Target::new(state, apply, &*config.rule, hyper);
-        match gradient {
-            GradientMut::Dense(values) => target.dense(&self.pool, values),
-            GradientMut::Rows { indices, values } => {
+        match indices {
+            None => target.dense(&self.pool, values),
+            Some(indices) => {
                 let n_rows = body.variables().spec(apply.variable).dims[0];
                 let scratch = split_scratch(scratch, indices.len(), target.width(n_rows), self.decayed_rows(apply));
                 target.rows(&self.pool, n_rows, indices, values, scratch)?;
@@ -163,20 +173,17 @@ impl CpuExecutable {
         Ok(())
     }
 
-    /// The gradient that an update applies.
-    fn gradient<'a>(&self, i: usize, workspace: &mut Workspace) -> GradientMut<'a> {
+    /// The gradient that an update applies: the rows it is for, if it is one of rows, where its numbers are, and how many.
+    fn gradient<'a>(&self, i: usize, workspace: &Workspace) -> (Option<&'a [i64]>, *mut f32, usize) {
         let step = &self.steps[i];
+        let addresses = workspace.written[i - self.program.compute_steps().len()];
         let last = step.inputs.len() - 1;
-        let values = self.written_input(i, last, workspace).cast::<f32>();
-        // SAFETY: the gradient lies in the arena, and this step is its last and only reader. The arena stays where it is until
-        // the run ends, and the slices are gone by then.
-        let values = unsafe { std::slice::from_raw_parts_mut(values, workspace.lens[step.inputs[last]] / 4) };
-        if last == 0 {
-            return GradientMut::Dense(values);
-        }
-        let (ids, n) = (self.written_input(i, 0, workspace).cast::<i64>(), workspace.dims[step.inputs[0]][0]);
-        // SAFETY: the ids have this length, and nothing writes to them.
-        GradientMut::Rows { indices: unsafe { std::slice::from_raw_parts(ids, n) }, values }
+        let indices = (last == 1).then(|| {
+            // SAFETY: the ids have this length and nothing writes to them; arena and feeds stay where they are until the run
+            // ends, and the slice is gone by then.
+            unsafe { std::slice::from_raw_parts(addresses[0].cast(), workspace.dims[step.inputs[0]][0]) }
+        });
+        (indices, addresses[last].cast(), workspace.lens[step.inputs[last]] / 4)
     }
 }
 

@@ -212,7 +212,17 @@ enum Work {
     /// A kernel of `call`, with what a product does to its result.
     Node { bias: bool, relu: bool },
     /// Writes a variable; says which inputs are copied before anything is written.
-    Write { staged: SmallVec<[bool; 2]> },
+    Write { staged: SmallVec<[Stage; 2]> },
+}
+
+/// When an input of a step that writes is copied first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Never,
+    /// If gradients may be changed before they are applied: it is not ours to change, or two steps read it.
+    IfChanged,
+    /// It is a variable: every read of a run sees the value before it.
+    Always,
 }
 
 impl CpuExecutable {

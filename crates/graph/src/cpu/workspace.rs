@@ -27,6 +27,8 @@ pub(crate) struct Workspace {
     /// Bytes for all of them, and where they begin.
     arena: Option<Array>,
     start: *mut u8,
+    /// Where the inputs of each step that writes are: their own places, or copies.
+    pub(super) written: Vec<[*mut u8; 2]>,
     /// Hyper-parameters of the optimizers in this run.
     pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
 }
@@ -48,6 +50,7 @@ impl Default for Workspace {
             offsets: Vec::new(),
             arena: None,
             start: std::ptr::null_mut(),
+            written: Vec::new(),
             hypers: Vec::new(),
         }
     }
