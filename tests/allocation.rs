@@ -49,11 +49,17 @@ fn allocations(model: &Model, threads: usize, feeds: impl Fn(usize) -> Result<Ve
     let mut outputs = Vec::new();
     let fetches = [&model.train, &model.loss];
     session.run_into(&fetches, &feeds[0], &mut outputs)?;
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
-    for batch in &feeds {
-        session.run_into(&fetches, batch, &mut outputs)?;
+    let mut fewest = usize::MAX;
+    // The least of several rounds: what a step allocates shows in all of them, a thread of the pool that is still starting, or
+    // the test runner itself, in one.
+    for _ in 0..5 {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        for batch in &feeds {
+            session.run_into(&fetches, batch, &mut outputs)?;
+        }
+        fewest = fewest.min(ALLOCATIONS.load(Ordering::Relaxed) - before);
     }
-    Ok(ALLOCATIONS.load(Ordering::Relaxed) - before)
+    Ok(fewest)
 }
 
 #[test]

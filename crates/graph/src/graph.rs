@@ -18,7 +18,7 @@ use crate::infer::infer;
 use crate::op::{Constant, Op};
 use crate::optimizer::OptimizerConfig;
 use crate::symbols::{SymbolDef, Symbols};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, scalar};
 use crate::variables::{Role, VarId, VarSpec, Variables};
 
 /// A node's number; inputs have smaller numbers than the nodes that use them.
@@ -227,6 +227,14 @@ impl Graph {
     /// An axis of any size, different from every other axis.
     pub const ANY: Dim = Dim::Sym(estimand_tensor::Symbol(u32::MAX));
 
+    /// A number of a dtype.
+    pub(crate) fn number(&self, dtype: DType, value: f64, site: &'static Location<'static>) -> Tensor {
+        match scalar(dtype, value) {
+            Ok(array) => self.node(Op::Constant(Constant(array)), &[], site),
+            Err(error) => self.fail(error, site),
+        }
+    }
+
     /// A value that never changes.
     #[track_caller]
     pub fn constant(&self, value: impl Into<Array>) -> Tensor {
@@ -319,14 +327,12 @@ impl Graph {
                 self.push(op, inputs, outputs, &name, site)
             }
             Err(error) => {
-                let error = match inputs.iter().find(|t| !t.is_poisoned() && !t.name().is_empty()) {
-                    Some(_) if !inputs.is_empty() => {
-                        let list: Vec<String> = inputs.iter().map(|t| t.describe()).collect();
-                        error.context(format!("{} of {}", op.name(), list.join(" and ")))
-                    }
-                    _ => error.context(op.name()),
+                let operands: Vec<String> = inputs.iter().map(|t| t.describe()).collect();
+                let what = match operands.is_empty() {
+                    true => op.name().to_string(),
+                    false => format!("{} of {}", op.name(), operands.join(" and ")),
                 };
-                self.fail(error, site)
+                self.fail(error.context(what), site)
             }
         }
     }

@@ -115,7 +115,7 @@ impl Tensor {
     #[track_caller]
     pub fn assign_add(&self, value: impl IntoTensor) -> Tensor {
         let site = Location::caller();
-        let value = value.into_tensor(self, site);
+        let value = self.beside(value, site);
         self.assign(&self.binary(Binary::Add, &value, site))
     }
 
@@ -136,10 +136,13 @@ impl Tensor {
 
     /// A constant of this tensor's dtype.
     pub(crate) fn number(&self, value: f64, site: &'static Location<'static>) -> Tensor {
-        match scalar(self.dtype(), value) {
-            Ok(array) => self.graph.node(Op::Constant(Constant(array)), &[], site),
-            Err(error) => self.graph.fail(error, site),
-        }
+        self.graph.number(self.dtype(), value, site)
+    }
+
+    /// An operand that stands beside this tensor.
+    pub(crate) fn beside(&self, operand: impl IntoTensor, site: &'static Location<'static>) -> Tensor {
+        // The dtype of a tensor that stands for an error is no reason for another error.
+        if self.is_poisoned() { self.clone() } else { operand.into_tensor(&self.graph, self.dtype(), site) }
     }
 
     pub(crate) fn record(&self, error: Error, site: &'static Location<'static>) -> Tensor {
@@ -164,38 +167,54 @@ pub(crate) fn scalar(dtype: DType, value: f64) -> Result<Array> {
     })
 }
 
-/// What can stand beside a tensor in an expression: a tensor or a number.
+/// What can stand beside a tensor in an expression: a tensor, a number, or an array.
 pub trait IntoTensor {
-    /// The operand, as a tensor of the graph and dtype of its neighbour.
-    fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor;
+    /// Its dtype, if it has one of its own; a number takes its neighbour's.
+    fn own_dtype(&self) -> Option<DType>;
+
+    /// The operand as a tensor of a graph; a number becomes one of the dtype.
+    fn into_tensor(self, graph: &Graph, dtype: DType, site: &'static Location<'static>) -> Tensor;
 }
 
 impl IntoTensor for &Tensor {
-    fn into_tensor(self, _: &Tensor, _: &'static Location<'static>) -> Tensor {
+    fn own_dtype(&self) -> Option<DType> {
+        Some(self.dtype())
+    }
+
+    fn into_tensor(self, _: &Graph, _: DType, _: &'static Location<'static>) -> Tensor {
         self.clone()
     }
 }
 
 impl IntoTensor for Tensor {
-    fn into_tensor(self, _: &Tensor, _: &'static Location<'static>) -> Tensor {
+    fn own_dtype(&self) -> Option<DType> {
+        Some(self.dtype())
+    }
+
+    fn into_tensor(self, _: &Graph, _: DType, _: &'static Location<'static>) -> Tensor {
         self
     }
 }
 
 impl IntoTensor for &Array {
-    fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor {
-        neighbour.graph.node(Op::Constant(Constant(self.clone())), &[], site)
+    fn own_dtype(&self) -> Option<DType> {
+        Some(self.dtype())
+    }
+
+    fn into_tensor(self, graph: &Graph, _: DType, site: &'static Location<'static>) -> Tensor {
+        graph.node(Op::Constant(Constant(self.clone())), &[], site)
     }
 }
 
 macro_rules! numbers {
     ($($t:ty),*) => {$(
         impl IntoTensor for $t {
-            fn into_tensor(self, neighbour: &Tensor, site: &'static Location<'static>) -> Tensor {
-                if neighbour.is_poisoned() {
-                    return neighbour.clone();
-                }
-                neighbour.number(self as f64, site)
+            fn own_dtype(&self) -> Option<DType> {
+                None
+            }
+
+            fn into_tensor(self, graph: &Graph, dtype: DType, site: &'static Location<'static>) -> Tensor {
+                graph.number(dtype, self as f64, site)
             }
         }
     )*};
@@ -209,7 +228,7 @@ macro_rules! operator {
             #[track_caller]
             fn $method(self, other: T) -> Tensor {
                 let site = Location::caller();
-                let other = other.into_tensor(self, site);
+                let other = self.beside(other, site);
                 self.binary(Binary::$op, &other, site)
             }
         }
@@ -219,7 +238,7 @@ macro_rules! operator {
             #[track_caller]
             fn $method(self, other: T) -> Tensor {
                 let site = Location::caller();
-                let other = other.into_tensor(&self, site);
+                let other = self.beside(other, site);
                 self.binary(Binary::$op, &other, site)
             }
         }
@@ -235,7 +254,7 @@ macro_rules! operator {
             #[track_caller]
             fn $method(self, other: $tensor) -> Tensor {
                 let site = Location::caller();
-                let number = self.into_tensor(&other, site);
+                let number = other.beside(self, site);
                 number.binary(Binary::$op, &other, site)
             }
         }

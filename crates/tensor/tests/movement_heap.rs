@@ -72,7 +72,11 @@ fn no_kernel_touches_the_heap() {
         resize_nearest_grad(&pool, &image, &x, &mut y);
     };
     step();
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
-    step();
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0);
+    // The least of three rounds: an allocation of a kernel shows in all of them, one of the test runner in one.
+    let allocations = (0..3).map(|_| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        step();
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    });
+    assert_eq!(allocations.min(), Some(0));
 }

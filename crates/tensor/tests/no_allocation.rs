@@ -33,10 +33,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-fn assert_no_allocation(what: &str, call: impl FnOnce()) {
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
-    call();
-    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "allocations of {what}");
+/// The least of three calls: an allocation of the kernel shows in all of them, one of the test runner in one.
+fn assert_no_allocation(what: &str, mut call: impl FnMut()) {
+    let allocations = (0..3).map(|_| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        call();
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    });
+    assert_eq!(allocations.min(), Some(0), "allocations of {what}");
 }
 
 /// One test, since the count is the process's.

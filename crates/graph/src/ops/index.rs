@@ -83,10 +83,7 @@ impl Tensor {
     #[track_caller]
     pub fn one_hot(&self, depth: usize, dtype: DType) -> Tensor {
         let site = Location::caller();
-        let number = |v: f64| match crate::tensor::scalar(dtype, v) {
-            Ok(a) => self.graph().node(Op::Constant(crate::op::Constant(a)), &[], site),
-            Err(e) => self.graph().fail(e, site),
-        };
-        self.then(Op::OneHot { depth, axis: self.rank() }, &[&number(1.0), &number(0.0)], site)
+        let (on, off) = (self.graph().number(dtype, 1.0, site), self.graph().number(dtype, 0.0, site));
+        self.then(Op::OneHot { depth, axis: self.rank() }, &[&on, &off], site)
     }
 }

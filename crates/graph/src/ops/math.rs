@@ -79,7 +79,7 @@ macro_rules! binary_methods {
         impl Tensor {
             $($(#[$doc])* #[track_caller] pub fn $name(&self, other: impl IntoTensor) -> Tensor {
                 let site = Location::caller();
-                let other = other.into_tensor(self, site);
+                let other = self.beside(other, site);
                 self.binary(Binary::$op, &other, site)
             })*
         }
@@ -134,9 +134,8 @@ impl Tensor {
     pub fn select(&self, x: impl IntoTensor, y: impl IntoTensor) -> Tensor {
         let site = Location::caller();
         // A number takes the dtype of the other branch; two numbers are f32.
-        let neighbour = self.then(Op::Cast(DType::F32), &[], site);
-        let x = x.into_tensor(&neighbour, site);
-        let y = y.into_tensor(&x, site);
+        let dtype = x.own_dtype().or(y.own_dtype()).unwrap_or(DType::F32);
+        let (x, y) = (x.into_tensor(self.graph(), dtype, site), y.into_tensor(self.graph(), dtype, site));
         self.then(Op::Select, &[&x, &y], site)
     }
 
@@ -156,7 +155,7 @@ impl Tensor {
     #[track_caller]
     pub fn clip(&self, low: impl IntoTensor, high: impl IntoTensor) -> Tensor {
         let site = Location::caller();
-        let (low, high) = (low.into_tensor(self, site), high.into_tensor(self, site));
+        let (low, high) = (self.beside(low, site), self.beside(high, site));
         self.binary(Binary::Minimum, &high, site).binary(Binary::Maximum, &low, site)
     }
 

@@ -6,7 +6,7 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use crate::graph::Graph;
 use crate::op::{Axes, AxisSet, Op};
-use crate::tensor::{IntoTensor, Tensor};
+use crate::tensor::Tensor;
 
 /// An axis counted from the end if negative, as an index below `rank`.
 fn resolve_axis(axis: i64, rank: usize) -> Result<usize> {
@@ -46,10 +46,7 @@ impl Tensor {
 
     pub(crate) fn dim_size(&self, dim: Dim, dtype: DType, site: &'static Location<'static>) -> Tensor {
         match dim {
-            Dim::Known(n) => match crate::tensor::scalar(dtype, n as f64) {
-                Ok(n) => self.graph().node(Op::Constant(crate::op::Constant(n)), &[], site),
-                Err(e) => self.graph().fail(e, site),
-            },
+            Dim::Known(n) => self.graph().number(dtype, n as f64, site),
             Dim::Sym(_) => self.graph().node(Op::DimSize(dim, dtype), &[], site),
         }
     }
@@ -331,13 +328,8 @@ impl Graph {
     #[track_caller]
     pub fn fill(&self, shape: impl Into<Shape>, dtype: DType, value: f64) -> Tensor {
         let site = Location::caller();
-        match crate::tensor::scalar(dtype, value) {
-            Ok(array) => {
-                let number = self.node(Op::Constant(crate::op::Constant(array)), &[], site);
-                number.broadcast_shape(shape.into(), site)
-            }
-            Err(e) => self.fail(e, site),
-        }
+        let number = self.number(dtype, value, site);
+        if number.is_poisoned() { number } else { number.broadcast_shape(shape.into(), site) }
     }
 }
 
@@ -353,6 +345,6 @@ impl Tensor {
     #[track_caller]
     pub fn ones_like(&self) -> Tensor {
         let site = Location::caller();
-        1.0.into_tensor(self, site).broadcast_shape(self.shape().clone(), site)
+        self.number(1.0, site).broadcast_shape(self.shape().clone(), site)
     }
 }
