@@ -12,7 +12,9 @@ use crate::parallel::Pool;
 /// Tasks a large product is cut into at least, if it can be, so that the threads finish together.
 const TASKS: usize = 8;
 /// Rows of a part of C: with a block of k they fit the second-level cache beside a panel of B.
-const PART_ROWS: usize = 192;
+const PART_ROWS: usize = 256;
+/// Rows from which parts are as tall as they can be.
+const MANY_ROWS: usize = 4 * PART_ROWS;
 /// Rows below which a part is not cut further: the tiles would not be full, and B is read for each part anew.
 const LEAST_ROWS: usize = 32;
 /// Columns of a part are a multiple of this; a panel of B is half of it.
@@ -64,7 +66,9 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     if !product.is_parallel() {
         return operands.compute(Part { row: 0, rows: m, column: 0, columns: n });
     }
-    let row_parts = m.div_ceil(PART_ROWS).max(TASKS.min(m / LEAST_ROWS));
+    // Many rows make the tallest parts, since every part reads B anew; fewer are cut until there are enough tasks.
+    let tallest = m.div_ceil(PART_ROWS);
+    let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(TASKS.min(m / LEAST_ROWS)) };
     // Parts side by side would write to the same cache lines where rows do not fill them.
     let side_by_side = n.is_multiple_of(16) || row_parts < TASKS / 2;
     let column_parts = if side_by_side { TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS)) } else { 1 };
@@ -119,7 +123,7 @@ impl Operands<'_> {
         }
     }
 
-    /// Apart from [`Self::compute_in_place`] because of its frame of 200 KiB, which small products should not touch.
+    /// Apart from [`Self::compute_in_place`] because of its frame of 280 KiB, which small products should not touch.
     #[inline(never)]
     unsafe fn compute_copied(&self, part: Part) {
         let Product { m, k, transpose_a, .. } = self.product;
