@@ -261,6 +261,8 @@ fn every_op() -> Vec<Build> {
         |t| t[0].max_pool((0, 1), (1, 1), Padding::Same),
         |t| t[0].max_pool((1, 1), (0, 1), Padding::Same),
         |t| t[0].max_pool((usize::MAX, 1), (1, 1), Padding::Valid),
+        |t| t[0].conv2d_dilated(&t[1], (usize::MAX, 1), (usize::MAX, 2), Padding::Valid),
+        |t| t[0].conv2d_dilated(&t[1], (1, 1), (usize::MAX, 2), Padding::Same),
         |t| t[0].global_avg_pool(),
         |t| t[0].softmax(),
         |t| t[0].log_softmax(),
@@ -305,6 +307,7 @@ fn zoo(g: &Graph) -> Vec<(Tensor, Option<Array>)> {
         (vec![1.into(), 3.into(), 2.into()], vec![1, 3, 2]),
         (vec![Dim::BATCH, 4.into(), 4.into(), 1.into()], vec![2, 4, 4, 1]),
         (vec![3.into(), 3.into(), 1.into(), 2.into()], vec![3, 3, 1, 2]),
+        (vec![Dim::BATCH, Graph::ANY, Graph::ANY, 1.into()], vec![2, 5, 3, 1]),
     ];
     for dtype in [DType::F32, DType::I64, DType::Bool, DType::U8] {
         for (i, (dims, sizes)) in shapes.iter().enumerate() {

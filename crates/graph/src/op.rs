@@ -333,10 +333,10 @@ impl Padding {
         let span = (window.checked_sub(1)?).checked_mul(dilation)?.checked_add(1)?;
         match self {
             // TF: an image smaller than the window has no position, not a negative number of them.
-            Padding::Valid => Some(((size + stride).saturating_sub(span) / stride, 0, 0)),
+            Padding::Valid => Some((size.saturating_add(stride).saturating_sub(span) / stride, 0, 0)),
             Padding::Same => {
                 let out = size.div_ceil(stride);
-                let total = (out.saturating_sub(1) * stride + span).saturating_sub(size);
+                let total = (out.saturating_sub(1) * stride).saturating_add(span).saturating_sub(size);
                 Some((out, total / 2, total - total / 2))
             }
         }

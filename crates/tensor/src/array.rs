@@ -66,7 +66,9 @@ impl Array {
         let len = element_count(dims)?;
         let data = match dtype {
             DType::Str => Data::Strings(Arc::new((0..len).map(|_| b"").collect())),
-            _ => Data::Plain(Arc::new(Buffer::zeroed(len * dtype.size()))),
+            _ => Data::Plain(Arc::new(Buffer::zeroed(len * dtype.size()).ok_or_else(|| {
+                Error::shape(format!("no memory for an array of {dtype}{dims:?}, {} bytes", len * dtype.size()))
+            })?)),
         };
         Ok(Array { dtype, dims: dims.into(), start: 0, len, data })
     }
@@ -408,6 +410,7 @@ mod tests {
         for (error, text) in [
             (Array::from_vec([2, 2], vec![1u8]).unwrap_err(), "1 elements for an array of [2, 2], expected 4"),
             (Array::zeros(DType::F32, [usize::MAX, 2]).unwrap_err(), "does not fit into the address space"),
+            (Array::zeros(DType::F32, [1 << 50]).unwrap_err(), "no memory for an array of f32[1125899906842624]"),
             (Array::zeros(DType::F32, [1; 9]).unwrap_err(), "at most 8"),
             (Array::from(1i32).as_slice::<f32>().map(drop).unwrap_err(), "holds i32, not f32"),
             (Array::from(1i32).rows(0..1).unwrap_err(), "no rows"),

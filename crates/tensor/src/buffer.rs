@@ -1,6 +1,6 @@
 //! The bytes behind an [`Array`](crate::Array): a vector taken over as it is, or 64-byte aligned memory of our own.
 
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -32,19 +32,19 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Zeroed, aligned memory.
-    pub(crate) fn zeroed(len: usize) -> Buffer {
+    /// Zeroed, aligned memory; `None` if the system does not give it.
+    pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
         let align = if len >= HUGE { HUGE } else { ALIGN };
-        let layout = Layout::from_size_align(len.max(1), align).expect("lengths are checked against isize::MAX / 8");
+        let layout = Layout::from_size_align(len.max(1), align).ok()?;
         // SAFETY: the layout is not empty.
         let ptr = unsafe { if len >= HUGE { alloc(layout) } else { alloc_zeroed(layout) } };
-        let Some(ptr) = NonNull::new(ptr) else { handle_alloc_error(layout) };
+        let ptr = NonNull::new(ptr)?;
         if len >= HUGE {
             ask_for_huge_pages(ptr.as_ptr(), len);
             // SAFETY: just allocated with this length.
             unsafe { ptr.as_ptr().write_bytes(0, len) };
         }
-        Buffer { ptr, len, owner: Owner::Aligned(layout) }
+        Some(Buffer { ptr, len, owner: Owner::Aligned(layout) })
     }
 
     /// Takes a vector over without copying it.

@@ -89,7 +89,7 @@ pub(super) fn strided_bounds(begin: &[usize], strides: &[i64], size: &[usize], s
             }
             return Err(Error::shape(format!("strided slice of axis {axis} of {shape}: its size must be known")));
         };
-        let last = begin[axis] as i64 + strides[axis].saturating_mul(size[axis] as i64 - 1);
+        let last = (begin[axis] as i64).saturating_add(strides[axis].saturating_mul(size[axis] as i64 - 1));
         if strides[axis] == 0 || (size[axis] > 0 && (begin[axis] >= d || !(0..d as i64).contains(&last))) {
             return Err(Error::index(format!(
                 "strided slice of axis {axis} of {shape}: {} elements from {} by {} leave it",

@@ -63,7 +63,8 @@ fn placed(
         }
         (d, Padding::Same) => Ok(symbols.ceil_div(d, stride)),
         (d, Padding::Valid) => {
-            let span = Dim::Known((window - 1) * dilation + 1);
+            let span = (window - 1).checked_mul(dilation).and_then(|s| s.checked_add(1));
+            let span = Dim::Known(span.ok_or_else(|| Error::shape("the window's size overflows"))?);
             let shifted = symbols.add(d, Dim::Known(stride))?;
             let room = symbols.sub(shifted, span);
             Ok(symbols.div(room, Dim::Known(stride)))
