@@ -207,3 +207,55 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
 fn fed_rows() -> Array {
     Array::from_vec([2, 1], vec![3.0f32, 5.0]).expect("two rows")
 }
+
+/// The elements of a tensor that needs no feeds.
+fn values(tensor: &Tensor) -> Vec<f32> {
+    tensor.eval().unwrap().as_slice::<f32>().unwrap().to_vec()
+}
+
+fn assert_close(actual: &[f32], expected: &[f32]) {
+    let close = |(a, e): (&f32, &f32)| (a - e).abs() <= 1e-6 * e.abs().max(1.0);
+    assert!(actual.len() == expected.len() && actual.iter().zip(expected).all(close), "{actual:?} is not {expected:?}");
+}
+
+#[test]
+fn case_83_batch_normalisation() {
+    // Columns (1, 3) and (2, -1): means 2 and 0.5, variances 1 and 2.25, epsilon 0.001.
+    let g = Graph::new();
+    let x = g.constant(Array::from_vec([2, 2], vec![1.0f32, 2.0, 3.0, -1.0]).unwrap());
+    let (mean, variance) = x.moments(&[0]);
+    assert_close(&values(&mean), &[2.0, 0.5]);
+    assert_close(&values(&variance), &[1.0, 2.25]);
+    let (zero, one) = (g.constant([0.0f32, 0.0]), g.constant([1.0f32, 1.0]));
+    let y = x.batch_normalization(&mean, &variance, &zero, &one, 1e-3);
+    assert_close(&values(&y), &[-0.99950045, 0.99977785, 0.99950045, -0.99977785]);
+}
+
+#[test]
+fn case_84_dropout_keeps_and_scales() {
+    // Rate 0.4: what is kept is divided by 0.6, about 60 % are kept, and every step draws anew.
+    let g = Graph::new();
+    let x = g.variable("x", [100, 100], Init::Ones);
+    let dropped = x.dropout(0.4);
+    let train = Optimizer::new(Sgd::default(), 0.0).minimize(&dropped.sum());
+    let mut session = Session::new(&g).unwrap();
+    let masks = [(); 2].map(|()| session.run(&[&dropped, &train], &[]).unwrap().remove(0));
+    for mask in &masks {
+        let kept: Vec<f32> = mask.as_slice::<f32>().unwrap().iter().copied().filter(|v| *v != 0.0).collect();
+        assert!(kept.iter().all(|v| (v - 1.6666666).abs() < 1e-6));
+        assert!((5_800..6_200).contains(&kept.len()), "{} of 10,000 kept", kept.len());
+    }
+    assert_ne!(masks[0], masks[1]);
+}
+
+#[test]
+fn convolution_of_a_line_and_global_pools() {
+    // (1, 2, 3) with the filter (1, 10): 1 + 20 and 2 + 30; SAME adds a zero at the end: 3 + 0.
+    let g = Graph::new();
+    let line = g.constant(Array::from_vec([1, 3, 1], vec![1.0f32, 2.0, 3.0]).unwrap());
+    let filter = g.constant(Array::from_vec([2, 1, 1], vec![1.0f32, 10.0]).unwrap());
+    assert_eq!(values(&line.conv1d(&filter, 1, Padding::Valid)), [21.0, 32.0]);
+    assert_eq!(values(&line.conv1d(&filter, 1, Padding::Same)), [21.0, 32.0, 3.0]);
+    let image = g.constant(Array::from_vec([1, 2, 2, 1], vec![1.0f32, 2.0, 3.0, 6.0]).unwrap());
+    assert_eq!((values(&image.global_avg_pool()), values(&image.global_max_pool())), (vec![3.0], vec![6.0]));
+}
