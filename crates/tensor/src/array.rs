@@ -130,23 +130,22 @@ impl Array {
 
     /// The elements, in row-major order.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
-        if self.dtype != T::DTYPE {
-            return Err(Error::dtype(
-                Some(T::DTYPE),
-                self.dtype,
-                format!("this array holds {}, not {}", self.dtype, T::DTYPE),
-            ));
-        }
+        self.expect_dtype(T::DTYPE)?;
         let bytes = self.bytes();
         // SAFETY: the dtype was checked, the buffer holds `len` elements of T from `start`, aligned for T.
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), self.len) })
     }
 
+    fn expect_dtype(&self, dtype: DType) -> Result<()> {
+        if self.dtype == dtype {
+            return Ok(());
+        }
+        Err(Error::dtype(Some(dtype), self.dtype, format!("this array holds {}, not {dtype}", self.dtype)))
+    }
+
     /// The elements, to be changed. An error if the buffer is shared with another array.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
-        if self.dtype != T::DTYPE {
-            return self.as_slice::<T>().map(|_| unreachable!("as_slice refuses another dtype"));
-        }
+        self.expect_dtype(T::DTYPE)?;
         let len = self.len;
         let bytes = self.bytes_mut().ok_or_else(|| {
             Error::config("this array shares its buffer with another and cannot be changed in place")

@@ -90,7 +90,7 @@ impl Call<'_> {
                 with_id!(ids.dtype, I => layout::one_hot::<I>(pool, dims, ids.as_slice(), x[1].bytes, x[2].bytes, y.bytes));
                 Ok(())
             }
-            other => unreachable!("{} indexes nothing", other.name()),
+            other => Err(Error::internal(format!("{} indexes nothing", other.name()))),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use estimand_tensor::cpu::layout;
 use estimand_tensor::cpu::resize::{self, Resize};
-use estimand_tensor::{Dims, Result};
+use estimand_tensor::{Dims, Error, Result};
 use smallvec::SmallVec;
 
 use super::call::{Call, with_number};
@@ -22,7 +22,7 @@ impl Call<'_> {
             Op::Range(_, dtype) => {
                 with_number!(*dtype, T => layout::range(T::ZERO, T::ONE, y.as_mut_slice::<T>()));
             }
-            other => unreachable!("{} counts nothing", other.name()),
+            other => return Err(Error::internal(format!("{} counts nothing", other.name()))),
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Call<'_> {
                     run(pool, &resize, x.as_slice(), y.as_mut_slice());
                 }
             }
-            other => unreachable!("{} moves no data", other.name()),
+            other => return Err(Error::internal(format!("{} moves no data", other.name()))),
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl Call<'_> {
                 });
                 Ok(())
             }
-            other => unreachable!("{} reduces nothing", other.name()),
+            other => Err(Error::internal(format!("{} reduces nothing", other.name()))),
         }
     }
 

@@ -225,14 +225,14 @@ fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables
         }
         Op::TopK(k) => {
             accepts(x[0].dtype.is_number(), x[0].dtype)?;
-            let Some(&last) = x[0].shape.dims().last() else {
+            let mut shape = x[0].shape.clone();
+            let Some(last) = shape.0.last_mut() else {
                 return Err(Error::shape("top_k of a single number; expected at least one axis"));
             };
             if last.known().is_some_and(|n| *k > n) {
                 return Err(Error::shape(format!("top_k: k = {k} but the last axis has {last} elements")));
             }
-            let mut shape = x[0].shape.clone();
-            *shape.0.last_mut().expect("not a scalar") = Dim::Known(*k);
+            *last = Dim::Known(*k);
             Ok(smallvec![
                 TensorSpec { dtype: x[0].dtype, shape: shape.clone() },
                 TensorSpec { dtype: DType::I32, shape }
