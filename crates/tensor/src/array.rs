@@ -96,8 +96,12 @@ impl Array {
         dims: impl AsRef<[usize]>,
         strings: impl IntoIterator<Item = S>,
     ) -> Result<Array> {
+        Array::from_string_list(dims, strings.into_iter().collect())
+    }
+
+    /// Takes a list of strings over, in row-major order.
+    pub fn from_string_list(dims: impl AsRef<[usize]>, strings: Strings) -> Result<Array> {
         let dims = dims.as_ref();
-        let strings: Strings = strings.into_iter().collect();
         let len = expect_count(dims, strings.len())?;
         let data = Data::Strings(Arc::new(strings));
         Ok(Array { dtype: DType::Str, dims: dims.into(), start: 0, len, data })

@@ -147,6 +147,46 @@ pub enum FeatureSpec {
         /// Element type.
         dtype: DType,
     },
+    /// Any number of steps in a row, filled up to the longest row of the batch: `[rows, steps, dims...]`.
+    Padded {
+        /// Element type.
+        dtype: DType,
+        /// Sizes of one step's axes: empty for one value a step.
+        dims: Vec<usize>,
+        /// The single value that shorter rows are filled up with: zero or the empty string if absent.
+        padding: Option<Array>,
+    },
+}
+
+impl FeatureSpec {
+    /// The same number of values in every row, none of which may be missing.
+    pub fn dense(dtype: DType, dims: impl Into<Vec<usize>>) -> FeatureSpec {
+        FeatureSpec::Dense { dtype, dims: dims.into(), default: None }
+    }
+
+    /// As [`FeatureSpec::dense`], with the value of rows in which the feature is missing.
+    pub fn dense_or(default: Array) -> FeatureSpec {
+        FeatureSpec::Dense { dtype: default.dtype(), dims: default.dims().to_vec(), default: Some(default) }
+    }
+
+    /// Any number of values in a row.
+    pub fn ragged(dtype: DType) -> FeatureSpec {
+        FeatureSpec::Ragged { dtype }
+    }
+
+    /// Any number of steps in a row, filled up with zeros or empty strings.
+    pub fn padded(dtype: DType, dims: impl Into<Vec<usize>>) -> FeatureSpec {
+        FeatureSpec::Padded { dtype, dims: dims.into(), padding: None }
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        match self {
+            FeatureSpec::Dense { dtype, .. } | FeatureSpec::Ragged { dtype } | FeatureSpec::Padded { dtype, .. } => {
+                *dtype
+            }
+        }
+    }
 }
 
 /// The features of every batch, by name.

@@ -15,10 +15,32 @@ impl Default for Strings {
 }
 
 impl Strings {
+    /// An empty list with room for `n` strings.
+    pub fn with_capacity(n: usize) -> Strings {
+        let mut offsets = Vec::with_capacity(n + 1);
+        offsets.push(0);
+        Strings { offsets, bytes: Vec::new() }
+    }
+
     /// Appends one string.
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
         self.offsets.push(self.bytes.len() as u64);
+    }
+
+    /// Appends all strings of another list.
+    pub fn append(&mut self, other: &Strings) {
+        let shift = self.bytes.len() as u64;
+        self.bytes.extend_from_slice(&other.bytes);
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
+    }
+
+    /// Keeps the first `n` strings; does nothing if there are no more.
+    pub fn truncate(&mut self, n: usize) {
+        if n < self.len() {
+            self.offsets.truncate(n + 1);
+            self.bytes.truncate(self.offsets[n] as usize);
+        }
     }
 
     /// The number of strings.
@@ -52,5 +74,22 @@ impl<S: AsRef<[u8]>> FromIterator<S> for Strings {
             all.push(s.as_ref());
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn append_and_truncate() {
+        let mut all: Strings = ["a", "", "bc"].into_iter().collect();
+        all.append(&["", "def"].into_iter().collect());
+        assert_eq!(all.iter().collect::<Vec<_>>(), [&b"a"[..], b"", b"bc", b"", b"def"]);
+        all.truncate(3);
+        all.truncate(7);
+        assert_eq!(all, ["a", "", "bc"].into_iter().collect());
+        all.append(&Strings::with_capacity(4));
+        assert_eq!(all.len(), 3);
     }
 }
