@@ -170,7 +170,7 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
     let train = Optimizer::new(Sgd::default(), 1.0).minimize(&loss);
     let program = Program::new(std::sync::Arc::new(g.body().clone()), &[train.value()]).unwrap();
     let feed = |name: &str| if name == "rows" { fed_rows() } else { Array::from([2i64, 0]) };
-    let feeds: Vec<Array> = program.feeds().iter().map(|id| feed(&program.body().node(*id).name)).collect();
+    let feeds: Vec<Array> = program.feeds().iter().map(|v| feed(&program.body().node(v.node).name)).collect();
     for executor in [Box::new(Cpu::with_threads(2)) as Box<dyn Executor>, Box::new(Reference)] {
         let mut state = executor.place(program.body().variables(), 0).unwrap();
         let executable = executor.compile(program.clone()).unwrap();
@@ -190,7 +190,7 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
         {
             assert_eq!(value(&*state, name).as_slice::<f32>().unwrap(), expected, "{name} on {}", executor.name());
         }
-        assert_eq!(feeds, program.feeds().iter().map(|id| feed(&program.body().node(*id).name)).collect::<Vec<_>>());
+        assert_eq!(feeds, program.feeds().iter().map(|v| feed(&program.body().node(v.node).name)).collect::<Vec<_>>());
         // A worker that cannot be reached: nothing is written.
         let mut calls = 0;
         let mut fail = |_: VarId, _: GradientMut<'_>| {

@@ -213,7 +213,7 @@ impl Graph {
         let shape: Shape = {
             let symbols = &mut self.cell.body.borrow_mut().symbols;
             let mint = |(axis, dim): (usize, &Dim)| match *dim {
-                Graph::ANY => Dim::Sym(symbols.intern(SymbolDef::Fed(node, axis))),
+                Graph::ANY => Dim::Sym(symbols.intern(SymbolDef::Axis(Value { node, output: 0 }, axis))),
                 d => d,
             };
             shape.dims().iter().enumerate().map(mint).collect()
@@ -315,7 +315,7 @@ impl Graph {
         let outputs = {
             let body = &mut *self.cell.body.borrow_mut();
             let specs: SmallVec<[&TensorSpec; 4]> = inputs.iter().map(|t| t.spec()).collect();
-            infer(&op, &specs, &mut body.symbols, &body.variables)
+            infer(&op, &specs, &mut body.symbols, &body.variables, NodeId(body.nodes.len() as u32))
         };
         match outputs {
             Ok(outputs) => {

@@ -20,6 +20,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod checkpoint;
+mod compiled;
 mod cpu;
 pub mod custom;
 mod draw;
@@ -27,6 +28,7 @@ mod executor;
 mod gradient;
 mod graph;
 pub mod graph_def;
+mod host;
 mod infer;
 mod initializer;
 pub mod op;
@@ -43,10 +45,12 @@ mod tensor;
 pub mod testing;
 mod variables;
 
+pub use compiled::Compiled;
 pub use cpu::Cpu;
 pub use executor::{Entry, Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
 pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
+pub use host::{HostOp, HostProgram};
 pub use initializer::Init;
 pub use op::{Op, Padding, Reduction};
 pub use optimizer::{Apply, Clip, Optimizer, OptimizerId};

@@ -1,7 +1,7 @@
 //! The operations, as data. Names and meaning are TensorFlow's, so that a GraphDef is nearly a dump of the graph.
 //!
 //! Adding an op: a variant here, its shapes in `infer.rs`, its gradient in `gradient.rs`, its kernel in `cpu/` and `reference/`,
-//! its TensorFlow spelling in `graph_def/`.
+//! its TensorFlow spelling in `graph_def/`. Adding an op of the host: one file in `host/`.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ pub use estimand_tensor::Reduction;
 use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use crate::custom::CustomOp;
+use crate::host::HostOp;
 use crate::variables::VarId;
 
 /// What a node computes. Attributes are data: comparable, hashable, printable.
@@ -224,6 +225,10 @@ pub enum Op {
     Resize(Resize),
     /// dy -> dx of the given shape.
     ResizeGrad(Resize, Shape),
+
+    // The host's.
+    /// Runs before the step: strings, tables, results whose size only the data tells.
+    Host(HostOp),
 
     // What users bring, and what changes state.
     /// Host code.
@@ -446,6 +451,7 @@ impl Op {
             Op::Resize(_) => "ResizeNearestNeighbor",
             Op::ResizeGrad(Resize { bilinear: true, .. }, _) => "ResizeBilinearGrad",
             Op::ResizeGrad(..) => "ResizeNearestNeighborGrad",
+            Op::Host(op) => op.rules().name(),
             Op::Custom(_) => "Custom",
             Op::Assign(_) => "Assign",
             Op::Apply(_) => "Apply",

@@ -1,8 +1,11 @@
 //! `Program`: what one kind of run computes, as an ordered list of steps.
 //!
 //! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small rewrite of the list:
-//! prune, merge equal nodes, fold biases into products, fuse element-wise chains. Without passes every node is its own step;
-//! both give the same bits.
+//! prune, merge equal nodes, cut the host's part off, fold biases into products, fuse element-wise chains. Without passes every
+//! node is its own step; both give the same bits.
+//!
+//! What the host computes ([`Program::host_steps`]) comes first, is the same for every executor, and is run by
+//! [`HostProgram`](crate::HostProgram); executors see the rest, to which it is fed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,8 +23,13 @@ use crate::pass;
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) body: Arc<Body>,
+    /// What the host computes before the steps.
+    pub(crate) host: Vec<Step>,
     pub(crate) steps: Vec<Step>,
-    pub(crate) feeds: Vec<NodeId>,
+    /// What a caller gives.
+    pub(crate) placeholders: Vec<NodeId>,
+    /// What the steps are given: values of placeholders and results of the host.
+    pub(crate) feeds: Vec<Value>,
     pub(crate) fetches: Vec<Value>,
     /// What was asked for, before any pass: the fetches, and train ops, which have no value.
     pub(crate) roots: Vec<Value>,
@@ -80,8 +88,13 @@ impl Kernel {
 impl Program {
     /// The program that computes these values, with all passes.
     pub fn new(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
-        let mut program = Program::plain(body, fetches)?;
-        for pass in pass::ALL {
+        check(&body, fetches)?;
+        let mut program = pass::prune(body, fetches);
+        for pass in pass::WHOLE {
+            program = (pass.run)(program);
+        }
+        program = pass::cut(program)?;
+        for pass in pass::STEP {
             program = (pass.run)(program);
         }
         Ok(program)
@@ -89,22 +102,23 @@ impl Program {
 
     /// The program that computes these values, one step for each node.
     pub fn plain(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
-        for fetch in fetches {
-            if fetch.node.0 as usize >= body.nodes().len() {
-                return Err(Error::config("a fetch does not belong to this graph"));
-            }
-        }
-        Ok(pass::prune(body, fetches))
+        check(&body, fetches)?;
+        pass::cut(pass::prune(body, fetches))
     }
 
     /// The same program without passes: one step for each node, train ops included.
-    pub fn unfused(&self) -> Program {
-        pass::prune(self.body.clone(), &self.roots)
+    pub fn unfused(&self) -> Result<Program> {
+        pass::cut(pass::prune(self.body.clone(), &self.roots))
     }
 
     /// The graph it came from.
     pub fn body(&self) -> &Arc<Body> {
         &self.body
+    }
+
+    /// What the host computes before the steps, from the placeholders alone.
+    pub fn host_steps(&self) -> &[Step] {
+        &self.host
     }
 
     /// The steps in order.
@@ -122,8 +136,14 @@ impl Program {
         &self.steps[self.n_compute..]
     }
 
-    /// The placeholders, in the order their values are passed.
-    pub fn feeds(&self) -> &[NodeId] {
+    /// The placeholders, in the order their values are passed to the host's part.
+    pub fn placeholders(&self) -> &[NodeId] {
+        &self.placeholders
+    }
+
+    /// What the steps are fed, in the order it is passed to an executor: placeholders and what the host makes of them. Where
+    /// there is no host part, these are the placeholders.
+    pub fn feeds(&self) -> &[Value] {
         &self.feeds
     }
 
@@ -149,6 +169,13 @@ impl Program {
             *counts.entry(*value).or_default() += 1;
         }
         counts
+    }
+}
+
+fn check(body: &Body, fetches: &[Value]) -> Result<()> {
+    match fetches.iter().all(|fetch| (fetch.node.0 as usize) < body.nodes().len()) {
+        true => Ok(()),
+        false => Err(Error::config("a fetch does not belong to this graph")),
     }
 }
 
@@ -201,8 +228,15 @@ impl fmt::Display for Program {
         let show = |v: &Value, numbers: &HashMap<Value, usize>| {
             source(v).unwrap_or_else(|| numbers.get(v).map_or("?".to_string(), |n| format!("%{n}")))
         };
-        for (i, step) in self.steps.iter().enumerate() {
-            if i == self.n_compute {
+        let parts = self.host.iter().chain(&self.steps);
+        for (i, step) in parts.enumerate() {
+            if i == 0 && !self.host.is_empty() {
+                writeln!(f, "host:")?;
+            }
+            if i == self.host.len() && !self.host.is_empty() {
+                writeln!(f, "step:")?;
+            }
+            if i == self.host.len() + self.n_compute {
                 writeln!(f, "apply:")?;
             }
             let inputs: Vec<String> = shown_inputs(&self.body, step).iter().map(|v| show(v, &numbers)).collect();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use estimand_tensor::{Array, Error, Result};
 
 use crate::checkpoint::{BundleReader, BundleWriter};
+use crate::compiled::Compiled;
 use crate::cpu::Cpu;
-use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::executor::{Entry, Executor, RunArgs, State};
 use crate::graph::{Graph, Node, Value};
 use crate::op::Op;
 use crate::program::Program;
@@ -39,8 +40,8 @@ pub struct Session {
     executor: Box<dyn Executor>,
     state: Box<dyn State>,
     /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no key.
-    compiled: Vec<(Vec<Value>, Arc<dyn Executable>)>,
-    /// Arrays in the order of a program's feeds; kept to save their memory.
+    compiled: Vec<(Vec<Value>, Arc<Compiled>)>,
+    /// Arrays in the order of a program's placeholders; kept to save their memory.
     feeds: Vec<Array>,
     seed: u64,
     step: u64,
@@ -81,12 +82,12 @@ impl Session {
         feeds: &[(&Tensor, Array)],
         outputs: &mut Vec<Array>,
     ) -> Result<()> {
-        let executable = self.executable(fetches)?;
-        self.bind(executable.program(), feeds)?;
-        self.execute(&*executable, outputs)
+        let compiled = self.compiled(fetches)?;
+        self.bind(compiled.program(), feeds)?;
+        self.execute(&compiled, outputs)
     }
 
-    fn execute(&mut self, executable: &dyn Executable, outputs: &mut Vec<Array>) -> Result<()> {
+    fn execute(&mut self, compiled: &Compiled, outputs: &mut Vec<Array>) -> Result<()> {
         let feeds = std::mem::take(&mut self.feeds);
         let args = RunArgs {
             entry: Entry::Step,
@@ -96,31 +97,31 @@ impl Session {
             row_offset: 0,
             on_gradient: None,
         };
-        let result = executable.run(&mut *self.state, args, outputs);
+        let result = compiled.run(&mut *self.state, args, outputs);
         self.feeds = feeds;
         self.feeds.clear();
-        if result.is_ok() && executable.program().trains() {
+        if result.is_ok() && compiled.program().trains() {
             self.step += 1;
         }
         result
     }
 
     /// The compiled program for some fetches.
-    fn executable(&mut self, fetches: &[&Tensor]) -> Result<Arc<dyn Executable>> {
+    fn compiled(&mut self, fetches: &[&Tensor]) -> Result<Arc<Compiled>> {
         self.graph.check()?;
         if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
             return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe())));
         }
         let wanted = || fetches.iter().map(|f| f.value());
-        if let Some((_, executable)) = self.compiled.iter().find(|(key, _)| key.iter().copied().eq(wanted())) {
-            return Ok(executable.clone());
+        if let Some((_, compiled)) = self.compiled.iter().find(|(key, _)| key.iter().copied().eq(wanted())) {
+            return Ok(compiled.clone());
         }
         let key: Vec<Value> = wanted().collect();
         let body = Arc::new(self.graph.body().clone());
         self.state.extend(body.variables(), self.seed)?;
-        let executable = self.executor.compile(Program::new(body, &key)?)?;
-        self.compiled.push((key, executable.clone()));
-        Ok(executable)
+        let compiled = Arc::new(Compiled::new(&*self.executor, Program::new(body, &key)?)?);
+        self.compiled.push((key, compiled.clone()));
+        Ok(compiled)
     }
 
     /// Puts the fed arrays into the program's order and checks them against the placeholders.
@@ -137,7 +138,7 @@ impl Session {
                 return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
             }
         }
-        for &id in program.feeds() {
+        for &id in program.placeholders() {
             let Some((_, array)) = feeds.iter().find(|(t, _)| t.value().node == id) else {
                 let node = program.body().node(id);
                 return Err(Error::config(format!("placeholder `{}` {} was not fed", node.name, node.outputs[0]))
@@ -231,7 +232,7 @@ impl Session {
 
     /// The program that some fetches run, to look at.
     pub fn program(&mut self, fetches: &[&Tensor]) -> Result<Program> {
-        Ok(self.executable(fetches)?.program().clone())
+        Ok(self.compiled(fetches)?.program().clone())
     }
 
     /// The graph it runs.

@@ -1,17 +1,19 @@
 //! Sizes at run time: what is fed is checked, gives every symbol its value, and every shape its sizes.
 //!
-//! Executors do this once at the beginning of a run, before any kernel.
+//! Executors do this once at the beginning of a run, before any kernel. What the host has made is fed as a placeholder's value is.
 
-use estimand_tensor::{Array, Dim, Dims, Error, Result, Shape, TensorSpec, element_count};
+use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, element_count};
 
-use crate::graph::{Body, NodeId};
+use crate::graph::{Body, Value};
+use crate::op::Op;
 use crate::program::Program;
+use crate::symbols::SymbolDef;
 
-/// Checks one array for each of the program's placeholders and evaluates all symbols into `values`.
+/// Checks one array for each of the program's feeds and evaluates all symbols into `values`.
 pub(crate) fn bind_sizes(program: &Program, feeds: &[Array], values: &mut Vec<Option<usize>>) -> Result<()> {
     let body = program.body();
     if feeds.len() != program.feeds().len() {
-        let names: Vec<String> = program.feeds().iter().map(|&id| format!("`{}`", body.node(id).name)).collect();
+        let names: Vec<String> = program.feeds().iter().map(|v| format!("`{}`", body.node(v.node).name)).collect();
         return Err(Error::config(format!(
             "{} values for {} placeholders: {}",
             feeds.len(),
@@ -19,66 +21,76 @@ pub(crate) fn bind_sizes(program: &Program, feeds: &[Array], values: &mut Vec<Op
             names.join(", ")
         )));
     }
-    let mut batch: Option<(NodeId, usize)> = None;
-    for (&id, array) in program.feeds().iter().zip(feeds) {
-        check_feed(body, id, array)?;
-        for (&dim, &size) in declared(body, id).shape.dims().iter().zip(array.dims()) {
+    let mut batch: Option<(Value, usize)> = None;
+    for (&fed, array) in program.feeds().iter().zip(feeds) {
+        check_feed(body, fed, array)?;
+        for (&dim, &size) in body.spec(fed).shape.dims().iter().zip(array.dims()) {
+            let Some(beyond) = body.symbols().beyond_batch(dim) else { continue };
+            let Some(rows) = size.checked_sub(beyond) else { return Err(unexpected(body, fed, array, Error::shape)) };
             match batch {
-                _ if dim != Dim::BATCH => {}
-                None => batch = Some((id, size)),
-                Some((first, rows)) if rows != size => {
+                None => batch = Some((fed, rows)),
+                Some((first, n)) if n != rows => {
                     return Err(Error::shape(format!(
-                        "placeholder `{}` was fed {rows} rows and `{}` {size}: a batch has one number of rows",
-                        body.node(first).name,
-                        body.node(id).name,
+                        "placeholder `{}` was fed {n} rows and `{}` {rows}: a batch has one number of rows",
+                        body.node(first.node).name,
+                        body.node(fed.node).name,
                     )));
                 }
                 Some(_) => {}
             }
         }
     }
-    let fed = |node: NodeId, axis: usize| {
-        let at = program.feeds().iter().position(|&id| id == node)?;
-        feeds[at].dims().get(axis).copied()
+    let array = |value: Value| program.feeds().iter().position(|&fed| fed == value).map(|at| &feeds[at]);
+    let given = |def: SymbolDef| match def {
+        SymbolDef::Batch => Ok(batch.map(|(_, rows)| rows)),
+        SymbolDef::Axis(value, axis) => Ok(array(value).and_then(|a| a.dims().get(axis).copied())),
+        SymbolDef::Number(value) => array(value).map(|a| number(body, value, a)).transpose(),
+        _ => Ok(None),
     };
-    body.symbols().evaluate(batch.map(|(_, rows)| rows), fed, values)?;
+    body.symbols().evaluate(given, values)?;
     // A placeholder may be declared with sizes of others; those are known only now.
-    for (&id, array) in program.feeds().iter().zip(feeds) {
+    for (&fed, array) in program.feeds().iter().zip(feeds) {
         let fits = |(dim, &size): (&Dim, &usize)| size_of(*dim, values).is_none_or(|expected| expected == size);
-        if !declared(body, id).shape.dims().iter().zip(array.dims()).all(fits) {
-            return Err(unexpected(body, id, array, Error::shape));
+        if !body.spec(fed).shape.dims().iter().zip(array.dims()).all(fits) {
+            return Err(unexpected(body, fed, array, Error::shape));
         }
     }
     Ok(())
 }
 
+/// A size that was computed.
+fn number(body: &Body, value: Value, array: &Array) -> Result<usize> {
+    let n = match array.dtype() {
+        DType::I32 => i64::from(array.item::<i32>()?),
+        _ => array.item::<i64>()?,
+    };
+    usize::try_from(n).map_err(|_| {
+        let node = body.node(value.node);
+        Error::shape(format!("`{}` computes a size of {n}", node.name)).at(node.site)
+    })
+}
+
 /// Checks dtype, rank and known sizes of what is fed to a placeholder.
-pub(crate) fn check_feed(body: &Body, placeholder: NodeId, array: &Array) -> Result<()> {
-    let spec = declared(body, placeholder);
+pub(crate) fn check_feed(body: &Body, fed: Value, array: &Array) -> Result<()> {
+    let spec = body.spec(fed);
     if array.dtype() != spec.dtype {
-        return Err(unexpected(body, placeholder, array, |text| Error::dtype(Some(spec.dtype), array.dtype(), text)));
+        return Err(unexpected(body, fed, array, |text| Error::dtype(Some(spec.dtype), array.dtype(), text)));
     }
     let differs = |(dim, &size): (&Dim, &usize)| dim.known().is_some_and(|known| known != size);
     if array.rank() != spec.shape.rank() || spec.shape.dims().iter().zip(array.dims()).any(differs) {
-        return Err(unexpected(body, placeholder, array, Error::shape));
+        return Err(unexpected(body, fed, array, Error::shape));
     }
     Ok(())
 }
 
-fn declared(body: &Body, placeholder: NodeId) -> &TensorSpec {
-    &body.node(placeholder).outputs[0]
-}
-
-fn unexpected(body: &Body, placeholder: NodeId, array: &Array, error: impl FnOnce(String) -> Error) -> Error {
-    let node = body.node(placeholder);
-    error(format!(
-        "placeholder `{}` was fed {}{:?}, expected {}",
-        node.name,
-        array.dtype(),
-        array.dims(),
-        node.outputs[0]
-    ))
-    .at(node.site)
+fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String) -> Error) -> Error {
+    let node = body.node(fed.node);
+    let (dtype, dims, spec) = (array.dtype(), array.dims(), body.spec(fed));
+    let text = match node.op {
+        Op::Placeholder => format!("placeholder `{}` was fed {dtype}{dims:?}, expected {spec}", node.name),
+        _ => format!("output {} of `{}` is {dtype}{dims:?}, expected {spec}", fed.output, node.name),
+    };
+    error(text).at(node.site)
 }
 
 fn size_of(dim: Dim, values: &[Option<usize>]) -> Option<usize> {
@@ -106,8 +118,6 @@ pub(crate) fn resolve(shape: &Shape, values: &[Option<usize>]) -> Result<Dims> {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use estimand_tensor::DType;
 
     use super::*;
     use crate::{Graph, Tensor};

@@ -1,22 +1,24 @@
 //! Sizes that are known only at run time: where each symbol's value comes from.
 //!
-//! A symbol is the size of an axis of something fed, or a formula of other sizes. Equal formulas are one symbol, so that shapes
-//! compare by `==`.
+//! A symbol is the size of an axis of something fed or made by the host, a number that the host computes, or a formula of other
+//! sizes. Equal formulas are one symbol, so that shapes compare by `==`.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use estimand_tensor::{Dim, Error, Result, Symbol};
 
-use crate::graph::NodeId;
+use crate::graph::Value;
 
 /// Where the value of a symbol comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SymbolDef {
     /// The batch: the size of every fed axis that says so.
     Batch,
-    /// An axis of a placeholder.
-    Fed(NodeId, usize),
+    /// An axis of a placeholder, or of a result whose size only the host knows.
+    Axis(Value, usize),
+    /// A single integer that is fed or computed by the host.
+    Number(Value),
     /// A sum.
     Add(Dim, Dim),
     /// A difference, not below 0.
@@ -217,13 +219,42 @@ impl Symbols {
         self.product(&dims).map(Some)
     }
 
-    /// Evaluates every symbol. `fed(node, axis)` gives the sizes of what was fed; a symbol that nothing fed has no value.
+    /// Calls `f` with everything from outside that a size is computed from: `Batch`, `Axis` and `Number`.
+    pub fn each_source(&self, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
+        let Dim::Sym(symbol) = dim else { return };
+        match self.def(symbol) {
+            source @ (SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_)) => f(source),
+            SymbolDef::Add(a, b)
+            | SymbolDef::Sub(a, b)
+            | SymbolDef::Mul(a, b)
+            | SymbolDef::Div(a, b)
+            | SymbolDef::CeilDiv(a, b)
+            | SymbolDef::Broadcast(a, b) => {
+                self.each_source(a, f);
+                self.each_source(b, f);
+            }
+        }
+    }
+
+    /// What is added to the batch to make this size: 0 for the batch itself, 1 for the number of its row splits.
+    pub fn beyond_batch(&self, dim: Dim) -> Option<usize> {
+        match dim {
+            Dim::BATCH => Some(0),
+            Dim::Known(_) => None,
+            Dim::Sym(symbol) => match self.def(symbol) {
+                SymbolDef::Add(Dim::BATCH, Dim::Known(n)) | SymbolDef::Add(Dim::Known(n), Dim::BATCH) => Some(n),
+                _ => None,
+            },
+        }
+    }
+
+    /// Evaluates every symbol. `given` tells the sizes that come from outside: `Batch`, `Axis` and `Number`; those it does not
+    /// know have no value.
     ///
     /// Writes into `values`, which keeps its memory from run to run.
     pub fn evaluate(
         &self,
-        batch: Option<usize>,
-        fed: impl Fn(NodeId, usize) -> Option<usize>,
+        given: impl Fn(SymbolDef) -> Result<Option<usize>>,
         values: &mut Vec<Option<usize>>,
     ) -> Result<()> {
         values.clear();
@@ -233,8 +264,7 @@ impl Symbols {
                 Dim::Sym(s) => values[s.0 as usize],
             };
             let (a, b) = match *def {
-                SymbolDef::Batch => (batch, None),
-                SymbolDef::Fed(node, axis) => (fed(node, axis), None),
+                SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => (given(*def)?, None),
                 SymbolDef::Add(a, b)
                 | SymbolDef::Sub(a, b)
                 | SymbolDef::Mul(a, b)
@@ -243,7 +273,7 @@ impl Symbols {
                 | SymbolDef::Broadcast(a, b) => (size(a, values), size(b, values)),
             };
             let value = match (*def, a, b) {
-                (SymbolDef::Batch | SymbolDef::Fed(..), a, _) => a,
+                (SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_), a, _) => a,
                 (_, None, _) | (_, _, None) => None,
                 (SymbolDef::Add(x, y), Some(a), Some(b)) => Some(a.checked_add(b).ok_or_else(|| overflow(x, "+", y))?),
                 (SymbolDef::Sub(..), Some(a), Some(b)) => Some(a.saturating_sub(b)),
@@ -274,7 +304,10 @@ impl fmt::Display for SymbolDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SymbolDef::Batch => f.write_str("batch"),
-            SymbolDef::Fed(node, axis) => write!(f, "size of axis {axis} of node {}", node.0),
+            SymbolDef::Axis(value, axis) => {
+                write!(f, "size of axis {axis} of output {} of node {}", value.output, value.node.0)
+            }
+            SymbolDef::Number(value) => write!(f, "output {} of node {}", value.output, value.node.0),
             SymbolDef::Add(a, b) => write!(f, "{a} + {b}"),
             SymbolDef::Sub(a, b) => write!(f, "{a} - {b}"),
             SymbolDef::Mul(a, b) => write!(f, "{a} * {b}"),
@@ -311,9 +344,9 @@ mod tests {
         let half = s.ceil_div(sum, 2);
         let (Dim::Sym(sum), Dim::Sym(half)) = (sum, half) else { panic!("symbols expected") };
         let mut values = Vec::new();
-        s.evaluate(Some(4), |_, _| None, &mut values).unwrap();
+        s.evaluate(|def| Ok((def == SymbolDef::Batch).then_some(4)), &mut values).unwrap();
         assert_eq!((values[sum.0 as usize], values[half.0 as usize]), (Some(7), Some(4)));
-        s.evaluate(None, |_, _| None, &mut values).unwrap();
+        s.evaluate(|_| Ok(None), &mut values).unwrap();
         assert_eq!(values[half.0 as usize], None);
     }
 }

@@ -301,7 +301,7 @@ impl Executable for CpuExecutable {
         let mut workspace = taken.unwrap_or_default();
         let result = workspace.bind(self, args.feeds, state).and_then(|()| {
             self.compute(&mut workspace, &args)?;
-            workspace.fetch(self, outputs)?;
+            workspace.fetch(self, args.feeds, outputs)?;
             match args.entry {
                 Entry::Forward => Ok(()),
                 Entry::Step => self.apply(&mut workspace, state, &mut args),

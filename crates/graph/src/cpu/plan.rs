@@ -98,10 +98,9 @@ impl Plan {
             if self.number.contains_key(&value) {
                 continue;
             }
+            let fed = program.feeds().iter().position(|f| *f == value);
             let place = match &program.body().node(value.node).op {
-                Op::Placeholder => Place::Feed(
-                    program.feeds().iter().position(|f| *f == value.node).expect("pruning lists every placeholder"),
-                ),
+                _ if fed.is_some() => Place::Feed(fed.unwrap_or_default()),
                 Op::Constant(c) => Place::Constant(c.0.clone()),
                 Op::Variable(id) => Place::Variable(*id),
                 _ => continue,

@@ -150,14 +150,20 @@ impl Workspace {
     }
 
     /// Copies the fetched values out, into the arrays that are there if they have room.
-    pub(super) fn fetch(&self, executable: &CpuExecutable, outputs: &mut Vec<Array>) -> Result<()> {
+    pub(super) fn fetch(&self, executable: &CpuExecutable, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
         let fetches = executable.program.fetches();
         outputs.truncate(fetches.len());
         for (i, value) in fetches.iter().enumerate() {
             let number = executable.plan.number[value];
             let dtype = executable.dtype(number);
             if dtype == DType::Str {
-                return Err(Error::unsupported("the cpu executor does not compute strings"));
+                // Strings are made by the host: here they can only be handed on.
+                let Place::Feed(fed) = executable.plan.places[number] else {
+                    return Err(Error::unsupported("the cpu executor does not compute strings"));
+                };
+                outputs.truncate(i);
+                outputs.push(feeds[fed].clone());
+                continue;
             }
             let dims = &self.dims[number];
             if outputs.len() <= i {

@@ -103,7 +103,7 @@ impl Rule<'_> {
             Op::Cast(to) if to.is_float() && x[0].dtype().is_float() => {
                 dense([self.node(Op::Cast(x[0].dtype()), &[&self.dy(0)])])
             }
-            Op::Cast(_) | Op::StopGradient | Op::ArgMax { .. } | Op::OneHot { .. } => self.nothing(),
+            Op::Cast(_) | Op::StopGradient | Op::ArgMax { .. } | Op::OneHot { .. } | Op::Host(_) => self.nothing(),
             Op::Print(_) => dense([self.dy(0)]),
 
             Op::Reshape(_) => dense([self.dy(0).reshape_to(x[0].shape().clone(), self.site)]),

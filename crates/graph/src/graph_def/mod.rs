@@ -65,23 +65,15 @@ pub fn graph_def_bytes(body: &Body, fetches: &[Value]) -> Result<Vec<u8>> {
 
 /// The nodes that the fetches depend on, in the order of building.
 fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
-    let mut needed = vec![false; body.nodes().len()];
-    for fetch in fetches {
-        match needed.get_mut(fetch.node.0 as usize) {
-            Some(flag) => *flag = true,
-            None => return Err(Error::config("a fetch does not belong to this graph")),
-        }
+    if fetches.iter().any(|fetch| fetch.node.0 as usize >= body.nodes().len()) {
+        return Err(Error::config("a fetch does not belong to this graph"));
     }
-    for i in (0..needed.len()).rev() {
-        if needed[i] {
-            body.nodes()[i].inputs.iter().for_each(|input| needed[input.node.0 as usize] = true);
-        }
-    }
+    let needed = crate::pass::needed(body, fetches);
     Ok((0..needed.len()).filter(|&i| needed[i]).map(|i| NodeId(i as u32)).collect())
 }
 
 /// Everything that has been written so far, and what it is called.
-struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     body: &'a Body,
     names: Names,
     written: Vec<NodeDef>,
@@ -195,6 +187,7 @@ impl<'a> Writer<'a> {
             Op::Resize(resize) => self.resize(def, node, resize)?,
             Op::ResizeGrad(resize, shape) => self.resize_gradient(def, node, resize, shape)?,
 
+            Op::Host(op) => op.rules().spell(def, node, self)?,
             Op::Custom(custom) => return Err(effect::refuse_custom(custom.name())),
             Op::Assign(id) => self.assign(def, *id),
             Op::Apply(apply) => return Err(effect::refuse_apply(self.body, apply)),
@@ -203,37 +196,37 @@ impl<'a> Writer<'a> {
     }
 
     /// The dtype of one of a node's inputs.
-    fn dtype(&self, node: &Node, input: usize) -> DType {
+    pub(crate) fn dtype(&self, node: &Node, input: usize) -> DType {
         self.body.spec(node.inputs[input]).dtype
     }
 
     /// The beginning of a node that belongs to another: `owner/role`.
-    fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef {
+    pub(crate) fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef {
         NodeDef::new(self.names.unused(&format!("{owner}/{role}")), op)
     }
 
     /// Writes a node and returns what its first output is called.
-    fn add(&mut self, def: NodeDef) -> String {
+    pub(crate) fn add(&mut self, def: NodeDef) -> String {
         let name = def.name.clone();
         self.written.push(def);
         name
     }
 
     /// A constant that belongs to a node.
-    fn constant(&mut self, owner: &str, role: &str, value: &Array) -> Result<String> {
+    pub(crate) fn constant(&mut self, owner: &str, role: &str, value: &Array) -> Result<String> {
         let def = self.part(owner, role, "Const");
         let def = source::constant(def, value)?;
         Ok(self.add(def))
     }
 
     /// A number of TensorFlow's usual index type, that belongs to a node.
-    fn int(&mut self, owner: &str, role: &str, value: usize) -> Result<String> {
+    pub(crate) fn int(&mut self, owner: &str, role: &str, value: usize) -> Result<String> {
         let value = index_number(value as i64)?;
         self.constant(owner, role, &Array::scalar(value))
     }
 
     /// A list of numbers of TensorFlow's usual index type, that belongs to a node.
-    fn ints(&mut self, owner: &str, role: &str, values: impl IntoIterator<Item = i64>) -> Result<String> {
+    pub(crate) fn ints(&mut self, owner: &str, role: &str, values: impl IntoIterator<Item = i64>) -> Result<String> {
         let values = values.into_iter().map(index_number).collect::<Result<Vec<i32>>>()?;
         self.constant(owner, role, &Array::from_vec([values.len()], values)?)
     }
@@ -246,6 +239,6 @@ fn index_number(value: i64) -> Result<i32> {
 }
 
 /// Sets an attribute that is a dtype.
-fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
+pub(crate) fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
     def.attr(key, AttrValue::from(DataType::from(dtype)))
 }

@@ -7,7 +7,7 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Symbol};
 use estimand_wire::NodeDef;
 
 use super::{Writer, index_number, typed};
-use crate::graph::NodeId;
+use crate::graph::{NodeId, Value};
 use crate::op::Op;
 use crate::symbols::SymbolDef;
 
@@ -16,7 +16,7 @@ const SCOPE: &str = "sizes";
 
 impl Writer<'_> {
     /// A list of sizes of a dtype, as an input of `owner`.
-    pub(super) fn shape(&mut self, owner: &str, role: &str, dims: &[Dim], dtype: DType) -> Result<String> {
+    pub(crate) fn shape(&mut self, owner: &str, role: &str, dims: &[Dim], dtype: DType) -> Result<String> {
         let known: Option<Vec<i64>> = dims.iter().map(|d| d.known().map(|n| n as i64)).collect();
         match known {
             Some(sizes) if dtype == DType::I64 => self.constant(owner, role, &Array::from_vec([sizes.len()], sizes)?),
@@ -44,7 +44,7 @@ impl Writer<'_> {
     }
 
     /// A single size, an i32 scalar. A known size is a constant of `owner`.
-    pub(super) fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
+    pub(crate) fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
         match dim {
             Dim::Known(n) => self.int(owner, role, n),
             Dim::Sym(symbol) => match self.sizes.get(&symbol) {
@@ -59,7 +59,7 @@ impl Writer<'_> {
     }
 
     /// The same numbers in another dtype.
-    pub(super) fn converted(&mut self, numbers: String, from: DType, to: DType) -> String {
+    pub(crate) fn converted(&mut self, numbers: String, from: DType, to: DType) -> String {
         if from == to {
             return numbers;
         }
@@ -71,10 +71,21 @@ impl Writer<'_> {
         let owner = self.names.unused(&format!("{SCOPE}/{}", Dim::Sym(symbol)));
         let def = match self.body.symbols().def(symbol) {
             SymbolDef::Batch => {
-                let (node, axis) = self.batch_axis()?;
-                return self.fed_size(&owner, node, axis);
+                let (node, axis, beyond) = self.batch_axis()?;
+                let value = Value { node, output: 0 };
+                if beyond == 0 {
+                    return self.axis_size(&owner, value, axis);
+                }
+                let whole = self.names.unused(&format!("{owner}/whole"));
+                let whole = self.axis_size(&whole, value, axis)?;
+                let beyond = self.int(&owner, "beyond", beyond)?;
+                arithmetic(&owner, "Sub").input(whole).input(beyond)
             }
-            SymbolDef::Fed(node, axis) => return self.fed_size(&owner, node, axis),
+            SymbolDef::Axis(value, axis) => return self.axis_size(&owner, value, axis),
+            SymbolDef::Number(value) => {
+                let number = self.source(value);
+                return Ok(self.converted(number, self.body.spec(value).dtype, DType::I32));
+            }
             SymbolDef::Add(a, b) => self.formula(&owner, "AddV2", a, b)?,
             SymbolDef::Mul(a, b) => self.formula(&owner, "Mul", a, b)?,
             SymbolDef::Sub(a, b) => {
@@ -119,11 +130,19 @@ impl Writer<'_> {
         Ok(self.add(def))
     }
 
-    /// The size of an axis of a placeholder, as the node `name`.
-    fn fed_size(&mut self, name: &str, node: NodeId, axis: usize) -> Result<String> {
-        let fed = self.placeholder(node);
-        let dtype = self.body.node(node).outputs[0].dtype;
-        let shape = self.part(name, "shape", "Shape").input(fed);
+    /// What a value that sizes come from is called. A placeholder may not have been written yet.
+    fn source(&mut self, value: Value) -> String {
+        match self.body.node(value.node).op {
+            Op::Placeholder => self.placeholder(value.node),
+            _ => self.names.tensor(value),
+        }
+    }
+
+    /// The size of an axis of a value, as the node `name`.
+    fn axis_size(&mut self, name: &str, value: Value, axis: usize) -> Result<String> {
+        let source = self.source(value);
+        let dtype = self.body.spec(value).dtype;
+        let shape = self.part(name, "shape", "Shape").input(source);
         let shape = self.add(typed(typed(shape, "T", dtype), "out_type", DType::I32));
         let mut bounds = |role: &str, value: usize| {
             let value = index_number(value as i64)?;
@@ -135,12 +154,13 @@ impl Writer<'_> {
         Ok(self.add(def))
     }
 
-    /// A fed axis that has the size of the batch: of a placeholder that is written anyway, if there is one.
-    fn batch_axis(&self) -> Result<(NodeId, usize)> {
+    /// A fed axis that has the size of the batch, or some more than that: of a placeholder that is written anyway, if there is one.
+    fn batch_axis(&self) -> Result<(NodeId, usize, usize)> {
         let axis = |id: NodeId| {
             let node = self.body.node(id);
-            let dims = node.outputs.first()?.shape.dims();
-            Some((id, dims.iter().position(|&d| d == Dim::BATCH)?)).filter(|_| node.op == Op::Placeholder)
+            let mut dims = node.outputs.first()?.shape.dims().iter().enumerate();
+            let (axis, beyond) = dims.find_map(|(i, &d)| Some((i, self.body.symbols().beyond_batch(d)?)))?;
+            Some((id, axis, beyond)).filter(|_| node.op == Op::Placeholder)
         };
         let others = (0..self.body.nodes().len()).map(|i| NodeId(i as u32));
         self.placeholders.iter().copied().chain(others).find_map(axis).ok_or_else(|| {

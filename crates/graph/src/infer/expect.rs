@@ -4,11 +4,11 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape, TensorSpec};
 
 use crate::op::AxisSet;
 
-pub(super) fn number(dtype: DType) -> Result<()> {
+pub(crate) fn number(dtype: DType) -> Result<()> {
     accepts(dtype.is_number(), dtype)
 }
 
-pub(super) fn accepts(yes: bool, dtype: DType) -> Result<()> {
+pub(crate) fn accepts(yes: bool, dtype: DType) -> Result<()> {
     if yes {
         return Ok(());
     }
@@ -16,7 +16,7 @@ pub(super) fn accepts(yes: bool, dtype: DType) -> Result<()> {
     Err(if dtype == DType::Str { error } else { error.help("use .cast(..) to convert it first") })
 }
 
-pub(super) fn expect_dtype(expected: DType, x: &TensorSpec, what: &str) -> Result<()> {
+pub(crate) fn expect_dtype(expected: DType, x: &TensorSpec, what: &str) -> Result<()> {
     if x.dtype == expected {
         return Ok(());
     }
@@ -24,7 +24,7 @@ pub(super) fn expect_dtype(expected: DType, x: &TensorSpec, what: &str) -> Resul
         .help(format!("use .cast(DType::{expected:?})")))
 }
 
-pub(super) fn same_dtype(a: &TensorSpec, b: &TensorSpec) -> Result<()> {
+pub(crate) fn same_dtype(a: &TensorSpec, b: &TensorSpec) -> Result<()> {
     if a.dtype == b.dtype {
         return Ok(());
     }
@@ -32,7 +32,7 @@ pub(super) fn same_dtype(a: &TensorSpec, b: &TensorSpec) -> Result<()> {
         .help(format!("use .cast(DType::{:?}) on one of them", a.dtype)))
 }
 
-pub(super) fn floats(x: &[&TensorSpec]) -> Result<()> {
+pub(crate) fn floats(x: &[&TensorSpec]) -> Result<()> {
     for spec in x {
         accepts(spec.dtype.is_float(), spec.dtype)?;
         same_dtype(x[0], spec)?;
@@ -40,7 +40,7 @@ pub(super) fn floats(x: &[&TensorSpec]) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn integer_ids(x: &TensorSpec, what: &str) -> Result<()> {
+pub(crate) fn integer_ids(x: &TensorSpec, what: &str) -> Result<()> {
     if matches!(x.dtype, DType::I32 | DType::I64) {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(super) fn integer_ids(x: &TensorSpec, what: &str) -> Result<()> {
         .help("use .cast(DType::I64)"))
 }
 
-pub(super) fn expect_rank(rank: usize, x: &TensorSpec, what: &str) -> Result<()> {
+pub(crate) fn expect_rank(rank: usize, x: &TensorSpec, what: &str) -> Result<()> {
     if x.shape.rank() == rank {
         return Ok(());
     }
@@ -56,14 +56,14 @@ pub(super) fn expect_rank(rank: usize, x: &TensorSpec, what: &str) -> Result<()>
     Err(if rank > 0 { error.help("use .reshape(..) or .expand_dims(..)") } else { error })
 }
 
-pub(super) fn expect_rank_of(n: usize, x: &TensorSpec, what: &str) -> Result<()> {
+pub(crate) fn expect_rank_of(n: usize, x: &TensorSpec, what: &str) -> Result<()> {
     if x.shape.rank() == n {
         return Ok(());
     }
     Err(Error::shape(format!("{n} {what} for {x}, which has {} axes", x.shape.rank())))
 }
 
-pub(super) fn expect_equal(what: &str, actual: &Shape, expected: &Shape) -> Result<()> {
+pub(crate) fn expect_equal(what: &str, actual: &Shape, expected: &Shape) -> Result<()> {
     // Two different symbols may still be equal at run time; known sizes must agree now.
     let clash = |(a, b): (&Dim, &Dim)| matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b);
     if actual.rank() != expected.rank() || actual.dims().iter().zip(expected.dims()).any(clash) {
@@ -72,21 +72,21 @@ pub(super) fn expect_equal(what: &str, actual: &Shape, expected: &Shape) -> Resu
     Ok(())
 }
 
-pub(super) fn axis_of(axis: usize, x: &TensorSpec) -> Result<usize> {
+pub(crate) fn axis_of(axis: usize, x: &TensorSpec) -> Result<usize> {
     if axis < x.shape.rank() {
         return Ok(axis);
     }
     Err(Error::shape(format!("axis {axis} of {x}, which has {} axes", x.shape.rank())))
 }
 
-pub(super) fn within_rank(axes: AxisSet, x: &TensorSpec) -> Result<()> {
+pub(crate) fn within_rank(axes: AxisSet, x: &TensorSpec) -> Result<()> {
     match axes.iter().last() {
         Some(last) => axis_of(last, x).map(drop),
         None => Ok(()),
     }
 }
 
-pub(super) fn index_depth(indices: &TensorSpec, params: &Shape) -> Result<usize> {
+pub(crate) fn index_depth(indices: &TensorSpec, params: &Shape) -> Result<usize> {
     integer_ids(indices, "indices")?;
     match indices.shape.dims().last().map(|d| d.known()) {
         Some(Some(depth)) if depth <= params.rank() => Ok(depth),

@@ -2,13 +2,15 @@
 //!
 //! The table of rules is here; `expect` checks inputs, `shapes` and `windows` work out sizes.
 
-mod expect;
+pub(crate) mod expect;
 mod shapes;
 mod windows;
 
 use estimand_tensor::{DType, Dim, Error, MAX_RANK, Result, Shape, TensorSpec, element_count};
 use smallvec::{SmallVec, smallvec};
 
+use crate::graph::NodeId;
+use crate::host::Fresh;
 use crate::op::{AxisSet, Op, RandomKind, Reduction};
 use crate::symbols::Symbols;
 use crate::variables::Variables;
@@ -18,9 +20,18 @@ use windows::*;
 
 type Specs = SmallVec<[TensorSpec; 1]>;
 
-/// The results of an op on inputs of these specs.
-pub(crate) fn infer(op: &Op, inputs: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables) -> Result<Specs> {
-    let outputs = rule(op, inputs, symbols, variables)?;
+/// The results of an op on inputs of these specs, if it becomes this node.
+pub(crate) fn infer(
+    op: &Op,
+    inputs: &[&TensorSpec],
+    symbols: &mut Symbols,
+    variables: &Variables,
+    node: NodeId,
+) -> Result<Specs> {
+    let outputs = match op {
+        Op::Host(op) => op.rules().infer(inputs, &mut Fresh { symbols, node })?,
+        _ => rule(op, inputs, symbols, variables)?,
+    };
     for output in &outputs {
         check_shape(&output.shape, symbols)?;
     }
@@ -53,7 +64,7 @@ fn same(x: &TensorSpec) -> Result<Specs> {
 
 fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables) -> Result<Specs> {
     match op {
-        Op::Placeholder => Err(Error::internal("placeholders are made by Graph::placeholder")),
+        Op::Placeholder | Op::Host(_) => Err(Error::internal(format!("{} has no rule of shapes here", op.name()))),
         Op::Constant(c) => one(c.0.dtype(), Shape::from(c.0.dims())),
         Op::Variable(id) => {
             let spec = variables.spec(*id);

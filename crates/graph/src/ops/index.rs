@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{DType, Dim, Shape};
 
+use crate::host::{HostOp, Unique};
 use crate::op::{Op, Reduction};
 use crate::tensor::Tensor;
 
@@ -77,6 +78,15 @@ impl Tensor {
         site: &'static Location<'static>,
     ) -> Tensor {
         self.then(Op::UnsortedSegment { kind, num_segments }, &[ids], site)
+    }
+
+    /// The distinct values of a list in order of first appearance, and for each element its place among them (i32).
+    #[track_caller]
+    pub fn unique(&self) -> (Tensor, Tensor) {
+        let op = Op::Host(HostOp::new(Unique { places: DType::I32 }));
+        let distinct = self.then(op, &[], Location::caller());
+        let places = self.graph().output(&distinct, 1);
+        (distinct, places)
     }
 
     /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.

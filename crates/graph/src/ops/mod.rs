@@ -10,3 +10,4 @@ mod product;
 mod random;
 mod reduce;
 mod shape;
+mod text;

@@ -1,6 +1,7 @@
 //! The rewrites between a graph and what runs: an ordered list of small passes over a [`Program`].
 
 mod bias;
+mod cut;
 mod fuse;
 mod merge;
 mod pool;
@@ -9,8 +10,9 @@ mod reroute;
 
 use crate::program::Program;
 
+pub(crate) use cut::{cut, reads};
 pub(crate) use fuse::is_elementwise;
-pub(crate) use prune::prune;
+pub(crate) use prune::{needed, prune};
 
 /// A named rewrite.
 pub(crate) struct Pass {
@@ -20,10 +22,12 @@ pub(crate) struct Pass {
     pub run: fn(Program) -> Program,
 }
 
-/// Every pass, in the order they run.
-pub(crate) const ALL: [Pass; 5] = [
-    Pass { name: "reroute", run: reroute::reroute },
-    Pass { name: "merge", run: merge::merge },
+/// The passes over the whole program, in the order they run; then comes the cut.
+pub(crate) const WHOLE: [Pass; 2] =
+    [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
+
+/// The passes over the step's part, in the order they run.
+pub(crate) const STEP: [Pass; 3] = [
     Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "bias", run: bias::fold_bias },
     Pass { name: "fuse", run: fuse::fuse },

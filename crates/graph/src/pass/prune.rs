@@ -8,9 +8,35 @@ use smallvec::SmallVec;
 use crate::graph::{Body, Node, NodeId, Value};
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
-use crate::symbols::{SymbolDef, Symbols};
+use crate::symbols::SymbolDef;
 
 pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
+    let needed = needed(&body, roots);
+    let (mut compute, mut apply, mut placeholders) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, node) in body.nodes().iter().enumerate().filter(|(i, _)| needed[*i]) {
+        let id = NodeId(i as u32);
+        let step = || Step {
+            kernel: Kernel::Node(id),
+            inputs: node.inputs.clone(),
+            outputs: (0..node.outputs.len()).map(|o| Value { node: id, output: o as u16 }).collect::<SmallVec<_>>(),
+        };
+        match node.op {
+            Op::Placeholder => placeholders.push(id),
+            Op::Constant(_) | Op::Variable(_) | Op::Group => {}
+            Op::Assign(_) | Op::Apply(_) => apply.push(step()),
+            _ => compute.push(step()),
+        }
+    }
+    // A train op has no value: fetching it only makes it run.
+    let fetches = roots.iter().copied().filter(|f| !body.node(f.node).outputs.is_empty()).collect();
+    let n_compute = compute.len();
+    compute.append(&mut apply);
+    let feeds = placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
+    Program { body, host: Vec::new(), steps: compute, placeholders, feeds, fetches, roots: roots.to_vec(), n_compute }
+}
+
+/// Which nodes these values are computed from, sizes included.
+pub(crate) fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     let mut needed = vec![false; body.nodes().len()];
     for root in roots {
         needed[root.node.0 as usize] = true;
@@ -22,65 +48,40 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
             for input in &node.inputs {
                 needed[input.node.0 as usize] = true;
             }
-            each_size(node, &mut |dim| mark_source(dim, body.symbols(), &mut needed, &mut batch));
+            // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads nothing of x but how large it is.
+            each_source(body, node, &mut |source| match source {
+                SymbolDef::Axis(value, _) | SymbolDef::Number(value) => needed[value.node.0 as usize] = true,
+                _ => batch = true,
+            });
         }
     }
-    mark_batch(&body, batch, &mut needed);
-    let (mut compute, mut apply, mut feeds) = (Vec::new(), Vec::new(), Vec::new());
-    for (i, node) in body.nodes().iter().enumerate().filter(|(i, _)| needed[*i]) {
-        let id = NodeId(i as u32);
-        let step = || Step {
-            kernel: Kernel::Node(id),
-            inputs: node.inputs.clone(),
-            outputs: (0..node.outputs.len()).map(|o| Value { node: id, output: o as u16 }).collect::<SmallVec<_>>(),
-        };
-        match node.op {
-            Op::Placeholder => feeds.push(id),
-            Op::Constant(_) | Op::Variable(_) | Op::Group => {}
-            Op::Assign(_) | Op::Apply(_) => apply.push(step()),
-            _ => compute.push(step()),
-        }
-    }
-    // A train op has no value: fetching it only makes it run.
-    let fetches = roots.iter().copied().filter(|f| !body.node(f.node).outputs.is_empty()).collect();
-    let n_compute = compute.len();
-    compute.append(&mut apply);
-    Program { body, steps: compute, feeds, fetches, roots: roots.to_vec(), n_compute }
+    mark_batch(body, batch, &mut needed);
+    needed
 }
 
-/// Every size that running a node asks for.
-fn each_size(node: &Node, f: &mut impl FnMut(Dim)) {
-    let outputs = node.outputs.iter().flat_map(|spec| spec.shape.dims());
+/// Everything from outside that the sizes of a node are computed from.
+pub(crate) fn each_source(body: &Body, node: &Node, f: &mut impl FnMut(SymbolDef)) {
+    let mut size = |dim: &Dim| body.symbols().each_source(*dim, f);
     match &node.op {
-        Op::DimSize(dim, _) => f(*dim),
-        Op::Pad { before, after } => before.dims().iter().chain(after.dims()).for_each(|&dim| f(dim)),
+        Op::DimSize(dim, _) => size(dim),
+        Op::Pad { before, after } => before.dims().iter().chain(after.dims()).for_each(&mut size),
         _ => {}
     }
-    outputs.for_each(|&dim| f(dim));
+    node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(size);
 }
 
-/// A placeholder may be needed for its size alone: the gradient of `x.sum()` reads nothing of x but how large it is.
-fn mark_source(dim: Dim, symbols: &Symbols, needed: &mut [bool], batch: &mut bool) {
-    let Dim::Sym(symbol) = dim else { return };
-    match symbols.def(symbol) {
-        SymbolDef::Batch => *batch = true,
-        SymbolDef::Fed(node, _) => needed[node.0 as usize] = true,
-        SymbolDef::Add(a, b)
-        | SymbolDef::Sub(a, b)
-        | SymbolDef::Mul(a, b)
-        | SymbolDef::Div(a, b)
-        | SymbolDef::CeilDiv(a, b)
-        | SymbolDef::Broadcast(a, b) => {
-            mark_source(a, symbols, needed, batch);
-            mark_source(b, symbols, needed, batch);
-        }
-    }
+/// Whether the size of a value tells that of the batch.
+pub(crate) fn tells_batch(body: &Body, value: Value) -> bool {
+    body.spec(value).shape.dims().iter().any(|&dim| body.symbols().beyond_batch(dim).is_some())
 }
 
 /// Any placeholder with a batch axis tells its size; the first is taken if none is needed for its value.
 fn mark_batch(body: &Body, batch: bool, needed: &mut [bool]) {
-    let tells = |node: &Node| node.op == Op::Placeholder && node.outputs[0].shape.dims().contains(&Dim::BATCH);
-    let mut tellers = body.nodes().iter().enumerate().filter(|(_, node)| tells(node)).map(|(i, _)| i);
+    let tells = |i: &usize| {
+        let value = Value { node: NodeId(*i as u32), output: 0 };
+        body.nodes()[*i].op == Op::Placeholder && tells_batch(body, value)
+    };
+    let mut tellers = (0..needed.len()).filter(tells);
     if batch
         && !tellers.clone().any(|i| needed[i])
         && let Some(first) = tellers.next()
@@ -103,7 +104,7 @@ mod tests {
         let rows = g.placeholder("rows", DType::F32, [Dim::BATCH]);
         let fed = |y: &crate::Tensor, x: &crate::Tensor| {
             let Gradient::Dense(dx) = gradients(y, &[x]).remove(0) else { panic!("a dense gradient") };
-            prune(Arc::new(g.body().clone()), &[dx.value()]).feeds
+            prune(Arc::new(g.body().clone()), &[dx.value()]).placeholders
         };
         assert_eq!(fed(&x.sum(), &x), [x.value().node]);
         assert_eq!(fed(&rows.sum(), &rows), [x.value().node]);

@@ -94,9 +94,13 @@ pub(super) fn evaluate(
             let arrays: Vec<Array> = x.iter().map(|x| x.to_array()).collect::<Result<_>>()?;
             custom.call(&arrays, sizes)?.iter().map(Wide::from_array).collect()
         }
-        Op::Placeholder | Op::Constant(_) | Op::Variable(_) | Op::Assign(_) | Op::Apply(_) | Op::Group => {
-            Err(Error::internal(format!("{} is no step that computes", node.op.name())))
-        }
+        Op::Host(_)
+        | Op::Placeholder
+        | Op::Constant(_)
+        | Op::Variable(_)
+        | Op::Assign(_)
+        | Op::Apply(_)
+        | Op::Group => Err(Error::internal(format!("{} is no step that computes", node.op.name()))),
     }
 }
 

@@ -57,7 +57,7 @@ impl Executor for Reference {
 
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
         let plain = program.steps().iter().all(|step| matches!(step.kernel, Kernel::Node(_)));
-        let program = if plain { program } else { program.unfused() };
+        let program = if plain { program } else { program.unfused()? };
         let mut constants = HashMap::new();
         for value in program.steps().iter().flat_map(|step| &step.inputs).chain(program.fetches()) {
             if let Op::Constant(constant) = &program.body().node(value.node).op {
@@ -88,8 +88,8 @@ impl Executable for Plain {
         let mut sizes = Vec::new();
         bind_sizes(program, args.feeds, &mut sizes)?;
         let mut values = Values { program, constants: &self.constants, live, computed: HashMap::new() };
-        for (&node, array) in program.feeds().iter().zip(args.feeds) {
-            values.computed.insert(Value { node, output: 0 }, Arc::new(Wide::from_array(array)?));
+        for (&fed, array) in program.feeds().iter().zip(args.feeds) {
+            values.computed.insert(fed, Arc::new(Wide::from_array(array)?));
         }
         let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
         for step in program.compute_steps() {

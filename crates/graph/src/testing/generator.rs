@@ -7,6 +7,7 @@ use super::dice::Dice;
 use super::facts::Facts;
 use super::{layout, leaves, linear, lookup, losses, pointwise, reducing};
 use crate::graph::Graph;
+use crate::symbols::SymbolDef;
 use crate::tensor::Tensor;
 
 /// A tensor with its sizes in this run and what is known of its elements.
@@ -151,11 +152,14 @@ impl Generator {
     pub(super) fn item(&self, tensor: Tensor, facts: Facts) -> Result<Item> {
         self.graph.check()?;
         let mut sizes = Vec::new();
-        let fed = |node, axis| {
-            let of = |(t, array): &(Tensor, Array)| (t.value().node == node).then(|| array.dims()[axis]);
-            self.feeds.iter().find_map(of)
+        let given = |def| match def {
+            SymbolDef::Axis(value, axis) => {
+                let of = |(t, array): &(Tensor, Array)| (t.value() == value).then(|| array.dims()[axis]);
+                Ok(self.feeds.iter().find_map(of))
+            }
+            _ => Ok(Some(self.batch)),
         };
-        self.graph.body().symbols().evaluate(Some(self.batch), fed, &mut sizes)?;
+        self.graph.body().symbols().evaluate(given, &mut sizes)?;
         let size = |d: &Dim| match *d {
             Dim::Known(n) => Ok(n),
             Dim::Sym(s) => sizes[s.0 as usize].ok_or_else(|| Error::internal(format!("nothing feeds the size {d}"))),

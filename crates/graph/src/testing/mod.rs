@@ -62,8 +62,8 @@ impl RandomProgram {
         let body = Arc::new(self.graph.body().clone());
         let mut state = executor.place(body.variables(), 0)?;
         let program = if passes { Program::new(body, &fetches)? } else { Program::plain(body, &fetches)? };
-        let fed = |&id| {
-            let value = self.feeds.iter().find(|(t, _)| t.value().node == id).map(|(_, value)| value.clone());
+        let fed = |&fed| {
+            let value = self.feeds.iter().find(|(t, _)| t.value() == fed).map(|(_, value)| value.clone());
             value.ok_or_else(|| Error::internal("a placeholder of a random program has no value"))
         };
         let feeds = program.feeds().iter().map(fed).collect::<Result<Vec<Array>>>()?;

@@ -1,0 +1,75 @@
+//! Both parts of a program, ready to run: the host's, and the step's on an executor.
+
+use std::sync::Arc;
+
+use estimand_tensor::{Array, Result};
+
+use crate::executor::{Executable, Executor, OnGradient, RunArgs, State};
+use crate::host::HostProgram;
+use crate::program::Program;
+
+/// A program compiled for an executor. Runs both parts one after the other, or only the step on what the host has [prepared]
+/// earlier, in this thread or another.
+///
+/// [prepared]: Compiled::prepare
+///
+/// ```
+/// use estimand_graph::{Compiled, Cpu, Executor, Graph, Program, RunArgs};
+/// use estimand_tensor::{Array, DType, Dim};
+///
+/// let g = Graph::new();
+/// let word = g.placeholder("word", DType::Str, [Dim::BATCH]);
+/// let length = word.string_length().cast(DType::F32).sum();
+/// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[length.value()])?;
+/// let compiled = Compiled::new(&Cpu::new(), program)?;
+///
+/// let words = Array::from_strings([2], ["wide", "deep"])?;
+/// let prepared = std::thread::scope(|s| s.spawn(|| compiled.prepare(&[words])).join().expect("it does not panic"))?;
+/// let mut state = Cpu::new().place(g.body().variables(), 0)?;
+/// let mut outputs = Vec::new();
+/// compiled.run_prepared(&mut *state, RunArgs { feeds: &prepared, ..RunArgs::default() }, &mut outputs)?;
+/// assert_eq!(outputs[0].item::<f32>()?, 8.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub struct Compiled {
+    host: HostProgram,
+    step: Arc<dyn Executable>,
+}
+
+impl Compiled {
+    /// Compiles both parts of a program.
+    pub fn new(executor: &dyn Executor, program: Program) -> Result<Compiled> {
+        let step = executor.compile(program)?;
+        Ok(Compiled { host: HostProgram::new(step.program())?, step })
+    }
+
+    /// The program, as the executor runs it.
+    pub fn program(&self) -> &Program {
+        self.step.program()
+    }
+
+    /// What the step is fed, from the values of the placeholders. Threads may call this while others run the step.
+    pub fn prepare(&self, placeholders: &[Array]) -> Result<Vec<Array>> {
+        match self.host.is_empty() {
+            true => Ok(placeholders.to_vec()),
+            false => self.host.run(placeholders),
+        }
+    }
+
+    /// Runs both parts; `args.feeds` are the values of the placeholders.
+    pub fn run(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        if self.host.is_empty() {
+            return self.step.run(state, args, outputs);
+        }
+        let feeds = self.host.run(args.feeds)?;
+        let RunArgs { entry, step, seed, row_offset, on_gradient, .. } = args;
+        // Not `..args`: the prepared feeds live shorter than what the caller passed.
+        let on_gradient = on_gradient.map(|f| f as OnGradient<'_>);
+        self.step.run(state, RunArgs { entry, feeds: &feeds, step, seed, row_offset, on_gradient }, outputs)
+    }
+
+    /// Runs the step; `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    pub fn run_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        self.step.run(state, args, outputs)
+    }
+}

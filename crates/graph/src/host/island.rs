@@ -1,0 +1,71 @@
+//! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on the calling thread.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use estimand_tensor::{Array, Result};
+
+use crate::cpu::Cpu;
+use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::graph::{Body, Value};
+use crate::pass::reads;
+use crate::program::{Program, Step};
+use crate::variables::Variables;
+
+/// Some numeric nodes, compiled.
+pub(super) struct Island {
+    executable: Arc<dyn Executable>,
+    /// States without variables, which a run asks for; one for each thread that is in a run.
+    states: Mutex<Vec<Box<dyn State>>>,
+}
+
+impl Island {
+    /// Compiles some steps of a program's host part. Everything they make can be read afterwards.
+    pub(super) fn new(program: &Program, steps: &[Step]) -> Result<Island> {
+        let makes: Vec<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
+        Island::with_body(program.body.clone(), program, steps, makes)
+    }
+
+    /// As `new`, with the nodes of another body, of which only dtypes differ.
+    pub(super) fn with_body(body: Arc<Body>, program: &Program, steps: &[Step], makes: Vec<Value>) -> Result<Island> {
+        let placeholders = program.placeholders.iter().map(|&node| Value { node, output: 0 });
+        let made_before = program.host.iter().flat_map(|s| s.outputs.iter().copied());
+        let feeds = reads(&body, steps, &makes, placeholders.chain(made_before));
+        let part = Program {
+            body,
+            host: Vec::new(),
+            steps: steps.to_vec(),
+            placeholders: Vec::new(),
+            feeds,
+            fetches: makes.clone(),
+            roots: makes,
+            n_compute: steps.len(),
+        };
+        // The results do not depend on the number of threads, and the host's caller is one of many.
+        let executable = Cpu::with_threads(1).compile(part)?;
+        Ok(Island { executable, states: Mutex::default() })
+    }
+
+    /// What it reads, in the order of `run`'s arguments.
+    pub(super) fn reads(&self) -> &[Value] {
+        self.executable.program().feeds()
+    }
+
+    /// What it makes, in the order of `run`'s results.
+    pub(super) fn makes(&self) -> &[Value] {
+        self.executable.program().fetches()
+    }
+
+    pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+        let idle = || self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = idle().pop();
+        let mut state = match taken {
+            Some(state) => state,
+            None => Cpu::with_threads(1).place(&Variables::default(), 0)?,
+        };
+        let mut outputs = Vec::new();
+        let args = RunArgs { entry: Entry::Forward, feeds, ..RunArgs::default() };
+        let result = self.executable.run(&mut *state, args, &mut outputs);
+        idle().push(state);
+        result.map(|()| outputs)
+    }
+}

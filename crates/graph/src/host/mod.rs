@@ -1,0 +1,124 @@
+//! What runs on the host, before a step: strings, tables, and everything whose size only the data tells.
+//!
+//! A host op is a small value that carries its rules, its kernel and its TensorFlow spelling ([`HostRules`]); one file each. The cut
+//! (`pass/cut.rs`) collects them, with all they are computed from, into the first part of a program, which [`HostProgram`] runs: a pure
+//! function of what is fed, that any number of threads may call. Ops of the step that the host needs too (a cast, a comparison) run
+//! there on the kernels of `cpu`, and those that only move elements work on strings as well.
+
+mod island;
+mod program;
+mod rearrange;
+#[cfg(test)]
+mod tests;
+pub(crate) mod text;
+mod unique;
+
+use std::any::Any;
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use estimand_tensor::{Array, Dim, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::SmallVec;
+
+use crate::graph::{Node, NodeId, Value};
+use crate::graph_def::Writer;
+use crate::symbols::{SymbolDef, Symbols};
+
+pub use program::HostProgram;
+pub(crate) use unique::Unique;
+
+/// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs are computed once.
+pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
+    /// TensorFlow's name of it, or of the composition it stands for.
+    fn name(&self) -> &'static str;
+
+    /// Dtypes and shapes of the results.
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs>;
+
+    /// The results. Dtypes and known sizes of the inputs have been checked; values have not.
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
+
+    /// Completes a node that has its name, its op and our inputs, after writing what it needs.
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef>;
+}
+
+pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
+
+/// Names the sizes that only the data tells.
+pub(crate) struct Fresh<'a> {
+    pub symbols: &'a mut Symbols,
+    pub node: NodeId,
+}
+
+impl Fresh<'_> {
+    /// The size of an axis of a result.
+    pub(crate) fn axis(&mut self, output: u16, axis: usize) -> Dim {
+        let value = Value { node: self.node, output };
+        Dim::Sym(self.symbols.intern(SymbolDef::Axis(value, axis)))
+    }
+}
+
+/// A host op as an attribute of a node.
+#[derive(Clone)]
+pub struct HostOp(Arc<dyn Erased>);
+
+impl HostOp {
+    pub(crate) fn new<T: HostRules + Eq + Hash>(op: T) -> HostOp {
+        HostOp(Arc::new(op))
+    }
+
+    pub(crate) fn rules(&self) -> &dyn HostRules {
+        self.0.rules()
+    }
+}
+
+impl fmt::Debug for HostOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rules().fmt(f)
+    }
+}
+
+impl PartialEq for HostOp {
+    fn eq(&self, other: &HostOp) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl Eq for HostOp {}
+
+impl Hash for HostOp {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.digest());
+    }
+}
+
+/// Equality and hashing of attributes behind a pointer.
+trait Erased: Send + Sync {
+    fn rules(&self) -> &dyn HostRules;
+    fn as_any(&self) -> &dyn Any;
+    fn equals(&self, other: &dyn Erased) -> bool;
+    fn digest(&self) -> u64;
+}
+
+impl<T: HostRules + Eq + Hash> Erased for T {
+    fn rules(&self) -> &dyn HostRules {
+        self
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn Erased) -> bool {
+        other.as_any().downcast_ref::<T>() == Some(self)
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.name().hash(&mut hasher);
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+}

@@ -1,0 +1,114 @@
+//! Nodes that only move elements, on strings: the same node on the strings' numbers tells which string goes where.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use estimand_tensor::{Array, DType, Error, Result, Strings};
+
+use super::island::Island;
+use crate::graph::{Body, NodeId, Value};
+use crate::op::{Constant, Op};
+use crate::program::{Program, Step};
+
+/// One node that moves strings.
+pub(super) struct Rearrange {
+    numbers: Island,
+    /// What it reads, and which of it are strings.
+    reads: Vec<Value>,
+    is_text: Vec<bool>,
+}
+
+impl Rearrange {
+    /// Whether a step moves strings.
+    pub(super) fn is_for(program: &Program, step: &Step) -> bool {
+        let is_text = |v: &Value| program.spec(*v).dtype == DType::Str;
+        let node = program.body.node(step.kernel.node());
+        !matches!(node.op, Op::Host(_)) && step.outputs.iter().any(is_text)
+    }
+
+    pub(super) fn new(program: &Program, step: &Step) -> Result<Rearrange> {
+        let node = program.body.node(step.kernel.node());
+        let moves = matches!(
+            node.op,
+            Op::Reshape(_)
+                | Op::BroadcastTo(_)
+                | Op::Transpose(_)
+                | Op::Concat(_)
+                | Op::Slice { .. }
+                | Op::StridedSlice { .. }
+                | Op::Pad { .. }
+                | Op::MirrorPad { .. }
+                | Op::Tile(_)
+                | Op::Reverse(_)
+                | Op::Gather { .. }
+                | Op::GatherNd
+                | Op::Select
+                | Op::StopGradient
+        );
+        if !moves {
+            return Err(Error::unsupported(format!("there is no {} of strings", node.op.name()))
+                .context(format!("node `{}`", node.name))
+                .at(node.site));
+        }
+        let (body, step, stands_for) = on_numbers(program, step);
+        let numbers = Island::with_body(Arc::new(body), program, std::slice::from_ref(&step), step.outputs.to_vec())?;
+        let reads: Vec<Value> = numbers.reads().iter().map(|v| *stands_for.get(v).unwrap_or(v)).collect();
+        let is_text = reads.iter().map(|&v| program.spec(v).dtype == DType::Str).collect();
+        Ok(Rearrange { numbers, reads, is_text })
+    }
+
+    pub(super) fn reads(&self) -> &[Value] {
+        &self.reads
+    }
+
+    pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+        let mut first = 0i64;
+        let mut sources: Vec<&Array> = Vec::new();
+        let mut numbered = Vec::with_capacity(feeds.len());
+        for (array, is_text) in feeds.iter().zip(&self.is_text) {
+            if !is_text {
+                numbered.push(array.clone());
+                continue;
+            }
+            let end = first + array.len() as i64;
+            numbered.push(Array::from_vec(array.dims(), (first..end).collect::<Vec<i64>>())?);
+            sources.push(array);
+            first = end;
+        }
+        let all: Vec<&[u8]> =
+            sources.iter().map(|a| a.strings()).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let taken = self.numbers.run(&numbered)?;
+        taken
+            .iter()
+            .map(|order| {
+                let strings: Strings = order.as_slice::<i64>()?.iter().map(|&i| all[i as usize]).collect();
+                Array::from_strings(order.dims(), strings.iter())
+            })
+            .collect()
+    }
+}
+
+/// The body and the step with numbers for strings. What it reads is fed: a constant is read from a new node, which stands for it.
+fn on_numbers(program: &Program, step: &Step) -> (Body, Step, HashMap<Value, Value>) {
+    let mut body = (*program.body).clone();
+    let mut step = step.clone();
+    for node in &mut body.nodes {
+        for spec in node.outputs.iter_mut().filter(|spec| spec.dtype == DType::Str) {
+            spec.dtype = DType::I64;
+        }
+    }
+    let mut stands_for = HashMap::new();
+    for input in &mut step.inputs {
+        if let Op::Constant(Constant(value)) = &program.body.node(input.node).op
+            && value.dtype() == DType::Str
+        {
+            let mut node = body.node(input.node).clone();
+            node.op = Op::Placeholder;
+            body.nodes.push(node);
+            let fed = Value { node: NodeId(body.nodes.len() as u32 - 1), output: 0 };
+            stands_for.insert(fed, *input);
+            *input = fed;
+        }
+    }
+    (body, step, stands_for)
+}

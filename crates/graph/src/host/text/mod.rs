@@ -1,0 +1,5 @@
+//! Strings: lengths.
+
+mod length;
+
+pub(crate) use length::StringLength;

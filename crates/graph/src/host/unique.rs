@@ -1,0 +1,123 @@
+//! Distinct values.
+
+use std::collections::HashMap;
+
+use estimand_tensor::cpu::index::Id;
+use estimand_tensor::cpu::scatter;
+use estimand_tensor::{Array, DType, Element, Error, Result, Shape, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{Fresh, HostRules, Specs};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::infer::expect::expect_rank;
+
+/// `[n]` -> (the distinct values in order of first appearance, the place of each value among them).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Unique {
+    /// The dtype of the places: i32 or i64.
+    pub places: DType,
+}
+
+impl HostRules for Unique {
+    fn name(&self) -> &'static str {
+        "Unique"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        expect_rank(1, x[0], "input")?;
+        let distinct = Shape::from([fresh.axis(0, 0)]);
+        Ok(smallvec![
+            TensorSpec { dtype: x[0].dtype, shape: distinct },
+            TensorSpec { dtype: self.places, shape: x[0].shape.clone() }
+        ])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let n = x[0].len();
+        if n >= 1 << 31 {
+            return Err(Error::unsupported(format!("{n} values; at most 2^31 - 1 can be made unique")));
+        }
+        let (distinct, places) = match x[0].dtype() {
+            DType::I32 => integers(x[0].as_slice::<i32>()?)?,
+            DType::I64 => integers(x[0].as_slice::<i64>()?)?,
+            DType::Str => strings(&x[0])?,
+            _ => others(&x[0])?,
+        };
+        let places = match self.places {
+            DType::I64 => Array::from_vec([n], places.into_iter().map(i64::from).collect())?,
+            _ => Array::from_vec([n], places)?,
+        };
+        Ok(vec![distinct, places])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(typed(typed(def, "T", writer.dtype(node, 0)), "out_idx", self.places))
+    }
+}
+
+fn integers<T: Id + Element + Default>(ids: &[T]) -> Result<(Array, Vec<i32>)> {
+    let mut distinct = vec![T::default(); ids.len()];
+    let mut places = vec![0; ids.len()];
+    let mut scratch = vec![0; scatter::unique_scratch_len(ids.len())];
+    let n = scatter::unique(ids, &mut distinct, &mut places, &mut scratch);
+    distinct.truncate(n);
+    Ok((Array::from_vec([n], distinct)?, places))
+}
+
+fn strings(x: &Array) -> Result<(Array, Vec<i32>)> {
+    let mut known: HashMap<&[u8], i32> = HashMap::new();
+    let mut distinct = Vec::new();
+    let mut places = Vec::with_capacity(x.len());
+    for s in x.strings()? {
+        let place = *known.entry(s).or_insert_with(|| {
+            distinct.push(s);
+            distinct.len() as i32 - 1
+        });
+        places.push(place);
+    }
+    Ok((Array::from_strings([distinct.len()], distinct)?, places))
+}
+
+/// Values of other dtypes by their bytes.
+fn others(x: &Array) -> Result<(Array, Vec<i32>)> {
+    let size = x.dtype().size();
+    let mut known: HashMap<&[u8], i32> = HashMap::new();
+    let mut distinct = Vec::new();
+    let mut places = Vec::with_capacity(x.len());
+    for value in x.bytes().chunks_exact(size) {
+        let next = known.len() as i32;
+        let place = *known.entry(value).or_insert_with(|| {
+            distinct.extend_from_slice(value);
+            next
+        });
+        places.push(place);
+    }
+    Ok((Array::from_bytes(x.dtype(), [distinct.len() / size], &distinct)?, places))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Session};
+
+    #[test]
+    fn in_order_of_first_appearance() {
+        let g = Graph::new();
+        let x = g.placeholder("x", DType::I64, [Graph::ANY]);
+        let words = g.placeholder("words", DType::Str, [Graph::ANY]);
+        let (distinct, places) = x.unique();
+        let (terms, _) = words.unique();
+        // A result of unknown size is used like any other: 2 * [7, -1, 3].
+        let doubled = distinct.cast(DType::F32) * 2.0;
+        let mut session = Session::new(&g).unwrap();
+        let feeds =
+            [(&x, Array::from([7i64, -1, 7, 3, -1])), (&words, Array::from_strings([3], ["b", "", "b"]).unwrap())];
+        let out = session.run(&[&distinct, &places, &doubled, &terms], &feeds).unwrap();
+        assert_eq!(out[0].as_slice::<i64>().unwrap(), [7, -1, 3]);
+        assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 1, 0, 2, 1]);
+        assert_eq!(out[2].as_slice::<f32>().unwrap(), [14.0, -2.0, 6.0]);
+        assert_eq!(out[3], Array::from_strings([2], ["b", ""]).unwrap());
+    }
+}
