@@ -1,8 +1,10 @@
-"""Writes the fixtures of crates/wire: a graph with every kind of attribute (binary and text), records, a checkpoint state.
+"""Writes the fixtures of crates/wire: a graph with every kind of attribute (binary and text), saved models, records, a
+checkpoint state.
 
 TensorFlow 2.15.1, Python 3.11, no randomness.  Run: python oracles/gen/wire.py
 """
 
+import contextlib
 import os
 import pathlib
 import tempfile
@@ -11,9 +13,79 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
 from google.protobuf import text_format
 from tensorflow.core.framework import types_pb2
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.checkpoint import checkpoint_management
 
-FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
+
+
+def canonical(graph_def):
+    """Takes away what has two encodings of the same meaning, so that bytes can be compared."""
+    for n in [*graph_def.node, *(n for f in graph_def.library.function for n in f.node_def)]:
+        # Python sorts `config_proto` before `config`; no other key is the beginning of another.
+        n.attr.pop("config", None)
+    for f in graph_def.library.function:
+        # Key 0 of a map may be written or left out.
+        if 0 in f.arg_attr:
+            f.arg_attr[100].CopyFrom(f.arg_attr[0])
+            del f.arg_attr[0]
+
+
+def saved_models():
+    """What an Estimator exports is of the first kind: a session's graph. The second is TensorFlow 2's: functions and objects."""
+    v1 = tf.compat.v1
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        # By a relative path, since it gets into the file.
+        pathlib.Path("colours.txt").write_text("red\ngreen\n")
+        with tf.Graph().as_default(), v1.Session() as session:
+            serialized = v1.placeholder(tf.string, [None], name="examples")
+            spec = {"colour": tf.io.FixedLenFeature([], tf.string), "ids": tf.io.VarLenFeature(tf.int64)}
+            parsed = tf.io.parse_example(serialized, spec)
+            table = tf.lookup.StaticVocabularyTable(
+                tf.lookup.TextFileInitializer(
+                    "colours.txt", tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64,
+                    tf.lookup.TextFileIndex.LINE_NUMBER,
+                ),
+                num_oov_buckets=1,
+            )
+            weights = v1.get_variable("weights", initializer=tf.constant([0.5, -1.0, 2.0]), use_resource=True)
+            scores = tf.gather(weights, table.lookup(parsed["colour"]), name="scores")
+            session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+            build = v1.saved_model.build_tensor_info
+            sparse = build(parsed["ids"])
+            signature = v1.saved_model.build_signature_def
+            builder = v1.saved_model.Builder("v1")
+            builder.add_meta_graph_and_variables(
+                session, ["serve"],
+                {
+                    "serving_default": signature({"inputs": build(serialized)}, {"scores": build(scores)},
+                                                 "tensorflow/serving/predict"),
+                    "ids": signature({"inputs": build(serialized)}, {"ids": sparse}, "tensorflow/serving/predict"),
+                },
+                assets_collection=v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+                main_op=v1.tables_initializer(),
+            )
+            builder.save()
+
+        class Doubler(tf.Module):
+            def __init__(self):
+                self.factor = tf.Variable(2.0)
+
+            @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="x")])
+            def __call__(self, x):
+                return {"y": self.factor * x}
+
+        doubler = Doubler()
+        tf.saved_model.save(doubler, "v2", signatures=doubler.__call__)
+        for version in ["v1", "v2"]:
+            model = saved_model_pb2.SavedModel.FromString(pathlib.Path(version, "saved_model.pb").read_bytes())
+            for meta_graph in model.meta_graphs:
+                canonical(meta_graph.graph_def)
+                # Documentation of ops, most of the file.
+                for op in meta_graph.meta_info_def.stripped_op_list.op[3:]:
+                    meta_graph.meta_info_def.stripped_op_list.op.remove(op)
+                assert meta_graph.HasField("object_graph_def") == (version == "v2")
+            (FIXTURES / f"wire_saved_model_{version}.pb").write_bytes(model.SerializeToString(deterministic=True))
 
 
 def graph():
@@ -77,12 +149,11 @@ def graph():
     tensor.uint64_val.append(2**64 - 1)
     tensor.float8_val = b"\x38"
 
-    # What our messages leave out, by design.
-    for n in graph_def.node:
-        n.ClearField("experimental_debug_info")
-        n.ClearField("experimental_type")
-        # Python sorts `config_proto` before `config`; no other key is the beginning of another.
-        n.attr.pop("config", None)
+    inner = graph_def.library.function[0].node_def[0]
+    inner.experimental_debug_info.original_node_names.append("kept")
+    inner.experimental_type.type_id = 1
+
+    canonical(graph_def)
     graph_def.versions.bad_consumers.append(5)
     return graph_def
 
@@ -121,5 +192,6 @@ if __name__ == "__main__":
     (FIXTURES / "wire_graph.pb").write_bytes(graph_def.SerializeToString(deterministic=True))
     graph_def.ClearField("library")
     (FIXTURES / "wire_graph.pbtxt").write_text(text_format.MessageToString(graph_def))
+    saved_models()
     records()
     checkpoint_state()

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::function_def::FunctionDefLibrary;
 use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 
 /// A graph: nodes that name their inputs.
-///
-/// The debug information TensorFlow may attach (`debug_info`) is not kept.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct GraphDef {
     /// The nodes, in any order.
@@ -15,9 +14,15 @@ pub struct GraphDef {
     /// Which TensorFlow wrote the graph and which may read it.
     #[prost(message, optional, tag = "4")]
     pub versions: Option<VersionDef>,
-    /// The functions that nodes call: an encoded `FunctionDefLibrary`, kept as it came.
-    #[prost(bytes = "vec", optional, tag = "2")]
-    pub library: Option<Vec<u8>>,
+    /// The version of graphs before there was `versions`.
+    #[prost(int32, tag = "3")]
+    pub version: i32,
+    /// The functions that nodes call.
+    #[prost(message, optional, tag = "2")]
+    pub library: Option<FunctionDefLibrary>,
+    /// Where nodes were made: an encoded `GraphDebugInfo`, kept as it came.
+    #[prost(bytes = "vec", optional, tag = "5")]
+    pub debug_info: Option<Vec<u8>>,
 }
 
 /// Versions of a file's writer and of the readers it admits.
@@ -35,8 +40,6 @@ pub struct VersionDef {
 }
 
 /// One operation of a graph.
-///
-/// The experimental fields (original names, full types) are not kept: TensorFlow derives them again when it loads.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct NodeDef {
     /// Unique in the graph, scopes separated by `/`.
@@ -54,6 +57,12 @@ pub struct NodeDef {
     /// The operation's parameters. Ordered, so that equal graphs have equal bytes.
     #[prost(btree_map = "string, message", tag = "5")]
     pub attr: BTreeMap<String, AttrValue>,
+    /// The names of the nodes it was made from: an encoded message, kept as it came.
+    #[prost(bytes = "vec", optional, tag = "6")]
+    pub experimental_debug_info: Option<Vec<u8>>,
+    /// An encoded `FullTypeDef`, kept as it came.
+    #[prost(bytes = "vec", optional, tag = "7")]
+    pub experimental_type: Option<Vec<u8>>,
 }
 
 impl NodeDef {
@@ -110,8 +119,8 @@ pub enum Attr {
     #[prost(message, tag = "7")]
     Shape(TensorShapeProto),
     /// A constant.
-    #[prost(message, tag = "8")]
-    Tensor(TensorProto),
+    #[prost(message, boxed, tag = "8")]
+    Tensor(Box<TensorProto>),
     /// In the body of a function: the name of the function's attribute to use.
     #[prost(string, tag = "9")]
     Placeholder(String),
@@ -244,7 +253,7 @@ attr_from! {
     Vec<u8> => |v| Attr::S(v),
     DataType => |v| Attr::Type(v.into()),
     TensorShapeProto => |v| Attr::Shape(v),
-    TensorProto => |v| Attr::Tensor(v),
+    TensorProto => |v| Attr::Tensor(Box::new(v)),
     NameAttrList => |v| Attr::Func(v),
     ListValue => |v| Attr::List(v),
     Vec<i64> => |v| Attr::List(ListValue { i: v, ..Default::default() }),

@@ -7,7 +7,8 @@ use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 use crate::text::Quote;
 
 impl GraphDef {
-    /// The graph in protobuf's text format, line for line as TensorFlow prints it. The library of functions is left out.
+    /// The graph in protobuf's text format, line for line as TensorFlow prints it. The library of functions and what is
+    /// kept as encoded bytes are left out.
     pub fn to_text(&self) -> String {
         let mut text = Text { out: String::new(), depth: 0 };
         for node in &self.node {

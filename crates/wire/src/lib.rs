@@ -21,14 +21,20 @@
 pub mod bundle;
 pub mod checkpoint_state;
 pub mod crc;
+pub mod function_def;
 pub mod graph_def;
 mod graph_text;
 pub mod record;
+pub mod saved_model;
+mod tensor_array;
 pub mod tensor_proto;
 mod text;
 pub mod varint;
 
 pub use checkpoint_state::CheckpointState;
+pub use function_def::{FunctionDef, FunctionDefLibrary};
 pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};
 pub use prost::{DecodeError, Message};
+pub use saved_model::{AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo};
+pub use tensor_array::REPETITION_LIMIT;
 pub use tensor_proto::{DataType, TensorProto, TensorShapeProto};

@@ -167,7 +167,7 @@ impl TensorShapeProto {
 /// A constant tensor: its values are in `tensor_content` as raw little-endian bytes, or in the `*_val` field of its type,
 /// where fewer values than the shape asks for mean that the last one repeats.
 ///
-/// Resource handles and variants, which only exist in a running TensorFlow, are not kept.
+/// Resource handles and variants, which only exist in a running TensorFlow, are kept as the bytes they came as.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TensorProto {
     /// Element type.
@@ -209,6 +209,12 @@ pub struct TensorProto {
     /// `Complex128` values, real and imaginary parts in turn.
     #[prost(double, repeated, tag = "12")]
     pub dcomplex_val: Vec<f64>,
+    /// Handles of resources: encoded `ResourceHandleProto`s.
+    #[prost(bytes = "vec", repeated, tag = "14")]
+    pub resource_handle_val: Vec<Vec<u8>>,
+    /// Variants: encoded `VariantTensorDataProto`s.
+    #[prost(bytes = "vec", repeated, tag = "15")]
+    pub variant_val: Vec<Vec<u8>>,
     /// `Uint32` values.
     #[prost(uint32, repeated, tag = "16")]
     pub uint32_val: Vec<u32>,

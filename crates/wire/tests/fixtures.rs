@@ -3,9 +3,11 @@
 use std::fs::{read, read_to_string};
 use std::path::PathBuf;
 
+use estimand_tensor::Array;
 use estimand_wire::graph_def::Attr;
 use estimand_wire::record::{RecordReader, RecordWriter};
-use estimand_wire::{CheckpointState, DataType, GraphDef, Message, NodeDef, TensorProto, TensorShapeProto};
+use estimand_wire::saved_model::{CheckpointFormatVersion, Encoding};
+use estimand_wire::{CheckpointState, DataType, GraphDef, Message, NodeDef, SavedModel, TensorProto, TensorShapeProto};
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures").join(name)
@@ -39,7 +41,14 @@ fn a_graph_of_tensorflow() {
     let graph = graph();
     let versions = graph.versions.as_ref().unwrap();
     assert_eq!(versions.bad_consumers, [5]);
-    assert!(versions.producer > 1000 && graph.library.is_some());
+    assert!(versions.producer > 1000);
+
+    let square = &graph.library.as_ref().unwrap().function[0];
+    let signature = square.signature.as_ref().unwrap();
+    assert!(graph.library.as_ref().unwrap().function(&signature.name) == Some(square));
+    assert_eq!((signature.input_arg[0].name.as_str(), signature.input_arg[0].r#type()), ("v", DataType::Float));
+    assert_eq!(square.ret["identity"], "Identity:output:0");
+    assert_eq!(square.node_def[0].input, ["v", "v"]);
 
     let x = node(&graph, "x");
     assert_eq!((x.op.as_str(), x.input.len()), ("Placeholder", 0));
@@ -106,8 +115,69 @@ fn every_kind_of_attribute() {
         uint32_val: vec![u32::MAX],
         uint64_val: vec![u64::MAX],
         float8_val: vec![0x38],
+        ..Default::default()
     };
     assert_eq!(attr["tensor"].tensor(), Some(&expected));
+}
+
+fn saved_model(version: &str) -> (Vec<u8>, SavedModel) {
+    let bytes = read(fixture(&format!("wire_saved_model_{version}.pb"))).unwrap();
+    let model = SavedModel::decode(bytes.as_slice()).unwrap();
+    (bytes, model)
+}
+
+/// Fields may be written in another order, but a field that we do not know would make the file shorter.
+#[test]
+fn saved_models_keep_all_their_fields() {
+    for version in ["v1", "v2"] {
+        let (bytes, model) = saved_model(version);
+        let written = model.encode_to_vec();
+        assert_eq!(written.len(), bytes.len(), "{version}");
+        assert!(SavedModel::decode(written.as_slice()).unwrap() == model, "{version}");
+    }
+}
+
+#[test]
+fn the_saved_model_of_a_session() {
+    let (_, model) = saved_model("v1");
+    assert_eq!(model.saved_model_schema_version, 1);
+    let graph = model.meta_graph(&["serve"]).unwrap();
+    let error = model.meta_graph(&["serve", "gpu"]).unwrap_err().to_string();
+    assert!(error.contains(r#"tagged [["serve"]]"#), "{error}");
+
+    let signature = graph.signature("serving_default").unwrap();
+    assert_eq!(signature.inputs["inputs"].name(), Some("examples:0"));
+    assert_eq!(signature.inputs["inputs"].dtype(), DataType::String);
+    assert_eq!(signature.outputs["scores"].tensor_shape, Some(TensorShapeProto::of([-1])));
+    assert_eq!(signature.method_name, "tensorflow/serving/predict");
+    let Some(Encoding::CooSparse(ids)) = &graph.signature("ids").unwrap().outputs["ids"].encoding else { panic!() };
+    assert_eq!(ids.values_tensor_name, "ParseExample/ParseExampleV2:1");
+    let error = graph.signature("serving_defualt").unwrap_err().to_string();
+    assert!(error.contains("did you mean `serving_default`?"), "{error}");
+
+    let assets = graph.assets().unwrap();
+    assert_eq!(assets.len(), 1);
+    assert_eq!(assets[0].filename, "colours.txt");
+    let path = assets[0].tensor_info.as_ref().unwrap().name().unwrap().trim_end_matches(":0");
+    let nodes = &graph.graph_def.as_ref().unwrap().node;
+    assert!(nodes.iter().any(|node| node.name == path && node.op == "Const"), "{path}");
+    assert_eq!(graph.saver_def.as_ref().unwrap().restore_op_name, "save/restore_all");
+    assert_eq!(graph.saver_def.as_ref().unwrap().version(), CheckpointFormatVersion::V2);
+    let constants = nodes.iter().filter(|node| node.op == "Const").map(|node| node.attr["value"].tensor().unwrap());
+    let constants: Vec<_> = constants.map(|value| value.to_array().unwrap()).collect();
+    assert!(constants.contains(&Array::from([0.5f32, -1.0, 2.0])), "{constants:?}");
+}
+
+#[test]
+fn the_saved_model_of_objects() {
+    let (_, model) = saved_model("v2");
+    let graph = model.meta_graph(&["serve"]).unwrap();
+    assert_eq!(graph.signature("serving_default").unwrap().inputs["x"].name(), Some("serving_default_x:0"));
+    assert!(graph.object_graph_def.is_some() && graph.assets().unwrap().is_empty());
+    let graph_def = graph.graph_def.as_ref().unwrap();
+    let call = node(graph_def, "StatefulPartitionedCall");
+    let Some(Attr::Func(function)) = &call.attr["f"].value else { panic!("{:?}", call.attr["f"]) };
+    assert!(graph_def.library.as_ref().unwrap().function(&function.name).is_some());
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub fn graph_def(body: &Body, fetches: &[Value]) -> Result<GraphDef> {
         writer.node(id)?;
     }
     let versions = Some(VersionDef { producer: PRODUCER, ..Default::default() });
-    Ok(GraphDef { node: writer.written, versions, library: None })
+    Ok(GraphDef { node: writer.written, versions, ..Default::default() })
 }
 
 /// [`graph_def`] as the bytes of a file. Equal graphs give equal bytes.

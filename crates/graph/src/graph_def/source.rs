@@ -1,7 +1,7 @@
 //! Nodes without inputs: what is fed, fixed, read, counted or drawn.
 
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
-use estimand_wire::{DataType, NodeDef, TensorProto, TensorShapeProto};
+use estimand_wire::{NodeDef, TensorProto, TensorShapeProto};
 
 use super::{Writer, typed};
 use crate::graph::NodeId;
@@ -87,14 +87,5 @@ fn seed(key: &str) -> i64 {
 
 /// A value fixed in the graph.
 pub(super) fn constant(def: NodeDef, value: &Array) -> Result<NodeDef> {
-    let mut proto = TensorProto {
-        dtype: DataType::from(value.dtype()).into(),
-        tensor_shape: Some(TensorShapeProto::of(value.dims().iter().map(|&n| n as i64))),
-        ..Default::default()
-    };
-    match value.dtype() {
-        DType::Str => proto.string_val = value.strings()?.map(<[u8]>::to_vec).collect(),
-        _ => proto.tensor_content = value.bytes().to_vec(),
-    }
-    Ok(typed(def, "dtype", value.dtype()).attr("value", proto))
+    Ok(typed(def, "dtype", value.dtype()).attr("value", TensorProto::from_array(value)))
 }
