@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::shape::checked_len;
-use crate::{DType, Dims, Element, Error, MAX_RANK, Result, Strings};
+use crate::{DType, Dims, Element, Error, MAX_RANK, Result, StringSlice, Strings};
 
 /// A value: dtype, sizes and elements. Cheap to clone.
 #[derive(Clone)]
@@ -99,7 +99,7 @@ impl Array {
         Array::from_string_list(dims, strings.into_iter().collect())
     }
 
-    /// Takes a list of strings over, in row-major order.
+    /// Takes over a list of byte strings, in row-major order.
     pub fn from_string_list(dims: impl AsRef<[usize]>, strings: Strings) -> Result<Array> {
         let dims = dims.as_ref();
         let len = expect_count(dims, strings.len())?;
@@ -216,8 +216,13 @@ impl Array {
 
     /// The strings of a string array.
     pub fn strings(&self) -> Result<impl ExactSizeIterator<Item = &[u8]>> {
+        Ok(self.string_slice()?.iter())
+    }
+
+    /// The strings of a string array, as kernels take them: offsets and bytes of its row range.
+    pub fn string_slice(&self) -> Result<StringSlice<'_>> {
         match &self.data {
-            Data::Strings(strings) => Ok((self.start..self.start + self.len).map(|i| strings.get(i))),
+            Data::Strings(strings) => Ok(strings.as_slice().range(self.start..self.start + self.len)),
             Data::Plain(_) => {
                 Err(Error::dtype(Some(DType::Str), self.dtype, format!("this array holds {}, not strings", self.dtype)))
             }
@@ -375,6 +380,12 @@ impl<T: Element, const N: usize> From<[T; N]> for Array {
 impl<T: Element> From<Vec<T>> for Array {
     fn from(values: Vec<T>) -> Array {
         Array::from_vec([values.len()], values).expect("the length is the vector's")
+    }
+}
+
+impl From<Strings> for Array {
+    fn from(strings: Strings) -> Array {
+        Array::from_string_list([strings.len()], strings).expect("the length is the list's")
     }
 }
 

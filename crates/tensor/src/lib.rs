@@ -30,4 +30,4 @@ pub use ragged::Ragged;
 pub use reduction::Reduction;
 pub use shape::{Dim, Dims, MAX_RANK, Shape, Symbol};
 pub use spec::TensorSpec;
-pub use strings::Strings;
+pub use strings::{StringIter, StringSlice, Strings};

@@ -1,10 +1,34 @@
 //! Byte strings in one piece of memory: offsets and bytes.
+//!
+//! [`Strings`] owns a list and grows it; [`StringSlice`] is a range of one, what kernels take. An [`Array`] of strings
+//! shares one list with its row ranges and lends them as slices.
+//!
+//! ```
+//! # use estimand_tensor::{Array, Strings};
+//! let mut names = Strings::with_capacity(3);
+//! names.push(b"wide");
+//! names.extend(["and", "deep"]);
+//! let array = Array::from_string_list([3], names)?;
+//! assert_eq!(array.rows(1..3)?.string_slice()?.get(1), b"deep");
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! [`Array`]: crate::Array
+
+mod slice;
+
+pub use slice::{StringIter, StringSlice};
+
+use std::fmt;
+
+use crate::{Error, Result};
 
 /// A list of byte strings. Not necessarily UTF-8: what a file holds is kept as it is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone)]
 pub struct Strings {
-    /// One longer than the list; string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+    /// One longer than the list and never falling; string `i` is `bytes[offsets[i]..offsets[i + 1]]`. The first is 0.
     offsets: Vec<u64>,
+    /// The finished strings, then the parts of the one being written.
     bytes: Vec<u8>,
 }
 
@@ -17,33 +41,90 @@ impl Default for Strings {
 impl Strings {
     /// An empty list with room for `n` strings.
     pub fn with_capacity(n: usize) -> Strings {
-        let mut offsets = Vec::with_capacity(n + 1);
+        let mut offsets = Vec::with_capacity(n.saturating_add(1));
         offsets.push(0);
         Strings { offsets, bytes: Vec::new() }
     }
 
-    /// Appends one string.
+    /// Makes room for `n` more bytes of strings.
+    pub fn reserve_bytes(&mut self, n: usize) {
+        self.bytes.reserve(n);
+    }
+
+    /// Takes over a list as a file or another library holds it: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+    ///
+    /// The offsets must begin at 0, never fall, and end at the number of bytes.
+    pub fn from_parts(offsets: Vec<u64>, bytes: Vec<u8>) -> Result<Strings> {
+        let bad = |what: String| Err(Error::shape(format!("invalid string offsets: {what}")));
+        match (offsets.first(), offsets.last()) {
+            (None, _) | (_, None) => return bad("empty; expected at least [0]".into()),
+            (Some(&first), _) if first != 0 => return bad(format!("begin at {first}, expected 0")),
+            (_, Some(&last)) if last != bytes.len() as u64 => {
+                return bad(format!("end at {last}, but there are {} bytes", bytes.len()));
+            }
+            _ => {}
+        }
+        if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
+            return bad(format!("fall from {} to {} at string {i}", offsets[i], offsets[i + 1]));
+        }
+        Ok(Strings { offsets, bytes })
+    }
+
+    /// The offsets and the bytes.
+    pub fn into_parts(mut self) -> (Vec<u64>, Vec<u8>) {
+        self.bytes.truncate(self.byte_len());
+        (self.offsets, self.bytes)
+    }
+
+    /// Appends one string; behind parts that were [written](Strings::write), the last part of theirs.
+    #[inline]
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
+        self.finish();
+    }
+
+    /// Appends to the string being written; [`finish`](Strings::finish) ends it. Until then it is not in the list.
+    #[inline]
+    pub fn write(&mut self, part: &[u8]) {
+        self.bytes.extend_from_slice(part);
+    }
+
+    /// Ends the string being written and appends it to the list: the empty one if nothing was written.
+    #[inline]
+    pub fn finish(&mut self) {
         self.offsets.push(self.bytes.len() as u64);
     }
 
     /// Appends all strings of another list.
     pub fn append(&mut self, other: &Strings) {
-        let shift = self.bytes.len() as u64;
-        self.bytes.extend_from_slice(&other.bytes);
-        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
+        self.append_slice(other.as_slice());
+    }
+
+    /// Appends all strings of a slice, in two copies of memory.
+    pub fn append_slice(&mut self, strings: StringSlice<'_>) {
+        let (offsets, bytes) = (strings.offsets(), strings.packed_bytes());
+        let (first, end) = (offsets[0], self.byte_len() as u64);
+        self.bytes.truncate(end as usize);
+        self.bytes.extend_from_slice(bytes);
+        self.offsets.extend(offsets[1..].iter().map(|offset| offset - first + end));
     }
 
     /// Keeps the first `n` strings; does nothing if there are no more.
     pub fn truncate(&mut self, n: usize) {
         if n < self.len() {
             self.offsets.truncate(n + 1);
-            self.bytes.truncate(self.offsets[n] as usize);
+            self.bytes.truncate(self.byte_len());
         }
     }
 
+    /// Empties the list and keeps its memory.
+    pub fn clear(&mut self) {
+        self.offsets.truncate(1);
+        self.bytes.clear();
+    }
+
     /// The number of strings.
+    #[inline]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -53,33 +134,110 @@ impl Strings {
         self.len() == 0
     }
 
+    /// The bytes of all strings together.
+    pub fn byte_len(&self) -> usize {
+        self.offsets.last().map_or(0, |&end| end as usize)
+    }
+
     /// The string at an index.
     ///
     /// # Panics
     /// If there is no such string, as indexing a slice does.
+    #[inline]
     pub fn get(&self, i: usize) -> &[u8] {
         &self.bytes[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
 
+    /// All strings, as kernels take them.
+    #[inline]
+    pub fn as_slice(&self) -> StringSlice<'_> {
+        StringSlice::of(&self.offsets, &self.bytes[..self.byte_len()])
+    }
+
     /// All strings in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.len()).map(|i| self.get(i))
+    pub fn iter(&self) -> StringIter<'_> {
+        self.as_slice().iter()
+    }
+}
+
+/// Equal strings in equal order; a string being written does not count.
+impl PartialEq for Strings {
+    fn eq(&self, other: &Strings) -> bool {
+        self.offsets == other.offsets && self.as_slice().bytes() == other.as_slice().bytes()
+    }
+}
+
+impl Eq for Strings {}
+
+impl fmt::Debug for Strings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+impl<S: AsRef<[u8]>> Extend<S> for Strings {
+    fn extend<I: IntoIterator<Item = S>>(&mut self, strings: I) {
+        let strings = strings.into_iter();
+        self.offsets.reserve(strings.size_hint().0);
+        for string in strings {
+            self.push(string.as_ref());
+        }
     }
 }
 
 impl<S: AsRef<[u8]>> FromIterator<S> for Strings {
     fn from_iter<I: IntoIterator<Item = S>>(strings: I) -> Strings {
         let mut all = Strings::default();
-        for s in strings {
-            all.push(s.as_ref());
-        }
+        all.extend(strings);
         all
+    }
+}
+
+impl<'a> IntoIterator for &'a Strings {
+    type Item = &'a [u8];
+    type IntoIter = StringIter<'a>;
+    fn into_iter(self) -> StringIter<'a> {
+        self.iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_are_written_in_parts() {
+        let mut list = Strings::with_capacity(2);
+        list.push(b"ab");
+        list.write(b"c");
+        assert_eq!((list.len(), list.byte_len()), (1, 2), "not yet finished");
+        list.write(b"d");
+        list.finish();
+        list.finish();
+        assert_eq!(list.iter().collect::<Vec<_>>(), [&b"ab"[..], b"cd", b""]);
+        assert_eq!(list.clone().into_parts(), (vec![0, 2, 4, 4], b"abcd".to_vec()));
+        list.clear();
+        assert!(list.is_empty() && list.byte_len() == 0);
+    }
+
+    #[test]
+    fn an_unfinished_string_is_in_no_result() {
+        let mut list: Strings = ["a"].into_iter().collect();
+        list.write(b"lost");
+        assert_eq!(list, ["a"].into_iter().collect());
+        assert_eq!(list.clone().into_parts(), (vec![0, 1], b"a".to_vec()));
+        list.append(&Strings::from_iter(["b"]));
+        assert_eq!(list.iter().collect::<Vec<_>>(), [b"a", b"b"]);
+    }
+
+    #[test]
+    fn ranges_are_appended_by_their_own_offsets() {
+        let source: Strings = ["one", "", "three", "4"].into_iter().collect();
+        let mut list: Strings = ["zero"].into_iter().collect();
+        list.append_slice(source.as_slice().range(1..3));
+        list.append_slice(source.as_slice().range(4..4));
+        assert_eq!(list.iter().collect::<Vec<_>>(), [&b"zero"[..], b"", b"three"]);
+    }
 
     #[test]
     fn append_and_truncate() {
@@ -91,5 +249,21 @@ mod tests {
         assert_eq!(all, ["a", "", "bc"].into_iter().collect());
         all.append(&Strings::with_capacity(4));
         assert_eq!(all.len(), 3);
+    }
+
+    #[test]
+    fn bad_offsets_are_named() {
+        let parts = |offsets: &[u64], bytes: &[u8]| Strings::from_parts(offsets.to_vec(), bytes.to_vec());
+        assert_eq!(parts(&[0, 1, 3], b"abc").unwrap(), ["a", "bc"].into_iter().collect());
+        for (offsets, text) in [
+            (&[][..], "at least [0]"),
+            (&[1, 3][..], "begin at 1"),
+            (&[0, 2][..], "end at 2, but there are 3 bytes"),
+            (&[0, u64::MAX, 3][..], "fall from 18446744073709551615 to 3 at string 1"),
+            (&[0, 1, u64::MAX][..], "end at 18446744073709551615"),
+        ] {
+            let error = parts(offsets, b"abc").unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
     }
 }

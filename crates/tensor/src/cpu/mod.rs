@@ -28,5 +28,6 @@ pub mod sort;
 pub(crate) mod split;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod text;
 pub(crate) mod twins;
 pub mod window;

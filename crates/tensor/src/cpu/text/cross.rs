@@ -1,0 +1,180 @@
+//! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's `SparseCross` with hashed
+//! output, which crossed columns use.
+//!
+//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse keys before all dense ones.
+
+mod fill;
+
+use super::Buckets;
+use crate::parallel::{DisjointMut, Pool};
+use crate::{Error, Result, StringSlice};
+
+/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that an input is taken to be damaged or hostile.
+pub const MAX_CROSSED_VALUES: usize = 1 << 26;
+
+/// Rows of one task.
+const ROWS: usize = 2048;
+
+/// The key that TensorFlow hashes with unless told otherwise.
+const DEFAULT_HASH_KEY: u64 = 0xdecaf_caffe;
+
+/// One key of a cross: its values, and which rows they belong to.
+#[derive(Clone, Copy, Debug)]
+pub struct CrossKey<'a> {
+    /// The values of all rows.
+    pub values: CrossValues<'a>,
+    /// How rows share them out.
+    pub rows: CrossRows<'a>,
+}
+
+/// The values of a key.
+#[derive(Clone, Copy, Debug)]
+pub enum CrossValues<'a> {
+    /// Text, which takes part as its fingerprint.
+    Strings(StringSlice<'a>),
+    /// Numbers, which take part as they are: not as the text that a hashed column would make of them.
+    Ints(&'a [i64]),
+}
+
+/// Where the values of row `i` are.
+#[derive(Clone, Copy, Debug)]
+pub enum CrossRows<'a> {
+    /// From `i * width`, `width` of them.
+    Dense {
+        /// Values of each row.
+        width: usize,
+    },
+    /// From `row_splits[i]` to `row_splits[i + 1]`. A part of longer splits will do, so they need not begin at 0.
+    Ragged(&'a [i64]),
+}
+
+/// How combinations become ids.
+///
+/// ```
+/// use estimand_tensor::{Strings, cpu::text::{Cross, CrossKey, CrossRows, CrossValues}, parallel::Pool};
+/// let (a, b): (Strings, Strings) = (["a", "aa"].into_iter().collect(), ["x", "xx"].into_iter().collect());
+/// let key = |s| CrossKey { values: CrossValues::Strings(s), rows: CrossRows::Dense { width: 2 } };
+/// let keys = [key(a.as_slice()), key(b.as_slice())];
+/// let (ids, row_splits) = Cross::new(1000)?.apply(Pool::global(), 1, &keys)?;
+/// assert_eq!(ids, [892, 74, 46, 204]); // a x, a xx, aa x, aa xx: the last key is the fastest
+/// assert_eq!(row_splits, [0, 4]);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cross {
+    buckets: Buckets,
+    hash_key: u64,
+}
+
+impl Cross {
+    /// Ids below `n_buckets`; 0 stands for 2^63 - 1, as in TensorFlow.
+    pub fn new(n_buckets: i64) -> Result<Cross> {
+        if n_buckets < 0 {
+            return Err(Error::config(format!("{n_buckets} buckets for a cross, expected 0 or more")));
+        }
+        let buckets = Buckets::new(if n_buckets == 0 { i64::MAX } else { n_buckets })?;
+        Ok(Cross { buckets, hash_key: DEFAULT_HASH_KEY })
+    }
+
+    /// What the hash begins with. By default, and for 0, TensorFlow's 0xDECAFCAFFE.
+    pub fn hash_key(self, hash_key: u64) -> Cross {
+        // TF: Python replaces a key of 0, so that two crosses with keys 0 and None are alike.
+        self.raw_hash_key(if hash_key == 0 { DEFAULT_HASH_KEY } else { hash_key })
+    }
+
+    /// What the hash begins with, 0 taken at its word: the attribute `hash_key` of a `SparseCross` node.
+    pub fn raw_hash_key(self, hash_key: u64) -> Cross {
+        Cross { hash_key, ..self }
+    }
+
+    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its keys' values, the last
+    /// key fastest. A row in which some key has no value has none.
+    pub fn apply(self, pool: &Pool, n_rows: usize, keys: &[CrossKey<'_>]) -> Result<(Vec<i64>, Vec<i64>)> {
+        let splits = row_splits(n_rows, keys)?;
+        let mut ids = vec![0; splits.last().map_or(0, |&n| n as usize)];
+        let out = DisjointMut::new(&mut ids);
+        // Rows are cut by number; what a row holds decides where in the ids its part begins.
+        pool.run(n_rows.div_ceil(ROWS), &|task| {
+            let rows = task * ROWS..n_rows.min((task + 1) * ROWS);
+            let part = splits[rows.start] as usize..splits[rows.end] as usize;
+            // SAFETY: tasks have distinct rows, and splits never fall, so the parts are disjoint.
+            self.fill(keys, rows, &splits, unsafe { out.slice(part.start, part.len()) });
+        });
+        Ok((ids, splits))
+    }
+}
+
+impl CrossValues<'_> {
+    fn len(&self) -> usize {
+        match self {
+            CrossValues::Strings(strings) => strings.len(),
+            CrossValues::Ints(ints) => ints.len(),
+        }
+    }
+}
+
+impl CrossKey<'_> {
+    /// First value and number of values of a row.
+    #[inline(always)]
+    fn row(&self, row: usize) -> (usize, usize) {
+        match self.rows {
+            CrossRows::Dense { width } => (row * width, width),
+            CrossRows::Ragged(splits) => (splits[row] as usize, (splits[row + 1] - splits[row]) as usize),
+        }
+    }
+
+    fn check(&self, n_rows: usize) -> Result<()> {
+        let n_values = self.values.len();
+        match self.rows {
+            CrossRows::Dense { width } if n_rows.checked_mul(width) == Some(n_values) => Ok(()),
+            CrossRows::Dense { width } => {
+                Err(Error::shape(format!("{n_values} values for {n_rows} rows of {width} values")))
+            }
+            CrossRows::Ragged(splits) => {
+                let bad = |what: String| Err(Error::shape(format!("invalid row_splits: {what}")));
+                if n_rows.checked_add(1) != Some(splits.len()) {
+                    return bad(format!("{} of them for {n_rows} rows, expected one more than rows", splits.len()));
+                }
+                let (first, last) = (splits[0], splits[n_rows]);
+                if first < 0 || last > n_values as i64 {
+                    return bad(format!("from {first} to {last}, but there are {n_values} values"));
+                }
+                match splits.windows(2).position(|w| w[0] > w[1]) {
+                    Some(i) => bad(format!("fall from {} to {} at row {i}", splits[i], splits[i + 1])),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Checks the keys and counts the combinations of each row.
+fn row_splits(n_rows: usize, keys: &[CrossKey<'_>]) -> Result<Vec<i64>> {
+    if keys.is_empty() {
+        return Err(Error::config("a cross of no keys, expected at least one"));
+    }
+    for (i, key) in keys.iter().enumerate() {
+        key.check(n_rows).map_err(|error| error.context(format!("in key {i} of a cross")))?;
+    }
+    if n_rows > MAX_CROSSED_VALUES {
+        return Err(Error::shape(format!("a cross of {n_rows} rows, expected at most {MAX_CROSSED_VALUES}")));
+    }
+    let mut splits = Vec::with_capacity(n_rows + 1);
+    splits.push(0);
+    let mut total = 0;
+    for row in 0..n_rows {
+        let counts = keys.iter().map(|key| key.row(row).1);
+        // A factor of 0 wins over any overflow before it.
+        let product = if counts.clone().any(|n| n == 0) { 0 } else { counts.fold(1, usize::saturating_mul) };
+        total = product.saturating_add(total);
+        if total > MAX_CROSSED_VALUES {
+            let counts: Vec<_> = keys.iter().map(|key| key.row(row).1).collect();
+            return Err(Error::shape(format!(
+                "a cross of {n_rows} rows has more than {MAX_CROSSED_VALUES} combinations; row {row} alone has {counts:?} values"
+            ))
+            .help("cross fewer keys or shorten rows with many values; smaller batches also help"));
+        }
+        splits.push(total as i64);
+    }
+    Ok(splits)
+}

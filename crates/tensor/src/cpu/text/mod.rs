@@ -1,0 +1,30 @@
+//! Kernels over byte strings: hashes, crosses, conversions, and TensorFlow's string ops.
+//!
+//! They run in the host part of a graph, on what was fed. A kernel takes a [`StringSlice`](crate::StringSlice), all of an
+//! array or any range of it, and never a thread pool: [`parts`] spreads any of them over one.
+//!
+//! ```
+//! use estimand_tensor::{Strings, cpu::text::{hash_bucket_fast, Buckets}};
+//! let words: Strings = ["wide", "deep"].into_iter().collect();
+//! let mut ids = [0; 2];
+//! hash_bucket_fast(words.as_slice(), Buckets::new(1000)?, &mut ids);
+//! assert_eq!(ids, [37, 467]); // what TensorFlow's hashed column says
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+
+mod buckets;
+mod cross;
+mod decimal;
+mod fingerprint;
+mod hash_bucket;
+mod legacy_hash;
+pub mod parts;
+mod siphash;
+
+pub use buckets::Buckets;
+pub use cross::{Cross, CrossKey, CrossRows, CrossValues, MAX_CROSSED_VALUES};
+pub use decimal::Decimal;
+pub use fingerprint::{fingerprint_cat64, fingerprint64, fingerprints};
+pub use hash_bucket::{hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_legacy, hash_bucket_strong};
+pub use legacy_hash::legacy_hash64;
+pub use siphash::siphash24;

@@ -1,0 +1,71 @@
+//! Spreads a string kernel over threads: the strings are cut into parts by their number alone, never by that of the threads.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::cpu::split::for_each_part;
+use crate::parallel::Pool;
+use crate::{Result, Strings};
+
+/// Strings of one part: some tens of microseconds of the cheapest kernel.
+const PART: usize = 4096;
+
+/// Calls `kernel(range, part of out)` for consecutive ranges of `0..out.len()`.
+///
+/// ```
+/// # use estimand_tensor::{Strings, parallel::Pool, cpu::text::{fingerprints, parts}};
+/// # let words: Strings = ["a", "b"].into_iter().collect();
+/// let mut hashes = vec![0; words.len()];
+/// parts::fill(Pool::global(), &mut hashes, &|range, out| fingerprints(words.as_slice().range(range), out));
+/// ```
+pub fn fill<T, K>(pool: &Pool, out: &mut [T], kernel: &K)
+where
+    T: Send,
+    K: Fn(Range<usize>, &mut [T]) + Sync,
+{
+    for_each_part(pool, out, PART, &|start, out| kernel(start..start + out.len(), out));
+}
+
+/// As [`fill`] with a kernel that may fail; the error is that of the first part that has one.
+pub fn try_fill<T, K>(pool: &Pool, out: &mut [T], kernel: &K) -> Result<()>
+where
+    T: Send,
+    K: Fn(Range<usize>, &mut [T]) -> Result<()> + Sync,
+{
+    let first_error = Mutex::new(None);
+    for_each_part(pool, out, PART, &|start, out| {
+        if let Err(error) = kernel(start..start + out.len(), out) {
+            let mut first = first_error.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|&(other, _)| start < other) {
+                *first = Some((start, error));
+            }
+        }
+    });
+    first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// Calls `kernel(range, list)` for consecutive ranges of `0..n`, each of which appends its strings to a list of its own,
+/// and returns the lists joined in order.
+pub fn collect<K>(pool: &Pool, n: usize, kernel: &K) -> Result<Strings>
+where
+    K: Fn(Range<usize>, &mut Strings) -> Result<()> + Sync,
+{
+    if n <= PART {
+        let mut all = Strings::default();
+        kernel(0..n, &mut all)?;
+        return Ok(all);
+    }
+    let mut lists = vec![Ok(Strings::default()); n.div_ceil(PART)];
+    for_each_part(pool, &mut lists, 1, &|part, lists| {
+        let range = part * PART..n.min((part + 1) * PART);
+        for list in lists {
+            let mut strings = Strings::default();
+            *list = kernel(range.clone(), &mut strings).map(|()| strings);
+        }
+    });
+    let lists = lists.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut all = Strings::with_capacity(lists.iter().map(Strings::len).sum());
+    all.reserve_bytes(lists.iter().map(Strings::byte_len).sum());
+    lists.iter().for_each(|list| all.append(list));
+    Ok(all)
+}

@@ -1,0 +1,5 @@
+//! String kernels and vocabularies against TensorFlow, and against hostile input.
+
+mod cross;
+mod fixture;
+mod hash;
