@@ -12,6 +12,7 @@ use estimand_tensor::cpu::text::{
     Buckets, Cross, CrossKey, CrossRows, CrossValues, hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_strong,
 };
 use estimand_tensor::parallel::Pool;
+use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{StringSlice, Strings};
 
 /// Strings of a run: some megabytes, as a batch and its neighbours.
@@ -158,9 +159,73 @@ fn crosses(core: &Core, noise: &mut Noise) {
     }
 }
 
+/// `n` distinct words of 5 to 16 letters.
+fn vocabulary(noise: &mut Noise, n: usize) -> Vec<Vec<u8>> {
+    let mut words: Vec<Vec<u8>> = noise.words(n + n / 8 + 100, 5..=16).iter().map(<[u8]>::to_vec).collect();
+    words.sort();
+    words.dedup();
+    for i in (1..words.len()).rev() {
+        words.swap(i, noise.below(i as u64 + 1) as usize);
+    }
+    words.truncate(n);
+    words
+}
+
+fn lookups(core: &Core, noise: &mut Noise) {
+    let mut ids = vec![0; N];
+    for n_terms in [1_000, 10_000, 100_000, 1_000_000] {
+        let name = |what: &str| format!("lookup of {what} among {n_terms}");
+        if !is_asked_for(&name("terms")) && !is_asked_for(&name("strangers")) {
+            continue;
+        }
+        let words = vocabulary(noise, n_terms);
+        let vocabulary = Vocabulary::from_strings(words.iter().collect()).expect("distinct words");
+        let known: Strings = (0..N).map(|_| &words[noise.below(n_terms as u64) as usize]).collect();
+        let strangers = noise.words(N, 5..=16);
+        let buckets = Unknown::Buckets(Buckets::new(1000).expect("a number of buckets"));
+        for (what, strings, unknown) in [("terms", known, Unknown::Id(-1)), ("strangers", strangers, buckets)] {
+            let strings = strings.as_slice();
+            let s = seconds(|| vocabulary.lookup(black_box(strings), unknown, &mut ids).expect("strings"));
+            // A line of the table; for a term also its offsets and its bytes.
+            let lines = if what == "terms" { 3 * 64 } else { 64 };
+            let products = if what == "terms" { 4.0 } else { 11.0 };
+            core.figure(&name(what), N, s, traffic(strings) + lines * N, products);
+        }
+    }
+}
+
+/// A file of ten million terms.
+fn large_file(noise: &mut Noise) {
+    const TERMS: usize = 10_000_000;
+    let name = "vocabulary file of 10 million terms";
+    if !is_asked_for(name) || std::env::args().all(|arg| !name.contains(&arg)) {
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("vocabulary_{}.txt", std::process::id()));
+    let mut lines = Vec::new();
+    for i in 0..TERMS {
+        lines.extend_from_slice(format!("{}_{i}\n", noise.below(1000)).as_bytes());
+    }
+    std::fs::write(&path, &lines).expect("a temporary file");
+    let start = Instant::now();
+    let vocabulary = VocabularyFile::new(&path).read();
+    let s = start.elapsed().as_secs_f64();
+    std::fs::remove_file(&path).expect("the temporary file");
+    let memory = vocabulary.expect("distinct lines").memory();
+    println!(
+        "{name} = {s:.2} s, {:.1} M/s   {:.0} MB of file, {:.0} MB of memory: {:.1} bytes a term more than the file",
+        TERMS as f64 / s / 1e6,
+        lines.len() as f64 / 1e6,
+        memory as f64 / 1e6,
+        (memory as f64 - lines.len() as f64) / TERMS as f64
+    );
+}
+
 fn main() {
     let (core, mut noise) = (Core::measure(), Noise(7));
     println!("one core = {:.1} GB/s copied, {:.1} G multiplications/s", core.bytes / 1e9, core.multiplications / 1e9);
     hashes(&core, &mut noise);
     crosses(&core, &mut noise);
+    lookups(&core, &mut noise);
+    large_file(&mut noise);
 }

@@ -1,6 +1,7 @@
 //! Values and what is computed on them: arrays, shapes, errors, random numbers, the thread pool and the CPU kernels.
 //!
-//! Everything else in Estimand passes these types to its neighbour. Nothing here reads a file or knows a graph.
+//! Everything else in Estimand passes these types to its neighbour. Nothing here knows a graph; the only files read are
+//! vocabularies.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -19,6 +20,7 @@ mod reduction;
 mod shape;
 mod spec;
 mod strings;
+pub mod vocabulary;
 
 pub use array::{Array, element_count};
 pub use batch::{Batch, BatchSpec, Feature, FeatureSpec};

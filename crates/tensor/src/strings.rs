@@ -193,6 +193,14 @@ impl<S: AsRef<[u8]>> FromIterator<S> for Strings {
     }
 }
 
+impl From<StringSlice<'_>> for Strings {
+    fn from(strings: StringSlice<'_>) -> Strings {
+        let mut all = Strings::default();
+        all.append_slice(strings);
+        all
+    }
+}
+
 impl<'a> IntoIterator for &'a Strings {
     type Item = &'a [u8];
     type IntoIter = StringIter<'a>;

@@ -46,12 +46,22 @@ impl<'a> Case<'a> {
         self.settings[key].parse().unwrap()
     }
 
+    /// A setting that is a string.
+    pub fn text(&self, key: &str) -> Vec<u8> {
+        decode(self.settings[key])
+    }
+
     pub fn numbers<T: FromStr<Err: Debug>>(&self, name: &str) -> Vec<T> {
         self.tokens(name).map(|token| token.parse().unwrap()).collect()
     }
 
     pub fn strings(&self, name: &str) -> Strings {
         self.tokens(name).map(decode).collect()
+    }
+
+    /// TensorFlow's message where it refuses.
+    pub fn error(&self) -> Option<String> {
+        self.has("error").then(|| String::from_utf8_lossy(&decode(self.arrays["error"])).into_owned())
     }
 
     fn tokens(&self, name: &str) -> impl Iterator<Item = &'a str> {

@@ -3,3 +3,4 @@
 mod cross;
 mod fixture;
 mod hash;
+mod vocabulary;

@@ -18,6 +18,7 @@ mod decimal;
 mod fingerprint;
 mod hash_bucket;
 mod legacy_hash;
+mod parse;
 pub mod parts;
 mod siphash;
 
@@ -27,4 +28,5 @@ pub use decimal::Decimal;
 pub use fingerprint::{fingerprint_cat64, fingerprint64, fingerprints};
 pub use hash_bucket::{hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_legacy, hash_bucket_strong};
 pub use legacy_hash::legacy_hash64;
+pub use parse::parse_int;
 pub use siphash::siphash24;
