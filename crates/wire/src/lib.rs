@@ -21,6 +21,7 @@
 pub mod bundle;
 pub mod checkpoint_state;
 pub mod crc;
+pub mod example;
 pub mod function_def;
 pub mod graph_def;
 mod graph_text;
@@ -32,6 +33,7 @@ mod text;
 pub mod varint;
 
 pub use checkpoint_state::CheckpointState;
+pub use example::{ExampleBuilder, ExampleParser, SequenceExampleParser};
 pub use function_def::{FunctionDef, FunctionDefLibrary};
 pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};
 pub use prost::{DecodeError, Message};

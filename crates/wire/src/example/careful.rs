@@ -1,0 +1,143 @@
+//! One row, read with care: every legal encoding, duplicates, and an error that says what is wrong.
+//!
+//! The parser's quick way (`parser.rs`) gives up at the first thing out of the ordinary and comes here.
+
+use estimand_tensor::{Error, ErrorKind, Result};
+
+use super::cursor::{Cursor, DELIMITED};
+use super::plan::{FeaturePlan, Length, Plan};
+use super::rows::Rows;
+use super::values::{ListKind, Values};
+
+/// Key and value of a map's entry.
+pub(super) type Entry<'a> = (&'a [u8], &'a [u8]);
+
+/// What is wrong with the bytes.
+pub(super) type Damage = &'static str;
+
+/// An error in a row, counted from 0 here and from 1 in the message, and in a feature, if it is known in which.
+pub(super) fn row_error(row: usize, feature: Option<&str>, message: String) -> Error {
+    let kind = ErrorKind::Data { path: None, row: Some(row as u64 + 1), column: feature.map(str::to_string) };
+    Error::new(kind, message).context(format!("in row {} of the batch", row + 1))
+}
+
+/// Calls `visit` with the number and contents of the fields that have a length, in a row's outermost message.
+///
+/// Other fields are skipped, and there may be several of one number: protobuf's way to merge messages is to join their bytes.
+pub(super) fn messages<'a>(
+    row: &'a [u8],
+    mut visit: impl FnMut(u64, &'a [u8]) -> Result<(), Damage>,
+) -> Result<(), Damage> {
+    const DAMAGE: Damage = "a field of the outermost message is damaged";
+    let mut row = Cursor::new(row);
+    while !row.is_empty() {
+        match row.field().ok_or(DAMAGE)? {
+            (number, DELIMITED) => visit(number, row.delimited().ok_or(DAMAGE)?)?,
+            (_, wire) => row.skip(wire).ok_or(DAMAGE)?,
+        }
+    }
+    Ok(())
+}
+
+/// Appends the entries of a map message in their order.
+pub(super) fn entries<'a>(map: &'a [u8], out: &mut Vec<Entry<'a>>) -> Result<(), Damage> {
+    messages(map, |number, bytes| {
+        if number == 1 {
+            out.push(entry(bytes).ok_or("an entry of the map of features is damaged")?);
+        }
+        Ok(())
+    })
+}
+
+/// A key and a value in either order; one that is left out is empty. Nothing else may be there: implementations of protobuf
+/// disagree about what such an entry means.
+fn entry(bytes: &[u8]) -> Option<Entry<'_>> {
+    let (mut key, mut value) = (None, None);
+    let mut entry = Cursor::new(bytes);
+    while !entry.is_empty() {
+        let slot = match entry.field()? {
+            (1, DELIMITED) => &mut key,
+            (2, DELIMITED) => &mut value,
+            _ => return None,
+        };
+        if slot.replace(entry.delimited()?).is_some() {
+            return None;
+        }
+    }
+    Some((key.unwrap_or_default(), value.unwrap_or_default()))
+}
+
+/// The list in a `Feature`, or `None` if there is none.
+pub(super) fn list(feature: &[u8]) -> Result<Option<(ListKind, &[u8])>, Damage> {
+    const DAMAGE: Damage = "its bytes are damaged";
+    let mut found = None;
+    let mut feature = Cursor::new(feature);
+    while !feature.is_empty() {
+        let (number, wire) = feature.field().ok_or(DAMAGE)?;
+        match ListKind::ALL.into_iter().find(|&kind| kind as u64 == number) {
+            None => feature.skip(wire).ok_or(DAMAGE)?,
+            Some(_) if wire != DELIMITED => return Err("its list has a wrong wire type"),
+            // Of two lists protobuf takes the last and TensorFlow the first.
+            Some(_) if found.is_some() => return Err("it has two lists"),
+            Some(kind) => found = Some((kind, feature.delimited().ok_or(DAMAGE)?)),
+        }
+    }
+    Ok(found)
+}
+
+/// Appends one row, given the entries of its features in their order.
+pub(super) fn append_row(plan: &Plan, rows: &mut Rows, entries: &[Entry<'_>], row: usize) -> Result<()> {
+    let n_rows = rows.n_rows;
+    // From the last to the first, since of equal keys the last counts.
+    for &(key, value) in entries.iter().rev() {
+        let Some(i) = plan.index.find(key) else { continue };
+        let (feature, column) = (&plan.features[i], &mut rows.columns[i]);
+        let error = |message: String| row_error(row, Some(&feature.name), message);
+        let list = list(value).map_err(|damage| error(format!("feature `{}`: {damage}", feature.name)))?;
+        match (list, &feature.length) {
+            // TF: for a feature of fixed or padded length an empty value does not count, not even as the last of its key.
+            (None, Length::Fixed { .. } | Length::Padded { .. }) => {}
+            _ if column.is_found(n_rows) => {}
+            (None, Length::Ragged) => column.read_nothing(n_rows),
+            (Some((kind, _)), _) if kind != feature.kind => return Err(error(wrong_kind(feature, kind))),
+            (Some((_, list)), length) => {
+                if column.read(list, length, n_rows).is_none() {
+                    return Err(error(wrong_list(feature, list)));
+                }
+            }
+        }
+    }
+    for (feature, column) in plan.features.iter().zip(&mut rows.columns) {
+        if !column.is_found(n_rows) && column.miss(&feature.length).is_none() {
+            let message = format!("feature `{}` is missing and has no default", feature.name);
+            return Err(row_error(row, Some(&feature.name), message).help("give it a default, or read it as ragged"));
+        }
+    }
+    rows.n_rows += 1;
+    Ok(())
+}
+
+pub(super) fn wrong_kind(feature: &FeaturePlan, kind: ListKind) -> String {
+    let FeaturePlan { name, kind: expected, .. } = feature;
+    let dtype = expected.dtype();
+    format!("feature `{name}` is a {}, expected a {} ({dtype})", kind.name(), expected.name())
+}
+
+/// Why a list of the right kind was refused.
+fn wrong_list(feature: &FeaturePlan, list: &[u8]) -> String {
+    let FeaturePlan { name, kind, length } = feature;
+    let mut values = Values::new(*kind, 0);
+    if values.read(list).is_none() {
+        return format!("feature `{name}`: its {} is damaged", kind.name());
+    }
+    let given = values.len();
+    match length {
+        Length::Fixed { dims, width, .. } => {
+            format!("feature `{name}` has {given} values, expected {width} for {dims:?}")
+        }
+        Length::Padded { dims, width, .. } => {
+            format!("feature `{name}` has {given} values, expected a multiple of {width}, for steps of {dims:?}")
+        }
+        Length::Ragged => format!("feature `{name}` has {given} values"),
+    }
+}
