@@ -1,4 +1,4 @@
-//! Both parts of a program, ready to run: the host's, and the step's on an executor.
+//! All parts of a program, ready to run: the host's before and after the step, and the step's on an executor.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::executor::{Executable, Executor, OnGradient, RunArgs, State};
 use crate::host::HostProgram;
 use crate::program::Program;
 
-/// A program compiled for an executor. Runs both parts one after the other, or only the step on what the host has [prepared]
+/// A program compiled for an executor. Runs all parts one after the other, or leaves the first out for what the host has [prepared]
 /// earlier, in this thread or another.
 ///
 /// [prepared]: Compiled::prepare
@@ -34,13 +34,17 @@ use crate::program::Program;
 pub struct Compiled {
     host: HostProgram,
     step: Arc<dyn Executable>,
+    after: Option<HostProgram>,
 }
 
 impl Compiled {
-    /// Compiles both parts of a program.
+    /// Compiles all parts of a program.
     pub fn new(executor: &dyn Executor, program: Program) -> Result<Compiled> {
         let step = executor.compile(program)?;
-        Ok(Compiled { host: HostProgram::new(step.program())?, step })
+        let host = HostProgram::new(step.program())?;
+        let goes_on = step.program().fetches() != step.program().results();
+        let after = goes_on.then(|| HostProgram::after(step.program())).transpose()?;
+        Ok(Compiled { host, step, after })
     }
 
     /// The program, as the executor runs it.
@@ -56,20 +60,24 @@ impl Compiled {
         }
     }
 
-    /// Runs both parts; `args.feeds` are the values of the placeholders.
+    /// Runs all parts; `args.feeds` are the values of the placeholders.
     pub fn run(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         if self.host.is_empty() {
-            return self.step.run(state, args, outputs);
+            return self.run_prepared(state, args, outputs);
         }
         let feeds = self.host.run(args.feeds)?;
         let RunArgs { entry, step, seed, row_offset, on_gradient, .. } = args;
         // Not `..args`: the prepared feeds live shorter than what the caller passed.
         let on_gradient = on_gradient.map(|f| f as OnGradient<'_>);
-        self.step.run(state, RunArgs { entry, feeds: &feeds, step, seed, row_offset, on_gradient }, outputs)
+        self.run_prepared(state, RunArgs { entry, feeds: &feeds, step, seed, row_offset, on_gradient }, outputs)
     }
 
-    /// Runs the step; `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    /// Runs the step and what comes after it; `args.feeds` are what [`prepare`](Compiled::prepare) returned.
     pub fn run_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.step.run(state, args, outputs)
+        self.step.run(state, args, outputs)?;
+        if let Some(after) = &self.after {
+            *outputs = after.run(outputs)?;
+        }
+        Ok(())
     }
 }

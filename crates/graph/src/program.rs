@@ -4,8 +4,8 @@
 //! prune, merge equal nodes, cut the host's part off, fold biases into products, fuse element-wise chains. Without passes every
 //! node is its own step; both give the same bits.
 //!
-//! What the host computes ([`Program::host_steps`]) comes first, is the same for every executor, and is run by
-//! [`HostProgram`](crate::HostProgram); executors see the rest, to which it is fed.
+//! What the host computes before ([`Program::host_steps`]) and after the steps ([`Program::after_steps`]) is the same for every
+//! executor, and is run by [`HostProgram`](crate::HostProgram); executors see what is between.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +31,10 @@ pub struct Program {
     /// What the steps are given: values of placeholders and results of the host.
     pub(crate) feeds: Vec<Value>,
     pub(crate) fetches: Vec<Value>,
+    /// What the host computes from what the steps return.
+    pub(crate) after: Vec<Step>,
+    /// What a caller gets: the fetches, unless the host goes on after the steps.
+    pub(crate) results: Vec<Value>,
     /// What was asked for, before any pass: the fetches, and train ops, which have no value.
     pub(crate) roots: Vec<Value>,
     /// The steps from here on write variables.
@@ -147,9 +151,19 @@ impl Program {
         &self.feeds
     }
 
-    /// The values that a run returns.
+    /// The values that the steps return, in the order an executor does.
     pub fn fetches(&self) -> &[Value] {
         &self.fetches
+    }
+
+    /// What the host computes from what the steps return: strings and the like that depend on variables.
+    pub fn after_steps(&self) -> &[Step] {
+        &self.after
+    }
+
+    /// The values that a caller gets. Where the host has nothing to do after the steps, these are the fetches.
+    pub fn results(&self) -> &[Value] {
+        &self.results
     }
 
     /// Dtype and shape of a value.
@@ -228,16 +242,19 @@ impl fmt::Display for Program {
         let show = |v: &Value, numbers: &HashMap<Value, usize>| {
             source(v).unwrap_or_else(|| numbers.get(v).map_or("?".to_string(), |n| format!("%{n}")))
         };
-        let parts = self.host.iter().chain(&self.steps);
+        let parts = self.host.iter().chain(&self.steps).chain(&self.after);
         for (i, step) in parts.enumerate() {
             if i == 0 && !self.host.is_empty() {
                 writeln!(f, "host:")?;
             }
-            if i == self.host.len() && !self.host.is_empty() {
+            if i == self.host.len() && !self.host.is_empty() && !self.steps.is_empty() {
                 writeln!(f, "step:")?;
             }
-            if i == self.host.len() + self.n_compute {
+            if i == self.host.len() + self.n_compute && self.trains() {
                 writeln!(f, "apply:")?;
+            }
+            if i == self.host.len() + self.steps.len() {
+                writeln!(f, "after:")?;
             }
             let inputs: Vec<String> = shown_inputs(&self.body, step).iter().map(|v| show(v, &numbers)).collect();
             let mut outputs = Vec::new();
@@ -249,7 +266,7 @@ impl fmt::Display for Program {
             let result = if outputs.is_empty() { String::new() } else { format!("{} = ", outputs.join(", ")) };
             writeln!(f, "  {result}{}({})", step_name(self, step), inputs.join(", "))?;
         }
-        let fetches: Vec<String> = self.fetches.iter().map(|v| show(v, &numbers)).collect();
+        let fetches: Vec<String> = self.results.iter().map(|v| show(v, &numbers)).collect();
         writeln!(f, "fetch: {}", fetches.join(", "))
     }
 }

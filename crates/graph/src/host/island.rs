@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use estimand_tensor::{Array, Result};
 
+use super::program::Part;
 use crate::cpu::Cpu;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Body, Value};
@@ -19,17 +20,16 @@ pub(super) struct Island {
 }
 
 impl Island {
-    /// Compiles some steps of a program's host part. Everything they make can be read afterwards.
-    pub(super) fn new(program: &Program, steps: &[Step]) -> Result<Island> {
+    /// Compiles some steps of a part. Everything they make can be read afterwards.
+    pub(super) fn new(part: &Part<'_>, steps: &[Step]) -> Result<Island> {
         let makes: Vec<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
-        Island::with_body(program.body.clone(), program, steps, makes)
+        Island::with_body(part.body.clone(), part, steps, makes)
     }
 
     /// As `new`, with the nodes of another body, of which only dtypes differ.
-    pub(super) fn with_body(body: Arc<Body>, program: &Program, steps: &[Step], makes: Vec<Value>) -> Result<Island> {
-        let placeholders = program.placeholders.iter().map(|&node| Value { node, output: 0 });
-        let made_before = program.host.iter().flat_map(|s| s.outputs.iter().copied());
-        let feeds = reads(&body, steps, &makes, placeholders.chain(made_before));
+    pub(super) fn with_body(body: Arc<Body>, part: &Part<'_>, steps: &[Step], makes: Vec<Value>) -> Result<Island> {
+        let made_before = part.steps.iter().flat_map(|s| s.outputs.iter().copied());
+        let feeds = reads(&body, steps, &makes, part.given.iter().copied().chain(made_before));
         let part = Program {
             body,
             host: Vec::new(),
@@ -37,6 +37,8 @@ impl Island {
             placeholders: Vec::new(),
             feeds,
             fetches: makes.clone(),
+            after: Vec::new(),
+            results: makes.clone(),
             roots: makes,
             n_compute: steps.len(),
         };

@@ -1,4 +1,4 @@
-//! `HostProgram`: the host's part of a program, ready to run.
+//! `HostProgram`: a part of a program that the host runs, ready to run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use super::island::Island;
 use super::rearrange::Rearrange;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
+use crate::pass::all_given;
 use crate::program::{Program, Step};
 use crate::sizes::check_feed;
 
@@ -31,7 +32,7 @@ use crate::sizes::check_feed;
 /// ```
 pub struct HostProgram {
     body: Arc<Body>,
-    placeholders: Vec<NodeId>,
+    given: Vec<Value>,
     work: Vec<Work>,
     n_slots: usize,
     /// Constants, and where they are put before the work begins.
@@ -56,23 +57,46 @@ enum Kind {
     Rearrange(Rearrange),
 }
 
+/// What the host runs before or after the steps.
+pub(super) struct Part<'a> {
+    pub body: Arc<Body>,
+    pub steps: &'a [Step],
+    /// What it is called with.
+    pub given: Vec<Value>,
+    /// What it returns.
+    pub results: &'a [Value],
+}
+
 impl HostProgram {
-    /// The host's part of a program.
+    /// The part before the steps: from the values of the placeholders to what the steps are fed.
     pub fn new(program: &Program) -> Result<HostProgram> {
-        let mut slots = Slots { body: &program.body, of: HashMap::new(), constants: Vec::new() };
-        // What is fed comes first, so that its slots are known.
-        for &node in &program.placeholders {
-            slots.slot(Value { node, output: 0 });
+        let given = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
+        let part = Part { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
+        HostProgram::compile(&part)
+    }
+
+    /// The part after the steps: from what they return to what was asked for.
+    pub fn after(program: &Program) -> Result<HostProgram> {
+        let body = Arc::new(all_given(&program.body));
+        let (given, results) = (program.fetches.clone(), program.results.as_slice());
+        HostProgram::compile(&Part { body, steps: &program.after, given, results })
+    }
+
+    fn compile(part: &Part<'_>) -> Result<HostProgram> {
+        let mut slots = Slots { body: &part.body, of: HashMap::new(), constants: Vec::new() };
+        // What is given comes first, so that its slots are known.
+        for &value in &part.given {
+            slots.slot(value);
         }
         let mut work = Vec::new();
-        for group in groups(program) {
-            work.push(compile(program, group, &mut slots)?);
+        for group in groups(part) {
+            work.push(compile(part, group, &mut slots)?);
         }
-        let outputs = program.feeds.iter().map(|&v| slots.slot(v)).collect();
+        let outputs = part.results.iter().map(|&v| slots.slot(v)).collect();
         let Slots { of, constants, .. } = slots;
         Ok(HostProgram {
-            body: program.body.clone(),
-            placeholders: program.placeholders.clone(),
+            body: part.body.clone(),
+            given: part.given.clone(),
             work,
             n_slots: of.len(),
             constants,
@@ -80,26 +104,26 @@ impl HostProgram {
         })
     }
 
-    /// Whether there is nothing to do: the step is fed the placeholders themselves.
+    /// Whether there is nothing to do: what it is given is what it returns.
     pub fn is_empty(&self) -> bool {
-        self.work.is_empty()
+        // What is given has the first slots, in order.
+        self.work.is_empty() && self.outputs.iter().copied().eq(0..self.given.len())
     }
 
-    /// What the step is fed, from one array for each placeholder.
-    pub fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
-        if feeds.len() != self.placeholders.len() {
-            let names: Vec<String> =
-                self.placeholders.iter().map(|&id| format!("`{}`", self.body.node(id).name)).collect();
+    /// What it returns, from one array for each value it is given: before the steps, for each placeholder.
+    pub fn run(&self, given: &[Array]) -> Result<Vec<Array>> {
+        if given.len() != self.given.len() {
+            let names: Vec<String> = self.given.iter().map(|v| format!("`{}`", self.body.node(v.node).name)).collect();
             return Err(Error::config(format!(
                 "{} values for {} placeholders: {}",
-                feeds.len(),
+                given.len(),
                 names.len(),
                 names.join(", ")
             )));
         }
         let mut slots: Vec<Option<Array>> = vec![None; self.n_slots];
-        for (i, (&node, array)) in self.placeholders.iter().zip(feeds).enumerate() {
-            check_feed(&self.body, Value { node, output: 0 }, array)?;
+        for (i, (&value, array)) in self.given.iter().zip(given).enumerate() {
+            check_feed(&self.body, value, array)?;
             slots[i] = Some(array.clone());
         }
         for (slot, array) in &self.constants {
@@ -147,29 +171,29 @@ impl Slots<'_> {
 }
 
 /// Host ops and moves of strings on their own, other nodes in runs as long as possible.
-fn groups(program: &Program) -> Vec<&[Step]> {
+fn groups<'a>(part: &Part<'a>) -> Vec<&'a [Step]> {
     let is_numeric = |step: &Step| {
-        let node = program.body.node(step.kernel.node());
-        !matches!(node.op, Op::Host(_)) && !Rearrange::is_for(program, step)
+        let node = part.body.node(step.kernel.node());
+        !matches!(node.op, Op::Host(_)) && !Rearrange::is_for(part, step)
     };
-    program.host.chunk_by(|a, b| is_numeric(a) && is_numeric(b)).collect()
+    part.steps.chunk_by(|a, b| is_numeric(a) && is_numeric(b)).collect()
 }
 
-fn compile(program: &Program, group: &[Step], slots: &mut Slots<'_>) -> Result<Work> {
+fn compile(part: &Part<'_>, group: &[Step], slots: &mut Slots<'_>) -> Result<Work> {
     let step = &group[0];
     let node = step.kernel.node();
     let mut numbers = |values: &[Value]| -> SmallVec<[usize; 4]> { values.iter().map(|&v| slots.slot(v)).collect() };
-    Ok(match &program.body.node(node).op {
+    Ok(match &part.body.node(node).op {
         Op::Host(op) => {
             Work { node, reads: numbers(&step.inputs), writes: numbers(&step.outputs), kind: Kind::Op(op.clone()) }
         }
-        _ if Rearrange::is_for(program, step) => {
-            let rearrange = Rearrange::new(program, step)?;
+        _ if Rearrange::is_for(part, step) => {
+            let rearrange = Rearrange::new(part, step)?;
             let reads = numbers(rearrange.reads());
             Work { node, reads, writes: numbers(&step.outputs), kind: Kind::Rearrange(rearrange) }
         }
         _ => {
-            let island = Island::new(program, group)?;
+            let island = Island::new(part, group)?;
             let (reads, writes) = (numbers(island.reads()), numbers(island.makes()));
             Work { node, reads, writes, kind: Kind::Island(island) }
         }

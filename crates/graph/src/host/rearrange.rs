@@ -6,9 +6,10 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Error, Result, Strings};
 
 use super::island::Island;
+use super::program::Part;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::{Constant, Op};
-use crate::program::{Program, Step};
+use crate::program::Step;
 
 /// One node that moves strings.
 pub(super) struct Rearrange {
@@ -20,14 +21,14 @@ pub(super) struct Rearrange {
 
 impl Rearrange {
     /// Whether a step moves strings.
-    pub(super) fn is_for(program: &Program, step: &Step) -> bool {
-        let is_text = |v: &Value| program.spec(*v).dtype == DType::Str;
-        let node = program.body.node(step.kernel.node());
+    pub(super) fn is_for(part: &Part<'_>, step: &Step) -> bool {
+        let is_text = |v: &Value| part.body.spec(*v).dtype == DType::Str;
+        let node = part.body.node(step.kernel.node());
         !matches!(node.op, Op::Host(_)) && step.outputs.iter().any(is_text)
     }
 
-    pub(super) fn new(program: &Program, step: &Step) -> Result<Rearrange> {
-        let node = program.body.node(step.kernel.node());
+    pub(super) fn new(part: &Part<'_>, step: &Step) -> Result<Rearrange> {
+        let node = part.body.node(step.kernel.node());
         let moves = matches!(
             node.op,
             Op::Reshape(_)
@@ -50,10 +51,10 @@ impl Rearrange {
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
         }
-        let (body, step, stands_for) = on_numbers(program, step);
-        let numbers = Island::with_body(Arc::new(body), program, std::slice::from_ref(&step), step.outputs.to_vec())?;
+        let (body, step, stands_for) = on_numbers(&part.body, step);
+        let numbers = Island::with_body(Arc::new(body), part, std::slice::from_ref(&step), step.outputs.to_vec())?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *stands_for.get(v).unwrap_or(v)).collect();
-        let is_text = reads.iter().map(|&v| program.spec(v).dtype == DType::Str).collect();
+        let is_text = reads.iter().map(|&v| part.body.spec(v).dtype == DType::Str).collect();
         Ok(Rearrange { numbers, reads, is_text })
     }
 
@@ -89,8 +90,8 @@ impl Rearrange {
 }
 
 /// The body and the step with numbers for strings. What it reads is fed: a constant is read from a new node, which stands for it.
-fn on_numbers(program: &Program, step: &Step) -> (Body, Step, HashMap<Value, Value>) {
-    let mut body = (*program.body).clone();
+fn on_numbers(given: &Body, step: &Step) -> (Body, Step, HashMap<Value, Value>) {
+    let mut body = given.clone();
     let mut step = step.clone();
     for node in &mut body.nodes {
         for spec in node.outputs.iter_mut().filter(|spec| spec.dtype == DType::Str) {
@@ -99,7 +100,7 @@ fn on_numbers(program: &Program, step: &Step) -> (Body, Step, HashMap<Value, Val
     }
     let mut stands_for = HashMap::new();
     for input in &mut step.inputs {
-        if let Op::Constant(Constant(value)) = &program.body.node(input.node).op
+        if let Op::Constant(Constant(value)) = &given.node(input.node).op
             && value.dtype() == DType::Str
         {
             let mut node = body.node(input.node).clone();

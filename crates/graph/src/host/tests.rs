@@ -38,9 +38,33 @@ fn the_text_form_shows_the_cut() {
 }
 
 #[test]
-fn the_host_reads_no_variables() {
+fn host_ops_on_what_a_step_computes_run_after_it() {
     let g = Graph::new();
-    let w = g.variable_with("w", DType::Str, [1], Init::Zeros, crate::Role::Model { trainable: false });
-    let error = Session::new(&g).and_then(|mut s| s.run(&[&w.string_length()], &[])).unwrap_err().to_string();
-    assert!(error.contains("StringLength runs on the host, before a step, and reads variable `w`"), "{error}");
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
+    let w = g.variable("w", [], Init::Constant(2.0));
+    let doubled = &x * &w;
+    let (distinct, places) = doubled.cast(DType::I64).unique();
+    // A result of unknown size goes on in numbers: [4, 2] -> 6.
+    let total = distinct.cast(DType::F32).sum();
+    let fixed = g.constant(words(&[1], &["!"]));
+    let mut session = Session::new(&g).unwrap();
+    let fetches = [&doubled, &places, &total, &fixed, &w, &total];
+    let out = session.run(&fetches, &[(&x, Array::from([2f32, 1.0, 2.0]))]).unwrap();
+    assert_eq!(out[0].as_slice::<f32>().unwrap(), [4.0, 2.0, 4.0]);
+    assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 1, 0]);
+    assert_eq!([&out[2], &out[4], &out[5]].map(|a| a.item::<f32>().unwrap()), [6.0, 2.0, 6.0]);
+    assert_eq!(out[3], words(&[1], &["!"]));
+    let text = session.program(&[&total]).unwrap().to_string();
+    let expected = "  %0 i64[batch] = Mul+Cast(feed:x, var:w)\nafter:\n  %1 i64[s1], %2 i32[batch] = Unique(%0)\n\
+        \x20 %3 f32[s1] = Cast(%1)\n  %4 f32[] = Sum(%3)\nfetch: %4\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn what_comes_after_a_step_is_too_late_for_variables() {
+    let g = Graph::new();
+    let w = g.variable("w", [2], Init::Ones);
+    let assign = w.assign(&w.unique().1.cast(DType::F32));
+    let error = Session::new(&g).and_then(|mut s| s.run(&[&assign], &[])).unwrap_err().to_string();
+    assert!(error.contains("Assign is computed from strings, tables or sizes that depend on variables"), "{error}");
 }

@@ -1,8 +1,9 @@
-//! The cut: what the host computes before a step, and what the step computes.
+//! The cut: what the host computes before a step, what the step computes, and what the host makes of it afterwards.
 //!
 //! The host's part is a pure function of what is fed: everything with strings, tables, and results whose size only the data
 //! tells; and whatever those are computed from. It may run ahead of time, in other threads. The rest is the step's: numbers,
-//! variables, randomness. What crosses the cut is fed to the step like a placeholder's value.
+//! variables, randomness. What crosses the cut is fed to the step like a placeholder's value. Host ops on what the step
+//! computes (the name of the most likely class) come after it, and so does everything that reads them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -16,35 +17,106 @@ use crate::symbols::SymbolDef;
 
 pub(crate) fn cut(mut program: Program) -> Result<Program> {
     let body = program.body.clone();
-    let on_host = on_host(&program)?;
-    if !on_host.contains(&true) {
-        return Ok(program);
+    program.results = program.fetches.clone();
+    let late = late(&program)?;
+    let on_host = on_host(&program, &late)?;
+    let mut steps = Vec::new();
+    for (i, step) in std::mem::take(&mut program.steps).into_iter().enumerate() {
+        match (on_host[i], late[i]) {
+            (true, _) => program.host.push(step),
+            (_, true) => program.after.push(step),
+            _ => steps.push(step),
+        }
     }
-    let mut on_host = on_host.iter();
-    let is_host = |_: &Step| *on_host.next().unwrap_or(&false);
-    (program.host, program.steps) = std::mem::take(&mut program.steps).into_iter().partition(is_host);
-    program.n_compute -= program.host.len();
-    let tellers = program.placeholders.iter().map(|&node| Value { node, output: 0 });
-    program.feeds = reads(&body, &program.steps, &program.fetches, tellers);
+    program.steps = steps;
+    program.n_compute -= program.host.len() + program.after.len();
+    let given: Vec<Value> = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
+    // The step hands on strings that are fed to it, but has none of its own.
+    let is_fixed_text = |v: &Value| matches!(body.node(v.node).op, Op::Constant(_)) && is_text(&body, *v);
+    if !program.after.is_empty() || program.results.iter().any(is_fixed_text) {
+        let made_before = program.host.iter().chain(&program.steps).flat_map(|s| s.outputs.iter().copied());
+        let tellers = given.iter().copied().chain(made_before);
+        program.fetches = reads(&all_given(&body), &program.after, &program.results, tellers);
+    }
+    if !program.host.is_empty() {
+        program.feeds = reads(&body, &program.steps, &program.fetches, given.into_iter());
+    }
     Ok(program)
 }
 
-/// Which steps the host runs.
-fn on_host(program: &Program) -> Result<Vec<bool>> {
+/// A body in which variables are given from outside, as they are to what runs after the step.
+pub(crate) fn all_given(body: &Body) -> Body {
+    let mut body = body.clone();
+    for node in &mut body.nodes {
+        if let Op::Variable(_) = node.op {
+            node.op = Op::Placeholder;
+        }
+    }
+    body
+}
+
+/// Which step makes a value.
+fn producers(program: &Program) -> HashMap<Value, usize> {
+    program.steps.iter().enumerate().flat_map(|(i, step)| step.outputs.iter().map(move |&v| (v, i))).collect()
+}
+
+fn is_hosts(body: &Body, step: &Step) -> bool {
+    let node = body.node(step.kernel.node());
+    matches!(node.op, Op::Host(_)) || step.inputs.iter().chain(&step.outputs).any(|&v| is_text(body, v))
+}
+
+/// Calls `f` with every value that tells a size of a step.
+fn each_teller(body: &Body, step: &Step, f: &mut impl FnMut(Value)) {
+    each_source(body, body.node(step.kernel.node()), &mut |source| {
+        if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
+            f(value);
+        }
+    });
+}
+
+/// Which steps the host runs after the others: its ops on what depends on variables, and all that reads their results.
+fn late(program: &Program) -> Result<Vec<bool>> {
     let body = &program.body;
-    let producers: HashMap<Value, usize> =
-        program.steps.iter().enumerate().flat_map(|(i, step)| step.outputs.iter().map(move |&v| (v, i))).collect();
+    let producers = producers(program);
+    let mut varies = vec![false; program.steps.len()];
+    let mut late = vec![false; program.steps.len()];
+    for (i, step) in program.steps.iter().enumerate() {
+        let node = body.node(step.kernel.node());
+        varies[i] = matches!(node.op, Op::Random { .. });
+        for input in &step.inputs {
+            varies[i] |= matches!(body.node(input.node).op, Op::Variable(_));
+            if let Some(&producer) = producers.get(input) {
+                varies[i] |= varies[producer];
+                late[i] |= late[producer];
+            }
+        }
+        late[i] |= varies[i] && is_hosts(body, step);
+        each_teller(body, step, &mut |value| {
+            if let Some(&producer) = producers.get(&value) {
+                late[i] |= late[producer];
+            }
+        });
+        if late[i] && i >= program.n_compute {
+            return Err(refuse(program, step, "is computed from strings, tables or sizes that depend on variables"));
+        }
+    }
+    Ok(late)
+}
+
+/// Which steps the host runs before the others.
+fn on_host(program: &Program, late: &[bool]) -> Result<Vec<bool>> {
+    let body = &program.body;
+    let producers = producers(program);
     let mut on_host = vec![false; program.steps.len()];
     for i in (0..program.steps.len()).rev() {
         let step = &program.steps[i];
-        let node = body.node(step.kernel.node());
-        on_host[i] |=
-            matches!(node.op, Op::Host(_)) || step.inputs.iter().chain(&step.outputs).any(|&v| is_text(body, v));
+        if late[i] {
+            continue;
+        }
+        on_host[i] |= is_hosts(body, step);
         // Sizes are known before a step begins.
-        each_source(body, node, &mut |source| {
-            if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source
-                && let Some(&producer) = producers.get(&value)
-            {
+        each_teller(body, step, &mut |value| {
+            if let Some(&producer) = producers.get(&value) {
                 on_host[producer] = true;
             }
         });
@@ -67,26 +139,25 @@ fn is_text(body: &Body, value: Value) -> bool {
 /// The host knows what is fed, and nothing else.
 fn check_pure(program: &Program, step: &Step) -> Result<()> {
     let body = &program.body;
-    let node = body.node(step.kernel.node());
-    let refuse = |what: String| {
-        Error::unsupported(format!("{} runs on the host, before a step, and {what}", node.op.name()))
-            .help(
-                "strings, tables and results of unknown size can be computed from what is fed and from constants only",
-            )
-            .context(format!("node `{}`", node.name))
-            .at(node.site)
-    };
     for input in &step.inputs {
         if let Op::Variable(id) = body.node(input.node).op {
-            return Err(refuse(format!("reads variable `{}`", body.variables().spec(id).name)));
+            let name = &body.variables().spec(id).name;
+            return Err(refuse(program, step, &format!("tells a size, and reads variable `{name}`")));
         }
     }
-    match &node.op {
-        Op::Random { .. } => Err(refuse("draws random numbers".into())),
-        Op::Assign(id) => Err(refuse(format!("writes variable `{}`", body.variables().spec(*id).name))),
-        Op::Apply(apply) => Err(refuse(format!("updates variable `{}`", body.variables().spec(apply.variable).name))),
+    match body.node(step.kernel.node()).op {
+        Op::Random { .. } => Err(refuse(program, step, "tells a size, and draws random numbers")),
+        Op::Assign(_) | Op::Apply(_) => Err(refuse(program, step, "reads or writes strings")),
         _ => Ok(()),
     }
+}
+
+fn refuse(program: &Program, step: &Step, why: &str) -> Error {
+    let node = program.body.node(step.kernel.node());
+    Error::unsupported(format!("{} {why}", node.op.name()))
+        .help("sizes and what is assigned to variables can depend on strings and tables of what is fed, not on those of variables")
+        .context(format!("node `{}`", node.name))
+        .at(node.site)
 }
 
 /// What some steps and fetches read that the steps do not make: values that are fed to them, and those that tell a size.

@@ -10,7 +10,7 @@ mod reroute;
 
 use crate::program::Program;
 
-pub(crate) use cut::{cut, reads};
+pub(crate) use cut::{all_given, cut, reads};
 pub(crate) use fuse::is_elementwise;
 pub(crate) use prune::{needed, prune};
 

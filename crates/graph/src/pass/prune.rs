@@ -28,11 +28,22 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
         }
     }
     // A train op has no value: fetching it only makes it run.
-    let fetches = roots.iter().copied().filter(|f| !body.node(f.node).outputs.is_empty()).collect();
+    let fetches: Vec<Value> = roots.iter().copied().filter(|f| !body.node(f.node).outputs.is_empty()).collect();
     let n_compute = compute.len();
     compute.append(&mut apply);
     let feeds = placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
-    Program { body, host: Vec::new(), steps: compute, placeholders, feeds, fetches, roots: roots.to_vec(), n_compute }
+    Program {
+        body,
+        host: Vec::new(),
+        steps: compute,
+        placeholders,
+        feeds,
+        results: fetches.clone(),
+        fetches,
+        after: Vec::new(),
+        roots: roots.to_vec(),
+        n_compute,
+    }
 }
 
 /// Which nodes these values are computed from, sizes included.
