@@ -89,6 +89,12 @@ impl Strings {
         self.bytes.extend_from_slice(part);
     }
 
+    /// The bytes of all strings and of the one being written.
+    #[inline]
+    pub(crate) fn written_len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Ends the string being written and appends it to the list: the empty one if nothing was written.
     #[inline]
     pub fn finish(&mut self) {
@@ -107,6 +113,21 @@ impl Strings {
         self.bytes.truncate(end as usize);
         self.bytes.extend_from_slice(bytes);
         self.offsets.extend(offsets[1..].iter().map(|offset| offset - first + end));
+    }
+
+    /// Appends one string with its bytes changed in place.
+    pub(crate) fn push_changed(&mut self, string: &[u8], change: impl FnOnce(&mut [u8])) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(string);
+        change(&mut self.bytes[start..]);
+        self.finish();
+    }
+
+    /// Appends all strings of a slice with their bytes changed in place.
+    pub(crate) fn append_changed(&mut self, strings: StringSlice<'_>, change: impl FnOnce(&mut [u8])) {
+        let start = self.byte_len();
+        self.append_slice(strings);
+        change(&mut self.bytes[start..]);
     }
 
     /// Keeps the first `n` strings; does nothing if there are no more.

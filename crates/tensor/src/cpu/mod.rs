@@ -1,5 +1,6 @@
 //! CPU kernels over plain slices.
 pub(crate) mod add;
+pub mod bucketize;
 pub mod conv;
 pub(crate) mod cut;
 pub mod depthwise;

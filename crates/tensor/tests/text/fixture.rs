@@ -1,4 +1,4 @@
-//! Reads the fixtures of `oracles/gen/text.py`, which explains their lines.
+//! Reads the fixtures of `oracles/gen/text.py`; `text_lines.py` beside it explains their lines.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -42,8 +42,17 @@ impl<'a> Case<'a> {
         self.arrays.contains_key(name)
     }
 
+    pub fn has_setting(&self, key: &str) -> bool {
+        self.settings.contains_key(key)
+    }
+
     pub fn one<T: FromStr<Err: Debug>>(&self, key: &str) -> T {
         self.settings[key].parse().unwrap()
+    }
+
+    /// A setting that is a word.
+    pub fn word(&self, key: &str) -> String {
+        String::from_utf8(self.text(key)).unwrap()
     }
 
     /// A setting that is a string.

@@ -1,6 +1,8 @@
 //! String kernels and vocabularies against TensorFlow, and against hostile input.
 
 mod cross;
+mod expressions;
 mod fixture;
 mod hash;
+mod ops;
 mod vocabulary;

@@ -12,21 +12,38 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+mod as_string;
 mod buckets;
+mod case;
 mod cross;
 mod decimal;
 mod fingerprint;
 mod hash_bucket;
+mod join;
 mod legacy_hash;
+mod limit;
 mod parse;
 pub mod parts;
+mod regex;
 mod siphash;
+mod split;
+mod substr;
+mod trim;
+mod utf8;
 
+pub use self::regex::{RegexFullMatch, RegexReplace};
+pub use as_string::{AsString, Print, as_string};
 pub use buckets::Buckets;
+pub use case::{Case, Encoding, to_case};
 pub use cross::{Cross, CrossKey, CrossRows, CrossValues, MAX_CROSSED_VALUES};
 pub use decimal::Decimal;
 pub use fingerprint::{fingerprint_cat64, fingerprint64, fingerprints};
 pub use hash_bucket::{hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_legacy, hash_bucket_strong};
+pub use join::{JoinInput, join, reduce_join};
 pub use legacy_hash::legacy_hash64;
-pub use parse::parse_int;
+pub use limit::MAX_TEXT_BYTES;
+pub use parse::{ParseNumber, parse_int, to_number};
 pub use siphash::siphash24;
+pub use split::split;
+pub use substr::substr;
+pub use trim::{Unit, length, strip};

@@ -69,3 +69,27 @@ where
     lists.iter().for_each(|list| all.append(list));
     Ok(all)
 }
+
+/// As [`collect`] with a kernel that makes rows: strings, and row splits over them from 0.
+pub fn collect_ragged<K>(pool: &Pool, n: usize, kernel: &K) -> (Strings, Vec<i64>)
+where
+    K: Fn(Range<usize>) -> (Strings, Vec<i64>) + Sync,
+{
+    if n <= PART {
+        return kernel(0..n);
+    }
+    let mut rows = vec![Default::default(); n.div_ceil(PART)];
+    for_each_part(pool, &mut rows, 1, &|part, rows| {
+        rows.fill_with(|| kernel(part * PART..n.min((part + 1) * PART)));
+    });
+    let mut all = Strings::with_capacity(rows.iter().map(|(strings, _)| strings.len()).sum());
+    all.reserve_bytes(rows.iter().map(|(strings, _)| strings.byte_len()).sum());
+    let mut splits = Vec::with_capacity(n + 1);
+    splits.push(0);
+    for (strings, row_splits) in &rows {
+        let before = all.len() as i64;
+        splits.extend(row_splits.iter().skip(1).map(|split| split + before));
+        all.append(strings);
+    }
+    (all, splits)
+}

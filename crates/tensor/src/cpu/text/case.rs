@@ -1,0 +1,50 @@
+//! Lower and upper case: `StringLower`, `StringUpper`.
+
+use crate::{StringSlice, Strings};
+
+/// A case to turn text into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Case {
+    /// Small letters.
+    Lower,
+    /// Capitals.
+    Upper,
+}
+
+/// What the bytes of a string are taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Encoding {
+    /// Bytes; only those of ASCII letters are looked at. TensorFlow's encoding "".
+    Bytes,
+    /// UTF-8, all letters of all scripts. TensorFlow's encoding "utf-8".
+    Utf8,
+}
+
+/// The strings in a case, appended to `out`.
+///
+/// As UTF-8, lengths may change (`ß` has the capital `SS`), a sigma at the end of a word gets its own form, and bytes that are
+/// not UTF-8 become U+FFFD, one for each piece that could not have gone on. Letters are those of the Unicode version of the
+/// compiler; TensorFlow 2.15 knows those of Unicode 13.
+pub fn to_case(strings: StringSlice<'_>, case: Case, encoding: Encoding, out: &mut Strings) {
+    let change = |bytes: &mut [u8]| match case {
+        Case::Lower => bytes.make_ascii_lowercase(),
+        Case::Upper => bytes.make_ascii_uppercase(),
+    };
+    if encoding == Encoding::Bytes {
+        return out.append_changed(strings, change);
+    }
+    for string in strings {
+        // TF: text ends at a NUL byte here, since it goes through a C string.
+        let string = string.split(|&byte| byte == 0).next().unwrap_or_default();
+        if string.is_ascii() {
+            out.push_changed(string, change);
+        } else {
+            let text = String::from_utf8_lossy(string);
+            let changed = match case {
+                Case::Lower => text.to_lowercase(),
+                Case::Upper => text.to_uppercase(),
+            };
+            out.push(changed.as_bytes());
+        }
+    }
+}

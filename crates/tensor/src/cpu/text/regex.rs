@@ -1,0 +1,58 @@
+//! Regular expressions of RE2, which TensorFlow uses: `RegexReplace`, `RegexFullMatch`.
+//!
+//! The engine is the crate `regex`, linear in the text as RE2 is; `syntax` translates between the two dialects.
+
+mod class;
+mod escape;
+mod rewrite;
+mod syntax;
+
+pub use rewrite::RegexReplace;
+
+use regex::bytes;
+
+use crate::{Error, Result, StringSlice};
+
+/// A compiled pattern that strings match as a whole or not.
+///
+/// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` know ASCII only, `.` and negated classes match characters of UTF-8 and
+/// not other bytes, `\C` any byte.
+#[derive(Clone, Debug)]
+pub struct RegexFullMatch(bytes::Regex);
+
+impl RegexFullMatch {
+    /// Compiles a pattern.
+    pub fn new(pattern: &str) -> Result<RegexFullMatch> {
+        // Compiled alone first: a pattern such as `a)(b` must not borrow the parentheses.
+        compile(pattern, &syntax::translate(pattern)?)?;
+        compile(pattern, &format!(r"\A(?:{})\z", syntax::translate(pattern)?)).map(RegexFullMatch)
+    }
+
+    /// Whether each string as a whole matches.
+    pub fn apply(&self, strings: StringSlice<'_>, out: &mut [bool]) {
+        assert_eq!(strings.len(), out.len(), "one answer for each string");
+        for (string, out) in strings.iter().zip(out) {
+            *out = self.0.is_match(string);
+        }
+    }
+}
+
+/// Compiles what `pattern` was translated to.
+fn compile(pattern: &str, translated: &str) -> Result<bytes::Regex> {
+    bytes::Regex::new(translated).map_err(|error| match error {
+        regex::Error::CompiledTooBig(_) => invalid(pattern, "it compiles to more than 10 MB"),
+        // The last line of a message says what is wrong, those before it show the translated pattern.
+        other => {
+            let text = other.to_string();
+            let last = text.lines().last().unwrap_or_default();
+            invalid(pattern, last.trim_start_matches("error: "))
+        }
+    })
+}
+
+#[cold]
+fn invalid(pattern: &str, why: impl std::fmt::Display) -> Error {
+    let shown: String = pattern.chars().take(200).collect();
+    Error::config(format!("invalid regular expression {shown:?}: {why}"))
+        .help("the syntax is RE2's: no look-around, no back-references")
+}
