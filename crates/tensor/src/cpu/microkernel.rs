@@ -105,19 +105,28 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
                 b = b.add(t.b_row);
             }
         }
-        for r in 0..R {
-            let c = t.c.add(place.c + r * t.c_row);
+        let c = t.c.add(place.c);
+        // All of C is read before any of it is written: the store of a row's last, masked vector reaches over the next
+        // row, whose load would have to wait until it has left the store buffer.
+        if t.accumulate {
+            for r in 0..R {
+                for v in 0..NV {
+                    sum[r][v] = S::add(load(c.add(r * t.c_row), v), sum[r][v]);
+                }
+            }
+        }
+        if !t.bias.is_null() {
             for v in 0..NV {
-                let mut x = sum[r][v];
-                if t.accumulate {
-                    x = S::add(load(c, v), x);
+                let bias = load(t.bias.add(column), v);
+                for r in 0..R {
+                    sum[r][v] = S::add(sum[r][v], bias);
                 }
-                if !t.bias.is_null() {
-                    x = S::add(x, load(t.bias.add(column), v));
-                }
-                if t.relu {
-                    x = S::max(S::splat(0.0), x);
-                }
+            }
+        }
+        for r in 0..R {
+            let c = c.add(r * t.c_row);
+            for v in 0..NV {
+                let x = if t.relu { S::max(S::splat(0.0), sum[r][v]) } else { sum[r][v] };
                 match v + 1 == NV {
                     true => S::store_masked(c.add(v * S::LANES), x, mask),
                     false => S::store(c.add(v * S::LANES), x),
