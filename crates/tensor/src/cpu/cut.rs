@@ -11,7 +11,8 @@ const TASKS: usize = 16;
 pub(crate) struct Cut {
     batch: usize,
     height: usize,
-    images: usize,
+    /// Images of a group; the last one may have fewer.
+    pub images: usize,
     n_groups: usize,
     /// Rows of a band; the last one may be shorter.
     pub rows: usize,

@@ -6,13 +6,13 @@
 
 use super::segments::for_each_block;
 use super::{ConvShape, Cut, run};
-use crate::cpu::microkernel::{Kernels, Tile};
+use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::simd::{Simd, for_every_isa};
 use crate::parallel::{DisjointMut, Pool};
 
 /// Floats of columns that are computed before they are gathered, about.
-const COLUMNS: usize = 1 << 14;
+const COLUMNS: usize = 1 << 13;
 
 /// The filter as a right operand: a row per filter row and output channel, a column per filter column and input
 /// channel.
@@ -44,19 +44,36 @@ impl Filter {
     }
 }
 
-/// Input rows whose columns are computed in one pass.
-fn rows_per_pass(shape: &ConvShape, cut: &Cut) -> usize {
-    (COLUMNS / (shape.out_width() * Filter::new(shape).packed.n).max(1)).clamp(1, cut.rows)
+/// What is computed before it is gathered: so many rows of so many images.
+///
+/// As many images as there are share a pass, since a panel of the filter stays in the first-level cache for all of them.
+#[derive(Clone, Copy)]
+struct Pass {
+    images: usize,
+    rows: usize,
+    /// Floats of the columns of an image.
+    image_len: usize,
 }
 
-fn columns_len(shape: &ConvShape, cut: &Cut) -> usize {
-    rows_per_pass(shape, cut) * shape.out_width() * Filter::new(shape).packed.n
+impl Pass {
+    fn new(shape: &ConvShape, cut: &Cut) -> Self {
+        let row_len = shape.out_width() * Filter::new(shape).packed.n;
+        let rows_of_images = (COLUMNS / row_len.max(1)).max(1);
+        let images = rows_of_images.min(cut.images);
+        let rows = (rows_of_images / images.max(1)).clamp(1, cut.rows);
+        Pass { images, rows, image_len: rows * row_len }
+    }
+
+    /// Floats of all its columns.
+    fn len(&self) -> usize {
+        self.images * self.image_len
+    }
 }
 
 /// Floats of scratch that [`conv2d_backprop_input`] needs.
 pub fn conv2d_backprop_input_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::new(shape.batch, shape.height);
-    Filter::new(shape).packed.packed_len() + cut.n_tasks() * columns_len(shape, &cut)
+    Filter::new(shape).packed.packed_len() + cut.n_tasks() * Pass::new(shape, &cut).len()
 }
 
 /// `dx`, the gradient of `sum(dy * conv(x, filter))` with respect to x.
@@ -80,22 +97,25 @@ pub fn conv2d_backprop_input(
     let (packed, columns) = scratch.split_at_mut(arranged.packed.packed_len());
     arranged.pack(shape, filter, packed);
     let gradient = Gradient { shape, filter: &arranged, right: Right { shape: arranged.packed, packed } };
-    let (columns_len, rows_per_pass) = (columns_len(shape, &cut), rows_per_pass(shape, &cut));
+    let pass = Pass::new(shape, &cut);
     let (dx, columns) = (DisjointMut::new(dx), DisjointMut::new(columns));
-    let (out_len, row_len) = (shape.out_image_len(), shape.width * shape.in_channels);
+    let row_len = shape.width * shape.in_channels;
     run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
         let task = cut.task(index);
         // SAFETY: each task has its own columns.
-        let columns = unsafe { columns.slice(index * columns_len, columns_len) };
-        for image in task.images {
-            let dy = &dy[image * out_len..(image + 1) * out_len];
-            for first in task.rows.clone().step_by(rows_per_pass) {
-                let rows = rows_per_pass.min(task.rows.end - first);
-                // SAFETY: a band of rows of an image belongs to one task.
-                let dx = unsafe { dx.slice(image * shape.image_len() + first * row_len, rows * row_len) };
-                gradient.columns(dy, first, rows, columns);
-                // SAFETY: `dx` holds `rows` rows of the image, `columns` theirs.
-                unsafe { gather(shape, rows, columns.as_ptr(), dx.as_mut_ptr()) };
+        let columns = unsafe { columns.slice(index * pass.len(), pass.len()) };
+        for image in task.images.clone().step_by(pass.images) {
+            let images = pass.images.min(task.images.end - image);
+            let dy = &dy[image * shape.out_image_len()..(image + images) * shape.out_image_len()];
+            for first in task.rows.clone().step_by(pass.rows) {
+                let rows = first..task.rows.end.min(first + pass.rows);
+                for row in rows.clone() {
+                    let at = (row - first) * gradient.row_len();
+                    gradient.columns(dy, images, row, &mut columns[at..], pass.image_len);
+                }
+                let at = image * shape.image_len() + first * row_len;
+                // SAFETY: the columns of these rows have been computed, and a band of rows of an image belongs to one task.
+                unsafe { gather(shape, images, rows.len(), columns.as_ptr(), pass.image_len, dx.as_mut_ptr().add(at)) };
             }
         }
     });
@@ -108,74 +128,95 @@ struct Gradient<'a> {
 }
 
 impl Gradient<'_> {
-    /// Computes the columns of `rows` input rows from `first`.
-    fn columns(&self, dy: &[f32], first: usize, rows: usize, columns: &mut [f32]) {
+    /// Floats of the columns of one row.
+    fn row_len(&self) -> usize {
+        self.shape.out_width() * self.filter.packed.n
+    }
+
+    /// Computes the columns of input row `row` of `images` images, whose gradients are `dy`; those of an image begin
+    /// `image_step` after those of the one before.
+    fn columns(&self, dy: &[f32], images: usize, row: usize, columns: &mut [f32], image_step: usize) {
         let Gradient { shape, filter, right } = self;
         let (channels, out_width, n) = (shape.out_channels, shape.out_width(), filter.packed.n);
-        let out_row = out_width * channels;
+        assert!(columns.len() >= (images - 1) * image_step + self.row_len());
         let kernels = Kernels::active();
-        for row in 0..rows {
-            let seen = shape.window.seen_by(0, first + row, shape.out_height());
-            let place = if seen.count > 0 { filter.place(shape, seen.tap) } else { 0 };
-            let offset = |i: usize| (seen.position - i * seen.position_step) * out_row;
-            for_each_block(seen.count, channels, offset, |block| {
-                for strip in right.strips(place * channels + block.first) {
-                    let tile = Tile {
-                        a: dy.as_ptr(),
-                        a_row: channels,
-                        a_k: 1,
-                        segments: block.segments,
-                        segment_len: block.segment_len,
-                        b: strip.start,
-                        b_row: strip.stride,
-                        c: columns[row * out_width * n + strip.column..].as_mut_ptr(),
-                        c_row: n,
-                        columns: strip.columns,
-                        accumulate: block.first > 0,
-                        bias: std::ptr::null(),
-                        relu: false,
-                    };
-                    // SAFETY: the segments are rows of this image's gradient; panels are padded; `columns` holds
-                    // `rows` times `out_width` rows of n.
-                    unsafe { kernels.run(&tile, out_width) };
-                }
-            });
-        }
+        let seen = shape.window.seen_by(0, row, shape.out_height());
+        let place = if seen.count > 0 { filter.place(shape, seen.tap) } else { 0 };
+        let offset = |i: usize| (seen.position - i * seen.position_step) * out_width * channels;
+        for_each_block(seen.count, channels, offset, |block| {
+            for strip in right.strips(place * channels + block.first) {
+                let tile = Tile {
+                    a: dy.as_ptr(),
+                    a_row: channels,
+                    a_k: 1,
+                    segments: block.segments,
+                    segment_len: block.segment_len,
+                    b: strip.start,
+                    b_row: strip.stride,
+                    c: columns[strip.column..].as_mut_ptr(),
+                    c_row: n,
+                    columns: strip.columns,
+                    accumulate: block.first > 0,
+                    bias: std::ptr::null(),
+                    relu: false,
+                };
+                let repeat = Repeat { n: images, a_step: shape.out_image_len(), c_step: image_step };
+                // SAFETY: the segments are rows of each image's gradient; panels are padded; `columns` holds
+                // `out_width` rows of n for each image.
+                unsafe { kernels.run_repeated(&tile, out_width, repeat) };
+            }
+        });
     }
 }
 
 for_every_isa! {
-    /// Adds up, for each pixel of `rows` input rows, the columns of the output pixels that saw it.
+    /// Adds up, for each pixel of `rows` input rows of `images` images, the columns of the output pixels that saw it.
     ///
     /// # Safety
-    /// `dx` must be writable for the rows, and `columns` hold theirs.
-    unsafe fn gather(shape: &ConvShape, rows: usize, columns: *const f32, dx: *mut f32) = gather_generic
+    /// `dx` must be writable for the rows of each image, and `columns` hold theirs, images `image_step` apart.
+    unsafe fn gather(shape: &ConvShape, images: usize, rows: usize, columns: *const f32, image_step: usize, dx: *mut f32) =
+        gather_generic
 }
 
 #[inline(always)]
-unsafe fn gather_generic<S: Simd>(shape: &ConvShape, rows: usize, columns: *const f32, dx: *mut f32) {
+unsafe fn gather_generic<S: Simd>(
+    shape: &ConvShape,
+    images: usize,
+    rows: usize,
+    columns: *const f32,
+    image_step: usize,
+    dx: *mut f32,
+) {
     let (channels, out_width) = (shape.in_channels, shape.out_width());
     let n = shape.window.size[1] * channels;
     for column in 0..shape.width {
         let seen = shape.window.seen_by(1, column, out_width);
         let first = seen.position * n + seen.tap * channels;
         let step = (seen.tap_step * channels).wrapping_sub(seen.position_step * n);
-        for row in 0..rows {
-            let mut channel = 0;
-            while channel < channels {
-                // SAFETY: an output pixel has one entry per tap and channel; masked to the channels that are left.
-                unsafe {
-                    let mask = S::mask((channels - channel).min(S::LANES));
-                    let mut sum = S::splat(0.0);
-                    let mut from = columns.wrapping_add(row * out_width * n + first + channel);
-                    for _ in 0..seen.count {
-                        sum = S::add(sum, S::load_masked(from, mask));
-                        from = from.wrapping_add(step);
+        let mut channel = 0;
+        // Two vectors at a time, whose sums do not wait for each other.
+        while channel < channels {
+            // SAFETY: an output pixel has one entry per tap and channel; masked to the channels that are left.
+            unsafe {
+                let left = channels - channel;
+                let masks = (S::mask(left.min(S::LANES)), S::mask(left.saturating_sub(S::LANES).min(S::LANES)));
+                for image in 0..images {
+                    for row in 0..rows {
+                        let at = image * image_step + row * out_width * n + first + channel;
+                        let mut from = columns.wrapping_add(at);
+                        let mut sums = (S::splat(0.0), S::splat(0.0));
+                        for _ in 0..seen.count {
+                            sums.0 = S::add(sums.0, S::load_masked(from, masks.0));
+                            sums.1 = S::add(sums.1, S::load_masked(from.wrapping_add(S::LANES), masks.1));
+                            from = from.wrapping_add(step);
+                        }
+                        let to = dx.add(image * shape.image_len() + (row * shape.width + column) * channels + channel);
+                        S::store_masked(to, sums.0, masks.0);
+                        S::store_masked(to.wrapping_add(S::LANES), sums.1, masks.1);
                     }
-                    S::store_masked(dx.add((row * shape.width + column) * channels + channel), sum, mask);
                 }
-                channel += S::LANES;
             }
+            channel += 2 * S::LANES;
         }
     }
 }
