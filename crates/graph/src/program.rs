@@ -68,6 +68,14 @@ pub enum Kernel {
         /// Whether negative results become 0.
         relu: bool,
     },
+    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling behind it hands back ever
+    /// being in memory. Reads the images, then what the pooling's gradient reads.
+    PooledGradient {
+        /// The Conv2DBackpropFilter.
+        node: NodeId,
+        /// The MaxPoolGrad.
+        pool: NodeId,
+    },
 }
 
 /// One node of an element-wise group.
@@ -83,7 +91,7 @@ impl Kernel {
     /// The node whose place in the graph stands for this kernel.
     pub fn node(&self) -> NodeId {
         match self {
-            Kernel::Node(node) | Kernel::Product { node, .. } => *node,
+            Kernel::Node(node) | Kernel::Product { node, .. } | Kernel::PooledGradient { node, .. } => *node,
             Kernel::Elementwise(members) => members[members.len() - 1].node,
         }
     }
@@ -210,6 +218,7 @@ fn step_name(program: &Program, step: &Step) -> String {
         Kernel::Product { node, bias, relu } => {
             format!("{}{}{}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
         }
+        Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
     }
 }
 

@@ -155,12 +155,15 @@ impl CpuExecutable {
         match &step.work {
             Work::Tile(_) | Work::View => return Ok(0),
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
-            Work::Node { .. } => {}
+            Work::Node { .. } | Work::PooledGradient { .. } => {}
         }
         let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
         let op = &self.program.body().node(step.node).op;
         match op {
+            _ if matches!(step.work, Work::PooledGradient { .. }) => {
+                Ok(super::windows::pooled_scratch_bytes(op, &x, y))
+            }
             Op::Reduce { .. } | Op::SumTo => Ok(super::reductions::scratch_bytes(op, &x)),
             Op::UnsortedSegment { .. } => Ok(super::index::scratch_bytes(op, y)),
             _ => Ok(super::products::scratch_bytes(op, &x, y)),
@@ -176,6 +179,11 @@ impl CpuExecutable {
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => {
                     self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
+                }
+                Work::PooledGradient { pool } => {
+                    let pool = &self.program.body().node(*pool).op;
+                    let mut call = self.call(i, position, workspace);
+                    call.pooled_gradient(pool).map_err(|e| self.located(e, step.node))?
                 }
             }
         }

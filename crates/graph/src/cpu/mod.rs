@@ -211,6 +211,8 @@ enum Work {
     View,
     /// A kernel of `call`, with what a product does to its result.
     Node { bias: bool, relu: bool },
+    /// The gradients of a convolution from that of a max pooling behind it.
+    PooledGradient { pool: NodeId },
     /// Writes a variable; says which inputs are copied before anything is written.
     Write { staged: SmallVec<[Stage; 2]> },
 }
@@ -243,6 +245,7 @@ impl CpuExecutable {
                 }
                 Kernel::Node(_) => Work::Node { bias: false, relu: false },
                 Kernel::Product { bias, relu, .. } => Work::Node { bias: *bias, relu: *relu },
+                Kernel::PooledGradient { pool, .. } => Work::PooledGradient { pool: *pool },
             };
             let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();
             let outputs = step.outputs.iter().map(|v| plan.number[v]).collect();

@@ -80,7 +80,37 @@ pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     floats * 4
 }
 
+/// Bytes of scratch memory of a pooled gradient.
+pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
+    match op {
+        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_pooled_scratch_len(&conv_shape(w, x[0], y)) * 4,
+        _ => 0,
+    }
+}
+
 impl Call<'_> {
+    /// The gradients of a convolution's filter and bias from that of the pooling behind it.
+    pub(super) fn pooled_gradient(&mut self, pool: &Op) -> Result<()> {
+        let (Op::Conv2dBackpropFilter(window, _), Op::MaxPoolGrad(pool)) = (&self.node.op, pool) else {
+            return Err(Error::internal(format!("{} of {}", self.node.op.name(), pool.name())));
+        };
+        let (x, [dfilter, dbias]) = (&self.x, &mut self.y[..]) else {
+            return Err(Error::internal("a pooled gradient has two results"));
+        };
+        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
+        let scratch =
+            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+        let pooling = conv::Pooling {
+            shape: &pool_shape(pool, x[1].dims),
+            x: x[1].as_slice(),
+            y: x[2].as_slice(),
+            dy: x[3].as_slice(),
+        };
+        let shape = conv_shape(window, x[0].dims, dfilter.dims);
+        let (dfilter, dbias) = (dfilter.as_mut_slice(), dbias.as_mut_slice());
+        conv::conv2d_backprop_filter_pooled(self.pool, &shape, x[0].as_slice(), pooling, dfilter, dbias, scratch)
+    }
+
     /// Convolutions, pooling, and their gradients.
     pub(super) fn window(&mut self, bias: bool, relu: bool) -> Result<()> {
         let (pool, x) = (self.pool, &self.x);

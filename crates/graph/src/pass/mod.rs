@@ -5,6 +5,7 @@ mod cut;
 mod fuse;
 mod merge;
 mod pool;
+mod pooled;
 mod prune;
 mod reroute;
 
@@ -27,8 +28,9 @@ pub(crate) const WHOLE: [Pass; 2] =
     [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
 
 /// The passes over the step's part, in the order they run.
-pub(crate) const STEP: [Pass; 3] = [
+pub(crate) const STEP: [Pass; 4] = [
     Pass { name: "pool", run: pool::pool_after_relu },
+    Pass { name: "pooled", run: pooled::gradients_of_pooled },
     Pass { name: "bias", run: bias::fold_bias },
     Pass { name: "fuse", run: fuse::fuse },
 ];

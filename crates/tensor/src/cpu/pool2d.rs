@@ -5,6 +5,8 @@
 
 mod patch;
 
+use std::ops::Range;
+
 use patch::for_each_patch;
 
 use super::cut::{Cut, Task};
@@ -44,12 +46,20 @@ impl PoolShape {
 
     /// Floats of the input.
     pub fn input_len(&self) -> usize {
-        self.batch * self.height * self.width * self.channels
+        self.batch * self.image_len()
     }
 
     /// Floats of the output.
     pub fn output_len(&self) -> usize {
-        self.batch * self.out_height() * self.out_width() * self.channels
+        self.batch * self.out_image_len()
+    }
+
+    fn image_len(&self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    fn out_image_len(&self) -> usize {
+        self.out_height() * self.out_width() * self.channels
     }
 
     /// Whether each input element is seen by exactly one window, so that a gradient need not be added up.
@@ -105,6 +115,22 @@ pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &
         // SAFETY: the operands have the sizes of the shape.
         unsafe { max_grad_images(shape, &task, x.as_ptr(), y.as_ptr(), dy.as_ptr(), dx) };
     });
+}
+
+/// `dx` of [`max_pool`] for some images, from operands of all images.
+pub(in crate::cpu) fn max_pool_grad_of(
+    shape: &PoolShape,
+    images: Range<usize>,
+    [x, y, dy]: [&[f32]; 3],
+    dx: &mut [f32],
+) {
+    let part = PoolShape { batch: images.len(), ..*shape };
+    let (input, output) = (part.input_len(), part.output_len());
+    let (i, o) = (images.start * shape.image_len(), images.start * shape.out_image_len());
+    let (x, y, dy, dx) = (&x[i..][..input], &y[o..][..output], &dy[o..][..output], &mut dx[..input]);
+    let all = Task { images: 0..images.len(), rows: 0..shape.out_height() };
+    // SAFETY: the operands have the sizes of the part.
+    unsafe { max_grad_images(&part, &all, x.as_ptr(), y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) };
 }
 
 /// `dx` of [`avg_pool`]: each `dy` is shared out evenly.
@@ -239,7 +265,7 @@ unsafe fn scatter_images<S: Simd, State>(
     let channels = shape.channels;
     let overwrite = shape.tiles_exactly();
     if !overwrite {
-        let image_len = shape.height * shape.width * channels;
+        let image_len = shape.image_len();
         // SAFETY: the task's images of `dx`.
         unsafe { dx.add(task.images.start * image_len).write_bytes(0, task.images.len() * image_len) };
     }

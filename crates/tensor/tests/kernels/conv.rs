@@ -1,9 +1,13 @@
 use estimand_tensor::cpu::conv::{
-    ConvShape, conv2d, conv2d_backprop_filter, conv2d_backprop_filter_scratch_len, conv2d_backprop_input,
+    ConvShape, Pooling, conv2d, conv2d_backprop_filter, conv2d_backprop_filter_pooled,
+    conv2d_backprop_filter_pooled_scratch_len, conv2d_backprop_filter_scratch_len, conv2d_backprop_input,
     conv2d_backprop_input_scratch_len, conv2d_scratch_len,
 };
 use estimand_tensor::cpu::matmul::Epilogue;
+use estimand_tensor::cpu::pool2d::{PoolShape, max_pool, max_pool_grad};
+use estimand_tensor::cpu::reduce;
 use estimand_tensor::parallel::Pool;
+use estimand_tensor::{DType, Reduction};
 
 use crate::numbers::{assert_close, assert_same_bits, on_every_machine, random};
 use crate::windows::{for_each_tap, window};
@@ -119,6 +123,61 @@ fn filter_gradient_is_the_sum_over_pixels() {
             dfilter
         });
         assert_close(&got, &want, 2.0, &format!("{s:?}"));
+    }
+}
+
+/// The pooled gradient has the bits of its three kernels one after the other, where it is one kernel (64 divides the pixels and the
+/// groups of images are those of a sum) and where it is not.
+#[test]
+fn pooled_gradient_is_three_kernels() {
+    let conv = |batch, size, in_channels, out_channels, window| ConvShape {
+        batch,
+        height: size,
+        width: size,
+        in_channels,
+        out_channels,
+        window,
+    };
+    let five = window([5, 5], [1, 1], [1, 1], [0, 0], [0, 0]);
+    let same = window([3, 3], [1, 1], [1, 1], [1, 1], [1, 1]);
+    let shapes = [128, 37, 16, 7, 2, 1, 0].map(|batch| conv(batch, 28, 1, 20, five));
+    let others =
+        [conv(5, 16, 3, 17, same), conv(33, 8, 2, 70, same), conv(40, 9, 2, 16, same), conv(40, 8, 2, 1, same)];
+    for s in shapes.into_iter().chain(others) {
+        let p = PoolShape {
+            batch: s.batch,
+            height: s.out_height(),
+            width: s.out_width(),
+            channels: s.out_channels,
+            window: window([2, 2], [2, 2], [1, 1], [0, 0], [0, 0]),
+        };
+        let (image, x, dy) = (random(s.input_len(), 20), random(p.input_len(), 21), random(p.output_len(), 22));
+        let one = Pool::new(1);
+        let (mut y, mut dx) = (vec![f32::NAN; p.output_len()], vec![f32::NAN; p.input_len()]);
+        max_pool(&one, &p, &x, &mut y);
+        max_pool_grad(&one, &p, &x, &y, &dy, &mut dx);
+        let (mut dfilter, mut dbias) = (vec![f32::NAN; s.filter_len()], vec![f32::NAN; s.out_channels]);
+        let mut scratch = vec![f32::NAN; conv2d_backprop_filter_scratch_len(&s)];
+        conv2d_backprop_filter(&one, &s, &image, &dx, &mut dfilter, &mut scratch);
+        let dims = [s.batch, p.height, p.width, p.channels];
+        let mut scratch = vec![0_u64; reduce::scratch_len(&dims, 0b0111) / 8];
+        // SAFETY: sizes as `dims` says, scratch as asked for.
+        unsafe {
+            let bytes = std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), scratch.len() * 8);
+            let (from, to) = (dx.as_ptr().cast(), dbias.as_mut_ptr().cast());
+            reduce::reduce(&one, Reduction::Sum, DType::F32, &dims, 0b0111, from, to, bytes).unwrap();
+        }
+        let want = [dfilter, dbias].concat();
+        let got = on_every_machine(&format!("{s:?}"), |pool| {
+            let mut scratch = vec![u64::MAX; conv2d_backprop_filter_pooled_scratch_len(&s).div_ceil(2)];
+            // SAFETY: two floats are as long as a u64, and any bits are a float.
+            let scratch = unsafe { scratch.align_to_mut().1 };
+            let (mut dfilter, mut dbias) = (vec![f32::NAN; s.filter_len()], vec![f32::NAN; s.out_channels]);
+            let pooling = Pooling { shape: &p, x: &x, y: &y, dy: &dy };
+            conv2d_backprop_filter_pooled(pool, &s, &image, pooling, &mut dfilter, &mut dbias, scratch).unwrap();
+            [dfilter, dbias].concat()
+        });
+        assert_same_bits(&got, &want, &format!("{s:?}"));
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! A product over all output pixels: row `tap` of the left operand is what that tap of the filter saw, read where
 //! it lies in the image; the right operand is `dy`. A segment of k is one output row. The images are cut into fixed
-//! groups whose sums are added in order at the end.
+//! groups whose sums are added in order at the end. `dy` lies in memory, or is made for a few images at a time (see
+//! `pooled_gradient`).
+
+use std::ops::Range;
 
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, run};
@@ -19,18 +22,18 @@ const PARTIALS: usize = 1 << 19;
 const SUMS: usize = 1 << 12;
 
 /// How the work is cut into tasks.
-struct Cut {
+pub(super) struct Cut {
     /// Images whose pixels make up one round of blocks.
     images_per_set: usize,
-    images_per_group: usize,
-    n_groups: usize,
+    pub images_per_group: usize,
+    pub n_groups: usize,
     /// Stretches of the filter per task, and how many such parts there are.
     stretches: usize,
-    n_parts: usize,
+    pub n_parts: usize,
 }
 
 impl Cut {
-    fn new(shape: &ConvShape) -> Self {
+    pub fn new(shape: &ConvShape) -> Self {
         let pixels = shape.out_height() * shape.out_width();
         let images_per_set = (BLOCK_K / pixels.max(1)).max(1);
         let n_sets = shape.batch.div_ceil(images_per_set);
@@ -51,6 +54,11 @@ impl Cut {
         self.n_groups * self.n_parts
     }
 
+    /// Floats of the gradients of one set, with room to read on.
+    fn made_len(&self, shape: &ConvShape) -> usize {
+        self.images_per_set * shape.out_image_len() + 16
+    }
+
     /// Floats of the padded images of one set; zero without a margin.
     fn slot(&self, shape: &ConvShape) -> usize {
         let padded = shape.padded_height() * shape.padded_pitch();
@@ -69,10 +77,12 @@ fn tail_len(shape: &ConvShape) -> usize {
     tail_images(shape) * shape.out_image_len() + 16
 }
 
-/// Floats of scratch that [`conv2d_backprop_filter`] needs.
-pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
-    let cut = Cut::new(shape);
-    tail_len(shape) + cut.n_groups * shape.filter_len() + cut.n_tasks() * cut.slot(shape)
+/// Where `dy` comes from.
+pub(super) enum Gradient<'a> {
+    /// All of it lies in memory; the last images once more, with room to read on.
+    Stored { dy: &'a [f32], tail: &'a [f32] },
+    /// Calling it with a group and some of its images writes theirs. Only where the filter is not cut into parts.
+    Made(&'a (dyn Fn(usize, Range<usize>, &mut [f32]) + Sync)),
 }
 
 /// The operands and where their parts are.
@@ -80,9 +90,19 @@ struct Operands<'a> {
     shape: &'a ConvShape,
     cut: &'a Cut,
     x: &'a [f32],
-    dy: &'a [f32],
-    /// The copy of the last images of `dy`.
-    tail: &'a [f32],
+    dy: Gradient<'a>,
+}
+
+/// Floats of scratch that [`conv2d_backprop_filter`] needs.
+pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
+    tail_len(shape) + products_scratch_len(shape, false)
+}
+
+/// Floats of scratch that [`products`] needs, with gradients that are made or not.
+pub(super) fn products_scratch_len(shape: &ConvShape, made: bool) -> usize {
+    let cut = Cut::new(shape);
+    let made_len = if made { cut.made_len(shape) } else { 0 };
+    cut.n_groups * shape.filter_len() + cut.n_tasks() * (cut.slot(shape) + made_len)
 }
 
 /// `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
@@ -101,26 +121,41 @@ pub fn conv2d_backprop_filter(
     if dy.is_empty() || dfilter.is_empty() {
         return dfilter.fill(0.0);
     }
-    let cut = Cut::new(shape);
-    let filter_len = shape.filter_len();
     let (tail, scratch) = scratch.split_at_mut(tail_len(shape));
     let copied = tail.len() - 16;
     tail[..copied].copy_from_slice(&dy[dy.len() - copied..]);
     tail[copied..].fill(0.0);
-    let operands = Operands { shape, cut: &cut, x, dy, tail };
+    products(pool, shape, x, Gradient::Stored { dy, tail }, dfilter, scratch);
+}
+
+/// The products of all groups, and their sum. There are images, and the operands have the sizes of the shape.
+pub(super) fn products(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    dy: Gradient,
+    dfilter: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let cut = Cut::new(shape);
+    let filter_len = shape.filter_len();
+    let made_len = if matches!(dy, Gradient::Made(_)) { cut.made_len(shape) } else { 0 };
+    let operands = Operands { shape, cut: &cut, x, dy };
     let (partials, slots) = scratch.split_at_mut(cut.n_groups * filter_len);
     {
-        let (partials, slots) = (DisjointMut::new(partials), DisjointMut::new(slots));
+        let (slots, made) = slots.split_at_mut(cut.n_tasks() * cut.slot(shape));
+        let (partials, slots, made) = (DisjointMut::new(partials), DisjointMut::new(slots), DisjointMut::new(made));
         let part_len = cut.stretches * Stretches::new(shape, 0).len * shape.out_channels;
         run(pool, shape.is_parallel(), cut.n_tasks(), &|task| {
             let (group, part) = (task / cut.n_parts, task % cut.n_parts);
             let len = part_len.min(filter_len - part * part_len);
-            // SAFETY: each task has its own rows of its group's partial sum, and its own slot.
-            let (partial, slot) = unsafe {
+            // SAFETY: each task has its own rows of its group's partial sum, and its own slots.
+            let (partial, slot, made) = unsafe {
                 let at = group * filter_len + part * part_len;
-                (partials.slice(at, len), slots.slice(task * cut.slot(shape), cut.slot(shape)))
+                let slot = slots.slice(task * cut.slot(shape), cut.slot(shape));
+                (partials.slice(at, len), slot, made.slice(task * made_len, made_len))
             };
-            operands.partial_sum(group, part, partial, slot);
+            operands.partial_sum(group, part, partial, slot, made);
         });
     }
     let (partials, dfilter) = (&*partials, DisjointMut::new(dfilter));
@@ -136,21 +171,29 @@ pub fn conv2d_backprop_filter(
 
 impl Operands<'_> {
     /// What the images of `group` add to the stretches of `part`.
-    fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], slot: &mut [f32]) {
+    fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], slot: &mut [f32], made: &mut [f32]) {
         let Operands { shape, cut, .. } = *self;
+        let out_len = shape.out_image_len();
         let first = group * cut.images_per_group;
         let end = shape.batch.min(first + cut.images_per_group);
         let copied_from = shape.batch - tail_images(shape);
         for start in (first..end).step_by(cut.images_per_set) {
             let next = end.min(start + cut.images_per_set);
+            let (dy, tail) = match self.dy {
+                Gradient::Stored { dy, tail } => (dy, tail),
+                Gradient::Made(make) => {
+                    make(group, start..next, made);
+                    self.set(start, next - start, made, part, start == first, partial, slot);
+                    continue;
+                }
+            };
             // Images that must be read from their copy are a set of their own.
             let middle = copied_from.clamp(start, next);
             if start < middle {
-                let dy = &self.dy[start * shape.out_image_len()..];
-                self.set(start, middle - start, dy, part, start == first, partial, slot);
+                self.set(start, middle - start, &dy[start * out_len..], part, start == first, partial, slot);
             }
             if middle < next {
-                let dy = &self.tail[(middle - copied_from) * shape.out_image_len()..];
+                let dy = &tail[(middle - copied_from) * out_len..];
                 self.set(middle, next - middle, dy, part, middle == first, partial, slot);
             }
         }
@@ -202,7 +245,7 @@ impl Operands<'_> {
                     relu: false,
                 };
                 // SAFETY: every window position lies within the (padded) image; rows of `dy` are read to the end of
-                // a vector, into the next row or the padding of the last image's copy.
+                // a vector, into the next row or the room behind a copy or what was made.
                 unsafe { Kernels::active().run(&tile, stretches.len) };
             }
         });

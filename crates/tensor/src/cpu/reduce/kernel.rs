@@ -11,7 +11,7 @@ use crate::Reduction;
 /// Virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vectors of the processor are.
 const LANES: usize = 16;
 /// Elements of a chain.
-const CHAIN: usize = 64;
+pub(super) const CHAIN: usize = 64;
 
 /// The compiled loops of one reduction. Accumulators are `Fold::Wide` values at a distance of their own size.
 pub(super) struct Kernels {
@@ -139,10 +139,13 @@ unsafe fn fold_columns<F: Fold>(x: *const u8, n: usize, stride: usize, width: us
         while row < n {
             let rows = (n - row).min(CHAIN);
             let (from, readable) = (x.add(row * stride), readable - row * stride);
-            if width < LANES {
-                fold_narrow::<F>(from, rows, stride, readable, wide);
-            } else {
-                fold_wide::<F>(from, rows, stride, wide);
+            match width.div_ceil(LANES) {
+                _ if width < LANES => fold_narrow::<F>(from, rows, stride, readable, wide),
+                1 => fold_middle::<F, 1>(from, rows, stride, readable, wide),
+                2 => fold_middle::<F, 2>(from, rows, stride, readable, wide),
+                3 => fold_middle::<F, 3>(from, rows, stride, readable, wide),
+                4 => fold_middle::<F, 4>(from, rows, stride, readable, wide),
+                _ => fold_wide::<F>(from, rows, stride, wide),
             }
             row += rows;
         }
@@ -165,7 +168,7 @@ unsafe fn fold_narrow<F: Fold>(
     const CHAINS: usize = 4;
     let mut chains = [[F::EMPTY; LANES]; CHAINS];
     // Rows from whose start 16 elements may be read, in whole rounds of the chains.
-    let whole = if readable < LANES { 0 } else { ((readable - LANES) / stride + 1).min(rows) / CHAINS * CHAINS };
+    let whole = rows_in_vectors(rows, stride, readable, 1) / CHAINS * CHAINS;
     for row in (0..whole).step_by(CHAINS) {
         for (k, chain) in chains.iter_mut().enumerate() {
             // SAFETY: 16 elements are readable from here.
@@ -186,6 +189,46 @@ unsafe fn fold_narrow<F: Fold>(
         for chain in &chains {
             *wide = F::merge(*wide, chain[l]);
         }
+    }
+}
+
+/// Rows that can be read in whole vectors, of `vectors` each, if `readable` elements from the first may be read.
+fn rows_in_vectors(rows: usize, stride: usize, readable: usize, vectors: usize) -> usize {
+    readable.checked_sub(vectors * LANES).map_or(0, |beyond| (beyond / stride + 1).min(rows))
+}
+
+/// Up to `V` vectors of columns, with the chains of [`fold_wide`] in registers; surplus lanes are read and ignored.
+///
+/// # Safety
+/// As [`fold_narrow`].
+#[inline(always)]
+unsafe fn fold_middle<F: Fold, const V: usize>(
+    x: *const F::Element,
+    rows: usize,
+    stride: usize,
+    readable: usize,
+    wide: &mut [F::Wide],
+) {
+    let mut chains = [[F::EMPTY; LANES]; V];
+    let whole = rows_in_vectors(rows, stride, readable, V);
+    for row in 0..whole {
+        for (v, chain) in chains.iter_mut().enumerate() {
+            // SAFETY: V vectors are readable from the row's start.
+            let elements = unsafe { x.add(row * stride + v * LANES).cast::<[F::Element; LANES]>().read_unaligned() };
+            for l in 0..LANES {
+                chain[l] = F::step(chain[l], elements[l]);
+            }
+        }
+    }
+    let mut chains = std::hint::black_box(chains);
+    for row in whole..rows {
+        for (i, chain) in chains.as_flattened_mut().iter_mut().take(wide.len()).enumerate() {
+            // SAFETY: the row has as many columns as there are accumulators.
+            *chain = F::step(*chain, unsafe { *x.add(row * stride + i) });
+        }
+    }
+    for (wide, chain) in wide.iter_mut().zip(chains.as_flattened()) {
+        *wide = F::merge(*wide, *chain);
     }
 }
 

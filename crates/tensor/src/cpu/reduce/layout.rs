@@ -2,9 +2,12 @@
 
 use crate::MAX_RANK;
 
-/// Rows of a piece of several columns, and elements of a single one, that are folded before partial results are merged.
-const SPAN_ROWS: usize = 1 << 14;
+/// Elements of a single column that are folded before partial results are merged.
 const SPAN_ELEMENTS: usize = 1 << 16;
+/// Spans of a piece of several columns, if it has so many rows and elements.
+const SPANS: usize = 16;
+const SPANS_FROM_ROWS: usize = 1 << 10;
+const SPANS_FROM_ELEMENTS: usize = 1 << 16;
 
 /// An array seen as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are reduced.
 pub(super) struct Layout {
@@ -14,6 +17,8 @@ pub(super) struct Layout {
     pub count: usize,
     pub n: usize,
     pub inner: usize,
+    /// Rows of one index of the outermost axis in `n`: a span has whole ones, as of images in a batch.
+    slice: usize,
     pub outer: Walk,
     pub repeats: Walk,
 }
@@ -31,7 +36,8 @@ impl Layout {
     /// Neighbouring axes with the same fate become one; axes of one element have none.
     pub fn new(dims: &[usize], axes: u32) -> Layout {
         debug_assert!(dims.len() <= MAX_RANK);
-        let mut layout = Layout { len: 1, count: 1, n: 1, inner: 1, outer: Walk::new(), repeats: Walk::new() };
+        let mut layout =
+            Layout { len: 1, count: 1, n: 1, inner: 1, slice: 1, outer: Walk::new(), repeats: Walk::new() };
         // From the inside out: columns, rows, then whatever comes.
         let mut stage = 0;
         for (axis, &dim) in dims.iter().enumerate().rev() {
@@ -43,6 +49,7 @@ impl Layout {
                 (0, false) => layout.inner *= dim,
                 (0 | 1, true) => {
                     stage = 1;
+                    layout.slice = layout.n;
                     layout.n *= dim;
                 }
                 (_, true) => layout.repeats.push(dim, layout.len),
@@ -59,7 +66,12 @@ impl Layout {
 
     /// Rows in a span.
     pub fn span_rows(&self) -> usize {
-        if self.inner == 1 { SPAN_ELEMENTS } else { SPAN_ROWS }
+        let Layout { n, inner, slice, .. } = *self;
+        match inner {
+            1 => SPAN_ELEMENTS,
+            _ if n < SPANS_FROM_ROWS || n * inner <= SPANS_FROM_ELEMENTS => n.max(1),
+            _ => (n / slice).div_ceil(SPANS) * slice,
+        }
     }
 
     /// Spans of a piece that are folded apart. A piece that is repeated is not cut: its repetitions are work enough.

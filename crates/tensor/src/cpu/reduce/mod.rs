@@ -8,6 +8,7 @@
 //! on the threads nor on the instruction set, and the result of a row not on the other rows.
 
 mod arg;
+mod columns;
 mod fold;
 mod kernel;
 mod layout;
@@ -17,6 +18,7 @@ use crate::parallel::Pool;
 use crate::{DType, Error, Reduction, Result};
 
 pub use arg::{Extreme, arg_extreme};
+pub(in crate::cpu) use columns::ColumnSums;
 pub(in crate::cpu) use fold::{Fold, Max, Sum};
 pub(in crate::cpu) use kernel::fold_row;
 

@@ -1,0 +1,69 @@
+//! Merges the gradient of a max pooling with the two steps that read it, the gradients of filter and bias of a convolution.
+//!
+//! The gradient of a pooling is the largest value of a network's first layers, and mostly zeros. If only these two read it, one
+//! kernel makes it image by image and nobody writes it to memory.
+
+use smallvec::smallvec;
+
+use crate::graph::Value;
+use crate::op::{Op, Reduction};
+use crate::program::{Kernel, Program, Step};
+
+pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
+    let mut i = 0;
+    while i < program.n_compute {
+        if let Some((filter, sum)) = readers(&program, i) {
+            merge(&mut program, i, filter, sum);
+        } else {
+            i += 1;
+        }
+    }
+    program
+}
+
+fn op(program: &Program, step: usize) -> Option<&Op> {
+    match program.steps[step].kernel {
+        Kernel::Node(id) => Some(&program.body.node(id).op),
+        _ => None,
+    }
+}
+
+/// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over all pixels read: those.
+fn readers(program: &Program, pool: usize) -> Option<(usize, usize)> {
+    let Some(Op::MaxPoolGrad(_)) = op(program, pool) else { return None };
+    let gradient = program.steps[pool].outputs[0];
+    let reads = |v: &Value, step: &Step| step.inputs.contains(v);
+    let mut found = (pool + 1..program.steps.len()).filter(|&j| reads(&gradient, &program.steps[j]));
+    let (first, second) = (found.next()?, found.next()?);
+    if found.next().is_some() || program.fetches.contains(&gradient) || second >= program.n_compute {
+        return None;
+    }
+    // All is done where the later one stands, so nobody may want the earlier one's result before.
+    let early = program.steps[first].outputs[0];
+    if program.steps[first..second].iter().any(|step| reads(&early, step)) {
+        return None;
+    }
+    let is_filter = |j: usize| {
+        matches!(op(program, j), Some(Op::Conv2dBackpropFilter(..))) && program.steps[j].inputs[0] != gradient
+    };
+    let is_sum =
+        |j: usize| matches!(op(program, j), Some(Op::Reduce { kind: Reduction::Sum, axes, .. }) if axes.0 == 0b0111);
+    match (is_filter(first) && is_sum(second), is_sum(first) && is_filter(second)) {
+        (true, _) => Some((first, second)),
+        (_, true) => Some((second, first)),
+        _ => None,
+    }
+}
+
+/// Puts one step in the place of the later of the two and takes the others out.
+fn merge(program: &mut Program, pool: usize, filter: usize, sum: usize) {
+    let steps = &program.steps;
+    let [x, y, dy] = [0, 1, 2].map(|k| steps[pool].inputs[k]);
+    let kernel = Kernel::PooledGradient { node: steps[filter].kernel.node(), pool: steps[pool].kernel.node() };
+    let inputs = smallvec![steps[filter].inputs[0], x, y, dy];
+    let outputs = smallvec![steps[filter].outputs[0], steps[sum].outputs[0]];
+    program.steps[filter.max(sum)] = Step { kernel, inputs, outputs };
+    program.steps.remove(filter.min(sum));
+    program.steps.remove(pool);
+    program.n_compute -= 2;
+}

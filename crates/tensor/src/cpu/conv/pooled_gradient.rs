@@ -1,0 +1,118 @@
+//! The gradients of filter and bias of a convolution behind which only a max pooling stands.
+//!
+//! The gradient that the pooling hands back is as large as the convolution's result and mostly zeros. Here nobody writes it
+//! to memory: a task makes it for one set of images, adds up its columns, which is the gradient of the bias, and
+//! multiplies it with what the filter saw, all in the cache. The bits are those of the three kernels one after the other, and
+//! where their sizes do not allow it, that is what happens.
+
+use std::ops::Range;
+
+use super::ConvShape;
+use super::filter_gradient::{
+    Cut, Gradient, conv2d_backprop_filter, conv2d_backprop_filter_scratch_len, products, products_scratch_len,
+};
+use crate::cpu::pool2d::{PoolShape, max_pool_grad, max_pool_grad_of};
+use crate::cpu::reduce::{self, ColumnSums};
+use crate::parallel::{DisjointMut, Pool};
+use crate::{DType, Reduction, Result};
+
+/// A max pooling of the convolution's result: that result, the largest values, and their gradient.
+#[derive(Clone, Copy, Debug)]
+pub struct Pooling<'a> {
+    /// Its sizes.
+    pub shape: &'a PoolShape,
+    /// What it saw.
+    pub x: &'a [f32],
+    /// What it made of it.
+    pub y: &'a [f32],
+    /// The gradient with respect to `y`.
+    pub dy: &'a [f32],
+}
+
+/// Sizes of the convolution's result, and the axes that the bias does not have.
+fn summed(shape: &ConvShape) -> ([usize; 4], u32) {
+    ([shape.batch, shape.out_height(), shape.out_width(), shape.out_channels], 0b0111)
+}
+
+/// How the columns are added up if all is done in one; `None` where it cannot be.
+fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
+    let cut = Cut::new(shape);
+    let pixels = shape.out_height() * shape.out_width();
+    let sums = ColumnSums::new(shape.batch, pixels, shape.out_channels, cut.images_per_group)?;
+    (cut.n_parts == 1 && shape.filter_len() > 0).then_some(sums)
+}
+
+/// Floats of scratch that [`conv2d_backprop_filter_pooled`] needs, which begins at a multiple of 8 bytes.
+pub fn conv2d_backprop_filter_pooled_scratch_len(shape: &ConvShape) -> usize {
+    if column_sums(shape).is_some() {
+        return 2 * Cut::new(shape).n_groups * shape.out_channels + products_scratch_len(shape, true);
+    }
+    inner_scratch_len(shape) + shape.output_len()
+}
+
+/// Floats of scratch of the kernels that are called [`one_after_the_other`], in whole cache lines.
+fn inner_scratch_len(shape: &ConvShape) -> usize {
+    let (dims, axes) = summed(shape);
+    let sums = reduce::scratch_len(&dims, axes) / size_of::<f32>();
+    conv2d_backprop_filter_scratch_len(shape).max(sums).next_multiple_of(16)
+}
+
+/// `dfilter` as of [`conv2d_backprop_filter`], with the `dy` that the pooling hands back; `dbias`, the sum of that over
+/// all pixels.
+///
+/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats.
+pub fn conv2d_backprop_filter_pooled(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    pooling: Pooling,
+    dfilter: &mut [f32],
+    dbias: &mut [f32],
+    scratch: &mut [f32],
+) -> Result<()> {
+    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len(), shape.out_channels);
+    assert_eq!((x.len(), dfilter.len(), pooling.x.len(), dbias.len()), sizes, "operands of {shape:?}");
+    let Some(columns) = column_sums(shape) else {
+        return one_after_the_other(pool, shape, x, pooling, dfilter, dbias, scratch);
+    };
+    let (sums, scratch) = scratch.split_at_mut(2 * Cut::new(shape).n_groups * shape.out_channels);
+    // SAFETY: any bits are a float, and the caller has aligned them.
+    let (_, sums, _) = unsafe { sums.align_to_mut::<f64>() };
+    sums.chunks_exact_mut(shape.out_channels).for_each(|sums| columns.start(sums));
+    let shared = DisjointMut::new(sums);
+    let pixels = shape.out_height() * shape.out_width();
+    let make = |group: usize, images: Range<usize>, dy: &mut [f32]| {
+        let n = images.len();
+        max_pool_grad_of(pooling.shape, images, [pooling.x, pooling.y, pooling.dy], dy);
+        // SAFETY: one task works on a group.
+        let sums = unsafe { shared.slice(group * shape.out_channels, shape.out_channels) };
+        columns.add(dy, n * pixels, sums);
+    };
+    products(pool, shape, x, Gradient::Made(&make), dfilter, scratch);
+    columns.finish(sums, dbias);
+    Ok(())
+}
+
+/// The same with the gradient in memory.
+fn one_after_the_other(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    pooling: Pooling,
+    dfilter: &mut [f32],
+    dbias: &mut [f32],
+    scratch: &mut [f32],
+) -> Result<()> {
+    let (scratch, dy) = scratch.split_at_mut(inner_scratch_len(shape));
+    let dy = &mut dy[..shape.output_len()];
+    max_pool_grad(pool, pooling.shape, pooling.x, pooling.y, pooling.dy, dy);
+    let (dims, axes) = summed(shape);
+    // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis; scratch has been asked for.
+    unsafe {
+        let bytes = std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), size_of_val(scratch));
+        let (from, to) = (dy.as_ptr().cast(), dbias.as_mut_ptr().cast());
+        reduce::reduce(pool, Reduction::Sum, DType::F32, &dims, axes, from, to, bytes)?;
+    }
+    conv2d_backprop_filter(pool, shape, x, dy, dfilter, scratch);
+    Ok(())
+}
