@@ -68,8 +68,11 @@ pub enum Kernel {
         /// Whether negative results become 0.
         relu: bool,
     },
+    /// A max pooling that also says which element was the largest, as its second output, or the gradient that reads this
+    /// instead of what was pooled.
+    Which(NodeId),
     /// The gradients of a convolution's filter and bias, without the gradient that the max pooling behind it hands back ever
-    /// being in memory. Reads the images, then what the pooling's gradient reads.
+    /// being in memory. Reads the images, then as the gradient of [`Kernel::Which`] does.
     PooledGradient {
         /// The Conv2DBackpropFilter.
         node: NodeId,
@@ -91,7 +94,8 @@ impl Kernel {
     /// The node whose place in the graph stands for this kernel.
     pub fn node(&self) -> NodeId {
         match self {
-            Kernel::Node(node) | Kernel::Product { node, .. } | Kernel::PooledGradient { node, .. } => *node,
+            Kernel::Node(node) | Kernel::Which(node) => *node,
+            Kernel::Product { node, .. } | Kernel::PooledGradient { node, .. } => *node,
             Kernel::Elementwise(members) => members[members.len() - 1].node,
         }
     }
@@ -218,6 +222,7 @@ fn step_name(program: &Program, step: &Step) -> String {
         Kernel::Product { node, bias, relu } => {
             format!("{}{}{}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
         }
+        Kernel::Which(node) => format!("{}+which", op(*node)),
         Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
     }
 }

@@ -243,7 +243,7 @@ impl CpuExecutable {
                 Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Assign(_) | Op::Apply(_)) => {
                     Work::Write { staged: CpuExecutable::staged(&program, &plan, step) }
                 }
-                Kernel::Node(_) => Work::Node { bias: false, relu: false },
+                Kernel::Node(_) | Kernel::Which(_) => Work::Node { bias: false, relu: false },
                 Kernel::Product { bias, relu, .. } => Work::Node { bias: *bias, relu: *relu },
                 Kernel::PooledGradient { pool, .. } => Work::PooledGradient { pool: *pool },
             };

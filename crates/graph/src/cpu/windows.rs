@@ -100,13 +100,10 @@ impl Call<'_> {
         // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
         let scratch =
             unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
-        let pooling = conv::Pooling {
-            shape: &pool_shape(pool, x[1].dims),
-            x: x[1].as_slice(),
-            y: x[2].as_slice(),
-            dy: x[3].as_slice(),
-        };
         let shape = conv_shape(window, x[0].dims, dfilter.dims);
+        // What was pooled is the convolution's result.
+        let seen = [shape.batch, shape.out_height(), shape.out_width(), shape.out_channels];
+        let pooling = conv::Pooling { shape: &pool_shape(pool, &seen), which: x[1].as_slice(), dy: x[2].as_slice() };
         let (dfilter, dbias) = (dfilter.as_mut_slice(), dbias.as_mut_slice());
         conv::conv2d_backprop_filter_pooled(self.pool, &shape, x[0].as_slice(), pooling, dfilter, dbias, scratch)
     }
@@ -146,8 +143,21 @@ impl Call<'_> {
                 let (x, dy) = (x[0].as_slice(), x[1].as_slice());
                 depthwise::depthwise_conv2d_backprop_filter(pool, &shape, x, dy, y.as_mut_slice(), scratch);
             }
-            Op::MaxPool(w) => pool2d::max_pool(pool, &pool_shape(w, x[0].dims), x[0].as_slice(), y.as_mut_slice()),
+            Op::MaxPool(w) => {
+                let (shape, x) = (pool_shape(w, x[0].dims), x[0].as_slice());
+                match &mut self.y[..] {
+                    [y, which] => {
+                        pool2d::max_pool_which(pool, &shape, x, y.as_mut_slice(), which.as_mut_slice());
+                    }
+                    y => pool2d::max_pool(pool, &shape, x, y[0].as_mut_slice()),
+                }
+            }
             Op::AvgPool(w) => pool2d::avg_pool(pool, &pool_shape(w, x[0].dims), x[0].as_slice(), y.as_mut_slice()),
+            // A `Kernel::Which`.
+            Op::MaxPoolGrad(w) if x.len() == 2 => {
+                let (shape, which, dy) = (pool_shape(w, y.dims), x[0].as_slice(), x[1].as_slice());
+                pool2d::max_pool_grad_which(pool, &shape, which, dy, y.as_mut_slice());
+            }
             Op::MaxPoolGrad(w) => {
                 let (shape, x, pooled, dy) =
                     (pool_shape(w, x[0].dims), x[0].as_slice(), x[1].as_slice(), x[2].as_slice());

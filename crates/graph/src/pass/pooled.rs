@@ -30,7 +30,8 @@ fn op(program: &Program, step: usize) -> Option<&Op> {
 
 /// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over all pixels read: those.
 fn readers(program: &Program, pool: usize) -> Option<(usize, usize)> {
-    let Some(Op::MaxPoolGrad(_)) = op(program, pool) else { return None };
+    let Kernel::Which(id) = program.steps[pool].kernel else { return None };
+    let Op::MaxPoolGrad(_) = program.body.node(id).op else { return None };
     let gradient = program.steps[pool].outputs[0];
     let reads = |v: &Value, step: &Step| step.inputs.contains(v);
     let mut found = (pool + 1..program.steps.len()).filter(|&j| reads(&gradient, &program.steps[j]));
@@ -58,9 +59,8 @@ fn readers(program: &Program, pool: usize) -> Option<(usize, usize)> {
 /// Puts one step in the place of the later of the two and takes the others out.
 fn merge(program: &mut Program, pool: usize, filter: usize, sum: usize) {
     let steps = &program.steps;
-    let [x, y, dy] = [0, 1, 2].map(|k| steps[pool].inputs[k]);
     let kernel = Kernel::PooledGradient { node: steps[filter].kernel.node(), pool: steps[pool].kernel.node() };
-    let inputs = smallvec![steps[filter].inputs[0], x, y, dy];
+    let inputs = smallvec![steps[filter].inputs[0], steps[pool].inputs[0], steps[pool].inputs[1]];
     let outputs = smallvec![steps[filter].outputs[0], steps[sum].outputs[0]];
     program.steps[filter.max(sum)] = Step { kernel, inputs, outputs };
     program.steps.remove(filter.min(sum));

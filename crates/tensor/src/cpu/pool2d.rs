@@ -117,20 +117,42 @@ pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &
     });
 }
 
-/// `dx` of [`max_pool`] for some images, from operands of all images.
+/// [`max_pool`] that also says which element under the window is the first largest: 1 for the first element that lies in
+/// the image, row by row; 0 where none equals `y`, as in a window of NaN.
+pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], which: &mut [f32]) {
+    check(shape, x.len(), y.len());
+    check(shape, x.len(), which.len());
+    let which = DisjointMut::new(which);
+    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { max_which_rows(shape, &task, x.as_ptr(), y, which.as_mut_ptr()) };
+    });
+}
+
+/// [`max_pool_grad`] from what [`max_pool_which`] said.
+pub fn max_pool_grad_which(pool: &Pool, shape: &PoolShape, which: &[f32], dy: &[f32], dx: &mut [f32]) {
+    check(shape, dx.len(), which.len());
+    check(shape, dx.len(), dy.len());
+    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+        // SAFETY: the operands have the sizes of the shape.
+        unsafe { which_grad_images(shape, &task, which.as_ptr(), dy.as_ptr(), dx) };
+    });
+}
+
+/// [`max_pool_grad_which`] for some images, from operands of all images.
 pub(in crate::cpu) fn max_pool_grad_of(
     shape: &PoolShape,
     images: Range<usize>,
-    [x, y, dy]: [&[f32]; 3],
+    which: &[f32],
+    dy: &[f32],
     dx: &mut [f32],
 ) {
     let part = PoolShape { batch: images.len(), ..*shape };
-    let (input, output) = (part.input_len(), part.output_len());
-    let (i, o) = (images.start * shape.image_len(), images.start * shape.out_image_len());
-    let (x, y, dy, dx) = (&x[i..][..input], &y[o..][..output], &dy[o..][..output], &mut dx[..input]);
+    let (at, len) = (images.start * shape.out_image_len(), part.output_len());
+    let (which, dy, dx) = (&which[at..at + len], &dy[at..at + len], &mut dx[..part.input_len()]);
     let all = Task { images: 0..images.len(), rows: 0..shape.out_height() };
     // SAFETY: the operands have the sizes of the part.
-    unsafe { max_grad_images(&part, &all, x.as_ptr(), y.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) };
+    unsafe { which_grad_images(&part, &all, which.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) };
 }
 
 /// `dx` of [`avg_pool`]: each `dy` is shared out evenly.
@@ -159,6 +181,19 @@ for_every_isa! {
     /// All four must have the sizes of the shape.
     unsafe fn max_grad_images(shape: &PoolShape, task: &Task, x: *const f32, y: *const f32, dy: *const f32, dx: *mut f32) =
         max_grad_images_generic
+}
+
+for_every_isa! {
+    /// # Safety
+    /// All three must have the sizes of the shape.
+    unsafe fn max_which_rows(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32, which: *mut f32) = max_which_rows_generic
+}
+
+for_every_isa! {
+    /// # Safety
+    /// All three must have the sizes of the shape.
+    unsafe fn which_grad_images(shape: &PoolShape, task: &Task, which: *const f32, dy: *const f32, dx: *mut f32) =
+        which_grad_images_generic
 }
 
 for_every_isa! {
@@ -238,6 +273,54 @@ unsafe fn max_grad_images_generic<S: Simd>(
                 let taken = S::where_equal(here, *largest, *left);
                 *left = S::where_different(here, *largest, *left);
                 taken
+            },
+        );
+    }
+}
+
+#[inline(always)]
+unsafe fn max_which_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32, which: *mut f32) {
+    let channels = shape.channels;
+    for_each_patch(shape, task, |patch| {
+        let mut channel = 0;
+        while channel < channels {
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
+            unsafe {
+                let mask = S::mask((channels - channel).min(S::LANES));
+                let mut largest = S::splat(f32::NEG_INFINITY);
+                patch.for_each_pixel(channel, |at| largest = S::max(S::load_masked(x.add(at), mask), largest));
+                let (mut number, mut first) = (0.0, S::splat(0.0));
+                patch.for_each_pixel(channel, |at| {
+                    number += 1.0;
+                    let equal = S::where_equal(S::load_masked(x.add(at), mask), largest, S::splat(number));
+                    first = S::add(first, S::where_equal(first, S::splat(0.0), equal));
+                });
+                S::store_masked(y.add(patch.out + channel), largest, mask);
+                S::store_masked(which.add(patch.out + channel), first, mask);
+            }
+            channel += S::LANES;
+        }
+    });
+}
+
+#[inline(always)]
+unsafe fn which_grad_images_generic<S: Simd>(
+    shape: &PoolShape,
+    task: &Task,
+    which: *const f32,
+    dy: *const f32,
+    dx: *mut f32,
+) {
+    // SAFETY: `scatter_images` passes places inside the output of the image.
+    unsafe {
+        scatter_images::<S, _>(
+            shape,
+            task,
+            dx,
+            |at, _, mask| (S::load_masked(which.add(at), mask), S::load_masked(dy.add(at), mask), 0.0),
+            |(which, dy, number), _, _| {
+                *number += 1.0;
+                S::where_equal(*which, S::splat(*number), *dy)
             },
         );
     }

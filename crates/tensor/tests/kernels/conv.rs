@@ -4,7 +4,7 @@ use estimand_tensor::cpu::conv::{
     conv2d_backprop_input_scratch_len, conv2d_scratch_len,
 };
 use estimand_tensor::cpu::matmul::Epilogue;
-use estimand_tensor::cpu::pool2d::{PoolShape, max_pool, max_pool_grad};
+use estimand_tensor::cpu::pool2d::{PoolShape, max_pool_grad, max_pool_which};
 use estimand_tensor::cpu::reduce;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{DType, Reduction};
@@ -154,7 +154,8 @@ fn pooled_gradient_is_three_kernels() {
         let (image, x, dy) = (random(s.input_len(), 20), random(p.input_len(), 21), random(p.output_len(), 22));
         let one = Pool::new(1);
         let (mut y, mut dx) = (vec![f32::NAN; p.output_len()], vec![f32::NAN; p.input_len()]);
-        max_pool(&one, &p, &x, &mut y);
+        let mut which = y.clone();
+        max_pool_which(&one, &p, &x, &mut y, &mut which);
         max_pool_grad(&one, &p, &x, &y, &dy, &mut dx);
         let (mut dfilter, mut dbias) = (vec![f32::NAN; s.filter_len()], vec![f32::NAN; s.out_channels]);
         let mut scratch = vec![f32::NAN; conv2d_backprop_filter_scratch_len(&s)];
@@ -173,7 +174,7 @@ fn pooled_gradient_is_three_kernels() {
             // SAFETY: two floats are as long as a u64, and any bits are a float.
             let scratch = unsafe { scratch.align_to_mut().1 };
             let (mut dfilter, mut dbias) = (vec![f32::NAN; s.filter_len()], vec![f32::NAN; s.out_channels]);
-            let pooling = Pooling { shape: &p, x: &x, y: &y, dy: &dy };
+            let pooling = Pooling { shape: &p, which: &which, dy: &dy };
             conv2d_backprop_filter_pooled(pool, &s, &image, pooling, &mut dfilter, &mut dbias, scratch).unwrap();
             [dfilter, dbias].concat()
         });

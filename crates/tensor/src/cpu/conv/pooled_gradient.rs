@@ -11,21 +11,19 @@ use super::ConvShape;
 use super::filter_gradient::{
     Cut, Gradient, conv2d_backprop_filter, conv2d_backprop_filter_scratch_len, products, products_scratch_len,
 };
-use crate::cpu::pool2d::{PoolShape, max_pool_grad, max_pool_grad_of};
+use crate::cpu::pool2d::{PoolShape, max_pool_grad_of, max_pool_grad_which};
 use crate::cpu::reduce::{self, ColumnSums};
 use crate::parallel::{DisjointMut, Pool};
 use crate::{DType, Reduction, Result};
 
-/// A max pooling of the convolution's result: that result, the largest values, and their gradient.
+/// A max pooling of the convolution's result, as [`max_pool_which`](crate::cpu::pool2d::max_pool_which) does it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pooling<'a> {
     /// Its sizes.
     pub shape: &'a PoolShape,
-    /// What it saw.
-    pub x: &'a [f32],
-    /// What it made of it.
-    pub y: &'a [f32],
-    /// The gradient with respect to `y`.
+    /// Which element was the largest.
+    pub which: &'a [f32],
+    /// The gradient with respect to the largest.
     pub dy: &'a [f32],
 }
 
@@ -71,7 +69,7 @@ pub fn conv2d_backprop_filter_pooled(
     scratch: &mut [f32],
 ) -> Result<()> {
     let sizes = (shape.input_len(), shape.filter_len(), shape.output_len(), shape.out_channels);
-    assert_eq!((x.len(), dfilter.len(), pooling.x.len(), dbias.len()), sizes, "operands of {shape:?}");
+    assert_eq!((x.len(), dfilter.len(), pooling.shape.input_len(), dbias.len()), sizes, "operands of {shape:?}");
     let Some(columns) = column_sums(shape) else {
         return one_after_the_other(pool, shape, x, pooling, dfilter, dbias, scratch);
     };
@@ -83,7 +81,7 @@ pub fn conv2d_backprop_filter_pooled(
     let pixels = shape.out_height() * shape.out_width();
     let make = |group: usize, images: Range<usize>, dy: &mut [f32]| {
         let n = images.len();
-        max_pool_grad_of(pooling.shape, images, [pooling.x, pooling.y, pooling.dy], dy);
+        max_pool_grad_of(pooling.shape, images, pooling.which, pooling.dy, dy);
         // SAFETY: one task works on a group.
         let sums = unsafe { shared.slice(group * shape.out_channels, shape.out_channels) };
         columns.add(dy, n * pixels, sums);
@@ -105,7 +103,7 @@ fn one_after_the_other(
 ) -> Result<()> {
     let (scratch, dy) = scratch.split_at_mut(inner_scratch_len(shape));
     let dy = &mut dy[..shape.output_len()];
-    max_pool_grad(pool, pooling.shape, pooling.x, pooling.y, pooling.dy, dy);
+    max_pool_grad_which(pool, pooling.shape, pooling.which, pooling.dy, dy);
     let (dims, axes) = summed(shape);
     // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis; scratch has been asked for.
     unsafe {
