@@ -67,6 +67,8 @@ pub enum Kernel {
         bias: bool,
         /// Whether negative results become 0.
         relu: bool,
+        /// The MaxPool that a convolution's result goes through image by image, as a [`Kernel::Which`].
+        pool: Option<NodeId>,
     },
     /// A max pooling that also says which element was the largest, as its second output, or the gradient that reads this
     /// instead of what was pooled.
@@ -219,8 +221,9 @@ fn step_name(program: &Program, step: &Step) -> String {
             other => other.name().to_string(),
         },
         Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
-        Kernel::Product { node, bias, relu } => {
-            format!("{}{}{}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+        Kernel::Product { node, bias, relu, pool } => {
+            let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
+            format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
         }
         Kernel::Which(node) => format!("{}+which", op(*node)),
         Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),

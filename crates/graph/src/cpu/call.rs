@@ -155,13 +155,13 @@ impl CpuExecutable {
         match &step.work {
             Work::Tile(_) | Work::View => return Ok(0),
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
-            Work::Node { .. } | Work::PooledGradient { .. } => {}
+            Work::Node { .. } | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
         }
         let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
         let op = &self.program.body().node(step.node).op;
         match op {
-            _ if matches!(step.work, Work::PooledGradient { .. }) => {
+            _ if matches!(step.work, Work::PooledProduct { .. } | Work::PooledGradient { .. }) => {
                 Ok(super::windows::pooled_scratch_bytes(op, &x, y))
             }
             Op::Reduce { .. } | Op::SumTo => Ok(super::reductions::scratch_bytes(op, &x)),
@@ -179,6 +179,11 @@ impl CpuExecutable {
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => {
                     self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
+                }
+                Work::PooledProduct { bias, relu, pool } => {
+                    let pool = &self.program.body().node(*pool).op;
+                    let mut call = self.call(i, position, workspace);
+                    call.pooled_product(pool, *bias, *relu).map_err(|e| self.located(e, step.node))?
                 }
                 Work::PooledGradient { pool } => {
                     let pool = &self.program.body().node(*pool).op;

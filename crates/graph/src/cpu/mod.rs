@@ -211,6 +211,8 @@ enum Work {
     View,
     /// A kernel of `call`, with what a product does to its result.
     Node { bias: bool, relu: bool },
+    /// A convolution and the max pooling of its result.
+    PooledProduct { bias: bool, relu: bool, pool: NodeId },
     /// The gradients of a convolution from that of a max pooling behind it.
     PooledGradient { pool: NodeId },
     /// Writes a variable; says which inputs are copied before anything is written.
@@ -244,7 +246,10 @@ impl CpuExecutable {
                     Work::Write { staged: CpuExecutable::staged(&program, &plan, step) }
                 }
                 Kernel::Node(_) | Kernel::Which(_) => Work::Node { bias: false, relu: false },
-                Kernel::Product { bias, relu, .. } => Work::Node { bias: *bias, relu: *relu },
+                Kernel::Product { bias, relu, pool: None, .. } => Work::Node { bias: *bias, relu: *relu },
+                Kernel::Product { bias, relu, pool: Some(pool), .. } => {
+                    Work::PooledProduct { bias: *bias, relu: *relu, pool: *pool }
+                }
                 Kernel::PooledGradient { pool, .. } => Work::PooledGradient { pool: *pool },
             };
             let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();

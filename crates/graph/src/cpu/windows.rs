@@ -80,15 +80,48 @@ pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     floats * 4
 }
 
-/// Bytes of scratch memory of a pooled gradient.
+/// The sizes of a pooling of a convolution's result.
+fn pool_of(shape: &ConvShape, window: &PoolWindow) -> PoolShape {
+    pool_shape(window, &[shape.batch, shape.out_height(), shape.out_width(), shape.out_channels])
+}
+
+/// Bytes of scratch memory of a convolution or its gradient that is merged with a pooling.
 pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
-    match op {
-        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_pooled_scratch_len(&conv_shape(w, x[0], y)) * 4,
+    let floats = match op {
+        Op::Conv2d(w) => conv::conv2d_max_pooled_scratch_len(&conv_shape(w, x[0], x[1])),
+        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_pooled_scratch_len(&conv_shape(w, x[0], y)),
         _ => 0,
-    }
+    };
+    floats * 4
 }
 
 impl Call<'_> {
+    /// A convolution whose result goes through a max pooling.
+    pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
+        let (Op::Conv2d(window), Op::MaxPool(pool)) = (&self.node.op, pool) else {
+            return Err(Error::internal(format!("{} of {}", pool.name(), self.node.op.name())));
+        };
+        let (x, [y, which]) = (&self.x, &mut self.y[..]) else {
+            return Err(Error::internal("a pooled product has two results"));
+        };
+        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
+        let scratch =
+            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+        let shape = conv_shape(window, x[0].dims, x[1].dims);
+        conv::conv2d_max_pooled(
+            self.pool,
+            &shape,
+            x[0].as_slice(),
+            x[1].as_slice(),
+            Epilogue { bias: bias.then(|| x[2].as_slice()), relu },
+            &pool_of(&shape, pool),
+            y.as_mut_slice(),
+            which.as_mut_slice(),
+            scratch,
+        );
+        Ok(())
+    }
+
     /// The gradients of a convolution's filter and bias from that of the pooling behind it.
     pub(super) fn pooled_gradient(&mut self, pool: &Op) -> Result<()> {
         let (Op::Conv2dBackpropFilter(window, _), Op::MaxPoolGrad(pool)) = (&self.node.op, pool) else {
@@ -101,9 +134,7 @@ impl Call<'_> {
         let scratch =
             unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
         let shape = conv_shape(window, x[0].dims, dfilter.dims);
-        // What was pooled is the convolution's result.
-        let seen = [shape.batch, shape.out_height(), shape.out_width(), shape.out_channels];
-        let pooling = conv::Pooling { shape: &pool_shape(pool, &seen), which: x[1].as_slice(), dy: x[2].as_slice() };
+        let pooling = conv::Pooling { shape: &pool_of(&shape, pool), which: x[1].as_slice(), dy: x[2].as_slice() };
         let (dfilter, dbias) = (dfilter.as_mut_slice(), dbias.as_mut_slice());
         conv::conv2d_backprop_filter_pooled(self.pool, &shape, x[0].as_slice(), pooling, dfilter, dbias, scratch)
     }

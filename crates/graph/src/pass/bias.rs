@@ -38,7 +38,8 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                 if let Some((at, bias)) = folded {
                     products.remove(&program.steps[at].outputs[0]);
                     let product = &mut program.steps[at];
-                    product.kernel = Kernel::Product { node: product.kernel.node(), bias: true, relu: false };
+                    product.kernel =
+                        Kernel::Product { node: product.kernel.node(), bias: true, relu: false, pool: None };
                     product.inputs.push(bias);
                     product.outputs = smallvec![step.outputs[0]];
                     *is_removed = true;
@@ -51,7 +52,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                 if let Some(&at) = products.get(&step.inputs[0]) {
                     let product = &mut program.steps[at];
                     let bias = matches!(product.kernel, Kernel::Product { bias: true, .. });
-                    product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu: true };
+                    product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu: true, pool: None };
                     product.outputs = smallvec![step.outputs[0]];
                     products.remove(&step.inputs[0]);
                     *is_removed = true;

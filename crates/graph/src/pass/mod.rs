@@ -29,10 +29,11 @@ pub(crate) const WHOLE: [Pass; 2] =
     [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
 
 /// The passes over the step's part, in the order they run.
-pub(crate) const STEP: [Pass; 5] = [
+pub(crate) const STEP: [Pass; 6] = [
     Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "which", run: which::remember_the_largest },
     Pass { name: "pooled", run: pooled::gradients_of_pooled },
     Pass { name: "bias", run: bias::fold_bias },
+    Pass { name: "convolve", run: pooled::pool_what_is_convolved },
     Pass { name: "fuse", run: fuse::fuse },
 ];

@@ -1,7 +1,10 @@
-//! Merges the gradient of a max pooling with the two steps that read it, the gradients of filter and bias of a convolution.
+//! Merges a max pooling with the convolution before it, and its gradient with the gradients of that convolution's filter and bias.
 //!
-//! The gradient of a pooling is the largest value of a network's first layers, and mostly zeros. If only these two read it, one
-//! kernel makes it image by image and nobody writes it to memory.
+//! What lies between them is the largest value of a network's first layers. If nobody else reads it, one kernel makes it image
+//! by image and nobody writes it to memory. Only poolings whose gradient is asked for are merged (see `which`): with a
+//! single image, which a prediction may have, the convolution alone can use more threads.
+
+use std::collections::HashMap;
 
 use smallvec::smallvec;
 
@@ -17,6 +20,39 @@ pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
         } else {
             i += 1;
         }
+    }
+    program
+}
+
+pub(crate) fn pool_what_is_convolved(mut program: Program) -> Program {
+    let uses = program.use_counts();
+    let mut convolved: HashMap<Value, usize> = HashMap::new();
+    let mut i = 0;
+    while i < program.n_compute {
+        let step = &program.steps[i];
+        let node = step.kernel.node();
+        match (&step.kernel, &program.body.node(node).op) {
+            (Kernel::Node(_) | Kernel::Product { .. }, Op::Conv2d(_)) if uses.get(&step.outputs[0]) == Some(&1) => {
+                convolved.insert(step.outputs[0], i);
+            }
+            (Kernel::Which(pool), Op::MaxPool(_)) => {
+                if let Some(&at) = convolved.get(&step.inputs[0]) {
+                    let (pool, outputs) = (Some(*pool), step.outputs.clone());
+                    let product = &mut program.steps[at];
+                    let (bias, relu) = match product.kernel {
+                        Kernel::Product { bias, relu, .. } => (bias, relu),
+                        _ => (false, false),
+                    };
+                    product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu, pool };
+                    product.outputs = outputs;
+                    program.steps.remove(i);
+                    program.n_compute -= 1;
+                    continue;
+                }
+            }
+            _ => {}
+        }
+        i += 1;
     }
     program
 }

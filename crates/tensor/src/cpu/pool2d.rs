@@ -129,6 +129,15 @@ pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], 
     });
 }
 
+/// [`max_pool_which`] on this thread.
+pub(in crate::cpu) fn max_pool_which_here(shape: &PoolShape, x: &[f32], y: &mut [f32], which: &mut [f32]) {
+    check(shape, x.len(), y.len());
+    check(shape, x.len(), which.len());
+    let all = Task { images: 0..shape.batch, rows: 0..shape.out_height() };
+    // SAFETY: the operands have the sizes of the shape.
+    unsafe { max_which_rows(shape, &all, x.as_ptr(), y.as_mut_ptr(), which.as_mut_ptr()) };
+}
+
 /// [`max_pool_grad`] from what [`max_pool_which`] said.
 pub fn max_pool_grad_which(pool: &Pool, shape: &PoolShape, which: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, dx.len(), which.len());

@@ -1,10 +1,13 @@
-//! The convolution itself.
+//! The convolution itself, and with a max pooling of its result.
+
+use std::ops::Range;
 
 use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, Cut, run};
 use crate::cpu::matmul::Epilogue;
 use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
+use crate::cpu::pool2d::{PoolShape, max_pool_which_here};
 use crate::parallel::{DisjointMut, Pool};
 
 /// Floats of output that are kept in the cache while all of k passes over them.
@@ -50,40 +53,101 @@ pub fn conv2d(
     let cut = Cut::new(shape.batch, shape.out_height());
     let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
     filter_shape(shape).pack(pool, filter, false, packed);
-    let right = Right { shape: filter_shape(shape), packed };
+    let forward = Forward { shape, right: Right { shape: filter_shape(shape), packed }, epilogue };
     let (out_len, row_len) = (shape.out_image_len(), shape.out_width() * shape.out_channels);
     let slot_len = slot_len(shape, &cut);
     let (y, slots) = (DisjointMut::new(y), DisjointMut::new(slots));
     run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
         let task = cut.task(index);
-        let rows = task.rows.len();
         // SAFETY: each task has its own slot.
         let slot = unsafe { slots.slice(index * slot_len, slot_len) };
         for image in task.images {
+            let rows = task.rows.clone();
             // SAFETY: the rows of a band of an image belong to one task.
-            let y = unsafe { y.slice(image * out_len + task.rows.start * row_len, rows * row_len) };
-            let x = &x[image * shape.image_len()..(image + 1) * shape.image_len()];
-            let first_seen = task.rows.start * shape.window.stride[0];
-            let (seen, pitch) = if shape.window.is_padded() {
-                shape.pad(x, first_seen, seen_rows(shape, rows), slot);
-                (&*slot, shape.padded_pitch())
-            } else {
-                let pitch = shape.width * shape.in_channels;
-                (&x[first_seen * pitch..], pitch)
-            };
-            let per_pass = (BAND / row_len).max(1);
-            for (i, y) in y.chunks_mut(per_pass * row_len).enumerate() {
-                rows_of_output(
-                    shape,
-                    &seen[i * per_pass * shape.window.stride[0] * pitch..],
-                    pitch,
-                    &right,
-                    y,
-                    epilogue,
-                );
-            }
+            let y = unsafe { y.slice(image * out_len + rows.start * row_len, rows.len() * row_len) };
+            forward.band(&x[image * shape.image_len()..(image + 1) * shape.image_len()], rows, slot, y);
         }
     });
+}
+
+/// Floats of scratch that [`conv2d_max_pooled`] needs.
+pub fn conv2d_max_pooled_scratch_len(shape: &ConvShape) -> usize {
+    let cut = Cut::images_only(shape.batch, shape.out_height());
+    let per_task = slot_len(shape, &cut) + shape.out_image_len();
+    filter_shape(shape).packed_len() + cut.n_tasks() * per_task
+}
+
+/// `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) of the result of [`conv2d`], which is never in memory:
+/// each image is pooled while it is in the cache.
+///
+/// `scratch` holds at least [`conv2d_max_pooled_scratch_len`] floats.
+#[allow(clippy::too_many_arguments)] // those of a convolution and of a pooling
+pub fn conv2d_max_pooled(
+    pool: &Pool,
+    shape: &ConvShape,
+    x: &[f32],
+    filter: &[f32],
+    epilogue: Epilogue,
+    pooling: &PoolShape,
+    y: &mut [f32],
+    which: &mut [f32],
+    scratch: &mut [f32],
+) {
+    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
+    assert_eq!((x.len(), filter.len(), pooling.input_len()), sizes, "operands of {shape:?}");
+    assert_eq!((y.len(), which.len()), (pooling.output_len(), pooling.output_len()), "results of {pooling:?}");
+    assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
+    let cut = Cut::images_only(shape.batch, shape.out_height());
+    let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
+    filter_shape(shape).pack(pool, filter, false, packed);
+    let forward = Forward { shape, right: Right { shape: filter_shape(shape), packed }, epilogue };
+    let (out_len, pooled_len) = (shape.out_image_len(), pooling.output_len() / shape.batch.max(1));
+    let one = PoolShape { batch: 1, ..*pooling };
+    let slot_len = slot_len(shape, &cut) + out_len;
+    let (y, which, slots) = (DisjointMut::new(y), DisjointMut::new(which), DisjointMut::new(slots));
+    run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
+        let task = cut.task(index);
+        // SAFETY: each task has its own slot.
+        let (convolved, slot) = unsafe { slots.slice(index * slot_len, slot_len) }.split_at_mut(out_len);
+        for image in task.images {
+            // SAFETY: an image belongs to one task.
+            let (y, which) =
+                unsafe { (y.slice(image * pooled_len, pooled_len), which.slice(image * pooled_len, pooled_len)) };
+            let x = &x[image * shape.image_len()..(image + 1) * shape.image_len()];
+            if out_len > 0 {
+                forward.band(x, task.rows.clone(), slot, convolved);
+            }
+            max_pool_which_here(&one, convolved, y, which);
+        }
+    });
+}
+
+/// A convolution with its filter packed.
+struct Forward<'a> {
+    shape: &'a ConvShape,
+    right: Right<'a>,
+    epilogue: Epilogue<'a>,
+}
+
+impl Forward<'_> {
+    /// `rows` of the result of image `x`; a margin is added in `slot`.
+    fn band(&self, x: &[f32], rows: Range<usize>, slot: &mut [f32], y: &mut [f32]) {
+        let Forward { shape, right, epilogue } = self;
+        let row_len = shape.out_width() * shape.out_channels;
+        let first_seen = rows.start * shape.window.stride[0];
+        let (seen, pitch) = if shape.window.is_padded() {
+            shape.pad(x, first_seen, seen_rows(shape, rows.len()), slot);
+            (&*slot, shape.padded_pitch())
+        } else {
+            let pitch = shape.width * shape.in_channels;
+            (&x[first_seen * pitch..], pitch)
+        };
+        let per_pass = (BAND / row_len).max(1);
+        for (i, y) in y.chunks_mut(per_pass * row_len).enumerate() {
+            let seen = &seen[i * per_pass * shape.window.stride[0] * pitch..];
+            rows_of_output(shape, seen, pitch, right, y, *epilogue);
+        }
+    }
 }
 
 /// As many output rows as `y` holds, the first of which sees the image from `x` on.

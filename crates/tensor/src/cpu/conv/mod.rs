@@ -14,7 +14,7 @@ mod pooled_gradient;
 mod segments;
 
 pub use filter_gradient::{conv2d_backprop_filter, conv2d_backprop_filter_scratch_len};
-pub use forward::{conv2d, conv2d_scratch_len};
+pub use forward::{conv2d, conv2d_max_pooled, conv2d_max_pooled_scratch_len, conv2d_scratch_len};
 pub use input_gradient::{conv2d_backprop_input, conv2d_backprop_input_scratch_len};
 pub use pooled_gradient::{Pooling, conv2d_backprop_filter_pooled, conv2d_backprop_filter_pooled_scratch_len};
 
