@@ -1,7 +1,7 @@
 use estimand_tensor::cpu::conv::{
     ConvShape, Pooling, conv2d, conv2d_backprop_filter, conv2d_backprop_filter_pooled,
     conv2d_backprop_filter_pooled_scratch_len, conv2d_backprop_filter_scratch_len, conv2d_backprop_input,
-    conv2d_backprop_input_scratch_len, conv2d_scratch_len,
+    conv2d_backprop_input_scratch_len, conv2d_max_pooled, conv2d_max_pooled_scratch_len, conv2d_scratch_len,
 };
 use estimand_tensor::cpu::matmul::Epilogue;
 use estimand_tensor::cpu::pool2d::{PoolShape, max_pool_grad, max_pool_which};
@@ -123,6 +123,34 @@ fn filter_gradient_is_the_sum_over_pixels() {
             dfilter
         });
         assert_close(&got, &want, 2.0, &format!("{s:?}"));
+    }
+}
+
+/// Pooling image by image has the bits of a convolution and then a pooling.
+#[test]
+fn pooled_convolution_is_two_kernels() {
+    for s in shapes() {
+        let p = PoolShape {
+            batch: s.batch,
+            height: s.out_height(),
+            width: s.out_width(),
+            channels: s.out_channels,
+            window: window([2, 3], [2, 1], [1, 1], [0, 1], [0, 0]),
+        };
+        let (x, filter, bias) = (random(s.input_len(), 1), random(s.filter_len(), 2), random(s.out_channels, 3));
+        let epilogue = Epilogue { bias: Some(&bias), relu: true };
+        let one = Pool::new(1);
+        let mut want = vec![f32::NAN; 2 * p.output_len()];
+        let (y, which) = want.split_at_mut(p.output_len());
+        max_pool_which(&one, &p, &forward(&one, &s, &x, &filter, epilogue), y, which);
+        let got = on_every_machine(&format!("{s:?}"), |pool| {
+            let mut scratch = vec![f32::NAN; conv2d_max_pooled_scratch_len(&s)];
+            let mut out = vec![f32::NAN; 2 * p.output_len()];
+            let (y, which) = out.split_at_mut(p.output_len());
+            conv2d_max_pooled(pool, &s, &x, &filter, epilogue, &p, y, which, &mut scratch);
+            out
+        });
+        assert_same_bits(&got, &want, &format!("{s:?}"));
     }
 }
 

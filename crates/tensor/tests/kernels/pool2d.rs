@@ -1,7 +1,9 @@
-use estimand_tensor::cpu::pool2d::{PoolShape, avg_pool, avg_pool_grad, max_pool, max_pool_grad};
+use estimand_tensor::cpu::pool2d::{
+    PoolShape, avg_pool, avg_pool_grad, max_pool, max_pool_grad, max_pool_grad_which, max_pool_which,
+};
 use estimand_tensor::parallel::Pool;
 
-use crate::numbers::{assert_close, on_every_machine, random};
+use crate::numbers::{assert_close, assert_same_bits, on_every_machine, random};
 use crate::windows::{for_each_tap, window};
 
 fn shapes() -> Vec<PoolShape> {
@@ -66,6 +68,30 @@ fn max_pool_and_the_first_maximum_takes_the_gradient() {
         });
         let want: Vec<f64> = y.into_iter().chain(dx).collect();
         assert_close(&got, &want, 1.0, &format!("{s:?}"));
+    }
+}
+
+/// Remembering which element was the largest gives the bits of comparing again, also with infinities and with NaN, which is nowhere the
+/// largest.
+#[test]
+fn the_largest_can_be_remembered() {
+    for s in shapes() {
+        let (mut x, dy) = (ties(s.input_len(), 1), random(s.output_len(), 2));
+        x.iter_mut().skip(1).step_by(3).for_each(|x| *x = f32::NAN);
+        x.iter_mut().step_by(7).for_each(|x| *x = f32::NEG_INFINITY);
+        let pool = Pool::new(1);
+        let (mut y, mut dx) = (vec![f32::NAN; dy.len()], vec![f32::NAN; x.len()]);
+        max_pool(&pool, &s, &x, &mut y);
+        max_pool_grad(&pool, &s, &x, &y, &dy, &mut dx);
+        let got = on_every_machine(&format!("{s:?}"), |pool| {
+            let mut out = vec![f32::NAN; y.len() + dx.len()];
+            let (out_y, out_dx) = out.split_at_mut(y.len());
+            let mut which = vec![f32::NAN; y.len()];
+            max_pool_which(pool, &s, &x, out_y, &mut which);
+            max_pool_grad_which(pool, &s, &which, &dy, out_dx);
+            out
+        });
+        assert_same_bits(&got, &[y, dx].concat(), &format!("{s:?}"));
     }
 }
 
