@@ -82,8 +82,10 @@ pub(super) enum Gradient<'a> {
     /// All of it lies in memory; the last images once more, with room to read on.
     Stored { dy: &'a [f32], tail: &'a [f32] },
     /// Calling it with a group and some of its images writes theirs. Only where the filter is not cut into parts.
-    Made(&'a (dyn Fn(usize, Range<usize>, &mut [f32]) + Sync)),
+    Made(&'a Make<'a>),
 }
+
+type Make<'a> = dyn Fn(usize, Range<usize>, &mut [f32]) + Sync + 'a;
 
 /// The operands and where their parts are.
 struct Operands<'a> {
