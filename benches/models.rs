@@ -88,6 +88,53 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
 }
 
+/// Categories of eight fields hashed into a million buckets each, embedded, and 13 numbers: a network of 256 and 128, with Adagrad.
+pub fn ctr(n_buckets: usize, width: usize) -> Model {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 13.into()]);
+    let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
+    let fields: Vec<Tensor> = (0..8).map(|i| g.placeholder(&format!("c{i}"), DType::I64, [Dim::BATCH])).collect();
+    let embed = |(i, field): (usize, &Tensor)| {
+        let _scope = g.scope(&format!("c{i}_embedding"));
+        let present = RaggedTensor::from_dense(field);
+        let ids = present.with_values(present.values.hash_bucket(n_buckets as i64));
+        let init = Init::TruncatedNormal { mean: 0.0, stddev: 1.0 / (width as f64).sqrt() };
+        g.variable("embedding_weights", [n_buckets, width], init).lookup(&ids, Combiner::Mean)
+    };
+    let mut inputs: Vec<Tensor> = fields.iter().enumerate().map(embed).collect();
+    inputs.push(x.clone());
+    let net = Tensor::concat(&inputs.iter().collect::<Vec<_>>(), 1);
+    let net = dense(&dense(&net, "hiddenlayer_0", 256).relu(), "hiddenlayer_1", 128).relu();
+    let logits = dense(&net, "logits", 1);
+    let loss = logits.sigmoid_cross_entropy(&y).mean();
+    let train = Optimizer::new(Adagrad::default(), 0.001).minimize(&loss);
+    let placeholders = [x, y].into_iter().chain(fields).collect();
+    Model { graph: g, placeholders, logits, loss, train }
+}
+
+/// Feeds of `ctr`: ids as Zipf's law with exponent 1.2 has them, up to ten million.
+pub fn ctr_batch(seed: u64, rows: usize) -> Result<Vec<Array>> {
+    let mut feeds = vec![uniform(&format!("x{seed}"), &[rows, 13])?, uniform(&format!("y{seed}"), &[rows, 1])?];
+    for field in 0..8 {
+        let ids = uniform(&format!("c{field}/{seed}"), &[rows])?;
+        let zipf = |&u: &f32| f64::from(1.0 - u).powi(-5).min(1e7) as i64;
+        feeds.push(Array::from(ids.as_slice::<f32>()?.iter().map(zipf).collect::<Vec<i64>>()));
+    }
+    Ok(feeds)
+}
+
+/// Rows of a table by id, each id made unique on the host, with Adagrad.
+pub fn unique_lookup(n_rows: usize, width: usize) -> Model {
+    let g = Graph::new();
+    let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
+    let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, width.into()]);
+    let table = g.variable("table", [n_rows, width], Init::Zeros);
+    let logits = table.lookup(&RaggedTensor::from_dense(&ids), Combiner::Sum) * &rows;
+    let loss = logits.sum();
+    let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);
+    Model { graph: g, placeholders: vec![ids, rows], logits, loss, train }
+}
+
 /// The update of a lookup alone: rows of a table get the gradients that are fed, with Adagrad.
 pub fn sparse_update(n_rows: usize, width: usize) -> Model {
     let g = Graph::new();

@@ -8,3 +8,4 @@ mod bad_input;
 mod golden;
 mod laws;
 mod low_level;
+mod preprocessing;

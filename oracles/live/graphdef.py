@@ -68,6 +68,7 @@ class Case:
         self.seed = message.name
         names = lambda key: [name.decode() for name in message.attr[key].list.s]
         self.wrt, self.gradients, self.fetches = names("wrt"), names("gradients"), names("fetches")
+        self.initializers = names("initializers")
         self.loss = message.attr["loss"].s.decode()
         self.values = collections.defaultdict(dict)
         for key, attr in message.attr.items():
@@ -88,6 +89,7 @@ class Case:
             for name, value in self.values["variable"].items():
                 if name in present:
                     session.run(tf.raw_ops.AssignVariableOp(resource=tensor(name), value=tf.constant(value)))
+            session.run([graph.get_operation_by_name(name) for name in self.initializers])
             feeds = {tensor(n): v for n, v in self.values["feed"].items() if n in present}
             wrt = [(x, g) for x, g in zip(self.wrt, self.gradients) if x in present]
             theirs = v1.gradients(tensor(self.loss), [tensor(x) for x, _ in wrt])

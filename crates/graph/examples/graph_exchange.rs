@@ -2,12 +2,13 @@
 //!
 //!     graph_exchange FOLDER FIRST_SEED COUNT
 //!
-//! Each file `programs-N.tfrecord` holds up to 100 programs, two records each, in TensorFlow's own messages: a `GraphDef` with the forward and
+//! One in ten programs is one of the host: strings, ragged features, tables, lookups. Each file `programs-N.tfrecord` holds up to 100 programs, two records each, in TensorFlow's own messages: a `GraphDef` with the forward and
 //! backward nodes, and a `NameAttrList` named after the seed, whose attributes are
 //!
 //! | attribute | value |
 //! |---|---|
 //! | `feed:TENSOR`, `variable:HANDLE` | what to feed and to assign |
+//! | `initializers` | nodes that fill tables, to be run first |
 //! | `fetches` | what to compute: tensor names |
 //! | `loss`, `wrt` | what to differentiate, with respect to what: tensor names |
 //! | `gradients` | our gradient of each `wrt`: a tensor name, or nothing |
@@ -20,12 +21,12 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
 
-use estimand_graph::graph_def::{Names, graph_def_bytes};
-use estimand_graph::testing::{RandomProgram, generate};
+use estimand_graph::graph_def::{Names, export, graph_def_bytes};
+use estimand_graph::testing::{RandomProgram, generate, generate_preprocessing};
 use estimand_graph::{Cpu, Executor, Graph, Op, Reference, Tensor, Value};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 use estimand_wire::record::RecordWriter;
-use estimand_wire::{AttrValue, DataType, Message, NameAttrList, TensorProto, TensorShapeProto};
+use estimand_wire::{AttrValue, Message, NameAttrList, TensorProto};
 
 const PER_FILE: u64 = 100;
 
@@ -60,7 +61,7 @@ fn write_file(path: &Path, seeds: std::ops::Range<u64>) -> Result<()> {
 
 /// The two records of a program.
 fn exchange(seed: u64) -> Result<(Vec<u8>, Vec<u8>)> {
-    let program = generate(seed)?;
+    let program = if seed % 10 == 9 { generate_preprocessing(seed)? } else { generate(seed)? };
     let derived = program.differentiate()?;
     let RandomProgram { graph, feeds, fetches, loss, wrt } = &program;
     let mut targets = fetches.clone();
@@ -85,7 +86,7 @@ fn exchange(seed: u64) -> Result<(Vec<u8>, Vec<u8>)> {
         let run =
             |passes| program.run(executor, &targets, passes).map_err(|e| e.context(format!("on {}", executor.name())));
         let values = run(true)?;
-        if run(false)?.iter().zip(&values).any(|(plain, passed)| plain.bytes() != passed.bytes()) {
+        if run(false)?.iter().zip(&values).any(|(plain, passed)| !same_bits(plain, passed)) {
             return Err(Error::internal(format!("passes change the bits on {}", executor.name())));
         }
         for (tensor, value) in targets.iter().zip(&values) {
@@ -93,7 +94,9 @@ fn exchange(seed: u64) -> Result<(Vec<u8>, Vec<u8>)> {
         }
     }
     let targets: Vec<Value> = targets.iter().chain([loss]).map(Tensor::value).collect();
-    Ok((graph_def_bytes(&graph.body(), &targets)?, case.encode_to_vec()))
+    let exported = export(&graph.body(), &targets)?;
+    set("initializers".into(), text(exported.initializers));
+    Ok((exported.graph_def.encode_to_vec(), case.encode_to_vec()))
 }
 
 /// The batch decides how many numbers are drawn; each op has TensorFlow's name.
@@ -122,11 +125,11 @@ fn variables(graph: &Graph) -> Result<Vec<(String, Array)>> {
     read.map(|id| Ok((body.variables().spec(id).name.clone(), body.variables().initial(id, 0)?))).collect()
 }
 
+/// Equal bit for bit, NaN included.
+fn same_bits(a: &Array, b: &Array) -> bool {
+    if a.dtype() == DType::Str { a == b } else { a.bytes() == b.bytes() }
+}
+
 fn proto(value: &Array) -> TensorProto {
-    TensorProto {
-        dtype: DataType::from(value.dtype()).into(),
-        tensor_shape: Some(TensorShapeProto::of(value.dims().iter().map(|&n| n as i64))),
-        tensor_content: value.bytes().to_vec(),
-        ..Default::default()
-    }
+    TensorProto::from_array(value)
 }

@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 pub use estimand_tensor::Reduction;
+pub use estimand_tensor::cpu::combine::Combiner;
 use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use crate::custom::CustomOp;
@@ -212,6 +213,10 @@ pub enum Op {
         /// Rows of the result.
         num_segments: Dim,
     },
+    /// (rows, index `[n]`, row_splits `[b + 1]`, optional weights `[n]`): combines the rows that each ragged row reads.
+    SparseSegment(Combiner),
+    /// (dy, index, row_splits, optional weights) -> the gradient of as many rows as given.
+    SparseSegmentGrad(Combiner, Dim),
     /// (indices, on, off) -> a new axis of the given depth.
     OneHot {
         /// Size of the new axis.
@@ -446,6 +451,12 @@ impl Op {
                 Reduction::Prod => "UnsortedSegmentProd",
                 _ => "UnsortedSegmentSum",
             },
+            Op::SparseSegment(Combiner::Sum) => "SparseSegmentSum",
+            Op::SparseSegment(Combiner::Mean) => "SparseSegmentMean",
+            Op::SparseSegment(Combiner::SqrtN) => "SparseSegmentSqrtN",
+            Op::SparseSegmentGrad(Combiner::Sum, _) => "SparseSegmentSumGrad",
+            Op::SparseSegmentGrad(Combiner::Mean, _) => "SparseSegmentMeanGrad",
+            Op::SparseSegmentGrad(Combiner::SqrtN, _) => "SparseSegmentSqrtNGrad",
             Op::OneHot { .. } => "OneHot",
             Op::Resize(Resize { bilinear: true, .. }) => "ResizeBilinear",
             Op::Resize(_) => "ResizeNearestNeighbor",

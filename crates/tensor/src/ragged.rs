@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cpu::combine::check_splits;
 use crate::{Array, Error, Result};
 
 /// Rows of different length: row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
@@ -15,22 +16,10 @@ impl Ragged {
     /// Checks that the splits start at 0, never fall, and end at the number of values.
     pub fn new(values: Array, row_splits: impl Into<Arc<[i64]>>) -> Result<Ragged> {
         let row_splits = row_splits.into();
-        let n_values = match values.dims().first() {
-            Some(&n) => n as i64,
-            None => return Err(Error::shape("the values of a ragged array need at least one axis")),
+        let Some(&n_values) = values.dims().first() else {
+            return Err(Error::shape("the values of a ragged array need at least one axis"));
         };
-        let bad = |what: String| Err(Error::shape(format!("invalid row_splits: {what}")));
-        match (row_splits.first(), row_splits.last()) {
-            (None, _) | (_, None) => return bad("empty; expected at least [0]".into()),
-            (Some(&first), _) if first != 0 => return bad(format!("starts at {first}, expected 0")),
-            (_, Some(&last)) if last != n_values => {
-                return bad(format!("ends at {last}, but there are {n_values} values"));
-            }
-            _ => {}
-        }
-        if let Some(i) = row_splits.windows(2).position(|w| w[0] > w[1]) {
-            return bad(format!("falls from {} to {} at row {i}", row_splits[i], row_splits[i + 1]));
-        }
+        check_splits(&row_splits, n_values).map_err(|bad| Error::shape(bad.to_string()))?;
         Ok(Ragged { values, row_splits })
     }
 

@@ -112,6 +112,8 @@ pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
                 | Op::LogSoftmax
                 | Op::SoftmaxCrossEntropy
                 | Op::SparseSoftmaxCrossEntropy
+                | Op::SparseSegment(_)
+                | Op::SparseSegmentGrad(..)
         )
     };
     let dtype = |v: &Value| program.spec(*v).dtype;
@@ -298,6 +300,8 @@ fn sizes_fit(op: &Op, x: &[&[usize]], y: &[usize]) -> bool {
         Op::SumTo => spreads_to(x[1], x[0]),
         Op::Gather { batch_dims, .. } => x[0][..*batch_dims] == x[1][..*batch_dims],
         Op::UnsortedSegment { .. } => x[0][..x[1].len()] == *x[1],
+        Op::SparseSegment(_) => x[2][0] == y[0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
+        Op::SparseSegmentGrad(..) => x[2][0] == x[0][0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
         Op::ScatterNd(_) => x[1].starts_with(&x[0][..x[0].len() - 1]),
         Op::Conv2d(_) | Op::DepthwiseConv2d(_) => x[0][3] == x[1][2],
         Op::Conv2dBackpropInput(..) | Op::DepthwiseConv2dBackpropInput(..) => x[1][0] == y[0],
@@ -331,9 +335,13 @@ impl Call<'_> {
 
             Op::Reduce { .. } | Op::SumTo | Op::ArgMax { .. } | Op::Cumulate { .. } | Op::TopK(_) => self.reduction(),
             Op::Softmax | Op::LogSoftmax | Op::SoftmaxCrossEntropy | Op::SparseSoftmaxCrossEntropy => self.softmax(),
-            Op::Gather { .. } | Op::GatherNd | Op::ScatterNd(_) | Op::UnsortedSegment { .. } | Op::OneHot { .. } => {
-                self.index()
-            }
+            Op::Gather { .. }
+            | Op::GatherNd
+            | Op::ScatterNd(_)
+            | Op::UnsortedSegment { .. }
+            | Op::SparseSegment(_)
+            | Op::SparseSegmentGrad(..)
+            | Op::OneHot { .. } => self.index(),
             Op::MatMul { .. } | Op::BatchMatMul { .. } => self.product(bias, relu),
             _ => self.window(bias, relu),
         }

@@ -1,5 +1,6 @@
 //! Steps that index: gather, scatter, segments, one-hot.
 
+use estimand_tensor::cpu::combine::{self, Lookups};
 use estimand_tensor::cpu::gather::{self, GatherDims};
 use estimand_tensor::cpu::index::BadIndex;
 use estimand_tensor::cpu::{layout, scatter, segment};
@@ -82,6 +83,19 @@ impl Call<'_> {
                     segment::unsorted_segment(pool, kernel(*kind), width, ids, data, y.as_mut_slice(), scratch)
                 }))
                 .map_err(out_of_range)
+            }
+            Op::SparseSegment(combiner) | Op::SparseSegmentGrad(combiner, _) => {
+                let width = y.dims[1..].iter().product();
+                let (weights, splits) = (x.get(3).map(|w| w.as_slice::<f32>()), x[2].as_slice::<i64>());
+                let (from, to) = (x[0].as_slice::<f32>(), y.as_mut_slice::<f32>());
+                with_id!(x[1].dtype, I => {
+                    let lookups = Lookups { index: x[1].as_slice::<I>(), splits, weights };
+                    match self.node.op {
+                        Op::SparseSegment(_) => combine::combine(pool, *combiner, width, from, lookups, to),
+                        _ => combine::combine_gradient(pool, *combiner, width, from, lookups, to),
+                    }
+                })
+                .map_err(|bad| Error::index(bad.to_string()))
             }
             Op::OneHot { axis, depth } => {
                 let ids = x[0];

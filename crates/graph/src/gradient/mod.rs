@@ -5,6 +5,7 @@
 //! `axes` and `index` hold the longer rules.
 
 mod axes;
+mod combine;
 mod index;
 mod pointwise;
 mod rule;
@@ -114,7 +115,8 @@ impl<'a> Backward<'a> {
                 }
             }
             for (i, node) in body.nodes()[..=last].iter().enumerate() {
-                between[i] |= node.inputs.iter().any(|v| between[v.node.0 as usize]);
+                // What stops gradients lies between nothing: ops behind it need no rule for it.
+                between[i] |= node.op != Op::StopGradient && node.inputs.iter().any(|v| between[v.node.0 as usize]);
             }
             between
         };

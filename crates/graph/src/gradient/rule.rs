@@ -224,6 +224,8 @@ impl Rule<'_> {
                 Ok(vec![Gradient::None, Gradient::Dense(self.node(Op::GatherNd, &[&self.dy(0), &x[0]]))])
             }
             Op::UnsortedSegment { kind, .. } => self.segments(*kind),
+            Op::SparseSegment(combiner) => self.lookups(*combiner),
+            Op::SparseSegmentGrad(combiner, _) => self.lookups_gradient(*combiner),
             Op::Resize(r) => dense([self.node(Op::ResizeGrad(*r, x[0].shape().clone()), &[&self.dy(0)])]),
             Op::ResizeGrad(r, _) => dense([self.node(Op::Resize(*r), &[&self.dy(0)])]),
             Op::Custom(custom) => self.custom(custom),

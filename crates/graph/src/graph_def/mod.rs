@@ -20,6 +20,7 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+mod combine;
 mod effect;
 mod elementwise;
 mod index;
@@ -33,8 +34,9 @@ mod source;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use estimand_tensor::{Array, DType, Error, Result, Symbol};
+use estimand_tensor::{Array, DType, Error, Result, Symbol, TensorSpec};
 use estimand_wire::{AttrValue, DataType, GraphDef, Message, NodeDef, VersionDef};
 
 use crate::graph::{Body, Node, NodeId, Value};
@@ -49,13 +51,41 @@ const PRODUCER: i32 = 1645;
 /// The nodes that these values need, as TensorFlow spells them. Equal graphs give equal messages.
 ///
 /// An op that TensorFlow does not have is an error that names it. [`Names`] tells what a value is called in the result.
+///
+/// Nodes that look up in tables need them initialized: see [`export`].
 pub fn graph_def(body: &Body, fetches: &[Value]) -> Result<GraphDef> {
+    Ok(export(body, fetches)?.graph_def)
+}
+
+/// A graph with what must happen before it runs.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// The nodes.
+    pub graph_def: GraphDef,
+    /// The nodes that fill tables, to be run once.
+    pub initializers: Vec<String>,
+    /// The files that they read.
+    pub assets: Vec<Asset>,
+}
+
+/// A file that a graph reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asset {
+    /// The constant that holds the file's name.
+    pub tensor: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// [`graph_def`] with the initializers of its tables and the files they read.
+pub fn export(body: &Body, fetches: &[Value]) -> Result<Export> {
     let mut writer = Writer::new(body);
     for id in needed(body, fetches)? {
         writer.node(id)?;
     }
     let versions = Some(VersionDef { producer: PRODUCER, ..Default::default() });
-    Ok(GraphDef { node: writer.written, versions, ..Default::default() })
+    let graph_def = GraphDef { node: writer.written, versions, ..Default::default() };
+    Ok(Export { graph_def, initializers: writer.initializers, assets: writer.assets })
 }
 
 /// [`graph_def`] as the bytes of a file. Equal graphs give equal bytes.
@@ -83,6 +113,10 @@ pub(crate) struct Writer<'a> {
     handles: BTreeMap<VarId, String>,
     /// The nodes that compute a size, an i32 scalar each.
     sizes: BTreeMap<Symbol, String>,
+    /// The handles of tables, by the address of their terms and by direction.
+    pub(crate) tables: BTreeMap<(usize, bool), String>,
+    pub(crate) initializers: Vec<String>,
+    pub(crate) assets: Vec<Asset>,
 }
 
 impl<'a> Writer<'a> {
@@ -94,6 +128,9 @@ impl<'a> Writer<'a> {
             placeholders: Vec::new(),
             handles: BTreeMap::new(),
             sizes: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            initializers: Vec::new(),
+            assets: Vec::new(),
         }
     }
 
@@ -182,6 +219,8 @@ impl<'a> Writer<'a> {
             Op::GatherNd => typed(typed(def, "Tparams", self.dtype(node, 0)), "Tindices", self.dtype(node, 1)),
             Op::ScatterNd(shape) => self.scatter_nd(def, node, shape)?,
             Op::UnsortedSegment { num_segments, .. } => self.unsorted_segment(def, node, *num_segments)?,
+            Op::SparseSegment(combiner) => self.sparse_segment(def, node, *combiner)?,
+            Op::SparseSegmentGrad(combiner, n_rows) => self.sparse_segment_grad(def, node, *combiner, *n_rows)?,
             Op::OneHot { depth, axis } => self.one_hot(def, node, *depth, *axis)?,
 
             Op::Resize(resize) => self.resize(def, node, resize)?,
@@ -193,6 +232,11 @@ impl<'a> Writer<'a> {
             Op::Apply(apply) => return Err(effect::refuse_apply(self.body, apply)),
             Op::Group => effect::group(def),
         }))
+    }
+
+    /// Dtype and shape of one of a node's inputs.
+    pub(crate) fn spec(&self, node: &Node, input: usize) -> &'a TensorSpec {
+        self.body.spec(node.inputs[input])
     }
 
     /// The dtype of one of a node's inputs.
@@ -236,6 +280,11 @@ impl<'a> Writer<'a> {
 fn index_number(value: i64) -> Result<i32> {
     i32::try_from(value)
         .map_err(|_| Error::unsupported(format!("a size of {value} in a GraphDef: sizes there have 32 bits")))
+}
+
+/// An attribute that is a list of dtypes.
+pub(crate) fn type_list(dtypes: &[DType]) -> AttrValue {
+    dtypes.iter().map(|&dtype| DataType::from(dtype)).collect::<Vec<_>>().into()
 }
 
 /// Sets an attribute that is a dtype.

@@ -7,7 +7,9 @@
 
 mod island;
 mod program;
+pub(crate) mod ragged;
 mod rearrange;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
@@ -27,6 +29,7 @@ use crate::graph_def::Writer;
 use crate::symbols::{SymbolDef, Symbols};
 
 pub use program::HostProgram;
+pub(crate) use ragged::RowIds;
 pub(crate) use unique::Unique;
 
 /// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs are computed once.

@@ -62,6 +62,24 @@ fn same(x: &TensorSpec) -> Result<Specs> {
     Ok(smallvec![x.clone()])
 }
 
+/// Checks (rows, index, row_splits, weights) and returns the number of ragged rows.
+fn lookups(x: &[&TensorSpec], symbols: &mut Symbols) -> Result<Dim> {
+    accepts(x[0].dtype.is_float(), x[0].dtype)?;
+    integer_ids(x[1], "indices")?;
+    expect_rank(1, x[1], "list of indices")?;
+    expect_dtype(DType::I64, x[2], "list of row_splits")?;
+    expect_rank(1, x[2], "list of row_splits")?;
+    if let Some(weights) = x.get(3) {
+        same_dtype(x[0], weights)?;
+        expect_equal("list of weights", &weights.shape, &x[1].shape)?;
+    }
+    Ok(symbols.sub(x[2].shape.dims()[0], Dim::Known(1)))
+}
+
+fn known_differ(a: Dim, b: Dim) -> bool {
+    matches!((a.known(), b.known()), (Some(a), Some(b)) if a != b)
+}
+
 fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables) -> Result<Specs> {
     match op {
         Op::Placeholder | Op::Host(_) => Err(Error::internal(format!("{} has no rule of shapes here", op.name()))),
@@ -383,6 +401,20 @@ fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables
                 )));
             }
             one(x[0].dtype, [*num_segments].iter().chain(&x[0].shape.dims()[rank..]).copied().collect())
+        }
+        Op::SparseSegment(_) => {
+            let n_rows = lookups(x, symbols)?;
+            if x[0].shape.rank() == 0 {
+                return Err(Error::shape(format!("the rows are {}, expected at least one axis", x[0])));
+            }
+            one(x[0].dtype, [n_rows].iter().chain(&x[0].shape.dims()[1..]).copied().collect())
+        }
+        Op::SparseSegmentGrad(_, n_rows) => {
+            let n_segments = lookups(x, symbols)?;
+            if x[0].shape.rank() == 0 || (known_differ(x[0].shape.dims()[0], n_segments)) {
+                return Err(Error::shape(format!("the gradient is {}, expected {n_segments} rows", x[0])));
+            }
+            one(x[0].dtype, [*n_rows].iter().chain(&x[0].shape.dims()[1..]).copied().collect())
         }
         Op::OneHot { depth, axis } => {
             integer_ids(x[0], "indices")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Dims, Error, Result};
 
 use super::value::Wide;
-use super::{elementwise, index, layout, product, reduce, resize, softmax, window};
+use super::{combine, elementwise, index, layout, product, reduce, resize, softmax, window};
 use crate::draw::Position;
 use crate::graph::Node;
 use crate::op::{Op, RandomKind};
@@ -85,6 +85,8 @@ pub(super) fn evaluate(
         Op::GatherNd => one(index::gather_nd(x[0], x[1])?),
         Op::ScatterNd(_) => one(index::scatter_nd(x[0], x[1], &dims)?),
         Op::UnsortedSegment { kind, .. } => one(index::segments(*kind, x[0], x[1], &dims)?),
+        Op::SparseSegment(combiner) => one(combine::combine(*combiner, &x, &dims)?),
+        Op::SparseSegmentGrad(combiner, _) => one(combine::gradient(*combiner, &x, &dims)?),
         Op::OneHot { axis, .. } => one(index::one_hot(x[0], x[1], x[2], *axis, &dims)?),
 
         Op::Resize(r) => one(resize::resize(r, x[0], &dims)?),

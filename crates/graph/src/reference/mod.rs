@@ -5,6 +5,7 @@
 //! is written and commits it at the end.
 
 mod apply;
+mod combine;
 mod elementwise;
 mod evaluate;
 #[cfg(test)]

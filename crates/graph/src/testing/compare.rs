@@ -15,7 +15,8 @@ pub fn difference(a: &Array, b: &Array) -> Result<Option<String>> {
         return Ok(Some(format!("{} is not {}", describe(a), describe(b))));
     }
     if a.dtype() != DType::F32 {
-        return Ok((a.bytes() != b.bytes()).then(|| format!("{a} is not {b}")));
+        let same = if a.dtype() == DType::Str { a == b } else { a.bytes() == b.bytes() };
+        return Ok((!same).then(|| format!("{a} is not {b}")));
     }
     let (a, b) = (a.as_slice::<f32>()?, b.as_slice::<f32>()?);
     let finite = |x: &[f32]| x.iter().filter(|v| v.is_finite()).fold(0f64, |m, v| m.max(f64::from(v.abs())));

@@ -6,7 +6,7 @@
 //! more than rounding is a bug in someone's op, shape rule or gradient.
 //!
 //! `generator` holds the pool of values built so far; each family (`leaves`, `pointwise`, `layout`, `reducing`, `linear`,
-//! `losses`, `lookup`) adds one more from what it finds there.
+//! `losses`, `lookup`) adds one more from what it finds there. [`generate_preprocessing`] does the same for the host's ops.
 
 mod compare;
 mod dice;
@@ -18,12 +18,14 @@ mod linear;
 mod lookup;
 mod losses;
 mod pointwise;
+mod preprocessing;
 mod reducing;
 
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
 
+use crate::compiled::Compiled;
 use crate::executor::{Executor, RunArgs};
 use crate::gradient::gradients;
 use crate::graph::{Graph, Value};
@@ -31,6 +33,7 @@ use crate::program::Program;
 use crate::tensor::Tensor;
 
 pub use compare::difference;
+pub use preprocessing::generate_preprocessing;
 
 /// A graph with everything that is needed to run and to differentiate it.
 #[derive(Debug)]
@@ -62,14 +65,14 @@ impl RandomProgram {
         let body = Arc::new(self.graph.body().clone());
         let mut state = executor.place(body.variables(), 0)?;
         let program = if passes { Program::new(body, &fetches)? } else { Program::plain(body, &fetches)? };
-        let fed = |&fed| {
-            let value = self.feeds.iter().find(|(t, _)| t.value() == fed).map(|(_, value)| value.clone());
+        let fed = |&id| {
+            let value = self.feeds.iter().find(|(t, _)| t.value().node == id).map(|(_, value)| value.clone());
             value.ok_or_else(|| Error::internal("a placeholder of a random program has no value"))
         };
-        let feeds = program.feeds().iter().map(fed).collect::<Result<Vec<Array>>>()?;
+        let feeds = program.placeholders().iter().map(fed).collect::<Result<Vec<Array>>>()?;
         let mut outputs = Vec::new();
         let args = RunArgs { feeds: &feeds, ..Default::default() };
-        executor.compile(program)?.run(&mut *state, args, &mut outputs)?;
+        Compiled::new(executor, program)?.run(&mut *state, args, &mut outputs)?;
         Ok(outputs)
     }
 }

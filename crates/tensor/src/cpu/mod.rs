@@ -1,6 +1,7 @@
 //! CPU kernels over plain slices.
 pub(crate) mod add;
 pub mod bucketize;
+pub mod combine;
 pub mod conv;
 pub(crate) mod cut;
 pub mod depthwise;

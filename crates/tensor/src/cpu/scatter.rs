@@ -168,7 +168,7 @@ pub fn unique_rows<T: Number, I: Id>(
 }
 
 /// The output of a scatter cut into tasks: column blocks if rows are wide, else row ranges.
-struct Cut {
+pub(super) struct Cut {
     width: usize,
     columns: usize,
     n_rows: usize,
@@ -182,7 +182,7 @@ impl Cut {
     const RANGES: usize = 4;
 
     /// For `n` rows of `width` elements of `size` bytes that go to any of `n_rows`.
-    fn new(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
+    pub(super) fn new(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
         let line = 64 / size;
         if n * width * size < Cut::SMALL || width < 2 * line {
             Cut::by_rows(n, width, n_rows, size)
@@ -198,7 +198,7 @@ impl Cut {
     }
 
     /// Calls `work(columns, rows)` for every block of the cut.
-    fn run(&self, pool: &Pool, work: &(dyn Fn(Range<usize>, Range<usize>) + Sync)) {
+    pub(super) fn run(&self, pool: &Pool, work: &(dyn Fn(Range<usize>, Range<usize>) + Sync)) {
         let (across, down) = (self.width.div_ceil(self.columns), self.n_rows.div_ceil(self.rows));
         pool.run(across * down, &|task| {
             let (column, row) = (task % across * self.columns, task / across * self.rows);

@@ -61,6 +61,14 @@ impl Terms {
         }
     }
 
+    /// The integers, none if the terms are text.
+    pub fn ints(&self) -> &[i64] {
+        match &self.0 {
+            Data::Text(_) => &[],
+            Data::Ints(ints) => ints,
+        }
+    }
+
     /// Appends a term's text to a list: integers in decimal. `false`, and nothing appended, if there is no such term.
     pub fn push_to(&self, number: usize, out: &mut Strings) -> bool {
         match &self.0 {

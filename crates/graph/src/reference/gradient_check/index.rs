@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::custom::CustomOp;
+use crate::op::Combiner;
 use estimand_tensor::TensorSpec;
 
 fn gather(axis: usize, batch_dims: usize) -> Op {
@@ -45,6 +46,23 @@ pub(super) fn cases() -> Vec<Case> {
         op(segments(Reduction::Min, n(2)), vec![floats(&[5, 2]), ids(&[5], &[1, 0, 1, -1, 1])]),
         case("mean of segments", vec![floats(&[5, 2]), ids(&[5], &[1, 0, 1, -1, 1])], |x| x[0].segment_mean(&x[1], 3)),
     ];
+    for combiner in [Combiner::Sum, Combiner::Mean, Combiner::SqrtN] {
+        // Rows [3, 0], [], [3, 3, 1]: row 2 is never looked up.
+        let lookups = || [ids(&[5], &[3, 0, 3, 3, 1]), ids(&[4], &[0, 2, 2, 5])];
+        let with = |first: Feed| [first].into_iter().chain(lookups()).collect::<Vec<_>>();
+        cases.push(op(Op::SparseSegment(combiner), with(floats(&[4, 2]))));
+        cases.push(op(Op::SparseSegment(combiner), with(floats(&[4, 2, 3]))));
+        cases.push(op(Op::SparseSegmentGrad(combiner, n(4)), with(floats(&[3, 2]))));
+        let mut weighted = with(floats(&[4, 2]));
+        weighted.push(floats(&[5]));
+        cases.push(case("weighted lookup", weighted, move |x| {
+            node(Op::SparseSegment(combiner), &[x[0].clone(), x[1].clone(), x[2].clone(), x[3].exp()])
+        }));
+        cases.push(case("gradient of a weighted lookup", with(floats(&[3, 2])), move |x| {
+            let weights = x[0].graph().constant([0.5f64, 2.0, 1.0, 0.25, 3.0]);
+            node(Op::SparseSegmentGrad(combiner, n(4)), &[x[0].clone(), x[1].clone(), x[2].clone(), weights])
+        }));
+    }
     let elementwise = |f: fn(f64) -> f64| {
         move |x: &[Array]| {
             let scale = |i: usize| x.get(1).map_or(Ok(1.0), |dy| dy.as_slice::<f64>().map(|dy| dy[i]));

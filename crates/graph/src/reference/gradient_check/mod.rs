@@ -17,7 +17,7 @@ use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use super::*;
 use crate::op::{Axes, Reduction};
-use crate::{Graph, Tensor, gradients};
+use crate::{Compiled, Graph, Tensor, gradients};
 
 /// A value that is fed: as declared, and in this run.
 struct Feed {
@@ -113,7 +113,7 @@ fn weighted_sum(y: &Tensor) -> Tensor {
 
 /// Runs programs on the case's feeds with one array replaced.
 struct Runner {
-    program: Arc<dyn Executable>,
+    program: Compiled,
     state: Box<dyn State>,
     feeds: Vec<Array>,
 }
@@ -123,12 +123,12 @@ impl Runner {
         graph.check()?;
         let body = Arc::new(graph.body().clone());
         let fetches: Vec<Value> = fetches.iter().map(|t| t.value()).collect();
-        let program = Reference.compile(Program::plain(body.clone(), &fetches)?)?;
-        let fed = |fed: &Value| {
-            let at = x.iter().position(|x| x.value() == *fed).expect("only placeholders of the case are fed");
+        let program = Compiled::new(&Reference, Program::plain(body.clone(), &fetches)?)?;
+        let fed = |id: &crate::NodeId| {
+            let at = x.iter().position(|x| x.value().node == *id).expect("only placeholders of the case are fed");
             case.feeds[at].value.clone()
         };
-        let feeds = program.program().feeds().iter().map(fed).collect();
+        let feeds = program.program().placeholders().iter().map(fed).collect();
         Ok(Runner { state: Reference.place(body.variables(), 0)?, program, feeds })
     }
 
@@ -166,7 +166,7 @@ fn check(case: &Case) -> Result<()> {
     let analytic = Runner::new(&graph, &x, case, &dense.iter().collect::<Vec<_>>())?.run()?;
     let mut runner = Runner::new(&graph, &x, case, &[&loss])?;
     for (x, gradient) in floats.iter().zip(analytic) {
-        let Some(feed) = runner.program.program().feeds().iter().position(|&fed| fed == x.value()) else {
+        let Some(feed) = runner.program.program().placeholders().iter().position(|&id| id == x.value().node) else {
             return Err(Error::internal(format!("{} is not used by the case", x.name())));
         };
         if gradient.dims() != runner.feeds[feed].dims() {
@@ -218,7 +218,7 @@ variants! {
         DepthwiseConv2d DepthwiseConv2dBackpropInput DepthwiseConv2dBackpropFilter
         MaxPool AvgPool AvgPoolGrad
         Softmax LogSoftmax SoftmaxCrossEntropy SparseSoftmaxCrossEntropy
-        Gather GatherNd ScatterNd UnsortedSegment
+        Gather GatherNd ScatterNd UnsortedSegment SparseSegment SparseSegmentGrad
         Resize ResizeGrad Custom;
     Refused: MaxPoolGrad;
     Silent: Placeholder Constant Variable DimSize Range Random StopGradient ArgMax OneHot Host Assign Apply Group;

@@ -87,6 +87,11 @@ impl Cross {
         Cross { hash_key, ..self }
     }
 
+    /// What the hash begins with.
+    pub fn key(self) -> u64 {
+        self.hash_key
+    }
+
     /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its keys' values, the last
     /// key fastest. A row in which some key has no value has none.
     pub fn apply(self, pool: &Pool, n_rows: usize, keys: &[CrossKey<'_>]) -> Result<(Vec<i64>, Vec<i64>)> {

@@ -1,0 +1,103 @@
+//! Ragged tensors joined row by row.
+
+use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{expect_splits, splits};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::{expect_equal, expect_rank};
+
+/// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where, row_splits).
+///
+/// Values are numbered through: those of the first tensor, then those of the second. A gather from all of them does the rest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RaggedConcat;
+
+impl HostRules for RaggedConcat {
+    fn name(&self) -> &'static str {
+        "RaggedConcat"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        let (values, all_splits) = x.split_at(x.len() / 2);
+        let mut n = 0.into();
+        for (values, splits) in values.iter().zip(all_splits) {
+            expect_rank(1, values, "list of values")?;
+            expect_splits(splits)?;
+            expect_equal("list of row_splits", &splits.shape, &all_splits[0].shape)?;
+            n = fresh.symbols.add(n, values.shape.dims()[0])?;
+        }
+        Ok(smallvec![TensorSpec { dtype: DType::I64, shape: Shape::from([n]) }, all_splits[0].clone()])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let (values, all_splits) = x.split_at(x.len() / 2);
+        let mut parts = Vec::new();
+        let mut first = 0;
+        for (values, all) in values.iter().zip(all_splits) {
+            parts.push((first, splits(all, values.len())?));
+            first += values.len() as i64;
+        }
+        let n_rows = parts[0].1.len() - 1;
+        if parts.iter().any(|(_, splits)| splits.len() - 1 != n_rows) {
+            let rows: Vec<usize> = parts.iter().map(|(_, splits)| splits.len() - 1).collect();
+            return Err(Error::shape(format!("ragged tensors of {rows:?} rows cannot be joined row by row")));
+        }
+        let mut order = Vec::with_capacity(first as usize);
+        let mut joined = vec![0];
+        for row in 0..n_rows {
+            for (first, splits) in &parts {
+                order.extend(first + splits[row]..first + splits[row + 1]);
+            }
+            joined.push(order.len() as i64);
+        }
+        Ok(vec![Array::from(order), Array::from(joined)])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        // A stable sort by row puts each row's values side by side, those of earlier tensors first.
+        let owner = def.name.clone();
+        let (values, all_splits) = def.input.split_at(def.input.len() / 2);
+        let mut rows = writer.part(&owner, "rows", "ConcatV2").attr("N", values.len() as i64);
+        for (i, (value, splits)) in values.iter().zip(all_splits).enumerate() {
+            let dtype = writer.dtype(node, i);
+            let ids = writer.row_ids(&format!("{owner}/{i}"), splits.clone(), value.clone(), dtype)?;
+            rows = rows.input(ids);
+        }
+        let axis = writer.int(&owner, "axis", 0)?;
+        let rows = writer.add(typed(typed(rows.input(axis), "T", DType::I64), "Tidx", DType::I32));
+        // TopKV2 keeps the order of equals, and sorts from the largest: the rows' negatives.
+        let negative = writer.part(&owner, "negative", "Neg").input(rows.clone());
+        let negative = writer.add(typed(negative, "T", DType::I64));
+        let n = writer.part(&owner, "n", "Size").input(rows.clone());
+        let n = writer.add(typed(typed(n, "T", DType::I64), "out_type", DType::I32));
+        let sorted = writer.part(&owner, "sorted", "TopKV2").input(negative).input(n).attr("sorted", true);
+        let sorted = writer.add(typed(sorted, "T", DType::I64));
+        let order = writer.converted(format!("{sorted}:1"), DType::I32, DType::I64);
+        let n_rows = writer.rows_of(&owner, &all_splits[0])?;
+        let splits = writer.splits_of(&owner, rows, &n_rows)?;
+        Ok(writer.several(def, [(order, DType::I64), (splits, DType::I64)]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_by_row() {
+        // [a, b], [] and [], [c]: a b, c
+        let x = [
+            Array::from_strings([2], ["a", "b"]).unwrap(),
+            Array::from_strings([1], ["c"]).unwrap(),
+            Array::from([0i64, 2, 2]),
+            Array::from([0i64, 0, 1]),
+        ];
+        let out = RaggedConcat.run(&x).unwrap();
+        assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, 1, 2]);
+        assert_eq!(out[1].as_slice::<i64>().unwrap(), [0, 2, 3]);
+    }
+}

@@ -1,0 +1,143 @@
+//! The ids of an embedding lookup: those that count, each once.
+
+use estimand_tensor::cpu::scatter;
+use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{expect_splits, kept_splits, splits};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::{expect_dtype, expect_equal, expect_rank, integer_ids};
+
+/// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id among them, its row splits, its weight).
+///
+/// TF: as `safe_embedding_lookup_sparse` does, ids below 0 are dropped, and with them their weights.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LookupIds {
+    /// Drops ids whose weight is not above 0 too: all combiners but the sum do.
+    pub drop_light: bool,
+}
+
+impl HostRules for LookupIds {
+    fn name(&self) -> &'static str {
+        "LookupIds"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        integer_ids(x[0], "ids")?;
+        expect_rank(1, x[0], "list of ids")?;
+        expect_splits(x[1])?;
+        let kept = Shape::from([fresh.axis(1, 0)]);
+        let mut specs: Specs = smallvec![
+            TensorSpec { dtype: DType::I64, shape: Shape::from([fresh.axis(0, 0)]) },
+            TensorSpec { dtype: DType::I32, shape: kept.clone() },
+            x[1].clone()
+        ];
+        if let Some(weights) = x.get(2) {
+            expect_dtype(DType::F32, weights, "list of weights")?;
+            expect_equal("list of weights", &weights.shape, &x[0].shape)?;
+            specs.push(TensorSpec { dtype: DType::F32, shape: kept });
+        }
+        Ok(specs)
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let cast: Vec<i64>;
+        let ids = match x[0].dtype() {
+            DType::I64 => x[0].as_slice::<i64>()?,
+            _ => {
+                cast = x[0].as_slice::<i32>()?.iter().map(|&id| id.into()).collect();
+                &cast
+            }
+        };
+        if ids.len() >= 1 << 31 {
+            return Err(Error::unsupported(format!("{} ids in one lookup; at most 2^31 - 1 are supported", ids.len())));
+        }
+        let splits = splits(&x[1], ids.len())?;
+        let weights = x.get(2).map(|w| w.as_slice::<f32>()).transpose()?;
+        if let Some(weights) = weights.filter(|w| w.len() != ids.len()) {
+            return Err(Error::shape(format!("{} weights for {} ids", weights.len(), ids.len()))
+                .help("every id needs its weight; a weight of 0 in a dense feature stands for none"));
+        }
+        let light = |i: usize| self.drop_light && weights.is_some_and(|w| w[i] <= 0.0);
+        let keep = |i: usize| ids[i] >= 0 && !light(i);
+        if (0..ids.len()).all(keep) {
+            let (distinct, places) = distinct(ids)?;
+            return Ok([distinct, places, x[1].clone()].into_iter().chain(x.get(2).cloned()).collect());
+        }
+        let positions: Vec<usize> = (0..ids.len()).filter(|&i| keep(i)).collect();
+        let kept: Vec<i64> = positions.iter().map(|&i| ids[i]).collect();
+        let (distinct, places) = distinct(&kept)?;
+        let mut results = vec![distinct, places, Array::from(kept_splits(splits, keep))];
+        if let Some(weights) = weights {
+            results.push(Array::from(positions.iter().map(|&i| weights[i]).collect::<Vec<f32>>()));
+        }
+        Ok(results)
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let owner = def.name.clone();
+        let [ids, splits] = [def.input[0].clone(), def.input[1].clone()];
+        let weights = def.input.get(2).cloned();
+        let ids = writer.converted(ids, writer.dtype(node, 0), DType::I64);
+        let rows = writer.row_ids(&owner, splits.clone(), ids.clone(), DType::I64)?;
+        let zero = writer.constant(&owner, "lowest", &Array::scalar(0i64))?;
+        let mask = writer.part(&owner, "known", "GreaterEqual").input(ids.clone()).input(zero);
+        let mut mask = writer.add(typed(mask, "T", DType::I64));
+        if let Some(weights) = weights.clone().filter(|_| self.drop_light) {
+            let nothing = writer.constant(&owner, "nothing", &Array::scalar(0f32))?;
+            let heavy = writer.part(&owner, "heavy", "Greater").input(weights).input(nothing);
+            let heavy = writer.add(typed(heavy, "T", DType::F32));
+            mask = {
+                let both = writer.part(&owner, "both", "LogicalAnd").input(mask).input(heavy);
+                writer.add(both)
+            };
+        }
+        let kept = writer.kept(&owner, mask, &rows, &splits)?;
+        let gather = |writer: &mut Writer<'_>, role: &str, from: String, dtype: DType| {
+            writer.gather_rows(&owner, role, from, kept.positions.clone(), dtype, DType::I64)
+        };
+        let ids = gather(writer, "kept_ids", ids, DType::I64)?;
+        let unique = writer.part(&owner, "unique", "Unique").input(ids);
+        let unique = writer.add(typed(typed(unique, "T", DType::I64), "out_idx", DType::I32));
+        let places = format!("{unique}:1");
+        let mut outputs = vec![(unique, DType::I64), (places, DType::I32), (kept.splits.clone(), DType::I64)];
+        if let Some(weights) = weights {
+            outputs.push((gather(writer, "kept_weights", weights, DType::F32)?, DType::F32));
+        }
+        Ok(writer.several(def, outputs))
+    }
+}
+
+fn distinct(ids: &[i64]) -> Result<(Array, Array)> {
+    let mut distinct = vec![0; ids.len()];
+    let mut places = vec![0; ids.len()];
+    let mut scratch = vec![0; scatter::unique_scratch_len(ids.len())];
+    let n = scatter::unique(ids, &mut distinct, &mut places, &mut scratch);
+    distinct.truncate(n);
+    Ok((Array::from(distinct), Array::from(places)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_what_does_not_count() {
+        // Rows [5, -1, 5], [], [2, 5]; the second 5 has no weight.
+        let ids = Array::from([5i32, -1, 5, 2, 5]);
+        let splits = Array::from([0i64, 3, 3, 5]);
+        let weights = Array::from([1f32, 2.0, 0.0, 3.0, 4.0]);
+        let out = LookupIds { drop_light: true }.run(&[ids.clone(), splits.clone(), weights.clone()]).unwrap();
+        assert_eq!(out[0].as_slice::<i64>().unwrap(), [5, 2]);
+        assert_eq!(out[1].as_slice::<i32>().unwrap(), [0, 1, 0]);
+        assert_eq!(out[2].as_slice::<i64>().unwrap(), [0, 1, 1, 3]);
+        assert_eq!(out[3].as_slice::<f32>().unwrap(), [1.0, 3.0, 4.0]);
+        let sum = LookupIds { drop_light: false }.run(&[ids.clone(), splits.clone(), weights]).unwrap();
+        assert_eq!(sum[3].as_slice::<f32>().unwrap(), [1.0, 0.0, 3.0, 4.0]);
+        let error = LookupIds { drop_light: false }.run(&[ids, splits, Array::from([1f32])]).unwrap_err();
+        assert!(error.to_string().contains("1 weights for 5 ids"));
+    }
+}

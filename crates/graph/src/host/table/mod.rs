@@ -1,0 +1,113 @@
+//! Lookups in tables: terms to ids, and back.
+
+mod spell;
+
+use estimand_tensor::vocabulary::Unknown;
+use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{Fresh, HostRules, Specs};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::infer::expect::{expect_dtype, integer_ids};
+use crate::table::LookupTable;
+
+/// The id of each term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FindId(pub LookupTable);
+
+impl HostRules for FindId {
+    fn name(&self) -> &'static str {
+        "LookupTableFindV2"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        match self.0.dtype() {
+            DType::Str => expect_dtype(DType::Str, x[0], "tensor of terms")?,
+            _ => integer_ids(x[0], "terms")?,
+        }
+        Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[0].shape.clone() }])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let mut ids = vec![0; x[0].len()];
+        let (vocabulary, unknown) = (&self.0.vocabulary, self.0.unknown);
+        match x[0].dtype() {
+            DType::Str => vocabulary.lookup(x[0].string_slice()?, unknown, &mut ids)?,
+            DType::I64 => vocabulary.lookup_ints(x[0].as_slice()?, unknown, &mut ids)?,
+            _ => {
+                let wide: Vec<i64> = x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect();
+                vocabulary.lookup_ints(&wide, unknown, &mut ids)?;
+            }
+        }
+        Ok(vec![Array::from_vec(x[0].dims(), ids)?])
+    }
+
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let (owner, dtype) = (def.name.clone(), self.0.dtype());
+        let terms = writer.converted(def.input[0].clone(), writer.dtype(node, 0), dtype);
+        let handle = writer.table(&self.0, false)?;
+        let default = match self.0.unknown {
+            Unknown::Id(id) => id,
+            Unknown::Buckets(_) => -1,
+        };
+        let default = writer.constant(&owner, "default", &Array::scalar(default))?;
+        def.input = vec![handle, terms.clone(), default.clone()];
+        let find = |def: NodeDef| typed(typed(def, "Tin", dtype), "Tout", DType::I64);
+        let Unknown::Buckets(buckets) = self.0.unknown else { return Ok(find(def)) };
+        // Behind the table's own ids, by hash: as `IdTableWithHashBuckets` spells it.
+        let known = writer.part(&owner, "known", "LookupTableFindV2");
+        let known = writer.add(find(NodeDef { input: def.input.clone(), ..known }));
+        let mut text = terms;
+        if dtype != DType::Str {
+            let decimal = writer.part(&owner, "text", "AsString").input(text);
+            text = writer.add(typed(decimal, "T", dtype));
+        }
+        let bucket = writer.part(&owner, "bucket", "StringToHashBucketFast").input(text);
+        let bucket = writer.add(bucket.attr("num_buckets", buckets.n()));
+        let size = writer.constant(&owner, "size", &Array::scalar(self.0.vocabulary.len() as i64))?;
+        let behind = writer.part(&owner, "behind", "AddV2").input(bucket).input(size);
+        let behind = writer.add(typed(behind, "T", DType::I64));
+        let is_known = writer.part(&owner, "is_known", "NotEqual").input(known.clone()).input(default);
+        let is_known = writer.add(typed(is_known, "T", DType::I64));
+        def = NodeDef { op: "SelectV2".into(), input: vec![is_known, known, behind], ..def };
+        Ok(typed(def, "T", DType::I64))
+    }
+}
+
+/// The term of each id.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FindTerm {
+    pub table: LookupTable,
+    pub unknown: Vec<u8>,
+}
+
+impl HostRules for FindTerm {
+    fn name(&self) -> &'static str {
+        "LookupTableFindV2"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        integer_ids(x[0], "ids")?;
+        Ok(smallvec![TensorSpec { dtype: DType::Str, shape: x[0].shape.clone() }])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let wide: Vec<i64> = match x[0].dtype() {
+            DType::I64 => x[0].as_slice::<i64>()?.to_vec(),
+            _ => x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect(),
+        };
+        let mut terms = Strings::with_capacity(wide.len());
+        self.table.vocabulary.terms().find(&wide, &self.unknown, &mut terms);
+        Ok(vec![Array::from_string_list(x[0].dims(), terms)?])
+    }
+
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let ids = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I64);
+        let handle = writer.table(&self.table, true)?;
+        let default = writer.constant(&def.name, "default", &Array::from_strings([], [&self.unknown])?)?;
+        def.input = vec![handle, ids, default];
+        Ok(typed(typed(def, "Tin", DType::I64), "Tout", DType::Str))
+    }
+}

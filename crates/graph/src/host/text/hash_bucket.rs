@@ -1,0 +1,94 @@
+//! Hash buckets of strings and integers.
+
+use estimand_tensor::cpu::text::{Buckets, hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_strong};
+use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+
+/// The bucket of each value: TensorFlow's `Fingerprint64`, or with a key SipHash, modulo a number. Integers are hashed by their
+/// decimal text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HashBucket {
+    pub n: i64,
+    pub key: Option<[u64; 2]>,
+}
+
+impl HostRules for HashBucket {
+    fn name(&self) -> &'static str {
+        match self.key {
+            None => "StringToHashBucketFast",
+            Some(_) => "StringToHashBucketStrong",
+        }
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        Buckets::new(self.n)?;
+        match x[0].dtype {
+            DType::Str => {}
+            DType::I32 | DType::I64 if self.key.is_none() => {}
+            other => {
+                return Err(Error::dtype(Some(DType::Str), other, format!("{other} has no hash bucket"))
+                    .help("hash strings or integers; numbers of other kinds are bucketized"));
+            }
+        }
+        Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[0].shape.clone() }])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let buckets = Buckets::new(self.n)?;
+        let mut out = vec![0; x[0].len()];
+        match (x[0].dtype(), self.key) {
+            (DType::Str, None) => hash_bucket_fast(x[0].string_slice()?, buckets, &mut out),
+            (DType::Str, Some(key)) => hash_bucket_strong(x[0].string_slice()?, key, buckets, &mut out),
+            (DType::I64, _) => hash_bucket_fast_ints(x[0].as_slice()?, buckets, &mut out),
+            _ => {
+                let wide: Vec<i64> = x[0].as_slice::<i32>()?.iter().map(|&v| v.into()).collect();
+                hash_bucket_fast_ints(&wide, buckets, &mut out);
+            }
+        }
+        Ok(vec![Array::from_vec(x[0].dims(), out)?])
+    }
+
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let dtype = writer.dtype(node, 0);
+        if dtype != DType::Str {
+            let text = writer.part(&def.name, "text", "AsString").input(def.input[0].clone());
+            def.input[0] = writer.add(typed(text, "T", dtype));
+        }
+        let def = def.attr("num_buckets", self.n);
+        Ok(match self.key {
+            None => def,
+            Some(key) => def.attr("key", key.map(|k| k as i64).to_vec()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Session};
+    use estimand_tensor::Dim;
+
+    #[test]
+    fn cases_1_to_11() {
+        let g = Graph::new();
+        let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
+        let ids = g.placeholder("ids", DType::I32, [Dim::BATCH]);
+        let fetches = [words.hash_bucket(1000), ids.hash_bucket(1000), ids.cast(DType::I64).hash_bucket(1000)];
+        let feeds = [
+            (&words, Array::from_strings([5], ["hello", "", "café", "Hello", "wire"]).unwrap()),
+            (&ids, Array::from([0i32, 1, 123, 1000, -2])),
+        ];
+        let out = Session::new(&g).unwrap().run(&fetches.each_ref(), &feeds).unwrap();
+        assert_eq!(out[0].as_slice::<i64>().unwrap(), [296, 263, 587, 151, 864]);
+        assert_eq!(out[1].as_slice::<i64>().unwrap(), [735, 849, 931, 593, 205]);
+        assert_eq!(out[1], out[2]);
+        words.hash_bucket(0);
+        let error = g.check().unwrap_err().to_string();
+        assert!(error.contains("0 hash buckets, expected at least 1"), "{error}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Embedding lookups: the rows of a table that each example names, combined into one.
+
+use std::panic::Location;
+
+use estimand_tensor::{Binary, Unary};
+
+use crate::host::HostOp;
+use crate::host::ragged::LookupIds;
+use crate::op::{AxisSet, Combiner, Op, Reduction};
+use crate::ragged::RaggedTensor;
+use crate::tensor::Tensor;
+
+/// How a lookup combines what it finds.
+///
+/// ```
+/// use estimand_graph::{Combiner, Graph, Init, Lookup, Session};
+/// use estimand_tensor::{Array, DType, Ragged};
+///
+/// let g = Graph::new();
+/// let table = g.variable("table", [3, 2], Init::Ones);
+/// let ids = g.ragged_placeholder("ids", DType::I64);
+/// let sums = table.lookup(&ids, Combiner::Sum);
+/// let fed = Ragged::new(Array::from([2i64, 0, -1]), [0, 2, 3])?;
+/// let out = Session::new(&g)?.run(&[&sums], &ids.feed(&fed))?;
+/// assert_eq!(out[0].as_slice::<f32>()?, [2.0, 2.0, 0.0, 0.0]); // -1 is no id: the second row is empty
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Lookup {
+    combiner: Combiner,
+    weights: Option<Tensor>,
+    max_norm: Option<f64>,
+}
+
+impl Lookup {
+    /// A lookup without weights and without a limit.
+    pub fn new(combiner: Combiner) -> Lookup {
+        Lookup { combiner, ..Lookup::default() }
+    }
+
+    /// A weight for each id: `[n]`, like the ids' values. By default all are 1.
+    pub fn weights(mut self, weights: &Tensor) -> Lookup {
+        self.weights = Some(weights.clone());
+        self
+    }
+
+    /// Scales rows that are longer (as vectors) down to this length before they are combined. By default rows are used as they are.
+    pub fn max_norm(mut self, max_norm: f64) -> Lookup {
+        self.max_norm = Some(max_norm);
+        self
+    }
+}
+
+impl From<Combiner> for Lookup {
+    fn from(combiner: Combiner) -> Lookup {
+        Lookup::new(combiner)
+    }
+}
+
+impl Tensor {
+    /// The rows of this table that each ragged row names, combined: `[rows, dimension]`. Its gradient is one of rows.
+    ///
+    /// As TensorFlow's `safe_embedding_lookup_sparse`: ids below 0 are no ids; unless rows are summed, neither are those whose weight
+    /// is not above 0; a row without ids is zero. An id beyond the table is an error.
+    #[track_caller]
+    pub fn lookup(&self, ids: &RaggedTensor, how: impl Into<Lookup>) -> Tensor {
+        let site = Location::caller();
+        let Lookup { combiner, weights, max_norm } = how.into();
+        let op = Op::Host(HostOp::new(LookupIds { drop_light: combiner != Combiner::Sum }));
+        let mut inputs = vec![&ids.row_splits];
+        inputs.extend(&weights);
+        let unique = ids.values.then(op, &inputs, site);
+        let output = |i: u16| self.graph().output(&unique, i);
+        let mut rows = self.then(Op::Gather { axis: 0, batch_dims: 0 }, &[&unique], site);
+        if let Some(limit) = max_norm {
+            rows = limited(&rows, limit, site);
+        }
+        let mut lookups = vec![output(1), output(2)];
+        lookups.extend(weights.map(|_| output(3)));
+        rows.then(Op::SparseSegment(combiner), &lookups.iter().collect::<Vec<_>>(), site)
+    }
+}
+
+/// Rows of at most a length, by TensorFlow's arithmetic (`clip_by_norm`).
+fn limited(rows: &Tensor, limit: f64, site: &'static Location<'static>) -> Tensor {
+    let inner = AxisSet(AxisSet::all(rows.rank()).0 & !1);
+    let square = rows.unary(Unary::Square, site).reduce(Reduction::Sum, inner, true, site);
+    // The root of 0 has no gradient.
+    let some = square.binary(Binary::Greater, &square.number(0.0, site), site);
+    let safe = some.then(Op::Select, &[&square, &square.ones_like()], site);
+    let norm = some.then(Op::Select, &[&safe.unary(Unary::Sqrt, site), &square], site);
+    let limit = rows.number(limit, site);
+    let scaled = rows.binary(Binary::Mul, &limit, site);
+    scaled.binary(Binary::Div, &norm.binary(Binary::Maximum, &limit, site), site)
+}

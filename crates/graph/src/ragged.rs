@@ -1,0 +1,218 @@
+//! `RaggedTensor`: rows of different length in a graph. Two ordinary tensors that travel together.
+
+use std::panic::Location;
+
+use estimand_tensor::{Array, DType, Dim, Error, Ragged, Reduction, Shape};
+
+use crate::graph::Graph;
+use crate::host::ragged::{FromDense, RaggedConcat, RaggedFilter, RowIds};
+use crate::host::{HostOp, text};
+use crate::op::Op;
+use crate::tensor::Tensor;
+
+/// Row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
+///
+/// Whatever is done to every value (a hash, a lookup in a vocabulary, arithmetic) is done to `values`; what looks at rows is here.
+///
+/// ```
+/// use estimand_graph::{Graph, Session};
+/// use estimand_tensor::{Array, DType, Ragged};
+///
+/// let g = Graph::new();
+/// let words = g.ragged_placeholder("words", DType::Str);
+/// let ids = words.with_values(words.values.hash_bucket(10));
+/// let n_words = ids.row_lengths();
+/// let fed = Ragged::new(Array::from_strings([3], ["wide", "and", "deep"])?, [0, 1, 1, 3])?;
+/// let out = Session::new(&g)?.run(&[&ids.values, &n_words], &words.feed(&fed))?;
+/// assert_eq!(out[1].as_slice::<i64>()?, [1, 0, 2]);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RaggedTensor {
+    /// The values of all rows, one after the other: `[n, ...]`.
+    pub values: Tensor,
+    /// Where rows begin: `[rows + 1]`, i64.
+    pub row_splits: Tensor,
+}
+
+/// One key of a crossed feature.
+#[derive(Clone, Debug)]
+pub enum CrossKey {
+    /// Any number of values a row.
+    Ragged(RaggedTensor),
+    /// `[batch, width]`
+    Dense(Tensor),
+}
+
+impl From<&RaggedTensor> for CrossKey {
+    fn from(key: &RaggedTensor) -> CrossKey {
+        CrossKey::Ragged(key.clone())
+    }
+}
+
+impl From<&Tensor> for CrossKey {
+    fn from(key: &Tensor) -> CrossKey {
+        CrossKey::Dense(key.clone())
+    }
+}
+
+impl Graph {
+    /// A ragged feature that is fed at every run: its rows are the batch's.
+    #[track_caller]
+    pub fn ragged_placeholder(&self, name: &str, dtype: DType) -> RaggedTensor {
+        let site = Location::caller();
+        let values = self.placeholder(name, dtype, [Graph::ANY]);
+        let row_splits = match self.symbols_mut(|s| s.add(Dim::BATCH, 1.into())) {
+            Ok(n) => self.placeholder(&format!("{name}/row_splits"), DType::I64, [n]),
+            Err(error) => self.fail(error, site),
+        };
+        RaggedTensor { values, row_splits }
+    }
+
+    /// Every combination of one value per key, hashed: TensorFlow's crossed columns. A hash key of 0 stands for TensorFlow's own.
+    ///
+    /// All ragged keys come before all dense ones, each in the order given: this is the order in which TensorFlow *serves* (its
+    /// training differs from it where a feature is fed dense).
+    #[track_caller]
+    pub fn cross(&self, keys: &[CrossKey], n_buckets: i64, hash_key: u64) -> RaggedTensor {
+        let site = Location::caller();
+        let mut inputs: Vec<&Tensor> = Vec::new();
+        let mut n_ragged = 0;
+        for key in keys {
+            if let CrossKey::Ragged(RaggedTensor { values, row_splits }) = key {
+                inputs.extend([values, row_splits]);
+                n_ragged += 1;
+            }
+        }
+        inputs.extend(keys.iter().filter_map(|key| match key {
+            CrossKey::Dense(tensor) => Some(tensor),
+            CrossKey::Ragged(_) => None,
+        }));
+        if keys.len() < 2 {
+            let error = Error::config(format!("a cross of {} keys, expected at least 2", keys.len()));
+            let poison = self.fail(error, site);
+            return RaggedTensor { values: poison.clone(), row_splits: poison };
+        }
+        RaggedTensor::made(self.node(
+            Op::Host(HostOp::new(text::Cross { n_buckets, hash_key, n_ragged })),
+            &inputs,
+            site,
+        ))
+    }
+}
+
+impl RaggedTensor {
+    /// The two outputs of a node.
+    fn made(values: Tensor) -> RaggedTensor {
+        let row_splits = values.graph().output(&values, 1);
+        RaggedTensor { values, row_splits }
+    }
+
+    /// Values with the rows they are in.
+    pub fn new(values: &Tensor, row_splits: &Tensor) -> RaggedTensor {
+        RaggedTensor { values: values.clone(), row_splits: row_splits.clone() }
+    }
+
+    /// A dense feature `[batch, ...]` without its missing values: `""`, -1, and 0 for floats, as TensorFlow's categorical columns
+    /// read it.
+    #[track_caller]
+    pub fn from_dense(dense: &Tensor) -> RaggedTensor {
+        RaggedTensor::made(dense.then(Op::Host(HostOp::new(FromDense)), &[], Location::caller()))
+    }
+
+    /// Other values in the same rows.
+    pub fn with_values(&self, values: Tensor) -> RaggedTensor {
+        RaggedTensor { values, row_splits: self.row_splits.clone() }
+    }
+
+    /// What a session is fed for a ragged placeholder.
+    pub fn feed<'a>(&'a self, value: &Ragged) -> [(&'a Tensor, Array); 2] {
+        [(&self.values, value.values().clone()), (&self.row_splits, Array::from(value.row_splits().to_vec()))]
+    }
+
+    /// The number of rows.
+    pub fn n_rows(&self) -> Dim {
+        let splits = self.row_splits.shape().dims().first().copied().unwrap_or(Dim::Known(1));
+        self.row_splits.graph().symbols_mut(|s| s.sub(splits, 1.into()))
+    }
+
+    /// The row that each value is in (i64).
+    #[track_caller]
+    pub fn row_ids(&self) -> Tensor {
+        self.row_splits.then(Op::Host(HostOp::new(RowIds)), &[&self.values], Location::caller())
+    }
+
+    /// The number of values in each row (i64).
+    #[track_caller]
+    pub fn row_lengths(&self) -> Tensor {
+        let site = Location::caller();
+        let n = self.n_rows();
+        let part = |first: usize| {
+            let op = Op::Slice { begin: vec![first], size: Shape::from([n]) };
+            self.row_splits.then(op, &[], site)
+        };
+        part(1) - part(0)
+    }
+
+    /// Only the values where a mask `[n]` holds.
+    #[track_caller]
+    pub fn filter(&self, mask: &Tensor) -> RaggedTensor {
+        let site = Location::caller();
+        let kept = mask.then(Op::Host(HostOp::new(RaggedFilter)), &[&self.row_splits], site);
+        let RaggedTensor { values: positions, row_splits } = RaggedTensor::made(kept);
+        RaggedTensor { values: self.values.gather(&positions), row_splits }
+    }
+
+    /// The values of several ragged tensors in each row, one after the other.
+    #[track_caller]
+    pub fn concat(parts: &[&RaggedTensor]) -> RaggedTensor {
+        let site = Location::caller();
+        let values: Vec<&Tensor> = parts.iter().map(|p| &p.values).collect();
+        let Some(first) = values.first() else {
+            let graph = Graph::new();
+            let poison = graph.fail(Error::config("a concatenation of no ragged tensors"), site);
+            return RaggedTensor { values: poison.clone(), row_splits: poison };
+        };
+        let inputs: Vec<&Tensor> = values.iter().copied().chain(parts.iter().map(|p| &p.row_splits)).collect();
+        let order = first.graph().node(Op::Host(HostOp::new(RaggedConcat)), &inputs, site);
+        let RaggedTensor { values: order, row_splits } = RaggedTensor::made(order);
+        RaggedTensor { values: Tensor::concat(&values, 0).gather(&order), row_splits }
+    }
+
+    /// The sum of each row's values: `[rows, ...]`. 0 for an empty row.
+    #[track_caller]
+    pub fn sum(&self) -> Tensor {
+        self.values.segments(Reduction::Sum, &self.row_ids(), self.n_rows(), Location::caller())
+    }
+
+    /// The mean of each row's values: `[rows, ...]`. 0 for an empty row.
+    #[track_caller]
+    pub fn mean(&self) -> Tensor {
+        self.values.segment_mean(&self.row_ids(), self.n_rows())
+    }
+
+    /// The largest of each row's values. The lowest number for an empty row.
+    #[track_caller]
+    pub fn max(&self) -> Tensor {
+        self.values.segments(Reduction::Max, &self.row_ids(), self.n_rows(), Location::caller())
+    }
+
+    /// The smallest of each row's values. The highest number for an empty row.
+    #[track_caller]
+    pub fn min(&self) -> Tensor {
+        self.values.segments(Reduction::Min, &self.row_ids(), self.n_rows(), Location::caller())
+    }
+
+    /// How often each id below `depth` is in each row, f32 `[rows, depth]`; other ids count nowhere. With weights `[n]`, the sum of the
+    /// weights of each id.
+    #[track_caller]
+    pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
+        let ids = self.values.cast(DType::I64);
+        let known = ids.greater_equal(0.0).logical_and(&ids.less(depth as f64));
+        let ids = self.with_values(ids).filter(&known);
+        let ones = || ids.values.ones_like().cast(DType::F32);
+        let counts = weights.map_or_else(ones, |w| self.with_values(w.clone()).filter(&known).values);
+        let at = Tensor::stack(&[&ids.row_ids(), &ids.values], 1);
+        counts.scatter_nd(&at, Shape::from([self.n_rows(), depth.into()]))
+    }
+}

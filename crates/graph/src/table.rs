@@ -1,0 +1,130 @@
+//! `LookupTable`: a vocabulary in a graph. Terms to ids, and ids back to terms.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use estimand_tensor::cpu::text::Buckets;
+use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
+use estimand_tensor::{DType, Result, Strings};
+
+use crate::host::HostOp;
+use crate::host::table::{FindId, FindTerm};
+use crate::op::Op;
+use crate::tensor::Tensor;
+
+/// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs share the terms.
+///
+/// ```
+/// use estimand_graph::{Graph, LookupTable, Session};
+/// use estimand_tensor::{Array, DType, Dim};
+///
+/// let g = Graph::new();
+/// let colour = g.placeholder("colour", DType::Str, [Dim::BATCH]);
+/// let table = LookupTable::from_list(["red", "green"])?.n_oov_buckets(1)?;
+/// let ids = table.lookup(&colour);
+/// let names = table.reverse(&ids, "?");
+/// let fed = Array::from_strings([3], ["green", "teal", "red"])?;
+/// let out = Session::new(&g)?.run(&[&ids, &names], &[(&colour, fed)])?;
+/// assert_eq!(out[0].as_slice::<i64>()?, [1, 2, 0]);
+/// assert_eq!(out[1], Array::from_strings([3], ["green", "?", "red"])?);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct LookupTable {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) unknown: Unknown,
+    /// The file that the terms were read from, and how many lines of it; an export takes it along.
+    pub(crate) file: Option<Arc<(PathBuf, Option<usize>)>>,
+}
+
+impl LookupTable {
+    /// A table of strings, which must be distinct.
+    pub fn from_list<S: AsRef<[u8]>>(terms: impl IntoIterator<Item = S>) -> Result<LookupTable> {
+        let terms: Strings = terms.into_iter().collect();
+        Ok(LookupTable::new(Vocabulary::from_strings(terms)?))
+    }
+
+    /// A table of integers, which must be distinct.
+    pub fn from_ints(terms: impl Into<Vec<i64>>) -> Result<LookupTable> {
+        Ok(LookupTable::new(Vocabulary::from_ints(terms.into())?))
+    }
+
+    /// A table of the lines of a file, or the first `size` of them: strings, or integers if the dtype says so.
+    pub fn from_file(path: impl AsRef<Path>, size: Option<usize>, dtype: DType) -> Result<LookupTable> {
+        let path = path.as_ref();
+        let mut file = VocabularyFile::new(path);
+        if let Some(size) = size {
+            file = file.size(size);
+        }
+        let vocabulary = if dtype == DType::Str { file.read()? } else { file.read_ints()? };
+        Ok(LookupTable { file: Some(Arc::new((path.to_path_buf(), size))), ..LookupTable::new(vocabulary) })
+    }
+
+    /// A table of a vocabulary.
+    pub fn new(vocabulary: Vocabulary) -> LookupTable {
+        LookupTable { vocabulary: Arc::new(vocabulary), unknown: Unknown::Id(-1), file: None }
+    }
+
+    /// The id of a term that is not in the table. By default, -1.
+    pub fn default_id(mut self, id: i64) -> LookupTable {
+        self.unknown = Unknown::Id(id);
+        self
+    }
+
+    /// Gives terms that are not in the table one of `n` ids behind it, by their hash. By default, they all have the default id.
+    pub fn n_oov_buckets(mut self, n: i64) -> Result<LookupTable> {
+        self.unknown = Unknown::Buckets(Buckets::new(n)?);
+        Ok(self)
+    }
+
+    /// The number of ids: of the terms, and of the buckets behind them.
+    pub fn n_ids(&self) -> usize {
+        let behind = match self.unknown {
+            Unknown::Id(_) => 0,
+            Unknown::Buckets(buckets) => buckets.n() as usize,
+        };
+        self.vocabulary.len() + behind
+    }
+
+    /// `DType::Str` or `DType::I64`.
+    pub fn dtype(&self) -> DType {
+        self.vocabulary.terms().dtype()
+    }
+
+    /// The id (i64) of each term of a tensor.
+    #[track_caller]
+    pub fn lookup(&self, terms: &Tensor) -> Tensor {
+        terms.then(Op::Host(HostOp::new(FindId(self.clone()))), &[], Location::caller())
+    }
+
+    /// The term of each id, or what stands for ids that have none (TensorFlow's default is `UNK`).
+    #[track_caller]
+    pub fn reverse(&self, ids: &Tensor, unknown: impl AsRef<[u8]>) -> Tensor {
+        let op = FindTerm { table: self.clone(), unknown: unknown.as_ref().to_vec() };
+        ids.then(Op::Host(HostOp::new(op)), &[], Location::caller())
+    }
+}
+
+/// Equal tables share their terms.
+impl PartialEq for LookupTable {
+    fn eq(&self, other: &LookupTable) -> bool {
+        Arc::ptr_eq(&self.vocabulary, &other.vocabulary) && self.unknown == other.unknown
+    }
+}
+
+impl Eq for LookupTable {}
+
+impl Hash for LookupTable {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.vocabulary).hash(state);
+    }
+}
+
+impl fmt::Debug for LookupTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LookupTable({} terms, {:?})", self.vocabulary.len(), self.unknown)
+    }
+}

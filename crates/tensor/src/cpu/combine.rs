@@ -1,0 +1,271 @@
+//! Embedding rows combined by ragged row: the sum, mean or "sqrtn" of the rows that each example looks up, and its gradient.
+//!
+//! Row `b` of the result is made of `rows[index[n]]` for `n` in `splits[b]..splits[b + 1]`, in that order, by one task. An empty row is
+//! zero.
+
+use std::fmt;
+
+use super::index::Id;
+use super::scatter::Cut;
+use super::split::for_each_rows;
+use crate::parallel::{DisjointMut, Pool};
+
+/// How the rows that an example looks up become one. With weights `w`: `sum(w x)`, over `sum(w)`, or over `sqrt(sum(w^2))`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Combiner {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    #[default]
+    Mean,
+    /// Their sum over the square root of their number.
+    SqrtN,
+}
+
+impl Combiner {
+    /// TensorFlow's spelling.
+    pub fn tf_name(self) -> &'static str {
+        match self {
+            Combiner::Sum => "sum",
+            Combiner::Mean => "mean",
+            Combiner::SqrtN => "sqrtn",
+        }
+    }
+
+    /// What the sum of `n` rows of these weights (by default 1 each) is divided by.
+    pub fn divisor(self, n: usize, weights: Option<&[f32]>) -> f32 {
+        match (self, weights) {
+            (Combiner::Sum, _) => 1.0,
+            (Combiner::Mean, None) => n as f32,
+            (Combiner::SqrtN, None) => (n as f32).sqrt(),
+            (Combiner::Mean, Some(w)) => w.iter().sum(),
+            (Combiner::SqrtN, Some(w)) => w.iter().map(|w| w * w).sum::<f32>().sqrt(),
+        }
+    }
+}
+
+/// What is looked up by ragged row.
+#[derive(Clone, Copy)]
+pub struct Lookups<'a, I> {
+    /// Which row each lookup reads.
+    pub index: &'a [I],
+    /// Where the ragged rows begin; one more than there are.
+    pub splits: &'a [i64],
+    /// A weight for each lookup.
+    pub weights: Option<&'a [f32]>,
+}
+
+/// Lookups that do not fit together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BadLookups {
+    /// The splits do not rise from 0 to the number of lookups.
+    Splits(String),
+    /// There is no such row.
+    Index {
+        /// Where among the lookups.
+        position: usize,
+        /// The row asked for.
+        row: i64,
+        /// How many there are.
+        n_rows: usize,
+    },
+}
+
+impl fmt::Display for BadLookups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadLookups::Splits(what) => write!(f, "invalid row_splits: {what}"),
+            BadLookups::Index { position, row, n_rows } => {
+                write!(f, "lookup {position} reads row {row}, but there are {n_rows}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BadLookups {}
+
+/// Checks that splits rise from 0 to `n`.
+pub fn check_splits(splits: &[i64], n: usize) -> Result<(), BadLookups> {
+    let bad = |what: String| Err(BadLookups::Splits(what));
+    match (splits.first(), splits.last()) {
+        (None, _) | (_, None) => return bad("empty; expected at least [0]".into()),
+        (Some(&first), _) if first != 0 => return bad(format!("starts at {first}, expected 0")),
+        (_, Some(&last)) if last != n as i64 => return bad(format!("ends at {last}, but there are {n} values")),
+        _ => {}
+    }
+    match splits.windows(2).position(|w| w[0] > w[1]) {
+        Some(i) => bad(format!("falls from {} to {} at row {i}", splits[i], splits[i + 1])),
+        None => Ok(()),
+    }
+}
+
+impl<I: Id> Lookups<'_, I> {
+    /// Checks everything before anything is written.
+    fn check(&self, n_rows: usize) -> Result<(), BadLookups> {
+        check_splits(self.splits, self.index.len())?;
+        match self.index.iter().position(|id| id.position(n_rows).is_none()) {
+            Some(position) => Err(BadLookups::Index { position, row: self.index[position].widen(), n_rows }),
+            None => Ok(()),
+        }
+    }
+
+    /// The lookups of a ragged row.
+    fn row(&self, b: usize) -> std::ops::Range<usize> {
+        self.splits[b] as usize..self.splits[b + 1] as usize
+    }
+
+    fn weight(&self, n: usize) -> f32 {
+        self.weights.map_or(1.0, |w| w[n])
+    }
+
+    fn divisor(&self, combiner: Combiner, b: usize) -> f32 {
+        let row = self.row(b);
+        combiner.divisor(row.len(), self.weights.map(|w| &w[row]))
+    }
+}
+
+/// Combines rows of `width`: `out` has one for each ragged row.
+pub fn combine<I: Id>(
+    pool: &Pool,
+    combiner: Combiner,
+    width: usize,
+    rows: &[f32],
+    lookups: Lookups<'_, I>,
+    out: &mut [f32],
+) -> Result<(), BadLookups> {
+    lookups.check(rows.len().checked_div(width).unwrap_or(usize::MAX))?;
+    if width == 0 {
+        return Ok(());
+    }
+    for_each_rows(pool, out, width, &|first, part| {
+        for (b, sum) in part.chunks_exact_mut(width).enumerate() {
+            let b = first + b;
+            let read = |n: usize| &rows[lookups.index[n].widen() as usize * width..][..width];
+            let row = lookups.row(b);
+            if row.is_empty() {
+                sum.fill(0.0);
+                continue;
+            }
+            match lookups.weights {
+                None => sum.copy_from_slice(read(row.start)),
+                Some(w) => sum.iter_mut().zip(read(row.start)).for_each(|(s, x)| *s = w[row.start] * x),
+            }
+            for n in row.start + 1..row.end {
+                match lookups.weights {
+                    None => sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += x),
+                    Some(w) => sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += w[n] * x),
+                }
+            }
+            // Weights that add up to nothing make a row of nothing, as in TensorFlow.
+            match lookups.divisor(combiner, b) {
+                1.0 => {}
+                0.0 => sum.fill(0.0),
+                divisor => sum.iter_mut().for_each(|s| *s /= divisor),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// The gradient of [`combine`] for its rows: `out` has one for each of them.
+pub fn combine_gradient<I: Id>(
+    pool: &Pool,
+    combiner: Combiner,
+    width: usize,
+    dy: &[f32],
+    lookups: Lookups<'_, I>,
+    out: &mut [f32],
+) -> Result<(), BadLookups> {
+    let n_rows = out.len().checked_div(width).unwrap_or(usize::MAX);
+    lookups.check(n_rows)?;
+    out.fill(0.0);
+    if width == 0 || out.is_empty() {
+        return Ok(());
+    }
+    let cut = Cut::new(lookups.index.len(), width, n_rows, size_of::<f32>());
+    let out = DisjointMut::new(out);
+    cut.run(pool, &|columns, rows| {
+        for (b, dy) in dy.chunks_exact(width).enumerate() {
+            let divisor = lookups.divisor(combiner, b);
+            for n in lookups.row(b) {
+                let row = lookups.index[n].widen() as usize;
+                if divisor == 0.0 || !rows.contains(&row) {
+                    continue;
+                }
+                let share = lookups.weight(n) / divisor;
+                // SAFETY: tasks of one cut share no (row, column) of the output.
+                let sums = unsafe { out.slice(row * width + columns.start, columns.len()) };
+                sums.iter_mut().zip(&dy[columns.clone()]).for_each(|(sum, dy)| *sum += share * dy);
+            }
+        }
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the specification's cases 36-39: rows [0, 1], [2, 2], [], [3, 0, 1].
+    const TABLE: [f32; 8] = [1.0, 2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0];
+    const LOOKUPS: Lookups<'static, i32> =
+        Lookups { index: &[0, 1, 2, 2, 3, 0, 1], splits: &[0, 2, 4, 4, 7], weights: None };
+
+    fn combined(combiner: Combiner, lookups: Lookups<'_, i32>) -> Vec<f32> {
+        let mut out = vec![f32::NAN; 2 * (lookups.splits.len() - 1)];
+        combine(&Pool::new(2), combiner, 2, &TABLE, lookups, &mut out).unwrap();
+        out
+    }
+
+    fn assert_near(actual: &[f32], expected: &[f32]) {
+        let near = actual.iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-5);
+        assert!(near && actual.len() == expected.len(), "{actual:?} instead of {expected:?}");
+    }
+
+    #[test]
+    fn cases_36_and_37() {
+        assert_near(&combined(Combiner::Mean, LOOKUPS), &[2.0, 3.5, 7.0, 11.0, 0.0, 0.0, 5.666667, 8.0]);
+        assert_near(&combined(Combiner::Sum, LOOKUPS), &[4.0, 7.0, 14.0, 22.0, 0.0, 0.0, 17.0, 24.0]);
+        let sqrtn = [2.828427, 4.949748, 9.899495, 15.556349, 0.0, 0.0, 9.814955, 13.856406];
+        assert_near(&combined(Combiner::SqrtN, LOOKUPS), &sqrtn);
+    }
+
+    #[test]
+    fn case_39() {
+        // Ids [0, 1], [2, 2], [3, 0] with weights [2, 1], [1, 3], [-1, 2]; mean and sqrtn drop the weight below 0.
+        let all = Lookups {
+            index: &[0, 1, 2, 2, 3, 0],
+            splits: &[0, 2, 4, 6],
+            weights: Some(&[2.0, 1.0, 1.0, 3.0, -1.0, 2.0]),
+        };
+        assert_near(&combined(Combiner::Sum, all), &[5.0, 9.0, 28.0, 44.0, -11.0, -13.0]);
+        let kept =
+            Lookups { index: &[0, 1, 2, 2, 0], splits: &[0, 2, 4, 5], weights: Some(&[2.0, 1.0, 1.0, 3.0, 2.0]) };
+        assert_near(&combined(Combiner::Mean, kept), &[1.666667, 3.0, 7.0, 11.0, 1.0, 2.0]);
+        assert_near(&combined(Combiner::SqrtN, kept), &[2.236068, 4.024922, 8.854378, 13.914021, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn gradients_go_back_to_the_rows() {
+        // dy = 1, 2, 3, 4 in both columns. Mean: row 0 gets 1/2 + 4/3, row 1 the same, row 2 gets 2/2 twice, row 3 gets 4/3.
+        let dy = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0];
+        let mut out = [f32::NAN; 8];
+        combine_gradient(&Pool::new(2), Combiner::Mean, 2, &dy, LOOKUPS, &mut out).unwrap();
+        let third = 4.0 / 3.0;
+        assert_near(&out, &[0.5 + third, 0.5 + third, 0.5 + third, 0.5 + third, 2.0, 2.0, third, third]);
+    }
+
+    #[test]
+    fn bad_lookups_are_named() {
+        let run = |index: &[i32], splits: &[i64]| {
+            let lookups = Lookups { index, splits, weights: None };
+            let mut out = vec![0.0; 2 * splits.len().saturating_sub(1)];
+            combine(&Pool::new(1), Combiner::Sum, 2, &TABLE, lookups, &mut out).unwrap_err().to_string()
+        };
+        assert_eq!(run(&[4], &[0, 1]), "lookup 0 reads row 4, but there are 4");
+        assert_eq!(run(&[0, -1], &[0, 2]), "lookup 1 reads row -1, but there are 4");
+        assert_eq!(run(&[0], &[0, 2]), "invalid row_splits: ends at 2, but there are 1 values");
+        assert_eq!(run(&[0], &[0, 2, 1]), "invalid row_splits: falls from 2 to 1 at row 1");
+        assert_eq!(run(&[], &[]), "invalid row_splits: empty; expected at least [0]");
+    }
+}
