@@ -30,7 +30,9 @@ fn main() -> Result<()> {
     saved?;
     let needed = (2 * n_rows * width * size_of::<f32>()) as f64;
     match peak() {
-        Some(peak) => println!("table_memory_ratio = {:.2}    bound 1: {:.2} GB of table and slots", peak / needed, needed / 1e9),
+        Some(peak) => {
+            println!("table_memory_ratio = {:.2}    bound 1: {:.2} GB of table and slots", peak / needed, needed / 1e9)
+        }
         None => println!("this system does not tell how much memory a process had"),
     }
     Ok(())

@@ -106,7 +106,7 @@ mod tests {
     fn needles_are_found_where_a_comparison_at_every_place_finds_them() {
         // All texts of up to 10 and all needles of up to 4 letters a and b.
         let words = |most: u32| {
-            (1..=most).flat_map(|n| (0..1_u32 << n).map(move |w| (0..n).map(|i| b'a' + (w >> i & 1) as u8)))
+            (1..=most).flat_map(|n| (0..1_u32 << n).map(move |w| (0..n).map(move |i| b'a' + (w >> i & 1) as u8)))
         };
         for needle in words(4).map(Vec::from_iter) {
             let fast = Needle::new(&needle);
