@@ -2,7 +2,8 @@
 
 Run as `python oracles/gen/example.py` in an environment with tensorflow 2.15. The fixture's lines:
 
-    case <kind> <name>                        kind: example, sequence, or rewritten (a writer must give the same bytes)
+    case <kind> <name>                        kind: example, sequence, damaged (a reader may refuse it), or
+                                              rewritten (a writer must give the same bytes)
     feature <name> <length> <dtype> <dims> <default>
                                               length: dense, ragged, padded; `-` for no dims or no default
     list <name> <length> <dtype> <dims>       length: fixed, optional, ragged
@@ -117,7 +118,7 @@ def parse(rows, features):
     """The features, or None if TensorFlow refuses."""
     try:
         result = tf.io.parse_example(tf.constant(rows, tf.string), features)
-    except tf.errors.InvalidArgumentError:
+    except (tf.errors.InvalidArgumentError, UnicodeDecodeError):  # its message quotes the bytes
         return None
     # Sparse and ragged features are the same rows in two forms.
     sparse = {n: tf.io.VarLenFeature(s.dtype) for n, s in features.items() if isinstance(s, Ragged)}
@@ -196,6 +197,7 @@ def odd():
     each("eleven_byte_integer", example(entry(b"a", delimited(3, delimited(1, b"\xff" * 10 + b"\x01")))))
     each("truncated_integer", example(entry(b"a", delimited(3, delimited(1, b"\xff")))))
     each("length_in_two_bytes", example(b"\x0a\x8a\x00" + delimited(1, b"a") + delimited(2, one)))
+    each("entry_of_another_type", delimited(1, b"\x08\x01" + entry(b"a", one)))
     each("unknown_field_in_entry", example(delimited(1, delimited(1, b"a") + delimited(2, one) + b"\x28\x05")))
     each("unpacked_then_packed", example(entry(b"a", delimited(3, b"\x08\x02" + delimited(1, b"\x01")))))
 
@@ -297,6 +299,27 @@ def random_examples():
     case("long", rows, {name: spec for name, (spec, _) in features.items()})
 
 
+def damaged():
+    """Random damage. A reader may refuse more than TensorFlow or less, but what both read must be the same."""
+    features = {"a": Ragged(tf.int64), "b": Padded([], tf.float32, allow_missing=True), "c": Fixed([], tf.string, default_value=b"")}
+    for n in range(200):
+        row = bytearray(example(
+            entry(b"a", choose(value(tf.int64, 2))), entry(b"b", choose(value(tf.float32, 1))), entry(b"c", strings([b"xy"])),
+            entry(b"a", choose(value(tf.int64, 1)))))
+        at = int(random.integers(len(row)))
+        byte = choose([0, 1, 2, 8, 10, 13, 18, 26, 127, 128, 255])
+        match random.integers(8):
+            case 0:
+                del row[at]
+            case 1:
+                row.insert(at, byte)
+            case 2 | 3:
+                row[at] = byte
+            case _:
+                row[at] ^= 1 << int(random.integers(8))
+        case(f"{n}", [bytes(row)], features, kind="damaged")
+
+
 def rewritten():
     """Rows that have all features, each with a list: what a writer makes of the parsed features must be the same bytes."""
     rows = []
@@ -378,6 +401,7 @@ def sequences():
     each("step_with_one_value", sequence([], [entry(b"a", steps(pair, ints([1])))]))
     each("step_of_another_kind", sequence([], [entry(b"a", steps(pair, floats([1.0, 2.0])))]))
     each("empty_step_of_another_kind", sequence([], [entry(b"a", steps(floats([])))]))
+    each("step_of_another_type", sequence([], [entry(b"a", steps(pair) + b"\x08\x01")]))
     each("unknown_field", sequence([], [entry(b"a", steps(pair))]) + b"\x28\x05")
     each("joined", sequence([], [entry(b"a", steps(pair))]) + sequence([], [entry(b"a", steps(pair, pair))]))
     context = {"c": Fixed([], tf.int64, default_value=3), "d": Ragged(tf.string), "e": Fixed([2], tf.float32)}
@@ -412,6 +436,7 @@ def sequences():
 if __name__ == "__main__":
     odd()
     random_examples()
+    damaged()
     rewritten()
     sequences()
     OUT.write_text("\n".join(lines) + "\n")

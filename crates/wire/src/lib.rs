@@ -20,6 +20,7 @@
 
 pub mod bundle;
 pub mod checkpoint_state;
+pub mod collection_def;
 pub mod crc;
 pub mod example;
 pub mod function_def;

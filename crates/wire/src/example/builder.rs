@@ -157,8 +157,9 @@ pub fn encode_batch<'a>(features: impl IntoIterator<Item = (&'a str, &'a Feature
     for (name, feature) in features {
         let column = Column::new(feature).map_err(|e| e.context(format!("in feature `{name}`")))?;
         let rows = feature.n_rows().ok_or_else(|| Error::shape(format!("feature `{name}` has no axis of rows")))?;
-        if *n_rows.get_or_insert(rows) != rows {
-            return Err(Error::shape(format!("feature `{name}` has {rows} rows, those before {n_rows:?}")));
+        let expected = *n_rows.get_or_insert(rows);
+        if rows != expected {
+            return Err(Error::shape(format!("feature `{name}` has {rows} rows, those before it {expected}")));
         }
         columns.insert(name, column);
     }

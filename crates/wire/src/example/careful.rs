@@ -21,19 +21,22 @@ pub(super) fn row_error(row: usize, feature: Option<&str>, message: String) -> E
     Error::new(kind, message).context(format!("in row {} of the batch", row + 1))
 }
 
-/// Calls `visit` with the number and contents of the fields that have a length, in a row's outermost message.
+/// Calls `visit` with the fields of a message: their numbers, and the contents of those that have a length.
 ///
-/// Other fields are skipped, and there may be several of one number: protobuf's way to merge messages is to join their bytes.
-pub(super) fn messages<'a>(
-    row: &'a [u8],
-    mut visit: impl FnMut(u64, &'a [u8]) -> Result<(), Damage>,
+/// There may be several of one number: protobuf's way to merge messages is to join their bytes.
+pub(super) fn fields<'a>(
+    message: &'a [u8],
+    mut visit: impl FnMut(u64, Option<&'a [u8]>) -> Result<(), Damage>,
 ) -> Result<(), Damage> {
-    const DAMAGE: Damage = "a field of the outermost message is damaged";
-    let mut row = Cursor::new(row);
-    while !row.is_empty() {
-        match row.field().ok_or(DAMAGE)? {
-            (number, DELIMITED) => visit(number, row.delimited().ok_or(DAMAGE)?)?,
-            (_, wire) => row.skip(wire).ok_or(DAMAGE)?,
+    const DAMAGE: Damage = "a field is damaged";
+    let mut message = Cursor::new(message);
+    while !message.is_empty() {
+        match message.field().ok_or(DAMAGE)? {
+            (number, DELIMITED) => visit(number, Some(message.delimited().ok_or(DAMAGE)?))?,
+            (number, wire) => {
+                message.skip(wire).ok_or(DAMAGE)?;
+                visit(number, None)?;
+            }
         }
     }
     Ok(())
@@ -41,9 +44,10 @@ pub(super) fn messages<'a>(
 
 /// Appends the entries of a map message in their order.
 pub(super) fn entries<'a>(map: &'a [u8], out: &mut Vec<Entry<'a>>) -> Result<(), Damage> {
-    messages(map, |number, bytes| {
+    const DAMAGE: Damage = "an entry of a map is damaged";
+    fields(map, |number, contents| {
         if number == 1 {
-            out.push(entry(bytes).ok_or("an entry of the map of features is damaged")?);
+            out.push(contents.and_then(entry).ok_or(DAMAGE)?);
         }
         Ok(())
     })
@@ -120,7 +124,7 @@ pub(super) fn append_row(plan: &Plan, rows: &mut Rows, entries: &[Entry<'_>], ro
 pub(super) fn wrong_kind(feature: &FeaturePlan, kind: ListKind) -> String {
     let FeaturePlan { name, kind: expected, .. } = feature;
     let dtype = expected.dtype();
-    format!("feature `{name}` is a {}, expected a {} ({dtype})", kind.name(), expected.name())
+    format!("feature `{name}` is {}, expected {} ({dtype})", kind.name(), expected.name())
 }
 
 /// Why a list of the right kind was refused.

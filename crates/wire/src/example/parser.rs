@@ -124,11 +124,14 @@ impl ExampleParser {
             column.roll_back(&feature.length, n_rows);
         }
         let mut entries = Vec::new();
-        careful::messages(row, |number, map| if number == 1 { careful::entries(map, &mut entries) } else { Ok(()) })
-            .map_err(|damage| {
-                let message = format!("{} bytes are not a tf.Example: {damage}", row.len());
-                careful::row_error(first + n_rows, None, message)
-            })?;
+        let read = careful::fields(row, |number, contents| match (number, contents) {
+            (1, Some(map)) => careful::entries(map, &mut entries),
+            _ => Ok(()),
+        });
+        read.map_err(|damage| {
+            let message = format!("{} bytes are not a tf.Example: {damage}", row.len());
+            careful::row_error(first + n_rows, None, message)
+        })?;
         careful::append_row(&self.plan, rows, &entries, first + n_rows)
     }
 }

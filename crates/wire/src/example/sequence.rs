@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use estimand_tensor::{DType, Error, Feature, FeatureSpec, Ragged, Result, element_count};
 
-use super::careful::{self, Damage, Entry, row_error};
+use super::careful::{self, Entry, row_error};
 use super::index::Index;
 use super::plan::{Plan, list_kind};
 use super::rows::Rows;
@@ -134,12 +134,12 @@ impl SequenceExampleParser {
     fn row(&self, bytes: &[u8], row: usize, context: &mut Rows, columns: &mut [Column]) -> Result<()> {
         let mut features: Vec<Entry<'_>> = Vec::new();
         let mut lists: Vec<Entry<'_>> = Vec::new();
-        careful::messages(bytes, |number, map| match number {
-            1 => careful::entries(map, &mut features),
-            2 => careful::entries(map, &mut lists),
+        let read = careful::fields(bytes, |number, contents| match (number, contents) {
+            (1, Some(map)) => careful::entries(map, &mut features),
+            (2, Some(map)) => careful::entries(map, &mut lists),
             _ => Ok(()),
-        })
-        .map_err(|damage| {
+        });
+        read.map_err(|damage| {
             row_error(row, None, format!("{} bytes are not a tf.SequenceExample: {damage}", bytes.len()))
         })?;
         careful::append_row(&self.context, context, &features, row)?;
@@ -188,26 +188,35 @@ impl Column {
         let ListPlan { name, kind, step, .. } = list;
         let mut problem = None;
         let first = self.n_steps;
-        let read = careful::messages(steps, |number, feature| -> Result<(), Damage> {
-            if number == 1 && problem.is_none() {
-                problem = self.read_step(*kind, step.as_ref(), feature).err();
+        let read = careful::fields(steps, |number, contents| {
+            if number == 1 {
+                self.read_step(*kind, step.as_ref(), contents).map_err(|what| {
+                    problem = Some(what);
+                    "a step is wrong"
+                })?;
             }
             Ok(())
         });
-        match (problem, read) {
-            (Some(problem), _) => Err(format!("list `{name}`: step {} {problem}", self.n_steps - first + 1)),
-            (None, Err(_)) => Err(format!("list `{name}` is damaged")),
-            (None, Ok(())) => Ok(()),
-        }
+        let Err(damage) = read else { return Ok(()) };
+        Err(match problem {
+            Some(what) => format!("list `{name}`: step {} {what}", self.n_steps - first + 1),
+            None => format!("list `{name}`: {damage}"),
+        })
     }
 
     /// Appends one step; the error is what the step does wrong.
-    fn read_step(&mut self, kind: ListKind, step: Option<&(Vec<usize>, usize)>, feature: &[u8]) -> Result<(), String> {
+    fn read_step(
+        &mut self,
+        kind: ListKind,
+        step: Option<&(Vec<usize>, usize)>,
+        feature: Option<&[u8]>,
+    ) -> Result<(), String> {
+        let feature = feature.ok_or("has a wrong wire type")?;
         let before = self.values.len();
         match careful::list(feature).map_err(|damage| format!("is unreadable: {damage}"))? {
             None => {}
             Some((other, _)) if other != kind => {
-                return Err(format!("is a {}, expected a {}", other.name(), kind.name()));
+                return Err(format!("is {}, expected {}", other.name(), kind.name()));
             }
             Some((_, list)) => self.values.read(list).ok_or_else(|| format!("has a damaged {}", kind.name()))?,
         }

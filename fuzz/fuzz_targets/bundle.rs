@@ -1,0 +1,4 @@
+//! `cargo +nightly fuzz run bundle`; what it does is in `src/bundle.rs`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| estimand_fuzz::bundle::check(data));

@@ -1,0 +1,101 @@
+//! Checkpoints: any bytes are an index or an error, and so is what an index says about the data.
+//!
+//! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte chooses how the others are used:
+//! as a whole file, as a block with a right checksum, or as the keys and values of a well-formed table.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use estimand_graph::checkpoint::sstable::TableWriter;
+use estimand_graph::checkpoint::{BundleIndex, BundleReader};
+use estimand_wire::bundle::BundleHeaderProto;
+use estimand_wire::{Message, crc, varint};
+
+/// The bytes are a file.
+pub const FILE: u8 = 0;
+/// The bytes are the only data block of a file.
+pub const BLOCK: u8 = 1;
+/// The bytes are keys and values of one byte of length and as many bytes.
+pub const PAIRS: u8 = 2;
+
+/// Reads an index and, if there is one, the tensors it lists.
+pub fn check(input: &[u8]) {
+    let Some((&mode, rest)) = input.split_first() else { return };
+    let index = match mode % 3 {
+        FILE => rest.to_vec(),
+        BLOCK => table_of(rest),
+        _ => table_from(rest),
+    };
+    let path = Path::new("fuzz.index");
+    let Ok(parsed) = BundleIndex::parse(path, &index) else { return };
+    if parsed.names().next().is_some() {
+        read_all(&index);
+    }
+}
+
+/// A table of one data block.
+fn table_of(block: &[u8]) -> Vec<u8> {
+    fn stored(block: &[u8], out: &mut Vec<u8>) -> [u64; 2] {
+        let handle = [out.len() as u64, block.len() as u64];
+        let plain = [block, &[0]].concat();
+        out.extend(&plain);
+        out.extend(crc::masked_crc32c(&plain).to_le_bytes());
+        handle
+    }
+    let one_restart = [0, 0, 0, 0, 1, 0, 0, 0];
+    let mut table = Vec::new();
+    let [offset, size] = stored(block, &mut table);
+    let metaindex = stored(&one_restart, &mut table);
+    // One entry: nothing shared, a key of one byte, the handle.
+    let mut handle = Vec::new();
+    varint::put(offset, &mut handle);
+    varint::put(size, &mut handle);
+    let entry = [&[0, 1, handle.len() as u8, 0xff], handle.as_slice(), &one_restart].concat();
+    let index = stored(&entry, &mut table);
+    let mut footer = Vec::new();
+    metaindex.into_iter().chain(index).for_each(|number| varint::put(number, &mut footer));
+    footer.resize(40, 0);
+    table.extend(footer);
+    table.extend(0xdb47_7524_8b80_fb57_u64.to_le_bytes());
+    table
+}
+
+/// A table of the pairs in some bytes; a header is added if there is none.
+fn table_from(mut bytes: &[u8]) -> Vec<u8> {
+    let header = BundleHeaderProto { num_shards: 1, ..Default::default() }.encode_to_vec();
+    let mut pairs = BTreeMap::from([(&[][..], header.as_slice())]);
+    while let (Some(key), Some(value)) = (take(&mut bytes), take(&mut bytes)) {
+        pairs.insert(key, value);
+    }
+    let mut writer = TableWriter::new(Vec::new());
+    for (key, value) in pairs {
+        writer.add(key, value).expect("keys of a map are in order");
+    }
+    writer.finish().expect("memory does not fail")
+}
+
+fn take<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (&length, rest) = bytes.split_first()?;
+    let (taken, rest) = rest.split_at_checked(length.into())?;
+    *bytes = rest;
+    Some(taken)
+}
+
+/// Opens the index as a file, beside a small data file, and reads every tensor.
+fn read_all(index: &[u8]) {
+    let thread = std::thread::current().id();
+    let folder = std::env::temp_dir().join(format!("estimand-fuzz-{}-{thread:?}", std::process::id()));
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes);
+    let data: Vec<u8> = (0..=255).collect();
+    let written = fs::create_dir_all(&folder)
+        .and_then(|()| write("m.index", index))
+        .and_then(|()| write("m.data-00000-of-00001", &data));
+    if written.is_ok()
+        && let Ok(reader) = BundleReader::open(folder.join("m"))
+    {
+        let names: Vec<String> = reader.names().map(str::to_string).collect();
+        names.iter().for_each(|name| drop(reader.read(name)));
+    }
+    let _ = fs::remove_dir_all(&folder);
+}
