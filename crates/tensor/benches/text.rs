@@ -12,7 +12,7 @@ use estimand_tensor::cpu::text::{
     Buckets, Cross, CrossKey, CrossRows, CrossValues, hash_bucket_fast, hash_bucket_fast_ints, hash_bucket_strong,
 };
 use estimand_tensor::parallel::Pool;
-use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
+use estimand_tensor::vocabulary::{TermCounts, Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{StringSlice, Strings};
 
 /// Strings of a run: some megabytes, as a batch and its neighbours.
@@ -194,6 +194,30 @@ fn lookups(core: &Core, noise: &mut Noise) {
     }
 }
 
+/// Counting words of which few are frequent, as in any text: a word's rank is the product of two random numbers.
+fn counting(core: &Core, noise: &mut Noise) {
+    for (what, n_terms, max_terms) in [("exactly", 100_000, 1_000_000), ("in bounds", 1_000_000, 50_000)] {
+        let name = format!("counting words {what}, {n_terms} distinct");
+        if !is_asked_for(&name) {
+            continue;
+        }
+        let words = vocabulary(noise, n_terms);
+        let root = (n_terms as f64).sqrt() as u64;
+        let mut draw = || &words[(noise.below(root) * noise.below(root)) as usize];
+        let text: Strings = (0..10 * N).map(|_| draw()).collect();
+        let pool = Pool::new(1);
+        let s = (0..3).map(|_| {
+            let mut counts = TermCounts::new(max_terms).expect("a limit");
+            let start = Instant::now();
+            counts.add(&pool, text.as_slice()).expect("few terms");
+            start.elapsed().as_secs_f64()
+        });
+        let s = s.fold(f64::INFINITY, f64::min);
+        // Four lines of memory: slot, offsets, text and count.
+        core.figure(&name, text.len(), s, traffic(text.as_slice()) + 4 * 64 * text.len(), 4.0);
+    }
+}
+
 /// A file of ten million terms.
 fn large_file(noise: &mut Noise) {
     const TERMS: usize = 10_000_000;
@@ -227,5 +251,6 @@ fn main() {
     hashes(&core, &mut noise);
     crosses(&core, &mut noise);
     lookups(&core, &mut noise);
+    counting(&core, &mut noise);
     large_file(&mut noise);
 }

@@ -11,7 +11,7 @@ pub(super) fn grain(size: usize) -> usize {
 }
 
 /// Calls `work(first element, part)` for consecutive parts of `out` of `part_len` elements, the last one shorter.
-pub(super) fn for_each_part<T: Send>(
+pub(crate) fn for_each_part<T: Send>(
     pool: &Pool,
     out: &mut [T],
     part_len: usize,

@@ -1,4 +1,4 @@
-//! The hash table from terms to their numbers: open addressing over words of tag and number, built once.
+//! The hash table from terms to their numbers: open addressing over words of tag and number.
 //!
 //! It does not hold the terms: who asks compares. 12 bytes a term, at two thirds full.
 
@@ -33,7 +33,7 @@ impl Index {
         hash_of: impl Fn(usize) -> u64,
         is_equal: impl Fn(usize, usize) -> bool,
     ) -> Result<Index, Duplicate> {
-        let mut index = Index { slots: vec![0; n + n / 2 + 8], hash };
+        let mut index = Index { slots: vec![0; slots_for(n)], hash };
         let mut hashes = [0; BLOCK];
         for start in (0..n).step_by(BLOCK) {
             let numbers = start..n.min(start + BLOCK);
@@ -48,6 +48,28 @@ impl Index {
         Ok(index)
     }
 
+    /// An empty table that grows by [`push`](Index::push).
+    pub fn empty(hash: KeyedHash) -> Index {
+        Index { slots: vec![0; slots_for(0)], hash }
+    }
+
+    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet. `hash_of` gives all their hashes.
+    pub fn push(&mut self, n: usize, hash: u64, hash_of: impl Fn(usize) -> u64) {
+        if slots_for(n + 1) > self.slots.len() {
+            self.slots = vec![0; slots_for(2 * n + 8)];
+            (0..n).for_each(|number| self.place(hash_of(number), number));
+        }
+        self.place(hash, n);
+    }
+
+    fn place(&mut self, hash: u64, number: usize) {
+        let mut at = self.home(hash);
+        while self.slots[at] != 0 {
+            at = self.next(at);
+        }
+        self.slots[at] = slot_of(hash, number);
+    }
+
     fn insert(&mut self, hash: u64, number: usize, is_equal: impl Fn(usize, usize) -> bool) -> Result<(), Duplicate> {
         let mut at = self.home(hash);
         while self.slots[at] != 0 {
@@ -57,7 +79,7 @@ impl Index {
             }
             at = self.next(at);
         }
-        self.slots[at] = (hash & TAG) << 32 | (number as u64 + 1);
+        self.slots[at] = slot_of(hash, number);
         Ok(())
     }
 
@@ -117,6 +139,16 @@ impl Index {
 
 const TAG: u64 = 0xffff_ffff;
 
+/// Slots for `n` terms: two thirds full.
+fn slots_for(n: usize) -> usize {
+    n + n / 2 + 8
+}
+
+#[inline(always)]
+fn slot_of(hash: u64, number: usize) -> u64 {
+    (hash & TAG) << 32 | (number as u64 + 1)
+}
+
 #[inline(always)]
 fn number_of(slot: u64) -> usize {
     (slot & 0xffff_ffff) as usize - 1
@@ -157,6 +189,18 @@ mod tests {
         let terms = [5, 3, 7, 3];
         let duplicate = Index::build(4, KeyedHash::random(), |i| terms[i], |a, b| terms[a] == terms[b]).unwrap_err();
         assert_eq!((duplicate.first, duplicate.second), (1, 3));
+    }
+
+    #[test]
+    fn a_growing_table_keeps_what_it_has() {
+        let hash = KeyedHash::random();
+        let hash_of = |i: usize| hash.of_int(i as i64);
+        let mut index = Index::empty(hash);
+        for n in 0..1000 {
+            assert_eq!(index.find(hash_of(n), |i| i == n), None);
+            index.push(n, hash_of(n), hash_of);
+            assert!((0..=n).all(|i| index.find(hash_of(i), |j| j == i) == Some(i)));
+        }
     }
 
     #[test]

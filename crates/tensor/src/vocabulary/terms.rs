@@ -131,6 +131,12 @@ impl Terms {
     }
 }
 
+impl Default for Text {
+    fn default() -> Text {
+        Text { bytes: Vec::new(), offsets: vec![0] }
+    }
+}
+
 impl Text {
     pub fn with_capacity(n_bytes: usize) -> Result<Text> {
         let mut bytes = Vec::new();
@@ -138,6 +144,11 @@ impl Text {
             return Err(Error::config(format!("no memory for {n_bytes} bytes of terms")));
         }
         Ok(Text { bytes, offsets: vec![0] })
+    }
+
+    /// The bytes of all terms.
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Appends one term.

@@ -1,5 +1,6 @@
 //! String kernels and vocabularies against TensorFlow, and against hostile input.
 
+mod counts;
 mod cross;
 mod expressions;
 mod fixture;
