@@ -12,6 +12,9 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
+/// The longest line: a file without line ends is no vocabulary.
+const MAX_LINE: usize = 16 << 20;
+
 /// A file of terms, one a line; the first line is term 0.
 ///
 /// Lines are TensorFlow's: they end at `\n` or at the end of the file, which needs no `\n` before it, and one `\r`
@@ -53,7 +56,8 @@ impl VocabularyFile {
 
     /// The file's strings in order, repeated or not: what a table from ids to strings needs.
     pub fn terms(&self) -> Result<Terms> {
-        let length = self.open()?.1;
+        // More than can be held is refused where it happens; reserving less than the file has costs copies only.
+        let length = self.open()?.1.min(u32::MAX as usize);
         let mut text = self.in_file(Text::with_capacity(length))?;
         self.each_line(|_, term| text.push(term))?;
         text.shrink();
@@ -132,6 +136,9 @@ impl VocabularyFile {
                 }
             }
             rest.extend_from_slice(last);
+            if rest.len() > MAX_LINE {
+                return Err(self.bad_line(n_lines + 1, format!("a line of more than {MAX_LINE} bytes")));
+            }
         };
         match self.size {
             Some(size) if !complete => self.in_file(Err(Error::config(format!(

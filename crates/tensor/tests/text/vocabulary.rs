@@ -166,6 +166,10 @@ fn bad_files_are_named_with_path_and_line() {
         let error = refusal(if ints { file.file(size).read_ints() } else { file.file(size).read() });
         assert!(error.contains(text) && error.contains(&name(&file)), "{error} should contain {text}");
     }
+    let file = Temporary::new(&[&b"a\n"[..], &vec![b'x'; 18 << 20]].concat());
+    let error = refusal(file.file(0).read());
+    assert!(error.contains("more than 16777216 bytes") && error.contains("line 2"), "{error}");
+    assert_eq!(file.file(1).read().unwrap().len(), 1, "what follows is not read");
     let file = Temporary::new(b"a\n");
     assert!(refusal(VocabularyFile::new(&file.0).size(0).read()).contains("first 0 lines"));
     let error = VocabularyFile::new("/no/such/folder/words.txt").read().unwrap_err();
