@@ -14,7 +14,7 @@ use crate::{Error, Result, StringSlice, Strings};
 /// # use estimand_tensor::{Strings, cpu::text::RegexReplace};
 /// let dates: Strings = ["on 2017-08-03", "never"].into_iter().collect();
 /// let mut out = Strings::default();
-/// RegexReplace::new(r"(\d+)-(\d+)-(\d+)", r"\3.\2.\1", true)?.apply(dates.as_slice(), &mut out)?;
+/// RegexReplace::new(r"(\d+)-(\d+)-(\d+)", br"\3.\2.\1", true)?.apply(dates.as_slice(), &mut out)?;
 /// assert_eq!(out, ["on 03.08.2017", "never"].into_iter().collect());
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
