@@ -84,7 +84,7 @@ impl Core {
         let per_item = bytes as f64 / n as f64;
         let bound = (self.bytes / per_item).min(self.multiplications / multiplications);
         println!(
-            "{name} = {:.1} M/s, {:.0} MB/s   bound {:.0} M/s: {per_item:.0} bytes and {multiplications} multiplications each",
+            "{name} = {:.1} M/s, {:.0} MB/s   bound {:.0} M/s: {per_item:.0} bytes, {multiplications} products each",
             n as f64 / seconds / 1e6,
             bytes as f64 / seconds / 1e6,
             bound / 1e6,

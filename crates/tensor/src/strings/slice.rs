@@ -47,7 +47,8 @@ impl<'a> StringSlice<'a> {
         StringSlice { offsets: &self.offsets[range.start..=range.end], bytes: self.bytes }
     }
 
-    /// Where strings begin and end in [`bytes`](StringSlice::bytes); one longer than the slice. The first need not be 0.
+    /// Where strings begin and end in [`bytes`](StringSlice::bytes); one longer than the slice. The first need not be
+    /// 0.
     #[inline]
     pub fn offsets(&self) -> &'a [u64] {
         self.offsets

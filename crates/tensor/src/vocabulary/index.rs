@@ -53,7 +53,8 @@ impl Index {
         Index { slots: vec![0; slots_for(0)], hash }
     }
 
-    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet. `hash_of` gives all their hashes.
+    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet. `hash_of` gives all their
+    /// hashes.
     pub fn push(&mut self, n: usize, hash: u64, hash_of: impl Fn(usize) -> u64) {
         if slots_for(n + 1) > self.slots.len() {
             self.slots = vec![0; slots_for(2 * n + 8)];

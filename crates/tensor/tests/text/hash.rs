@@ -80,7 +80,7 @@ fn specified_cases() {
     assert_eq!(bucket(1, &census), [0; 5]);
 }
 
-/// The pairs of fact 2 of the project's checked facts: "a" x "b" and 7 x "b" in 1000 buckets.
+/// "a" x "b" and 7 x "b" in 1000 buckets, read off TensorFlow 2.15.
 #[test]
 fn pairs_of_fingerprints() {
     let cross = |first| fingerprint_cat64(fingerprint_cat64(0xdecaf_caffe, first), fingerprint64(b"b")) % 1000;

@@ -26,8 +26,8 @@ pub struct AsString {
     pub shortest: bool,
     /// The least number of bytes. By default (-1, or any other negative number) none.
     pub width: i64,
-    /// `printf`'s flag: "0" fills with zeros, " " and "+" stand before positive numbers, "-" fills at the right, "#" keeps the point
-    /// and zeros. By default, none.
+    /// `printf`'s flag: "0" fills with zeros, " " and "+" stand before positive numbers, "-" fills at the right, "#"
+    /// keeps the point and zeros. By default, none.
     pub fill: String,
 }
 
@@ -181,7 +181,8 @@ impl Format {
         push_exponent(exponent, out);
     }
 
-    /// Fixed where the exponent is from -4 up to the precision, scientific elsewhere, both with so many significant digits.
+    /// Fixed where the exponent is from -4 up to the precision, scientific elsewhere, both with so many significant
+    /// digits.
     fn shortest(&self, value: f64, precision: usize, out: &mut Vec<u8>) {
         let _ = write!(out, "{value:.*e}", precision - 1);
         let exponent = split_exponent(out);

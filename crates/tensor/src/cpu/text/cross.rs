@@ -1,7 +1,8 @@
-//! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's `SparseCross` with hashed
-//! output, which crossed columns use.
+//! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's `SparseCross` with
+//! hashed output, which crossed columns use.
 //!
-//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse keys before all dense ones.
+//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse keys before all dense
+//! ones.
 
 mod fill;
 
@@ -9,7 +10,8 @@ use super::Buckets;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{Error, Result, StringSlice};
 
-/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that an input is taken to be damaged or hostile.
+/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that an input is taken to
+/// be damaged or hostile.
 pub const MAX_CROSSED_VALUES: usize = 1 << 26;
 
 /// Rows of one task.
@@ -92,8 +94,8 @@ impl Cross {
         self.hash_key
     }
 
-    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its keys' values, the last
-    /// key fastest. A row in which some key has no value has none.
+    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its keys' values, the
+    /// last key fastest. A row in which some key has no value has none.
     pub fn apply(self, pool: &Pool, n_rows: usize, keys: &[CrossKey<'_>]) -> Result<(Vec<i64>, Vec<i64>)> {
         let splits = row_splits(n_rows, keys)?;
         let mut ids = vec![0; splits.last().map_or(0, |&n| n as usize)];
@@ -175,7 +177,8 @@ fn row_splits(n_rows: usize, keys: &[CrossKey<'_>]) -> Result<Vec<i64>> {
         if total > MAX_CROSSED_VALUES {
             let counts: Vec<_> = keys.iter().map(|key| key.row(row).1).collect();
             return Err(Error::shape(format!(
-                "a cross of {n_rows} rows has more than {MAX_CROSSED_VALUES} combinations; row {row} alone has {counts:?} values"
+                "a cross of {n_rows} rows has more than {MAX_CROSSED_VALUES} combinations; \
+                 row {row} alone has {counts:?} values"
             ))
             .help("cross fewer keys or shorten rows with many values; smaller batches also help"));
         }

@@ -13,9 +13,11 @@ pub trait ParseNumber: Sized + Copy {
 
 /// The number of each string.
 ///
-/// A float is decimal, or hexadecimal without fraction (`0x1f`), or `inf` or `nan` in any case, with or without a sign; an
-/// integer is decimal without `+`. White space around is no matter. What does not fit is infinite or 0 as a float and an error
-/// as an integer.
+/// A float is decimal, or hexadecimal without fraction (`0x1f`), or `inf` or `nan` in any case, with or without a sign;
+/// an integer is decimal without `+`. White space around is no matter. What does not fit is infinite or 0 as a float
+/// and an error as an integer.
+///
+/// Subnormal numbers are kept; TensorFlow makes them 0.
 ///
 /// `first` is the position of the first string in the whole, for messages.
 pub fn to_number<T: ParseNumber>(strings: StringSlice<'_>, first: usize, out: &mut [T]) -> Result<()> {

@@ -16,8 +16,8 @@ use crate::{Error, Result, StringSlice};
 /// A compiled pattern that strings match as a whole or not.
 ///
 /// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` know ASCII only, `.` and negated classes match characters of UTF-8 and
-/// not other bytes, `\C` any byte. One difference: what looks like UTF-8 of a surrogate or of a number beyond U+10FFFF is a character
-/// for RE2 and a few odd bytes here.
+/// not other bytes, `\C` any byte. One difference: what looks like UTF-8 of a surrogate or of a number beyond U+10FFFF
+/// is a character for RE2 and a few odd bytes here.
 #[derive(Clone, Debug)]
 pub struct RegexFullMatch(bytes::Regex);
 

@@ -6,7 +6,8 @@ use crate::{StringSlice, Strings};
 /// The pieces of each string and the row splits over them, which begin at 0.
 ///
 /// With a separator, pieces lie between its occurrences and may be empty. Without one (""), they are what white space
-/// divides, and none is empty. At most `max_split` cuts are made, the rest being the last piece; negative means any number.
+/// divides, and none is empty. At most `max_split` cuts are made, the rest being the last piece; negative means any
+/// number.
 pub fn split(strings: StringSlice<'_>, separator: &[u8], max_split: i64) -> (Strings, Vec<i64>) {
     let mut pieces = Strings::with_capacity(strings.len());
     let mut row_splits = Vec::with_capacity(strings.len() + 1);

@@ -13,7 +13,8 @@ pub enum Unit {
     Utf8Char,
 }
 
-/// The strings without white space (space, tab, line feed, vertical tab, form feed, return) at their ends, appended to `out`.
+/// The strings without white space (space, tab, line feed, vertical tab, form feed, return) at their ends, appended to
+/// `out`.
 pub fn strip(strings: StringSlice<'_>, out: &mut Strings) {
     for string in strings {
         out.push(trim(string));

@@ -1,7 +1,7 @@
 //! Sets of characters in brackets.
 //!
-//! In the crate `regex` brackets nest and `&&`, `--` and `~~` are set operations; in RE2 all these are plain characters. So every
-//! one of them is written by its number.
+//! In the crate `regex` brackets nest and `&&`, `--` and `~~` are set operations; in RE2 all these are plain
+//! characters. So every one of them is written by its number.
 
 use super::escape::{Escape, Pattern, push_literal};
 use super::invalid;
