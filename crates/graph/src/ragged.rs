@@ -208,7 +208,7 @@ impl RaggedTensor {
     #[track_caller]
     pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
         let ids = self.values.cast(DType::I64);
-        let known = ids.greater_equal(0.0).logical_and(&ids.less(depth as f64));
+        let known = ids.greater_equal(0.0).logical_and(ids.less(depth as f64));
         let ids = self.with_values(ids).filter(&known);
         let ones = || ids.values.ones_like().cast(DType::F32);
         let counts = weights.map_or_else(ones, |w| self.with_values(w.clone()).filter(&known).values);
