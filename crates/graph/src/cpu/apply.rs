@@ -292,7 +292,14 @@ impl<'a> Target<'a> {
                 ids[position]
             )));
         }
-        let n = scatter::unique_rows(pool, width, ids, values, unique, inverse, rows, table);
+        let n = scatter::unique(ids, unique, inverse, table);
+        // Ids that the host has made unique have nothing to add up: their rows are used where they are.
+        let rows = if n == ids.len() {
+            values
+        } else {
+            scatter::sum_rows(pool, width, inverse, values, &mut rows[..n * width]);
+            &*rows
+        };
         let (this, unique) = (&*self, &unique[..n]);
         let per_task = (ROWS_TASK / width.max(1)).max(1);
         let tables: SmallVec<[Prefetch<f32>; 4]> =
