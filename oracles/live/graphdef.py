@@ -40,7 +40,8 @@ def config():
 
 def difference(ours, theirs):
     """Why two arrays are not the same, or None."""
-    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    # A single string comes as bytes, which NumPy would cut at trailing zeros.
+    ours, theirs = [np.array(x, dtype=object) if isinstance(x, bytes) else np.asarray(x) for x in (ours, theirs)]
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"{ours.dtype}{list(ours.shape)} is not {theirs.dtype}{list(theirs.shape)}"
     if ours.size == 0:

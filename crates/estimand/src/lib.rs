@@ -27,8 +27,8 @@ pub use estimand_update as update;
 /// What most programs use.
 pub mod prelude {
     pub use estimand_graph::{
-        Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, Optimizer, Padding, RaggedTensor, Session, Tensor,
-        gradients,
+        Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
+        Tensor, gradients,
     };
     pub use estimand_tensor::{Array, DType, Dim, Error, Ragged, Result};
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};

@@ -19,7 +19,7 @@ use crate::program::Program;
 ///
 /// let g = Graph::new();
 /// let word = g.placeholder("word", DType::Str, [Dim::BATCH]);
-/// let length = word.string_length().cast(DType::F32).sum();
+/// let length = word.string_length(false).cast(DType::F32).sum();
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[length.value()])?;
 /// let compiled = Compiled::new(&Cpu::new(), program)?;
 ///

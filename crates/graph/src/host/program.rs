@@ -23,7 +23,7 @@ use crate::sizes::check_feed;
 ///
 /// let g = Graph::new();
 /// let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
-/// let lengths = words.string_length();
+/// let lengths = words.string_length(false);
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[lengths.value()])?;
 /// let host = HostProgram::new(&program)?;
 /// let step_feeds = host.run(&[Array::from_strings([2], ["abc", "wide"])?])?;

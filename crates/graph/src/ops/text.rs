@@ -1,29 +1,121 @@
-//! Strings and categories.
+//! Strings and categories, with TensorFlow's meaning: bytes, unless something says UTF-8. They run on the host.
 
 use std::panic::Location;
 
-use crate::host::{HostOp, text};
-use crate::op::Op;
+use estimand_tensor::{DType, Error};
+
+use crate::host::text::{Edit, FullMatch, HashBucket, ReduceJoin, StringJoin, StringLength, StringSplit, ToNumber};
+use crate::host::{Bucketize, HostOp, HostRules};
+use crate::op::{AxisSet, Op};
+use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
 impl Tensor {
-    /// The number of bytes of each string.
-    #[track_caller]
-    pub fn string_length(&self) -> Tensor {
-        self.then(Op::Host(HostOp::new(text::StringLength)), &[], Location::caller())
+    fn on_host<T: HostRules + Eq + std::hash::Hash>(&self, op: T, site: &'static Location<'static>) -> Tensor {
+        self.then(Op::Host(HostOp::new(op)), &[], site)
     }
 
     /// The hash bucket of each string or integer, below `n`: TensorFlow's `to_hash_bucket_fast`. Integers are hashed by their
     /// decimal text, as its feature columns do.
     #[track_caller]
     pub fn hash_bucket(&self, n: i64) -> Tensor {
-        self.then(Op::Host(HostOp::new(text::HashBucket { n, key: None })), &[], Location::caller())
+        self.on_host(HashBucket { n, key: None }, Location::caller())
     }
 
     /// The hash bucket of each string with a secret key, so that nobody can choose strings of one bucket: TensorFlow's
     /// `to_hash_bucket_strong`.
     #[track_caller]
     pub fn hash_bucket_strong(&self, n: i64, key: [u64; 2]) -> Tensor {
-        self.then(Op::Host(HostOp::new(text::HashBucket { n, key: Some(key) })), &[], Location::caller())
+        self.on_host(HashBucket { n, key: Some(key) }, Location::caller())
+    }
+
+    /// The number of boundaries that each number is not below (i32). NaN goes to the last bucket, as in TensorFlow.
+    #[track_caller]
+    pub fn bucketize(&self, boundaries: &[f32]) -> Tensor {
+        self.on_host(Bucketize::new(boundaries), Location::caller())
+    }
+
+    /// The number of bytes (or characters of UTF-8) of each string.
+    #[track_caller]
+    pub fn string_length(&self, utf8: bool) -> Tensor {
+        self.on_host(StringLength { utf8 }, Location::caller())
+    }
+
+    /// Strings in small letters: of ASCII, or of all scripts.
+    #[track_caller]
+    pub fn lower(&self, utf8: bool) -> Tensor {
+        self.on_host(Edit::Lower { utf8 }, Location::caller())
+    }
+
+    /// Strings in capitals: of ASCII, or of all scripts.
+    #[track_caller]
+    pub fn upper(&self, utf8: bool) -> Tensor {
+        self.on_host(Edit::Upper { utf8 }, Location::caller())
+    }
+
+    /// Strings without white space at their ends.
+    #[track_caller]
+    pub fn strip(&self) -> Tensor {
+        self.on_host(Edit::Strip, Location::caller())
+    }
+
+    /// The part of each string from a position (from the end if negative), of at most a length, in bytes or characters. A
+    /// position beyond an end is an error of the run.
+    #[track_caller]
+    pub fn substr(&self, position: i64, length: i64, utf8: bool) -> Tensor {
+        self.on_host(Edit::Substr { position, length, utf8 }, Location::caller())
+    }
+
+    /// Strings with what matches an expression (of RE2) replaced: all matches, or the first. `\1` is the first group.
+    #[track_caller]
+    pub fn regex_replace(&self, pattern: &str, rewrite: &str, global: bool) -> Tensor {
+        let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global };
+        self.on_host(op, Location::caller())
+    }
+
+    /// Whether an expression (of RE2) matches all of each string.
+    #[track_caller]
+    pub fn regex_full_match(&self, pattern: &str) -> Tensor {
+        self.on_host(FullMatch { pattern: pattern.into() }, Location::caller())
+    }
+
+    /// The number that each string says. A string that is no number is an error of the run.
+    #[track_caller]
+    pub fn to_number(&self, dtype: DType) -> Tensor {
+        self.on_host(ToNumber(dtype), Location::caller())
+    }
+
+    /// The words of a list of strings, between separators or (if that is empty) white space; at most so many splits, -1 for all.
+    #[track_caller]
+    pub fn string_split(&self, separator: impl AsRef<[u8]>, max_split: i64) -> RaggedTensor {
+        let op = StringSplit { separator: separator.as_ref().to_vec(), max_split };
+        let values = self.on_host(op, Location::caller());
+        let row_splits = self.graph().output(&values, 1);
+        RaggedTensor { values, row_splits }
+    }
+
+    /// Strings of several tensors put together, element by element; a single string stands for all elements.
+    #[track_caller]
+    pub fn string_join(parts: &[&Tensor], separator: impl AsRef<[u8]>) -> Tensor {
+        let site = Location::caller();
+        let op = Op::Host(HostOp::new(StringJoin { separator: separator.as_ref().to_vec() }));
+        match parts.first() {
+            Some(first) => first.graph().node(op, parts, site),
+            None => crate::Graph::new().fail(Error::config("a join of no strings"), site),
+        }
+    }
+
+    /// The strings along some axes put together.
+    #[track_caller]
+    pub fn reduce_join(&self, axes: &[i64], keep_dims: bool, separator: impl AsRef<[u8]>) -> Tensor {
+        let site = Location::caller();
+        let mut set = AxisSet::default();
+        for &axis in axes {
+            match self.axis(axis, site) {
+                Some(axis) => set.0 |= 1 << axis,
+                None => return self.graph().poison(),
+            }
+        }
+        self.on_host(ReduceJoin { axes: set, keep_dims, separator: separator.as_ref().to_vec() }, site)
     }
 }

@@ -85,6 +85,8 @@ impl Maker {
             self.cross(&words, &ids)?;
         }
         self.numbers()?;
+        let first = words[0].clone();
+        self.edit(&first)?;
         if words.len() > 1 {
             let joined = RaggedTensor::concat(&words.iter().collect::<Vec<_>>());
             let (terms, places) = joined.values.unique();
@@ -237,10 +239,34 @@ impl Maker {
         Ok(())
     }
 
+    /// Strings changed, measured, split and joined.
+    fn edit(&mut self, feature: &RaggedTensor) -> Result<()> {
+        let x = &feature.values;
+        let utf8 = self.dice.chance(50);
+        let edited = match self.dice.below(6) {
+            0 => x.lower(utf8),
+            1 => x.upper(utf8),
+            2 => x.strip(),
+            3 => x.substr(0, 3, utf8),
+            4 => x.regex_replace("[aeiou]+", r"<\0>", true),
+            _ => x.regex_replace("(.)e", r"\1E", false),
+        };
+        let space = self.dice.pick(&["", "e", "de"]);
+        let pieces = edited.string_split(space, if self.dice.chance(50) { -1 } else { 2 });
+        let joined = Tensor::string_join(&[&edited, &self.graph.constant(Array::from_strings([], ["+"])?), x], "/");
+        let matches = x.regex_full_match("[a-z]+");
+        let said = LookupTable::from_list(["-7", " 12", "300 ", "9007199254740993"])?;
+        let numbers = said.reverse(&x.hash_bucket(5), "0");
+        self.fetches.extend([numbers.to_number(DType::F32), numbers.to_number(DType::I64)]);
+        self.fetches.extend([joined.reduce_join(&[0], false, ","), pieces.values, pieces.row_splits, joined, matches]);
+        Ok(())
+    }
+
     /// A ragged feature of numbers, reduced by row.
     fn numbers(&mut self) -> Result<()> {
         let numbers = self.ragged("numbers", DType::F32)?;
         let (sum, mean) = (numbers.sum(), numbers.mean());
+        self.fetches.push(numbers.values.bucketize(&[-1.0, 0.0, 0.5, 1.0]));
         self.fetches.extend([numbers.max(), numbers.min(), numbers.row_lengths(), sum.clone(), mean.clone()]);
         self.losses.extend([sum, mean]);
         self.wrt.push(numbers.values);

@@ -108,7 +108,8 @@ impl HostRules for Cross {
             dense_inputs.push(writer.widened(key.clone(), dtype));
             dense_types.push(text_or_integer(dtype));
         }
-        let all_integers = types.iter().chain(&dense_types).all(|&t| t == DType::I64);
+        // TF: strings are hashed to integers as soon as one key is an integer.
+        let some_integers = types.iter().chain(&dense_types).any(|&t| t == DType::I64);
         let mut cross = writer.part(&owner, "cross", "SparseCross");
         cross.input = [indices, values, shapes, dense_inputs].concat();
         let key = Kernel::new(self.n_buckets)?.hash_key(self.hash_key).key();
@@ -119,7 +120,7 @@ impl HostRules for Cross {
             .attr("hash_key", key as i64)
             .attr("sparse_types", type_list(&types))
             .attr("dense_types", type_list(&dense_types));
-        let internal = if all_integers { DType::I64 } else { DType::Str };
+        let internal = if some_integers { DType::I64 } else { DType::Str };
         let cross = writer.add(typed(typed(cross, "out_type", DType::I64), "internal_type", internal));
         let n_rows = writer.size(node.outputs[1].shape.dims()[0], &owner, "n_splits")?;
         let one = writer.int(&owner, "one", 1)?;

@@ -1,0 +1,84 @@
+//! Strings changed one by one: case, white space, parts, expressions.
+
+use estimand_tensor::cpu::text::{Case, Encoding, RegexReplace, Unit, strip, substr, to_case};
+use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::expect_dtype;
+
+/// A change of each string.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Edit {
+    /// Small letters; of ASCII, or of all scripts.
+    Lower { utf8: bool },
+    /// Capitals; of ASCII, or of all scripts.
+    Upper { utf8: bool },
+    /// Without white space at the ends.
+    Strip,
+    /// From a position, up to a length, in bytes or characters.
+    Substr { position: i64, length: i64, utf8: bool },
+    /// With what matches an expression replaced.
+    Replace { pattern: String, rewrite: String, global: bool },
+}
+
+fn encoding(utf8: bool) -> Encoding {
+    if utf8 { Encoding::Utf8 } else { Encoding::Bytes }
+}
+
+impl HostRules for Edit {
+    fn name(&self) -> &'static str {
+        match self {
+            Edit::Lower { .. } => "StringLower",
+            Edit::Upper { .. } => "StringUpper",
+            Edit::Strip => "StringStrip",
+            Edit::Substr { .. } => "Substr",
+            Edit::Replace { .. } => "StaticRegexReplace",
+        }
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        expect_dtype(DType::Str, x[0], "input")?;
+        if let Edit::Replace { pattern, rewrite, global } = self {
+            RegexReplace::new(pattern, rewrite.as_bytes(), *global)?;
+        }
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let strings = x[0].string_slice()?;
+        let mut out = Strings::with_capacity(strings.len());
+        match self {
+            Edit::Lower { utf8 } => to_case(strings, Case::Lower, encoding(*utf8), &mut out),
+            Edit::Upper { utf8 } => to_case(strings, Case::Upper, encoding(*utf8), &mut out),
+            Edit::Strip => strip(strings, &mut out),
+            Edit::Substr { position, length, utf8 } => {
+                let unit = if *utf8 { Unit::Utf8Char } else { Unit::Byte };
+                substr(strings, &[*position], &[*length], unit, 0, &mut out)?;
+            }
+            Edit::Replace { pattern, rewrite, global } => {
+                RegexReplace::new(pattern, rewrite.as_bytes(), *global)?.apply(strings, &mut out)?;
+            }
+        }
+        Ok(vec![Array::from_string_list(x[0].dims(), out)?])
+    }
+
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(match self {
+            Edit::Lower { utf8 } | Edit::Upper { utf8 } => def.attr("encoding", if *utf8 { "utf-8" } else { "" }),
+            Edit::Strip => def,
+            Edit::Substr { position, length, utf8 } => {
+                let position = writer.constant(&def.name, "position", &Array::scalar(*position))?;
+                let length = writer.constant(&def.name, "length", &Array::scalar(*length))?;
+                let def = def.input(position).input(length).attr("unit", if *utf8 { "UTF8_CHAR" } else { "BYTE" });
+                typed(def, "T", DType::I64)
+            }
+            Edit::Replace { pattern, rewrite, global } => {
+                def.attr("pattern", pattern.as_str()).attr("rewrite", rewrite.as_str()).attr("replace_global", *global)
+            }
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! What strings say: their length, the number in them, whether they match an expression.
+
+use estimand_tensor::cpu::text::{RegexFullMatch, Unit, length, to_number};
+use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::expect_dtype;
+
+/// The length of each string, i32: in bytes or characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StringLength {
+    pub utf8: bool,
+}
+
+/// The number that each string says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ToNumber(pub DType);
+
+/// Whether an expression matches all of each string.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FullMatch {
+    pub pattern: String,
+}
+
+impl HostRules for StringLength {
+    fn name(&self) -> &'static str {
+        "StringLength"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        each(x[0], DType::I32)
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let mut lengths = vec![0; x[0].len()];
+        length(x[0].string_slice()?, if self.utf8 { Unit::Utf8Char } else { Unit::Byte }, &mut lengths);
+        Ok(vec![Array::from_vec(x[0].dims(), lengths)?])
+    }
+
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(def.attr("unit", if self.utf8 { "UTF8_CHAR" } else { "BYTE" }))
+    }
+}
+
+impl HostRules for ToNumber {
+    fn name(&self) -> &'static str {
+        "StringToNumber"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        match self.0 {
+            DType::F32 | DType::F64 | DType::I32 | DType::I64 => each(x[0], self.0),
+            other => Err(Error::dtype(Some(DType::F32), other, format!("strings are not made into {other}"))
+                .help("ask for f32, f64, i32 or i64")),
+        }
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let (strings, dims) = (x[0].string_slice()?, x[0].dims());
+        macro_rules! numbers {
+            ($t:ty) => {{
+                let mut numbers = vec![<$t>::default(); strings.len()];
+                to_number(strings, 0, &mut numbers)?;
+                Array::from_vec(dims, numbers)?
+            }};
+        }
+        Ok(vec![match self.0 {
+            DType::F32 => numbers!(f32),
+            DType::F64 => numbers!(f64),
+            DType::I32 => numbers!(i32),
+            _ => numbers!(i64),
+        }])
+    }
+
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(typed(def, "out_type", self.0))
+    }
+}
+
+impl HostRules for FullMatch {
+    fn name(&self) -> &'static str {
+        "StaticRegexFullMatch"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        RegexFullMatch::new(&self.pattern)?;
+        each(x[0], DType::Bool)
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let mut matches = vec![false; x[0].len()];
+        RegexFullMatch::new(&self.pattern)?.apply(x[0].string_slice()?, &mut matches);
+        Ok(vec![Array::from_vec(x[0].dims(), matches)?])
+    }
+
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(def.attr("pattern", self.pattern.as_str()))
+    }
+}
+
+/// One value of a dtype for each string.
+fn each(x: &TensorSpec, dtype: DType) -> Result<Specs> {
+    expect_dtype(DType::Str, x, "input")?;
+    Ok(smallvec![TensorSpec { dtype, shape: x.shape.clone() }])
+}
