@@ -1,6 +1,6 @@
 //! `HostProgram`: a part of a program that the host runs, ready to run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
@@ -11,9 +11,10 @@ use super::island::Island;
 use super::rearrange::Rearrange;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass::all_given;
+use crate::pass::{all_given, each_source};
 use crate::program::{Program, Step};
 use crate::sizes::check_feed;
+use crate::symbols::SymbolDef;
 
 /// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run it ahead of the step.
 ///
@@ -170,13 +171,35 @@ impl Slots<'_> {
     }
 }
 
-/// Host ops and moves of strings on their own, other nodes in runs as long as possible.
+/// Host ops and moves of strings on their own, other nodes in runs as long as possible. What tells a size is in an earlier run than
+/// what has that size: sizes are known when a run begins.
 fn groups<'a>(part: &Part<'a>) -> Vec<&'a [Step]> {
     let is_numeric = |step: &Step| {
         let node = part.body.node(step.kernel.node());
         !matches!(node.op, Op::Host(_)) && !Rearrange::is_for(part, step)
     };
-    part.steps.chunk_by(|a, b| is_numeric(a) && is_numeric(b)).collect()
+    let mut groups = Vec::new();
+    let mut first = 0;
+    let mut made: HashSet<Value> = HashSet::new();
+    for (i, step) in part.steps.iter().enumerate() {
+        let mut is_told = false;
+        each_source(&part.body, part.body.node(step.kernel.node()), &mut |source| {
+            if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
+                is_told |= made.contains(&value);
+            }
+        });
+        let goes_on = i > first && is_numeric(step) && is_numeric(&part.steps[i - 1]) && !is_told;
+        if !goes_on && i > first {
+            groups.push(&part.steps[first..i]);
+            first = i;
+            made.clear();
+        }
+        made.extend(&step.outputs);
+    }
+    if first < part.steps.len() {
+        groups.push(&part.steps[first..]);
+    }
+    groups
 }
 
 fn compile(part: &Part<'_>, group: &[Step], slots: &mut Slots<'_>) -> Result<Work> {

@@ -68,3 +68,21 @@ fn what_comes_after_a_step_is_too_late_for_variables() {
     let error = Session::new(&g).and_then(|mut s| s.run(&[&assign], &[])).unwrap_err().to_string();
     assert!(error.contains("Assign is computed from strings, tables or sizes that depend on variables"), "{error}");
 }
+
+#[test]
+fn what_only_tells_a_size_is_computed() {
+    use crate::symbols::SymbolDef;
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::I64, [Graph::ANY]);
+    // Two nodes that compute the same number, of which the second is a size.
+    let (_, size) = (x.max(), x.max());
+    let n = Dim::Sym(g.symbols_mut(|s| s.intern(SymbolDef::Number(size.value()))));
+    let count = x.unique().0.size(0);
+    let mut session = Session::new(&g).unwrap();
+    let fetches = [&g.range(n, DType::I64), &x.max(), &count];
+    let out = session.run(&fetches, &[(&x, Array::from([2i64, 3, 2]))]).unwrap();
+    assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, 1, 2]);
+    assert_eq!([&out[1], &out[2]].map(|a| a.item::<i64>().unwrap()), [3, 2]);
+    let error = session.run(&fetches, &[(&x, Array::from([-1i64]))]).unwrap_err().to_string();
+    assert!(error.contains("computes a size of -1"), "{error}");
+}

@@ -2,7 +2,7 @@
 //!
 //! The shapes must be equal too: after `reroute`, an element-wise step may have a larger result than its inputs tell.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use estimand_tensor::TensorSpec;
 use smallvec::SmallVec;
@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::graph::Value;
 use crate::op::Op;
 use crate::program::{Kernel, Program};
+use crate::symbols::SymbolDef;
 
 /// What is computed: an op on its inputs, and the results it has.
 type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>, &'a [TensorSpec]);
@@ -27,6 +28,9 @@ pub(crate) fn merge(mut program: Program) -> Program {
             same.insert(value, known);
         }
     }
+    // A number that is a size is known by the node that computes it.
+    let number = |def: &SymbolDef| if let SymbolDef::Number(value) = def { Some(*value) } else { None };
+    let sizes: HashSet<Value> = body.symbols().defs().iter().filter_map(number).collect();
     let mut n_removed = 0;
     program.steps.retain_mut(|step| {
         for input in &mut step.inputs {
@@ -38,7 +42,7 @@ pub(crate) fn merge(mut program: Program) -> Program {
             return true;
         }
         let key = (&node.op, step.inputs.clone(), &node.outputs[..]);
-        let Some(known) = first.get(&key) else {
+        let Some(known) = first.get(&key).filter(|_| !step.outputs.iter().any(|v| sizes.contains(v))) else {
             first.insert(key, step.outputs.clone());
             return true;
         };

@@ -14,7 +14,7 @@ use crate::program::Program;
 
 pub(crate) use cut::{all_given, cut, reads};
 pub(crate) use fuse::is_elementwise;
-pub(crate) use prune::{needed, prune};
+pub(crate) use prune::{each_source, needed, prune};
 
 /// A named rewrite.
 pub(crate) struct Pass {

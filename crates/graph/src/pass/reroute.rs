@@ -1,7 +1,7 @@
 //! Steps that only hand a value on are read past: `StopGradient(x)` and `x * 1` are `x`, and an element-wise step that reads one
 //! number spread over a shape reads the number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use estimand_tensor::Binary;
 
@@ -9,7 +9,9 @@ use crate::cpu::tile;
 use crate::graph::{Body, Value};
 use crate::op::{Constant, Op};
 use crate::pass::is_elementwise;
+use crate::pass::prune::each_source;
 use crate::program::{Kernel, Program};
+use crate::symbols::SymbolDef;
 
 pub(crate) fn reroute(mut program: Program) -> Program {
     let body = program.body.clone();
@@ -71,15 +73,24 @@ fn is_one(body: &Body, value: Value) -> bool {
 fn drop_unread(program: &mut Program) {
     let body = program.body.clone();
     let mut uses = program.use_counts();
+    // A value may be needed for its size, or as a size, without being read.
+    let mut tellers: HashSet<Value> = HashSet::new();
     let mut keep = vec![true; program.steps.len()];
-    for (i, step) in program.steps.iter().enumerate().take(program.n_compute).rev() {
-        let read = step.outputs.iter().any(|v| uses.get(v).is_some_and(|n| *n > 0));
-        if !read && !body.node(step.kernel.node()).op.has_effect() {
+    for (i, step) in program.steps.iter().enumerate().rev() {
+        let node = body.node(step.kernel.node());
+        let read = step.outputs.iter().any(|v| tellers.contains(v) || uses.get(v).is_some_and(|n| *n > 0));
+        if i < program.n_compute && !read && !node.op.has_effect() {
             keep[i] = false;
             for input in &step.inputs {
                 *uses.entry(*input).or_default() -= 1;
             }
+            continue;
         }
+        each_source(&body, node, &mut |source| {
+            if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
+                tellers.insert(value);
+            }
+        });
     }
     let mut kept = keep.iter();
     program.steps.retain(|_| *kept.next().unwrap_or(&true));
