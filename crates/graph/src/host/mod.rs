@@ -7,9 +7,11 @@
 
 mod bucketize;
 mod island;
+pub(crate) mod parse_example;
 mod program;
 pub(crate) mod ragged;
 mod rearrange;
+pub(crate) mod sparse;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

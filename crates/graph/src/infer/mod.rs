@@ -15,6 +15,7 @@ use crate::op::{AxisSet, Op, RandomKind, Reduction};
 use crate::symbols::Symbols;
 use crate::variables::Variables;
 use expect::*;
+pub(crate) use shapes::broadcast;
 use shapes::*;
 use windows::*;
 

@@ -7,7 +7,7 @@ use super::expect::{axis_of, expect_rank_of, same_dtype};
 use super::{Specs, one};
 use crate::symbols::Symbols;
 
-pub(super) fn broadcast(a: &Shape, b: &Shape, symbols: &mut Symbols) -> Result<Shape> {
+pub(crate) fn broadcast(a: &Shape, b: &Shape, symbols: &mut Symbols) -> Result<Shape> {
     let rank = a.rank().max(b.rank());
     let at = |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(Dim::Known(1), |k| s.dims()[k]);
     let dims: Option<Vec<Dim>> = (0..rank).map(|i| symbols.broadcast(at(a, i), at(b, i))).collect();

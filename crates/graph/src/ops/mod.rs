@@ -2,6 +2,7 @@
 //!
 //! Each method is one op, or a composition that the fusing pass makes as fast as one.
 
+mod example;
 mod image;
 mod index;
 mod math;
@@ -11,3 +12,5 @@ mod random;
 mod reduce;
 mod shape;
 mod text;
+
+pub use example::Parsed;

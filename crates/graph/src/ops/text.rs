@@ -4,7 +4,9 @@ use std::panic::Location;
 
 use estimand_tensor::{DType, Error};
 
-use crate::host::text::{Edit, FullMatch, HashBucket, ReduceJoin, StringJoin, StringLength, StringSplit, ToNumber};
+use crate::host::text::{
+    AsString, Edit, FullMatch, HashBucket, ReduceJoin, StringEqual, StringJoin, StringLength, StringSplit, ToNumber,
+};
 use crate::host::{Bucketize, HostOp, HostRules};
 use crate::op::{AxisSet, Op};
 use crate::ragged::RaggedTensor;
@@ -77,6 +79,18 @@ impl Tensor {
     #[track_caller]
     pub fn regex_full_match(&self, pattern: &str) -> Tensor {
         self.on_host(FullMatch { pattern: pattern.into() }, Location::caller())
+    }
+
+    /// The text of each number: integers in decimal, floats with six digits behind the point, as `printf` writes them.
+    #[track_caller]
+    pub fn as_string(&self) -> Tensor {
+        self.on_host(AsString::default(), Location::caller())
+    }
+
+    /// Whether two tensors hold the same strings, element by element, broadcast as numbers are.
+    #[track_caller]
+    pub fn string_equal(&self, other: &Tensor) -> Tensor {
+        self.then(Op::Host(HostOp::new(StringEqual { negated: false })), &[other], Location::caller())
     }
 
     /// The number that each string says. A string that is no number is an error of the run.

@@ -1,0 +1,121 @@
+//! TensorFlow's sparse tensors: (indices `[n, rank]`, values `[n]`, dense shape `[rank]`), as its exported graphs compute with them.
+//!
+//! Only graphs that were read from TensorFlow have them: what is built here says the same with ragged tensors. So these ops have
+//! TensorFlow's order, defaults and checks, and no gradients.
+
+mod concat;
+mod cross;
+mod elements;
+mod fill_empty_rows;
+mod from_ragged;
+mod partition;
+mod reorder;
+mod reshape;
+mod segment_splits;
+mod slice;
+mod to_dense;
+mod top;
+mod where_true;
+
+pub(crate) use concat::SparseConcat;
+pub(crate) use cross::{CrossOutput, SparseCross};
+pub(crate) use fill_empty_rows::SparseFillEmptyRows;
+pub(crate) use from_ragged::RaggedToSparse;
+pub(crate) use partition::{PartitionPlaces, StitchPlaces};
+pub(crate) use reorder::SparseReorder;
+pub(crate) use reshape::SparseReshape;
+pub(crate) use segment_splits::SegmentSplits;
+pub(crate) use slice::SparseSlice;
+pub(crate) use to_dense::SparseToDense;
+pub(crate) use top::Top;
+pub(crate) use where_true::Where;
+
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
+
+use crate::infer::expect::{expect_dtype, expect_rank};
+
+/// Checks the specs of a sparse tensor's indices, values and dense shape; the number of axes if it is known.
+fn expect_sparse(indices: &TensorSpec, values: &TensorSpec, shape: &TensorSpec) -> Result<usize> {
+    expect_dtype(DType::I64, indices, "list of indices")?;
+    expect_rank(2, indices, "list of indices")?;
+    expect_rank(1, values, "list of values")?;
+    expect_dtype(DType::I64, shape, "dense shape")?;
+    expect_rank(1, shape, "dense shape")?;
+    let (a, b) = (indices.shape.dims()[1], shape.shape.dims()[0]);
+    match (a.known(), b.known()) {
+        (Some(a), Some(b)) if a != b => {
+            Err(Error::shape(format!("indices of {a} numbers each, and a dense shape of {b}; expected as many")))
+        }
+        (Some(rank), _) | (_, Some(rank)) => Ok(rank),
+        _ => Err(Error::shape(format!("the indices are {}; the number of axes must be known", indices.shape))),
+    }
+}
+
+/// The shape of a list of indices.
+fn index_shape(n: Dim, rank: usize) -> Shape {
+    Shape::from([n, Dim::Known(rank)])
+}
+
+/// A spec.
+fn spec(dtype: DType, shape: impl Into<Shape>) -> TensorSpec {
+    TensorSpec { dtype, shape: shape.into() }
+}
+
+/// The parts of a sparse tensor: its indices one after the other, their number of axes, and the sizes of these.
+struct Sparse<'a> {
+    indices: &'a [i64],
+    rank: usize,
+    sizes: Vec<usize>,
+}
+
+impl<'a> Sparse<'a> {
+    /// Checks that there is one index for each value, with as many numbers as the dense shape has, and that sizes are not negative.
+    fn new(indices: &'a Array, n_values: usize, shape: &Array) -> Result<Sparse<'a>> {
+        let sizes = sizes(shape)?;
+        let rank = sizes.len();
+        if indices.dims() != [n_values, rank] {
+            return Err(Error::shape(format!(
+                "indices {:?} for {n_values} values and a dense shape of {rank} sizes, expected [{n_values}, {rank}]",
+                indices.dims()
+            )));
+        }
+        Ok(Sparse { indices: indices.as_slice()?, rank, sizes })
+    }
+
+    fn len(&self) -> usize {
+        self.indices.len().checked_div(self.rank).unwrap_or(0)
+    }
+
+    fn index(&self, i: usize) -> &'a [i64] {
+        &self.indices[i * self.rank..(i + 1) * self.rank]
+    }
+
+    /// An index whose numbers are inside the dense shape.
+    fn checked(&self, i: usize) -> Result<&'a [i64]> {
+        let index = self.index(i);
+        let inside = |(&k, &size): (&i64, &usize)| usize::try_from(k).is_ok_and(|k| k < size);
+        if index.iter().zip(&self.sizes).all(inside) {
+            return Ok(index);
+        }
+        Err(Error::index(format!("index {i}, {index:?}, is outside of the dense shape {:?}", self.sizes)))
+    }
+}
+
+/// The sizes in a list of i32 or i64.
+fn sizes(shape: &Array) -> Result<Vec<usize>> {
+    let negative = |n: i64| Error::shape(format!("a size of {n}, expected 0 or more"));
+    integers(shape)?.into_iter().map(|n| usize::try_from(n).map_err(|_| negative(n))).collect()
+}
+
+/// A list of i32 or i64 as i64.
+fn integers(list: &Array) -> Result<Vec<i64>> {
+    Ok(match list.dtype() {
+        DType::I32 => list.as_slice::<i32>()?.iter().map(|&v| v.into()).collect(),
+        _ => list.as_slice::<i64>()?.to_vec(),
+    })
+}
+
+/// A list of sizes as an array.
+fn size_list(sizes: &[usize]) -> Array {
+    Array::from(sizes.iter().map(|&n| n as i64).collect::<Vec<i64>>())
+}

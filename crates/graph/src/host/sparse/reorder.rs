@@ -1,0 +1,38 @@
+//! Row-major order.
+
+use estimand_tensor::{Array, DType, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::elements::reordered;
+use super::{Sparse, expect_sparse, spec};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+
+/// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep theirs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SparseReorder;
+
+impl HostRules for SparseReorder {
+    fn name(&self) -> &'static str {
+        "SparseReorder"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        expect_sparse(x[0], x[1], x[2])?;
+        Ok(smallvec![spec(DType::I64, x[0].shape.clone()), x[1].clone()])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let sparse = Sparse::new(&x[0], x[1].len(), &x[2])?;
+        let mut order: Vec<usize> = (0..sparse.len()).collect();
+        order.sort_by_key(|&i| sparse.index(i));
+        let indices: Vec<i64> = order.iter().flat_map(|&i| sparse.index(i)).copied().collect();
+        Ok(vec![Array::from_vec(x[0].dims(), indices)?, reordered(&x[1], &order)?])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(typed(def, "T", writer.dtype(node, 1)))
+    }
+}

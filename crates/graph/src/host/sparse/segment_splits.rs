@@ -1,0 +1,81 @@
+//! Where segments begin.
+
+use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{integers, spec};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::{expect_rank, integer_ids};
+
+/// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a second input), that many segments.
+///
+/// This is the part of TensorFlow's segment ops that looks at ids alone, and so can be done before a step.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SegmentSplits;
+
+/// The most segments: beyond that an id is taken to be damaged or hostile.
+const MAX_SEGMENTS: i64 = 1 << 28;
+
+impl HostRules for SegmentSplits {
+    fn name(&self) -> &'static str {
+        "SegmentSplits"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        integer_ids(x[0], "segment ids")?;
+        expect_rank(1, x[0], "list of segment ids")?;
+        if let Some(n) = x.get(1) {
+            integer_ids(n, "number of segments")?;
+            expect_rank(0, n, "number of segments")?;
+        }
+        Ok(smallvec![spec(DType::I64, [fresh.axis(0, 0)])])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let ids = integers(&x[0])?;
+        let n_segments = match x.get(1) {
+            Some(n) => integers(n)?[0],
+            None => ids.last().map_or(0, |last| last.saturating_add(1)),
+        };
+        if !(0..=MAX_SEGMENTS).contains(&n_segments) {
+            return Err(Error::index(format!("{n_segments} segments, expected 0 to {MAX_SEGMENTS}")));
+        }
+        let mut splits = Vec::with_capacity(n_segments as usize + 1);
+        splits.push(0);
+        for (i, &id) in ids.iter().enumerate() {
+            // The number of splits so far is one more than the segment that is open.
+            let open = splits.len() as i64 - 1;
+            if id < open {
+                return Err(Error::index(format!("segment ids are not increasing: id {id} stands behind {open}")));
+            }
+            if id >= n_segments {
+                return Err(Error::index(format!("segment id {id} at {i}, expected below {n_segments}")));
+            }
+            splits.resize(id as usize + 1, i as i64);
+        }
+        splits.resize(n_segments as usize + 1, ids.len() as i64);
+        Ok(vec![Array::from(splits)])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let owner = def.name.clone();
+        let ids = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I64);
+        let splits = match def.input.get(1) {
+            Some(n) => {
+                let n = writer.converted(n.clone(), writer.dtype(node, 1), DType::I32);
+                writer.splits_of(&owner, ids, &n)?
+            }
+            None => {
+                let ones = writer.part(&owner, "ones", "OnesLike").input(ids.clone());
+                let ones = writer.add(typed(ones, "T", DType::I64));
+                let lengths = writer.part(&owner, "lengths", "SegmentSum").input(ones).input(ids);
+                let lengths = writer.add(typed(typed(lengths, "T", DType::I64), "Tindices", DType::I64));
+                writer.splits_of_lengths(&owner, lengths)?
+            }
+        };
+        Ok(typed(NodeDef { op: "Identity".into(), input: vec![splits], ..def }, "T", DType::I64))
+    }
+}

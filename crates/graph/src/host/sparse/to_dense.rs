@@ -1,0 +1,84 @@
+//! Dense from sparse.
+
+use estimand_tensor::{Array, Dim, Error, Result, Shape, TensorSpec, element_count};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::elements::picked;
+use super::{integers, sizes, spec};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::{expect_rank, integer_ids, same_dtype};
+
+/// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a dense tensor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SparseToDense {
+    /// The dense shape, as far as it is known.
+    pub shape: Vec<Option<Dim>>,
+    /// Whether indices must be in order, without repetition.
+    pub validate: bool,
+}
+
+impl HostRules for SparseToDense {
+    fn name(&self) -> &'static str {
+        "SparseToDense"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        integer_ids(x[0], "indices")?;
+        integer_ids(x[1], "sizes of the dense shape")?;
+        expect_rank(1, x[1], "dense shape")?;
+        same_dtype(x[2], x[3])?;
+        expect_rank(0, x[3], "default")?;
+        if x[0].shape.rank() > 2 || x[2].shape.rank() > 1 {
+            return Err(Error::shape(format!("indices {} for values {}", x[0].shape, x[2].shape)));
+        }
+        let size = |(axis, size): (usize, &Option<Dim>)| size.unwrap_or_else(|| fresh.axis(0, axis));
+        let shape: Shape = self.shape.iter().enumerate().map(size).collect();
+        Ok(smallvec![spec(x[2].dtype, shape)])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let (indices, sizes) = (integers(&x[0])?, sizes(&x[1])?);
+        let total = element_count(&sizes)?;
+        let rank = sizes.len();
+        let n = x[0].dims().first().copied().unwrap_or(1);
+        let width = x[0].dims().get(1).copied().unwrap_or(1);
+        if width != rank || (x[2].rank() == 1 && x[2].len() != n) {
+            return Err(Error::shape(format!(
+                "indices {:?} and values {:?} for a dense shape of {rank} axes",
+                x[0].dims(),
+                x[2].dims()
+            )));
+        }
+        let mut source: Vec<Option<usize>> = Vec::new();
+        source
+            .try_reserve_exact(total)
+            .map_err(|_| Error::shape(format!("no memory for a dense tensor of {sizes:?}")))?;
+        source.resize(total, None);
+        let mut last: Option<usize> = None;
+        for i in 0..n {
+            let index = &indices[i * rank..(i + 1) * rank];
+            let mut place = 0;
+            for (&k, &size) in index.iter().zip(&sizes) {
+                let k = usize::try_from(k).ok().filter(|&k| k < size).ok_or_else(|| {
+                    Error::index(format!("index {i}, {index:?}, is outside of the dense shape {sizes:?}"))
+                })?;
+                place = place * size + k;
+            }
+            if self.validate && last.is_some_and(|last| last >= place) {
+                let what = if last == Some(place) { "repeated" } else { "out of order" };
+                return Err(Error::index(format!("index {i}, {index:?}, is {what}")));
+            }
+            last = Some(place);
+            source[place] = Some(if x[2].rank() == 0 { 0 } else { i });
+        }
+        Ok(vec![picked(&x[2], &sizes, source.into_iter(), &x[3])?])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        let def = typed(typed(def, "Tindices", writer.dtype(node, 0)), "T", writer.dtype(node, 2));
+        Ok(def.attr("validate_indices", self.validate))
+    }
+}

@@ -1,0 +1,51 @@
+//! Where a tensor is true.
+
+use estimand_tensor::{Array, DType, Dim, Result, Shape, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::spec;
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::host::{Fresh, HostRules, Specs};
+use crate::infer::expect::accepts;
+
+/// The indices of the elements that are not 0, in order: i64 `[n, rank]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Where;
+
+impl HostRules for Where {
+    fn name(&self) -> &'static str {
+        "Where"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+        accepts(x[0].dtype != DType::Str, x[0].dtype)?;
+        let shape = Shape::from([fresh.axis(0, 0), Dim::Known(x[0].shape.rank())]);
+        Ok(smallvec![spec(DType::I64, shape)])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let dims = x[0].dims();
+        let mut indices = Vec::new();
+        let mut n = 0;
+        for (i, holds) in x[0].to_f64_vec()?.into_iter().map(|v| v != 0.0).enumerate() {
+            if !holds {
+                continue;
+            }
+            n += 1;
+            let first = indices.len();
+            indices.resize(first + dims.len(), 0);
+            let mut rest = i;
+            for (place, &size) in indices[first..].iter_mut().zip(dims).rev() {
+                *place = (rest % size) as i64;
+                rest /= size;
+            }
+        }
+        Ok(vec![Array::from_vec([n, dims.len()], indices)?])
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        Ok(typed(def, "T", writer.dtype(node, 0)))
+    }
+}
