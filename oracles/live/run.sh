@@ -23,3 +23,4 @@ check() {
 
 check bundle estimand-graph bundle_exchange
 check graphdef estimand-graph graph_exchange
+check saved_model estimand-graph saved_model_predict

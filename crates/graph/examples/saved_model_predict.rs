@@ -1,0 +1,75 @@
+//! Runs a signature of an exported model on requests from a file (`oracles/live/saved_model.py` drives it).
+//!
+//!     saved_model_predict MODEL SIGNATURE REQUESTS ANSWERS
+//!
+//! Without the files it prints the model's signatures, and the program of the chosen one:
+//!
+//!     saved_model_predict MODEL [SIGNATURE]
+//!
+//! REQUESTS is a TFRecord file of `NameAttrList`s whose attributes are the inputs by name, as tensors; ANSWERS gets one for each, with
+//! the outputs by name, or with the attribute `error`.
+
+use std::env;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+
+use estimand_graph::Tensor;
+use estimand_graph::saved_model::{SavedModel, SignatureModel};
+use estimand_tensor::{Error, Result};
+use estimand_wire::record::{RecordReader, RecordWriter};
+use estimand_wire::{Message, NameAttrList, TensorProto};
+
+fn main() -> Result<()> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        [model] => show(model, None),
+        [model, signature] => show(model, Some(signature)),
+        [model, signature, requests, answers] => answer(model, signature, requests, answers),
+        _ => Err(Error::config("usage: saved_model_predict MODEL [SIGNATURE [REQUESTS ANSWERS]]")),
+    }
+}
+
+fn show(model: &str, signature: Option<&str>) -> Result<()> {
+    let model = SavedModel::open(model)?;
+    let failed = |e: std::io::Error| Error::io("the output", "write", &e);
+    let mut out = std::io::stdout().lock();
+    for (name, signature) in model.signatures() {
+        writeln!(out, "{name}: {:?} -> {:?}", signature.inputs, signature.outputs).map_err(failed)?;
+    }
+    if let Some(signature) = signature {
+        let mut model = model.signature(signature)?;
+        let fetches: Vec<Tensor> = model.outputs().values().cloned().collect();
+        let program = model.session().program(&fetches.iter().collect::<Vec<_>>())?;
+        write!(out, "{program}").map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn answer(model: &str, signature: &str, requests: &str, answers: &str) -> Result<()> {
+    let mut model = SavedModel::open(model)?.signature(signature)?;
+    let file = File::open(requests).map_err(|e| Error::io(requests, "read", &e))?;
+    let failed = |e: std::io::Error| Error::io(answers, "write", &e);
+    let mut written = RecordWriter::new(BufWriter::new(File::create(answers).map_err(failed)?));
+    let mut records = RecordReader::new(BufReader::new(file));
+    while let Some(record) = records.read().map_err(|e| Error::config(format!("in {requests}: {e}")))? {
+        let request = NameAttrList::decode(record).map_err(|e| Error::config(format!("in {requests}: {e}")))?;
+        let mut answer = NameAttrList { name: request.name.clone(), ..Default::default() };
+        match run(&mut model, &request) {
+            Ok(outputs) => answer.attr.extend(outputs.into_iter().map(|(name, value)| (name, value.into()))),
+            Err(error) => drop(answer.attr.insert("error".into(), error.to_string().as_str().into())),
+        }
+        written.write(&answer.encode_to_vec()).map_err(failed)?;
+    }
+    written.flush().map_err(failed)
+}
+
+fn run(model: &mut SignatureModel, request: &NameAttrList) -> Result<Vec<(String, TensorProto)>> {
+    let mut inputs = Vec::new();
+    for (name, value) in &request.attr {
+        let tensor = value.tensor().ok_or_else(|| Error::config(format!("input `{name}` is not a tensor")))?;
+        inputs.push((name.as_str(), tensor.to_array()?));
+    }
+    let outputs = model.run(&inputs)?;
+    Ok(outputs.iter().map(|(name, array)| (name.clone(), TensorProto::from_array(array))).collect())
+}
