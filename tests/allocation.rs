@@ -3,8 +3,10 @@
 //! A binary of its own: it counts the allocations of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use estimand::graph::{Compiled, Executor, Program, RunArgs};
 use estimand::prelude::*;
 
 #[path = "../benches/models.rs"]
@@ -62,6 +64,42 @@ fn allocations(model: &Model, threads: usize, feeds: impl Fn(usize) -> Result<Ve
     Ok(fewest)
 }
 
+/// Allocations of steps on ragged features that the host has prepared: batches and row lengths of all sizes, after the largest.
+fn ragged_allocations(threads: usize) -> Result<usize> {
+    let g = Graph::new();
+    let ids = g.ragged_placeholder("ids", DType::I64);
+    let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
+    let rows = g.variable("rows", [1_000, 8], Init::Ones).lookup(&ids, Combiner::Mean);
+    let kernel = g.variable("kernel", [8, 1], Init::GlorotUniform);
+    let loss = rows.matmul(&kernel).sigmoid_cross_entropy(&y).mean();
+    let train = Optimizer::new(Adagrad::default(), 0.1).minimize(&loss);
+    let program = Program::new(Arc::new(g.body().clone()), &[train.value(), loss.value()])?;
+    let cpu = Cpu::with_threads(threads);
+    let compiled = Compiled::new(&cpu, program)?;
+    let feeds = |n_rows: usize, n_ids: usize| -> Result<Vec<Array>> {
+        // Rows as equal as possible, each second one empty.
+        let full = n_rows.div_ceil(2).max(1);
+        let splits: Vec<i64> = (0..=n_rows).map(|row| (n_ids * row.div_ceil(2) / full) as i64).collect();
+        let n_ids = splits.last().map_or(0, |&n| n as usize);
+        compiled.prepare(&[integers("ids", &[n_ids], 1_000)?, Array::from(splits), uniform("y", &[n_rows, 1])?])
+    };
+    let sizes = [(128, 100_000), (128, 100_000), (37, 5), (1, 1_000), (0, 0), (3, 0), (128, 33_333)];
+    let batches = sizes.iter().map(|&(rows, ids)| feeds(rows, ids)).collect::<Result<Vec<_>>>()?;
+    let mut state = cpu.place(g.body().variables(), 1)?;
+    let mut outputs = Vec::new();
+    let mut fewest = usize::MAX;
+    for round in 0..5 {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        for feeds in &batches {
+            compiled.run_prepared(&mut *state, RunArgs { feeds, ..RunArgs::default() }, &mut outputs)?;
+        }
+        if round > 0 {
+            fewest = fewest.min(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        }
+    }
+    Ok(fewest)
+}
+
 #[test]
 fn steps_do_not_allocate() {
     for threads in [1, 2] {
@@ -73,5 +111,6 @@ fn steps_do_not_allocate() {
         assert_eq!(allocations(&models::cnn(), threads, images).unwrap(), 0, "cnn, {threads} threads");
         let ids = |n: usize| Ok(vec![integers("ids", &[n, 8], 1_000)?, uniform("y", &[n, 1])?]);
         assert_eq!(allocations(&models::lookup(1_000, 32, 8), threads, ids).unwrap(), 0, "lookup, {threads} threads");
+        assert_eq!(ragged_allocations(threads).unwrap(), 0, "ragged, {threads} threads");
     }
 }

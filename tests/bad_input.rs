@@ -283,6 +283,50 @@ fn every_op() -> Vec<Build> {
         |t| t[0].one_hot(3, DType::F32),
         |t| t[0].resize_bilinear((3, 5)),
         |t| t[0].resize_nearest((2, 2)),
+        |t| t[0].hash_bucket(10),
+        |t| t[0].hash_bucket_strong(10, [1, 2]),
+        |t| t[0].bucketize(&[-1.0, 1.0]),
+        |t| t[0].string_length(true),
+        |t| t[0].lower(true),
+        |t| t[0].upper(false),
+        |t| t[0].strip(),
+        |t| t[0].substr(0, 1, true),
+        |t| t[0].regex_replace("(a)", r"\1b", true),
+        |t| t[0].regex_full_match("a*"),
+        |t| t[0].to_number(DType::F32),
+        |t| t[0].string_split("", -1).row_splits,
+        |t| Tensor::string_join(&[&t[0], &t[1]], ","),
+        |t| t[0].reduce_join(&[0], true, ""),
+        |t| t[0].unique().1,
+        |t| LookupTable::from_list(["", "a"]).unwrap().lookup(&t[0]),
+        |t| LookupTable::from_ints([0, 3]).unwrap().n_oov_buckets(2).unwrap().lookup(&t[0]),
+        |t| LookupTable::from_list(["", "a"]).unwrap().reverse(&t[0], "?"),
+        |t| RaggedTensor::from_dense(&t[0]).row_splits,
+        |t| RaggedTensor::new(&t[0], &t[1]).sum(),
+        |t| RaggedTensor::new(&t[0], &t[1]).mean(),
+        |t| RaggedTensor::new(&t[0], &t[1]).row_lengths(),
+        |t| RaggedTensor::new(&t[0], &t[1]).filter(&t[2]).values,
+        |t| RaggedTensor::new(&t[0], &t[1]).multi_hot(3, None),
+        |t| RaggedTensor::from_dense(&t[0]).multi_hot(3, Some(&t[1])),
+        |t| {
+            let (a, b) = (RaggedTensor::new(&t[0], &t[1]), RaggedTensor::from_dense(&t[2]));
+            RaggedTensor::concat(&[&a, &b]).values
+        },
+        |t| RaggedTensor::concat(&[&RaggedTensor::from_dense(&t[0]), &RaggedTensor::from_dense(&t[0])]).values,
+        |t| t[0].graph().cross(&[CrossKey::from(&t[0]), CrossKey::from(&t[1])], 10, 0).values,
+        |t| {
+            let ragged = RaggedTensor::from_dense(&t[0]);
+            t[0].graph().cross(&[CrossKey::from(&t[1]), CrossKey::from(&ragged)], 10, 0).values
+        },
+        |t| t[0].lookup(&RaggedTensor::new(&t[1], &t[2]), Combiner::Mean),
+        |t| {
+            let table = t[0].graph().variable("rows", [3, 2], Init::Ones);
+            table.lookup(&RaggedTensor::from_dense(&t[0]), Combiner::SqrtN)
+        },
+        |t| {
+            let table = t[0].graph().variable("rows", [3, 2], Init::Ones);
+            table.lookup(&RaggedTensor::from_dense(&t[0]), Lookup::new(Combiner::Mean).weights(&t[1]).max_norm(1.0))
+        },
         |t| t[0].graph().range(Dim::BATCH, DType::F32),
         |t| t[0].graph().random_integers([Dim::BATCH], 0, 3),
         |t| t[0].assign(&t[1]),
@@ -309,7 +353,7 @@ fn zoo(g: &Graph) -> Vec<(Tensor, Option<Array>)> {
         (vec![3.into(), 3.into(), 1.into(), 2.into()], vec![3, 3, 1, 2]),
         (vec![Dim::BATCH, Graph::ANY, Graph::ANY, 1.into()], vec![2, 5, 3, 1]),
     ];
-    for dtype in [DType::F32, DType::I64, DType::Bool, DType::U8] {
+    for dtype in [DType::F32, DType::I64, DType::Bool, DType::U8, DType::Str] {
         for (i, (dims, sizes)) in shapes.iter().enumerate() {
             let name = format!("{dtype}_{i}");
             let tensor = g.placeholder(&name, dtype, dims.iter().copied().collect::<estimand::tensor::Shape>());
@@ -359,9 +403,20 @@ fn no_op_panics_on_any_input() {
         }
     }
     assert!(built > 2_000 && refused > 5_000, "{built} built, {refused} refused, {run_errors} run errors");
-    for name in
-        ["MatMul", "Conv2D", "DepthwiseConv2dNative", "GatherNd", "TopKV2", "ResizeBilinear", "Cumprod", "MirrorPad"]
-    {
+    for name in [
+        "MatMul",
+        "StringSplitV2",
+        "SparseCross",
+        "SparseSegmentSqrtN",
+        "LookupTableFindV2",
+        "Conv2D",
+        "DepthwiseConv2dNative",
+        "GatherNd",
+        "TopKV2",
+        "ResizeBilinear",
+        "Cumprod",
+        "MirrorPad",
+    ] {
         assert!(seen.contains(name), "no input fitted {name}");
     }
 }

@@ -1,4 +1,4 @@
-//! The text of the four models' training programs: a change of the passes shows here.
+//! The text of the models' training programs: a change of the passes shows here.
 //!
 //! A difference is looked at, not overwritten: `UPDATE_GOLDEN=1 cargo test --release golden` writes the new text.
 
@@ -35,4 +35,10 @@ fn cnn() {
 #[test]
 fn lookup() {
     check("lookup", models::lookup(1_000, 32, 8));
+}
+
+/// With a part of the host: 13 numbers and eight hashed categories.
+#[test]
+fn ctr() {
+    check("ctr", models::ctr(1_000, 4));
 }

@@ -13,6 +13,7 @@ for round in 1 2; do
     "$python" benches/compare/peer.py | tee -a "$scratch/peer" | sed 's/^/tensorflow  /'
     cargo bench --quiet -p estimand --bench steps | tee -a "$scratch/ours" | sed 's/^/estimand    /'
 done
+cargo bench --quiet -p estimand --bench memory | sed 's/^/estimand    /'
 awk '
     $2 == "=" && FILENAME ~ /peer$/ { if (!($1 in peer) || $3 < peer[$1]) peer[$1] = $3; if (!seen[$1]++) order[++n] = $1 }
     $2 == "=" && FILENAME ~ /ours$/ { if (!($1 in ours) || $3 < ours[$1]) ours[$1] = $3 }

@@ -210,8 +210,10 @@ impl RaggedTensor {
         let ids = self.values.cast(DType::I64);
         let known = ids.greater_equal(0.0).logical_and(ids.less(depth as f64));
         let ids = self.with_values(ids).filter(&known);
-        let ones = || ids.values.ones_like().cast(DType::F32);
-        let counts = weights.map_or_else(ones, |w| self.with_values(w.clone()).filter(&known).values);
+        let counts = match weights {
+            None => ids.values.ones_like().cast(DType::F32),
+            Some(weights) => self.with_values(weights.clone()).filter(&known).values,
+        };
         let at = Tensor::stack(&[&ids.row_ids(), &ids.values], 1);
         counts.scatter_nd(&at, Shape::from([self.n_rows(), depth.into()]))
     }

@@ -53,6 +53,9 @@ struct Maker {
 const WORDS: [&[u8]; 12] =
     [b"a", b"b", b"wide", b"deep", b"caf\xc3\xa9", b"\xff\x00\xfe", b" ", b"", b"-1", b"12", b"x\ny", b"\xe2\x82"];
 
+/// A file with some of them.
+const VOCABULARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../oracles/fixtures/vocabulary.txt");
+
 impl Maker {
     fn run(&mut self) -> Result<()> {
         let mut words = Vec::new();
@@ -160,6 +163,7 @@ impl Maker {
             0 if is_text => (feature.values.hash_bucket_strong(n, [7, 1 << 40]), n as usize),
             1 => {
                 let table = match is_text {
+                    true if self.dice.chance(50) => LookupTable::from_file(VOCABULARY, None, DType::Str)?,
                     true => LookupTable::from_list(&WORDS[..8])?,
                     false => LookupTable::from_ints([3, -2, 0, 5])?,
                 };
