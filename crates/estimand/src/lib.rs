@@ -47,6 +47,7 @@ mod book {
         readme => "../../../README.md",
         graphs => "../../../docs/graphs.md",
         training => "../../../docs/training.md",
+        features => "../../../docs/features.md",
         files => "../../../docs/files.md",
     }
 }
