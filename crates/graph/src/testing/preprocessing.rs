@@ -1,6 +1,7 @@
 //! Random programs of the host: features of all kinds made into ids, looked up, combined.
 
-use estimand_tensor::{Array, DType, Dim, Result, Shape, Strings};
+use estimand_tensor::{Array, BatchSpec, DType, Dim, Error, FeatureSpec, Result, Shape, Strings};
+use estimand_wire::example::ExampleBuilder;
 
 use super::RandomProgram;
 use super::dice::Dice;
@@ -8,6 +9,7 @@ use crate::graph::Graph;
 use crate::initializer::Init;
 use crate::lookup::Lookup;
 use crate::op::Combiner;
+use crate::ops::Parsed;
 use crate::ragged::{CrossKey, RaggedTensor};
 use crate::table::LookupTable;
 use crate::tensor::Tensor;
@@ -75,6 +77,11 @@ impl Maker {
                     ids.push(RaggedTensor::from_dense(&dense));
                 }
             }
+        }
+        if self.dice.chance(50) {
+            let (text, numbers) = self.examples()?;
+            words.push(text);
+            ids.push(numbers);
         }
         if words.is_empty() {
             words.push(self.ragged("words", DType::Str)?);
@@ -155,6 +162,49 @@ impl Maker {
         Ok(tensor)
     }
 
+    /// Features of serialized Examples, of which some are missing.
+    fn examples(&mut self) -> Result<(RaggedTensor, RaggedTensor)> {
+        let mut rows = Strings::default();
+        for _ in 0..self.batch {
+            let mut example = ExampleBuilder::new();
+            let n = self.dice.between(0, self.longest.min(20));
+            if self.dice.chance(70) {
+                let text: Vec<&[u8]> = (0..n).map(|_| self.dice.pick(&WORDS)).collect();
+                example = example.strings("text", text);
+            }
+            if self.dice.chance(70) {
+                let numbers: Vec<i64> = (0..n).map(|_| self.dice.below(14) as i64 - 2).collect();
+                example = example.ints("numbers", &numbers);
+            }
+            if self.dice.chance(70) {
+                let place = self.dice.reals(2, -1.0, 1.0);
+                example = example.floats("place", &place);
+            }
+            if self.dice.chance(30) {
+                example = example.strings("title", ["odd \u{e9}"]).nothing("unknown");
+            }
+            rows.push(&example.build());
+        }
+        let serialized = self.graph.placeholder("examples", DType::Str, [Dim::BATCH]);
+        self.feeds.push((serialized.clone(), Array::from(rows)));
+        let spec = BatchSpec::from([
+            ("place".to_string(), FeatureSpec::dense_or(Array::from([0.5f32, -0.5]))),
+            ("text".to_string(), FeatureSpec::ragged(DType::Str)),
+            ("title".to_string(), FeatureSpec::dense_or(Array::from_strings([], ["none"])?)),
+            ("numbers".to_string(), FeatureSpec::ragged(DType::I64)),
+        ]);
+        let parsed = serialized.parse_example(&spec);
+        for name in ["place", "title"] {
+            self.fetches.push(parsed[name].values().clone());
+        }
+        let (Parsed::Ragged(text), Parsed::Ragged(numbers)) = (&parsed["text"], &parsed["numbers"]) else {
+            return Err(Error::internal("a ragged feature is parsed as ragged"));
+        };
+        self.fetches.push(numbers.values.as_string());
+        self.fetches.extend([text, numbers].map(|r| r.row_splits.clone()));
+        Ok((text.clone(), numbers.clone()))
+    }
+
     /// Ids of a feature, and how many there may be.
     fn ids(&mut self, feature: &RaggedTensor) -> Result<(RaggedTensor, usize)> {
         let is_text = feature.values.dtype() == DType::Str;
@@ -184,7 +234,9 @@ impl Maker {
 
     /// Looks ids up in a table of numbers, or counts them.
     fn embed(&mut self, ids: &RaggedTensor, size: usize) -> Result<()> {
-        let weights = match self.dice.chance(40) {
+        // Rounding adds up over long rows, except in sums of whole numbers, which the gradient of a plain sum is.
+        let is_long = self.longest > 100;
+        let weights = match !is_long && self.dice.chance(40) {
             true => {
                 let n = self.rows_of(&ids.values)?;
                 let weights = self.graph.placeholder("weights", DType::F32, [ids.values.shape().dims()[0]]);
@@ -200,17 +252,18 @@ impl Maker {
         let width = self.dice.between(1, 5);
         let name = format!("table_{}", self.wrt.len());
         let table = self.graph.variable(&name, [size, width], Init::RandomUniform { low: -1.0, high: 1.0 });
-        let mut how = Lookup::new(self.dice.pick(&[Combiner::Sum, Combiner::Mean, Combiner::SqrtN]));
+        let combiner = self.dice.pick(&[Combiner::Sum, Combiner::Mean, Combiner::SqrtN]);
+        let mut how = Lookup::new(if is_long { Combiner::Sum } else { combiner });
         if let Some(weights) = &weights {
             how = how.weights(weights);
         }
-        if self.dice.chance(30) {
+        if !is_long && self.dice.chance(30) {
             how = how.max_norm(0.7);
         }
         let rows = table.lookup(ids, how.clone());
         self.fetches.push(rows.clone());
         self.losses.push(rows);
-        if self.dice.chance(30) {
+        if !is_long && self.dice.chance(30) {
             // A second lookup in the same table.
             self.losses.push(table.lookup(ids, how).tanh());
         }

@@ -10,6 +10,11 @@ use super::scatter::Cut;
 use super::split::for_each_rows;
 use crate::parallel::{DisjointMut, Pool};
 
+/// Columns that are added up in registers.
+const COLUMNS: usize = 16;
+/// Rows that are added up before they join the total.
+const GROUP: usize = 8;
+
 /// How the rows that an example looks up become one. With weights `w`: `sum(w x)`, over `sum(w)`, or over `sqrt(sum(w^2))`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Combiner {
@@ -114,6 +119,24 @@ impl<I: Id> Lookups<'_, I> {
         self.splits[b] as usize..self.splits[b + 1] as usize
     }
 
+    /// The weighted sum of a ragged row's lookups, `N` columns of it. Added up in groups: long rows lose less to rounding.
+    fn total<const N: usize>(&self, b: usize, rows: &[f32], width: usize, column: usize) -> [f32; N] {
+        let mut total = [0.0; N];
+        let row = self.row(b);
+        for first in row.clone().step_by(GROUP) {
+            let mut part = [0.0; N];
+            for n in first..row.end.min(first + GROUP) {
+                let x = &rows[self.index[n].widen() as usize * width + column..][..N];
+                match self.weights {
+                    None => part.iter_mut().zip(x).for_each(|(p, x)| *p += x),
+                    Some(w) => part.iter_mut().zip(x).for_each(|(p, x)| *p += w[n] * x),
+                }
+            }
+            total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
+        }
+        total
+    }
+
     fn weight(&self, n: usize) -> f32 {
         self.weights.map_or(1.0, |w| w[n])
     }
@@ -140,24 +163,22 @@ pub fn combine<I: Id>(
     for_each_rows(pool, out, width, &|first, part| {
         for (b, sum) in part.chunks_exact_mut(width).enumerate() {
             let b = first + b;
-            let read = |n: usize| &rows[lookups.index[n].widen() as usize * width..][..width];
-            let row = lookups.row(b);
-            if row.is_empty() {
-                sum.fill(0.0);
-                continue;
-            }
-            match lookups.weights {
-                None => sum.copy_from_slice(read(row.start)),
-                Some(w) => sum.iter_mut().zip(read(row.start)).for_each(|(s, x)| *s = w[row.start] * x),
-            }
-            for n in row.start + 1..row.end {
-                match lookups.weights {
-                    None => sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += x),
-                    Some(w) => sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += w[n] * x),
+            let divisor = lookups.divisor(combiner, b);
+            let mut column = 0;
+            while column < width {
+                let to = &mut sum[column..width.min(column + COLUMNS)];
+                match <&mut [f32; COLUMNS]>::try_from(&mut *to) {
+                    Ok(to) => *to = lookups.total::<COLUMNS>(b, rows, width, column),
+                    Err(_) => {
+                        for (i, to) in to.iter_mut().enumerate() {
+                            [*to] = lookups.total::<1>(b, rows, width, column + i);
+                        }
+                    }
                 }
+                column += COLUMNS;
             }
             // Weights that add up to nothing make a row of nothing, as in TensorFlow.
-            match lookups.divisor(combiner, b) {
+            match divisor {
                 1.0 => {}
                 0.0 => sum.fill(0.0),
                 divisor => sum.iter_mut().for_each(|s| *s /= divisor),
@@ -243,6 +264,19 @@ mod tests {
             Lookups { index: &[0, 1, 2, 2, 0], splits: &[0, 2, 4, 5], weights: Some(&[2.0, 1.0, 1.0, 3.0, 2.0]) };
         assert_near(&combined(Combiner::Mean, kept), &[1.666667, 3.0, 7.0, 11.0, 1.0, 2.0]);
         assert_near(&combined(Combiner::SqrtN, kept), &[2.236068, 4.024922, 8.854378, 13.914021, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn long_rows_of_any_width() {
+        // Whole numbers: exact in any order. Row r has the columns r, r + 1, ...
+        for width in [1, 15, 16, 17, 35] {
+            let rows: Vec<f32> = (0..5).flat_map(|r| (0..width).map(move |c| (r + c) as f32)).collect();
+            let index: Vec<i32> = (0..1000).map(|n| n % 5).collect();
+            let lookups = Lookups { index: &index, splits: &[0, 1000], weights: None };
+            let mut out = vec![f32::NAN; width];
+            combine(&Pool::new(1), Combiner::Mean, width, &rows, lookups, &mut out).unwrap();
+            assert_eq!(out, (0..width).map(|c| c as f32 + 2.0).collect::<Vec<_>>(), "width {width}");
+        }
     }
 
     #[test]
