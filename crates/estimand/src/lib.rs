@@ -1,7 +1,7 @@
 //! TensorFlow's Estimator framework, reborn in Rust.
 //!
 //! This version holds the engine: symbolic graphs with gradients and updates, run by a CPU executor whose results do not depend
-//! on the number of threads. Estimators, data pipelines and serving build on it.
+//! on the number of threads, and the first data pipelines. Estimators and serving build on them.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -20,12 +20,14 @@
 
 pub mod builtin;
 
+pub use estimand_data as data;
 pub use estimand_graph as graph;
 pub use estimand_tensor as tensor;
 pub use estimand_update as update;
 
 /// What most programs use.
 pub mod prelude {
+    pub use estimand_data::Dataset;
     pub use estimand_graph::{
         Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
         Tensor, gradients,
@@ -49,5 +51,6 @@ mod book {
         training => "../../../docs/training.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",
+        data => "../../../docs/data.md",
     }
 }

@@ -1,0 +1,42 @@
+//! Input pipelines: lazy plans from files and arrays to batches, which never lose their place.
+//!
+//! A [`Dataset`] is a plan. Building one reads nothing; [`Dataset::explain`] prints it; iterating yields batches. Every item
+//! carries the [`Position`] after it, and a stream opened from a position goes on with the very next row, also behind
+//! shuffling, repetition and threads.
+//!
+//! ```
+//! use estimand_data::Dataset;
+//! use estimand_tensor::{Array, Result};
+//!
+//! let data = Dataset::from_arrays([("x", Array::from([1.0f32, 2.0, 3.0])), ("y", Array::from([0i64, 1, 1]))])
+//!     .label("y")
+//!     .shuffle(1_000, 7)
+//!     .repeat(2)
+//!     .batch(2, false);
+//!
+//! let mut batches = data.iter();
+//! let first = batches.next().transpose()?;
+//! let place = batches.position().to_bytes();
+//! let rest: Vec<_> = batches.collect::<Result<_>>()?;
+//!
+//! let continued = data.iter_from(&Default::default(), &estimand_data::Position::from_bytes(&place)?);
+//! assert_eq!(continued.collect::<Result<Vec<_>>>()?, rest);
+//! # assert_eq!(first.unwrap().n_rows() + rest.iter().map(|b| b.n_rows()).sum::<usize>(), 6);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
+//! `transform/` hold one stage each, `dataset.rs` is what users write.
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+mod dataset;
+mod position;
+mod rows;
+mod source;
+mod stage;
+mod transform;
+
+pub use dataset::{Batches, Dataset};
+pub use position::Position;
+pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

@@ -1,0 +1,132 @@
+//! Where a stream stands: what every item carries and a checkpoint keeps.
+
+use estimand_tensor::{Error, Result};
+use estimand_wire::varint;
+
+/// A place in a stream: a tree of integers in the shape of the plan. The default is the beginning.
+///
+/// Each stage keeps a few numbers and the positions of its inputs; what they mean is the stage's own affair.
+///
+/// ```
+/// use estimand_data::Position;
+///
+/// let place = Position::new([3], [Position::new([170, 2], [])]);
+/// assert_eq!(Position::from_bytes(&place.to_bytes())?, place);
+/// assert!(Position::default().is_beginning());
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Position {
+    words: Vec<u64>,
+    inputs: Vec<Position>,
+}
+
+static BEGINNING: Position = Position { words: Vec::new(), inputs: Vec::new() };
+
+/// Deeper than any plan; keeps hostile bytes from exhausting the stack.
+const MAX_DEPTH: usize = 256;
+
+impl Position {
+    /// The position of a stage with these numbers, over these positions of its inputs.
+    pub fn new(words: impl Into<Vec<u64>>, inputs: impl Into<Vec<Position>>) -> Position {
+        Position { words: words.into(), inputs: inputs.into() }
+    }
+
+    /// Whether nothing has been read yet.
+    pub fn is_beginning(&self) -> bool {
+        *self == BEGINNING
+    }
+
+    /// The `W` numbers and `I` input positions of a stage; zeros and beginnings at the beginning.
+    ///
+    /// An error if the position has another shape: it belongs to another plan.
+    pub fn parts<const W: usize, const I: usize>(&self) -> Result<([u64; W], [&Position; I])> {
+        if self.is_beginning() {
+            return Ok(([0; W], [&BEGINNING; I]));
+        }
+        match self.words.as_slice().try_into() {
+            Ok(words) if self.inputs.len() == I => Ok((words, std::array::from_fn(|i| &self.inputs[i]))),
+            _ => Err(self.foreign(W, I)),
+        }
+    }
+
+    fn foreign(&self, n_words: usize, n_inputs: usize) -> Error {
+        Error::config(format!(
+            "a position of {} numbers and {} inputs, where the plan has {n_words} and {n_inputs}",
+            self.words.len(),
+            self.inputs.len()
+        ))
+        .help("a position continues only the plan it was taken from")
+    }
+
+    /// The bytes that a checkpoint keeps.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.put(&mut bytes);
+        bytes
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        varint::put(self.words.len() as u64, out);
+        self.words.iter().for_each(|&word| varint::put(word, out));
+        varint::put(self.inputs.len() as u64, out);
+        self.inputs.iter().for_each(|input| input.put(out));
+    }
+
+    /// Reads what [`to_bytes`](Position::to_bytes) wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Position> {
+        let mut rest = bytes;
+        let position = Position::take(&mut rest, 0);
+        position.filter(|_| rest.is_empty()).ok_or_else(|| {
+            Error::config(format!("{} bytes are not the position of a dataset", bytes.len()))
+                .help("they are damaged, or were written by something else")
+        })
+    }
+
+    fn take(bytes: &mut &[u8], depth: usize) -> Option<Position> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        // Every entry is at least a byte: a count is never believed beyond the bytes there are, and nothing is reserved.
+        let n_words = varint::take(bytes)?;
+        let mut words = Vec::new();
+        for _ in 0..n_words {
+            words.push(varint::take(bytes)?);
+        }
+        let n_inputs = varint::take(bytes)?;
+        let mut inputs = Vec::new();
+        for _ in 0..n_inputs {
+            inputs.push(Position::take(bytes, depth + 1)?);
+        }
+        Some(Position { words, inputs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_round_trip_and_damage_is_refused() {
+        let place = Position::new([u64::MAX, 0], [Position::default(), Position::new([7], [])]);
+        let bytes = place.to_bytes();
+        assert_eq!(Position::from_bytes(&bytes).unwrap(), place);
+        for n in 0..bytes.len() {
+            assert!(Position::from_bytes(&bytes[..n]).is_err(), "cut to {n}");
+        }
+        assert!(Position::from_bytes(&[bytes, vec![0]].concat()).is_err());
+        // 0 numbers and 1 input, for ever.
+        assert!(Position::from_bytes(&[0, 1].repeat(100_000)).is_err());
+        assert!(Position::from_bytes(&[0xff; 9]).is_err());
+    }
+
+    #[test]
+    fn a_position_of_another_plan_is_refused() {
+        let place = Position::new([1], []);
+        assert!(place.parts::<1, 0>().is_ok());
+        assert!(place.parts::<2, 0>().is_err());
+        let e = place.parts::<1, 1>().unwrap_err().to_string();
+        assert!(e.contains("1 numbers and 0 inputs, where the plan has 1 and 1"), "{e}");
+        assert_eq!(Position::default().parts::<2, 1>().unwrap().0, [0, 0]);
+    }
+}

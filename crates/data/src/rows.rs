@@ -1,0 +1,237 @@
+//! Rows of batches: cut, picked and joined. What transformations are made of.
+
+use std::ops::Range;
+
+use estimand_tensor::{Array, Batch, BatchSpec, DType, Element, Error, Feature, FeatureSpec, Ragged, Result, Strings};
+
+use crate::stage::{Item, PIECE, Stream, Unit};
+
+/// Pulls rows until there are `n`, or the stream ends; `None` if it has ended.
+pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<Item>> {
+    let mut pieces = Vec::new();
+    let (mut n_rows, mut after) = (0, None);
+    while n_rows < n {
+        let Some(item) = stream.pull(n - n_rows)? else { break };
+        n_rows += item.batch.n_rows();
+        pieces.push(item.batch);
+        after = Some(item.after);
+    }
+    let Some(after) = after else { return Ok(None) };
+    Ok(Some(Item { batch: concat(pieces)?, after }))
+}
+
+/// Pulls `n` elements and forgets them; returns how many there were.
+pub(crate) fn discard(stream: &mut dyn Stream, unit: Unit, n: u64) -> Result<u64> {
+    let mut gone = 0;
+    while gone < n {
+        let want = usize::try_from(n - gone).map_or(PIECE, |left| left.min(PIECE));
+        let Some(item) = stream.pull(want)? else { break };
+        gone += count(unit, &item.batch);
+    }
+    Ok(gone)
+}
+
+/// The number of elements that a batch holds.
+pub(crate) fn count(unit: Unit, batch: &Batch) -> u64 {
+    match unit {
+        Unit::Row => batch.n_rows() as u64,
+        Unit::Batch => 1,
+    }
+}
+
+/// A range of rows; shares memory with the batch.
+pub(crate) fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
+    if range == (0..batch.n_rows()) {
+        return Ok(batch.clone());
+    }
+    each(batch, |feature| {
+        Ok(match feature {
+            Feature::Dense(array) => array.rows(range.clone())?.into(),
+            Feature::Ragged(ragged) => {
+                let Some(splits) = ragged.row_splits().get(range.start..=range.end) else {
+                    return Err(Error::index(format!("rows {range:?} of {}", ragged.n_rows())));
+                };
+                let (start, end) = (splits[0], splits[range.len()]);
+                let values = ragged.values().rows(start as usize..end as usize)?;
+                Ragged::new(values, splits.iter().map(|s| s - start).collect::<Vec<_>>())?.into()
+            }
+        })
+    })
+}
+
+/// The rows of these numbers, in this order.
+pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
+    let n_rows = batch.n_rows() as u64;
+    if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
+        return Err(Error::index(format!("row {row} of {n_rows}")));
+    }
+    each(batch, |feature| match feature {
+        Feature::Dense(array) => Ok(gather_ranges(array, rows.iter().map(|&r| r as usize..r as usize + 1))?.into()),
+        Feature::Ragged(ragged) => {
+            let splits = ragged.row_splits();
+            let ranges = rows.iter().map(|&r| splits[r as usize] as usize..splits[r as usize + 1] as usize);
+            let mut end = 0;
+            let lengths = ranges.clone().map(|range| {
+                end += range.len() as i64;
+                end
+            });
+            let row_splits: Vec<i64> = std::iter::once(0).chain(lengths).collect();
+            Ok(Ragged::new(gather_ranges(ragged.values(), ranges)?, row_splits)?.into())
+        }
+    })
+}
+
+/// All rows, one batch after another. They must hold the same features.
+pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
+    if batches.len() < 2 {
+        return Ok(batches.pop().unwrap_or_default());
+    }
+    let first = &batches[0];
+    let names = |b: &Batch| -> Vec<_> { b.features().keys().chain(b.labels().keys()).cloned().collect() };
+    let expected = (names(first), first.features().len(), first.weights().is_some());
+    for batch in &batches[1..] {
+        let found = (names(batch), batch.features().len(), batch.weights().is_some());
+        if found != expected {
+            return Err(Error::shape(format!(
+                "rows with the features, labels and weights {found:?} follow rows with {expected:?}"
+            )));
+        }
+    }
+    let join = |name: &str, parts: Vec<&Feature>| {
+        concat_features(&parts).map_err(|e| e.context(format!("in `{name}`, where rows of several pieces meet")))
+    };
+    let mut all = Batch::new();
+    for (name, _) in first.features() {
+        all = all.with_feature(name, join(name, batches.iter().map(|b| &b.features()[name]).collect())?)?;
+    }
+    for (name, _) in first.labels() {
+        all = all.with_label(name, join(name, batches.iter().map(|b| &b.labels()[name]).collect())?)?;
+    }
+    if first.weights().is_some() {
+        let weights: Vec<&Array> = batches.iter().filter_map(Batch::weights).collect();
+        all = all.with_weights(concat_arrays(&weights).map_err(|e| e.context("in the weights"))?)?;
+    }
+    Ok(all)
+}
+
+/// What a batch's features look like.
+pub(crate) fn spec_of(batch: &Batch) -> BatchSpec {
+    let features = batch.features().iter().map(|(name, feature)| {
+        let spec = match feature {
+            Feature::Dense(array) => FeatureSpec::dense(array.dtype(), &array.dims()[1..]),
+            Feature::Ragged(ragged) => FeatureSpec::ragged(ragged.values().dtype()),
+        };
+        (name.to_string(), spec)
+    });
+    features.collect()
+}
+
+/// A batch of the same names with other features.
+fn each(batch: &Batch, mut change: impl FnMut(&Feature) -> Result<Feature>) -> Result<Batch> {
+    let mut changed = Batch::new();
+    for (name, feature) in batch.features() {
+        changed = changed.with_feature(name, change(feature)?)?;
+    }
+    for (name, label) in batch.labels() {
+        changed = changed.with_label(name, change(label)?)?;
+    }
+    if let Some(weights) = batch.weights() {
+        let Feature::Dense(weights) = change(&Feature::Dense(weights.clone()))? else {
+            return Err(Error::internal("weights became ragged"));
+        };
+        changed = changed.with_weights(weights)?;
+    }
+    Ok(changed)
+}
+
+fn concat_features(parts: &[&Feature]) -> Result<Feature> {
+    let dense: Vec<&Array> =
+        parts.iter().filter_map(|p| if let Feature::Dense(a) = p { Some(a) } else { None }).collect();
+    if dense.len() == parts.len() {
+        return Ok(concat_arrays(&dense)?.into());
+    }
+    let ragged: Vec<&Ragged> =
+        parts.iter().filter_map(|p| if let Feature::Ragged(r) = p { Some(r) } else { None }).collect();
+    if ragged.len() < parts.len() {
+        return Err(Error::shape("some rows are dense and some are ragged"));
+    }
+    let values: Vec<&Array> = ragged.iter().map(|r| r.values()).collect();
+    let mut row_splits = vec![0];
+    for part in &ragged {
+        let base = row_splits[row_splits.len() - 1];
+        row_splits.extend(part.row_splits()[1..].iter().map(|split| base + split));
+    }
+    Ok(Ragged::new(concat_arrays(&values)?, row_splits)?.into())
+}
+
+/// Calls a function with the type of an array's numbers.
+macro_rules! by_number {
+    ($dtype:expr, $function:ident($($argument:expr),*), strings => $strings:expr) => {
+        match $dtype {
+            DType::F32 => $function::<f32>($($argument),*),
+            DType::F64 => $function::<f64>($($argument),*),
+            DType::I32 => $function::<i32>($($argument),*),
+            DType::I64 => $function::<i64>($($argument),*),
+            DType::U8 => $function::<u8>($($argument),*),
+            DType::Bool => $function::<bool>($($argument),*),
+            DType::Str => $strings,
+        }
+    };
+}
+
+fn concat_arrays(parts: &[&Array]) -> Result<Array> {
+    let first = parts[0];
+    for part in parts {
+        if part.dtype() != first.dtype() || part.dims()[1..] != first.dims()[1..] {
+            return Err(Error::shape(format!(
+                "a row of {}{:?} follows a row of {}{:?}",
+                part.dtype(),
+                &part.dims()[1..],
+                first.dtype(),
+                &first.dims()[1..]
+            )));
+        }
+    }
+    let mut dims = first.dims().to_vec();
+    dims[0] = parts.iter().map(|part| part.dims()[0]).sum();
+    by_number!(first.dtype(), concat_numbers(&dims, parts), strings => {
+        let mut all = Strings::default();
+        for part in parts {
+            all.append_slice(part.string_slice()?);
+        }
+        Array::from_string_list(&dims, all)
+    })
+}
+
+fn concat_numbers<T: Element>(dims: &[usize], parts: &[&Array]) -> Result<Array> {
+    let mut all = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        all.extend_from_slice(part.as_slice::<T>()?);
+    }
+    Array::from_vec(dims, all)
+}
+
+/// Ranges of the first axis, one after another; all lie in the array.
+fn gather_ranges(array: &Array, ranges: impl Iterator<Item = Range<usize>> + Clone) -> Result<Array> {
+    let mut dims = array.dims().to_vec();
+    dims[0] = ranges.clone().map(|range| range.len()).sum();
+    let width: usize = dims[1..].iter().product();
+    let elements = ranges.map(|range| range.start * width..range.end * width);
+    by_number!(array.dtype(), gather_numbers(array, &dims, elements), strings => {
+        let from = array.string_slice()?;
+        let mut picked = Strings::with_capacity(dims.iter().product());
+        elements.flatten().for_each(|i| picked.push(from.get(i)));
+        Array::from_string_list(&dims, picked)
+    })
+}
+
+fn gather_numbers<T: Element>(
+    array: &Array,
+    dims: &[usize],
+    elements: impl Iterator<Item = Range<usize>>,
+) -> Result<Array> {
+    let from = array.as_slice::<T>()?;
+    let mut picked: Vec<T> = Vec::with_capacity(dims.iter().product());
+    elements.for_each(|range| picked.extend_from_slice(&from[range]));
+    Array::from_vec(dims, picked)
+}

@@ -1,0 +1,98 @@
+//! Rows in memory. Pieces share the arrays' memory; any row can be had by its number.
+
+use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
+
+use crate::Position;
+use crate::rows;
+use crate::stage::{Indexed, InputContext, Item, Stage, Stream};
+
+/// The position is the number of the next row.
+pub(crate) struct Memory {
+    /// Or what is wrong with the arrays.
+    rows: Result<Batch>,
+}
+
+impl Memory {
+    pub(crate) fn from_arrays<N: AsRef<str>, F: Into<Feature>>(features: impl IntoIterator<Item = (N, F)>) -> Memory {
+        let mut rows = Ok(Batch::new());
+        for (name, feature) in features {
+            let name = name.as_ref();
+            rows = rows.and_then(|rows: Batch| {
+                if rows.features().contains_key(name) {
+                    return Err(Error::config(format!("there are two arrays named `{name}`")));
+                }
+                rows.with_feature(name, feature)
+            });
+        }
+        Memory { rows: rows.map_err(|e| e.context("in the arrays of a dataset")) }
+    }
+
+    pub(crate) fn from_batch(batch: Batch) -> Memory {
+        Memory { rows: Ok(batch) }
+    }
+}
+
+impl Stage for Memory {
+    fn describe(&self) -> String {
+        match &self.rows {
+            Err(error) => format!("arrays: {}", error.message()),
+            Ok(rows) => {
+                let names: Vec<_> = rows.features().keys().map(|name| format!("`{name}`")).collect();
+                format!("arrays: {} rows of {}", rows.n_rows(), names.join(", "))
+            }
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        let rows = self.rows.as_ref().map_err(Error::clone)?;
+        if rows.features().is_empty() && rows.labels().is_empty() {
+            return Err(Error::config("a dataset of no arrays").help("give it at least one named array"));
+        }
+        Ok(())
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.rows.as_ref().map(rows::spec_of).map_err(Error::clone)
+    }
+
+    fn indexed(&self) -> Option<&dyn Indexed> {
+        self.rows.is_ok().then_some(self)
+    }
+
+    fn open(&self, _cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let ([next], []) = from.parts()?;
+        let rows = self.rows.clone()?;
+        let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {
+            Error::config(format!("a position behind row {next} of arrays with {} rows", rows.n_rows()))
+                .help("a position continues only the data it was taken from")
+        })?;
+        Ok(Box::new(Rows { rows, next }))
+    }
+}
+
+impl Indexed for Memory {
+    fn n_rows(&self) -> u64 {
+        self.rows.as_ref().map_or(0, |rows| rows.n_rows() as u64)
+    }
+
+    fn gather(&self, numbers: &[u64]) -> Result<Batch> {
+        rows::gather(self.rows.as_ref().map_err(Error::clone)?, numbers)
+    }
+}
+
+struct Rows {
+    rows: Batch,
+    next: usize,
+}
+
+impl Stream for Rows {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        let end = self.next.saturating_add(want).min(self.rows.n_rows());
+        if end == self.next {
+            return Ok(None);
+        }
+        let batch = rows::slice(&self.rows, self.next..end)?;
+        self.next = end;
+        Ok(Some(Item { batch, after: Position::new([end as u64], []) }))
+    }
+}

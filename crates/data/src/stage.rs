@@ -1,0 +1,111 @@
+//! The seams of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out [`Item`]s.
+//!
+//! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as one [`Batch`] of as many
+//! rows as the taker asked for, so that a pipeline costs per piece and not per row; no stage buffers rows to do so, and so
+//! each knows the position after every item.
+
+use estimand_tensor::{Batch, BatchSpec, Error, Result};
+
+use crate::{Dataset, Position};
+
+/// The most rows that a stage asks for when the number is its own choice.
+pub(crate) const PIECE: usize = 1024;
+
+/// What one element of a stream is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// One row; an item holds one or more.
+    Row,
+    /// One batch; an item holds one.
+    Batch,
+}
+
+/// A piece of a stream, and where the stream stands behind it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The rows.
+    pub batch: Batch,
+    /// The position from which the next item follows. The last one consumed is the truth: what was read ahead does not count.
+    pub after: Position,
+}
+
+/// Who reads, and with which seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InputContext {
+    /// This worker's number, from 0.
+    pub worker: usize,
+    /// The number of workers that read together.
+    pub n_workers: usize,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The pass over the data, from 0; [`Dataset::repeat`] counts it.
+    pub epoch: u64,
+}
+
+impl Default for InputContext {
+    /// One worker, seed 0.
+    fn default() -> InputContext {
+        InputContext { worker: 0, n_workers: 1, seed: 0, epoch: 0 }
+    }
+}
+
+impl InputContext {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.worker < self.n_workers {
+            return Ok(());
+        }
+        Err(Error::config(format!("worker {} of {}; workers count from 0", self.worker, self.n_workers)))
+    }
+}
+
+/// A source or a transformation: one node of the plan. It does nothing until it is opened.
+pub trait Stage: Send + Sync {
+    /// One line for [`Dataset::explain`].
+    fn describe(&self) -> String;
+
+    /// What it reads from.
+    fn inputs(&self) -> &[Dataset] {
+        &[]
+    }
+
+    /// What its elements are. By default those of its first input; rows if it has none.
+    fn unit(&self) -> Unit {
+        self.inputs().first().map_or(Unit::Row, Dataset::unit)
+    }
+
+    /// Whether its own arguments make sense; called for every stage before anything is opened.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The features of every item. May read a header or a sample; [`Dataset::spec`] keeps the answer.
+    fn spec(&self) -> Result<BatchSpec>;
+
+    /// Access to rows by number, where that is cheap: then shuffling permutes all of them.
+    fn indexed(&self) -> Option<&dyn Indexed> {
+        None
+    }
+
+    /// This stage over shuffled input, if that is what shuffling its output should mean: it treats rows one by one.
+    fn over_shuffled(&self, _shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
+        None
+    }
+
+    /// Starts reading. [`Position::default`] is the beginning.
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>>;
+}
+
+/// Rows that can be had in any order.
+pub trait Indexed {
+    /// The number of rows.
+    fn n_rows(&self) -> u64;
+
+    /// The rows of these numbers, in this order.
+    fn gather(&self, rows: &[u64]) -> Result<Batch>;
+}
+
+/// An opened stage.
+pub trait Stream: Send {
+    /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None` at the end.
+    fn pull(&mut self, want: usize) -> Result<Option<Item>>;
+}

@@ -1,0 +1,61 @@
+//! Rows to batches. Asks for exactly the rows it needs, so that its position is that of its input.
+
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use crate::rows::collect;
+use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+pub(crate) struct Batched {
+    pub(crate) input: Dataset,
+    pub(crate) n: usize,
+    pub(crate) drop_remainder: bool,
+}
+
+impl Stage for Batched {
+    fn describe(&self) -> String {
+        format!("batch({}{})", self.n, if self.drop_remainder { ", drop_remainder" } else { "" })
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::Batch
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.n == 0 {
+            return Err(Error::config("batch(0): a batch has at least one row"));
+        }
+        if self.input.unit() == Unit::Batch {
+            return Err(
+                Error::config(format!("batch({}) of batches", self.n)).help("batch once; what follows gets batches")
+            );
+        }
+        Ok(())
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let input = self.input.stage().open(cx, from)?;
+        Ok(Box::new(BatchStream { input, n: self.n, drop_remainder: self.drop_remainder }))
+    }
+}
+
+struct BatchStream {
+    input: Box<dyn Stream>,
+    n: usize,
+    drop_remainder: bool,
+}
+
+impl Stream for BatchStream {
+    fn pull(&mut self, _want: usize) -> Result<Option<Item>> {
+        let item = collect(&mut *self.input, self.n)?;
+        Ok(item.filter(|item| !self.drop_remainder || item.batch.n_rows() == self.n))
+    }
+}

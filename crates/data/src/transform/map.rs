@@ -1,0 +1,67 @@
+//! A function over batches.
+
+use std::sync::Arc;
+
+use estimand_tensor::{Batch, BatchSpec, Error, Result};
+
+use crate::rows::spec_of;
+use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+pub(crate) type MapFn = dyn Fn(Batch) -> Result<Batch> + Send + Sync;
+
+pub(crate) struct Map {
+    pub(crate) input: Dataset,
+    pub(crate) function: Arc<MapFn>,
+}
+
+impl Stage for Map {
+    fn describe(&self) -> String {
+        match self.unit() {
+            Unit::Row => "map(rows)".to_string(),
+            Unit::Batch => "map(batches)".to_string(),
+        }
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    /// That of the first rows: nothing else tells what the function does.
+    fn spec(&self) -> Result<BatchSpec> {
+        let mut stream = self.open(&InputContext::default(), &Position::default())?;
+        let sample = stream.pull(1)?.ok_or_else(|| {
+            Error::config("the spec of a mapped dataset is that of its first rows, and there are none")
+        })?;
+        Ok(spec_of(&sample.batch))
+    }
+
+    fn over_shuffled(&self, shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
+        let over = || Dataset::new(Map { input: shuffle(&self.input), function: self.function.clone() });
+        (self.unit() == Unit::Row).then(over)
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let input = self.input.stage().open(cx, from)?;
+        Ok(Box::new(MapStream { input, unit: self.unit(), function: self.function.clone() }))
+    }
+}
+
+struct MapStream {
+    input: Box<dyn Stream>,
+    unit: Unit,
+    function: Arc<MapFn>,
+}
+
+impl Stream for MapStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        let n_rows = batch.n_rows();
+        let batch = (self.function)(batch).map_err(|e| e.context("in the function of `map`"))?;
+        if self.unit == Unit::Row && batch.n_rows() != n_rows {
+            let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
+            return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` behind `batch`"));
+        }
+        Ok(Some(Item { batch, after }))
+    }
+}

@@ -1,0 +1,14 @@
+//! What is done to rows and batches on their way.
+//!
+//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`, `filter`, `shard`, `roles`.
+
+pub(crate) mod batch;
+pub(crate) mod filter;
+pub(crate) mod map;
+pub(crate) mod prefetch;
+pub(crate) mod repeat;
+pub(crate) mod roles;
+pub(crate) mod shard;
+pub(crate) mod shuffle;
+pub(crate) mod skip;
+pub(crate) mod take;

@@ -1,0 +1,100 @@
+//! The same elements again, epoch after epoch.
+
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::{Dataset, Position};
+
+/// Epochs in a row that may be empty. Each can differ, since shuffling does, but an endless search would look like a hang.
+const MAX_EMPTY: u64 = 16;
+
+/// The position is the epoch, and the input's position in it.
+pub(crate) struct Repeat {
+    pub(crate) input: Dataset,
+    /// `None`: for ever.
+    pub(crate) n: Option<u64>,
+}
+
+impl Stage for Repeat {
+    fn describe(&self) -> String {
+        match self.n {
+            Some(n) => format!("repeat({n})"),
+            None => "repeat for ever".to_string(),
+        }
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn over_shuffled(&self, shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
+        Some(Dataset::new(Repeat { input: shuffle(&self.input), n: self.n }))
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let ([epoch], [below]) = from.parts()?;
+        let mut stream = RepeatStream {
+            input: self.input.clone(),
+            n: self.n,
+            cx: *cx,
+            epoch,
+            current: None,
+            n_empty: 0,
+            found: true,
+        };
+        if self.n.is_none_or(|n| epoch < n) {
+            stream.current = Some(stream.open_epoch(below)?);
+            stream.found = !below.is_beginning();
+        }
+        Ok(Box::new(stream))
+    }
+}
+
+struct RepeatStream {
+    input: Dataset,
+    n: Option<u64>,
+    cx: InputContext,
+    epoch: u64,
+    /// The epoch's stream; `None` behind the last.
+    current: Option<Box<dyn Stream>>,
+    /// Epochs before this one, in a row, that were empty.
+    n_empty: u64,
+    /// Whether this epoch had an element.
+    found: bool,
+}
+
+impl RepeatStream {
+    fn open_epoch(&self, from: &Position) -> Result<Box<dyn Stream>> {
+        // A repetition within a repetition goes on counting, so that no two passes are shuffled alike.
+        let epoch = self.cx.epoch.wrapping_mul(self.n.unwrap_or(1)).wrapping_add(self.epoch);
+        self.input.stage().open(&InputContext { epoch, ..self.cx }, from)
+    }
+}
+
+impl Stream for RepeatStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        while let Some(current) = &mut self.current {
+            if let Some(Item { batch, after }) = current.pull(want)? {
+                (self.found, self.n_empty) = (true, 0);
+                return Ok(Some(Item { batch, after: Position::new([self.epoch], [after]) }));
+            }
+            if !self.found {
+                self.n_empty += 1;
+            }
+            (self.epoch, self.found) = (self.epoch + 1, false);
+            self.current = None;
+            if self.n.is_none_or(|n| self.epoch < n) {
+                if self.n_empty >= MAX_EMPTY {
+                    let message = format!("nothing to repeat: {MAX_EMPTY} epochs in a row had no element");
+                    return Err(Error::config(message).help("look at the filters and the files below `repeat`"));
+                }
+                self.current = Some(self.open_epoch(&Position::default())?);
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,89 @@
+//! Every n-th element, for one of n workers.
+
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use crate::rows::{collect, gather};
+use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+/// Reads whole rounds of one element for each worker. So its position is the input's and the same for all workers, and
+/// their number may change when reading goes on.
+pub(crate) struct Shard {
+    pub(crate) input: Dataset,
+    /// Number of shards and which of them; `None` for those of the context.
+    pub(crate) shard: Option<(usize, usize)>,
+}
+
+impl Stage for Shard {
+    fn describe(&self) -> String {
+        match self.shard {
+            Some((n, index)) => format!("shard({n}, {index})"),
+            None => "shard by worker".to_string(),
+        }
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.shard {
+            Some((n, index)) if index >= n => Err(Error::config(format!(
+                "shard({n}, {index}): shards count from 0, so the index is below their number"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let (n, index) = self.shard.unwrap_or((cx.n_workers, cx.worker));
+        Ok(Box::new(ShardStream { input: self.input.stage().open(cx, from)?, unit: self.unit(), n, index }))
+    }
+}
+
+struct ShardStream {
+    input: Box<dyn Stream>,
+    unit: Unit,
+    n: usize,
+    index: usize,
+}
+
+impl Stream for ShardStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        match self.unit {
+            Unit::Row => self.rows(want),
+            Unit::Batch => self.batch(),
+        }
+    }
+}
+
+impl ShardStream {
+    fn rows(&mut self, want: usize) -> Result<Option<Item>> {
+        let n_rounds = want.min((PIECE / self.n).max(1));
+        let Some(Item { batch, after }) = collect(&mut *self.input, n_rounds.saturating_mul(self.n))? else {
+            return Ok(None);
+        };
+        let mine: Vec<u64> = (self.index..batch.n_rows()).step_by(self.n).map(|row| row as u64).collect();
+        // Only the last round can be too short to have a row for everybody.
+        if mine.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Item { batch: gather(&batch, &mine)?, after }))
+    }
+
+    fn batch(&mut self) -> Result<Option<Item>> {
+        let (mut mine, mut last) = (None, None);
+        for i in 0..self.n {
+            let Some(Item { batch, after }) = self.input.pull(1)? else { break };
+            last = Some(after);
+            if i == self.index {
+                mine = Some(batch);
+            }
+        }
+        Ok(mine.zip(last).map(|(batch, after)| Item { batch, after }))
+    }
+}

@@ -1,0 +1,166 @@
+//! A random order that is a function of (seed, epoch) alone.
+//!
+//! Rows that can be had by number are permuted by a keyed bijection, computed index by index. A stream is permuted in
+//! blocks; to go on in the middle of one, the block is read again.
+
+use estimand_tensor::random::{self, Key};
+use estimand_tensor::{Batch, BatchSpec, Error, Result};
+
+use crate::rows::{collect, gather};
+use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+pub(crate) struct Shuffle {
+    pub(crate) input: Dataset,
+    pub(crate) buffer_size: usize,
+    pub(crate) seed: u64,
+}
+
+impl Stage for Shuffle {
+    fn describe(&self) -> String {
+        match (self.input.stage().indexed(), self.unit()) {
+            (Some(rows), _) => format!("shuffle(seed {}): a permutation of all {} rows", self.seed, rows.n_rows()),
+            (None, unit) => {
+                let what = if unit == Unit::Row { "rows" } else { "batches" };
+                let Shuffle { buffer_size: n, seed, .. } = self;
+                format!("shuffle(seed {seed}): blocks of {n} {what}; going on reads up to {n} again")
+            }
+        }
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.buffer_size == 0 {
+            return Err(Error::config("shuffle with a buffer of 0 elements; expected at least 1"));
+        }
+        Ok(())
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let seed = self.seed;
+        if let Some(rows) = self.input.stage().indexed() {
+            let ([next], []) = from.parts()?;
+            let n_rows = rows.n_rows();
+            if next > n_rows {
+                let message = format!("a position behind row {next} of shuffled arrays with {n_rows} rows");
+                return Err(Error::config(message).help("a position continues only the data it was taken from"));
+            }
+            let order = random::Stream::new(Key::new(cx.seed, &format!("shuffle/{seed}")), cx.epoch);
+            return Ok(Box::new(Permuted { input: self.input.clone(), order, next, n_rows }));
+        }
+        let ([block, given], [below]) = from.parts()?;
+        Ok(Box::new(Blocks {
+            input: self.input.stage().open(cx, below)?,
+            unit: self.unit(),
+            size: self.buffer_size,
+            key: Key::new(cx.seed, &format!("shuffle/{seed}/{}", cx.epoch)),
+            block,
+            began: below.clone(),
+            given,
+            elements: None,
+        }))
+    }
+}
+
+/// The position is the number of rows given.
+struct Permuted {
+    input: Dataset,
+    order: random::Stream,
+    next: u64,
+    n_rows: u64,
+}
+
+impl Stream for Permuted {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        let end = self.next.saturating_add(want as u64).min(self.n_rows);
+        let Some(input) = self.input.stage().indexed().filter(|_| self.next < end) else { return Ok(None) };
+        let rows: Vec<u64> = (self.next..end).map(|i| self.order.permute(i, self.n_rows)).collect();
+        let batch = input.gather(&rows)?;
+        self.next = end;
+        Ok(Some(Item { batch, after: Position::new([end], []) }))
+    }
+}
+
+/// The position is the block, how many of its elements were given, and the input's where the block began.
+struct Blocks {
+    input: Box<dyn Stream>,
+    unit: Unit,
+    size: usize,
+    key: Key,
+    block: u64,
+    began: Position,
+    given: u64,
+    elements: Option<Block>,
+}
+
+struct Block {
+    elements: Elements,
+    order: Vec<u64>,
+    /// Where the next block begins.
+    after: Position,
+}
+
+enum Elements {
+    Rows(Box<Batch>),
+    Batches(Vec<Batch>),
+}
+
+impl Blocks {
+    fn fill(&mut self) -> Result<Option<Block>> {
+        let (elements, n, after) = match self.unit {
+            Unit::Row => {
+                let Some(Item { batch, after }) = collect(&mut *self.input, self.size)? else { return Ok(None) };
+                let n = batch.n_rows();
+                (Elements::Rows(Box::new(batch)), n, after)
+            }
+            Unit::Batch => {
+                let (mut batches, mut after) = (Vec::new(), None);
+                while batches.len() < self.size {
+                    let Some(item) = self.input.pull(1)? else { break };
+                    batches.push(item.batch);
+                    after = Some(item.after);
+                }
+                let Some(after) = after else { return Ok(None) };
+                let n = batches.len();
+                (Elements::Batches(batches), n, after)
+            }
+        };
+        let mut order = vec![0; n];
+        random::Stream::new(self.key, self.block).fill_permutation(&mut order);
+        Ok(Some(Block { elements, order, after }))
+    }
+}
+
+impl Stream for Blocks {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        if self.elements.is_none() {
+            self.elements = self.fill()?;
+        }
+        let Some(block) = &self.elements else { return Ok(None) };
+        let given = usize::try_from(self.given).ok().filter(|&given| given < block.order.len()).ok_or_else(|| {
+            Error::config(format!("a position behind element {} of a block of {}", self.given, block.order.len()))
+                .help("a position continues only the plan and the data it was taken from")
+        })?;
+        let (batch, end) = match &block.elements {
+            Elements::Rows(rows) => {
+                let end = given.saturating_add(want).min(block.order.len());
+                (gather(rows, &block.order[given..end])?, end)
+            }
+            Elements::Batches(batches) => (batches[block.order[given] as usize].clone(), given + 1),
+        };
+        if end < block.order.len() {
+            self.given = end as u64;
+        } else {
+            self.began = block.after.clone();
+            (self.block, self.given, self.elements) = (self.block + 1, 0, None);
+        }
+        Ok(Some(Item { batch, after: Position::new([self.block, self.given], [self.began.clone()]) }))
+    }
+}

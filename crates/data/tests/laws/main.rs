@@ -1,0 +1,6 @@
+//! The laws of pipelines, one file for each topic, in one binary.
+
+mod bad_input;
+mod plans;
+mod resume;
+mod semantics;

@@ -1,0 +1,120 @@
+//! Random plans, and the rows that they are about.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use estimand_data::{Dataset, Unit};
+use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
+use estimand_wire::example::encode_batch;
+use estimand_wire::record::RecordWriter;
+
+/// SplitMix64.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// Row i: the number i, two floats, its decimal name, and i % 4 strings.
+pub fn rows(n: i64) -> Batch {
+    let names = (0..n).map(|i| i.to_string());
+    let tags = (0..n).flat_map(|i| (0..i % 4).map(move |j| format!("{i}/{j}")));
+    let mut splits = vec![0];
+    (0..n).for_each(|i| splits.push(splits[i as usize] + i % 4));
+    let n_tags = splits[n as usize] as usize;
+    Batch::new()
+        .with_feature("id", Array::from((0..n).collect::<Vec<_>>()))
+        .unwrap()
+        .with_feature("pair", Array::from_vec([n as usize, 2], (0..2 * n).map(|v| v as f32).collect()).unwrap())
+        .unwrap()
+        .with_feature("name", Array::from_strings([n as usize], names).unwrap())
+        .unwrap()
+        .with_feature("tags", Ragged::new(Array::from_strings([n_tags], tags).unwrap(), splits).unwrap())
+        .unwrap()
+}
+
+pub fn spec() -> [(&'static str, FeatureSpec); 4] {
+    [
+        ("id", FeatureSpec::dense(DType::I64, [])),
+        ("pair", FeatureSpec::dense(DType::F32, [2])),
+        ("name", FeatureSpec::dense(DType::Str, [])),
+        ("tags", FeatureSpec::ragged(DType::Str)),
+    ]
+}
+
+/// A folder of this run of the tests.
+pub fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("estimand-data-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// 23 rows in three files, of which the second is empty.
+pub fn files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let all = rows(23);
+        let examples = encode_batch(all.features().iter().map(|(name, feature)| (&**name, feature))).unwrap();
+        let mut paths = Vec::new();
+        for (i, range) in [0..14, 14..14, 14..23].into_iter().enumerate() {
+            let mut writer = RecordWriter::new(Vec::new());
+            range.for_each(|row| writer.write(examples.get(row)).unwrap());
+            paths.push(folder().join(format!("rows-{i}.tfrecord")));
+            std::fs::write(&paths[i], writer.into_inner()).unwrap();
+        }
+        paths
+    })
+}
+
+pub fn ids(batch: &Batch) -> Vec<i64> {
+    let Feature::Dense(ids) = &batch.features()["id"] else { panic!("ids are dense") };
+    ids.as_slice().unwrap().to_vec()
+}
+
+/// The ids of all batches.
+pub fn all_ids(data: &Dataset) -> Vec<i64> {
+    data.iter().flat_map(|batch| ids(&batch.unwrap())).collect()
+}
+
+/// Adds 1,000 to the ids.
+pub fn add_1000(batch: Batch) -> Result<Batch> {
+    let moved: Vec<i64> = ids(&batch).iter().map(|id| id + 1000).collect();
+    batch.with_feature("id", Array::from(moved))
+}
+
+/// Whether the digits of the id end in anything but 3 and 7.
+pub fn not_3_or_7(batch: &Batch) -> Result<Vec<bool>> {
+    Ok(ids(batch).iter().map(|id| !matches!(id % 10, 3 | 7)).collect())
+}
+
+/// A source under up to seven transformations.
+pub fn random_plan(dice: &mut Dice) -> Dataset {
+    let mut data = match dice.below(2) {
+        0 => Dataset::from_batch(rows(dice.below(30) as i64)),
+        _ => Dataset::from_tfrecord(files(), spec()),
+    };
+    for _ in 0..dice.below(8) {
+        data = match dice.below(11) {
+            0 | 1 => data.shuffle(1 + dice.below(9) as usize, dice.below(3)),
+            2 => data.repeat(dice.below(4)),
+            3 => data.take(dice.below(40)),
+            4 => data.skip(dice.below(6)),
+            5 => {
+                let n = 1 + dice.below(3);
+                data.shard(n as usize, dice.below(n) as usize)
+            }
+            6 => data.map(add_1000),
+            7 => data.filter(not_3_or_7),
+            8 => data.prefetch(1 + dice.below(3) as usize),
+            _ if data.unit() == Unit::Row => data.batch(1 + dice.below(5) as usize, dice.below(2) == 0),
+            _ => data.repeat_forever().take(dice.below(60)),
+        };
+    }
+    data
+}
