@@ -177,3 +177,80 @@ fn bad_input_is_named() {
     floats.hash_bucket(10);
     assert!(g.check().unwrap_err().to_string().contains("f32 has no hash bucket"));
 }
+
+/// Cases 30 to 33: lists, integers and files, with default ids and buckets for what is unknown.
+#[test]
+fn vocabularies() {
+    let g = Graph::new();
+    let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
+    let ints = g.placeholder("ints", DType::I64, [Graph::ANY]);
+    let path = std::env::temp_dir().join(format!("estimand-vocabulary-{}.txt", std::process::id()));
+    std::fs::write(&path, "a\r\nb\nc").unwrap();
+    let file = |size| LookupTable::from_file(&path, size, DType::Str);
+    let colours = LookupTable::from_list(["R", "G", "B", "Y"]).unwrap();
+    let fetches = [
+        colours.lookup(&words),
+        colours.clone().default_id(0).lookup(&words),
+        LookupTable::from_ints([10, 20, 30]).unwrap().n_oov_buckets(3).unwrap().lookup(&ints),
+        file(Some(2)).unwrap().n_oov_buckets(5).unwrap().lookup(&words),
+        file(None).unwrap().reverse(&ints, "UNK"),
+    ];
+    let feeds = [
+        (&words, Array::from_strings([4], ["R", "Z", "B", "a"]).unwrap()),
+        (&ints, Array::from([10i64, 11, 12, 13, 0])),
+    ];
+    let out = Session::new(&g).unwrap().run(&fetches.each_ref(), &feeds).unwrap();
+    assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, -1, 2, -1]);
+    assert_eq!(out[1].as_slice::<i64>().unwrap(), [0, 0, 2, 0]);
+    assert_eq!(out[2].as_slice::<i64>().unwrap(), [0, 4, 4, 5, 4]);
+    assert_eq!(out[3].as_slice::<i64>().unwrap()[3], 0);
+    assert!(out[3].as_slice::<i64>().unwrap()[..3].iter().all(|id| (2..7).contains(id)));
+    assert_eq!(out[4], Array::from_strings([5], ["UNK", "UNK", "UNK", "UNK", "a"]).unwrap());
+    for (error, text) in [
+        (file(Some(5)), "3"),
+        (LookupTable::from_file("no/such/file", None, DType::Str), "no/such/file"),
+        (LookupTable::from_list(["a", "b", "a"]), "terms 0 and 2 are the same term"),
+        (LookupTable::from_list::<&str>([]), "an empty vocabulary"),
+        (colours.n_oov_buckets(0), "0 hash buckets"),
+    ] {
+        let error = error.map(drop).unwrap_err().to_string();
+        assert!(error.contains(text), "{error} should contain {text}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+/// The host is a pure function: threads share it and run it ahead of the step, and nothing changes.
+#[test]
+fn the_host_runs_ahead_in_any_thread() {
+    use estimand::graph::{Compiled, Executor, Program, RunArgs};
+
+    let model = crate::models::ctr(1_000, 4);
+    let batches: Vec<Vec<Array>> = (0..12).map(|seed| crate::models::ctr_batch(seed, 16).unwrap()).collect();
+    let cpu = Cpu::with_threads(1);
+    let fetches = [model.loss.value(), model.train.value()];
+    let program = Program::new(std::sync::Arc::new(model.graph.body().clone()), &fetches).unwrap();
+    let compiled = Compiled::new(&cpu, program).unwrap();
+    let losses = |prepared: Option<Vec<Vec<Array>>>| -> Vec<f32> {
+        let mut state = cpu.place(model.graph.body().variables(), 3).unwrap();
+        let mut outputs = Vec::new();
+        let mut loss = |i: usize| {
+            match &prepared {
+                None => compiled.run(&mut *state, RunArgs { feeds: &batches[i], ..RunArgs::default() }, &mut outputs),
+                Some(p) => {
+                    compiled.run_prepared(&mut *state, RunArgs { feeds: &p[i], ..RunArgs::default() }, &mut outputs)
+                }
+            }
+            .unwrap();
+            outputs[0].item::<f32>().unwrap()
+        };
+        (0..batches.len()).map(&mut loss).collect()
+    };
+    let ahead = std::thread::scope(|scope| {
+        let threads: Vec<_> = batches
+            .chunks(4)
+            .map(|part| scope.spawn(|| part.iter().map(|b| compiled.prepare(b)).collect::<Vec<_>>()))
+            .collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap()).map(|p| p.unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(losses(None), losses(Some(ahead)));
+}
