@@ -114,9 +114,53 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
+    /// Whether the index numbers all rows by their first appearance, as [`unique`](super::scatter::unique) does.
+    fn is_numbered(&self, n_rows: usize) -> bool {
+        let mut n_seen = 0;
+        let in_order = self.index.iter().all(|id| {
+            let row = id.widen() as usize;
+            n_seen += usize::from(row == n_seen);
+            row < n_seen
+        });
+        in_order && n_seen == n_rows
+    }
+
     /// The lookups of a ragged row.
     fn row(&self, b: usize) -> std::ops::Range<usize> {
         self.splits[b] as usize..self.splits[b + 1] as usize
+    }
+
+    /// The weighted sum of the few lookups of a ragged row.
+    fn short_total(&self, b: usize, rows: &[f32], sum: &mut [f32]) {
+        let width = sum.len();
+        let row = self.row(b);
+        let read = |n: usize| &rows[self.index[n].widen() as usize * width..][..width];
+        match self.weights {
+            None => {
+                sum.copy_from_slice(read(row.start));
+                (row.start + 1..row.end).for_each(|n| sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += x));
+            }
+            Some(w) => {
+                sum.iter_mut().zip(read(row.start)).for_each(|(s, x)| *s = w[row.start] * x);
+                (row.start + 1..row.end).for_each(|n| sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += w[n] * x));
+            }
+        }
+    }
+
+    /// As `short_total` for many: in blocks of columns that stay in registers.
+    fn long_total(&self, b: usize, rows: &[f32], sum: &mut [f32]) {
+        let width = sum.len();
+        for column in (0..width).step_by(COLUMNS) {
+            let to = &mut sum[column..width.min(column + COLUMNS)];
+            match <&mut [f32; COLUMNS]>::try_from(&mut *to) {
+                Ok(to) => *to = self.total::<COLUMNS>(b, rows, width, column),
+                Err(_) => {
+                    for (i, to) in to.iter_mut().enumerate() {
+                        [*to] = self.total::<1>(b, rows, width, column + i);
+                    }
+                }
+            }
+        }
     }
 
     /// The weighted sum of a ragged row's lookups, `N` columns of it. Added up in groups: long rows lose less to rounding.
@@ -163,22 +207,13 @@ pub fn combine<I: Id>(
     for_each_rows(pool, out, width, &|first, part| {
         for (b, sum) in part.chunks_exact_mut(width).enumerate() {
             let b = first + b;
-            let divisor = lookups.divisor(combiner, b);
-            let mut column = 0;
-            while column < width {
-                let to = &mut sum[column..width.min(column + COLUMNS)];
-                match <&mut [f32; COLUMNS]>::try_from(&mut *to) {
-                    Ok(to) => *to = lookups.total::<COLUMNS>(b, rows, width, column),
-                    Err(_) => {
-                        for (i, to) in to.iter_mut().enumerate() {
-                            [*to] = lookups.total::<1>(b, rows, width, column + i);
-                        }
-                    }
-                }
-                column += COLUMNS;
+            match lookups.row(b).len() {
+                0 => sum.fill(0.0),
+                1..=GROUP => lookups.short_total(b, rows, sum),
+                _ => lookups.long_total(b, rows, sum),
             }
             // Weights that add up to nothing make a row of nothing, as in TensorFlow.
-            match divisor {
+            match lookups.divisor(combiner, b) {
                 1.0 => {}
                 0.0 => sum.fill(0.0),
                 divisor => sum.iter_mut().for_each(|s| *s /= divisor),
@@ -199,24 +234,35 @@ pub fn combine_gradient<I: Id>(
 ) -> Result<(), BadLookups> {
     let n_rows = out.len().checked_div(width).unwrap_or(usize::MAX);
     lookups.check(n_rows)?;
-    out.fill(0.0);
     if width == 0 || out.is_empty() {
         return Ok(());
+    }
+    // Places that are numbered by first appearance: the first share of a row is written, and nothing needs to be zero before.
+    let is_numbered = lookups.is_numbered(n_rows);
+    if !is_numbered {
+        out.fill(0.0);
     }
     let cut = Cut::new(lookups.index.len(), width, n_rows, size_of::<f32>());
     let out = DisjointMut::new(out);
     cut.run(pool, &|columns, rows| {
+        let mut n_seen = 0;
         for (b, dy) in dy.chunks_exact(width).enumerate() {
             let divisor = lookups.divisor(combiner, b);
             for n in lookups.row(b) {
                 let row = lookups.index[n].widen() as usize;
-                if divisor == 0.0 || !rows.contains(&row) {
+                let is_first = is_numbered && row == n_seen;
+                n_seen += usize::from(is_first);
+                if !rows.contains(&row) {
                     continue;
                 }
-                let share = lookups.weight(n) / divisor;
+                let share = if divisor == 0.0 { 0.0 } else { lookups.weight(n) / divisor };
                 // SAFETY: tasks of one cut share no (row, column) of the output.
                 let sums = unsafe { out.slice(row * width + columns.start, columns.len()) };
-                sums.iter_mut().zip(&dy[columns.clone()]).for_each(|(sum, dy)| *sum += share * dy);
+                let pairs = sums.iter_mut().zip(&dy[columns.clone()]);
+                match is_first {
+                    true => pairs.for_each(|(sum, dy)| *sum = share * dy),
+                    false => pairs.for_each(|(sum, dy)| *sum += share * dy),
+                }
             }
         }
     });
@@ -287,6 +333,11 @@ mod tests {
         combine_gradient(&Pool::new(2), Combiner::Mean, 2, &dy, LOOKUPS, &mut out).unwrap();
         let third = 4.0 / 3.0;
         assert_near(&out, &[0.5 + third, 0.5 + third, 0.5 + third, 0.5 + third, 2.0, 2.0, third, third]);
+        // A row that nobody looks up has none, and a place that comes before its turn changes nothing.
+        let mut out = [f32::NAN; 6];
+        let lookups = Lookups { index: &[2, 0, 2], splits: &[0, 2, 2, 3, 3], weights: None };
+        combine_gradient(&Pool::new(2), Combiner::Sum, 2, &dy, lookups, &mut out).unwrap();
+        assert_near(&out, &[1.0, 1.0, 0.0, 0.0, 4.0, 4.0]);
     }
 
     #[test]
