@@ -133,7 +133,7 @@ impl Records {
                 Ok(Some(record)) => records.push(record),
                 Ok(None) => break,
                 Err(error) => {
-                    let number = self.record + records.len() as u64 + 1;
+                    let number = self.record.saturating_add(records.len() as u64 + 1);
                     self.error = Some(damaged(&self.paths[self.file], number, self.base, error));
                     break;
                 }
@@ -152,7 +152,7 @@ impl Records {
         let Some((n_good, error)) = first_bad else {
             return Err(Error::internal("records can be parsed alone but not together"));
         };
-        let error = unreadable(&self.paths[self.file], self.record + n_good as u64 + 1, &error);
+        let error = unreadable(&self.paths[self.file], self.record.saturating_add(n_good as u64 + 1), &error);
         if n_good == 0 {
             return Err(error);
         }
@@ -175,7 +175,7 @@ impl Stream for Records {
             let records = self.read(want.min(PIECE));
             if !records.is_empty() {
                 let (features, n) = self.parse(&records)?;
-                self.record += n as u64;
+                self.record = self.record.saturating_add(n as u64);
                 self.offset += records.iter().take(n).map(|record| FRAME + record.len() as u64).sum::<u64>();
                 let mut batch = Batch::new();
                 for (name, feature) in self.parser.names().zip(features) {

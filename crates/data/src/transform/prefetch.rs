@@ -142,7 +142,7 @@ impl Stream for PrefetchStream {
         }
         let first: Batch = slice(&piece.batch, 0..want)?;
         self.piece = Some(Item { batch: slice(&piece.batch, want..n_rows)?, after: piece.after });
-        self.given += want as u64;
+        self.given = self.given.saturating_add(want as u64);
         Ok(Some(Item { batch: first, after: self.position() }))
     }
 }

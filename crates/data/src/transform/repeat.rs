@@ -85,7 +85,7 @@ impl Stream for RepeatStream {
             if !self.found {
                 self.n_empty += 1;
             }
-            (self.epoch, self.found) = (self.epoch + 1, false);
+            (self.epoch, self.found) = (self.epoch.saturating_add(1), false);
             self.current = None;
             if self.n.is_none_or(|n| self.epoch < n) {
                 if self.n_empty >= MAX_EMPTY {

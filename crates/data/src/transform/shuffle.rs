@@ -159,7 +159,7 @@ impl Stream for Blocks {
             self.given = end as u64;
         } else {
             self.began = block.after.clone();
-            (self.block, self.given, self.elements) = (self.block + 1, 0, None);
+            (self.block, self.given, self.elements) = (self.block.wrapping_add(1), 0, None);
         }
         Ok(Some(Item { batch, after: Position::new([self.block, self.given], [self.began.clone()]) }))
     }

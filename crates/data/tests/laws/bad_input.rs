@@ -137,6 +137,19 @@ fn positions_of_other_data_are_refused() {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
+    // Counters at their end overflow nowhere; where the last epoch, take or record is passed, nothing or the rest follows.
+    let end = u64::MAX;
+    for (data, place, n) in [
+        (memory.repeat(3), Position::new([end], [Position::default()]), 0),
+        (memory.repeat_forever().take(12), Position::new([0], [Position::new([end], [Position::default()])]), 12),
+        (memory.take(3), Position::new([end], [Position::default()]), 0),
+        (memory.prefetch(1), Position::new([end], [Position::default()]), 0),
+        (records.clone(), Position::new([0, 0, end], []), 23),
+        (records.shuffle(4, 1), Position::new([end, 0], [Position::default()]), 23),
+    ] {
+        let rows = data.iter_from(&InputContext::default(), &place).map(|batch| batch.unwrap().n_rows());
+        assert_eq!(rows.sum::<usize>(), n, "{}", data.explain());
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub fn spec() -> [(&'static str, FeatureSpec); 4] {
 
 /// A folder of this run of the tests.
 pub fn folder() -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("estimand-data-{}", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("data-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
