@@ -8,7 +8,7 @@ use super::program::Part;
 use crate::cpu::Cpu;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Body, Value};
-use crate::pass::reads;
+use crate::pass::{STEP, reads};
 use crate::program::{Program, Step};
 use crate::variables::Variables;
 
@@ -20,17 +20,21 @@ pub(super) struct Island {
 }
 
 impl Island {
-    /// Compiles some steps of a part. Everything they make can be read afterwards.
-    pub(super) fn new(part: &Part<'_>, steps: &[Step]) -> Result<Island> {
-        let makes: Vec<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
-        Island::with_body(part.body.clone(), part, steps, makes)
+    /// Compiles some steps of a part, for those of their results that are needed. `made` is what earlier work has made.
+    pub(super) fn new(part: &Part<'_>, steps: &[Step], makes: Vec<Value>, made: &[Value]) -> Result<Island> {
+        Island::with_body(part.body.clone(), part, steps, makes, made)
     }
 
     /// As `new`, with the nodes of another body, of which only dtypes differ.
-    pub(super) fn with_body(body: Arc<Body>, part: &Part<'_>, steps: &[Step], makes: Vec<Value>) -> Result<Island> {
-        let made_before = part.steps.iter().flat_map(|s| s.outputs.iter().copied());
-        let feeds = reads(&body, steps, &makes, part.given.iter().copied().chain(made_before));
-        let part = Program {
+    pub(super) fn with_body(
+        body: Arc<Body>,
+        part: &Part<'_>,
+        steps: &[Step],
+        makes: Vec<Value>,
+        made: &[Value],
+    ) -> Result<Island> {
+        let feeds = reads(&body, steps, &makes, part.given.iter().chain(made).copied());
+        let mut program = Program {
             body,
             host: Vec::new(),
             steps: steps.to_vec(),
@@ -42,8 +46,11 @@ impl Island {
             roots: makes,
             n_compute: steps.len(),
         };
+        for pass in STEP {
+            program = (pass.run)(program);
+        }
         // The results do not depend on the number of threads, and the host's caller is one of many.
-        let executable = Cpu::with_threads(1).compile(part)?;
+        let executable = Cpu::with_threads(1).compile(program)?;
         Ok(Island { executable, states: Mutex::default() })
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod parse_example;
 mod program;
 pub(crate) mod ragged;
 mod rearrange;
+mod schedule;
 pub(crate) mod sparse;
 pub(crate) mod table;
 #[cfg(test)]
@@ -21,8 +22,9 @@ mod unique;
 use std::any::Any;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, Dim, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::SmallVec;
@@ -52,6 +54,12 @@ pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
 }
 
 pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
+
+/// The calling thread alone: the host's callers are many threads already.
+pub(crate) fn alone() -> &'static Pool {
+    static ALONE: LazyLock<Pool> = LazyLock::new(|| Pool::new(1));
+    &ALONE
+}
 
 /// Names the sizes that only the data tells.
 pub(crate) struct Fresh<'a> {

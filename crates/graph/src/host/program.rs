@@ -1,6 +1,6 @@
 //! `HostProgram`: a part of a program that the host runs, ready to run.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
@@ -9,12 +9,12 @@ use smallvec::SmallVec;
 use super::HostOp;
 use super::island::Island;
 use super::rearrange::Rearrange;
+use super::schedule::{Piece, schedule};
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass::{all_given, each_source};
+use crate::pass::all_given;
 use crate::program::{Program, Step};
 use crate::sizes::check_feed;
-use crate::symbols::SymbolDef;
 
 /// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run it ahead of the step.
 ///
@@ -90,8 +90,13 @@ impl HostProgram {
             slots.slot(value);
         }
         let mut work = Vec::new();
-        for group in groups(part) {
-            work.push(compile(part, group, &mut slots)?);
+        let mut made: Vec<Value> = Vec::new();
+        for piece in schedule(part) {
+            work.push(compile(part, &piece, &made, &mut slots)?);
+            match &piece {
+                Piece::Single(step) => made.extend(&step.outputs),
+                Piece::Numbers(_, makes) => made.extend(makes),
+            }
         }
         let outputs = part.results.iter().map(|&v| slots.slot(v)).collect();
         let Slots { of, constants, .. } = slots;
@@ -171,54 +176,24 @@ impl Slots<'_> {
     }
 }
 
-/// Host ops and moves of strings on their own, other nodes in runs as long as possible. What tells a size is in an earlier run than
-/// what has that size: sizes are known when a run begins.
-fn groups<'a>(part: &Part<'a>) -> Vec<&'a [Step]> {
-    let is_numeric = |step: &Step| {
-        let node = part.body.node(step.kernel.node());
-        !matches!(node.op, Op::Host(_)) && !Rearrange::is_for(part, step)
-    };
-    let mut groups = Vec::new();
-    let mut first = 0;
-    let mut made: HashSet<Value> = HashSet::new();
-    for (i, step) in part.steps.iter().enumerate() {
-        let mut is_told = false;
-        each_source(&part.body, part.body.node(step.kernel.node()), &mut |source| {
-            if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
-                is_told |= made.contains(&value);
-            }
-        });
-        let goes_on = i > first && is_numeric(step) && is_numeric(&part.steps[i - 1]) && !is_told;
-        if !goes_on && i > first {
-            groups.push(&part.steps[first..i]);
-            first = i;
-            made.clear();
-        }
-        made.extend(&step.outputs);
-    }
-    if first < part.steps.len() {
-        groups.push(&part.steps[first..]);
-    }
-    groups
-}
-
-fn compile(part: &Part<'_>, group: &[Step], slots: &mut Slots<'_>) -> Result<Work> {
-    let step = &group[0];
-    let node = step.kernel.node();
+fn compile(part: &Part<'_>, piece: &Piece, made: &[Value], slots: &mut Slots<'_>) -> Result<Work> {
     let mut numbers = |values: &[Value]| -> SmallVec<[usize; 4]> { values.iter().map(|&v| slots.slot(v)).collect() };
-    Ok(match &part.body.node(node).op {
-        Op::Host(op) => {
-            Work { node, reads: numbers(&step.inputs), writes: numbers(&step.outputs), kind: Kind::Op(op.clone()) }
-        }
-        _ if Rearrange::is_for(part, step) => {
-            let rearrange = Rearrange::new(part, step)?;
-            let reads = numbers(rearrange.reads());
-            Work { node, reads, writes: numbers(&step.outputs), kind: Kind::Rearrange(rearrange) }
-        }
-        _ => {
-            let island = Island::new(part, group)?;
+    Ok(match piece {
+        Piece::Numbers(steps, makes) => {
+            let island = Island::new(part, steps, makes.clone(), made)?;
             let (reads, writes) = (numbers(island.reads()), numbers(island.makes()));
-            Work { node, reads, writes, kind: Kind::Island(island) }
+            Work { node: steps[0].kernel.node(), reads, writes, kind: Kind::Island(island) }
+        }
+        Piece::Single(step) => {
+            let node = step.kernel.node();
+            let (reads, kind) = match &part.body.node(node).op {
+                Op::Host(op) => (numbers(&step.inputs), Kind::Op(op.clone())),
+                _ => {
+                    let rearrange = Rearrange::new(part, step, made)?;
+                    (numbers(rearrange.reads()), Kind::Rearrange(rearrange))
+                }
+            };
+            Work { node, reads, writes: numbers(&step.outputs), kind }
         }
     })
 }

@@ -27,7 +27,7 @@ impl Rearrange {
         !matches!(node.op, Op::Host(_)) && step.outputs.iter().any(is_text)
     }
 
-    pub(super) fn new(part: &Part<'_>, step: &Step) -> Result<Rearrange> {
+    pub(super) fn new(part: &Part<'_>, step: &Step, made: &[Value]) -> Result<Rearrange> {
         let node = part.body.node(step.kernel.node());
         let moves = matches!(
             node.op,
@@ -52,7 +52,8 @@ impl Rearrange {
                 .at(node.site));
         }
         let (body, step, stands_for) = on_numbers(&part.body, step);
-        let numbers = Island::with_body(Arc::new(body), part, std::slice::from_ref(&step), step.outputs.to_vec())?;
+        let numbers =
+            Island::with_body(Arc::new(body), part, std::slice::from_ref(&step), step.outputs.to_vec(), made)?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *stands_for.get(v).unwrap_or(v)).collect();
         let is_text = reads.iter().map(|&v| part.body.spec(v).dtype == DType::Str).collect();
         Ok(Rearrange { numbers, reads, is_text })

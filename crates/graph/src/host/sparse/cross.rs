@@ -1,7 +1,6 @@
 //! Crosses of sparse and dense keys.
 
 use estimand_tensor::cpu::text::{Cross, CrossKey, CrossRows, CrossValues, MAX_CROSSED_VALUES};
-use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, DType, Dim, Error, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
@@ -9,7 +8,7 @@ use smallvec::smallvec;
 use super::{index_shape, size_list, sizes, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Specs, alone};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`) -> (indices, values, dense
@@ -86,12 +85,12 @@ impl HostRules for SparseCross {
         let (crossed, splits) = match &self.output {
             CrossOutput::Hashed { n_buckets, hash_key } => {
                 let kernel = Cross::new(*n_buckets)?.raw_hash_key(*hash_key);
-                let (ids, splits) = kernel.apply(&Pool::new(1), n_rows, &keys)?;
+                let (ids, splits) = kernel.apply(alone(), n_rows, &keys)?;
                 (Array::from(ids), splits)
             }
             CrossOutput::Joined { separator } => {
                 // Which combinations there are does not depend on what becomes of them.
-                let (_, splits) = Cross::new(0)?.apply(&Pool::new(1), n_rows, &keys)?;
+                let (_, splits) = Cross::new(0)?.apply(alone(), n_rows, &keys)?;
                 let texts = join(&keys, n_rows, separator);
                 (Array::from_string_list([texts.len()], texts)?, splits)
             }

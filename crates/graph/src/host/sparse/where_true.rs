@@ -29,10 +29,15 @@ impl HostRules for Where {
         let dims = x[0].dims();
         let mut indices = Vec::new();
         let mut n = 0;
-        for (i, holds) in x[0].to_f64_vec()?.into_iter().map(|v| v != 0.0).enumerate() {
-            if !holds {
-                continue;
-            }
+        let numbers = match x[0].dtype() {
+            DType::Bool => None,
+            _ => Some(x[0].to_f64_vec()?),
+        };
+        let holds = |i: usize| match &numbers {
+            None => x[0].bytes()[i] != 0,
+            Some(numbers) => numbers[i] != 0.0,
+        };
+        for i in (0..x[0].len()).filter(|&i| holds(i)) {
             n += 1;
             let first = indices.len();
             indices.resize(first + dims.len(), 0);

@@ -1,14 +1,13 @@
 //! Crossed features.
 
 use estimand_tensor::cpu::text::{Cross as Kernel, CrossKey, CrossRows, CrossValues};
-use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, type_list, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Specs, alone};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits): in each row every combination of one
@@ -82,7 +81,7 @@ impl HostRules for Cross {
             0 => x[0].dims()[0],
             _ => x[1].len().saturating_sub(1),
         };
-        let (ids, splits) = self.kernel()?.apply(&Pool::new(1), n_rows, &keys)?;
+        let (ids, splits) = self.kernel()?.apply(alone(), n_rows, &keys)?;
         Ok(vec![Array::from(ids), Array::from(splits)])
     }
 

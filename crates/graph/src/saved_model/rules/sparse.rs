@@ -37,22 +37,44 @@ pub(super) fn from_ragged(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 pub(super) fn reshape(call: &mut Call<'_, '_>) -> Outputs {
+    let from = call.elements(1)?.elements;
+    let from = from.iter().map(|n| call.reader.size(n)).collect::<Result<Vec<Dim>>>()?;
+    let to = call.elements(2)?.elements;
+    let to = resolved(call, &from, &to)?;
+    // Columns reshape what has the right shape already, often twice.
+    if to.as_ref().is_some_and(|to| *to == from) {
+        return Ok(vec![call.item(0)?, call.item(1)?]);
+    }
     let (indices, shape, wanted) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     let outputs = call.host(SparseReshape, &[&indices, &shape, &wanted])?;
     let [indices, reshaped] = <[Tensor; 2]>::try_from(outputs).map_err(|_| Error::internal("two results"))?;
-    // What the new shape says of itself holds of the result; -1 is worked out where that is possible.
-    let mut sizes = call.elements(2)?;
-    if let Some(free) = sizes.elements.iter().position(|n| n.known() == Some(-1)) {
-        let from: Option<Vec<Dim>> = call.elements(1)?.elements.iter().map(|n| call.reader.size(n).ok()).collect();
-        let others = sizes.elements.iter().enumerate().filter(|(i, _)| *i != free);
-        let others: Option<Vec<Dim>> = others.map(|(_, n)| call.reader.size(n).ok()).collect();
-        let quotient = match (from, others) {
-            (Some(from), Some(others)) => call.graph().symbols_mut(|s| s.exact_quotient(&from, &others))?,
-            _ => None,
-        };
-        sizes.elements[free] = quotient.map_or_else(|| Number::Element(reshaped.clone(), free), Number::of);
+    Ok(vec![
+        indices.into(),
+        match to {
+            Some(to) => Item::both(reshaped, Numbers::list(DType::I64, to.into_iter().map(Number::of).collect())),
+            None => reshaped.into(),
+        },
+    ])
+}
+
+/// The sizes of a new shape, with -1 worked out where that is possible before the run.
+fn resolved(call: &mut Call<'_, '_>, from: &[Dim], to: &[Number]) -> Result<Option<Vec<Dim>>> {
+    let mut free = None;
+    let mut sizes = Vec::with_capacity(to.len());
+    for (axis, number) in to.iter().enumerate() {
+        match number.known() {
+            Some(-1) if free.is_none() => free = Some(axis),
+            Some(n) if n < 0 => return Ok(None),
+            _ => sizes.push(call.reader.size(number)?),
+        }
     }
-    Ok(vec![indices.into(), Item::both(reshaped, sizes)])
+    if let Some(axis) = free {
+        match call.graph().symbols_mut(|s| s.exact_quotient(from, &sizes))? {
+            Some(size) => sizes.insert(axis, size),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(sizes))
 }
 
 pub(super) fn fill_empty_rows(call: &mut Call<'_, '_>) -> Outputs {
