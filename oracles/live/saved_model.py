@@ -191,7 +191,7 @@ class Theirs:
         return self.session.run({key: info.name for key, info in definition.outputs.items()}, feeds)
 
 
-def ours(program, path, signature, requests, folder):
+def ours(program, path, signature, requests, folder, *options):
     """What the example program answers."""
     asked, answered = os.path.join(folder, "requests"), os.path.join(folder, "answers")
     with tf.io.TFRecordWriter(asked) as writer:
@@ -200,7 +200,7 @@ def ours(program, path, signature, requests, folder):
             for key, value in inputs.items():
                 message.attr[key].tensor.CopyFrom(tf.make_tensor_proto(value))
             writer.write(message.SerializeToString())
-    subprocess.run([program, path, signature, asked, answered], check=True)
+    subprocess.run([program, *options, path, signature, asked, answered], check=True)
     for record in v1.io.tf_record_iterator(answered):
         message = attr_value_pb2.NameAttrList.FromString(record)
         if "error" in message.attr:
@@ -216,7 +216,7 @@ def difference(mine, theirs):
     if sorted(mine) != sorted(theirs):
         return f"outputs {sorted(mine)} are not {sorted(theirs)}"
     for key, expected in theirs.items():
-        value, expected = np.asarray(mine[key]), np.asarray(expected)
+        value, expected = np.asarray(mine[key]), np.asarray(expected, object if isinstance(expected, bytes) else None)
         if value.dtype != expected.dtype or value.shape != expected.shape:
             return f"`{key}` is {value.dtype}{list(value.shape)}, expected {expected.dtype}{list(expected.shape)}"
         if value.dtype == np.float32:

@@ -2,7 +2,7 @@
 //!
 //!     saved_model_predict MODEL SIGNATURE REQUESTS ANSWERS
 //!
-//! Without the files it prints the model's signatures, and the program of the chosen one:
+//! With `--any-rows` before the model, inputs may have different numbers of rows. Without the files it prints the model's signatures, and the program of the chosen one:
 //!
 //!     saved_model_predict MODEL [SIGNATURE]
 //!
@@ -22,16 +22,23 @@ use estimand_wire::{Message, NameAttrList, TensorProto};
 fn main() -> Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match args[..] {
-        [model] => show(model, None),
-        [model, signature] => show(model, Some(signature)),
-        [model, signature, requests, answers] => answer(model, signature, requests, answers),
-        _ => Err(Error::config("usage: saved_model_predict MODEL [SIGNATURE [REQUESTS ANSWERS]]")),
+    let (any_rows, args) = match args.split_first() {
+        Some((&"--any-rows", rest)) => (true, rest),
+        _ => (false, &args[..]),
+    };
+    let open = |path: &str| -> Result<SavedModel> {
+        let model = SavedModel::open(path)?;
+        Ok(if any_rows { model.any_rows() } else { model })
+    };
+    match *args {
+        [model] => show(&open(model)?, None),
+        [model, signature] => show(&open(model)?, Some(signature)),
+        [model, signature, requests, answers] => answer(open(model)?.signature(signature)?, requests, answers),
+        _ => Err(Error::config("usage: saved_model_predict [--any-rows] MODEL [SIGNATURE [REQUESTS ANSWERS]]")),
     }
 }
 
-fn show(model: &str, signature: Option<&str>) -> Result<()> {
-    let model = SavedModel::open(model)?;
+fn show(model: &SavedModel, signature: Option<&str>) -> Result<()> {
     let failed = |e: std::io::Error| Error::io("the output", "write", &e);
     let mut out = std::io::stdout().lock();
     for (name, signature) in model.signatures() {
@@ -46,8 +53,7 @@ fn show(model: &str, signature: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-fn answer(model: &str, signature: &str, requests: &str, answers: &str) -> Result<()> {
-    let mut model = SavedModel::open(model)?.signature(signature)?;
+fn answer(mut model: SignatureModel, requests: &str, answers: &str) -> Result<()> {
     let file = File::open(requests).map_err(|e| Error::io(requests, "read", &e))?;
     let failed = |e: std::io::Error| Error::io(answers, "write", &e);
     let mut written = RecordWriter::new(BufWriter::new(File::create(answers).map_err(failed)?));

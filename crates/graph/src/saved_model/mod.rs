@@ -53,6 +53,7 @@ pub struct SavedModel {
     /// The files that constants of the graph stand for, by the constant's node.
     assets: BTreeMap<String, PathBuf>,
     shapes: BTreeMap<String, Shape>,
+    any_rows: bool,
 }
 
 impl SavedModel {
@@ -74,7 +75,7 @@ impl SavedModel {
         };
         let meta_graph = message.meta_graphs.into_iter().nth(index).unwrap_or_default();
         let assets = assets(folder, &meta_graph).map_err(place)?;
-        Ok(SavedModel { folder: folder.to_path_buf(), meta_graph, assets, shapes: BTreeMap::new() })
+        Ok(SavedModel { folder: folder.to_path_buf(), meta_graph, assets, shapes: BTreeMap::new(), any_rows: false })
     }
 
     /// The signatures, by name, with what they take and return.
@@ -86,6 +87,12 @@ impl SavedModel {
     /// may have any size.
     pub fn with_shape(mut self, input: &str, shape: impl Into<Shape>) -> SavedModel {
         self.shapes.insert(input.to_string(), shape.into());
+        self
+    }
+
+    /// Lets inputs have different numbers of rows. By default an unknown first axis is the batch, which all inputs share.
+    pub fn any_rows(mut self) -> SavedModel {
+        self.any_rows = true;
         self
     }
 

@@ -193,7 +193,7 @@ fn placeholder_spec(
     };
     let size = |(axis, &size): (usize, &i64)| match usize::try_from(size) {
         Ok(size) => Dim::Known(size),
-        Err(_) if axis == 0 && size == -1 => Dim::BATCH,
+        Err(_) if axis == 0 && size == -1 && !model.any_rows => Dim::BATCH,
         Err(_) => Graph::ANY,
     };
     Ok(TensorSpec { dtype, shape: sizes.iter().enumerate().map(size).collect::<Shape>() })

@@ -111,11 +111,12 @@ impl HostRules for SparseCross {
             range.map(|i| writer.dtype(node, i).into()).collect()
         };
         let (sparse, dense) = (types(n..2 * n), types(3 * n..node.inputs.len()));
-        let all_integers = sparse.iter().chain(&dense).all(|&t| t == estimand_wire::DataType::Int64);
+        let any_integer = sparse.iter().chain(&dense).any(|&t| t == estimand_wire::DataType::Int64);
         let def = def.attr("N", n as i64).attr("sparse_types", sparse).attr("dense_types", dense);
         match &self.output {
             CrossOutput::Hashed { n_buckets, hash_key } => {
-                let internal = if all_integers { DType::I64 } else { DType::Str };
+                // TF: integers among strings are refused, unless strings are fingerprints, which they become anyway.
+                let internal = if any_integer { DType::I64 } else { DType::Str };
                 let def = typed(typed(def, "out_type", DType::I64), "internal_type", internal);
                 Ok(def.attr("hashed_output", true).attr("num_buckets", *n_buckets).attr("hash_key", *hash_key as i64))
             }

@@ -1,6 +1,6 @@
 //! Where a tensor is true.
 
-use estimand_tensor::{Array, DType, Dim, Result, Shape, TensorSpec};
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
@@ -21,6 +21,9 @@ impl HostRules for Where {
 
     fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
+        if x[0].shape.rank() == 0 {
+            return Err(Error::shape("a single number has no places"));
+        }
         let shape = Shape::from([fresh.axis(0, 0), Dim::Known(x[0].shape.rank())]);
         Ok(smallvec![spec(DType::I64, shape)])
     }

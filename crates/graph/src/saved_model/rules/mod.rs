@@ -113,6 +113,7 @@ pub(super) fn find(op: &str) -> Option<Rule> {
         "DynamicStitch" | "ParallelDynamicStitch" => index::stitch,
 
         "UnsortedSegmentSum" | "UnsortedSegmentMax" | "UnsortedSegmentMin" | "UnsortedSegmentProd" => segment::unsorted,
+        "DenseBincount" => segment::bincount,
         "SegmentSum" | "SegmentMean" | "SegmentMax" | "SegmentMin" | "SegmentProd" => segment::sorted,
         "SparseSegmentSum" | "SparseSegmentMean" | "SparseSegmentSqrtN" => segment::sparse,
         "SparseSegmentSumWithNumSegments"

@@ -29,6 +29,23 @@ pub(super) fn unsorted(call: &mut Call<'_, '_>) -> Outputs {
     one(call.add(op, &[&data, &ids])?.remove(0))
 }
 
+/// (ids, number of bins, weights or nothing): how often each id occurs; those beyond the last bin are not counted.
+pub(super) fn bincount(call: &mut Call<'_, '_>) -> Outputs {
+    let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
+    if ids.rank() != 1 {
+        return Err(call.refuse(format!("a count in {}", ids.spec())));
+    }
+    let bins = Number::of(n).tensor(call.graph(), ids.dtype())?;
+    let counted = ids.less(&bins).select(&ids, -1i64);
+    let has_weights = weights.shape().dims().first() != Some(&Dim::Known(0));
+    let weights = match has_weights {
+        true => with_rows(&weights, first(&ids)?),
+        false => call.graph().fill(ids.shape().clone(), weights.dtype(), 1.0),
+    };
+    let sums = weights.segment_sum(&counted, n);
+    one(if call.flag("binary_output", false)? { sums.minimum(1.0) } else { sums })
+}
+
 /// Where segments begin: of ids that never fall, in as many segments as the last id says, or as given.
 fn splits(call: &Call<'_, '_>, ids: &Tensor, n: Option<Dim>) -> Result<Tensor> {
     let Some(n) = n else { return Ok(call.host(SegmentSplits, &[ids])?.remove(0)) };
@@ -50,9 +67,9 @@ pub(super) fn sorted(call: &mut Call<'_, '_>) -> Outputs {
             let kind = kind(op);
             let reduced = call.add(Op::UnsortedSegment { kind, num_segments: n }, &[&data, &ids])?.remove(0);
             match kind {
-                // TF: segments without ids are 0 here, where unsorted ones are the lowest and highest numbers or 1.
-                Reduction::Sum => reduced,
-                _ => where_any(&reduced, &ids, n),
+                // TF: the largest and smallest of segments without ids are 0 here, where unsorted ones are the lowest and highest.
+                Reduction::Max | Reduction::Min => where_any(&reduced, &ids, n),
+                _ => reduced,
             }
         }
     };

@@ -162,6 +162,9 @@ pub(super) fn dense_matmul(call: &mut Call<'_, '_>) -> Outputs {
         with_rows(&indices.gather_axis(&at, 1, 0), values.shape().dims()[0])
     };
     let (row, place) = (column(0), column(1));
+    // A sum by segment leaves out rows below 0, which here are as wrong as those beyond the last.
+    let beyond = Number::of(rows).tensor(call.graph(), DType::I64)?;
+    let row = row.less(0i64).select(&beyond, &row);
     let weights = values.reshape_as(Shape::from([values.shape().dims()[0], Dim::Known(1)]));
     one((matrix.gather(&place) * &weights).segment_sum(&row, rows))
 }
