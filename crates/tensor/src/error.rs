@@ -191,10 +191,14 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
+/// The longest name that is compared: names come from files, and comparing takes time with the square of their length.
+const LONGEST_NAME: usize = 256;
+
 /// The candidate with the smallest edit distance, if it is close enough to be a likely slip of the pen.
 pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()
+        .filter(|k| name.len().max(k.len()) <= LONGEST_NAME)
         .map(|k| (edit_distance(name, k), k))
         .filter(|(d, k)| *d <= name.len().max(k.len()) / 3 + 1)
         .min_by_key(|(d, _)| *d)

@@ -24,6 +24,7 @@
 
 mod call;
 mod graph;
+mod growth;
 mod item;
 mod nodes;
 mod numbers;

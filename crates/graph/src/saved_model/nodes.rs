@@ -54,23 +54,25 @@ impl<'a> Nodes<'a> {
         self.initializers.get(&table).map(|&i| &self.defs[i])
     }
 
+    /// The output that `node` or `node:1` names, if there is one.
+    pub(super) fn get(&self, name: &str) -> Option<Reference> {
+        let (node, output) = name.rsplit_once(':').unwrap_or((name, "0"));
+        Some(Reference { node: *self.by_name.get(node)?, output: output.parse().ok()? })
+    }
+
     /// The output that `node` or `node:1` names.
     pub(super) fn find(&self, name: &str) -> Result<Reference> {
-        let (node, output) = match name.rsplit_once(':') {
-            Some((node, output)) => (node, output.parse().ok()),
-            None => (name, Some(0)),
-        };
-        match (self.by_name.get(node), output) {
-            (Some(&node), Some(output)) => Ok(Reference { node, output }),
-            (Some(_), None) => Err(Error::config(format!("`{name}` names no output of a node"))),
-            (None, _) => {
-                let error = Error::config(format!("the graph has no node `{node}`"));
-                Err(match nearest_name(node, self.by_name.keys().copied()) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error,
-                })
+        self.get(name).ok_or_else(|| {
+            let node = name.rsplit_once(':').map_or(name, |(node, _)| node);
+            if self.by_name.contains_key(node) {
+                return Error::config(format!("`{name}` names no output of a node"));
             }
-        }
+            let error = Error::config(format!("the graph has no node `{node}`"));
+            match nearest_name(node, self.by_name.keys().copied()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error,
+            }
+        })
     }
 
     /// What a node is computed from. Control inputs are not: they order assertions and updates, of which a prediction has none.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 
 use super::call::Call;
+use super::growth;
 use super::item::{Item, Known};
 use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
@@ -78,12 +79,14 @@ impl<'a> Reader<'a> {
         let inputs = self.nodes.inputs(node)?;
         // Names of our nodes begin with the name of the node they stand for.
         let graph = self.graph.clone();
+        let first = graph.body().nodes().len();
         let scope = graph.scope(&def.name);
         let outputs = rule(&mut Call { reader: self, def, node, inputs });
         drop(scope);
         // An error of the build says more than what a rule makes of it.
         graph.check()?;
         let outputs = outputs?;
+        growth::check(&graph.body(), first)?;
         self.n_outputs.insert(node, outputs.len());
         for (output, item) in outputs.into_iter().enumerate() {
             // What is fed stays.

@@ -84,8 +84,8 @@ fn keys(nodes: &Nodes<'_>) -> HashMap<String, Key> {
 
 fn restored(nodes: &Nodes<'_>, inputs: &[String]) -> Option<(String, Key)> {
     let [variable, value, ..] = inputs else { return None };
-    let variable = nodes.def(nodes.find(variable).ok()?.node).name.clone();
-    let mut value = nodes.find(value).ok()?;
+    let variable = nodes.def(nodes.get(variable)?.node).name.clone();
+    let mut value = nodes.get(value)?;
     if nodes.def(value.node).op == "Identity" {
         value = *nodes.inputs(value.node).ok()?.first()?;
     }

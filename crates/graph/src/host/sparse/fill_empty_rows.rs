@@ -21,7 +21,7 @@ pub(crate) struct SparseFillEmptyRows {
 }
 
 /// The most rows that are filled: beyond that a dense shape is taken to be damaged or hostile.
-const MAX_ROWS: usize = 1 << 28;
+const MAX_ROWS: usize = 1 << 26;
 
 impl HostRules for SparseFillEmptyRows {
     fn name(&self) -> &'static str {

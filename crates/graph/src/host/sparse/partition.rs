@@ -54,7 +54,7 @@ impl HostRules for PartitionPlaces {
 pub(crate) struct StitchPlaces;
 
 /// The most rows: beyond that a number is taken to be damaged or hostile.
-const MAX_ROWS: i64 = 1 << 28;
+const MAX_ROWS: i64 = 1 << 26;
 
 impl HostRules for StitchPlaces {
     fn name(&self) -> &'static str {

@@ -17,7 +17,7 @@ use crate::infer::expect::{expect_rank, integer_ids};
 pub(crate) struct SegmentSplits;
 
 /// The most segments: beyond that an id is taken to be damaged or hostile.
-const MAX_SEGMENTS: i64 = 1 << 28;
+const MAX_SEGMENTS: i64 = 1 << 26;
 
 impl HostRules for SegmentSplits {
     fn name(&self) -> &'static str {

@@ -20,6 +20,9 @@ pub(crate) struct SparseToDense {
     pub validate: bool,
 }
 
+/// The most elements: beyond that a dense shape is taken to be damaged or hostile.
+const MAX_ELEMENTS: usize = 1 << 28;
+
 impl HostRules for SparseToDense {
     fn name(&self) -> &'static str {
         "SparseToDense"
@@ -42,6 +45,11 @@ impl HostRules for SparseToDense {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let (indices, sizes) = (integers(&x[0])?, sizes(&x[1])?);
         let total = element_count(&sizes)?;
+        if total > MAX_ELEMENTS {
+            return Err(Error::shape(format!(
+                "a dense tensor of {sizes:?}, at most {MAX_ELEMENTS} elements can be made"
+            )));
+        }
         let rank = sizes.len();
         let n = x[0].dims().first().copied().unwrap_or(1);
         let width = x[0].dims().get(1).copied().unwrap_or(1);
@@ -52,11 +60,8 @@ impl HostRules for SparseToDense {
                 x[2].dims()
             )));
         }
-        let mut source: Vec<Option<usize>> = Vec::new();
-        source
-            .try_reserve_exact(total)
-            .map_err(|_| Error::shape(format!("no memory for a dense tensor of {sizes:?}")))?;
-        source.resize(total, None);
+        // The number of each element's value, from 1; 0 for the default.
+        let mut source = vec![0u32; total];
         let mut last: Option<usize> = None;
         for i in 0..n {
             let index = &indices[i * rank..(i + 1) * rank];
@@ -72,9 +77,10 @@ impl HostRules for SparseToDense {
                 return Err(Error::index(format!("index {i}, {index:?}, is {what}")));
             }
             last = Some(place);
-            source[place] = Some(if x[2].rank() == 0 { 0 } else { i });
+            source[place] = if x[2].rank() == 0 { 1 } else { i as u32 + 1 };
         }
-        Ok(vec![picked(&x[2], &sizes, source.into_iter(), &x[3])?])
+        let source = source.into_iter().map(|n| n.checked_sub(1).map(|i| i as usize));
+        Ok(vec![picked(&x[2], &sizes, source, &x[3])?])
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
