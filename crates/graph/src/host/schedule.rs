@@ -99,3 +99,39 @@ impl<'a> Waiting<'a> {
         Waiting { step, is_numeric, reads, tellers }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use estimand_tensor::{DType, Dim};
+
+    use super::*;
+    use crate::{Graph, Program, Tensor};
+
+    #[test]
+    fn features_share_runs() {
+        let g = Graph::new();
+        let feature = |i: usize| {
+            let x = g.placeholder(&format!("x{i}"), DType::Str, [Dim::BATCH]);
+            // Host, numbers, host, numbers with the host's size, host.
+            let doubled = x.string_length(false).cast(DType::F32) * 2.0;
+            let (distinct, _) = doubled.unique();
+            (distinct + 1.0).unique().1
+        };
+        let fetches: Vec<Tensor> = (0..4).map(feature).collect();
+        let values: Vec<Value> = fetches.iter().map(Tensor::value).collect();
+        let program = Program::new(Arc::new(g.body().clone()), &values).unwrap();
+        let given = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
+        let part = Part { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
+        let runs: Vec<(usize, usize)> = schedule(&part)
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Single(_) => None,
+                Piece::Numbers(steps, makes) => Some((steps.len(), makes.len())),
+            })
+            .collect();
+        // Cast and product of all four, of which only the products are needed; then the four sums.
+        assert_eq!(runs, [(8, 4), (4, 4)]);
+    }
+}
