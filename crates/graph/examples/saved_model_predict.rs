@@ -6,15 +6,21 @@
 //!
 //!     saved_model_predict MODEL [SIGNATURE]
 //!
-//! REQUESTS is a TFRecord file of `NameAttrList`s whose attributes are the inputs by name, as tensors; ANSWERS gets one for each, with
+//! With `--write` it writes what it has read to a file, as a graph for TensorFlow to run:
+//!
+//!     saved_model_predict MODEL SIGNATURE --write FILE
+//!
+//! FILE is a TFRecord file of a `GraphDef` and a `NameAttrList` with the tensors of `input:NAME` and `output:NAME`, the values of
+//! `variable:NAME`, and the nodes of `initializers`. REQUESTS is a TFRecord file of `NameAttrList`s whose attributes are the inputs by name, as tensors; ANSWERS gets one for each, with
 //! the outputs by name, or with the attribute `error`.
 
 use std::env;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
-use estimand_graph::Tensor;
+use estimand_graph::graph_def::{self, Names};
 use estimand_graph::saved_model::{SavedModel, SignatureModel};
+use estimand_graph::{Tensor, Value};
 use estimand_tensor::{Error, Result};
 use estimand_wire::record::{RecordReader, RecordWriter};
 use estimand_wire::{Message, NameAttrList, TensorProto};
@@ -33,6 +39,7 @@ fn main() -> Result<()> {
     match *args {
         [model] => show(&open(model)?, None),
         [model, signature] => show(&open(model)?, Some(signature)),
+        [model, signature, "--write", file] => write(open(model)?.signature(signature)?, file),
         [model, signature, requests, answers] => answer(open(model)?.signature(signature)?, requests, answers),
         _ => Err(Error::config("usage: saved_model_predict [--any-rows] MODEL [SIGNATURE [REQUESTS ANSWERS]]")),
     }
@@ -68,6 +75,32 @@ fn answer(mut model: SignatureModel, requests: &str, answers: &str) -> Result<()
         written.write(&answer.encode_to_vec()).map_err(failed)?;
     }
     written.flush().map_err(failed)
+}
+
+fn write(mut model: SignatureModel, path: &str) -> Result<()> {
+    let outputs: Vec<Value> = model.outputs().values().map(Tensor::value).collect();
+    let (export, mut message) = {
+        let body = model.graph().body();
+        let (export, names) = (graph_def::export(&body, &outputs)?, Names::new(&body));
+        let mut message = NameAttrList { name: "names".into(), ..Default::default() };
+        let tensors = model.inputs().iter().map(|t| ("input", t)).chain(model.outputs().iter().map(|t| ("output", t)));
+        for (role, (name, tensor)) in tensors {
+            message.attr.insert(format!("{role}:{name}"), names.tensor(tensor.value()).as_str().into());
+        }
+        (export, message)
+    };
+    let initializers: Vec<Vec<u8>> = export.initializers.iter().map(|name| name.clone().into_bytes()).collect();
+    message.attr.insert("initializers".into(), initializers.into());
+    let variables: Vec<String> = model.graph().body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();
+    for name in variables {
+        let value = TensorProto::from_array(&model.session().value(&name)?);
+        message.attr.insert(format!("variable:{name}"), value.into());
+    }
+    let failed = |e: std::io::Error| Error::io(path, "write", &e);
+    let mut records = RecordWriter::new(BufWriter::new(File::create(path).map_err(failed)?));
+    records.write(&export.graph_def.encode_to_vec()).map_err(failed)?;
+    records.write(&message.encode_to_vec()).map_err(failed)?;
+    records.flush().map_err(failed)
 }
 
 fn run(model: &mut SignatureModel, request: &NameAttrList) -> Result<Vec<(String, TensorProto)>> {

@@ -153,7 +153,12 @@ impl<'a> Nodes<'a> {
             n => format!("{op} ({n} nodes, such as `{node}`)"),
         };
         let list: Vec<String> = unknown.iter().map(text).collect();
-        Err(Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")))
-            .help("export a signature that does without them, or compute that part outside of the model"))
+        let error = Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")));
+        Err(match unknown.keys().any(|op| op.ends_with("PartitionedCall")) {
+            true => {
+                error.help("functions are what `tf.saved_model.save` writes; models are read as Estimators export them")
+            }
+            false => error.help("export a signature that does without them, or compute that part outside of the model"),
+        })
     }
 }

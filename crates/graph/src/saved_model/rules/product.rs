@@ -1,9 +1,10 @@
 //! Products, convolutions and normalisation.
 
-use estimand_tensor::{Dim, Error, Result};
+use estimand_tensor::{Error, Result, Shape};
 
 use super::super::call::{Call, Outputs, one};
 use crate::op::{Op, Padding, Window};
+use crate::tensor::Tensor;
 
 pub(super) fn matmul(call: &mut Call<'_, '_>) -> Outputs {
     let (a, b) = (call.tensor(0)?, call.tensor(1)?);
@@ -74,24 +75,28 @@ pub(super) fn convolution_filter_gradient(call: &mut Call<'_, '_>) -> Outputs {
     one(call.add(op, &[&x, &dy])?.remove(0))
 }
 
-/// With fixed mean and variance, as in a prediction.
+/// (x, scale, offset, mean, variance): normalises each channel of an image, by what training found or by the image itself.
+///
+/// Keras spells the normalisation of layers with the latter, each row a channel.
 pub(super) fn batch_norm(call: &mut Call<'_, '_>) -> Outputs {
-    if call.flag("is_training", true)? {
-        return Err(call
-            .refuse("a batch normalisation that is still training")
-            .help("export the model for prediction"));
-    }
-    let format = call.text_or("data_format", "NHWC")?;
-    if format != "NHWC" {
-        return Err(call.refuse(format!("the data format {format}")));
-    }
-    let epsilon = call.float_or("epsilon", 1e-4)?;
-    let [x, scale, offset, mean, variance] = &call.tensors(0..5)?[..] else {
-        return Err(Error::config("expected five inputs"));
+    let channel = match call.text_or("data_format", "NHWC")?.as_str() {
+        "NHWC" => 3,
+        "NCHW" => 1,
+        other => return Err(call.refuse(format!("the data format {other}"))),
     };
-    if x.shape().dims().last() == Some(&Dim::Known(0)) {
-        return Err(Error::shape("an image without channels"));
+    let epsilon = call.float_or("epsilon", 1e-4)?.into();
+    let (x, scale, offset) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    if x.rank() != 4 {
+        return Err(Error::shape(format!("an image of {}, expected four axes", x.spec())));
     }
-    let y = x.batch_normalization(mean, variance, offset, scale, epsilon.into());
-    Ok(vec![y.into(), mean.clone().into(), variance.clone().into()])
+    let spread = |list: &Tensor| {
+        let mut shape = Shape::from([1, 1, 1, 1]);
+        shape.0[channel] = x.shape().dims()[channel];
+        list.reshape_as(shape)
+    };
+    let (mean, variance) = match call.flag("is_training", true)? {
+        false => (spread(&call.tensor(3)?), spread(&call.tensor(4)?)),
+        true => x.moments(&(0..4).filter(|&axis| axis != channel as i64).collect::<Vec<_>>()),
+    };
+    one(x.batch_normalization(&mean, &variance, &spread(&offset), &spread(&scale), epsilon))
 }
