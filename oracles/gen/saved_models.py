@@ -3,8 +3,10 @@
 usage: saved_models.py FOLDER        (oracles/fixtures)
 
 `saved_model_linear` is a LinearClassifier of a numeric, a listed and a hashed column; `saved_model_deep` a
-DNNClassifier of a numeric column, a cross, and an embedding of a vocabulary file. Each folder is the export as it was written, and `requests` and
-`answers`: TFRecord files of `NameAttrList`s that hold tensors by name. TensorFlow 2.15.1, seed SEED.
+DNNClassifier of a numeric column, a cross, and an embedding of a vocabulary file; `saved_model_ops` has a signature for each of
+the OPS, cases of `oracles/live/saved_ops.py`. Each folder is the export as it was written (of the ops without what TensorFlow does
+not read), and `requests` and `answers`: TFRecord files of `NameAttrList`s, named by their signatures, that hold tensors by name; what
+TensorFlow refused has the answer `refused`. TensorFlow 2.15.1, seed SEED.
 """
 
 import os
@@ -15,11 +17,21 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
+from tensorflow.core.protobuf import saved_model_pb2
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../live"))
+import saved_ops
+from saved_model import Theirs
 
 v1 = tf.compat.v1
 columns = tf.feature_column
 SEED = 3
 BATCHES = [1, 3, 8]
+# Random requests of each op.
+ROUNDS = 5
+OPS = """where fill_empty_rows_of_strings fill_empty_rows_of_ints sparse_reshape sparse_to_dense sparse_to_dense_of_strings
+    sparse_slice sparse_concat sparse_reorder sparse_cross sparse_product segments sparse_segments partition_and_stitch unique slices
+    shapes lookups tables examples strings""".split()
 
 
 def example(rng):
@@ -52,23 +64,50 @@ def deep(vocabulary, config):
 
 def write(path, messages):
     with tf.io.TFRecordWriter(path) as writer:
-        for i, tensors in enumerate(messages):
-            message = attr_value_pb2.NameAttrList(name=str(i))
+        for name, tensors in messages:
+            message = attr_value_pb2.NameAttrList(name=name)
             for key, value in tensors.items():
                 message.attr[key].tensor.CopyFrom(tf.make_tensor_proto(value))
-            writer.write(message.SerializeToString())
+            writer.write(message.SerializeToString(deterministic=True))
 
 
-def answers(path, requests):
-    with tf.Graph().as_default(), v1.Session() as session:
-        signature = v1.saved_model.load(session, ["serve"], path).signature_def["predict"]
-        fetches = {key: info.name for key, info in signature.outputs.items()}
-        return [session.run(fetches, {signature.inputs["examples"].name: r["examples"]}) for r in requests]
+def ask(target, requests):
+    """Writes requests and TensorFlow's answers beside a model."""
+    theirs = Theirs(target)
+    answers = []
+    for name, request in requests:
+        try:
+            answers.append((name, theirs.run(name, request)))
+        except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError):
+            answers.append((name, {"refused": True}))
+    write(os.path.join(target, "requests"), requests)
+    write(os.path.join(target, "answers"), answers)
+
+
+def ops(target):
+    makers = saved_ops.build(target, OPS)
+    path = os.path.join(target, "saved_model.pb")
+    with open(path, "rb") as file:
+        message = saved_model_pb2.SavedModel.FromString(file.read())
+    graph = message.meta_graphs[0]
+    graph.meta_info_def.stripped_op_list.Clear()
+    for node in graph.graph_def.node:
+        node.attr.pop("_output_shapes", None)
+    with open(path, "wb") as file:
+        file.write(message.SerializeToString(deterministic=True))
+    requests = []
+    for name, make in makers.items():
+        rng = np.random.RandomState(SEED)
+        requests += [(name, make(rng)) for _ in range(ROUNDS)]
+    ask(target, requests)
 
 
 def main():
-    folder = sys.argv[1]
+    folder = os.path.abspath(sys.argv[1])
     v1.disable_eager_execution()
+    target = os.path.join(folder, "saved_model_ops")
+    shutil.rmtree(target, ignore_errors=True)
+    ops(target)
     for name, make in [("linear", linear), ("deep", deep)]:
         with tempfile.TemporaryDirectory() as scratch:
             # The name of the file is in the graph: a relative one is the same everywhere.
@@ -87,9 +126,8 @@ def main():
             target = os.path.join(folder, f"saved_model_{name}")
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(path, target)
-            requests = [{"examples": np.array([example(rng) for _ in range(n)], dtype=object)} for n in BATCHES]
-            write(os.path.join(target, "requests"), requests)
-            write(os.path.join(target, "answers"), answers(path, requests))
+            rows = lambda n: np.array([example(rng) for _ in range(n)], dtype=object)
+            ask(target, [("predict", {"examples": rows(n)}) for n in BATCHES])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use estimand_graph::saved_model::{SavedModel, read_graph_def};
+use estimand_graph::saved_model::{SavedModel, SignatureModel, read_graph_def};
 use estimand_tensor::{Array, DType, Dim, Error, Shape};
 use estimand_wire::record::RecordReader;
 use estimand_wire::{AttrValue, DataType, GraphDef, Message, NameAttrList, NodeDef, SavedModel as SavedModelProto};
@@ -16,40 +16,71 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures").join(name)
 }
 
-/// Tensors by name, one list for each record of a file.
-fn tensors(path: &Path) -> Vec<BTreeMap<String, Array>> {
+/// Tensors by name.
+type Tensors = BTreeMap<String, Array>;
+
+/// The records of a file: a signature and tensors each.
+fn records(path: &Path) -> Vec<(String, Tensors)> {
     let bytes = fs::read(path).unwrap();
     let mut records = RecordReader::new(&bytes[..]);
     let mut all = Vec::new();
     while let Some(record) = records.read().unwrap() {
         let message = NameAttrList::decode(record).unwrap();
         let tensor = |(key, attr): (&String, &AttrValue)| (key.clone(), attr.tensor().unwrap().to_array().unwrap());
-        all.push(message.attr.iter().map(tensor).collect());
+        all.push((message.name.clone(), message.attr.iter().map(tensor).collect()));
     }
     all
 }
 
-#[test]
-fn exports_of_the_estimator_predict_what_they_did() {
-    for name in ["saved_model_linear", "saved_model_deep"] {
-        let folder = fixture(name);
-        let mut model = SavedModel::open(&folder).unwrap().signature("predict").unwrap();
-        for (request, answer) in tensors(&folder.join("requests")).iter().zip(tensors(&folder.join("answers"))) {
-            let found = model.run(&[("examples", request["examples"].clone())]).unwrap();
-            assert_eq!(found.keys().collect::<Vec<_>>(), answer.keys().collect::<Vec<_>>());
-            for (key, expected) in &answer {
-                let found = &found[key];
-                assert_eq!((found.dtype(), found.dims()), (expected.dtype(), expected.dims()), "{name}: {key}");
-                if expected.dtype() != DType::F32 {
-                    assert_eq!(found, expected, "{name}: {key}");
-                    continue;
-                }
-                for (a, b) in found.as_slice::<f32>().unwrap().iter().zip(expected.as_slice::<f32>().unwrap()) {
-                    assert!((a - b).abs() <= 1e-6 + 1e-5 * b.abs(), "{name}: {key}: {a} is not {b}");
-                }
-            }
+/// Requests of a fixture whose input is a list of examples.
+fn examples() -> Vec<Array> {
+    records(&fixture("saved_model_deep").join("requests")).into_iter().map(|(_, r)| r["examples"].clone()).collect()
+}
+
+/// Checks a model's answers against those of TensorFlow.
+fn check(name: &str, open: impl Fn(SavedModel) -> SavedModel) {
+    let folder = fixture(name);
+    let model = open(SavedModel::open(&folder).unwrap());
+    let mut signatures: BTreeMap<String, SignatureModel> = BTreeMap::new();
+    let (requests, answers) = (records(&folder.join("requests")), records(&folder.join("answers")));
+    assert_eq!(requests.len(), answers.len());
+    for (i, ((signature, request), (_, answer))) in requests.iter().zip(&answers).enumerate() {
+        let place = format!("{name}, request {i}, {signature}");
+        let read = || model.signature(signature).unwrap_or_else(|e| panic!("{place}: {e}"));
+        let ours = signatures.entry(signature.clone()).or_insert_with(read);
+        let inputs: Vec<(&str, Array)> = request.iter().map(|(key, array)| (key.as_str(), array.clone())).collect();
+        let found = ours.run(&inputs);
+        if answer.contains_key("refused") {
+            assert!(found.is_err(), "{place} should be refused");
+            continue;
+        }
+        let found = found.unwrap_or_else(|e| panic!("{place}: {e}"));
+        for (key, expected) in answer {
+            compare(&found[key], expected, &format!("{place}, {key}"));
         }
     }
+}
+
+fn compare(found: &Array, expected: &Array, place: &str) {
+    assert_eq!((found.dtype(), found.dims()), (expected.dtype(), expected.dims()), "{place}");
+    if !expected.dtype().is_float() {
+        assert_eq!(found, expected, "{place}");
+        return;
+    }
+    for (a, b) in found.to_f64_vec().unwrap().iter().zip(expected.to_f64_vec().unwrap()) {
+        assert!((a - b).abs() <= 1e-6 + 1e-5 * b.abs(), "{place}: {a} is not {b}");
+    }
+}
+
+#[test]
+fn exports_of_the_estimator_predict_what_they_did() {
+    check("saved_model_linear", |model| model);
+    check("saved_model_deep", |model| model);
+}
+
+#[test]
+fn ops_of_exported_graphs_give_the_same_results() {
+    check("saved_model_ops", SavedModel::any_rows);
 }
 
 #[test]
@@ -309,7 +340,7 @@ fn confuse(graph: &mut GraphDef, dice: &mut Dice) {
 /// Whatever a graph says, reading and running end with an answer or an error.
 #[test]
 fn confused_graphs_never_panic() {
-    let requests = tensors(&fixture("saved_model_deep").join("requests"));
+    let requests = examples();
     for name in ["saved_model_linear", "saved_model_deep"] {
         let copy = Copy::of(name, &format!("confused-{name}"));
         let path = copy.0.join("saved_model.pb");
@@ -328,7 +359,7 @@ fn confused_graphs_never_panic() {
                 continue;
             };
             for request in &requests {
-                let _ = model.run(&[("examples", request["examples"].clone())]);
+                let _ = model.run(&[("examples", request.clone())]);
             }
         }
     }
@@ -337,7 +368,7 @@ fn confused_graphs_never_panic() {
 /// Whatever the bytes of a file are, reading and running end with an answer or an error.
 #[test]
 fn mutations_never_panic() {
-    let requests = tensors(&fixture("saved_model_deep").join("requests"));
+    let requests = examples();
     for name in ["saved_model_linear", "saved_model_deep"] {
         let copy = Copy::of(name, &format!("mutated-{name}"));
         let path = copy.0.join("saved_model.pb");
@@ -359,7 +390,7 @@ fn mutations_never_panic() {
             let Ok(model) = SavedModel::open(&copy.0) else { continue };
             let Ok(mut model) = model.signature("predict") else { continue };
             for request in &requests {
-                let _ = model.run(&[("examples", request["examples"].clone())]);
+                let _ = model.run(&[("examples", request.clone())]);
             }
         }
     }
