@@ -31,6 +31,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod dataset;
+mod files;
 mod position;
 mod rows;
 mod source;
@@ -38,5 +39,6 @@ mod stage;
 mod transform;
 
 pub use dataset::{Batches, Dataset};
+pub use files::{Compression, Files};
 pub use position::Position;
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

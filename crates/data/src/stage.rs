@@ -4,7 +4,7 @@
 //! rows as the taker asked for, so that a pipeline costs per piece and not per row; no stage buffers rows to do so, and so
 //! each knows the position after every item.
 
-use estimand_tensor::{Batch, BatchSpec, Error, Result};
+use estimand_tensor::{Batch, BatchSpec, Error, Mode, Result};
 
 use crate::{Dataset, Position};
 
@@ -29,27 +29,60 @@ pub struct Item {
     pub after: Position,
 }
 
-/// Who reads, and with which seed.
+/// What is read for, by whom, and with which seed: what one input function needs to serve training and evaluation, on one
+/// machine or many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputContext {
-    /// This worker's number, from 0.
+    /// What the rows are for.
+    pub mode: Mode,
+    /// This worker's number, from 0: TensorFlow's `input_pipeline_id`.
     pub worker: usize,
-    /// The number of workers that read together.
+    /// The number of workers that read together: TensorFlow's `num_input_pipelines`.
     pub n_workers: usize,
+    /// The number of model replicas that a global batch is divided among: TensorFlow's `num_replicas_in_sync`.
+    pub n_replicas: usize,
     /// The seed of the run.
     pub seed: u64,
     /// The pass over the data, from 0; [`Dataset::repeat`] counts it.
     pub epoch: u64,
+    /// The threads that reading may use, 0 for one a core. What is read does not depend on it.
+    pub n_threads: usize,
 }
 
 impl Default for InputContext {
-    /// One worker, seed 0.
+    /// Training by one worker on all cores, seed 0.
     fn default() -> InputContext {
-        InputContext { worker: 0, n_workers: 1, seed: 0, epoch: 0 }
+        InputContext { mode: Mode::Train, worker: 0, n_workers: 1, n_replicas: 1, seed: 0, epoch: 0, n_threads: 0 }
     }
 }
 
 impl InputContext {
+    /// The batch size of one replica, if `global` is that of all together.
+    ///
+    /// ```
+    /// # use estimand_data::InputContext;
+    /// let cx = InputContext { n_replicas: 4, ..InputContext::default() };
+    /// assert_eq!(cx.per_replica_batch_size(128)?, 32);
+    /// assert!(cx.per_replica_batch_size(30).is_err());
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn per_replica_batch_size(&self, global: usize) -> Result<usize> {
+        if self.n_replicas == 0 || !global.is_multiple_of(self.n_replicas) {
+            let message =
+                format!("a global batch of {global} rows cannot be divided among {} replicas", self.n_replicas);
+            return Err(Error::config(message).help("choose a multiple of the number of replicas"));
+        }
+        Ok(global / self.n_replicas)
+    }
+
+    /// The number of threads, found out if it is 0.
+    pub(crate) fn threads(&self) -> usize {
+        match self.n_threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        }
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         if self.worker < self.n_workers {
             return Ok(());

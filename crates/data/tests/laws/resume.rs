@@ -86,7 +86,7 @@ fn rows_read_ahead_are_cut_as_asked_for() -> Result<()> {
 #[test]
 fn the_number_of_workers_may_change() -> Result<()> {
     let data = Dataset::from_batch(rows(50)).shuffle(100, 3).shard_by_worker().batch(4, false);
-    let worker = |worker, n_workers| InputContext { worker, n_workers, seed: 5, epoch: 0 };
+    let worker = |worker, n_workers| InputContext { worker, n_workers, seed: 5, ..InputContext::default() };
     let (mut seen, mut places) = (Vec::new(), Vec::new());
     for w in 0..2 {
         let mut batches = data.iter_from(&worker(w, 2), &Position::default());

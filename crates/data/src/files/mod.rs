@@ -1,0 +1,230 @@
+//! The files of a source: paths and patterns, packed or not, and what to do about bad rows in them.
+
+mod compression;
+
+pub use compression::Compression;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use estimand_tensor::{Error, Result};
+
+/// Files by path, list of paths, or pattern (`data/train-*.csv`), read one after another.
+///
+/// A pattern stands for the files that match it when reading begins, in the order of their names. Whatever takes `Files`
+/// takes a path or a list of paths too.
+///
+/// ```
+/// use estimand_data::{Compression, Files};
+///
+/// let files = Files::new(["a.tfrecord", "more/*.tfrecord"]).compression(Compression::Gzip);
+/// assert_eq!(files.to_string(), "a.tfrecord and 1 more");
+/// assert!(Files::new("no/such/folder/*.csv").resolve().is_err());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Files {
+    patterns: Arc<[PathBuf]>,
+    compression: Option<Compression>,
+}
+
+impl Files {
+    /// The files of a path or pattern, or of a list of them.
+    pub fn new(patterns: impl Into<Files>) -> Files {
+        patterns.into()
+    }
+
+    /// How every file is packed. By default, each as its name ends: `.gz`, `.zlib`, `.zst`, or not at all.
+    pub fn compression(mut self, compression: Compression) -> Files {
+        self.compression = Some(compression);
+        self
+    }
+
+    /// How a file is packed.
+    pub fn compression_of(&self, path: &Path) -> Compression {
+        self.compression.unwrap_or_else(|| Compression::of(path))
+    }
+
+    /// The paths: patterns are looked up now. At least one; a pattern that matches nothing is an error.
+    pub fn resolve(&self) -> Result<Arc<[PathBuf]>> {
+        if self.patterns.is_empty() {
+            return Err(Error::config("an empty list of files").help("name at least one path"));
+        }
+        let mut paths = Vec::new();
+        for pattern in &*self.patterns {
+            match pattern.to_str().filter(|text| is_pattern(text) && !pattern.exists()) {
+                None => paths.push(pattern.clone()),
+                Some(text) => paths.extend(matches(text)?),
+            }
+        }
+        Ok(paths.into())
+    }
+
+    /// The unpacked bytes of a file from `offset` on.
+    pub fn open(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        self.compression_of(path).open(path, offset)
+    }
+
+    /// All unpacked bytes of a file.
+    pub fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.open(path, 0)?.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", &e))?;
+        Ok(bytes)
+    }
+}
+
+fn is_pattern(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
+    let found = glob::glob(pattern).map_err(|e| {
+        Error::config(format!("`{pattern}` is no pattern of files: {}, at character {}", e.msg, e.pos + 1))
+    })?;
+    let mut paths = Vec::new();
+    for path in found {
+        let path = path.map_err(|e| Error::io(e.path(), "look into", e.error()))?;
+        if !path.is_dir() {
+            paths.push(path);
+        }
+    }
+    if paths.is_empty() {
+        return Err(Error::config(format!("no file matches `{pattern}`"))
+            .help("look at the folder; `*` does not cross folders, `**` does"));
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The first path, and how many there are.
+impl std::fmt::Display for Files {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &*self.patterns {
+            [] => f.write_str("no file"),
+            [path] => write!(f, "{}", path.display()),
+            [first, rest @ ..] => write!(f, "{} and {} more", first.display(), rest.len()),
+        }
+    }
+}
+
+impl From<Vec<PathBuf>> for Files {
+    fn from(paths: Vec<PathBuf>) -> Files {
+        Files { patterns: paths.into(), compression: None }
+    }
+}
+
+macro_rules! one_path {
+    ($($t:ty),*) => {$(
+        impl From<$t> for Files {
+            fn from(path: $t) -> Files {
+                vec![PathBuf::from(path)].into()
+            }
+        }
+    )*};
+}
+one_path!(&str, &String, String, &Path, &PathBuf, PathBuf);
+
+impl<P: Into<PathBuf>, const N: usize> From<[P; N]> for Files {
+    fn from(paths: [P; N]) -> Files {
+        paths.into_iter().map(Into::into).collect::<Vec<PathBuf>>().into()
+    }
+}
+
+macro_rules! lists {
+    ($($t:ty),*) => {$(
+        impl From<Vec<$t>> for Files {
+            fn from(paths: Vec<$t>) -> Files {
+                paths.into_iter().map(PathBuf::from).collect::<Vec<PathBuf>>().into()
+            }
+        }
+        impl From<&[$t]> for Files {
+            fn from(paths: &[$t]) -> Files {
+                paths.iter().map(PathBuf::from).collect::<Vec<PathBuf>>().into()
+            }
+        }
+    )*};
+}
+lists!(&str, String);
+
+impl From<&[PathBuf]> for Files {
+    fn from(paths: &[PathBuf]) -> Files {
+        paths.to_vec().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("estimand-files-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("deep.csv")).unwrap();
+        folder
+    }
+
+    #[test]
+    fn patterns_are_files_in_the_order_of_their_names() {
+        let folder = folder("patterns");
+        for name in ["b.csv", "a.csv", "c.txt", "[x].csv"] {
+            std::fs::write(folder.join(name), name).unwrap();
+        }
+        let names = |files: Files| -> Vec<String> {
+            files.resolve().unwrap().iter().map(|p| p.file_name().unwrap().to_str().unwrap().to_string()).collect()
+        };
+        assert_eq!(names(folder.join("*.csv").into()), ["[x].csv", "a.csv", "b.csv"], "no folder among them");
+        assert_eq!(
+            names([folder.join("[x].csv"), folder.join("?.txt")].into()),
+            ["[x].csv", "c.txt"],
+            "a file as it is"
+        );
+        let error = Files::new(folder.join("*.json")).resolve().unwrap_err().to_string();
+        assert!(error.contains("no file matches") && error.contains("*.json"), "{error}");
+        assert!(Files::new(folder.join("a[.csv")).resolve().unwrap_err().to_string().contains("no pattern"));
+        assert!(Files::new(Vec::<String>::new()).resolve().unwrap_err().to_string().contains("empty list"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn packed_files_are_unpacked_from_any_byte_on() {
+        let folder = folder("packed");
+        let text: Vec<u8> = (0..100_000u32).flat_map(|i| i.to_string().into_bytes()).collect();
+        let level = flate2::Compression::fast();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), level);
+        gzip.write_all(&text[..1000]).unwrap();
+        let mut packed = gzip.finish().unwrap();
+        let mut second = flate2::write::GzEncoder::new(Vec::new(), level);
+        second.write_all(&text[1000..]).unwrap();
+        packed.extend(second.finish().unwrap());
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), level);
+        zlib.write_all(&text).unwrap();
+        let zstd = |bytes: &[u8]| ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest);
+        let zstd = [zstd(&text[..5000]), zstd(&text[5000..])].concat();
+        for (name, bytes) in
+            [("x", text.clone()), ("x.gz", packed), ("x.zlib", zlib.finish().unwrap()), ("x.zst", zstd)]
+        {
+            let path = folder.join(name);
+            std::fs::write(&path, &bytes).unwrap();
+            let files = Files::new(&path);
+            assert!(files.read(&path).unwrap() == text, "{name}");
+            for offset in [1, 4_999, 5_001, text.len() - 1, text.len()] {
+                let mut rest = Vec::new();
+                files.open(&path, offset as u64).unwrap().read_to_end(&mut rest).unwrap();
+                assert!(rest == text[offset..], "{name} from {offset}");
+            }
+            let error = files.open(&path, text.len() as u64 + 1).err().unwrap().to_string();
+            assert!(error.contains("at byte 488891 of") && error.contains("which has 488890"), "{error}");
+            if name != "x" {
+                // Cut short, and not packed at all.
+                std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+                let error = files.read(&path).unwrap_err().to_string();
+                assert!(error.contains("cannot read") && error.contains(name), "{error}");
+                std::fs::write(&path, b"plain text").unwrap();
+                assert!(files.read(&path).is_err());
+                assert_eq!(files.compression(Compression::None).read(&path).unwrap(), b"plain text");
+            }
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
