@@ -1,18 +1,16 @@
 //! [`Dataset`], the plan that users write, and [`Batches`], the iterator over it.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use estimand_tensor::{Array, Batch, BatchSpec, Feature, FeatureSpec, Result};
+use estimand_tensor::{Array, Batch, BatchSpec, Feature, Result};
 
 use crate::Position;
-use crate::source::{memory::Memory, tfrecord::TfRecord};
+use crate::source::memory::Memory;
 use crate::stage::{InputContext, Stage, Stream, Unit};
 use crate::transform::batch::Batched;
 use crate::transform::filter::Filter;
 use crate::transform::map::Map;
-use crate::transform::prefetch::Prefetch;
 use crate::transform::repeat::Repeat;
 use crate::transform::roles::Roles;
 use crate::transform::shard::Shard;
@@ -59,17 +57,6 @@ impl Dataset {
     /// The rows of a batch, with its labels and weights.
     pub fn from_batch(batch: Batch) -> Dataset {
         Dataset::new(Memory::from_batch(batch))
-    }
-
-    /// The `tf.Example`s of uncompressed TFRecord files, file after file, read by a spec of their features.
-    pub fn from_tfrecord<P: Into<PathBuf>, N: Into<String>>(
-        paths: impl IntoIterator<Item = P>,
-        features: impl IntoIterator<Item = (N, FeatureSpec)>,
-    ) -> Dataset {
-        Dataset::new(TfRecord::new(
-            paths.into_iter().map(Into::into).collect(),
-            features.into_iter().map(|(name, spec)| (name.into(), spec)).collect(),
-        ))
     }
 
     /// The plan that ends in a stage of one's own.
@@ -149,11 +136,6 @@ impl Dataset {
     /// Behind [`batch`](Dataset::batch) the batches become smaller; one without rows is left out.
     pub fn filter(&self, function: impl Fn(&Batch) -> Result<Vec<bool>> + Send + Sync + 'static) -> Dataset {
         Dataset::new(Filter { input: self.clone(), function: Arc::new(function) })
-    }
-
-    /// Reads up to `n` items ahead in a thread of its own. Changes nothing else.
-    pub fn prefetch(&self, n: usize) -> Dataset {
-        Dataset::new(Prefetch { input: self.clone(), n })
     }
 }
 

@@ -32,6 +32,7 @@
 
 mod dataset;
 mod files;
+mod ordered;
 mod position;
 mod rows;
 mod source;
@@ -39,6 +40,6 @@ mod stage;
 mod transform;
 
 pub use dataset::{Batches, Dataset};
-pub use files::{Compression, Files};
+pub use files::{Compression, Files, OnError};
 pub use position::Position;
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

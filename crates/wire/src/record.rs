@@ -87,6 +87,44 @@ impl<R: Read> RecordReader<R> {
     }
 }
 
+/// The length of the first record in `bytes`, frame included, once its header is there. The record itself need not be.
+///
+/// An error if the header is damaged: then nobody knows where the next record begins.
+pub fn frame_len(bytes: &[u8]) -> Result<Option<u64>, String> {
+    let Some(header) = bytes.first_chunk::<HEADER_LEN>() else { return Ok(None) };
+    let [length @ .., _, _, _, _] = header;
+    if stored_crc(&header[8..]) != masked_crc32c(length) {
+        return Err("the checksum of its length is wrong".to_string());
+    }
+    let frame = u64::from_le_bytes(*length).checked_add((HEADER_LEN + FOOTER_LEN) as u64);
+    frame.map(Some).ok_or_else(|| "its length cannot be counted".to_string())
+}
+
+/// The payload of a whole record, frame included, as [`frame_len`] has measured it.
+pub fn payload(frame: &[u8]) -> Result<&[u8], String> {
+    let payload = frame.get(HEADER_LEN..).and_then(|rest| rest.split_last_chunk::<FOOTER_LEN>());
+    let (payload, footer) = payload.ok_or_else(|| format!("{} bytes are no record", frame.len()))?;
+    if stored_crc(footer) != masked_crc32c(payload) {
+        return Err(format!("the checksum of its {} bytes is wrong", payload.len()));
+    }
+    Ok(payload)
+}
+
+/// Why a file that ends with these bytes, which are no whole record, cannot be read to its end.
+pub fn truncation(bytes: &[u8]) -> String {
+    let (part, arrived, expected) = match bytes.first_chunk::<HEADER_LEN>() {
+        None => ("header", bytes.len() as u64, HEADER_LEN as u64),
+        Some([length @ .., _, _, _, _]) => {
+            let (arrived, length) = ((bytes.len() - HEADER_LEN) as u64, u64::from_le_bytes(*length));
+            match arrived.checked_sub(length) {
+                Some(footer) => ("checksum", footer, FOOTER_LEN as u64),
+                None => ("payload", arrived, length),
+            }
+        }
+    };
+    format!("the file ends after {arrived} of the {expected} bytes of its {part}")
+}
+
 fn stored_crc(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }

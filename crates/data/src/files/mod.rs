@@ -1,14 +1,24 @@
 //! The files of a source: paths and patterns, packed or not, and what to do about bad rows in them.
+//!
+//! `chunk.rs` cuts them into whole records, `stream.rs` has those parsed in threads and hands out rows; a format is what it
+//! takes to find the records and to parse them.
 
+pub(crate) mod chunk;
 mod compression;
+mod quarantine;
+pub(crate) mod stream;
 
 pub use compression::Compression;
+pub use quarantine::OnError;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Error, Result};
+
+use crate::stage::InputContext;
 
 /// Files by path, list of paths, or pattern (`data/train-*.csv`), read one after another.
 ///
@@ -26,7 +36,14 @@ use estimand_tensor::{Error, Result};
 pub struct Files {
     patterns: Arc<[PathBuf]>,
     compression: Option<Compression>,
+    on_error: OnError,
+    shuffled: Option<u64>,
+    by_worker: bool,
+    buffer_size: usize,
 }
+
+/// Enough for a thread to be busy with, little enough to lie in its cache.
+const BUFFER: usize = 256 << 10;
 
 impl Files {
     /// The files of a path or pattern, or of a list of them.
@@ -37,6 +54,32 @@ impl Files {
     /// How every file is packed. By default, each as its name ends: `.gz`, `.zlib`, `.zst`, or not at all.
     pub fn compression(mut self, compression: Compression) -> Files {
         self.compression = Some(compression);
+        self
+    }
+
+    /// How many bytes are read at a time, and parsed by one thread. By default, 256 KiB. What is read does not depend on it.
+    pub fn buffer_size(mut self, bytes: usize) -> Files {
+        self.buffer_size = bytes.max(1);
+        self
+    }
+
+    /// What is done about a row that cannot be read. By default, it ends the reading.
+    pub fn on_error(mut self, on_error: OnError) -> Files {
+        self.on_error = on_error;
+        self
+    }
+
+    /// Reads the files in an order that depends on `seed`, the run's seed and the epoch. By default, in the order given.
+    pub fn shuffle(mut self, seed: u64) -> Files {
+        self.shuffled = Some(seed);
+        self
+    }
+
+    /// Gives every worker files of its own: those whose number, counted in the order of reading, is its own modulo the number
+    /// of workers. Less is read than by [`Dataset::shard_by_worker`](crate::Dataset::shard_by_worker) of rows; but workers have different positions and may run out
+    /// at different times, and their number cannot change when reading goes on.
+    pub fn shard_by_worker(mut self) -> Files {
+        self.by_worker = true;
         self
     }
 
@@ -58,6 +101,48 @@ impl Files {
             }
         }
         Ok(paths.into())
+    }
+
+    /// The paths in the order in which a reader goes through them.
+    pub(crate) fn order(&self, cx: &InputContext) -> Result<Arc<[PathBuf]>> {
+        let mut paths = self.resolve()?;
+        let n = paths.len();
+        if let Some(seed) = self.shuffled {
+            let order = random::Stream::new(Key::new(cx.seed, &format!("files/{seed}")), cx.epoch);
+            paths = (0..n).map(|i| paths[order.permute(i as u64, n as u64) as usize].clone()).collect();
+        }
+        if self.by_worker && cx.n_workers > 1 {
+            if n < cx.n_workers {
+                return Err(Error::config(format!("{n} files for {} workers, each of which needs one", cx.n_workers))
+                    .help("shard the rows instead of the files"));
+            }
+            paths = paths.iter().skip(cx.worker).step_by(cx.n_workers).cloned().collect();
+        }
+        Ok(paths)
+    }
+
+    pub(crate) fn policy(&self) -> &OnError {
+        &self.on_error
+    }
+
+    /// What `explain()` says of them.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = self.to_string();
+        if let Some(seed) = self.shuffled {
+            text += &format!(", files shuffled (seed {seed})");
+        }
+        if self.by_worker {
+            text += ", files shared among workers: their number cannot change";
+        }
+        let packed = self.compression.is_some_and(|c| c != Compression::None)
+            || (self.compression.is_none() && self.patterns.iter().any(|p| Compression::of(p) != Compression::None));
+        if packed {
+            text += "; going on unpacks the file up to its place";
+        }
+        if let OnError::Quarantine { file, budget } = &self.on_error {
+            text += &format!("; up to {budget} bad rows to {}", file.display());
+        }
+        text
     }
 
     /// The unpacked bytes of a file from `offset` on.
@@ -109,7 +194,14 @@ impl std::fmt::Display for Files {
 
 impl From<Vec<PathBuf>> for Files {
     fn from(paths: Vec<PathBuf>) -> Files {
-        Files { patterns: paths.into(), compression: None }
+        Files {
+            patterns: paths.into(),
+            compression: None,
+            on_error: OnError::Fail,
+            shuffled: None,
+            by_worker: false,
+            buffer_size: BUFFER,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
 //! Where rows come from.
 
 pub(crate) mod memory;
-pub(crate) mod tfrecord;
+mod tfrecord;

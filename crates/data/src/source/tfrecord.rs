@@ -1,32 +1,40 @@
-//! `tf.Example`s in TFRecord files, file after file.
+//! `tf.Example`s in TFRecord files.
 
-use std::fs::File;
-use std::io::{BufReader, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
 use std::sync::Arc;
 
-use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, Feature, FeatureSpec, Result, Strings};
-use estimand_wire::ExampleParser;
-use estimand_wire::record::{RecordError, RecordReader};
+use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Result};
+use estimand_wire::{ExampleParser, record};
 
-use crate::Position;
-use crate::stage::{InputContext, Item, PIECE, Stage, Stream};
+use crate::files::Files;
+use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
+use crate::files::stream::FileStream;
+use crate::stage::{InputContext, Stage, Stream};
+use crate::{Dataset, Position};
 
-const BUFFER: usize = 256 << 10;
+impl Dataset {
+    /// The `tf.Example`s of TFRecord files, file after file, read by a spec of their features.
+    ///
+    /// Files are paths, patterns or [`Files`] with options; gzip and zlib are TensorFlow's `compression_type`.
+    pub fn from_tfrecord<N: Into<String>>(
+        files: impl Into<Files>,
+        features: impl IntoIterator<Item = (N, FeatureSpec)>,
+    ) -> Dataset {
+        let features = features.into_iter().map(|(name, spec)| (name.into(), spec)).collect();
+        Dataset::new(TfRecord::new(files.into(), features))
+    }
+}
 
-/// The bytes of a record beside its payload: length and two checksums.
-const FRAME: u64 = 16;
-
-/// The position is the file, the byte and the number of the next record in it.
-pub(crate) struct TfRecord {
-    paths: Arc<[PathBuf]>,
+struct TfRecord {
+    files: Files,
     features: Vec<(String, FeatureSpec)>,
-    parser: Result<Arc<ExampleParser>>,
+    format: Result<Arc<Examples>>,
 }
 
 impl TfRecord {
-    pub(crate) fn new(paths: Arc<[PathBuf]>, features: Vec<(String, FeatureSpec)>) -> TfRecord {
-        TfRecord { parser: parser(&features).map(Arc::new), paths, features }
+    fn new(files: Files, features: Vec<(String, FeatureSpec)>) -> TfRecord {
+        let format = parser(&features).map(|parser| Arc::new(Examples { parser }));
+        TfRecord { files, features, format }
     }
 }
 
@@ -46,179 +54,123 @@ fn parser(features: &[(String, FeatureSpec)]) -> Result<ExampleParser> {
 
 impl Stage for TfRecord {
     fn describe(&self) -> String {
-        let files = match &*self.paths {
-            [] => "no file".to_string(),
-            [path] => path.display().to_string(),
-            [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
-        };
-        format!("tfrecord: {} features from {files}", self.features.len())
+        format!("tfrecord: {} features from {}", self.features.len(), self.files.describe())
     }
 
     fn check(&self) -> Result<()> {
-        if self.paths.is_empty() {
-            return Err(Error::config("a dataset of no TFRecord files").help("name at least one path"));
-        }
-        self.parser.as_ref().map(|_| ()).map_err(Error::clone)
+        self.format.as_ref().map(|_| ()).map_err(Error::clone)
     }
 
     fn spec(&self) -> Result<BatchSpec> {
         Ok(self.features.iter().cloned().collect())
     }
 
-    fn open(&self, _cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        let ([file, offset, record], []) = from.parts()?;
-        let n_files = self.paths.len();
-        let file = usize::try_from(file).ok().filter(|&file| file <= n_files).ok_or_else(|| {
-            Error::config(format!("a position in file number {file} of {n_files}"))
-                .help("a position continues only the files it was taken from")
-        })?;
-        let mut records = Records {
-            paths: self.paths.clone(),
-            parser: self.parser.clone()?,
-            file,
-            record,
-            offset,
-            base: 0,
-            reader: None,
-            error: None,
-        };
-        if file < n_files {
-            records.open_file(offset)?;
-        }
-        Ok(Box::new(records))
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(FileStream::open(&self.files, self.format.clone()?, cx, from)?))
     }
 }
 
-struct Records {
-    paths: Arc<[PathBuf]>,
-    parser: Arc<ExampleParser>,
-    file: usize,
-    /// Records of the file already read.
-    record: u64,
-    /// Where the next record begins.
-    offset: u64,
-    /// Where the reader began.
-    base: u64,
-    reader: Option<RecordReader<BufReader<File>>>,
-    /// Met behind rows that were still good.
-    error: Option<Error>,
+/// Records by their framing, and what is in them by a parser.
+struct Examples {
+    parser: ExampleParser,
 }
 
-impl Records {
-    fn open_file(&mut self, offset: u64) -> Result<()> {
-        let path = &self.paths[self.file];
-        let mut file = File::open(path).map_err(|e| Error::io(path, "open", &e))?;
-        if offset > 0 {
-            let length = file.metadata().map_err(|e| Error::io(path, "read", &e))?.len();
-            if offset > length {
-                return Err(Error::config(format!(
-                    "a position at byte {offset} of {}, which has {length}",
-                    path.display()
-                ))
-                .help("the file has changed since the position was taken"));
-            }
-            file.seek(SeekFrom::Start(offset)).map_err(|e| Error::io(path, "read", &e))?;
-        }
-        (self.base, self.offset) = (offset, offset);
-        self.reader = Some(RecordReader::new(BufReader::with_capacity(BUFFER, file)));
-        Ok(())
-    }
+impl Format for Examples {
+    const RECORD: &'static str = "record";
 
-    /// Up to `want` records of the file that is open.
-    fn read(&mut self, want: usize) -> Strings {
-        let mut records = Strings::default();
-        let Some(reader) = &mut self.reader else { return records };
-        while records.len() < want {
-            match reader.read() {
-                Ok(Some(record)) => records.push(record),
-                Ok(None) => break,
-                Err(error) => {
-                    let number = self.record.saturating_add(records.len() as u64 + 1);
-                    self.error = Some(damaged(&self.paths[self.file], number, self.base, error));
-                    break;
-                }
-            }
-        }
-        records
-    }
+    /// What a protobuf message may have.
+    const LONGEST: usize = 2 << 30;
 
-    /// The features of records, and of how many: those before the first that cannot be parsed.
-    fn parse(&mut self, records: &Strings) -> Result<(Vec<Feature>, usize)> {
-        if let Ok(features) = self.parser.parse(records.iter()) {
-            return Ok((features, records.len()));
-        }
-        let first_bad =
-            records.iter().enumerate().find_map(|(i, record)| Some((i, self.parser.parse([record]).err()?)));
-        let Some((n_good, error)) = first_bad else {
-            return Err(Error::internal("records can be parsed alone but not together"));
-        };
-        let error = unreadable(&self.paths[self.file], self.record.saturating_add(n_good as u64 + 1), &error);
-        if n_good == 0 {
-            return Err(error);
-        }
-        self.error = Some(error);
-        Ok((self.parser.parse(records.iter().take(n_good))?, n_good))
-    }
-}
-
-impl Stream for Records {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
+        let mut end = 0;
         loop {
-            if let Some(error) = self.error.take() {
-                self.reader = None;
-                self.file = self.paths.len();
-                return Err(error);
-            }
-            if self.file >= self.paths.len() {
-                return Ok(None);
-            }
-            let records = self.read(want.min(PIECE));
-            if !records.is_empty() {
-                let (features, n) = self.parse(&records)?;
-                self.record = self.record.saturating_add(n as u64);
-                self.offset += records.iter().take(n).map(|record| FRAME + record.len() as u64).sum::<u64>();
-                let mut batch = Batch::new();
-                for (name, feature) in self.parser.names().zip(features) {
-                    batch = batch.with_feature(name, feature)?;
+            let rest = &bytes[end..];
+            let damage = match record::frame_len(rest) {
+                Ok(Some(length)) if length <= rest.len() as u64 => {
+                    end += length as usize;
+                    continue;
                 }
-                let after = Position::new([self.file as u64, self.offset, self.record], []);
-                return Ok(Some(Item { batch, after }));
-            }
-            if self.error.is_none() {
-                self.file += 1;
-                self.record = 0;
-                if self.file < self.paths.len() {
-                    self.open_file(0)?;
-                }
-            }
+                Ok(_) if is_last && !rest.is_empty() => Some(record::truncation(rest)),
+                Ok(_) => None,
+                Err(damage) => Some(damage),
+            };
+            return Cut { end, damage: damage.map(|damage| format!("the record is damaged: {damage}")) };
         }
+    }
+
+    fn parse(&self, chunk: &Chunk) -> Parsed {
+        let mut parsed = Parsed::default();
+        let mut good = Vec::new();
+        let mut start = 0;
+        while let Ok(Some(length)) = record::frame_len(&chunk.bytes[start..]) {
+            let end = (start as u64).saturating_add(length).min(chunk.bytes.len() as u64) as usize;
+            match record::payload(&chunk.bytes[start..end]) {
+                Ok(payload) => good.push(Good { payload, place: start..end }),
+                Err(damage) => {
+                    let message = format!("the record is damaged: {damage}");
+                    let column = None;
+                    parsed.bad.push_back(Bad { n_good: good.len(), start, end, column, message, help: None });
+                }
+            }
+            start = end;
+        }
+        match self.batch(&good) {
+            Ok(batch) => parsed.batch = batch,
+            Err(_) => self.sort_out(&mut good, &mut parsed),
+        }
+        parsed.ends = good.iter().map(|good| good.place.end).collect();
+        parsed
     }
 }
 
-/// A record whose frame is broken; `base` is where the reader of the file began.
-fn damaged(path: &Path, record: u64, base: u64, error: RecordError) -> Error {
-    match error {
-        RecordError::Io(error) => Error::io(path, "read", &error),
-        RecordError::Corrupt { offset, message } => {
-            let place = format!("in record {record} of {}, at byte {}", path.display(), base + offset);
-            let kind = ErrorKind::Data { path: Some(path.to_path_buf()), row: Some(record), column: None };
-            let error = Error::new(kind, format!("the record is damaged: {message}")).context(place);
-            match path.extension().and_then(|extension| extension.to_str()) {
-                Some("gz" | "gzip" | "zlib" | "zst") if record == 1 => {
-                    error.help("compressed files are not read yet: unpack it first")
-                }
-                _ => error,
-            }
-        }
-    }
+/// A record whose checksum is right.
+struct Good<'a> {
+    payload: &'a [u8],
+    place: Range<usize>,
 }
 
-/// A whole record that does not fit the spec.
-fn unreadable(path: &Path, record: u64, error: &Error) -> Error {
-    let column = match error.kind() {
-        ErrorKind::Data { column, .. } => column.clone(),
-        _ => None,
-    };
-    let kind = ErrorKind::Data { path: Some(path.to_path_buf()), row: Some(record), column };
-    Error::new(kind, error.message()).context(format!("in record {record} of {}", path.display()))
+impl Examples {
+    fn batch(&self, records: &[Good<'_>]) -> Result<Batch> {
+        let features = self.parser.parse(records.iter().map(|record| record.payload))?;
+        let mut batch = Batch::new();
+        for (name, feature) in self.parser.names().zip(features) {
+            batch = batch.with_feature(name, feature)?;
+        }
+        Ok(batch)
+    }
+
+    /// Finds the records that do not fit the spec, and parses the others.
+    fn sort_out(&self, good: &mut Vec<Good<'_>>, parsed: &mut Parsed) {
+        let mut bad: Vec<Bad> = parsed.bad.drain(..).collect();
+        let mut kept = Vec::new();
+        for record in good.drain(..) {
+            match self.parser.parse([record.payload]) {
+                Ok(_) => kept.push(record),
+                Err(error) => {
+                    let column = match error.kind() {
+                        ErrorKind::Data { column, .. } => column.clone(),
+                        _ => None,
+                    };
+                    let Range { start, end } = record.place;
+                    let message = error.message().to_string();
+                    bad.push(Bad { n_good: 0, start, end, column, message, help: None });
+                }
+            }
+        }
+        bad.sort_by_key(|bad| bad.start);
+        for bad in &mut bad {
+            bad.n_good = kept.partition_point(|record| record.place.start < bad.start);
+        }
+        parsed.bad = bad.into();
+        // Each can be parsed alone, so all can; if not, none is given and the first says why.
+        match self.batch(&kept) {
+            Ok(batch) => parsed.batch = batch,
+            Err(error) => {
+                let message = error.message().to_string();
+                parsed.bad.push_front(Bad { n_good: 0, start: 0, end: 0, column: None, message, help: None });
+                kept.clear();
+            }
+        }
+        *good = kept;
+    }
 }

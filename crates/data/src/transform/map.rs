@@ -27,13 +27,8 @@ impl Stage for Map {
         std::slice::from_ref(&self.input)
     }
 
-    /// That of the first rows: nothing else tells what the function does.
     fn spec(&self) -> Result<BatchSpec> {
-        let mut stream = self.open(&InputContext::default(), &Position::default())?;
-        let sample = stream.pull(1)?.ok_or_else(|| {
-            Error::config("the spec of a mapped dataset is that of its first rows, and there are none")
-        })?;
-        Ok(spec_of(&sample.batch))
+        spec_of_first(self)
     }
 
     fn over_shuffled(&self, shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
@@ -55,13 +50,27 @@ struct MapStream {
 
 impl Stream for MapStream {
     fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
-        let n_rows = batch.n_rows();
-        let batch = (self.function)(batch).map_err(|e| e.context("in the function of `map`"))?;
-        if self.unit == Unit::Row && batch.n_rows() != n_rows {
-            let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
-            return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` behind `batch`"));
-        }
-        Ok(Some(Item { batch, after }))
+        let Some(item) = self.input.pull(want)? else { return Ok(None) };
+        apply(&*self.function, self.unit, item).map(Some)
     }
+}
+
+/// The function's answer for an item.
+pub(crate) fn apply(function: &MapFn, unit: Unit, Item { batch, after }: Item) -> Result<Item> {
+    let n_rows = batch.n_rows();
+    let batch = function(batch).map_err(|e| e.context("in the function of `map`"))?;
+    if unit == Unit::Row && batch.n_rows() != n_rows {
+        let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
+        return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` behind `batch`"));
+    }
+    Ok(Item { batch, after })
+}
+
+/// The spec of the first rows: nothing else tells what a function does.
+pub(crate) fn spec_of_first(stage: &dyn Stage) -> Result<BatchSpec> {
+    let mut stream = stage.open(&InputContext { n_threads: 1, ..InputContext::default() }, &Position::default())?;
+    let sample = stream
+        .pull(1)?
+        .ok_or_else(|| Error::config("the spec of a mapped dataset is that of its first rows, and there are none"))?;
+    Ok(spec_of(&sample.batch))
 }

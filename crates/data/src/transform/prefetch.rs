@@ -1,25 +1,48 @@
-//! Reading ahead in a thread.
+//! Reading ahead, and functions run in several threads: what both do is the same, done by [`Ordered`] threads.
 
-use std::panic::resume_unwind;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
+use crate::ordered::Ordered;
 use crate::rows::{discard, slice};
 use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::transform::map::{MapFn, apply, spec_of_first};
 use crate::{Dataset, Position};
 
-/// The position is how many rows of a piece were given, and the input's before that piece. What lies ready in the queue does
-/// not count.
+/// The position is how many rows of a piece were given, and the input's before that piece. What lies ready does not count.
 pub(crate) struct Prefetch {
     pub(crate) input: Dataset,
+    /// Items that may lie ready.
     pub(crate) n: usize,
+    /// What the threads do to items.
+    pub(crate) function: Option<Arc<MapFn>>,
+}
+
+/// Items that lie ready for each thread of a `map`.
+const AHEAD_A_THREAD: usize = 2;
+
+impl Dataset {
+    /// Reads up to `n` items ahead in a thread of its own. Changes nothing else.
+    pub fn prefetch(&self, n: usize) -> Dataset {
+        Dataset::new(Prefetch { input: self.clone(), n, function: None })
+    }
+
+    /// [`map`](Dataset::map) in all threads that the input may use, a few items ahead.
+    ///
+    /// What comes out, in which order, and the positions are those of `map`: only the time differs.
+    pub fn parallel_map(&self, function: impl Fn(Batch) -> Result<Batch> + Send + Sync + 'static) -> Dataset {
+        Dataset::new(Prefetch { input: self.clone(), n: AHEAD_A_THREAD, function: Some(Arc::new(function)) })
+    }
 }
 
 impl Stage for Prefetch {
     fn describe(&self) -> String {
-        format!("prefetch({})", self.n)
+        match (&self.function, self.unit()) {
+            (None, _) => format!("prefetch({})", self.n),
+            (Some(_), Unit::Row) => "map(rows) in threads".to_string(),
+            (Some(_), Unit::Batch) => "map(batches) in threads".to_string(),
+        }
     }
 
     fn inputs(&self) -> &[Dataset] {
@@ -34,24 +57,63 @@ impl Stage for Prefetch {
     }
 
     fn spec(&self) -> Result<BatchSpec> {
-        self.input.spec()
+        match self.function {
+            None => self.input.spec(),
+            Some(_) => spec_of_first(self),
+        }
     }
 
     fn over_shuffled(&self, shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
-        Some(Dataset::new(Prefetch { input: shuffle(&self.input), n: self.n }))
+        let over = || Prefetch { input: shuffle(&self.input), n: self.n, function: self.function.clone() };
+        (self.function.is_none() || self.unit() == Unit::Row).then(|| Dataset::new(over()))
     }
 
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([given], [below]) = from.parts()?;
         let mut input = self.input.stage().open(cx, below)?;
         discard(&mut *input, Unit::Row, given)?;
-        let source = Source::Idle { input, n: self.n };
-        Ok(Box::new(PrefetchStream { source, unit: self.unit(), piece: None, before: below.clone(), given }))
+        let (n_threads, n_ahead) = match self.function {
+            None => (1, self.n),
+            Some(_) => (cx.threads(), self.n.saturating_mul(cx.threads())),
+        };
+        let idle = Some(Idle { input, function: self.function.clone(), n_threads, n_ahead });
+        Ok(Box::new(PrefetchStream { idle, items: None, unit: self.unit(), piece: None, before: below.clone(), given }))
+    }
+}
+
+/// The threads start with the first pull, which tells how large the pieces should be.
+struct Idle {
+    input: Box<dyn Stream>,
+    function: Option<Arc<MapFn>>,
+    n_threads: usize,
+    n_ahead: usize,
+}
+
+impl Idle {
+    fn start(self, unit: Unit, want: usize) -> Result<Ordered<Result<Item>, Result<Item>>> {
+        let Idle { mut input, function, n_threads, n_ahead } = self;
+        let mut failed = false;
+        let next = move || {
+            if failed {
+                return None;
+            }
+            let item = input.pull(want).transpose()?;
+            failed = item.is_err();
+            Some(item)
+        };
+        let work = move |item: Result<Item>| match &function {
+            None => item,
+            Some(function) => apply(&**function, unit, item?),
+        };
+        let mut items = Ordered::new(n_threads, n_ahead, next, work);
+        items.start()?;
+        Ok(items)
     }
 }
 
 struct PrefetchStream {
-    source: Source,
+    idle: Option<Idle>,
+    items: Option<Ordered<Result<Item>, Result<Item>>>,
     unit: Unit,
     /// Rows of which not all are given.
     piece: Option<Item>,
@@ -61,68 +123,17 @@ struct PrefetchStream {
     given: u64,
 }
 
-enum Source {
-    /// The thread starts with the first pull, which tells how large the pieces should be.
-    Idle {
-        input: Box<dyn Stream>,
-        n: usize,
-    },
-    Running {
-        items: Receiver<Result<Item>>,
-        thread: JoinHandle<()>,
-    },
-    Ended,
-}
-
-impl Source {
+impl PrefetchStream {
     fn next(&mut self, want: usize) -> Result<Option<Item>> {
-        if let Source::Idle { .. } = self
-            && let Source::Idle { input, n } = std::mem::replace(self, Source::Ended)
-        {
-            let (sender, items) = sync_channel(n);
-            let thread = thread::Builder::new().name("prefetch".to_string());
-            let thread = thread.spawn(move || read_ahead(input, want, &sender));
-            let thread = thread.map_err(|e| Error::config(format!("cannot start the thread of `prefetch`: {e}")))?;
-            *self = Source::Running { items, thread };
+        if let Some(idle) = self.idle.take() {
+            self.items = Some(idle.start(self.unit, want)?);
         }
-        let Source::Running { items, .. } = self else { return Ok(None) };
-        if let Ok(item) = items.recv() {
-            return item.map(Some);
-        }
-        self.end();
-        Ok(None)
+        let Some(items) = &mut self.items else { return Ok(None) };
+        items.next()?.transpose()
     }
 
-    /// Waits for the thread, which ends once nobody takes its items, and hands on its panic: without a thread it would have
-    /// been the caller's.
-    fn end(&mut self) {
-        if let Source::Running { items, thread } = std::mem::replace(self, Source::Ended) {
-            drop(items);
-            if let Err(panic) = thread.join()
-                && !thread::panicking()
-            {
-                resume_unwind(panic);
-            }
-        }
-    }
-}
-
-fn read_ahead(mut input: Box<dyn Stream>, want: usize, items: &SyncSender<Result<Item>>) {
-    while let Some(item) = input.pull(want).transpose() {
-        let is_last = item.is_err();
-        if items.send(item).is_err() || is_last {
-            break;
-        }
-    }
-}
-
-impl Drop for PrefetchStream {
-    fn drop(&mut self) {
-        if let Source::Running { items, thread } = std::mem::replace(&mut self.source, Source::Ended) {
-            drop(items);
-            // A panic behind the last item that anybody took is nobody's.
-            let _ = thread.join();
-        }
+    fn position(&self) -> Position {
+        Position::new([self.given], [self.before.clone()])
     }
 }
 
@@ -130,7 +141,7 @@ impl Stream for PrefetchStream {
     fn pull(&mut self, want: usize) -> Result<Option<Item>> {
         let piece = match self.piece.take() {
             Some(piece) => piece,
-            None => match self.source.next(want)? {
+            None => match self.next(want)? {
                 Some(piece) => piece,
                 None => return Ok(None),
             },
@@ -144,11 +155,5 @@ impl Stream for PrefetchStream {
         self.piece = Some(Item { batch: slice(&piece.batch, want..n_rows)?, after: piece.after });
         self.given = self.given.saturating_add(want as u64);
         Ok(Some(Item { batch: first, after: self.position() }))
-    }
-}
-
-impl PrefetchStream {
-    fn position(&self) -> Position {
-        Position::new([self.given], [self.before.clone()])
     }
 }

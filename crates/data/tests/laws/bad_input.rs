@@ -42,7 +42,7 @@ fn mistakes_in_plans() {
         (some.shard(0, 0), "shard(0, 0)"),
         (some.label("nam"), "did you mean `name`?"),
         (some.weights("tags"), "are ragged"),
-        (Dataset::from_tfrecord(Vec::<String>::new(), spec()), "no TFRecord files"),
+        (Dataset::from_tfrecord(Vec::<String>::new(), spec()), "an empty list of files"),
         (Dataset::from_tfrecord(files(), Vec::<(String, FeatureSpec)>::new()), "no features"),
         (Dataset::from_tfrecord(files(), [("x", FeatureSpec::dense(DType::F64, []))]), "not f64"),
         (Dataset::from_tfrecord(files(), [("x", FeatureSpec::padded(DType::F32, []))]), "is padded"),
@@ -129,9 +129,9 @@ fn positions_of_other_data_are_refused() {
         (&memory, Position::new([6], []), "behind row 6"),
         (&memory, Position::new([1, 1], []), "2 numbers"),
         (&memory.shuffle(9, 1), Position::new([7], []), "behind row 7"),
-        (&records, Position::new([4, 0, 0], []), "file number 4 of 3"),
-        (&records, Position::new([0, 1 << 40, 0], []), "which has"),
-        (&records, Position::new([0, 1, 0], []), "damaged"),
+        (&records, Position::new([4, 0, 0, 0], []), "file number 4 of 3"),
+        (&records, Position::new([0, 1 << 40, 0, 0], []), "which has"),
+        (&records, Position::new([0, 1, 0, 0], []), "damaged"),
         (&records.shuffle(4, 1), Position::new([0, 4], [Position::default()]), "behind element 4"),
     ] {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
@@ -144,7 +144,7 @@ fn positions_of_other_data_are_refused() {
         (memory.repeat_forever().take(12), Position::new([0], [Position::new([end], [Position::default()])]), 12),
         (memory.take(3), Position::new([end], [Position::default()]), 0),
         (memory.prefetch(1), Position::new([end], [Position::default()]), 0),
-        (records.clone(), Position::new([0, 0, end], []), 23),
+        (records.clone(), Position::new([0, 0, end, end], []), 23),
         (records.shuffle(4, 1), Position::new([end, 0], [Position::default()]), 23),
     ] {
         let rows = data.iter_from(&InputContext::default(), &place).map(|batch| batch.unwrap().n_rows());

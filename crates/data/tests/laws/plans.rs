@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_data::{Dataset, Unit};
+use estimand_data::{Dataset, Files, Unit};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
 use estimand_wire::example::encode_batch;
 use estimand_wire::record::RecordWriter;
@@ -97,10 +97,10 @@ pub fn not_3_or_7(batch: &Batch) -> Result<Vec<bool>> {
 pub fn random_plan(dice: &mut Dice) -> Dataset {
     let mut data = match dice.below(2) {
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),
-        _ => Dataset::from_tfrecord(files(), spec()),
+        _ => Dataset::from_tfrecord(Files::new(files()).buffer_size(1 + dice.below(200) as usize), spec()),
     };
     for _ in 0..dice.below(8) {
-        data = match dice.below(11) {
+        data = match dice.below(12) {
             0 | 1 => data.shuffle(1 + dice.below(9) as usize, dice.below(3)),
             2 => data.repeat(dice.below(4)),
             3 => data.take(dice.below(40)),
@@ -111,6 +111,7 @@ pub fn random_plan(dice: &mut Dice) -> Dataset {
             }
             6 => data.map(add_1000),
             7 => data.filter(not_3_or_7),
+            9 => data.parallel_map(add_1000),
             8 => data.prefetch(1 + dice.below(3) as usize),
             _ if data.unit() == Unit::Row => data.batch(1 + dice.below(5) as usize, dice.below(2) == 0),
             _ => data.repeat_forever().take(dice.below(60)),

@@ -28,14 +28,15 @@ fn going_on_from_a_position_gives_exactly_the_rest() {
     for number in 0..600 {
         let mut dice = Dice(number);
         let data = random_plan(&mut dice);
-        let cx = cx(dice.below(3));
+        let cx = InputContext { n_threads: 1 + dice.below(3) as usize, ..cx(dice.below(3)) };
         let (all, error) = run(&data, &cx, &Position::default());
         for k in 0..all.len() {
             if all.len() > 12 && dice.below(all.len() as u64) > 8 {
                 continue;
             }
             let from = Position::from_bytes(&all[k].1).unwrap();
-            let (rest, same_error) = run(&data, &cx, &from);
+            let other = InputContext { n_threads: 1 + dice.below(3) as usize, ..cx };
+            let (rest, same_error) = run(&data, &other, &from);
             let batches = |items: &[(Batch, Vec<u8>)]| items.iter().map(|(batch, _)| batch.clone()).collect::<Vec<_>>();
             let (expected, found) = (batches(&all[k + 1..]), batches(&rest));
             assert!(expected == found, "plan {number} after {k}:\n{}{expected:?}\n{found:?}", data.explain());

@@ -1,0 +1,268 @@
+//! Work shared among threads, with its results in the order of the jobs: what reads files, `map` and `prefetch` run on.
+//!
+//! Jobs are taken one at a time and each is done by whoever took it; so the results are those of one thread, whatever
+//! their number. A panic in a thread becomes the panic of whoever asks for the result.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use estimand_tensor::{Error, Result};
+
+type Next<J> = Box<dyn FnMut() -> Option<J> + Send>;
+type Work<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
+
+/// The results of jobs, in their order.
+pub(crate) struct Ordered<J, T> {
+    state: State<J, T>,
+    work: Work<J, T>,
+    n_threads: usize,
+    n_ahead: usize,
+}
+
+enum State<J, T> {
+    /// The caller does the work: the first job, or all if there is one thread.
+    Inline {
+        next: Next<J>,
+        done: u64,
+    },
+    Running {
+        shared: Arc<Shared<J, T>>,
+        threads: Vec<JoinHandle<()>>,
+    },
+    Ended,
+}
+
+impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
+    /// `next` gives the jobs, until `None`; `work` does one. At most `n_ahead` results wait to be taken.
+    ///
+    /// Threads are started by the second job, so that a small file needs none; never, if `n_threads` is 1.
+    pub(crate) fn new(
+        n_threads: usize,
+        n_ahead: usize,
+        next: impl FnMut() -> Option<J> + Send + 'static,
+        work: impl Fn(J) -> T + Send + Sync + 'static,
+    ) -> Ordered<J, T> {
+        let state = State::Inline { next: Box::new(next), done: 0 };
+        Ordered { state, work: Arc::new(work), n_threads, n_ahead: n_ahead.max(1) }
+    }
+
+    /// Starts the threads now, even if it is only one.
+    pub(crate) fn start(&mut self) -> Result<()> {
+        let State::Inline { .. } = self.state else { return Ok(()) };
+        let State::Inline { next, .. } = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        let shared = Arc::new(Shared {
+            jobs: Mutex::new(Jobs { next, n_taken: 0 }),
+            results: Mutex::new(Results { done: BTreeMap::new(), n_given: 0, end: None, abandoned: false }),
+            room: Condvar::new(),
+            ready: Condvar::new(),
+            n_ahead: self.n_ahead as u64,
+        });
+        let mut threads = Vec::new();
+        for _ in 0..self.n_threads.max(1) {
+            let (theirs, work) = (shared.clone(), self.work.clone());
+            let spawned = thread::Builder::new().name("input".to_string()).spawn(move || theirs.run(&*work));
+            match spawned {
+                Ok(thread) => threads.push(thread),
+                // Fewer threads do the same.
+                Err(_) if !threads.is_empty() => break,
+                Err(error) => return Err(Error::config(format!("cannot start a thread that reads input: {error}"))),
+            }
+        }
+        self.state = State::Running { shared, threads };
+        Ok(())
+    }
+
+    /// The next result, or `None` behind the last.
+    pub(crate) fn next(&mut self) -> Result<Option<T>> {
+        let job = match &mut self.state {
+            State::Running { shared, .. } => {
+                let result = shared.take();
+                if result.is_none() {
+                    self.end();
+                }
+                return Ok(result.map(|result| result.unwrap_or_else(|panic| resume_unwind(panic))));
+            }
+            State::Ended => return Ok(None),
+            State::Inline { next, done } => {
+                *done += 1;
+                next().map(|job| (job, *done))
+            }
+        };
+        let Some((job, number)) = job else {
+            self.state = State::Ended;
+            return Ok(None);
+        };
+        if number > 1 && self.n_threads > 1 {
+            self.start()?;
+        }
+        Ok(Some((self.work)(job)))
+    }
+}
+
+impl<J, T> Ordered<J, T> {
+    /// Waits for the threads, which end with what they are at.
+    fn end(&mut self) {
+        if let State::Running { shared, threads } = std::mem::replace(&mut self.state, State::Ended) {
+            shared.abandon();
+            // A panic behind the last result that anybody took is nobody's.
+            threads.into_iter().for_each(|thread| drop(thread.join()));
+        }
+    }
+}
+
+impl<J, T> Drop for Ordered<J, T> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+struct Shared<J, T> {
+    jobs: Mutex<Jobs<J>>,
+    results: Mutex<Results<T>>,
+    /// Signalled when a result was taken.
+    room: Condvar,
+    /// Signalled when a result is there.
+    ready: Condvar,
+    n_ahead: u64,
+}
+
+struct Jobs<J> {
+    next: Next<J>,
+    n_taken: u64,
+}
+
+struct Results<T> {
+    done: BTreeMap<u64, thread::Result<T>>,
+    n_given: u64,
+    /// The number of jobs, once known.
+    end: Option<u64>,
+    /// Nobody takes results any more.
+    abandoned: bool,
+}
+
+/// What a panic left behind is still whole: no lock is held while foreign code runs, but for `next`, which is then never called again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<J, T> Shared<J, T> {
+    fn run(&self, work: &(dyn Fn(J) -> T + Send + Sync)) {
+        while let Some((number, job)) = self.next_job() {
+            let result = job.and_then(|job| catch_unwind(AssertUnwindSafe(|| work(job))));
+            lock(&self.results).done.insert(number, result);
+            self.ready.notify_one();
+        }
+    }
+
+    fn next_job(&self) -> Option<(u64, thread::Result<J>)> {
+        let mut jobs = lock(&self.jobs);
+        let number = jobs.n_taken;
+        {
+            let full = |results: &mut Results<T>| {
+                !results.abandoned && results.end.is_none() && number >= results.n_given + self.n_ahead
+            };
+            let results = self.room.wait_while(lock(&self.results), full).unwrap_or_else(PoisonError::into_inner);
+            if results.abandoned || results.end.is_some() {
+                return None;
+            }
+        }
+        let job = catch_unwind(AssertUnwindSafe(|| (jobs.next)())).transpose();
+        // A panic in the source is the last result.
+        let end = match &job {
+            None => Some(number),
+            Some(Err(_)) => Some(number + 1),
+            Some(Ok(_)) => None,
+        };
+        jobs.n_taken += 1;
+        if end.is_some() {
+            lock(&self.results).end = end;
+            self.ready.notify_one();
+            self.room.notify_all();
+        }
+        job.map(|job| (number, job))
+    }
+
+    fn take(&self) -> Option<thread::Result<T>> {
+        let waiting = |results: &mut Results<T>| {
+            results.end != Some(results.n_given) && !results.done.contains_key(&results.n_given)
+        };
+        let mut results = self.ready.wait_while(lock(&self.results), waiting).unwrap_or_else(PoisonError::into_inner);
+        let number = results.n_given;
+        let result = results.done.remove(&number)?;
+        results.n_given += 1;
+        self.room.notify_one();
+        Some(result)
+    }
+
+    fn abandon(&self) {
+        lock(&self.results).abandoned = true;
+        self.room.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squares(n_threads: usize, n_jobs: u64) -> Ordered<u64, u64> {
+        let mut jobs = 0..n_jobs;
+        Ordered::new(
+            n_threads,
+            3,
+            move || jobs.next(),
+            |job| {
+                // Odd jobs take longer than the even ones behind them.
+                thread::sleep(std::time::Duration::from_micros(200 * (job % 2)));
+                job * job
+            },
+        )
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() -> Result<()> {
+        for n_threads in [1, 2, 5] {
+            for n_jobs in [0, 1, 2, 3, 50] {
+                for started in [false, true] {
+                    let mut results = squares(n_threads, n_jobs);
+                    if started {
+                        results.start()?;
+                    }
+                    for i in 0..n_jobs {
+                        assert_eq!(results.next()?, Some(i * i), "{n_threads} threads, {n_jobs} jobs");
+                    }
+                    assert_eq!((results.next()?, results.next()?), (None, None));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn threads_end_with_their_results() -> Result<()> {
+        let mut results = squares(4, u64::MAX);
+        for i in 0..10 {
+            assert_eq!(results.next()?, Some(i * i));
+        }
+        drop(results);
+        Ok(())
+    }
+
+    #[test]
+    fn a_panic_comes_in_its_turn() -> Result<()> {
+        for in_source in [false, true] {
+            let mut jobs = 0..20_u64;
+            let next = move || jobs.next().inspect(|job| assert!(!(in_source && *job == 7), "no seven"));
+            let mut results = Ordered::new(3, 4, next, move |job| {
+                assert!(in_source || job != 7, "no seven");
+                job
+            });
+            for i in 0..7 {
+                assert_eq!(results.next()?, Some(i));
+            }
+            assert!(catch_unwind(AssertUnwindSafe(|| results.next())).is_err());
+        }
+        Ok(())
+    }
+}
