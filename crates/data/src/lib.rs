@@ -30,6 +30,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod agreement;
 mod dataset;
 mod files;
 mod ordered;

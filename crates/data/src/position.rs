@@ -50,6 +50,17 @@ impl Position {
         }
     }
 
+    /// [`parts`](Position::parts) of a stage whose counts only the plan tells: that of several datasets.
+    pub fn parts_of(&self, n_words: usize, n_inputs: usize) -> Result<(Vec<u64>, Vec<Position>)> {
+        if self.is_beginning() {
+            return Ok((vec![0; n_words], vec![Position::default(); n_inputs]));
+        }
+        if (self.words.len(), self.inputs.len()) != (n_words, n_inputs) {
+            return Err(self.foreign(n_words, n_inputs));
+        }
+        Ok((self.words.clone(), self.inputs.clone()))
+    }
+
     fn foreign(&self, n_words: usize, n_inputs: usize) -> Error {
         Error::config(format!(
             "a position of {} numbers and {} inputs, where the plan has {n_words} and {n_inputs}",

@@ -4,6 +4,8 @@
 //! rows as the taker asked for, so that a pipeline costs per piece and not per row; no stage buffers rows to do so, and so
 //! each knows the position after every item.
 
+use std::fmt;
+
 use estimand_tensor::{Batch, BatchSpec, Error, Mode, Result};
 
 use crate::{Dataset, Position};
@@ -18,6 +20,15 @@ pub enum Unit {
     Row,
     /// One batch; an item holds one.
     Batch,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Row => "rows",
+            Unit::Batch => "batches",
+        })
+    }
 }
 
 /// A piece of a stream, and where the stream stands behind it.

@@ -1,4 +1,5 @@
 //! Where rows come from.
 
+pub(crate) mod generator;
 pub(crate) mod memory;
 mod tfrecord;

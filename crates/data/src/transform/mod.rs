@@ -3,6 +3,8 @@
 //! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`, `filter`, `shard`, `roles`.
 
 pub(crate) mod batch;
+pub(crate) mod concatenate;
+pub(crate) mod enumerate;
 pub(crate) mod filter;
 pub(crate) mod map;
 pub(crate) mod prefetch;
@@ -12,3 +14,5 @@ pub(crate) mod shard;
 pub(crate) mod shuffle;
 pub(crate) mod skip;
 pub(crate) mod take;
+pub(crate) mod unbatch;
+pub(crate) mod zip;

@@ -1,6 +1,9 @@
 //! The laws of pipelines, one file for each topic, in one binary.
 
 mod bad_input;
+mod combined;
+mod datasets;
 mod plans;
 mod resume;
 mod semantics;
+mod tensorflow;

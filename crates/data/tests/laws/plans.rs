@@ -8,6 +8,8 @@ use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result}
 use estimand_wire::example::encode_batch;
 use estimand_wire::record::RecordWriter;
 
+use crate::combined::{generated, random_step};
+
 /// SplitMix64.
 pub struct Dice(pub u64);
 
@@ -95,12 +97,13 @@ pub fn not_3_or_7(batch: &Batch) -> Result<Vec<bool>> {
 
 /// A source under up to seven transformations.
 pub fn random_plan(dice: &mut Dice) -> Dataset {
-    let mut data = match dice.below(2) {
+    let mut data = match dice.below(3) {
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),
+        1 => generated(dice.below(30) as i64),
         _ => Dataset::from_tfrecord(Files::new(files()).buffer_size(1 + dice.below(200) as usize), spec()),
     };
     for _ in 0..dice.below(8) {
-        data = match dice.below(12) {
+        data = match dice.below(15) {
             0 | 1 => data.shuffle(1 + dice.below(9) as usize, dice.below(3)),
             2 => data.repeat(dice.below(4)),
             3 => data.take(dice.below(40)),
@@ -113,6 +116,7 @@ pub fn random_plan(dice: &mut Dice) -> Dataset {
             7 => data.filter(not_3_or_7),
             9 => data.parallel_map(add_1000),
             8 => data.prefetch(1 + dice.below(3) as usize),
+            10..=12 => random_step(&data, dice),
             _ if data.unit() == Unit::Row => data.batch(1 + dice.below(5) as usize, dice.below(2) == 0),
             _ => data.repeat_forever().take(dice.below(60)),
         };

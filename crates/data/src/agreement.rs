@@ -1,0 +1,85 @@
+//! Whether elements of several datasets can follow one another: what `concatenate` and `interleave` ask of their inputs.
+
+use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result};
+
+use crate::Dataset;
+
+/// There are inputs, and all are of rows or all of batches.
+pub(crate) fn check_units(stage: &str, inputs: &[Dataset]) -> Result<()> {
+    let Some(first) = inputs.first() else {
+        return Err(Error::config(format!("`{stage}` of no datasets")).help("give it at least one"));
+    };
+    match inputs.iter().position(|input| input.unit() != first.unit()) {
+        None => Ok(()),
+        Some(i) => {
+            let (ours, theirs) = (first.unit(), inputs[i].unit());
+            let message = format!("`{stage}`: the elements of dataset 0 are {ours}, those of dataset {i} are {theirs}");
+            Err(Error::config(message).help("batch all of them, or none and then the result"))
+        }
+    }
+}
+
+/// The spec that all inputs have.
+pub(crate) fn spec(stage: &str, inputs: &[Dataset]) -> Result<BatchSpec> {
+    let specs = inputs.iter().map(|input| Ok(Some(input.spec()?))).collect::<Result<Vec<_>>>()?;
+    compare(stage, &specs)?;
+    specs.into_iter().flatten().next().ok_or_else(|| Error::config(format!("`{stage}` of no datasets")))
+}
+
+/// That the specs agree, before any row is read. One that only rows could tell, and there are none, agrees with all.
+pub(crate) fn check_specs(stage: &str, inputs: &[Dataset]) -> Result<()> {
+    compare(stage, &inputs.iter().map(|input| input.spec().ok()).collect::<Vec<_>>())
+}
+
+fn compare(stage: &str, specs: &[Option<BatchSpec>]) -> Result<()> {
+    let mut known = specs.iter().enumerate().filter_map(|(i, spec)| Some((i, spec.as_ref()?)));
+    let Some((i, first)) = known.next() else { return Ok(()) };
+    for (j, other) in known {
+        if let Some(what) = difference(first, other, &format!("in dataset {i}"), &format!("in dataset {j}")) {
+            return Err(Error::config(format!("`{stage}` of datasets that differ: {what}"))
+                .help("make them alike with `map` or the specs of their sources"));
+        }
+    }
+    Ok(())
+}
+
+/// What differs first between two specs, in words; defaults and paddings do not count.
+pub(crate) fn difference(a: &BatchSpec, b: &BatchSpec, here: &str, there: &str) -> Option<String> {
+    for (name, ours) in a {
+        match b.get(name) {
+            None => return Some(format!("feature `{name}` is {here} and not {there}")),
+            Some(theirs) if !alike(ours, theirs) => {
+                return Some(format!("feature `{name}` is {} {here} and {} {there}", text(ours), text(theirs)));
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(name) = b.keys().find(|name| !a.contains_key(*name)) {
+        return Some(format!("feature `{name}` is {there} and not {here}"));
+    }
+    let order = |spec: &BatchSpec| spec.keys().cloned().collect::<Vec<_>>();
+    (order(a) != order(b)).then(|| format!("the order of features is {:?} {here} and {:?} {there}", order(a), order(b)))
+}
+
+fn alike(a: &FeatureSpec, b: &FeatureSpec) -> bool {
+    use FeatureSpec::{Dense, Padded, Ragged};
+    match (a, b) {
+        (Dense { dims: ours, .. }, Dense { dims: theirs, .. })
+        | (Padded { dims: ours, .. }, Padded { dims: theirs, .. }) => ours == theirs && a.dtype() == b.dtype(),
+        (Ragged { .. }, Ragged { .. }) => a.dtype() == b.dtype(),
+        // A padded batch is dense, as wide as its longest row.
+        (Dense { dims: wide, .. }, Padded { dims: inner, .. })
+        | (Padded { dims: inner, .. }, Dense { dims: wide, .. }) => {
+            wide.get(1..) == Some(inner) && a.dtype() == b.dtype()
+        }
+        _ => false,
+    }
+}
+
+fn text(spec: &FeatureSpec) -> String {
+    match spec {
+        FeatureSpec::Dense { dtype, dims, .. } => format!("{dtype}{dims:?}"),
+        FeatureSpec::Ragged { dtype } => format!("ragged {dtype}"),
+        FeatureSpec::Padded { dtype, dims, .. } => format!("padded {dtype}{dims:?}"),
+    }
+}

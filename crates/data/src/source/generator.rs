@@ -1,0 +1,163 @@
+//! Rows that a function makes.
+
+use std::sync::Arc;
+
+use estimand_tensor::{Batch, BatchSpec, Error, FeatureSpec, Result};
+
+use crate::agreement::difference;
+use crate::rows::{slice, spec_of};
+use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::{Dataset, Position};
+
+impl Dataset {
+    /// Rows that a function makes: it is called once for each epoch and returns an iterator over batches of any number of rows.
+    ///
+    /// To go on from a position, the rows before it are made again and thrown away. So the function must make the same rows
+    /// whenever it is given the same context; randomness comes from the context's seed and epoch.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::{Array, Batch, DType, FeatureSpec, Result};
+    /// let squares = Dataset::from_generator([("square", FeatureSpec::dense(DType::I64, []))], |_context| {
+    ///     (0..).map(|i: i64| Batch::new().with_feature("square", Array::from([i * i])))
+    /// });
+    /// let batch = squares.batch(4, true).iter().next().unwrap()?;
+    /// assert_eq!(batch.features()["square"], Array::from([0i64, 1, 4, 9]).into());
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn from_generator<N: Into<String>, I>(
+        features: impl IntoIterator<Item = (N, FeatureSpec)>,
+        function: impl Fn(&InputContext) -> I + Send + Sync + 'static,
+    ) -> Dataset
+    where
+        I: IntoIterator<Item = Result<Batch>>,
+        I::IntoIter: Send + 'static,
+    {
+        Dataset::new(Generator {
+            spec: features.into_iter().map(|(name, spec)| (name.into(), spec)).collect(),
+            function: Arc::new(move |cx| Box::new(function(cx).into_iter())),
+        })
+    }
+}
+
+type Pieces = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+
+/// The position is the number of rows given.
+struct Generator {
+    spec: BatchSpec,
+    function: Arc<dyn Fn(&InputContext) -> Pieces + Send + Sync>,
+}
+
+impl Stage for Generator {
+    fn describe(&self) -> String {
+        let names: Vec<_> = self.spec.keys().map(|name| format!("`{name}`")).collect();
+        format!("generator: {}; going on makes all rows before again", names.join(", "))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.spec.is_empty() {
+            return Err(Error::config("a generator of no features").help("name at least one in the spec"));
+        }
+        match self.spec.iter().find(|(_, spec)| matches!(spec, FeatureSpec::Padded { .. })) {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::unsupported(format!("feature `{name}` is padded, which rows cannot be"))
+                .help("make it ragged, and use `padded_batch`")),
+        }
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        Ok(self.spec.clone())
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let ([given], []) = from.parts()?;
+        let pieces = Some((self.function)(cx));
+        Ok(Box::new(Made { pieces, spec: self.spec.clone(), piece: None, given: 0, to_skip: given }))
+    }
+}
+
+struct Made {
+    /// `None` behind the end or an error.
+    pieces: Option<Pieces>,
+    spec: BatchSpec,
+    /// Rows of which not all are given.
+    piece: Option<Batch>,
+    given: u64,
+    /// Rows given before the position that reading began at.
+    to_skip: u64,
+}
+
+impl Made {
+    /// The next piece that has rows, checked.
+    fn next(&mut self) -> Result<Option<Batch>> {
+        if let Some(piece) = self.piece.take() {
+            return Ok(Some(piece));
+        }
+        loop {
+            let made = self.pieces.as_mut().and_then(|pieces| pieces.next());
+            let checked = made.transpose().and_then(|made| made.map(|batch| self.check(batch)).transpose());
+            match checked {
+                Ok(Some(batch)) if batch.n_rows() == 0 => {}
+                Ok(Some(batch)) => return Ok(Some(batch)),
+                Ok(None) => {
+                    self.pieces = None;
+                    return Ok(None);
+                }
+                Err(error) => {
+                    self.pieces = None;
+                    return Err(error.context(format!("in what a generator made behind row {}", self.given)));
+                }
+            }
+        }
+    }
+
+    /// The features in the spec's order, if they are those of the spec.
+    fn check(&self, batch: Batch) -> Result<Batch> {
+        let found = spec_of(&batch);
+        let in_order: BatchSpec =
+            self.spec.keys().filter_map(|name| Some((name.clone(), found.get(name)?.clone()))).collect();
+        let expected = if in_order.len() == found.len() { &in_order } else { &found };
+        match difference(&self.spec, expected, "in the spec", "in the rows") {
+            Some(what) => Err(Error::shape(what).help("the spec given to `from_generator` is that of every piece")),
+            None if found.keys().eq(self.spec.keys()) => Ok(batch),
+            None => {
+                let mut ordered = Batch::new();
+                for name in self.spec.keys() {
+                    ordered = ordered.with_feature(name, batch.feature(name)?.clone())?;
+                }
+                for (name, label) in batch.labels() {
+                    ordered = ordered.with_label(name, label.clone())?;
+                }
+                match batch.weights() {
+                    Some(weights) => ordered.with_weights(weights.clone()),
+                    None => Ok(ordered),
+                }
+            }
+        }
+    }
+}
+
+impl Stream for Made {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        while let Some(batch) = self.next()? {
+            let n_rows = batch.n_rows();
+            let skipped = usize::try_from(self.to_skip).map_or(n_rows, |n| n.min(n_rows));
+            let end = skipped.saturating_add(want).min(n_rows);
+            self.to_skip -= skipped as u64;
+            self.given = self.given.saturating_add(end as u64);
+            if end < n_rows {
+                self.piece = Some(slice(&batch, end..n_rows)?);
+            }
+            if skipped < end {
+                let rows = slice(&batch, skipped..end)?;
+                return Ok(Some(Item { batch: rows, after: Position::new([self.given], []) }));
+            }
+        }
+        if self.to_skip > 0 {
+            let message = format!("a position {} rows behind the end of what a generator made", self.to_skip);
+            self.to_skip = 0;
+            return Err(Error::config(message).help("the function must make the same rows for the same context"));
+        }
+        Ok(None)
+    }
+}
