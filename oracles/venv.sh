@@ -8,14 +8,19 @@
 set -euo pipefail
 
 VERSION=2.15.1
+# Versions that take the numpy of this TensorFlow.
+PANDAS=2.2.3
+PYARROW=17.0.0
 folder=${1:-${ESTIMAND_VENV:-$HOME/.cache/estimand/tf-2.15}}
 python=$folder/bin/python
 
 works() {
-    [ -x "$python" ] && TF_CPP_MIN_LOG_LEVEL=3 "$python" - "$VERSION" 2>/dev/null <<'PYTHON'
+    [ -x "$python" ] && TF_CPP_MIN_LOG_LEVEL=3 "$python" - "$VERSION" "$PANDAS" "$PYARROW" 2>/dev/null <<'PYTHON'
 import sys
+import pandas
+import pyarrow
 import tensorflow as tf
-sys.exit(tf.__version__ != sys.argv[1])
+sys.exit([tf.__version__, pandas.__version__, pyarrow.__version__] != sys.argv[1:])
 PYTHON
 }
 
@@ -37,7 +42,7 @@ if ! works; then
     echo "making $folder with TensorFlow $VERSION (about a minute, 2 GB)" >&2
     # --clear: whatever is there does not work.
     "$base" -m venv --clear "$folder"
-    "$python" -m pip install --quiet "tensorflow-cpu==$VERSION" 'numpy<2'
+    "$python" -m pip install --quiet "tensorflow-cpu==$VERSION" 'numpy<2' "pandas==$PANDAS" "pyarrow==$PYARROW"
     works || { echo "oracles/venv.sh: TensorFlow $VERSION was installed in $folder but cannot be imported" >&2; exit 1; }
 fi
 echo "$python"

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
-//! `transform/` hold one stage each, `dataset.rs` is what users write.
+//! `transform/` hold one stage each, `dataset.rs` is what users write, `writer/` writes files.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -39,6 +39,7 @@ mod rows;
 mod source;
 mod stage;
 mod transform;
+pub mod writer;
 
 pub use dataset::{Batches, Dataset};
 pub use files::{Compression, Files, OnError};

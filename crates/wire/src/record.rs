@@ -169,6 +169,11 @@ impl<W: Write> RecordWriter<W> {
         self.output.flush()
     }
 
+    /// The output, to ask it something.
+    pub fn get_ref(&self) -> &W {
+        &self.output
+    }
+
     /// The output; what it buffers is its own affair.
     pub fn into_inner(self) -> W {
         self.output

@@ -7,3 +7,4 @@ mod plans;
 mod resume;
 mod semantics;
 mod tensorflow;
+mod writers;
