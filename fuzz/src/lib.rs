@@ -1,9 +1,10 @@
 //! The bodies of the fuzz targets: plain functions from bytes to nothing, which must not panic.
 //!
-//! The ordinary tests call them too, with mutations of TensorFlow's files (`crates/wire/tests/mutation.rs`,
-//! `crates/graph/tests/mutation.rs`), so that they are exercised where there is no nightly compiler.
+//! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files (`crates/*/tests/mutation.rs`), so that they are exercised where there is no nightly compiler.
 
 pub mod bundle;
 pub mod example;
 pub mod graph_def;
+pub mod idx;
 pub mod mutate;
+pub mod npy;

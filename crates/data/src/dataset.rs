@@ -164,7 +164,7 @@ impl Dataset {
     /// assert_eq!(data.explain(), "\
     /// batch(2, drop_remainder)
     ///   repeat(2)
-    ///     shuffle(seed 7): a permutation of all 3 rows
+    ///     shuffle(seed 7): a permutation of all rows
     ///       arrays: 3 rows of ``
     /// ");
     /// ```

@@ -33,6 +33,7 @@
 mod agreement;
 mod dataset;
 mod files;
+mod format;
 mod ordered;
 mod position;
 mod rows;
@@ -43,5 +44,6 @@ pub mod writer;
 
 pub use dataset::{Batches, Dataset};
 pub use files::{Compression, Files, OnError};
+pub use format::{cifar10, idx, npy, npz};
 pub use position::Position;
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

@@ -141,8 +141,8 @@ pub trait Stage: Send + Sync {
 
 /// Rows that can be had in any order.
 pub trait Indexed {
-    /// The number of rows.
-    fn n_rows(&self) -> u64;
+    /// The number of rows. May read them.
+    fn n_rows(&self) -> Result<u64>;
 
     /// The rows of these numbers, in this order.
     fn gather(&self, rows: &[u64]) -> Result<Batch>;

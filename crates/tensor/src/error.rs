@@ -104,6 +104,11 @@ impl Error {
         Error::new(ErrorKind::Config, message)
     }
 
+    /// Bad data, whose place is added later or not known.
+    pub fn data(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Data { path: None, row: None, column: None }, message)
+    }
+
     /// Something that cannot be done here.
     pub fn unsupported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, message)
@@ -145,6 +150,17 @@ impl Error {
     pub fn context(mut self, place: impl Into<String>) -> Error {
         self.0.context.push(place.into());
         self
+    }
+
+    /// Says which file it happened in. Whatever was wrong is then bad data of that file.
+    pub fn in_file(mut self, path: impl AsRef<Path>) -> Error {
+        let path = path.as_ref();
+        let (row, column) = match self.0.kind {
+            ErrorKind::Data { row, column, .. } => (row, column),
+            _ => (None, None),
+        };
+        self.0.kind = ErrorKind::Data { path: Some(path.to_path_buf()), row, column };
+        self.context(format!("in {}", path.display()))
     }
 
     /// Adds a source line as the place.

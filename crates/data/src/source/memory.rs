@@ -60,19 +60,23 @@ impl Stage for Memory {
     }
 
     fn open(&self, _cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        let ([next], []) = from.parts()?;
-        let rows = self.rows.clone()?;
-        let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {
-            Error::config(format!("a position behind row {next} of arrays with {} rows", rows.n_rows()))
-                .help("a position continues only the data it was taken from")
-        })?;
-        Ok(Box::new(Rows { rows, next }))
+        open(self.rows.clone()?, from)
     }
 }
 
+/// The rows of a batch from a position on.
+pub(crate) fn open(rows: Batch, from: &Position) -> Result<Box<dyn Stream>> {
+    let ([next], []) = from.parts()?;
+    let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {
+        Error::config(format!("a position behind row {next} of arrays with {} rows", rows.n_rows()))
+            .help("a position continues only the data it was taken from")
+    })?;
+    Ok(Box::new(Rows { rows, next }))
+}
+
 impl Indexed for Memory {
-    fn n_rows(&self) -> u64 {
-        self.rows.as_ref().map_or(0, |rows| rows.n_rows() as u64)
+    fn n_rows(&self) -> Result<u64> {
+        self.rows.as_ref().map(|rows| rows.n_rows() as u64).map_err(Error::clone)
     }
 
     fn gather(&self, numbers: &[u64]) -> Result<Batch> {

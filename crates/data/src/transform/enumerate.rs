@@ -81,8 +81,8 @@ impl Stage for Enumerate {
 }
 
 impl Indexed for Enumerate {
-    fn n_rows(&self) -> u64 {
-        self.input.stage().indexed().map_or(0, Indexed::n_rows)
+    fn n_rows(&self) -> Result<u64> {
+        self.input.stage().indexed().map_or(Ok(0), Indexed::n_rows)
     }
 
     fn gather(&self, rows: &[u64]) -> Result<Batch> {

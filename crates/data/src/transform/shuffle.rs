@@ -19,7 +19,7 @@ pub(crate) struct Shuffle {
 impl Stage for Shuffle {
     fn describe(&self) -> String {
         match (self.input.stage().indexed(), self.unit()) {
-            (Some(rows), _) => format!("shuffle(seed {}): a permutation of all {} rows", self.seed, rows.n_rows()),
+            (Some(_), _) => format!("shuffle(seed {}): a permutation of all rows", self.seed),
             (None, unit) => {
                 let what = if unit == Unit::Row { "rows" } else { "batches" };
                 let Shuffle { buffer_size: n, seed, .. } = self;
@@ -47,7 +47,7 @@ impl Stage for Shuffle {
         let seed = self.seed;
         if let Some(rows) = self.input.stage().indexed() {
             let ([next], []) = from.parts()?;
-            let n_rows = rows.n_rows();
+            let n_rows = rows.n_rows()?;
             if next > n_rows {
                 let message = format!("a position behind row {next} of shuffled arrays with {n_rows} rows");
                 return Err(Error::config(message).help("a position continues only the data it was taken from"));

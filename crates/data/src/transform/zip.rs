@@ -77,8 +77,9 @@ impl Stage for Zip {
 }
 
 impl Indexed for Zip {
-    fn n_rows(&self) -> u64 {
-        self.inputs.iter().filter_map(|input| Some(input.stage().indexed()?.n_rows())).min().unwrap_or(0)
+    fn n_rows(&self) -> Result<u64> {
+        let parts = self.inputs.iter().filter_map(|input| input.stage().indexed());
+        parts.map(Indexed::n_rows).try_fold(u64::MAX, |least, n| Ok(least.min(n?)))
     }
 
     fn gather(&self, rows: &[u64]) -> Result<Batch> {

@@ -17,7 +17,7 @@
 //! ```
 
 mod csv;
-mod output;
+pub(crate) mod output;
 mod tfrecord;
 
 pub use csv::CsvWriter;

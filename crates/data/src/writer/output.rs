@@ -13,7 +13,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use crate::Compression;
 
 /// Written beside its target, and removed again if it is dropped before [`publish`].
-pub(super) struct Output {
+pub(crate) struct Output {
     sink: Sink,
     path: PathBuf,
     target: PathBuf,
@@ -27,7 +27,7 @@ enum Sink {
 
 impl Output {
     /// Starts a file that will be `target`. Folders on the way are made.
-    pub(super) fn create(target: &Path, compression: Compression) -> Result<Output> {
+    pub(crate) fn create(target: &Path, compression: Compression) -> Result<Output> {
         fs::create_dir_all(folder_of(target)).map_err(|e| Error::io(target, "make the folder of", &e))?;
         let path = beside(target);
         let plain =
@@ -46,12 +46,12 @@ impl Output {
     }
 
     /// Appends bytes.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.write_all(bytes).map_err(|e| self.failed(&e))
     }
 
     /// The error of a failed write, with the name that the user knows.
-    pub(super) fn failed(&self, error: &io::Error) -> Error {
+    pub(crate) fn failed(&self, error: &io::Error) -> Error {
         Error::io(&self.target, "write", error)
     }
 
@@ -105,7 +105,7 @@ impl Drop for Output {
 /// Gives complete files their names, in place of what had them; returns their bytes and paths.
 ///
 /// All are on the disk before the first is renamed, so that a full disk leaves the old files as they were.
-pub(super) fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
+pub(crate) fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
     let mut n_bytes = 0;
     for output in &mut outputs {
         n_bytes += output.finish()?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_data::{Dataset, Files, Unit};
+use estimand_data::{Dataset, Files, Unit, npy};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
 use estimand_wire::example::encode_batch;
 use estimand_wire::record::RecordWriter;
@@ -26,19 +26,24 @@ impl Dice {
 /// Row i: the number i, two floats, its decimal name, and i % 4 strings.
 pub fn rows(n: i64) -> Batch {
     let names = (0..n).map(|i| i.to_string());
-    let tags = (0..n).flat_map(|i| (0..i % 4).map(move |j| format!("{i}/{j}")));
-    let mut splits = vec![0];
-    (0..n).for_each(|i| splits.push(splits[i as usize] + i % 4));
-    let n_tags = splits[n as usize] as usize;
-    Batch::new()
+    let dense = Batch::new()
         .with_feature("id", Array::from((0..n).collect::<Vec<_>>()))
         .unwrap()
         .with_feature("pair", Array::from_vec([n as usize, 2], (0..2 * n).map(|v| v as f32).collect()).unwrap())
         .unwrap()
         .with_feature("name", Array::from_strings([n as usize], names).unwrap())
-        .unwrap()
-        .with_feature("tags", Ragged::new(Array::from_strings([n_tags], tags).unwrap(), splits).unwrap())
-        .unwrap()
+        .unwrap();
+    with_tags(dense).unwrap()
+}
+
+/// Adds the strings of each row's id.
+fn with_tags(batch: Batch) -> Result<Batch> {
+    let (mut tags, mut splits) = (Vec::new(), vec![0]);
+    for id in ids(&batch) {
+        tags.extend((0..id % 4).map(|j| format!("{id}/{j}")));
+        splits.push(tags.len() as i64);
+    }
+    batch.with_feature("tags", Ragged::new(Array::from_strings([tags.len()], tags)?, splits)?)
 }
 
 pub fn spec() -> [(&'static str, FeatureSpec); 4] {
@@ -74,6 +79,19 @@ pub fn files() -> &'static [PathBuf] {
     })
 }
 
+/// 19 rows as NPY files of their dense features, read when they are needed.
+pub fn npy_files() -> Vec<(&'static str, PathBuf)> {
+    static FILES: OnceLock<Vec<(&'static str, PathBuf)>> = OnceLock::new();
+    let write = |name: &'static str| {
+        let path = folder().join(format!("{name}.npy"));
+        let all = rows(19);
+        let Feature::Dense(array) = &all.features()[name] else { panic!("`{name}` is dense") };
+        npy::write(&path, array).unwrap();
+        (name, path)
+    };
+    FILES.get_or_init(|| ["id", "pair", "name"].map(write).to_vec()).clone()
+}
+
 pub fn ids(batch: &Batch) -> Vec<i64> {
     let Feature::Dense(ids) = &batch.features()["id"] else { panic!("ids are dense") };
     ids.as_slice().unwrap().to_vec()
@@ -97,9 +115,10 @@ pub fn not_3_or_7(batch: &Batch) -> Result<Vec<bool>> {
 
 /// A source under up to seven transformations.
 pub fn random_plan(dice: &mut Dice) -> Dataset {
-    let mut data = match dice.below(3) {
+    let mut data = match dice.below(4) {
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),
         1 => generated(dice.below(30) as i64),
+        2 => Dataset::from_npy_files(npy_files()).map(with_tags),
         _ => Dataset::from_tfrecord(Files::new(files()).buffer_size(1 + dice.below(200) as usize), spec()),
     };
     for _ in 0..dice.below(8) {

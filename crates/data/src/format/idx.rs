@@ -1,0 +1,60 @@
+//! IDX, the format of MNIST: a magic, the sizes, and big-endian numbers.
+
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Array, Error, MAX_RANK, Result};
+
+use super::from_files;
+use super::numbers::{ByteOrder, Stored, check_length};
+use crate::{Dataset, Files};
+
+impl Dataset {
+    /// The rows of IDX files, one feature each. Packed files (`.gz`) are unpacked.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// let data = Dataset::from_idx([("image", "train-images-idx3-ubyte.gz"), ("label", "train-labels-idx1-ubyte.gz")])
+    ///     .label("label")
+    ///     .shuffle(60_000, 7)
+    ///     .batch(128, true);
+    /// // Nothing is read before it is needed.
+    /// assert!(data.explain().contains("a permutation of all rows"));
+    /// ```
+    pub fn from_idx<N: Into<String>, P: Into<PathBuf>>(files: impl IntoIterator<Item = (N, P)>) -> Dataset {
+        from_files("idx", files, from_bytes)
+    }
+}
+
+/// The array in a file.
+pub fn read(path: impl AsRef<Path>) -> Result<Array> {
+    let path = path.as_ref();
+    from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
+}
+
+/// The array in the bytes of a file.
+pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
+    let cut = || Error::data(format!("{} bytes, which is less than an IDX header", bytes.len()));
+    let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;
+    let [0, 0, code, rank] = *magic else {
+        let error = Error::data(format!("it begins with the bytes {magic:02x?}; IDX begins with two zeros"));
+        return Err(if magic.starts_with(&[0x1f, 0x8b]) { error.help("gzip: name it .gz") } else { error });
+    };
+    let stored = match code {
+        0x08 => Stored::U8,
+        0x09 => Stored::I8,
+        0x0b => Stored::I16,
+        0x0c => Stored::I32,
+        0x0d => Stored::F32,
+        0x0e => Stored::F64,
+        _ => return Err(Error::data(format!("the element type {code:#04x}; IDX has 0x08, 0x09 and 0x0b to 0x0e"))),
+    };
+    let rank = usize::from(rank);
+    if rank > MAX_RANK {
+        return Err(Error::data(format!("{rank} axes; at most {MAX_RANK} are supported")));
+    }
+    let (sizes, data) = rest.split_at_checked(4 * rank).ok_or_else(cut)?;
+    let (sizes, _) = sizes.as_chunks::<4>();
+    let dims: Vec<usize> = sizes.iter().map(|&size| u32::from_be_bytes(size) as usize).collect();
+    check_length(&dims, stored.size(), data)?;
+    stored.array(ByteOrder::Big, &dims, data)
+}

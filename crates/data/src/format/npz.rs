@@ -1,0 +1,59 @@
+//! NPZ, numpy's archive of named arrays, as `numpy.savez` and `numpy.savez_compressed` write it.
+
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Array, Batch, Error, Result};
+
+use super::{npy, zip};
+use crate::source::loaded::Loaded;
+use crate::{Dataset, Files};
+
+impl Dataset {
+    /// The rows of all arrays of an NPZ file, each a feature of its name.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// let data = Dataset::from_npz("train.npz").label("y").batch(32, false);
+    /// assert_eq!(data.explain(), "batch(32)\n  label(`y`)\n    npz: train.npz\n");
+    /// ```
+    pub fn from_npz(path: impl Into<PathBuf>) -> Dataset {
+        let path = path.into();
+        let load = {
+            let path = path.clone();
+            move || {
+                let mut rows = Batch::new();
+                for (name, array) in read(&path)? {
+                    rows = rows.with_feature(&name, array).map_err(|e| e.in_file(&path))?;
+                }
+                Ok(rows)
+            }
+        };
+        Loaded::new(format!("npz: {}", path.display()), load).into()
+    }
+}
+
+/// The named arrays in a file, in the order of the archive.
+pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>> {
+    let path = path.as_ref();
+    from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
+}
+
+/// The named arrays in the bytes of a file.
+pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Array)>> {
+    let mut arrays: Vec<(String, Array)> = Vec::new();
+    for member in zip::members(bytes)? {
+        let name = member
+            .name
+            .strip_suffix(".npy")
+            .ok_or_else(|| Error::data(format!("the member `{}`; those of an NPZ end in .npy", member.name)))?;
+        if arrays.iter().any(|(known, _)| known == name) {
+            return Err(Error::data(format!("two arrays are named `{name}`")));
+        }
+        let array = member.unpack().and_then(|bytes| npy::from_bytes(&bytes));
+        arrays.push((name.to_string(), array.map_err(|e| e.context(format!("in the array `{name}`")))?));
+    }
+    if arrays.is_empty() {
+        return Err(Error::data("an archive of no arrays"));
+    }
+    Ok(arrays)
+}

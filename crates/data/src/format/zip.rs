@@ -1,0 +1,128 @@
+//! As much of zip archives as NPZ needs: members stored or deflated, listed in the directory at the end.
+
+use std::io::Read;
+
+use estimand_tensor::{Error, Result};
+
+const END: &[u8] = b"PK\x05\x06";
+const END_SIZE: usize = 22;
+const ENTRY: &[u8] = b"PK\x01\x02";
+const ENTRY_SIZE: usize = 46;
+const LOCAL: &[u8] = b"PK\x03\x04";
+const LOCAL_SIZE: usize = 30;
+
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
+
+/// Stands in a field of four bytes for a number that needs more of them.
+const ELSEWHERE: usize = u32::MAX as usize;
+
+/// A file in an archive.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    pub(crate) name: &'a str,
+    method: u16,
+    crc: u32,
+    packed: &'a [u8],
+    size: usize,
+}
+
+/// The members of an archive, in the order of its directory.
+pub(crate) fn members(archive: &[u8]) -> Result<Vec<Member<'_>>> {
+    let (n_members, mut directory) = directory(archive)?;
+    // An entry is 46 bytes or more: the count is never believed beyond the bytes there are.
+    let mut members = Vec::new();
+    for number in 1..=n_members {
+        let (member, rest) =
+            entry(archive, directory).map_err(|e| e.context(format!("in member {number} of {n_members}")))?;
+        members.push(member);
+        directory = rest;
+    }
+    Ok(members)
+}
+
+/// The number of members, and the directory's bytes up to the end of the file.
+fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
+    // A comment of up to 64 KiB may follow; the last signature counts.
+    let from = archive.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
+    let end = archive[from..].windows(END_SIZE).rposition(|end| end.starts_with(END)).ok_or_else(|| {
+        Error::data(format!("{} bytes without the end of a zip archive", archive.len()))
+            .help("the file was cut short, or is no NPZ: write it with numpy.savez")
+    })?;
+    let end = &archive[from + end..];
+    let (n_members, offset) = (u16_at(end, 10), u32_at(end, 16));
+    if offset == ELSEWHERE {
+        return Err(too_large());
+    }
+    let directory =
+        archive.get(offset..).ok_or_else(|| Error::data("the archive's directory lies outside the file"))?;
+    Ok((usize::from(n_members), directory))
+}
+
+fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a [u8])> {
+    let outside = || Error::data("it lies outside the file");
+    let (head, rest) = directory.split_at_checked(ENTRY_SIZE).ok_or_else(outside)?;
+    if !head.starts_with(ENTRY) {
+        return Err(Error::data("no entry where the directory says one is"));
+    }
+    let (name, rest) = rest.split_at_checked(u16_at(head, 28).into()).ok_or_else(outside)?;
+    let name = std::str::from_utf8(name).map_err(|_| Error::data("its name is not UTF-8"))?;
+    let n_skipped = usize::from(u16_at(head, 30)) + usize::from(u16_at(head, 32));
+    let rest = rest.get(n_skipped..).ok_or_else(outside)?;
+    let (packed_size, size, offset) = (u32_at(head, 20), u32_at(head, 24), u32_at(head, 42));
+    if [packed_size, size, offset].contains(&ELSEWHERE) {
+        return Err(too_large());
+    }
+    if u16_at(head, 8) & 1 != 0 {
+        return Err(Error::data(format!("`{name}` is encrypted")));
+    }
+    let local = archive.get(offset..).filter(|local| local.len() >= LOCAL_SIZE).ok_or_else(outside)?;
+    if !local.starts_with(LOCAL) {
+        return Err(Error::data(format!("`{name}` is not where the directory says")));
+    }
+    let start = LOCAL_SIZE + usize::from(u16_at(local, 26)) + usize::from(u16_at(local, 28));
+    let packed = local.get(start..).and_then(|data| data.get(..packed_size)).ok_or_else(outside)?;
+    let crc = u32_at(head, 16) as u32;
+    Ok((Member { name, method: u16_at(head, 10), crc, packed, size }, rest))
+}
+
+fn too_large() -> Error {
+    Error::data("a zip archive with numbers of eight bytes, which are not read")
+        .help("arrays of 4 GiB and more are better saved alone, with numpy.save")
+}
+
+impl Member<'_> {
+    /// The unpacked bytes, checked against their checksum.
+    pub(crate) fn unpack(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let unpacked = match self.method {
+            STORED => (&mut &*self.packed).read_to_end(&mut bytes),
+            // One byte more than it says, to see that it has more.
+            DEFLATED => {
+                flate2::read::DeflateDecoder::new(self.packed).take(self.size as u64 + 1).read_to_end(&mut bytes)
+            }
+            other => {
+                return Err(Error::data(format!("compressed by method {other}; stored (0) and deflated (8) are read")));
+            }
+        };
+        unpacked.map_err(|e| Error::data(format!("the compressed data are damaged: {e}")))?;
+        if bytes.len() != self.size {
+            return Err(Error::data(format!("it unpacks to {} bytes, the archive says {}", bytes.len(), self.size)));
+        }
+        let mut crc = flate2::Crc::new();
+        crc.update(&bytes);
+        if crc.sum() != self.crc {
+            return Err(Error::data(format!("its checksum is {:08x}, the archive says {:08x}", crc.sum(), self.crc)));
+        }
+        Ok(bytes)
+    }
+}
+
+/// A number of two bytes; the callers have checked that they are there.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    usize::from(u16_at(bytes, at)) | usize::from(u16_at(bytes, at + 2)) << 16
+}

@@ -1,0 +1,74 @@
+//! Rows that are read whole when they are first needed, and then are rows in memory.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use estimand_tensor::{Batch, BatchSpec, Result};
+
+use super::memory;
+use crate::stage::{Indexed, InputContext, Stage, Stream};
+use crate::{Dataset, Position, rows};
+
+type LoadFn = dyn Fn() -> Result<Batch> + Send + Sync;
+
+/// The position is the number of the next row.
+pub(crate) struct Loaded {
+    description: String,
+    load: Box<LoadFn>,
+    /// Held while reading, so that two readers do not read twice.
+    reading: Mutex<()>,
+    rows: OnceLock<Batch>,
+}
+
+impl Loaded {
+    /// The rows that a function reads; the description is what [`Dataset::explain`] prints.
+    pub(crate) fn new(description: String, load: impl Fn() -> Result<Batch> + Send + Sync + 'static) -> Loaded {
+        Loaded { description, load: Box::new(load), reading: Mutex::new(()), rows: OnceLock::new() }
+    }
+
+    /// What failed once is tried again the next time: the file may have come.
+    fn rows(&self) -> Result<&Batch> {
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows);
+        }
+        let _reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows);
+        }
+        let rows = (self.load)()?;
+        Ok(self.rows.get_or_init(|| rows))
+    }
+}
+
+impl Stage for Loaded {
+    fn describe(&self) -> String {
+        self.description.clone()
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        Ok(rows::spec_of(self.rows()?))
+    }
+
+    fn indexed(&self) -> Option<&dyn Indexed> {
+        Some(self)
+    }
+
+    fn open(&self, _cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        memory::open(self.rows()?.clone(), from)
+    }
+}
+
+impl Indexed for Loaded {
+    fn n_rows(&self) -> Result<u64> {
+        Ok(self.rows()?.n_rows() as u64)
+    }
+
+    fn gather(&self, numbers: &[u64]) -> Result<Batch> {
+        rows::gather(self.rows()?, numbers)
+    }
+}
+
+impl From<Loaded> for Dataset {
+    fn from(loaded: Loaded) -> Dataset {
+        Dataset::new(loaded)
+    }
+}

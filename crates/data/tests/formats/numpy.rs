@@ -1,0 +1,125 @@
+//! NPY and NPZ against files that numpy wrote.
+
+use std::path::PathBuf;
+
+use estimand_data::{Dataset, npy, npz};
+use estimand_tensor::{Array, DType, Result};
+
+const FIXTURE: &str = include_str!("../../../../oracles/fixtures/array_files.txt");
+
+/// A file of the fixture, and the arrays that numpy put into it.
+pub struct Case {
+    pub format: &'static str,
+    pub name: &'static str,
+    pub bytes: Vec<u8>,
+    pub arrays: Vec<(String, Array)>,
+}
+
+pub fn cases() -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for line in FIXTURE.lines().filter(|line| !line.starts_with('#')) {
+        match *line.split(' ').collect::<Vec<_>>().as_slice() {
+            ["file", format, name, bytes] => {
+                cases.push(Case { format, name, bytes: unhex(bytes), arrays: Vec::new() });
+            }
+            ["array", name, dtype, sizes, ref values @ ..] => {
+                let array = array(dtype, sizes, values).unwrap();
+                cases.last_mut().unwrap().arrays.push((name.to_string(), array));
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    cases
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+}
+
+fn array(dtype: &str, sizes: &str, values: &[&str]) -> Result<Array> {
+    let dims: Vec<usize> = match sizes {
+        "-" => Vec::new(),
+        sizes => sizes.split(',').map(|size| size.parse().unwrap()).collect(),
+    };
+    let values = if values == ["-"] { &[] } else { values };
+    macro_rules! numbers {
+        ($t:ty) => {
+            Array::from_vec(dims, values.iter().map(|v| v.parse::<$t>().unwrap()).collect())
+        };
+    }
+    match dtype {
+        // Shortest decimal of the f64 that the f32 is: exact.
+        "f32" => Array::from_vec(dims, values.iter().map(|v| v.parse::<f64>().unwrap() as f32).collect()),
+        "f64" => numbers!(f64),
+        "i32" => numbers!(i32),
+        "i64" => numbers!(i64),
+        "u8" => numbers!(u8),
+        "bool" => numbers!(bool),
+        "string" => Array::from_strings(dims, values.iter().map(|v| unhex(v.trim_matches('\'')))),
+        _ => panic!("{dtype}"),
+    }
+}
+
+#[test]
+fn numpys_files_are_read() {
+    let mut n_files = 0;
+    for case in cases() {
+        let arrays = match case.format {
+            "npy" => vec![(case.name.to_string(), npy::from_bytes(&case.bytes).unwrap())],
+            _ => npz::from_bytes(&case.bytes).unwrap(),
+        };
+        assert_eq!(arrays, case.arrays, "{}", case.name);
+        n_files += 1;
+    }
+    assert_eq!(n_files, 33);
+}
+
+/// Byte for byte, where numpy wrote a type that arrays have, row-major, in version 1.
+#[test]
+fn we_write_what_numpy_writes() {
+    let mut n_files = 0;
+    for case in cases().into_iter().filter(|case| case.format == "npy") {
+        let widened = ["int8", "int16", "uint16", "uint32", "unicode"].contains(&case.name);
+        if widened || ["big", "fortran", "version_2", "version_3"].iter().any(|other| case.name.starts_with(other)) {
+            continue;
+        }
+        assert_eq!(npy::to_bytes(&case.arrays[0].1).unwrap(), case.bytes, "{}", case.name);
+        n_files += 1;
+    }
+    assert_eq!(n_files, 13);
+}
+
+#[test]
+fn every_dtype_survives_the_round_trip() -> Result<()> {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("round-{}.npy.gz", std::process::id()));
+    for dtype in DType::ALL {
+        for dims in [&[][..], &[0], &[7], &[2, 3], &[1, 2, 3, 4, 1, 2, 1, 2]] {
+            let array = Array::zeros(dtype, dims)?;
+            npy::write(&path, &array)?;
+            assert_eq!(npy::read(&path)?, array, "{dtype} {dims:?}");
+        }
+    }
+    std::fs::remove_file(&path).unwrap();
+    let lost = npy::to_bytes(&Array::from_strings([2], ["fine", "not\0"])?).unwrap_err().to_string();
+    assert!(lost.contains("string 2 ends with a NUL"), "{lost}");
+    Ok(())
+}
+
+#[test]
+fn arrays_of_an_archive_are_features() -> Result<()> {
+    let case = cases().into_iter().find(|case| case.name == "stored").unwrap();
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("features-{}.npz", std::process::id()));
+    let data = Dataset::from_npz(&path).label("y").batch(4, true);
+    // Nothing is read until it is needed, and what failed is tried again.
+    assert!(data.explain().contains(&format!("npz: {}", path.display())));
+    assert!(data.iter().next().unwrap().unwrap_err().to_string().contains("cannot open"));
+    std::fs::write(&path, case.bytes).unwrap();
+    let batch = data.iter().next().unwrap()?;
+    assert_eq!(batch.features().keys().map(|name| &**name).collect::<Vec<_>>(), ["x", "word"]);
+    assert_eq!(batch.labels()["y"], case.arrays[1].1.clone().into());
+    std::fs::remove_file(&path).unwrap();
+    // Read once: the rows are in memory now.
+    assert_eq!(data.iter().next().unwrap()?, batch);
+    assert_eq!(data.spec()?["x"].dtype(), DType::F32);
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The bodies of the fuzz targets, fed with damaged copies of real files: no panic, no hang, no huge allocation.
+//!
+//! A binary of its own: it watches the allocations of the whole process.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "../../../fuzz/src/idx.rs"]
+mod idx;
+#[path = "../../../fuzz/src/mutate.rs"]
+mod mutate;
+#[path = "../../../fuzz/src/npy.rs"]
+mod npy;
+
+use mutate::{Dice, damaged};
+
+struct Watching;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        LARGEST.fetch_max(new_size, Ordering::Relaxed);
+        // SAFETY: passed on.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+/// Tests take turns, so that each watches its own allocations.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a check over damaged seeds; none of its allocations may be larger than `limit`.
+fn survive(check: impl Fn(&[u8]), seeds: &[Vec<u8>], n: usize, limit: usize) {
+    let turn = TURN.lock();
+    LARGEST.store(0, Ordering::Relaxed);
+    let mut dice = Dice::new(4);
+    for _ in 0..n {
+        check(&damaged(seeds, &mut dice));
+    }
+    let largest = LARGEST.load(Ordering::Relaxed);
+    assert!(largest <= limit, "an allocation of {largest} bytes, the limit is {limit}");
+    drop(turn);
+}
+
+/// What numpy wrote, and its type of file.
+fn numpys_files() -> Vec<Vec<u8>> {
+    let fixture = include_str!("../../../oracles/fixtures/array_files.txt");
+    let files = fixture.lines().filter(|line| line.starts_with("file ")).filter_map(|line| line.split(' ').next_back());
+    let byte = |hex: &[u8]| u8::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap();
+    files.map(|hex| hex.as_bytes().chunks(2).map(byte).collect()).collect()
+}
+
+#[test]
+fn damaged_npy_and_npz() {
+    survive(npy::check, &numpys_files(), 200_000, 64 << 10);
+}
+
+#[test]
+fn damaged_idx_and_cifar10() {
+    let matrix = [&[0, 0, 0x0c, 2, 0, 0, 0, 4, 0, 0, 0, 6][..], &[7; 96]].concat();
+    let bytes = [&[0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3][..], &[1; 30]].concat();
+    let doubles = [&[0, 0, 0x0e, 1, 0, 0, 0, 2][..], &[0x40; 16]].concat();
+    survive(idx::check, &[matrix, bytes, doubles], 200_000, 64 << 10);
+    survive(idx::check, &[vec![3; 2 * 3073]], 2_000, 64 << 10);
+}
