@@ -46,4 +46,5 @@ pub use dataset::{Batches, Dataset};
 pub use files::{Compression, Files, OnError};
 pub use format::{cifar10, idx, npy, npz};
 pub use position::Position;
+pub use source::csv::{Csv, InferredColumn};
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

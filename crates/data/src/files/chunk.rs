@@ -59,6 +59,8 @@ pub(crate) struct Parsed {
     pub(crate) ends: Vec<usize>,
     /// The others, in order.
     pub(crate) bad: VecDeque<Bad>,
+    /// Why nothing of the file can be read.
+    pub(crate) fatal: Option<Error>,
 }
 
 /// A record that cannot be read.

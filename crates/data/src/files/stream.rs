@@ -86,8 +86,11 @@ impl<F: Format> FileStream<F> {
         self.current = None;
         match self.chunks.next()? {
             None => Ok(false),
-            Some(Ok((chunk, parsed))) => {
+            Some(Ok((chunk, mut parsed))) => {
                 self.enter(chunk.file, chunk.offset);
+                if let Some(error) = parsed.fatal.take() {
+                    return Err(error.context(format!("in {}", chunk.path.display())));
+                }
                 self.current = Some(Current { chunk, parsed, n_given: 0 });
                 Ok(true)
             }

@@ -1,5 +1,6 @@
 //! Where rows come from.
 
+pub(crate) mod csv;
 pub(crate) mod generator;
 pub(crate) mod loaded;
 pub(crate) mod memory;

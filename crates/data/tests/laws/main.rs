@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod combined;
+mod csv;
 mod datasets;
 mod plans;
 mod resume;

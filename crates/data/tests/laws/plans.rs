@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_data::{Dataset, Files, Unit, npy};
+use estimand_data::{Csv, Dataset, Files, Unit, npy};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
 use estimand_wire::example::encode_batch;
 use estimand_wire::record::RecordWriter;
@@ -113,9 +113,32 @@ pub fn not_3_or_7(batch: &Batch) -> Result<Vec<bool>> {
     Ok(ids(batch).iter().map(|id| !matches!(id % 10, 3 | 7)).collect())
 }
 
+/// The same rows as CSV, in two files: the number, one of the floats, and the name.
+pub fn csv_files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let mut paths = Vec::new();
+        for (i, range) in [0..9, 9..23].into_iter().enumerate() {
+            let rows = range.map(|id| format!("{id},{}.5,\"{id}\"\n", 2 * id));
+            paths.push(folder().join(format!("rows-{i}.csv")));
+            std::fs::write(&paths[i], std::iter::once("id,x,name\n".to_string()).chain(rows).collect::<String>())
+                .unwrap();
+        }
+        paths
+    })
+}
+
+/// They read by pieces of a size.
+pub fn csv(buffer_size: usize) -> Dataset {
+    Csv::new(Files::new(csv_files()).buffer_size(buffer_size))
+        .feature("id", FeatureSpec::dense(DType::I64, []))
+        .dataset()
+}
+
 /// A source under up to seven transformations.
 pub fn random_plan(dice: &mut Dice) -> Dataset {
-    let mut data = match dice.below(4) {
+    let mut data = match dice.below(5) {
+        3 => csv(1 + dice.below(100) as usize),
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),
         1 => generated(dice.below(30) as i64),
         2 => Dataset::from_npy_files(npy_files()).map(with_tags),

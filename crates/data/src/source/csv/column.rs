@@ -1,0 +1,136 @@
+//! The values of one CSV column.
+
+use std::sync::Arc;
+
+use estimand_tensor::cpu::text::ParseNumber;
+use estimand_tensor::{Array, DType, Element, Error, FeatureSpec, Result, Strings};
+
+/// How the fields of a column are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// Its number among the file's columns.
+    pub(crate) index: usize,
+    pub(crate) spec: FeatureSpec,
+    pub(crate) dtype: DType,
+    /// What stands for a missing field, if it may be missing.
+    default: Option<Array>,
+    /// Axes of size 1 behind that of the rows.
+    n_axes: usize,
+    /// Why it has its type, for messages.
+    pub(crate) origin: String,
+    /// The texts, besides the empty one, that stand for no value.
+    missing: Arc<[Vec<u8>]>,
+}
+
+/// A field that could not be read.
+pub(crate) struct BadField {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+/// A field's text as messages show it.
+pub(crate) fn shown(text: &[u8]) -> String {
+    const MOST: usize = 80;
+    let more = if text.len() > MOST { "..." } else { "" };
+    format!("{}{more}", text[..text.len().min(MOST)].escape_ascii())
+}
+
+impl Column {
+    pub(crate) fn new(
+        name: &str,
+        index: usize,
+        spec: FeatureSpec,
+        origin: String,
+        missing: Arc<[Vec<u8>]>,
+    ) -> Result<Column> {
+        let FeatureSpec::Dense { dtype, dims, default } = &spec else {
+            return Err(Error::unsupported(format!("column `{name}` of a CSV file holds one value a row, not many"))
+                .help("give it a dense spec, and split its strings in the model or in `map`"));
+        };
+        if dims.iter().product::<usize>() != 1 {
+            return Err(Error::shape(format!("column `{name}` has one value a row; its spec has the shape {dims:?}")));
+        }
+        if !matches!(dtype, DType::I32 | DType::I64 | DType::F32 | DType::F64 | DType::Str) {
+            return Err(Error::unsupported(format!("column `{name}` as {dtype}"))
+                .help("CSV columns are i32, i64, f32, f64 or str; convert them in `map`"));
+        }
+        if let Some(default) = default.as_ref().filter(|default| default.len() != 1 || default.dtype() != *dtype) {
+            let found = format!("{}{:?}", default.dtype(), default.dims());
+            return Err(Error::config(format!("the default of column `{name}` is {found}; expected one {dtype}")));
+        }
+        let (dtype, default, n_axes) = (*dtype, default.clone(), dims.len());
+        Ok(Column { name: name.to_string(), index, spec, dtype, default, n_axes, origin, missing })
+    }
+
+    /// The values of the fields of all rows.
+    pub(crate) fn parse<'a>(&self, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Array, BadField> {
+        match self.dtype {
+            DType::I32 => self.numbers::<i32>(fields),
+            DType::I64 => self.numbers::<i64>(fields),
+            DType::F32 => self.numbers::<f32>(fields),
+            DType::F64 => self.numbers::<f64>(fields),
+            _ => self.strings(fields),
+        }
+    }
+
+    fn numbers<'a, T: Element + ParseNumber>(
+        &self,
+        fields: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> Result<Array, BadField> {
+        let default = self.default.as_ref().and_then(|default| default.as_slice::<T>().ok()?.first().copied());
+        let mut values = Vec::with_capacity(fields.len());
+        for text in fields {
+            let value = if self.is_missing(text) { default } else { T::parse(text) };
+            let Some(value) = value else { return Err(self.bad(text)) };
+            values.push(value);
+        }
+        Array::from_vec(self.dims(values.len()), values).map_err(|e| self.internal(&e))
+    }
+
+    fn strings<'a>(&self, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Array, BadField> {
+        let default = self.default.as_ref().and_then(|default| default.string_slice().ok());
+        let n = fields.len();
+        let mut strings = Strings::with_capacity(n);
+        strings.reserve_bytes(fields.clone().map(<[u8]>::len).sum());
+        for text in fields {
+            if !self.is_missing(text) {
+                strings.push(text);
+            } else if let Some(default) = default {
+                strings.push(default.get(0));
+            } else {
+                return Err(self.bad(text));
+            }
+        }
+        Array::from_string_list(self.dims(n), strings).map_err(|e| self.internal(&e))
+    }
+
+    #[inline]
+    fn is_missing(&self, text: &[u8]) -> bool {
+        text.is_empty() || self.missing.iter().any(|missing| missing == text)
+    }
+
+    fn dims(&self, n_rows: usize) -> Vec<usize> {
+        std::iter::once(n_rows).chain(std::iter::repeat_n(1, self.n_axes)).collect()
+    }
+
+    #[cold]
+    fn bad(&self, text: &[u8]) -> BadField {
+        let Column { name, dtype, origin, .. } = self;
+        if self.is_missing(text) {
+            let message = format!("column `{name}` has no value, and no default for that");
+            let help = "give the column a spec with a default: FeatureSpec::dense_or".to_string();
+            return BadField { message, help };
+        }
+        let message = format!("column `{name}` has \"{}\", which is no {dtype}", shown(text));
+        let help = format!(
+            "{origin}; declare another type for it, or name the text in na_values if it stands for a missing value"
+        );
+        BadField { message, help }
+    }
+
+    #[cold]
+    fn internal(&self, error: &Error) -> BadField {
+        BadField { message: error.to_string(), help: "this is a bug in Estimand".to_string() }
+    }
+}

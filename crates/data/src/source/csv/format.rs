@@ -1,0 +1,199 @@
+//! The rows of CSV text, as a format of files.
+
+use std::io::Read;
+use std::path::Path;
+
+use estimand_tensor::{Batch, Error};
+
+use super::column::{BadField, Column, shown};
+use super::dialect::{Dialect, Records, Span};
+use crate::files::Files;
+use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
+
+/// What is known of the files before their rows are read.
+#[derive(Debug)]
+pub(crate) struct CsvFormat {
+    pub(crate) dialect: Dialect,
+    /// Whether the first record of a file is its header, and whether it must name `names`.
+    pub(crate) header: Header,
+    /// All columns of the files.
+    pub(crate) names: Vec<String>,
+    /// Those that are read.
+    pub(crate) columns: Vec<Column>,
+    /// Whether text must be UTF-8.
+    pub(crate) utf8: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Header {
+    Absent,
+    /// There is one, and other names were given.
+    Ignored,
+    Checked,
+}
+
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Rows whose fields are all there.
+struct Rows<'a> {
+    bytes: &'a [u8],
+    records: &'a Records,
+    /// For each row, the index of its first field.
+    first_fields: Vec<usize>,
+    /// For each row, its place in the text.
+    places: Vec<(usize, usize)>,
+}
+
+impl Rows<'_> {
+    fn column(&self, index: usize) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        let fields: &[Span] = &self.records.fields;
+        self.first_fields.iter().map(move |first| self.records.text(self.bytes, fields[first + index]))
+    }
+}
+
+impl Format for CsvFormat {
+    const RECORD: &'static str = "row";
+    const LONGEST: usize = 256 << 20;
+
+    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
+        self.dialect.cut(bytes, is_last)
+    }
+
+    fn parse(&self, chunk: &Chunk) -> Parsed {
+        let mut parsed = Parsed::default();
+        let mark =
+            if chunk.offset == 0 && chunk.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let bytes = &chunk.bytes[mark..];
+        let records = self.dialect.split(bytes);
+        let skip_header = chunk.offset == 0 && self.header != Header::Absent;
+        if skip_header && self.header == Header::Checked {
+            parsed.fatal = self.check_header(bytes, &records);
+        }
+
+        let mut bad = Vec::new();
+        let mut rows = self.whole_rows(bytes, &records, usize::from(skip_header), &mut bad);
+        let is_text = !self.utf8 || std::str::from_utf8(bytes).is_ok();
+        let batch = if is_text { self.batch(&rows) } else { None };
+        parsed.batch = match batch {
+            Some(batch) => batch,
+            None => {
+                self.sort_out(&mut rows, &mut bad);
+                self.batch(&rows).unwrap_or_default()
+            }
+        };
+        parsed.ends = rows.places.iter().map(|(_, end)| mark + end).collect();
+        bad.sort_by_key(|bad| bad.start);
+        for bad in &mut bad {
+            bad.n_good = rows.places.partition_point(|(start, _)| *start < bad.start);
+            (bad.start, bad.end) = (mark + bad.start, mark + bad.end);
+        }
+        parsed.bad = bad.into();
+        parsed
+    }
+
+    /// The number of the line, counted where it is wanted.
+    fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
+        let count = || {
+            let mut reader = files.open(path, 0).ok()?.take(offset);
+            let (mut n, mut buffer) = (1, vec![0; 64 << 10]);
+            loop {
+                match reader.read(&mut buffer).ok()? {
+                    0 => return Some(n),
+                    read => n += memchr::memchr_iter(b'\n', &buffer[..read]).count(),
+                }
+            }
+        };
+        match count() {
+            Some(line) => format!("line {line}"),
+            None => format!("at byte {offset}"),
+        }
+    }
+}
+
+impl CsvFormat {
+    /// The rows with the right number of fields. Empty lines are none, unless a row has one field.
+    fn whole_rows<'a>(&self, bytes: &'a [u8], records: &'a Records, skip: usize, bad: &mut Vec<Bad>) -> Rows<'a> {
+        let n_columns = self.names.len();
+        let n = records.records.len();
+        let mut rows = Rows { bytes, records, first_fields: Vec::with_capacity(n), places: Vec::with_capacity(n) };
+        let mut first = 0;
+        for (i, record) in records.records.iter().enumerate() {
+            let fields = first..record.fields_end;
+            first = record.fields_end;
+            if i < skip {
+                continue;
+            }
+            if record.fault.is_none() && fields.len() == n_columns {
+                rows.first_fields.push(fields.start);
+                rows.places.push((record.start, record.end));
+                continue;
+            }
+            let is_blank = fields.len() == 1 && records.text(bytes, records.fields[fields.start]).is_empty();
+            let (message, help) = match record.fault {
+                Some(fault) => (fault.message().to_string(), Some(fault.help().to_string())),
+                None if is_blank => continue,
+                None => (format!("{} fields, expected {n_columns}", fields.len()), None),
+            };
+            bad.push(Bad { n_good: 0, start: record.start, end: record.end, column: None, message, help });
+        }
+        rows
+    }
+
+    /// The features of rows, or `None` if a field of theirs cannot be read.
+    fn batch(&self, rows: &Rows<'_>) -> Option<Batch> {
+        let mut batch = Batch::new();
+        for column in &self.columns {
+            let array = column.parse(rows.column(column.index)).ok()?;
+            batch = batch.with_feature(&column.name, array).ok()?;
+        }
+        Some(batch)
+    }
+
+    /// Looks at rows one by one, and takes out those that cannot be read.
+    #[cold]
+    fn sort_out(&self, rows: &mut Rows<'_>, bad: &mut Vec<Bad>) {
+        let all = rows.first_fields.drain(..).zip(rows.places.drain(..)).collect::<Vec<_>>();
+        for (first_field, (start, end)) in all {
+            match self.columns.iter().find_map(|column| Some((column, self.fault(rows, first_field, column)?))) {
+                None => {
+                    rows.first_fields.push(first_field);
+                    rows.places.push((start, end));
+                }
+                Some((column, BadField { message, help })) => {
+                    let (column, help) = (Some(column.name.clone()), Some(help));
+                    bad.push(Bad { n_good: 0, start, end, column, message, help });
+                }
+            }
+        }
+    }
+
+    /// What is wrong with the field of a column in a row.
+    fn fault(&self, rows: &Rows<'_>, first_field: usize, column: &Column) -> Option<BadField> {
+        let text = rows.records.text(rows.bytes, rows.records.fields[first_field + column.index]);
+        if self.utf8 && std::str::from_utf8(text).is_err() {
+            let message = format!("column `{}` has \"{}\", which is no UTF-8", column.name, shown(text));
+            let help = "convert the file, or read its bytes as they are with utf8(false)".to_string();
+            return Some(BadField { message, help });
+        }
+        column.parse(std::iter::once(text)).err()
+    }
+
+    /// What is wrong with a file's header.
+    fn check_header(&self, bytes: &[u8], records: &Records) -> Option<Error> {
+        let first = records.records.first()?;
+        let texts = records.fields[..first.fields_end].iter().map(|field| records.text(bytes, *field));
+        let found: Vec<_> = texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+        if found == self.names {
+            return None;
+        }
+        let differs = found.iter().zip(&self.names).position(|(found, expected)| found != expected);
+        let message = match differs {
+            Some(i) => format!("its column {} is `{}`, in the first file `{}`", i + 1, found[i], self.names[i]),
+            None => format!("it has {} columns, the first file {}", found.len(), self.names.len()),
+        };
+        Some(
+            Error::config(message)
+                .help("all files of a dataset have the same header; read files of other columns on their own"),
+        )
+    }
+}

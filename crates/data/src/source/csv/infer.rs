@@ -1,0 +1,178 @@
+//! The types of columns, found in a sample of every file, with the reason for each.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::cpu::text::ParseNumber;
+use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
+
+use super::dialect::Dialect;
+use super::format::BYTE_ORDER_MARK;
+use crate::files::Files;
+
+/// The most bytes that a sample or a header may take.
+const LONGEST: usize = 16 << 20;
+
+/// The first records of a file, as text.
+pub(crate) fn sample(files: &Files, path: &Path, dialect: Dialect, n: usize) -> Result<Vec<Vec<Vec<u8>>>> {
+    let mut reader = files.open(path, 0)?;
+    let (mut bytes, mut want) = (Vec::new(), 64 << 10);
+    loop {
+        let missing = want - bytes.len();
+        let n_read = reader.by_ref().take(missing as u64).read_to_end(&mut bytes);
+        let is_last = n_read.map_err(|e| Error::io(path, "read", &e))? < missing;
+        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+        let whole = &text[..dialect.cut(text, is_last).end];
+        let found = dialect.split(whole);
+        if is_last || found.records.len() >= n || want >= LONGEST {
+            let mut start = 0;
+            let mut rows = Vec::new();
+            for record in found.records.iter().take(n) {
+                let fields = std::mem::replace(&mut start, record.fields_end)..record.fields_end;
+                if record.fault.is_none() {
+                    rows.push(found.fields[fields].iter().map(|field| found.text(whole, *field).to_vec()).collect());
+                }
+            }
+            return Ok(rows);
+        }
+        want *= 4;
+    }
+}
+
+/// What the fields of a column look like, from narrow to wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    I32,
+    I64,
+    F32,
+    F64,
+    Str,
+}
+
+impl Kind {
+    fn of(text: &[u8]) -> Kind {
+        if i32::parse(text).is_some() {
+            return Kind::I32;
+        }
+        if i64::parse(text).is_some() {
+            return Kind::I64;
+        }
+        match f64::parse(text) {
+            Some(value) if value.is_finite() && value.abs() > f64::from(f32::MAX) => Kind::F64,
+            Some(_) => Kind::F32,
+            None => Kind::Str,
+        }
+    }
+
+    fn dtype(self) -> DType {
+        match self {
+            Kind::I32 => DType::I32,
+            Kind::I64 => DType::I64,
+            Kind::F32 => DType::F32,
+            Kind::F64 => DType::F64,
+            Kind::Str => DType::Str,
+        }
+    }
+}
+
+/// What the samples say of one column.
+#[derive(Clone, Debug)]
+pub struct InferredColumn {
+    name: String,
+    kind: Option<Kind>,
+    /// The field that made it as wide as it is.
+    because: Option<Evidence>,
+    n_values: usize,
+    n_missing: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Evidence {
+    path: PathBuf,
+    row: usize,
+    text: String,
+}
+
+impl InferredColumn {
+    pub(crate) fn new(name: &str) -> InferredColumn {
+        InferredColumn { name: name.to_string(), kind: None, because: None, n_values: 0, n_missing: 0 }
+    }
+
+    /// Its name in the header.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its type: the narrowest of i32, i64, f32, f64 and str that every value of the samples has; str if there was none.
+    pub fn dtype(&self) -> DType {
+        self.kind.map_or(DType::Str, Kind::dtype)
+    }
+
+    /// As TensorFlow has it: a missing number is 0, a missing string is empty.
+    pub(crate) fn spec(&self) -> Result<FeatureSpec> {
+        let default = match self.dtype() {
+            DType::Str => Array::from_strings([0_usize; 0], [""])?,
+            dtype => Array::zeros(dtype, [])?,
+        };
+        Ok(FeatureSpec::dense_or(default))
+    }
+
+    /// Looks at one field. `is_first` says that no other file was sampled before: only there may numbers turn into text.
+    pub(crate) fn see(
+        &mut self,
+        text: &[u8],
+        missing: &[Vec<u8>],
+        path: &Path,
+        row: usize,
+        is_first: bool,
+    ) -> Result<()> {
+        if text.is_empty() || missing.iter().any(|missing| missing == text) {
+            self.n_missing += 1;
+            return Ok(());
+        }
+        self.n_values += 1;
+        let kind = Kind::of(text);
+        if self.kind.is_some_and(|known| kind <= known) {
+            return Ok(());
+        }
+        let evidence = Evidence { path: path.to_path_buf(), row, text: String::from_utf8_lossy(text).into_owned() };
+        if let Some(known) = self.kind.filter(|known| *known < Kind::Str && kind == Kind::Str && !is_first) {
+            let place = ErrorKind::Data {
+                path: Some(path.to_path_buf()),
+                row: Some(row as u64),
+                column: Some(self.name.clone()),
+            };
+            let message = format!(
+                "column `{}` is {} in the files before, and has \"{}\" here",
+                self.name,
+                known.dtype(),
+                evidence.text.escape_debug()
+            );
+            return Err(Error::new(place, message)
+                .context(format!("in row {row} of {}", path.display()))
+                .help("declare its type, or name the text in na_values if it stands for a missing value"));
+        }
+        (self.kind, self.because) = (Some(kind), Some(evidence));
+        Ok(())
+    }
+
+    /// Why it has its type.
+    pub fn reason(&self) -> String {
+        match &self.because {
+            None => "no value in the sample".to_string(),
+            Some(Evidence { path, row, text }) => {
+                let text: String = text.chars().take(40).collect();
+                format!("by \"{}\" in row {row} of {}", text.escape_debug(), path.display())
+            }
+        }
+    }
+}
+
+/// `age: i32 by "39" in row 1 of adult.csv; 100 values, 2 missing`
+impl fmt::Display for InferredColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}; ", self.name, self.dtype(), self.reason())?;
+        write!(f, "{} values, {} missing", self.n_values, self.n_missing)
+    }
+}

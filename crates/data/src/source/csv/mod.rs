@@ -1,0 +1,293 @@
+//! CSV files as `make_csv_dataset` users know them.
+//!
+//! `dialect.rs` finds records and fields, `infer.rs` the types of columns, `column.rs` reads their values, and `format.rs` makes
+//! rows of it all for the chunks of [`Files`].
+
+mod column;
+mod dialect;
+mod format;
+mod infer;
+
+pub use infer::InferredColumn;
+
+use std::sync::{Arc, OnceLock};
+
+use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result, nearest_name};
+
+use crate::files::stream::FileStream;
+use crate::files::{Compression, Files, OnError};
+use crate::stage::{InputContext, Stage, Stream};
+use crate::{Dataset, Position};
+use column::Column;
+use dialect::Dialect;
+use format::{CsvFormat, Header};
+
+/// CSV files and how to read them; [`dataset`](Csv::dataset) makes the [`Dataset`].
+///
+/// Columns whose type is not declared get one from the first rows of every file: the narrowest of i32, i64, f32, f64 and
+/// str that fits, with 0 or the empty string for a missing value. [`inferred`](Csv::inferred) says what was found and why.
+///
+/// ```
+/// use estimand_data::Csv;
+/// # let path = std::env::temp_dir().join(format!("estimand-csv-doc-{}.csv", std::process::id()));
+/// # std::fs::write(&path, "age,job,rich\n39,clerk,0\n?,\"chef, head\",1\n").unwrap();
+///
+/// let data = Csv::new(&path).na_values(["?"]).label("rich").dataset().batch(2, false);
+/// let batch = data.iter().next().unwrap()?;
+/// assert_eq!(batch.features()["age"], estimand_tensor::Array::from([39i32, 0]).into());
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Csv {
+    files: Files,
+    dialect: Dialect,
+    header: bool,
+    names: Option<Vec<String>>,
+    select: Option<Vec<String>>,
+    specs: BatchSpec,
+    missing: Arc<[Vec<u8>]>,
+    label: Option<String>,
+    n_sampled: usize,
+    utf8: bool,
+}
+
+impl Dataset {
+    /// The rows of CSV files with a header, the types of their columns found out; [`Csv`] has the options.
+    pub fn from_csv(files: impl Into<Files>) -> Dataset {
+        Csv::new(files).dataset()
+    }
+}
+
+impl Csv {
+    /// Files by path, list, or pattern, read one after another.
+    pub fn new(files: impl Into<Files>) -> Csv {
+        Csv {
+            files: files.into(),
+            dialect: Dialect { delimiter: b',', quoting: true },
+            header: true,
+            names: None,
+            select: None,
+            specs: BatchSpec::default(),
+            missing: Arc::new([]),
+            label: None,
+            n_sampled: 100,
+            utf8: true,
+        }
+    }
+
+    /// Whether the first record of every file names its columns. By default, it does.
+    pub fn header(mut self, header: bool) -> Csv {
+        self.header = header;
+        self
+    }
+
+    /// The names of all columns of the files. By default, those of the header; with names, a header is passed over.
+    pub fn column_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
+        self.names = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The columns to read, in any order; they stay in that of the file. By default, all.
+    pub fn select<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
+        self.select = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file has none.
+    pub fn feature(mut self, name: impl Into<String>, spec: FeatureSpec) -> Csv {
+        self.specs.insert(name.into(), spec);
+        self
+    }
+
+    /// Declares the types of columns, as the spec of feature columns has them. Columns beyond them keep the type that is found.
+    pub fn features<N: Into<String>>(mut self, specs: impl IntoIterator<Item = (N, FeatureSpec)>) -> Csv {
+        self.specs.extend(specs.into_iter().map(|(name, spec)| (name.into(), spec)));
+        self
+    }
+
+    /// Texts that stand for no value, besides the empty one. By default, none.
+    pub fn na_values<T: AsRef<[u8]>>(mut self, texts: impl IntoIterator<Item = T>) -> Csv {
+        self.missing = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
+        self
+    }
+
+    /// The column that is the label.
+    pub fn label(mut self, name: impl Into<String>) -> Csv {
+        self.label = Some(name.into());
+        self
+    }
+
+    /// The byte between fields. By default, a comma.
+    pub fn delimiter(mut self, delimiter: u8) -> Csv {
+        self.dialect.delimiter = delimiter;
+        self
+    }
+
+    /// Whether quotes enclose fields. By default, they do.
+    pub fn quoting(mut self, quoting: bool) -> Csv {
+        self.dialect.quoting = quoting;
+        self
+    }
+
+    /// How many rows of every file are looked at to find types. By default, 100.
+    pub fn n_rows_for_inference(mut self, n: usize) -> Csv {
+        self.n_sampled = n;
+        self
+    }
+
+    /// Whether text must be UTF-8. By default, other text is an error; without, bytes are taken as they are.
+    pub fn utf8(mut self, utf8: bool) -> Csv {
+        self.utf8 = utf8;
+        self
+    }
+
+    /// How the files are packed. By default, as their names end.
+    pub fn compression(mut self, compression: Compression) -> Csv {
+        self.files = self.files.compression(compression);
+        self
+    }
+
+    /// What is done about a row that cannot be read. By default, it ends the reading.
+    pub fn on_error(mut self, on_error: OnError) -> Csv {
+        self.files = self.files.on_error(on_error);
+        self
+    }
+
+    /// The rows, one value for each column; nothing is read yet.
+    pub fn dataset(self) -> Dataset {
+        let label = self.label.clone();
+        let rows = Dataset::new(CsvSource { csv: self, format: OnceLock::new() });
+        match label {
+            Some(label) => rows.label(&label),
+            None => rows,
+        }
+    }
+
+    /// What a sample of the files says of the columns that are read, whether declared or not.
+    pub fn inferred(&self) -> Result<Vec<InferredColumn>> {
+        let (names, _) = self.all_names()?;
+        let read = self.read_columns(&names)?;
+        self.infer(&names, &read)
+    }
+
+    /// The names of all columns, and what they say about a header.
+    fn all_names(&self) -> Result<(Vec<String>, Header)> {
+        self.dialect.check()?;
+        let (names, header) = match &self.names {
+            Some(names) => (names.clone(), if self.header { Header::Ignored } else { Header::Absent }),
+            None if !self.header => {
+                return Err(Error::config("CSV files with neither a header nor names for their columns")
+                    .help("give them names with column_names([...])"));
+            }
+            None => {
+                let paths = self.files.resolve()?;
+                let path = &paths[0];
+                let first = infer::sample(&self.files, path, self.dialect, 1)?.into_iter().next().ok_or_else(|| {
+                    Error::config(format!("no header in {}, which is empty or damaged", path.display()))
+                })?;
+                let names = first.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+                (names.collect(), Header::Checked)
+            }
+        };
+        if let Some(twice) = names.iter().enumerate().find_map(|(i, name)| names[..i].contains(name).then_some(name)) {
+            return Err(Error::config(format!("two columns are named `{twice}`"))
+                .help("give them names with column_names([...])"));
+        }
+        Ok((names, header))
+    }
+
+    /// The numbers of the columns that are read.
+    fn read_columns(&self, names: &[String]) -> Result<Vec<usize>> {
+        let wanted = self.select.iter().flatten();
+        for name in wanted.chain(self.specs.keys()).chain(&self.label) {
+            if !names.contains(name) {
+                let error = Error::config(format!("there is no column `{name}` in {}", self.files));
+                return Err(match nearest_name(name, names.iter().map(String::as_str)) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help(format!("it has {}", names.join(", "))),
+                });
+            }
+        }
+        let Some(select) = &self.select else { return Ok((0..names.len()).collect()) };
+        if let Some(label) = self.label.as_ref().filter(|label| !select.contains(label)) {
+            return Err(Error::config(format!("the label `{label}` is not among the selected columns")));
+        }
+        if select.is_empty() {
+            return Err(Error::config("no column is selected").help("select at least one, or leave it out for all"));
+        }
+        Ok((0..names.len()).filter(|i| select.contains(&names[*i])).collect())
+    }
+
+    fn infer(&self, names: &[String], read: &[usize]) -> Result<Vec<InferredColumn>> {
+        let mut columns: Vec<_> = read.iter().map(|i| InferredColumn::new(&names[*i])).collect();
+        let n_header = usize::from(self.header);
+        for (number, path) in self.files.resolve()?.iter().enumerate() {
+            let rows = infer::sample(&self.files, path, self.dialect, self.n_sampled.saturating_add(n_header))?;
+            for (row, fields) in rows.iter().skip(n_header).enumerate() {
+                // What is wrong with other rows is said when they are read.
+                for (column, index) in columns.iter_mut().zip(read).filter(|_| fields.len() == names.len()) {
+                    if !self.specs.contains_key(column.name()) {
+                        column.see(&fields[*index], &self.missing, path, row + 1, number == 0)?;
+                    }
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    fn format(&self) -> Result<CsvFormat> {
+        let (names, header) = self.all_names()?;
+        let read = self.read_columns(&names)?;
+        let declared = read.iter().all(|i| self.specs.contains_key(&names[*i]));
+        let found = if declared { Vec::new() } else { self.infer(&names, &read)? };
+        let mut columns = Vec::new();
+        for (i, index) in read.into_iter().enumerate() {
+            let name = &names[index];
+            let (spec, origin) = match self.specs.get(name) {
+                Some(spec) => (spec.clone(), "the type was declared".to_string()),
+                None => (found[i].spec()?, format!("the type was found {}", found[i].reason())),
+            };
+            columns.push(Column::new(name, index, spec, origin, self.missing.clone())?);
+        }
+        Ok(CsvFormat { dialect: self.dialect, header, names, columns, utf8: self.utf8 })
+    }
+}
+
+impl From<Csv> for Dataset {
+    fn from(csv: Csv) -> Dataset {
+        csv.dataset()
+    }
+}
+
+struct CsvSource {
+    csv: Csv,
+    format: OnceLock<Result<Arc<CsvFormat>>>,
+}
+
+impl CsvSource {
+    fn format(&self) -> Result<Arc<CsvFormat>> {
+        self.format.get_or_init(|| self.csv.format().map(Arc::new)).clone()
+    }
+}
+
+impl Stage for CsvSource {
+    fn describe(&self) -> String {
+        let files = self.csv.files.describe();
+        match self.format.get() {
+            Some(Ok(format)) => {
+                let columns: Vec<_> = format.columns.iter().map(|c| format!("{} {}", c.name, c.dtype)).collect();
+                format!("csv: {} from {files}", columns.join(", "))
+            }
+            _ => format!("csv: {files}"),
+        }
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        Ok(self.format()?.columns.iter().map(|column| (column.name.clone(), column.spec.clone())).collect())
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(FileStream::open(&self.csv.files, self.format()?, cx, from)?))
+    }
+}
