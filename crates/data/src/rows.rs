@@ -178,6 +178,7 @@ macro_rules! by_number {
         }
     };
 }
+pub(crate) use by_number;
 
 fn concat_arrays(parts: &[&Array]) -> Result<Array> {
     let first = parts[0];

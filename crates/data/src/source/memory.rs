@@ -30,6 +30,10 @@ impl Memory {
     pub(crate) fn from_batch(batch: Batch) -> Memory {
         Memory { rows: Ok(batch) }
     }
+
+    pub(crate) fn from_rows(rows: Result<Batch>) -> Memory {
+        Memory { rows }
+    }
 }
 
 impl Stage for Memory {

@@ -1,18 +1,25 @@
 //! What is done to rows and batches on their way.
 //!
-//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`, `filter`, `shard`, `roles`.
+//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`, `filter`, `shard`, `roles`, padding.
 
 pub(crate) mod batch;
+pub(crate) mod bucket;
+pub(crate) mod buckets;
 pub(crate) mod concatenate;
+pub(crate) mod dense_to_ragged;
 pub(crate) mod enumerate;
 pub(crate) mod filter;
+pub(crate) mod interleave;
 pub(crate) mod map;
+pub(crate) mod padded_batch;
 pub(crate) mod prefetch;
 pub(crate) mod repeat;
 pub(crate) mod roles;
+pub(crate) mod sample;
 pub(crate) mod shard;
 pub(crate) mod shuffle;
 pub(crate) mod skip;
 pub(crate) mod take;
 pub(crate) mod unbatch;
+pub(crate) mod window;
 pub(crate) mod zip;

@@ -1,6 +1,6 @@
 //! Steps of random plans that put datasets together or take batches apart, and a generator.
 
-use estimand_data::{Dataset, InputContext, Unit};
+use estimand_data::{Buckets, Dataset, InputContext, Pad, Unit};
 use estimand_tensor::{Array, Batch, Feature, Result};
 
 use crate::plans::{Dice, rows, spec};
@@ -40,7 +40,7 @@ fn range(batch: &Batch, range: std::ops::Range<usize>) -> Result<Batch> {
 /// One more step on a random plan.
 pub fn random_step(data: &Dataset, dice: &mut Dice) -> Dataset {
     let is_rows = data.unit() == Unit::Row;
-    match dice.below(5) {
+    match dice.below(7) {
         0 if is_rows => {
             let name = format!("z{}", dice.below(1 << 30));
             let other = Dataset::from_arrays([(name, Array::from((0..dice.below(50) as i64).collect::<Vec<_>>()))]);
@@ -49,6 +49,44 @@ pub fn random_step(data: &Dataset, dice: &mut Dice) -> Dataset {
         1 => data.concatenate(&data.skip(dice.below(9))),
         2 => data.enumerate(&format!("n{}", dice.below(1 << 30)), 0),
         3 if !is_rows => data.unbatch(),
+        4 => {
+            let parts = (0..1 + dice.below(4)).map(|i| data.skip(i * 3).take(20 - 4 * i)).collect::<Vec<_>>();
+            Dataset::interleave(parts, 1 + dice.below(4) as usize, 1 + dice.below(4))
+        }
+        5 => {
+            let parts = [(data.take(12), 0.5), (data.skip(20), 0.3), (data.shuffle(5, 2), 0.2)];
+            Dataset::sample_from_datasets(parts, dice.below(4), dice.below(2) == 0)
+        }
         _ => data.take(30).concatenate(&data.shuffle(3, 1)),
     }
+}
+
+/// The last step of some plans, behind which rows have another shape.
+pub fn random_end(data: Dataset, dice: &mut Dice) -> Dataset {
+    if data.unit() == Unit::Batch {
+        return data;
+    }
+    let [small, large] = [1, 3].map(|start| start + dice.below(4) as usize);
+    match dice.below(8) {
+        0 => data.padded_batch(large, Pad::new().value("tags", string("-")).size("pair", 3), dice.below(2) == 0),
+        1 => {
+            let whole = data.map(|batch| {
+                Batch::new()
+                    .with_feature("id", batch.feature("id")?.clone())?
+                    .with_label("y", batch.feature("pair")?.clone())
+            });
+            whole.window(large, small, 1 + dice.below(3) as usize, dice.below(2) == 0).batch(2, false)
+        }
+        2 | 3 => {
+            let buckets = Buckets::by_feature("tags", [1, 3], [small, large, 2]).drop_remainder(dice.below(3) == 0);
+            let buckets = if dice.below(2) == 0 { buckets.no_padding() } else { buckets };
+            data.bucket_by_sequence_length(buckets)
+        }
+        4 => data.dense_to_ragged("pair").batch(large, false),
+        _ => data,
+    }
+}
+
+fn string(text: &str) -> Array {
+    Array::from_strings([], [text]).unwrap()
 }

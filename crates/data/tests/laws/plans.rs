@@ -8,7 +8,7 @@ use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result}
 use estimand_wire::example::encode_batch;
 use estimand_wire::record::RecordWriter;
 
-use crate::combined::{generated, random_step};
+use crate::combined::{generated, random_end, random_step};
 
 /// SplitMix64.
 pub struct Dice(pub u64);
@@ -163,5 +163,5 @@ pub fn random_plan(dice: &mut Dice) -> Dataset {
             _ => data.repeat_forever().take(dice.below(60)),
         };
     }
-    data
+    random_end(data, dice)
 }

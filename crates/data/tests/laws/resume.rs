@@ -1,6 +1,6 @@
 //! The law: stop anywhere, keep the position as bytes, go on from it, and get exactly the rest.
 
-use estimand_data::{Dataset, InputContext, Position};
+use estimand_data::{Dataset, InputContext, Position, Unit};
 use estimand_tensor::{Batch, Result};
 
 use crate::plans::{Dice, add_1000, ids, random_plan, rows};
@@ -80,6 +80,40 @@ fn rows_read_ahead_are_cut_as_asked_for() -> Result<()> {
         assert_eq!(left, (found.len() as i64..20).collect::<Vec<_>>());
     }
     assert_eq!(found, (0..20).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Rows are the same however many are asked for at a time, and so is what follows each position.
+#[test]
+fn the_number_asked_for_changes_nothing() -> Result<()> {
+    let mut n_plans = 0;
+    for number in 0..400 {
+        let mut dice = Dice(number);
+        let data = random_plan(&mut dice);
+        let (all, None) = run(&data, &cx(1), &Position::default()) else { continue };
+        if data.unit() == Unit::Batch || all.is_empty() {
+            continue;
+        }
+        let all: Vec<i64> = all.iter().flat_map(|(batch, _)| ids(batch)).collect();
+        let mut pull_all = |from: &Position| -> Result<Vec<(Vec<i64>, Position)>> {
+            let mut stream = data.open(&cx(1), from)?;
+            let mut items = Vec::new();
+            while let Some(item) = stream.pull(1 + dice.below(20) as usize)? {
+                items.push((ids(&item.batch), item.after));
+            }
+            Ok(items)
+        };
+        let in_order =
+            |items: &[(Vec<i64>, Position)]| items.iter().flat_map(|(ids, _)| ids.clone()).collect::<Vec<_>>();
+        let items = pull_all(&Position::default())?;
+        assert_eq!(in_order(&items), all, "plan {number}:\n{}", data.explain());
+        for (i, (_, place)) in items.iter().enumerate() {
+            let rest = in_order(&items[i + 1..]);
+            assert_eq!(in_order(&pull_all(place)?), rest, "plan {number} after {i}:\n{}", data.explain());
+        }
+        n_plans += 1;
+    }
+    assert!(n_plans > 80, "only {n_plans} plans of rows");
     Ok(())
 }
 

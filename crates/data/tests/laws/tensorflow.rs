@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use estimand_data::{Dataset, Unit};
+use estimand_data::{Buckets, Dataset, Pad, Unit};
 use estimand_tensor::{Array, Batch, Feature, Ragged, Result};
 
 const FIXTURE: &str = include_str!("../../../../oracles/fixtures/pipelines.txt");
@@ -12,7 +12,7 @@ fn plans_mean_what_they_mean_to_tf_data() {
     let mut n_plans = 0;
     for case in FIXTURE.split("plan ").skip(1) {
         let (text, expected) = case.split_once('\n').unwrap();
-        let Some(data) = plan(text) else { continue };
+        let data = plan(text).unwrap_or_else(|| panic!("{text}"));
         let mut found = String::new();
         for element in &data {
             match element {
@@ -23,7 +23,7 @@ fn plans_mean_what_they_mean_to_tf_data() {
         assert_eq!(found, expected, "{text}\n{}", data.explain());
         n_plans += 1;
     }
-    assert_eq!(n_plans, 109);
+    assert_eq!(n_plans, 217);
 }
 
 /// The dataset that the steps leave on the stack.
@@ -44,6 +44,21 @@ fn plan(text: &str) -> Option<Dataset> {
             }
             "enumerate" => stack.pop()?.enumerate(words[1], number(2)),
             "batch" | "ragged_batch" => stack.pop()?.batch(n(1), drop),
+            "padded_batch" => {
+                let pad = words[3..].chunks(3).fold(Pad::new(), |pad, one| {
+                    let pad = pad.value(one[0], one[2].parse::<i64>().unwrap());
+                    if one[1] == "-" { pad } else { pad.size(one[0], one[1].parse().unwrap()) }
+                });
+                stack.pop()?.padded_batch(n(1), pad, drop)
+            }
+            "interleave" => Dataset::interleave(stack.split_off(stack.len() - n(1)), n(2), n(3) as u64),
+            "window" => stack.pop()?.window(n(1), n(2), n(3), drop),
+            "bucket" => {
+                let numbers = |i: usize| words[i].split(',').map(|word| word.parse().unwrap()).collect::<Vec<_>>();
+                let buckets = Buckets::by_feature("a", numbers(1), numbers(2));
+                let buckets = buckets.pad_to_bucket_boundary(words[3] == "boundary").drop_remainder(drop);
+                stack.pop()?.bucket_by_sequence_length(buckets)
+            }
             "unbatch" => stack.pop()?.unbatch(),
             "take" => stack.pop()?.take(n(1) as u64),
             "skip" => stack.pop()?.skip(n(1) as u64),

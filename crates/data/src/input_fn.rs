@@ -1,0 +1,119 @@
+//! Input functions over arrays, as `numpy_input_fn` and `pandas_input_fn` were: batches that run across the ends of epochs.
+//!
+//! ```
+//! use estimand_data::input_fn;
+//! use estimand_tensor::{Array, Result};
+//!
+//! let x = [("age", Array::from([39i64, 50, 38])), ("hours", Array::from([40.0f32, 13.0, 40.0]))];
+//! let train = input_fn::arrays(x).labels(Array::from([0i64, 0, 1])).batch_size(4).n_epochs(Some(2)).shuffle(true);
+//! let sizes: Vec<usize> = train.iter().map(|batch| Ok(batch?.n_rows())).collect::<Result<_>>()?;
+//! assert_eq!(sizes, [4, 2]);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! `queue_capacity` and `num_threads` are no options here: arrays need no queue, and whoever wants batches made ahead says
+//! [`prefetch`](crate::Dataset::prefetch) behind.
+
+use estimand_tensor::{Array, Batch, Error, Feature, Result};
+
+use crate::Dataset;
+use crate::source::memory::Memory;
+
+/// Features that are arrays in memory: one without a name, or named ones, which are put in the order of their names.
+pub fn arrays(x: impl Into<Columns>) -> ArraysInput {
+    ArraysInput { x: x.into(), y: None, batch_size: 128, n_epochs: Some(1) }
+}
+
+/// One array, or several by name.
+#[derive(Clone, Debug)]
+pub struct Columns(Vec<(String, Feature)>);
+
+impl From<Array> for Columns {
+    fn from(array: Array) -> Columns {
+        Columns(vec![(String::new(), array.into())])
+    }
+}
+
+impl<N: Into<String>, F: Into<Feature>> From<Vec<(N, F)>> for Columns {
+    fn from(columns: Vec<(N, F)>) -> Columns {
+        let mut columns: Vec<_> = columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
+        // TF: the order of the names, whatever order they were given in.
+        columns.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Columns(columns)
+    }
+}
+
+impl<N: Into<String>, F: Into<Feature>, const K: usize> From<[(N, F); K]> for Columns {
+    fn from(columns: [(N, F); K]) -> Columns {
+        Vec::from(columns).into()
+    }
+}
+
+/// An input function in the making; [`shuffle`](ArraysInput::shuffle) makes it, because that must be said.
+#[derive(Clone, Debug)]
+pub struct ArraysInput {
+    x: Columns,
+    y: Option<Columns>,
+    batch_size: usize,
+    n_epochs: Option<u64>,
+}
+
+impl ArraysInput {
+    /// The labels: one array, or several by name. By default there are none.
+    pub fn labels(mut self, y: impl Into<Columns>) -> ArraysInput {
+        self.y = Some(y.into());
+        self
+    }
+
+    /// The rows of a batch; only the last may have fewer. By default 128.
+    pub fn batch_size(mut self, n: usize) -> ArraysInput {
+        self.batch_size = n;
+        self
+    }
+
+    /// The passes over the rows, `None` for ever. By default 1.
+    pub fn n_epochs(mut self, n: Option<u64>) -> ArraysInput {
+        self.n_epochs = n;
+        self
+    }
+
+    /// The batches, of rows in the order of the arrays or in another random order each epoch.
+    ///
+    /// The order depends on the run's seed and the epoch. Mistakes come back from the dataset, as always.
+    pub fn shuffle(self, shuffle: bool) -> Dataset {
+        let rows = self.rows().map_err(|e| e.context("in the arrays of an input function"));
+        let data = Dataset::new(Memory::from_rows(rows));
+        let data = if shuffle { data.shuffle(usize::MAX, 0) } else { data };
+        let data = match self.n_epochs {
+            Some(n) => data.repeat(n),
+            None => data.repeat_forever(),
+        };
+        data.batch(self.batch_size, false)
+    }
+
+    fn rows(&self) -> Result<Batch> {
+        let labels = self.y.as_ref().map_or(&[][..], |y| &y.0);
+        if self.x.0.is_empty() || self.y.as_ref().is_some_and(|y| y.0.is_empty()) {
+            let what = if self.x.0.is_empty() { "x" } else { "y" };
+            return Err(Error::config(format!("{what} has no arrays")).help("give it at least one, or leave y out"));
+        }
+        let mut rows = Batch::new();
+        for (name, column) in &self.x.0 {
+            if rows.features().contains_key(name.as_str()) {
+                return Err(Error::config(format!("x has two arrays named `{name}`")));
+            }
+            rows = rows.with_feature(name, column.clone())?;
+        }
+        for (name, column) in labels {
+            if rows.labels().contains_key(name.as_str()) {
+                return Err(Error::config(format!("y has two arrays named `{name}`")));
+            }
+            if !name.is_empty() && rows.features().contains_key(name.as_str()) {
+                let message = format!("x and y both have an array named `{name}`");
+                return Err(Error::config(message).help("rename one of them"));
+            }
+            rows = rows.with_label(name, column.clone())?;
+        }
+        Ok(rows)
+    }
+}

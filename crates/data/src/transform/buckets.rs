@@ -1,0 +1,144 @@
+//! Which rows `bucket_by_sequence_length` puts together, and how they are padded.
+
+use std::sync::Arc;
+
+use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
+
+use crate::transform::padded_batch::Pad;
+
+/// The length of each of a batch's rows.
+type LengthFn = dyn Fn(&Batch) -> Result<Vec<usize>> + Send + Sync;
+
+/// Which rows are batched together: bucket i has the rows from boundary i - 1 on and below boundary i.
+#[derive(Clone)]
+pub struct Buckets {
+    length: Arc<LengthFn>,
+    boundaries: Vec<usize>,
+    pub(crate) batch_sizes: Vec<usize>,
+    /// `None` leaves ragged features ragged.
+    pad: Option<Pad>,
+    pad_to_bucket_boundary: bool,
+    pub(crate) drop_remainder: bool,
+}
+
+impl Buckets {
+    /// By the number of values in a ragged feature's row. There is one batch size more than there are boundaries, which rise.
+    pub fn by_feature(
+        name: impl Into<String>,
+        boundaries: impl Into<Vec<usize>>,
+        batch_sizes: impl Into<Vec<usize>>,
+    ) -> Buckets {
+        let name = name.into();
+        Buckets::by(move |batch| row_lengths(batch, &name), boundaries, batch_sizes)
+    }
+
+    /// By a length that a function tells of each row: it gets any number of rows, and returns as many lengths.
+    pub fn by(
+        length: impl Fn(&Batch) -> Result<Vec<usize>> + Send + Sync + 'static,
+        boundaries: impl Into<Vec<usize>>,
+        batch_sizes: impl Into<Vec<usize>>,
+    ) -> Buckets {
+        Buckets {
+            length: Arc::new(length),
+            boundaries: boundaries.into(),
+            batch_sizes: batch_sizes.into(),
+            pad: Some(Pad::new()),
+            pad_to_bucket_boundary: false,
+            drop_remainder: false,
+        }
+    }
+
+    /// How ragged features are filled up. By default with zeros, to the longest row of the batch.
+    pub fn pad(mut self, pad: Pad) -> Buckets {
+        self.pad = Some(pad);
+        self
+    }
+
+    /// Leaves ragged features ragged. By default they are padded.
+    pub fn no_padding(mut self) -> Buckets {
+        self.pad = None;
+        self
+    }
+
+    /// Fills up to one less than the bucket's boundary, so that there are few sizes; a row that reaches the last boundary is
+    /// then an error. By default, to the longest row of the batch.
+    pub fn pad_to_bucket_boundary(mut self, yes: bool) -> Buckets {
+        self.pad_to_bucket_boundary = yes;
+        self
+    }
+
+    /// Leaves out what does not fill a batch at the end. By default it is given.
+    pub fn drop_remainder(mut self, yes: bool) -> Buckets {
+        self.drop_remainder = yes;
+        self
+    }
+
+    pub(crate) fn describe(&self) -> String {
+        let Buckets { boundaries, batch_sizes, drop_remainder, pad_to_bucket_boundary, pad, .. } = self;
+        let pad = pad.as_ref().map_or_else(|| "no padding".to_string(), Pad::describe);
+        let to = if *pad_to_bucket_boundary { " to boundaries" } else { "" };
+        let drop = if *drop_remainder { ", drop_remainder" } else { "" };
+        format!("boundaries {boundaries:?}, batch sizes {batch_sizes:?}, {pad}{to}{drop}")
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let Buckets { boundaries, batch_sizes, pad, .. } = self;
+        let error = |message: String| Err(Error::config(format!("`bucket_by_sequence_length` with {message}")));
+        if batch_sizes.len() != boundaries.len() + 1 {
+            let n = batch_sizes.len();
+            return error(format!("{} boundaries and {n} batch sizes; expected one size more", boundaries.len()));
+        }
+        if boundaries.first() == Some(&0) || !boundaries.is_sorted_by(|a, b| a < b) {
+            return error(format!("the boundaries {boundaries:?}; expected numbers from 1 on that rise"));
+        }
+        if batch_sizes.contains(&0) {
+            return error(format!("the batch sizes {batch_sizes:?}; a batch has at least one row"));
+        }
+        pad.as_ref().map_or(Ok(()), Pad::check)
+    }
+
+    pub(crate) fn spec(&self, spec: BatchSpec) -> BatchSpec {
+        match &self.pad {
+            Some(pad) => pad.spec(spec),
+            None => spec,
+        }
+    }
+
+    /// The bucket of each row.
+    pub(crate) fn of(&self, batch: &Batch) -> Result<Vec<usize>> {
+        let place = "in the lengths for `bucket_by_sequence_length`";
+        let lengths = (self.length)(batch).map_err(|e| e.context(place))?;
+        if lengths.len() != batch.n_rows() {
+            let message = format!("{} lengths for {} rows", lengths.len(), batch.n_rows());
+            return Err(Error::shape(message).context(place));
+        }
+        Ok(lengths.iter().map(|length| self.boundaries.partition_point(|boundary| boundary <= length)).collect())
+    }
+
+    /// The batch as it is given.
+    pub(crate) fn finish(&self, batch: Batch, bucket: usize) -> Result<Batch> {
+        let Some(pad) = &self.pad else { return Ok(batch) };
+        let size = match (self.pad_to_bucket_boundary, self.boundaries.get(bucket)) {
+            (false, _) => None,
+            (true, Some(boundary)) => Some(boundary - 1),
+            (true, None) => {
+                let last = self.boundaries.last().copied().unwrap_or(0);
+                return Err(Error::shape(format!(
+                    "a row has no boundary to be padded to: its length is {last} or more"
+                ))
+                .help("add a boundary above the longest row, or do not pad to boundaries"));
+            }
+        };
+        pad.apply(&batch, size)
+    }
+}
+
+fn row_lengths(batch: &Batch, name: &str) -> Result<Vec<usize>> {
+    match batch.feature(name)? {
+        Feature::Ragged(ragged) => {
+            Ok(ragged.row_splits().windows(2).map(|ends| (ends[1] - ends[0]) as usize).collect())
+        }
+        Feature::Dense(_) => Err(Error::shape(format!("feature `{name}` is dense: all its rows have one length"))
+            .help("name a ragged feature, or give lengths by a function")),
+    }
+}

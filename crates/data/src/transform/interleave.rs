@@ -1,0 +1,156 @@
+//! Several datasets in turn, a block of each.
+
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use crate::agreement::{check_specs, check_units, spec};
+use crate::rows::count;
+use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+impl Dataset {
+    /// Reads `cycle_length` of the datasets at a time, in turn, `block_length` elements of each. In the place of one that has
+    /// ended comes the next that was not read yet. The order is tf.data's with deterministic order.
+    ///
+    /// Files are interleaved as a dataset for each:
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::{DType, FeatureSpec};
+    /// let spec = [("x", FeatureSpec::dense(DType::F32, [4]))];
+    /// let files = ["a.tfrecord", "b.tfrecord", "c.tfrecord"];
+    /// let data = Dataset::interleave(files.map(|file| Dataset::from_tfrecord(file, spec.clone())), 2, 16);
+    /// assert!(data.explain().starts_with("interleave(3 datasets, cycle_length 2, block_length 16)"));
+    /// ```
+    pub fn interleave(datasets: impl IntoIterator<Item = Dataset>, cycle_length: usize, block_length: u64) -> Dataset {
+        Dataset::new(Interleave { inputs: datasets.into_iter().collect(), cycle_length, block_length })
+    }
+}
+
+/// The position is the place in the cycle, the elements given of its block, the next dataset, and for each place the
+/// number of its dataset from 1 on, or 0; and their positions.
+struct Interleave {
+    inputs: Vec<Dataset>,
+    cycle_length: usize,
+    block_length: u64,
+}
+
+impl Stage for Interleave {
+    fn describe(&self) -> String {
+        let Interleave { inputs, cycle_length, block_length } = self;
+        format!("interleave({} datasets, cycle_length {cycle_length}, block_length {block_length})", inputs.len())
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        &self.inputs
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.cycle_length == 0 || self.block_length == 0 {
+            let message = format!("cycle_length {} and block_length {}", self.cycle_length, self.block_length);
+            return Err(Error::config(format!("`interleave` with {message}; expected at least 1 of each")));
+        }
+        check_units("interleave", &self.inputs)
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        spec("interleave", &self.inputs)
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        check_specs("interleave", &self.inputs)?;
+        let n = self.inputs.len();
+        let n_places = self.cycle_length.min(n);
+        let (words, below) = from.parts_of(3 + n_places, n_places)?;
+        let within = |word: u64, end: usize| usize::try_from(word).ok().filter(|&word| word < end);
+        let foreign = || {
+            Error::config("a position of other datasets than those to interleave")
+                .help("a position continues only the plan it was taken from")
+        };
+        let mut places = Vec::new();
+        for (&word, from) in words[3..].iter().zip(below) {
+            let number = within(word, n + 1).ok_or_else(foreign)?;
+            places.push(match number.checked_sub(1) {
+                None => None,
+                Some(number) => {
+                    Some(Place { number, stream: self.inputs[number].stage().open(cx, &from)?, after: from })
+                }
+            });
+        }
+        Ok(Box::new(InterleaveStream {
+            unit: self.unit(),
+            block_length: self.block_length,
+            cx: *cx,
+            place: within(words[0], n_places).ok_or_else(foreign)?,
+            given: Some(words[1]).filter(|&given| given < self.block_length).ok_or_else(foreign)?,
+            next: within(words[2], n + 1).ok_or_else(foreign)?,
+            places,
+            inputs: self.inputs.clone(),
+        }))
+    }
+}
+
+struct InterleaveStream {
+    inputs: Vec<Dataset>,
+    unit: Unit,
+    block_length: u64,
+    cx: InputContext,
+    /// The place whose turn it is.
+    place: usize,
+    /// Elements of its block already given.
+    given: u64,
+    /// The first dataset that was not read yet.
+    next: usize,
+    places: Vec<Option<Place>>,
+}
+
+struct Place {
+    number: usize,
+    stream: Box<dyn Stream>,
+    after: Position,
+}
+
+impl InterleaveStream {
+    fn turn(&mut self) {
+        (self.place, self.given) = ((self.place + 1) % self.places.len(), 0);
+    }
+
+    fn position(&self) -> Position {
+        let mut words = vec![self.place as u64, self.given, self.next as u64];
+        words.extend(self.places.iter().map(|place| place.as_ref().map_or(0, |place| place.number as u64 + 1)));
+        let below = self.places.iter().map(|place| place.as_ref().map_or_else(Position::default, |p| p.after.clone()));
+        Position::new(words, below.collect::<Vec<_>>())
+    }
+}
+
+impl Stream for InterleaveStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        loop {
+            if let Some(place) = &mut self.places[self.place] {
+                let left = usize::try_from(self.block_length - self.given).unwrap_or(usize::MAX);
+                match place.stream.pull(want.min(left))? {
+                    Some(Item { batch, after }) => {
+                        place.after = after;
+                        self.given += count(self.unit, &batch);
+                        if self.given == self.block_length {
+                            self.turn();
+                        }
+                        return Ok(Some(Item { batch, after: self.position() }));
+                    }
+                    None => {
+                        // TF: the place is filled again only when its turn comes next; pinned by fixtures/pipelines.txt.
+                        self.places[self.place] = None;
+                        self.turn();
+                    }
+                }
+            } else if let Some(input) = self.inputs.get(self.next) {
+                let stream = input.stage().open(&self.cx, &Position::default())?;
+                self.places[self.place] = Some(Place { number: self.next, stream, after: Position::default() });
+                self.next += 1;
+            } else if self.places.iter().all(Option::is_none) {
+                return Ok(None);
+            } else {
+                self.turn();
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Windows that slide over rows: each is a row with one more axis.
+
+use std::collections::VecDeque;
+
+use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
+
+use crate::rows::{concat, gather, slice};
+use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+
+impl Dataset {
+    /// Windows of `size` rows: window i has the rows `i * shift`, `i * shift + stride`, and so on.
+    ///
+    /// A window is one row whose features have one more axis, the rows of the window: what tf.data's windows become by
+    /// `flat_map(lambda w: w.batch(size))`. With `drop_remainder` all windows are whole and the features dense, `[size, ..]`;
+    /// without, the last ones are shorter and so all features are ragged.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let series = Dataset::from_array(Array::from([1i64, 2, 3, 4, 5])).window(3, 1, 1, true).batch(2, false);
+    /// let expected = Array::from_vec([2, 3], vec![1i64, 2, 3, 2, 3, 4])?;
+    /// assert_eq!(series.iter().next().unwrap()?.features()[""], expected.into());
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn window(&self, size: usize, shift: usize, stride: usize, drop_remainder: bool) -> Dataset {
+        Dataset::new(Window { input: self.clone(), shape: Shape { size, shift, stride, drop_remainder } })
+    }
+}
+
+/// The position is how many rows to leave out before the next window, counted from the input's position.
+struct Window {
+    input: Dataset,
+    shape: Shape,
+}
+
+#[derive(Clone, Copy)]
+struct Shape {
+    size: usize,
+    shift: usize,
+    stride: usize,
+    drop_remainder: bool,
+}
+
+impl Shape {
+    /// The rows from a window's first to its last.
+    fn span(&self) -> u64 {
+        ((self.size - 1) as u64).saturating_mul(self.stride as u64).saturating_add(1)
+    }
+}
+
+impl Stage for Window {
+    fn describe(&self) -> String {
+        let Shape { size, shift, stride, drop_remainder } = self.shape;
+        let drop = if drop_remainder { ", drop_remainder" } else { "" };
+        let again = self.shape.span().saturating_add(PIECE as u64);
+        format!("window({size}, shift {shift}, stride {stride}{drop}): going on reads up to {again} rows again")
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn check(&self) -> Result<()> {
+        let Shape { size, shift, stride, .. } = self.shape;
+        if size == 0 || shift == 0 || stride == 0 {
+            let message = format!("window(size {size}, shift {shift}, stride {stride}): expected at least 1 of each");
+            return Err(Error::config(message));
+        }
+        match self.input.unit() {
+            Unit::Row => Ok(()),
+            Unit::Batch => {
+                Err(Error::config("`window` of batches").help("windows are made of rows: put `batch` behind"))
+            }
+        }
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        let mut spec = self.input.spec()?;
+        for (name, feature) in &mut spec {
+            *feature = match &*feature {
+                FeatureSpec::Dense { dtype, dims, .. } if self.shape.drop_remainder => {
+                    FeatureSpec::dense(*dtype, [&[self.shape.size], &dims[..]].concat())
+                }
+                FeatureSpec::Dense { dtype, .. } => FeatureSpec::ragged(*dtype),
+                FeatureSpec::Ragged { .. } | FeatureSpec::Padded { .. } => return Err(nested(name)),
+            };
+        }
+        Ok(spec)
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let ([next], [below]) = from.parts()?;
+        Ok(Box::new(WindowStream {
+            input: self.input.stage().open(cx, below)?,
+            shape: self.shape,
+            anchors: VecDeque::from([(0, below.clone())]),
+            held: Batch::new(),
+            held_from: 0,
+            n_read: 0,
+            next,
+            ended: false,
+        }))
+    }
+}
+
+struct WindowStream {
+    input: Box<dyn Stream>,
+    shape: Shape,
+    /// Where pieces begin, by number of row: the last before the next window, and those behind. Never empty.
+    anchors: VecDeque<(u64, Position)>,
+    /// The rows from number `held_from` to `n_read`. Numbers count from where reading began.
+    held: Batch,
+    held_from: u64,
+    n_read: u64,
+    /// The first row of the next window.
+    next: u64,
+    ended: bool,
+}
+
+impl WindowStream {
+    /// Reads until row `end`, and forgets what lies before the next window.
+    fn read(&mut self, end: u64) -> Result<()> {
+        let mut pieces = vec![std::mem::take(&mut self.held)];
+        while self.n_read < end && !self.ended {
+            let want = usize::try_from(end - self.n_read).map_or(PIECE, |left| left.min(PIECE));
+            let Some(Item { batch, after }) = self.input.pull(want)? else {
+                self.ended = true;
+                break;
+            };
+            let n_rows = batch.n_rows();
+            let old = self.next.saturating_sub(self.n_read).min(n_rows as u64);
+            if (old as usize) < n_rows {
+                pieces.push(slice(&batch, old as usize..n_rows)?);
+            }
+            self.n_read += n_rows as u64;
+            self.anchors.push_back((self.n_read, after));
+        }
+        pieces.retain(|piece| piece.n_rows() > 0);
+        self.held = concat(pieces)?;
+        self.held_from = self.n_read - self.held.n_rows() as u64;
+        Ok(())
+    }
+
+    /// The rows of the window that begins at `start`, numbered from those held.
+    fn rows_of(&self, start: u64) -> impl Iterator<Item = u64> + use<> {
+        let (stride, n_read, base) = (self.shape.stride as u64, self.n_read, self.held_from);
+        let numbers = (0..self.shape.size as u64).map(move |j| start.saturating_add(j.saturating_mul(stride)));
+        numbers.take_while(move |&row| row < n_read).map(move |row| row - base)
+    }
+
+    /// Moves on to another window.
+    fn advance(&mut self, next: u64) -> Result<()> {
+        let old = next.saturating_sub(self.held_from).min(self.held.n_rows() as u64) as usize;
+        self.held = slice(&self.held, old..self.held.n_rows())?;
+        (self.held_from, self.next) = (self.held_from + old as u64, next);
+        while self.anchors.get(1).is_some_and(|(row, _)| *row <= next) {
+            self.anchors.pop_front();
+        }
+        Ok(())
+    }
+}
+
+impl Stream for WindowStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        let (span, shift) = (self.shape.span(), self.shape.shift as u64);
+        let n = want.min((PIECE / self.shape.size).max(1)) as u64;
+        let start = |i: u64| i.saturating_mul(shift);
+        self.read(self.next.saturating_add(start(n - 1)).saturating_add(span))?;
+        let needed = if self.shape.drop_remainder { span } else { 1 };
+        let starts: Vec<u64> = (0..n)
+            .map(|i| self.next.saturating_add(start(i)))
+            .take_while(|first| first.saturating_add(needed) <= self.n_read)
+            .collect();
+        let Some(&last) = starts.last() else { return Ok(None) };
+        let (mut rows, mut ends) = (Vec::new(), vec![0]);
+        for first in &starts {
+            rows.extend(self.rows_of(*first));
+            ends.push(rows.len() as i64);
+        }
+        let batch = stack(&gather(&self.held, &rows)?, &ends, self.shape)?;
+        self.advance(last.saturating_add(shift))?;
+        let Some((row, below)) = self.anchors.front() else {
+            return Err(Error::internal("windows without a place to read from"));
+        };
+        Ok(Some(Item { batch, after: Position::new([self.next - row], [below.clone()]) }))
+    }
+}
+
+/// Rows, window after window, as one row for each window; `ends` are the windows' row splits.
+fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
+    let one = |name: &str, feature: &Feature| -> Result<Feature> {
+        let Feature::Dense(array) = feature else { return Err(nested(name)) };
+        if shape.drop_remainder {
+            let dims = [&[ends.len() - 1, shape.size], &array.dims()[1..]].concat();
+            return Ok(Array::reshape(array, dims)?.into());
+        }
+        Ok(Ragged::new(array.clone(), ends)?.into())
+    };
+    let mut windows = Batch::new();
+    for (name, feature) in rows.features() {
+        windows = windows.with_feature(name, one(name, feature)?)?;
+    }
+    for (name, label) in rows.labels() {
+        windows = windows.with_label(name, one(name, label)?)?;
+    }
+    if rows.weights().is_some() {
+        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` behind `window`"));
+    }
+    Ok(windows)
+}
+
+fn nested(name: &str) -> Error {
+    Error::unsupported(format!("feature `{name}` is ragged, and windows of it would be ragged in two axes"))
+        .help("leave it out, or make it dense before `window`")
+}
