@@ -4,6 +4,7 @@
 
 pub mod bundle;
 pub mod example;
+pub mod files;
 pub mod graph_def;
 pub mod idx;
 pub mod mutate;

@@ -25,4 +25,5 @@ check bundle estimand-graph bundle_exchange
 check graphdef estimand-graph graph_exchange
 check saved_model estimand-graph saved_model_predict
 check saved_ops estimand-graph saved_model_predict
+check csv_files estimand-data csv_exchange
 check records estimand-data record_exchange

@@ -87,8 +87,21 @@ impl Dataset {
     /// Rows in memory are permuted as a whole, at the cost of no memory. Of a stream, each block of `buffer_size` elements is
     /// permuted. Shuffling behind `repeat`, `label`, `prefetch`, or `map` and `filter` of rows shuffles what they read: epochs are never mixed.
     pub fn shuffle(&self, buffer_size: usize, seed: u64) -> Dataset {
-        let below = self.stage().over_shuffled(&|input| input.shuffle(buffer_size, seed));
-        below.unwrap_or_else(|| Dataset::new(Shuffle { input: self.clone(), buffer_size, seed }))
+        self.shuffled(buffer_size, seed, false)
+    }
+
+    /// [`shuffle`](Dataset::shuffle) with another order for every worker, for workers that each read all of the data.
+    ///
+    /// This is the other way to feed several workers: nothing is divided, so each needs no more than its own order, and an
+    /// epoch of all together sees every row as often as there are workers. With [`shard_by_worker`](Dataset::shard_by_worker) it is
+    /// refused: orders that differ cannot be divided.
+    pub fn shuffle_by_worker(&self, buffer_size: usize, seed: u64) -> Dataset {
+        self.shuffled(buffer_size, seed, true)
+    }
+
+    fn shuffled(&self, buffer_size: usize, seed: u64, by_worker: bool) -> Dataset {
+        let below = self.stage().over_shuffled(&|input| input.shuffled(buffer_size, seed, by_worker));
+        below.unwrap_or_else(|| Dataset::new(Shuffle { input: self.clone(), buffer_size, seed, by_worker }))
     }
 
     /// All elements `n` times. What is shuffled is in another order each time.
@@ -179,6 +192,10 @@ impl Dataset {
         out.push_str(&self.stage().describe());
         out.push('\n');
         self.stage().inputs().iter().for_each(|input| input.write_plan(depth + 1, out));
+    }
+
+    pub(crate) fn is_shuffled_by_worker(&self) -> bool {
+        self.stage().differs_by_worker() || self.stage().inputs().iter().any(Dataset::is_shuffled_by_worker)
     }
 
     fn check(&self) -> Result<()> {

@@ -135,6 +135,11 @@ pub trait Stage: Send + Sync {
         None
     }
 
+    /// Whether workers get its elements in different orders, its inputs aside.
+    fn differs_by_worker(&self) -> bool {
+        false
+    }
+
     /// Starts reading. [`Position::default`] is the beginning.
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>>;
 }

@@ -6,6 +6,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "../../../fuzz/src/files.rs"]
+mod files;
 #[path = "../../../fuzz/src/idx.rs"]
 mod idx;
 #[path = "../../../fuzz/src/mutate.rs"]
@@ -78,4 +80,15 @@ fn damaged_idx_and_cifar10() {
     let doubles = [&[0, 0, 0x0e, 1, 0, 0, 0, 2][..], &[0x40; 16]].concat();
     survive(idx::check, &[matrix, bytes, doubles], 200_000, 64 << 10);
     survive(idx::check, &[vec![3; 2 * 3073]], 2_000, 64 << 10);
+}
+
+#[test]
+fn damaged_csv_text_and_tfrecord() {
+    let csv = b"a,b\n1,2\n\"x, \"\"y\"\"\",3\r\n4,\n5,six\n".to_vec();
+    let mut writer = estimand_wire::record::RecordWriter::new(Vec::new());
+    for i in 0..3 {
+        let example = estimand_wire::ExampleBuilder::new().strings("a", ["x"]).ints("b", &[i]).build();
+        writer.write(&example).unwrap();
+    }
+    survive(files::check, &[csv, writer.into_inner()], 1_000, 2 << 20);
 }

@@ -4,4 +4,5 @@ pub(crate) mod csv;
 pub(crate) mod generator;
 pub(crate) mod loaded;
 pub(crate) mod memory;
+mod text;
 mod tfrecord;

@@ -31,6 +31,10 @@ impl Stage for Shard {
             Some((n, index)) if index >= n => Err(Error::config(format!(
                 "shard({n}, {index}): shards count from 0, so the index is below their number"
             ))),
+            None if self.input.is_shuffled_by_worker() => {
+                Err(Error::config("shard_by_worker of rows that every worker shuffles on its own")
+                    .help("use `shuffle` before it, or leave it out and let every worker read all rows"))
+            }
             _ => Ok(()),
         }
     }

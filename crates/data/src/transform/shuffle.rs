@@ -14,16 +14,19 @@ pub(crate) struct Shuffle {
     pub(crate) input: Dataset,
     pub(crate) buffer_size: usize,
     pub(crate) seed: u64,
+    /// Whether each worker has an order of its own.
+    pub(crate) by_worker: bool,
 }
 
 impl Stage for Shuffle {
     fn describe(&self) -> String {
+        let Shuffle { buffer_size: n, seed, .. } = self;
+        let by_worker = if self.by_worker { ", by worker" } else { "" };
         match (self.input.stage().indexed(), self.unit()) {
-            (Some(_), _) => format!("shuffle(seed {}): a permutation of all rows", self.seed),
+            (Some(_), _) => format!("shuffle(seed {seed}{by_worker}): a permutation of all rows"),
             (None, unit) => {
                 let what = if unit == Unit::Row { "rows" } else { "batches" };
-                let Shuffle { buffer_size: n, seed, .. } = self;
-                format!("shuffle(seed {seed}): blocks of {n} {what}; going on reads up to {n} again")
+                format!("shuffle(seed {seed}{by_worker}): blocks of {n} {what}; going on reads up to {n} again")
             }
         }
     }
@@ -43,8 +46,15 @@ impl Stage for Shuffle {
         self.input.spec()
     }
 
+    fn differs_by_worker(&self) -> bool {
+        self.by_worker
+    }
+
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        let seed = self.seed;
+        let seed = match self.by_worker {
+            false => self.seed.to_string(),
+            true => format!("{}/worker {}", self.seed, cx.worker),
+        };
         if let Some(rows) = self.input.stage().indexed() {
             let ([next], []) = from.parts()?;
             let n_rows = rows.n_rows()?;

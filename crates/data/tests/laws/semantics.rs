@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use estimand_data::{Dataset, InputContext, Position};
+use estimand_data::{Dataset, Files, InputContext, Position};
 use estimand_tensor::{Array, DType, Feature, FeatureSpec, Result};
 
 use crate::plans::{Dice, add_1000, all_ids, files, ids, not_3_or_7, rows, spec};
@@ -137,4 +137,44 @@ fn labels_weights_and_specs() -> Result<()> {
     assert_eq!(mapped.spec()?["pair"], FeatureSpec::dense(DType::F32, [2]));
     assert_eq!(mapped.spec()?["tags"], FeatureSpec::ragged(DType::Str));
     Ok(())
+}
+
+/// Every worker reads all rows, in an order of its own.
+#[test]
+fn workers_may_shuffle_on_their_own() {
+    for source in [Dataset::from_batch(rows(23)), Dataset::from_tfrecord(files(), spec())] {
+        let data = source.repeat(2).shuffle_by_worker(100, 3);
+        let order = |worker| -> Vec<i64> {
+            let cx = InputContext { worker, n_workers: 3, ..InputContext::default() };
+            data.iter_from(&cx, &Position::default()).flat_map(|batch| ids(&batch.unwrap())).collect()
+        };
+        let orders: BTreeSet<_> = (0..3).map(order).collect();
+        assert_eq!(orders.len(), 3);
+        for order in orders {
+            assert_eq!(order[..23].iter().copied().collect::<BTreeSet<_>>(), (0..23).collect());
+        }
+        let error = data.shard_by_worker().iter().next().unwrap().unwrap_err().to_string();
+        assert!(error.contains("every worker shuffles on its own"), "{error}");
+    }
+}
+
+/// By file: all rows once, and no worker reads another's files.
+#[test]
+fn files_may_be_shared_among_workers() {
+    let data = Dataset::from_tfrecord(Files::new(files()).shuffle(5).shard_by_worker(), spec());
+    let of = |worker, n_workers| -> Vec<i64> {
+        let cx = InputContext { worker, n_workers, ..InputContext::default() };
+        data.iter_from(&cx, &Position::default()).flat_map(|batch| ids(&batch.unwrap())).collect()
+    };
+    let mut together = [of(0, 2), of(1, 2)].concat();
+    together.sort_unstable();
+    assert_eq!(together, (0..23).collect::<Vec<_>>());
+    assert!(data.explain().contains("their number cannot change"), "{}", data.explain());
+    let cx = InputContext { worker: 0, n_workers: 4, ..InputContext::default() };
+    let error = data.iter_from(&cx, &Position::default()).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("3 files for 4 workers"), "{error}");
+    // The order of files is another in every epoch.
+    let epochs = all_ids(&data.repeat(6));
+    assert_eq!(epochs.len(), 6 * 23);
+    assert!(epochs.chunks(23).collect::<BTreeSet<_>>().len() > 1);
 }

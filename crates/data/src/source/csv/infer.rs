@@ -58,7 +58,8 @@ impl Kind {
         if i64::parse(text).is_some() {
             return Kind::I64;
         }
-        match f64::parse(text) {
+        // White space alone could be read as 0, and is not meant so.
+        match f64::parse(text).filter(|_| !text.trim_ascii().is_empty()) {
             Some(value) if value.is_finite() && value.abs() > f64::from(f32::MAX) => Kind::F64,
             Some(_) => Kind::F32,
             None => Kind::Str,

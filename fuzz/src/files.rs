@@ -1,0 +1,52 @@
+//! CSV, text and TFRecord files: any bytes are rows, then perhaps an error, and the same ones however they are read.
+
+use std::path::PathBuf;
+
+use estimand_data::{Csv, Dataset, Files, InputContext, Position};
+use estimand_tensor::{Batch, DType, FeatureSpec};
+
+/// The file of this process that the bytes are written to.
+fn path() -> PathBuf {
+    std::env::temp_dir().join(format!("estimand-fuzz-files-{}", std::process::id()))
+}
+
+fn rows(data: &Dataset, from: &Position) -> (Vec<(Batch, Position)>, Option<String>) {
+    let mut rows = data.iter_from(&InputContext { n_threads: 1, ..InputContext::default() }, from);
+    let mut found = Vec::new();
+    while let Some(row) = rows.next() {
+        match row {
+            Ok(row) => found.push((row, rows.position().clone())),
+            Err(error) => return (found, Some(error.to_string())),
+        }
+    }
+    (found, None)
+}
+
+/// Reads the bytes as every format of records, in pieces of several sizes and from the middle.
+pub fn check(input: &[u8]) {
+    std::fs::write(path(), input).expect("a file in the temporary folder");
+    let features = [("a", FeatureSpec::ragged(DType::Str)), ("b", FeatureSpec::ragged(DType::I64))];
+    let plans: [&dyn Fn(Files) -> Dataset; 4] = [
+        &|files| Csv::new(files).dataset(),
+        &|files| {
+            let csv = Csv::new(files).header(false).column_names(["a", "b"]).utf8(false);
+            csv.feature("a", FeatureSpec::dense(DType::Str, []))
+                .feature("b", FeatureSpec::dense(DType::I32, []))
+                .dataset()
+        },
+        &|files| Dataset::from_text_lines(files),
+        &|files| Dataset::from_tfrecord(files, features.clone()),
+    ];
+    for plan in plans {
+        let whole = rows(&plan(Files::new(path())), &Position::default());
+        for buffer_size in [1, 13] {
+            let pieces = rows(&plan(Files::new(path()).buffer_size(buffer_size)), &Position::default());
+            assert_eq!(pieces, whole, "in pieces of {buffer_size}");
+        }
+        let middle = whole.0.len() / 2;
+        if let Some((_, place)) = whole.0.get(middle) {
+            let (rest, error) = rows(&plan(Files::new(path())), place);
+            assert_eq!((&rest[..], error), (&whole.0[middle + 1..], whole.1), "from the middle");
+        }
+    }
+}
