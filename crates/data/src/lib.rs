@@ -32,6 +32,7 @@
 
 mod agreement;
 mod dataset;
+pub mod datasets;
 mod files;
 mod format;
 pub mod input_fn;

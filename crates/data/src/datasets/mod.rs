@@ -1,0 +1,135 @@
+//! Data sets by name: small ones inside the library, others from a folder, or fetched into it once.
+//!
+//! ```
+//! use estimand_data::datasets;
+//!
+//! let iris = datasets::load("iris", "train")?;
+//! assert_eq!(iris.info().classes, ["setosa", "versicolor", "virginica"]);
+//!
+//! // A fixed fifth of the rows to validate with, the same every time.
+//! let (train, validation) = iris.validation_split(0.2)?;
+//! let batches = train.dataset().shuffle(1_000, 7).batch(32, false);
+//! assert_eq!(batches.iter().count(), 4);
+//! assert_eq!(validation.dataset().iter().count(), 30);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! `catalogue.rs` says what there is, `folder.rs` finds or fetches files, `read.rs` makes rows of them, `split.rs` understands
+//! `train[:80%]`, and `part.rs` is the stage for that.
+
+mod catalogue;
+mod folder;
+mod http;
+mod one_hot;
+mod part;
+mod read;
+mod sha256;
+mod split;
+
+pub use catalogue::names;
+pub use folder::Folder;
+pub use one_hot::one_hot;
+
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use crate::Dataset;
+use crate::source::loaded::Loaded as LoadedRows;
+use catalogue::Entry;
+use part::{Cut, Part};
+
+/// A data set that is part of the library, or lies in the folder that `ESTIMAND_DATA` names.
+///
+/// The split is one of [`Info::splits`], or a piece of one in brackets: `train[:80%]`, `train[80%:]`, `train[:1000]`. Pieces are cut
+/// from the split's rows in one fixed random order, so that those that do not overlap share no row, and each is like the whole.
+///
+/// Reads nothing yet: that is when rows are first needed.
+pub fn load(name: &str, split: &str) -> Result<Loaded> {
+    Loaded::new(name, split, || Folder::from_env())
+}
+
+/// What is known of a data set without reading it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Info {
+    /// The name it is loaded by.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// Where it comes from, and on which terms.
+    pub origin: &'static str,
+    /// The features, without the label.
+    pub features: BatchSpec,
+    /// The name of the label.
+    pub label: &'static str,
+    /// The classes by their number; none if the label is a quantity.
+    pub classes: &'static [&'static str],
+    /// The splits and their rows, as published.
+    pub splits: Vec<(&'static str, u64)>,
+}
+
+/// A data set: its rows and what is known of them.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Features and label alike.
+    rows: Dataset,
+    entry: &'static Entry,
+    one_hot: bool,
+}
+
+impl Loaded {
+    /// The folder is asked for only if the set is not part of the library.
+    fn new(name: &str, split: &str, folder: impl FnOnce() -> Result<Folder>) -> Result<Loaded> {
+        let entry = Entry::named(name)?;
+        let (split, piece) = split::parse(entry, split)?;
+        let folder = if split.is_embedded() { None } else { Some(folder()?) };
+        let source = folder.as_ref().map_or("part of the library".to_string(), Folder::to_string);
+        let description = format!("{} {}: {source}", entry.name, split.name);
+        let rows = LoadedRows::new(description, move || read::rows(entry, split, folder.as_ref()));
+        let rows = Dataset::new(rows);
+        let rows = match piece {
+            Some([from, to]) => Dataset::new(Part { input: rows, from, to }),
+            None => rows,
+        };
+        Ok(Loaded { rows, entry, one_hot: false })
+    }
+
+    /// The rows, the label set apart from the features.
+    pub fn dataset(&self) -> Dataset {
+        let Entry { label, classes, .. } = *self.entry;
+        let data = self.rows.label(label);
+        if !self.one_hot {
+            return data;
+        }
+        data.map(move |batch| one_hot::label_of(batch, label, classes.len()))
+    }
+
+    /// What is known without reading.
+    pub fn info(&self) -> Info {
+        self.entry.info()
+    }
+
+    /// The same with labels of f32 `[n_classes]`: 1 for the class, 0 for the others.
+    pub fn one_hot(self) -> Result<Loaded> {
+        if self.entry.classes.is_empty() {
+            return Err(Error::config(format!(
+                "the label `{}` of {} is a quantity",
+                self.entry.label, self.entry.name
+            ))
+            .help("only classes have a one-hot form"));
+        }
+        Ok(Loaded { one_hot: true, ..self })
+    }
+
+    /// Two parts that share no row, the second with this fraction of them; the same every time.
+    pub fn validation_split(&self, fraction: f64) -> Result<(Loaded, Loaded)> {
+        if !(fraction > 0.0 && fraction < 1.0) {
+            return Err(Error::config(format!(
+                "a validation split of {fraction}; expected more than 0 and less than 1"
+            )));
+        }
+        let cut = Cut::Share(1.0 - fraction);
+        let part =
+            |from, to| Loaded { rows: Dataset::new(Part { input: self.rows.clone(), from, to }), ..self.clone() };
+        Ok((part(Cut::BEGINNING, cut), part(cut, Cut::END)))
+    }
+}

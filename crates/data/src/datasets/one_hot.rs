@@ -1,0 +1,35 @@
+//! Classes as vectors.
+
+use estimand_tensor::{Array, Batch, Error, Feature, Result};
+
+/// Classes i64 `[...]` as f32 `[..., n_classes]`: 1 for the class, 0 for the others.
+///
+/// ```
+/// # use estimand_data::datasets::one_hot;
+/// # use estimand_tensor::Array;
+/// let vectors = one_hot(&Array::from([2i64, 0]), 3)?;
+/// assert_eq!(vectors, Array::from_vec([2, 3], vec![0.0f32, 0.0, 1.0, 1.0, 0.0, 0.0])?);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub fn one_hot(classes: &Array, n_classes: usize) -> Result<Array> {
+    let values = classes.as_slice::<i64>()?;
+    let mut vectors = vec![0.0f32; values.len() * n_classes];
+    for (i, &class) in values.iter().enumerate() {
+        let place = usize::try_from(class).ok().filter(|&class| class < n_classes).ok_or_else(|| {
+            Error::data(format!("the class {class} in row {} of the batch; there are 0 to {}", i + 1, n_classes - 1))
+        })?;
+        vectors[i * n_classes + place] = 1.0;
+    }
+    Array::from_vec([classes.dims(), &[n_classes]].concat(), vectors)
+}
+
+/// The batch with its label in that form.
+pub(super) fn label_of(batch: Batch, label: &str, n_classes: usize) -> Result<Batch> {
+    match batch.labels().get(label) {
+        Some(Feature::Dense(classes)) => {
+            let vectors = one_hot(classes, n_classes)?;
+            batch.with_label(label, vectors)
+        }
+        _ => Err(Error::internal(format!("a batch without the label `{label}`"))),
+    }
+}

@@ -1,0 +1,60 @@
+//! The files of a split as rows.
+
+use std::path::PathBuf;
+
+use estimand_tensor::{Array, Batch, Error, Result};
+
+use super::catalogue::{Column, Entry, Format, SetFile, Split};
+use super::folder::Folder;
+use crate::rows::concat;
+use crate::{Files, cifar10, idx, npz};
+
+/// All rows of a split. The folder is there unless the split is part of the library.
+pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Result<Batch> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for file in split.files {
+        match (file, folder) {
+            (SetFile::Embedded(bytes), _) => return npz_rows(bytes),
+            (SetFile::Published(name, digest), Some(folder)) => paths.push(folder.find(entry, name, *digest)?),
+            (SetFile::Published(..), None) => return Err(Error::internal("a published file and no folder")),
+        }
+    }
+    match (entry.format, paths.as_slice()) {
+        (Format::Idx, [images, labels]) => idx_rows(entry, images, labels),
+        (Format::Cifar10, paths) => {
+            let of = |path: &PathBuf| cifar10::from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path));
+            concat(paths.iter().map(of).collect::<Result<_>>()?)
+        }
+        (Format::Npz | Format::Idx, _) => Err(Error::internal(format!("files of {}: {paths:?}", entry.name))),
+    }
+}
+
+fn npz_rows(bytes: &[u8]) -> Result<Batch> {
+    npz::from_bytes(bytes)?.into_iter().try_fold(Batch::new(), |rows, (name, array)| rows.with_feature(&name, array))
+}
+
+/// Images with an axis of one colour, labels as i64.
+fn idx_rows(entry: &Entry, images: &PathBuf, labels: &PathBuf) -> Result<Batch> {
+    let [Column(image, _, dims), Column(label, ..)] = entry.columns else {
+        return Err(Error::internal(format!("columns of {}", entry.name)));
+    };
+    let pixels = idx::read(images)?;
+    let pixels = match pixels.dims() {
+        [n, sides @ ..] if *sides == dims[..2] => pixels.reshape([&[*n], *dims].concat())?,
+        found => {
+            return Err(
+                Error::data(format!("an array of {found:?}, expected images of {:?}", &dims[..2])).in_file(images)
+            );
+        }
+    };
+    let classes = idx::read(labels)?;
+    let classes = classes.as_slice::<u8>().map_err(|e| e.in_file(labels))?;
+    if let Some(row) = classes.iter().position(|&class| usize::from(class) >= entry.classes.len()) {
+        let message =
+            format!("the label {} in row {}; there are 0 to {}", classes[row], row + 1, entry.classes.len() - 1);
+        return Err(Error::data(message).in_file(labels));
+    }
+    let classes: Vec<i64> = classes.iter().map(|&class| i64::from(class)).collect();
+    let rows = Batch::new().with_feature(image, pixels)?.with_feature(label, Array::from(classes));
+    rows.map_err(|e| e.in_file(labels))
+}
