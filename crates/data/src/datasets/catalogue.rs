@@ -89,14 +89,14 @@ impl Entry {
     }
 
     /// The columns as they are read from text: with the value of a field that is empty.
-    pub(crate) fn csv_spec(&self) -> BatchSpec {
+    pub(crate) fn csv_spec(&self) -> Result<BatchSpec> {
         let spec = |Column(name, dtype, _): &Column| {
             let spec = match dtype {
                 DType::F32 => FeatureSpec::dense_or(Array::scalar(f32::NAN)),
-                DType::Str => FeatureSpec::dense_or(Array::from_strings([], [""]).expect("one string")),
+                DType::Str => FeatureSpec::dense_or(Array::zeros(DType::Str, [])?),
                 dtype => FeatureSpec::dense(*dtype, []),
             };
-            (name.to_string(), spec)
+            Ok((name.to_string(), spec))
         };
         self.columns.iter().map(spec).collect()
     }

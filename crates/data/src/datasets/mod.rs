@@ -44,7 +44,7 @@ use part::{Cut, Part};
 ///
 /// Reads nothing yet: that is when rows are first needed.
 pub fn load(name: &str, split: &str) -> Result<Loaded> {
-    Loaded::new(name, split, || Folder::from_env())
+    Loaded::new(name, split, Folder::from_env)
 }
 
 /// What is known of a data set without reading it.

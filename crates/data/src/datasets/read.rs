@@ -6,8 +6,8 @@ use estimand_tensor::{Array, Batch, Error, Result};
 
 use super::catalogue::{Column, Entry, Format, SetFile, Split};
 use super::folder::Folder;
-use crate::rows::concat;
-use crate::{Files, cifar10, idx, npz};
+use crate::rows::{collect, concat};
+use crate::{Csv, Files, InputContext, Position, cifar10, idx, npz};
 
 /// All rows of a split. The folder is there unless the split is part of the library.
 pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Result<Batch> {
@@ -25,12 +25,23 @@ pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Res
             let of = |path: &PathBuf| cifar10::from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path));
             concat(paths.iter().map(of).collect::<Result<_>>()?)
         }
-        (Format::Npz | Format::Idx, _) => Err(Error::internal(format!("files of {}: {paths:?}", entry.name))),
+        (Format::Csv, [path]) => csv_rows(entry, path),
+        (Format::Npz | Format::Idx | Format::Csv, _) => {
+            Err(Error::internal(format!("files of {}: {paths:?}", entry.name)))
+        }
     }
 }
 
 fn npz_rows(bytes: &[u8]) -> Result<Batch> {
     npz::from_bytes(bytes)?.into_iter().try_fold(Batch::new(), |rows, (name, array)| rows.with_feature(&name, array))
+}
+
+fn csv_rows(entry: &Entry, path: &PathBuf) -> Result<Batch> {
+    let spec = entry.csv_spec()?;
+    let data = Csv::new(path).select(spec.keys()).features(spec.clone()).dataset();
+    let mut stream = data.open(&InputContext::default(), &Position::default())?;
+    let rows = collect(&mut *stream, usize::MAX)?;
+    Ok(rows.ok_or_else(|| Error::data("no rows").in_file(path))?.batch)
 }
 
 /// Images with an axis of one colour, labels as i64.
