@@ -12,7 +12,7 @@ fn all(data: &Dataset) -> Result<Batch> {
     Ok(batch)
 }
 
-fn dense<'a>(feature: &'a Feature) -> &'a Array {
+fn dense(feature: &Feature) -> &Array {
     let Feature::Dense(array) = feature else { panic!("dense") };
     array
 }
