@@ -26,7 +26,8 @@
 //! ```
 //!
 //! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
-//! `transform/` hold one stage each, `dataset.rs` is what users write, `writer/` writes files.
+//! `transform/` hold one stage each, `dataset.rs` is what users write, `writer/` writes files,
+//! `statistics/` says what is in columns.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -41,6 +42,7 @@ mod position;
 mod rows;
 mod source;
 mod stage;
+pub mod statistics;
 mod transform;
 pub mod writer;
 
@@ -50,4 +52,5 @@ pub use format::{cifar10, idx, npy, npz};
 pub use position::Position;
 pub use source::csv::{Csv, InferredColumn};
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
+pub use statistics::Statistics;
 pub use transform::{buckets::Buckets, padded_batch::Pad};

@@ -7,5 +7,6 @@ mod datasets;
 mod plans;
 mod resume;
 mod semantics;
+mod statistics;
 mod tensorflow;
 mod writers;

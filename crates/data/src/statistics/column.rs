@@ -1,0 +1,206 @@
+//! One column in the making: values wait until there are whole blocks of them.
+
+use std::ops::Range;
+
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Array, DType, Error, Feature, Result, Strings};
+
+use super::numbers::{Block, Kind, Numbers};
+use super::terms::Terms;
+use super::{NumberStatistics, Role, TermStatistics};
+
+/// Values of a block. Blocks are counted from the column's first value, so that pieces cannot be seen in the result.
+pub(super) const BLOCK: usize = 4096;
+
+/// What is known about a column.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ColumnStatistics {
+    /// Its name; empty for weights.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// The type of its values.
+    pub dtype: DType,
+    /// Sizes of one row's axes; `None` if they differ from row to row.
+    pub dims: Option<Vec<usize>>,
+    /// Of ragged rows, their lengths.
+    pub lengths: Option<RowLengths>,
+    /// Of numbers and booleans.
+    pub numbers: Option<NumberStatistics>,
+    /// Of strings, whole numbers and booleans.
+    pub terms: Option<TermStatistics>,
+}
+
+impl ColumnStatistics {
+    /// Values that are missing: NaN, or the empty string.
+    pub fn n_missing(&self) -> u64 {
+        let of_numbers = self.numbers.as_ref().map_or(0, |numbers| numbers.n_missing);
+        of_numbers + self.terms.as_ref().map_or(0, |terms| terms.n_missing)
+    }
+
+    /// Values that are not missing.
+    pub fn n_values(&self) -> u64 {
+        let of_numbers = self.numbers.as_ref().map(|numbers| numbers.n_values);
+        of_numbers.or(self.terms.as_ref().map(|terms| terms.n_values)).unwrap_or(0)
+    }
+}
+
+/// The lengths of ragged rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct RowLengths {
+    /// Rows without values.
+    pub n_empty: u64,
+    /// The shortest row.
+    pub min: u64,
+    /// The longest row.
+    pub max: u64,
+}
+
+/// A column, and those of its values that do not fill a block yet.
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) role: Role,
+    dtype: DType,
+    dims: Option<Vec<usize>>,
+    lengths: Option<RowLengths>,
+    waiting: Waiting,
+    numbers: Numbers,
+    terms: Option<Terms>,
+}
+
+enum Waiting {
+    Ints(Vec<i64>),
+    Floats(Vec<f64>),
+    Strings(Strings),
+}
+
+impl Column {
+    pub(super) fn new(role: Role, name: &str, feature: &Feature, max_terms: usize) -> Result<Column> {
+        let dtype = feature.dtype();
+        let waiting = match dtype {
+            DType::F32 | DType::F64 => Waiting::Floats(Vec::new()),
+            DType::I32 | DType::I64 | DType::U8 | DType::Bool => Waiting::Ints(Vec::new()),
+            DType::Str => Waiting::Strings(Strings::default()),
+        };
+        Ok(Column {
+            name: name.to_string(),
+            role,
+            dtype,
+            dims: values_of(feature).dims().get(1..).map(<[usize]>::to_vec),
+            lengths: None,
+            waiting,
+            numbers: Numbers::default(),
+            terms: Terms::new(dtype, max_terms)?,
+        })
+    }
+
+    /// Takes the values of some more rows.
+    pub(super) fn take(&mut self, feature: &Feature) -> Result<()> {
+        let values = values_of(feature);
+        if values.dtype() != self.dtype {
+            let message = format!("rows of {} follow rows of {}", values.dtype(), self.dtype);
+            return Err(Error::dtype(Some(self.dtype), values.dtype(), message));
+        }
+        if self.dims.as_deref() != values.dims().get(1..) {
+            self.dims = None;
+        }
+        if let Feature::Ragged(ragged) = feature {
+            for row in ragged.row_splits().windows(2) {
+                let length = (row[1] - row[0]) as u64;
+                let lengths = self.lengths.get_or_insert(RowLengths { n_empty: 0, min: length, max: length });
+                lengths.n_empty += u64::from(length == 0);
+                (lengths.min, lengths.max) = (lengths.min.min(length), lengths.max.max(length));
+            }
+        }
+        match &mut self.waiting {
+            Waiting::Strings(waiting) => waiting.append_slice(values.string_slice()?),
+            Waiting::Floats(waiting) => match self.dtype {
+                DType::F64 => waiting.extend_from_slice(values.as_slice()?),
+                _ => waiting.extend(values.as_slice::<f32>()?.iter().map(|&v| f64::from(v))),
+            },
+            Waiting::Ints(waiting) => match self.dtype {
+                DType::I64 => waiting.extend_from_slice(values.as_slice()?),
+                DType::I32 => waiting.extend(values.as_slice::<i32>()?.iter().map(|&v| i64::from(v))),
+                DType::U8 => waiting.extend(values.as_slice::<u8>()?.iter().map(|&v| i64::from(v))),
+                _ => waiting.extend(values.as_slice::<bool>()?.iter().map(|&v| i64::from(v))),
+            },
+        }
+        Ok(())
+    }
+
+    /// Values that wait.
+    pub(super) fn n_waiting(&self) -> usize {
+        match &self.waiting {
+            Waiting::Ints(waiting) => waiting.len(),
+            Waiting::Floats(waiting) => waiting.len(),
+            Waiting::Strings(waiting) => waiting.len(),
+        }
+    }
+
+    /// Where the blocks among the waiting numbers lie; the last may be short at the end of the rows. Strings have none.
+    pub(super) fn blocks(&self, is_end: bool) -> Vec<Range<usize>> {
+        if matches!(self.waiting, Waiting::Strings(_)) {
+            return Vec::new();
+        }
+        let n = self.n_waiting();
+        let end = if is_end { n } else { n / BLOCK * BLOCK };
+        (0..end).step_by(BLOCK).map(|start| start..end.min(start + BLOCK)).collect()
+    }
+
+    /// Sums up a block of waiting numbers.
+    pub(super) fn sum_up(&self, block: Range<usize>) -> Block {
+        match &self.waiting {
+            Waiting::Ints(waiting) => Block::of_ints(&waiting[block]),
+            Waiting::Floats(waiting) => Block::of_floats(&waiting[block]),
+            Waiting::Strings(_) => Block::default(),
+        }
+    }
+
+    /// Adds the next block.
+    pub(super) fn absorb(&mut self, block: &Block) {
+        self.numbers.absorb(block);
+    }
+
+    /// Counts the terms among the first `n` waiting numbers, or all waiting strings, and lets these go.
+    pub(super) fn release(&mut self, pool: &Pool, n: usize) -> Result<()> {
+        match (&mut self.waiting, &mut self.terms) {
+            (Waiting::Strings(waiting), Some(terms)) => {
+                terms.add_strings(pool, waiting.as_slice())?;
+                waiting.clear();
+            }
+            (Waiting::Ints(waiting), Some(terms)) => {
+                terms.add_ints(pool, &waiting[..n])?;
+                waiting.drain(..n);
+            }
+            (Waiting::Floats(waiting), _) => drop(waiting.drain(..n)),
+            (_, None) => return Err(Error::internal("terms are not counted")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> ColumnStatistics {
+        let numbers = match self.waiting {
+            Waiting::Ints(_) => Some(self.numbers.finish(Kind::Int)),
+            Waiting::Floats(_) => Some(self.numbers.finish(Kind::Float)),
+            Waiting::Strings(_) => None,
+        };
+        ColumnStatistics {
+            name: self.name,
+            role: self.role,
+            dtype: self.dtype,
+            dims: self.dims,
+            lengths: self.lengths,
+            numbers,
+            terms: self.terms.map(Terms::finish),
+        }
+    }
+}
+
+fn values_of(feature: &Feature) -> &Array {
+    match feature {
+        Feature::Dense(array) => array,
+        Feature::Ragged(ragged) => ragged.values(),
+    }
+}

@@ -1,0 +1,126 @@
+//! What is in the columns of a dataset: counts, moments, quantiles, frequent terms. One pass over the rows, all columns at once.
+//!
+//! ```
+//! use estimand_data::Dataset;
+//! use estimand_tensor::{Array, Result};
+//!
+//! let data = Dataset::from_arrays([
+//!     ("age", Array::from([39.0f32, 50.0, f32::NAN, 38.0])),
+//!     ("job", Array::from_strings([4], ["clerk", "farmer", "clerk", ""])?),
+//! ]);
+//! let statistics = data.statistics()?;
+//! let age = statistics.numbers("age")?;
+//! assert_eq!((age.n_missing, age.mean, age.max), (1, (39.0 + 50.0 + 38.0) / 3.0, 50.0));
+//! assert_eq!(age.quantile(0.5), 39.0);
+//! let jobs = statistics.terms("job")?;
+//! assert_eq!(jobs.top(1, 1), [("clerk".to_string(), 2)]);
+//! let vocabulary = jobs.vocabulary(100, 1)?;
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! Every number here is the same, bit by bit, however many threads compute it and however the rows are cut into pieces: values are taken in blocks
+//! of fixed size, and blocks joined in their order.
+//!
+//! `pass.rs` reads and shares the work out, `column.rs` collects one column; `numbers.rs` is made of `moments.rs` and `quantiles.rs`, `terms.rs` of
+//! [`TermCounts`](estimand_tensor::vocabulary::TermCounts); `table.rs` prints.
+
+mod column;
+mod moments;
+mod numbers;
+mod pass;
+mod quantiles;
+mod table;
+mod terms;
+
+pub use column::{ColumnStatistics, RowLengths};
+pub use numbers::NumberStatistics;
+pub use pass::StatisticsPass;
+pub use terms::TermStatistics;
+
+use std::fmt;
+
+use estimand_tensor::{DType, Error, Result, nearest_name};
+
+use crate::Dataset;
+
+/// What a column is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// A feature.
+    Feature,
+    /// A label.
+    Label,
+    /// The weights of the rows.
+    Weights,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Feature => "feature",
+            Role::Label => "label",
+            Role::Weights => "weights",
+        })
+    }
+}
+
+/// What is in the columns of a dataset. Prints itself as a table.
+#[derive(Debug)]
+pub struct Statistics {
+    n_rows: u64,
+    columns: Vec<ColumnStatistics>,
+}
+
+impl Statistics {
+    /// Reads all rows of a dataset once, on all cores. [`StatisticsPass`] has choices.
+    pub fn of(data: &Dataset) -> Result<Statistics> {
+        StatisticsPass::new().run(data)
+    }
+
+    /// The number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// All columns: features, labels, weights. None if there were no rows.
+    pub fn columns(&self) -> &[ColumnStatistics] {
+        &self.columns
+    }
+
+    /// The column of a name; the weights have the empty one.
+    pub fn column(&self, name: &str) -> Result<&ColumnStatistics> {
+        self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
+            let error = Error::config(format!("there is no column `{name}` in the statistics"));
+            let names = || self.columns.iter().map(|column| column.name.as_str());
+            match nearest_name(name, names()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
+            }
+        })
+    }
+
+    /// The numbers of a column; an error if it holds strings.
+    pub fn numbers(&self, name: &str) -> Result<&NumberStatistics> {
+        let column = self.column(name)?;
+        column.numbers.as_ref().ok_or_else(|| {
+            Error::dtype(None, column.dtype, format!("column `{name}` holds {}, not numbers", column.dtype))
+                .help("ask for its `terms`")
+        })
+    }
+
+    /// The terms of a column: its strings, whole numbers or booleans. An error if it holds floats.
+    pub fn terms(&self, name: &str) -> Result<&TermStatistics> {
+        let column = self.column(name)?;
+        column.terms.as_ref().ok_or_else(|| {
+            Error::dtype(Some(DType::Str), column.dtype, format!("column `{name}` holds {}, not terms", column.dtype))
+                .help("ask for its `numbers`")
+        })
+    }
+}
+
+impl Dataset {
+    /// What is in the columns: reads all rows once, on all cores. The same as [`Statistics::of`].
+    pub fn statistics(&self) -> Result<Statistics> {
+        Statistics::of(self)
+    }
+}

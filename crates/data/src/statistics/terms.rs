@@ -1,0 +1,136 @@
+//! Terms of a column: strings, whole numbers, booleans; which there are and how often.
+
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::vocabulary::{TermCounts, Vocabulary};
+use estimand_tensor::{DType, Error, Result, StringSlice, Strings};
+
+/// The sign of a number's bits turned around, so that bytes compare as the numbers do.
+const SIGN: u64 = 1 << 63;
+
+/// What is known about the terms of a column. The empty string means missing and is no term.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct TermStatistics {
+    /// Values that are not missing.
+    pub n_values: u64,
+    /// Values that are the empty string.
+    pub n_missing: u64,
+    /// The mean length of strings that are not missing, in bytes; NaN for numbers, and if there are none.
+    pub mean_length: f64,
+    /// The longest string, in bytes; 0 for numbers.
+    pub max_length: u64,
+    counts: TermCounts,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Text,
+    Int,
+    Bool,
+}
+
+impl TermStatistics {
+    /// The number of distinct terms; `None` if there are more than [`StatisticsPass::max_terms`](super::StatisticsPass::max_terms).
+    pub fn n_distinct(&self) -> Option<u64> {
+        (self.counts.undercount() == 0).then_some(self.counts.len() as u64)
+    }
+
+    /// By how much counts may be too small: 0 while every distinct term could be kept.
+    pub fn undercount(&self) -> u64 {
+        self.counts.undercount()
+    }
+
+    /// The `k` most frequent terms that occur at least `min_count` times, as text, with their counts: most frequent first, of equally
+    /// frequent ones the smaller first.
+    pub fn top(&self, k: usize, min_count: u64) -> Vec<(String, u64)> {
+        let (terms, counts) = self.counts.top(k, min_count);
+        terms.iter().map(|term| self.show(term)).zip(counts).collect()
+    }
+
+    fn show(&self, term: &[u8]) -> String {
+        match self.kind {
+            Kind::Text => String::from_utf8_lossy(term).into_owned(),
+            Kind::Int => int_of(term).to_string(),
+            Kind::Bool => (int_of(term) != 0).to_string(),
+        }
+    }
+
+    /// The vocabulary of the `k` most frequent terms that occur at least `min_count` times, in the order of [`top`](TermStatistics::top). Strings as
+    /// they are; whole numbers as numbers.
+    pub fn vocabulary(&self, k: usize, min_count: u64) -> Result<Vocabulary> {
+        let (terms, _) = self.counts.top(k, min_count);
+        if terms.is_empty() {
+            let n = self.n_values;
+            return Err(Error::config(format!(
+                "no term of {n} values is among the {k} most frequent with {min_count} or more"
+            ))
+            .help("ask for more terms, or a smaller count"));
+        }
+        match self.kind {
+            Kind::Text => Vocabulary::from_strings(terms),
+            Kind::Int | Kind::Bool => Vocabulary::from_ints(terms.iter().map(int_of).collect()),
+        }
+    }
+}
+
+/// The number of a term.
+fn int_of(term: &[u8]) -> i64 {
+    term.try_into().map_or(0, |bytes| (u64::from_be_bytes(bytes) ^ SIGN) as i64)
+}
+
+/// The terms of a column so far.
+#[derive(Debug)]
+pub(super) struct Terms {
+    counts: TermCounts,
+    kind: Kind,
+    n_values: u64,
+    n_missing: u64,
+    n_bytes: u64,
+    max_length: u64,
+}
+
+impl Terms {
+    /// For the values of a dtype, if they are terms.
+    pub(super) fn new(dtype: DType, max_terms: usize) -> Result<Option<Terms>> {
+        let kind = match dtype {
+            DType::Str => Kind::Text,
+            DType::Bool => Kind::Bool,
+            DType::I32 | DType::I64 | DType::U8 => Kind::Int,
+            DType::F32 | DType::F64 => return Ok(None),
+        };
+        let counts = TermCounts::new(max_terms)?;
+        Ok(Some(Terms { counts, kind, n_values: 0, n_missing: 0, n_bytes: 0, max_length: 0 }))
+    }
+
+    pub(super) fn add_strings(&mut self, pool: &Pool, strings: StringSlice<'_>) -> Result<()> {
+        let n_missing = strings.iter().filter(|string| string.is_empty()).count();
+        self.n_values += (strings.len() - n_missing) as u64;
+        self.n_missing += n_missing as u64;
+        self.n_bytes += strings.packed_bytes().len() as u64;
+        self.max_length = strings.iter().map(|string| string.len() as u64).fold(self.max_length, u64::max);
+        if n_missing == 0 {
+            return self.counts.add(pool, strings);
+        }
+        let present: Strings = strings.iter().filter(|string| !string.is_empty()).collect();
+        self.counts.add(pool, present.as_slice())
+    }
+
+    pub(super) fn add_ints(&mut self, pool: &Pool, ints: &[i64]) -> Result<()> {
+        self.n_values += ints.len() as u64;
+        let terms: Strings = ints.iter().map(|&int| (int as u64 ^ SIGN).to_be_bytes()).collect();
+        self.counts.add(pool, terms.as_slice())
+    }
+
+    pub(super) fn finish(self) -> TermStatistics {
+        let is_text = self.kind == Kind::Text && self.n_values > 0;
+        TermStatistics {
+            n_values: self.n_values,
+            n_missing: self.n_missing,
+            mean_length: if is_text { self.n_bytes as f64 / self.n_values as f64 } else { f64::NAN },
+            max_length: self.max_length,
+            counts: self.counts,
+            kind: self.kind,
+        }
+    }
+}
