@@ -36,6 +36,7 @@ mod dataset;
 pub mod datasets;
 mod files;
 mod format;
+pub mod image;
 pub mod input_fn;
 mod ordered;
 mod position;

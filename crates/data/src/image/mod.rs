@@ -1,0 +1,71 @@
+//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`: resized and normalised.
+//!
+//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`.
+//!
+//! ```
+//! use estimand_data::{Dataset, image};
+//! use estimand_tensor::{Array, DType};
+//!
+//! let images = Array::zeros(DType::U8, [10, 28, 28, 1])?;
+//! let data = Dataset::from_arrays([("image", images)])
+//!     .batch(4, true)
+//!     .map_feature("image", |images| image::resize(images, [32, 32], image::Method::Nearest))
+//!     .map_feature("image", image::to_unit);
+//! let batch = data.iter().next().unwrap()?;
+//! assert_eq!(batch.features()["image"], Array::zeros(DType::F32, [4, 32, 32, 1])?.into());
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+
+mod normalize;
+mod resize;
+
+pub use normalize::{per_image_standardization, standardize, to_unit};
+pub use resize::{Method, resize};
+
+use estimand_tensor::{Array, DType, Error, Feature, Result};
+
+use crate::Dataset;
+
+impl Dataset {
+    /// Changes one feature by a function of its array, as [`map`](Dataset::map) changes batches.
+    pub fn map_feature(
+        &self,
+        name: impl Into<String>,
+        function: impl Fn(&Array) -> Result<Array> + Send + Sync + 'static,
+    ) -> Dataset {
+        let name = name.into();
+        self.map(move |batch| {
+            let Feature::Dense(array) = batch.feature(&name)? else {
+                return Err(Error::shape(format!(
+                    "the feature `{name}` is ragged; expected the same sizes in every row"
+                )));
+            };
+            let changed = function(array).map_err(|e| e.context(format!("in the feature `{name}`")))?;
+            batch.with_feature(&name, changed)
+        })
+    }
+}
+
+/// Number of images, height, width and channels.
+fn image_dims(images: &Array) -> Result<[usize; 4]> {
+    match *images.dims() {
+        [height, width, channels] => Ok([1, height, width, channels]),
+        [n, height, width, channels] => Ok([n, height, width, channels]),
+        _ => Err(Error::shape(format!(
+            "an array of {:?}; an image is [height, width, channels], a batch of them has one axis more",
+            images.dims()
+        ))),
+    }
+}
+
+/// The values as f32, whether they are or become so.
+fn as_f32(images: &Array) -> Result<Array> {
+    match images.dtype() {
+        DType::F32 => Ok(images.clone()),
+        DType::U8 => {
+            let values = images.as_slice::<u8>()?.iter().map(|&value| f32::from(value)).collect();
+            Array::from_vec(images.dims(), values)
+        }
+        other => Err(Error::dtype(None, other, format!("images are u8 or f32, not {other}"))),
+    }
+}

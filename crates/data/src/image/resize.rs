@@ -1,0 +1,60 @@
+//! Images of another size, as `tf.image.resize` makes them with half-pixel centres and no antialiasing.
+
+use estimand_tensor::cpu::resize::{Resize, resize_bilinear, resize_nearest};
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Array, DType, Error, Result};
+
+use super::{as_f32, image_dims};
+
+/// What a pixel of the result is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// The four pixels around its place; f32, also from u8.
+    Bilinear,
+    /// The pixel at its place, of the type it had.
+    Nearest,
+}
+
+/// One image or a batch of them, u8 or f32, at another height and width.
+///
+/// ```
+/// # use estimand_data::image::{Method, resize};
+/// # use estimand_tensor::Array;
+/// let ramp = Array::from_vec([1, 2, 1], vec![0u8, 100])?;
+/// let wider = resize(&ramp, [1, 4], Method::Bilinear)?;
+/// assert_eq!(wider, Array::from_vec([1, 4, 1], vec![0.0f32, 25.0, 75.0, 100.0])?);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub fn resize(images: &Array, [height, width]: [usize; 2], method: Method) -> Result<Array> {
+    let [n, from_height, from_width, channels] = image_dims(images)?;
+    if [from_height, from_width, height, width].contains(&0) {
+        return Err(Error::shape(format!("images of {from_height} x {from_width} resized to {height} x {width}")));
+    }
+    let dims = match images.rank() {
+        3 => vec![height, width, channels],
+        _ => vec![n, height, width, channels],
+    };
+    if (from_height, from_width) == (height, width) {
+        return if method == Method::Bilinear { as_f32(images) } else { Ok(images.clone()) };
+    }
+    let resize = Resize {
+        from: [from_height, from_width],
+        to: [height, width],
+        channels,
+        align_corners: false,
+        half_pixel_centers: true,
+    };
+    let kernel = match method {
+        Method::Bilinear => resize_bilinear,
+        Method::Nearest => resize_nearest,
+    };
+    let mut out = Array::zeros(DType::F32, &dims)?;
+    if !out.is_empty() {
+        kernel(Pool::global(), &resize, as_f32(images)?.as_slice()?, out.as_mut_slice()?);
+    }
+    // Copies of pixels: bytes come back as they went in.
+    if images.dtype() == DType::U8 && method == Method::Nearest {
+        return Array::from_vec(dims, out.as_slice::<f32>()?.iter().map(|&v| v as u8).collect());
+    }
+    Ok(out)
+}

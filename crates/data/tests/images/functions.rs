@@ -1,0 +1,79 @@
+//! Resizing and normalisation, within rounding of TensorFlow's.
+
+use estimand_data::Dataset;
+use estimand_data::image::{Method, per_image_standardization, resize, standardize, to_unit};
+use estimand_tensor::{Array, DType, Result};
+
+use crate::fixture::cases;
+
+#[track_caller]
+fn close(found: &Array, expected: &[f32], tolerance: f32) {
+    let found = found.as_slice::<f32>().unwrap();
+    assert_eq!(found.len(), expected.len());
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        assert!((f - e).abs() <= tolerance * e.abs().max(1.0), "{f} for {e} at {i}");
+    }
+}
+
+#[test]
+fn resizing_is_tensorflows() -> Result<()> {
+    let cases = cases("resize");
+    assert_eq!(cases.len(), 9);
+    for case in cases {
+        let (sizes, target) = (case.sizes("sizes"), case.sizes("target"));
+        let target = [target[0], target[1]];
+        let x = Array::from_vec(&sizes, case.bytes("x"))?;
+        let expected_dims = [sizes[0], target[0], target[1], sizes[3]];
+        let nearest = resize(&x, target, Method::Nearest)?;
+        assert_eq!(nearest, Array::from_vec(expected_dims, case.bytes("nearest"))?, "{sizes:?} to {target:?}");
+        let bilinear = resize(&x, target, Method::Bilinear)?;
+        assert_eq!(bilinear.dims(), expected_dims);
+        close(&bilinear, &case.floats("bilinear"), 1e-5);
+        // One image of the batch alone, and as f32.
+        let second = Array::from_slice(&sizes[1..], x.rows(1..2)?.as_slice::<u8>()?)?;
+        let alone = resize(&second, target, Method::Bilinear)?;
+        assert_eq!(alone.as_slice::<f32>()?, bilinear.rows(1..2)?.as_slice::<f32>()?);
+        let floats = Array::from_vec(&sizes, case.bytes("x").into_iter().map(f32::from).collect())?;
+        assert_eq!(resize(&floats, target, Method::Bilinear)?, bilinear);
+        assert_eq!(resize(&floats, target, Method::Nearest)?.dtype(), DType::F32);
+    }
+    Ok(())
+}
+
+#[test]
+fn normalisation_is_tensorflows() -> Result<()> {
+    let cases_of = |what| cases(what).into_iter();
+    for case in cases_of("standardization") {
+        let x = Array::from_vec(case.sizes("sizes"), case.bytes("x"))?;
+        close(&per_image_standardization(&x)?, &case.floats("y"), 1e-5);
+    }
+    for case in cases_of("unit") {
+        // TensorFlow multiplies by 1 / 255, which may differ in the last bit.
+        close(&to_unit(&Array::from(case.bytes("x")))?, &case.floats("y"), 1e-7);
+    }
+    // (10 - 4) / 2, (20 - 8) / 4, ...
+    let image = Array::from_vec([1, 2, 2], vec![10u8, 20, 4, 8])?;
+    let expected = Array::from_vec([1, 2, 2], vec![3.0f32, 3.0, 0.0, 0.0])?;
+    assert_eq!(standardize(&image, &[4.0, 8.0], &[2.0, 4.0])?, expected);
+    Ok(())
+}
+
+#[test]
+fn mistakes() -> Result<()> {
+    let image = Array::zeros(DType::U8, [2, 3, 1])?;
+    let data = Dataset::from_arrays([("image", Array::zeros(DType::I64, [2, 2, 2, 1])?)]);
+    let fails = |data: Dataset| data.iter().next().unwrap().unwrap_err().to_string();
+    for (error, text) in [
+        (resize(&image, [0, 4], Method::Nearest).unwrap_err().to_string(), "images of 2 x 3 resized to 0 x 4"),
+        (resize(&image, [1 << 40, 1 << 40], Method::Nearest).unwrap_err().to_string(), "address space"),
+        (resize(&Array::from([1u8]), [2, 2], Method::Nearest).unwrap_err().to_string(), "an array of [1]"),
+        (standardize(&image, &[1.0; 3], &[1.0; 3]).unwrap_err().to_string(), "3 means and 3 deviations for 1 channels"),
+        (standardize(&image, &[1.0], &[0.0]).unwrap_err().to_string(), "a deviation of 0"),
+        (fails(data.map_feature("image", to_unit)), "in the feature `image`"),
+        (fails(data.map_feature("imag", to_unit)), "did you mean `image`?"),
+        (fails(data.map_feature("image", |x| resize(x, [4, 4], Method::Nearest))), "images are u8 or f32, not i64"),
+    ] {
+        assert!(error.contains(text), "{text}: {error}");
+    }
+    Ok(())
+}

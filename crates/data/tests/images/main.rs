@@ -1,0 +1,4 @@
+//! Images against TensorFlow's, and their folders.
+
+mod fixture;
+mod functions;
