@@ -43,7 +43,7 @@ pub struct Files {
 }
 
 /// Enough for a thread to be busy with, little enough to lie in its cache.
-const BUFFER: usize = 256 << 10;
+const BUFFER: usize = 512 << 10;
 
 impl Files {
     /// The files of a path or pattern, or of a list of them.
@@ -57,7 +57,7 @@ impl Files {
         self
     }
 
-    /// How many bytes are read at a time, and parsed by one thread. By default, 256 KiB. What is read does not depend on it.
+    /// How many bytes are read at a time, and parsed by one thread. By default, 512 KiB. What is read does not depend on it.
     pub fn buffer_size(mut self, bytes: usize) -> Files {
         self.buffer_size = bytes.max(1);
         self
