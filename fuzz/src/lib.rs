@@ -9,3 +9,4 @@ pub mod graph_def;
 pub mod idx;
 pub mod mutate;
 pub mod npy;
+pub mod position;

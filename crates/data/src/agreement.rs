@@ -76,7 +76,7 @@ fn alike(a: &FeatureSpec, b: &FeatureSpec) -> bool {
     }
 }
 
-fn text(spec: &FeatureSpec) -> String {
+pub(crate) fn text(spec: &FeatureSpec) -> String {
     match spec {
         FeatureSpec::Dense { dtype, dims, .. } => format!("{dtype}{dims:?}"),
         FeatureSpec::Ragged { dtype } => format!("ragged {dtype}"),

@@ -207,6 +207,7 @@ impl Dataset {
     pub fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         cx.check()?;
         self.check()?;
+        self.check_position(from)?;
         self.stage().open(cx, from)
     }
 
@@ -217,7 +218,7 @@ impl Dataset {
 
     /// The batches from a position on.
     pub fn iter_from(&self, cx: &InputContext, from: &Position) -> Batches {
-        Batches { stream: Some(self.open(cx, from)), position: from.clone() }
+        Batches { stream: Some(self.open(cx, from)), position: from.clone(), marks: self.marks() }
     }
 }
 
@@ -240,6 +241,8 @@ impl fmt::Debug for Dataset {
 pub struct Batches {
     stream: Option<Result<Box<dyn Stream>>>,
     position: Position,
+    /// What positions say of the plan.
+    marks: Arc<[u32]>,
 }
 
 impl Batches {
@@ -259,7 +262,7 @@ impl Iterator for Batches {
         };
         match pulled {
             Ok(Some(item)) => {
-                self.position = item.after;
+                self.position = item.after.of_plan(self.marks.clone());
                 Some(Ok(item.batch))
             }
             Ok(None) => {

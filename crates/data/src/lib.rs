@@ -35,6 +35,7 @@ mod agreement;
 mod dataset;
 pub mod datasets;
 mod files;
+mod fingerprint;
 mod format;
 pub mod image;
 pub mod input_fn;

@@ -1,5 +1,7 @@
 //! Where a stream stands: what every item carries and a checkpoint keeps.
 
+use std::sync::Arc;
+
 use estimand_tensor::{Error, Result};
 use estimand_wire::varint;
 
@@ -19,9 +21,11 @@ use estimand_wire::varint;
 pub struct Position {
     words: Vec<u64>,
     inputs: Vec<Position>,
+    /// Of which plan it is, if that is known: a mark for each stage. Only the root of a tree has them.
+    marks: Option<Arc<[u32]>>,
 }
 
-static BEGINNING: Position = Position { words: Vec::new(), inputs: Vec::new() };
+static BEGINNING: Position = Position { words: Vec::new(), inputs: Vec::new(), marks: None };
 
 /// Deeper than any plan; keeps hostile bytes from exhausting the stack.
 const MAX_DEPTH: usize = 256;
@@ -29,12 +33,22 @@ const MAX_DEPTH: usize = 256;
 impl Position {
     /// The position of a stage with these numbers, over these positions of its inputs.
     pub fn new(words: impl Into<Vec<u64>>, inputs: impl Into<Vec<Position>>) -> Position {
-        Position { words: words.into(), inputs: inputs.into() }
+        Position { words: words.into(), inputs: inputs.into(), marks: None }
+    }
+
+    /// The position with the marks of its plan.
+    pub(crate) fn of_plan(self, marks: Arc<[u32]>) -> Position {
+        Position { marks: Some(marks), ..self }
+    }
+
+    /// The marks of the plan that it was taken from.
+    pub(crate) fn marks(&self) -> Option<&[u32]> {
+        self.marks.as_deref()
     }
 
     /// Whether nothing has been read yet.
     pub fn is_beginning(&self) -> bool {
-        *self == BEGINNING
+        self.words.is_empty() && self.inputs.is_empty()
     }
 
     /// The `W` numbers and `I` input positions of a stage; zeros and beginnings at the beginning.
@@ -73,6 +87,9 @@ impl Position {
     /// The bytes that a checkpoint keeps.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
+        let marks = self.marks().unwrap_or(&[]);
+        varint::put(marks.len() as u64, &mut bytes);
+        marks.iter().for_each(|mark| bytes.extend(mark.to_le_bytes()));
         self.put(&mut bytes);
         bytes
     }
@@ -87,7 +104,10 @@ impl Position {
     /// Reads what [`to_bytes`](Position::to_bytes) wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Position> {
         let mut rest = bytes;
-        let position = Position::take(&mut rest, 0);
+        let position = take_marks(&mut rest).and_then(|marks| {
+            let position = Position::take(&mut rest, 0)?;
+            Some(if marks.is_empty() { position } else { position.of_plan(marks.into()) })
+        });
         position.filter(|_| rest.is_empty()).ok_or_else(|| {
             Error::config(format!("{} bytes are not the position of a dataset", bytes.len()))
                 .help("they are damaged, or were written by something else")
@@ -109,8 +129,18 @@ impl Position {
         for _ in 0..n_inputs {
             inputs.push(Position::take(bytes, depth + 1)?);
         }
-        Some(Position { words, inputs })
+        Some(Position { words, inputs, marks: None })
     }
+}
+
+fn take_marks(bytes: &mut &[u8]) -> Option<Vec<u32>> {
+    let mut marks = Vec::new();
+    for _ in 0..varint::take(bytes)? {
+        let (mark, rest) = bytes.split_first_chunk()?;
+        marks.push(u32::from_le_bytes(*mark));
+        *bytes = rest;
+    }
+    Some(marks)
 }
 
 #[cfg(test)]
@@ -126,6 +156,12 @@ mod tests {
             assert!(Position::from_bytes(&bytes[..n]).is_err(), "cut to {n}");
         }
         assert!(Position::from_bytes(&[bytes, vec![0]].concat()).is_err());
+        let marked = place.of_plan([1, u32::MAX].into());
+        let bytes = marked.to_bytes();
+        assert_eq!(Position::from_bytes(&bytes).unwrap(), marked);
+        for n in 0..bytes.len() {
+            assert!(Position::from_bytes(&bytes[..n]).is_err(), "cut to {n}");
+        }
         // 0 numbers and 1 input, for ever.
         assert!(Position::from_bytes(&[0, 1].repeat(100_000)).is_err());
         assert!(Position::from_bytes(&[0xff; 9]).is_err());

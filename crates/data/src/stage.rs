@@ -104,8 +104,20 @@ impl InputContext {
 
 /// A source or a transformation: one node of the plan. It does nothing until it is opened.
 pub trait Stage: Send + Sync {
-    /// One line for [`Dataset::explain`].
+    /// One line for [`Dataset::explain`]: name and arguments and, behind `: `, what else is worth knowing.
     fn describe(&self) -> String;
+
+    /// What decides, with its inputs, the rows that a reader of this context gets: [`Dataset::fingerprint`] is made of it.
+    /// By default what [`describe`](Stage::describe) says, whoever reads; empty if rows leave as they came.
+    fn identity(&self, _cx: &InputContext) -> String {
+        self.describe()
+    }
+
+    /// What a position must find again, lest its numbers mean other rows. By default [`describe`](Stage::describe) up to `: `.
+    fn landmark(&self) -> String {
+        let line = self.describe();
+        line.split_once(": ").map_or(line.as_str(), |(name, _)| name).to_string()
+    }
 
     /// What it reads from.
     fn inputs(&self) -> &[Dataset] {

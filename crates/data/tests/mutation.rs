@@ -14,6 +14,8 @@ mod idx;
 mod mutate;
 #[path = "../../../fuzz/src/npy.rs"]
 mod npy;
+#[path = "../../../fuzz/src/position.rs"]
+mod position;
 
 use mutate::{Dice, damaged};
 
@@ -91,4 +93,9 @@ fn damaged_csv_text_and_tfrecord() {
         writer.write(&example).unwrap();
     }
     survive(files::check, &[csv, writer.into_inner()], 1_000, 2 << 20);
+}
+
+#[test]
+fn damaged_positions() {
+    survive(position::check, &position::seeds(), 40_000, 64 << 10);
 }

@@ -126,6 +126,13 @@ impl Files {
     }
 
     /// What `explain()` says of them.
+    /// What decides the rows that a reader of this context gets, beside the files.
+    pub(crate) fn identity(&self, cx: &InputContext) -> String {
+        let seed = if self.shuffled.is_some() { format!(", in a run of seed {}", cx.seed) } else { String::new() };
+        let worker = if self.by_worker { format!(", worker {} of {}", cx.worker, cx.n_workers) } else { String::new() };
+        seed + &worker
+    }
+
     pub(crate) fn describe(&self) -> String {
         let mut text = self.to_string();
         if let Some(seed) = self.shuffled {

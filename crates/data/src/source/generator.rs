@@ -54,6 +54,12 @@ impl Stage for Generator {
         format!("generator: {}; going on makes all rows before again", names.join(", "))
     }
 
+    /// The function may look at all of the context.
+    fn identity(&self, cx: &InputContext) -> String {
+        let InputContext { mode, worker, n_workers, n_replicas, seed, .. } = cx;
+        format!("generator for {mode:?} by worker {worker} of {n_workers}, {n_replicas} replicas, seed {seed}")
+    }
+
     fn check(&self) -> Result<()> {
         if self.spec.is_empty() {
             return Err(Error::config("a generator of no features").help("name at least one in the spec"));

@@ -38,6 +38,10 @@ impl Stage for TextLines {
         format!("text lines: {}", self.files.describe())
     }
 
+    fn identity(&self, cx: &InputContext) -> String {
+        self.describe() + &self.files.identity(cx)
+    }
+
     fn spec(&self) -> Result<BatchSpec> {
         Ok([(String::new(), FeatureSpec::dense(DType::Str, []))].into_iter().collect())
     }

@@ -57,6 +57,10 @@ impl Stage for TfRecord {
         format!("tfrecord: {} features from {}", self.features.len(), self.files.describe())
     }
 
+    fn identity(&self, cx: &InputContext) -> String {
+        self.describe() + &self.files.identity(cx)
+    }
+
     fn check(&self) -> Result<()> {
         self.format.as_ref().map(|_| ()).map_err(Error::clone)
     }

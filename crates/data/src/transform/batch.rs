@@ -17,6 +17,10 @@ impl Stage for Batched {
         format!("batch({}{})", self.n, if self.drop_remainder { ", drop_remainder" } else { "" })
     }
 
+    fn landmark(&self) -> String {
+        "batch".to_string()
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

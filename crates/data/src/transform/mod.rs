@@ -5,6 +5,7 @@
 pub(crate) mod batch;
 pub(crate) mod bucket;
 pub(crate) mod buckets;
+pub(crate) mod cache;
 pub(crate) mod concatenate;
 pub(crate) mod dense_to_ragged;
 pub(crate) mod enumerate;

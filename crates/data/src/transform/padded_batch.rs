@@ -194,6 +194,10 @@ impl Stage for Padded {
         self.pad.describe()
     }
 
+    fn landmark(&self) -> String {
+        "pad".to_string()
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

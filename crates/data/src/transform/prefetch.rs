@@ -45,6 +45,21 @@ impl Stage for Prefetch {
         }
     }
 
+    fn identity(&self, _cx: &InputContext) -> String {
+        match (&self.function, self.unit()) {
+            (None, _) => String::new(),
+            (Some(_), Unit::Row) => "map(rows)".to_string(),
+            (Some(_), Unit::Batch) => "map(batches)".to_string(),
+        }
+    }
+
+    fn landmark(&self) -> String {
+        match self.function {
+            None => "prefetch".to_string(),
+            Some(_) => self.describe(),
+        }
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

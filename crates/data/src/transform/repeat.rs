@@ -23,6 +23,10 @@ impl Stage for Repeat {
         }
     }
 
+    fn landmark(&self) -> String {
+        "repeat".to_string()
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

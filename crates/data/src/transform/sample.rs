@@ -49,6 +49,10 @@ impl Stage for Sample {
         format!("sample_from_datasets(weights {:?}, seed {}{stop})", self.weights, self.seed)
     }
 
+    fn identity(&self, cx: &InputContext) -> String {
+        format!("{}, in a run of seed {}", self.describe(), cx.seed)
+    }
+
     fn inputs(&self) -> &[Dataset] {
         &self.inputs
     }

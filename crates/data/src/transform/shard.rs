@@ -22,6 +22,17 @@ impl Stage for Shard {
         }
     }
 
+    fn identity(&self, cx: &InputContext) -> String {
+        match self.shard {
+            Some(_) => self.describe(),
+            None => format!("shard({}, {})", cx.n_workers, cx.worker),
+        }
+    }
+
+    fn landmark(&self) -> String {
+        "shard".to_string()
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

@@ -26,9 +26,14 @@ impl Stage for Shuffle {
             (Some(_), _) => format!("shuffle(seed {seed}{by_worker}): a permutation of all rows"),
             (None, unit) => {
                 let what = if unit == Unit::Row { "rows" } else { "batches" };
-                format!("shuffle(seed {seed}{by_worker}): blocks of {n} {what}; going on reads up to {n} again")
+                format!("shuffle({n}, seed {seed}{by_worker}): blocks of {n} {what}; going on reads up to {n} again")
             }
         }
+    }
+
+    fn identity(&self, cx: &InputContext) -> String {
+        let worker = if self.by_worker { format!(", worker {}", cx.worker) } else { String::new() };
+        format!("{}, in a run of seed {}{worker}", self.describe(), cx.seed)
     }
 
     fn inputs(&self) -> &[Dataset] {

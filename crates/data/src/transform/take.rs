@@ -17,6 +17,10 @@ impl Stage for Take {
         format!("take({})", self.n)
     }
 
+    fn landmark(&self) -> String {
+        "take".to_string()
+    }
+
     fn inputs(&self) -> &[Dataset] {
         std::slice::from_ref(&self.input)
     }

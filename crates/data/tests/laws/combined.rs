@@ -1,9 +1,11 @@
 //! Steps of random plans that put datasets together or take batches apart, and a generator.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use estimand_data::{Buckets, Dataset, InputContext, Pad, Unit};
 use estimand_tensor::{Array, Batch, Feature, Result};
 
-use crate::plans::{Dice, rows, spec};
+use crate::plans::{Dice, folder, rows, spec};
 
 /// The rows of [`rows`] from a generator, in pieces of 0 to 4.
 pub fn generated(n: i64) -> Dataset {
@@ -40,7 +42,7 @@ fn range(batch: &Batch, range: std::ops::Range<usize>) -> Result<Batch> {
 /// One more step on a random plan.
 pub fn random_step(data: &Dataset, dice: &mut Dice) -> Dataset {
     let is_rows = data.unit() == Unit::Row;
-    match dice.below(7) {
+    match dice.below(9) {
         0 if is_rows => {
             let name = format!("z{}", dice.below(1 << 30));
             let other = Dataset::from_arrays([(name, Array::from((0..dice.below(50) as i64).collect::<Vec<_>>()))]);
@@ -56,6 +58,11 @@ pub fn random_step(data: &Dataset, dice: &mut Dice) -> Dataset {
         5 => {
             let parts = [(data.take(12), 0.5), (data.skip(20), 0.3), (data.shuffle(5, 2), 0.2)];
             Dataset::sample_from_datasets(parts, dice.below(4), dice.below(2) == 0)
+        }
+        6 => data.cache(),
+        7 => {
+            static COUNT: AtomicUsize = AtomicUsize::new(0);
+            data.cache_to(folder().join(format!("plan-{}.cache", COUNT.fetch_add(1, Ordering::Relaxed))))
         }
         _ => data.take(30).concatenate(&data.shuffle(3, 1)),
     }

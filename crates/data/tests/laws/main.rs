@@ -1,9 +1,11 @@
 //! The laws of pipelines, one file for each topic, in one binary.
 
 mod bad_input;
+mod caches;
 mod combined;
 mod csv;
 mod datasets;
+mod fingerprints;
 mod plans;
 mod resume;
 mod semantics;

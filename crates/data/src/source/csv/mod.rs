@@ -283,6 +283,10 @@ impl Stage for CsvSource {
         }
     }
 
+    fn identity(&self, cx: &InputContext) -> String {
+        self.describe() + &self.csv.files.identity(cx)
+    }
+
     fn spec(&self) -> Result<BatchSpec> {
         Ok(self.format()?.columns.iter().map(|column| (column.name.clone(), column.spec.clone())).collect())
     }

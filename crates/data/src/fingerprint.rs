@@ -1,0 +1,91 @@
+//! What a plan is, in a number: so that a cache of other rows is refused, and a position of another plan by the name of the
+//! stage that differs.
+//!
+//! Two texts of every stage go into it. [`Stage::identity`](crate::Stage::identity) decides which rows come out;
+//! [`Stage::landmark`](crate::Stage::landmark) what a position must find again, which is less: other batch sizes, more epochs
+//! and more workers leave a position good.
+
+use std::sync::Arc;
+
+use estimand_tensor::cpu::text::fingerprint64;
+use estimand_tensor::{Error, Result};
+
+use crate::agreement::text;
+use crate::stage::InputContext;
+use crate::{Dataset, Position};
+
+impl Dataset {
+    /// A number for what the plan does: stages, their arguments, and the features of sources. The same in every run and on
+    /// every machine, whatever the number of threads and workers. Functions count as equal, and data is not looked at
+    /// further than [`spec`](Dataset::spec) of a source does.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).shuffle(100, 7);
+    /// assert_eq!(data.batch(2, true).fingerprint(), data.prefetch(4).batch(2, true).prefetch(1).fingerprint());
+    /// assert_ne!(data.batch(2, true).fingerprint(), data.batch(3, true).fingerprint());
+    /// ```
+    pub fn fingerprint(&self) -> u64 {
+        fingerprint64(self.identity(&InputContext::default()).as_bytes())
+    }
+
+    /// What decides the rows that a reader of this context gets, a line for each stage.
+    pub(crate) fn identity(&self, cx: &InputContext) -> String {
+        let mut lines = String::new();
+        self.write_identity(cx, 0, &mut lines);
+        lines
+    }
+
+    fn write_identity(&self, cx: &InputContext, depth: usize, out: &mut String) {
+        let inputs = self.stage().inputs();
+        // Asked before the stage describes itself: a source may say more once it knows its features.
+        let spec = if inputs.is_empty() { self.spec().ok() } else { None };
+        let own = self.stage().identity(cx);
+        if !own.is_empty() {
+            out.push_str(&"  ".repeat(depth));
+            out.push_str(&own);
+            for (name, feature) in spec.iter().flatten() {
+                out.push_str(&format!(", `{name}` {}", text(feature)));
+            }
+            out.push('\n');
+        }
+        let depth = depth + usize::from(!own.is_empty());
+        inputs.iter().for_each(|input| input.write_identity(cx, depth, out));
+    }
+
+    /// What a position of this plan carries: a mark for each stage.
+    pub(crate) fn marks(&self) -> Arc<[u32]> {
+        self.landmarks().iter().map(|(depth, landmark)| mark(*depth, landmark)).collect()
+    }
+
+    fn landmarks(&self) -> Vec<(usize, String)> {
+        fn walk(data: &Dataset, depth: usize, out: &mut Vec<(usize, String)>) {
+            out.push((depth, data.stage().landmark()));
+            data.stage().inputs().iter().for_each(|input| walk(input, depth + 1, out));
+        }
+        let mut all = Vec::new();
+        walk(self, 0, &mut all);
+        all
+    }
+
+    /// That a position is of this plan, if it says of which.
+    pub(crate) fn check_position(&self, position: &Position) -> Result<()> {
+        let Some(marks) = position.marks() else { return Ok(()) };
+        let landmarks = self.landmarks();
+        let differs =
+            landmarks.iter().enumerate().find(|(i, (depth, name))| marks.get(*i) != Some(&mark(*depth, name)));
+        let place = match (differs, landmarks.last()) {
+            (Some((_, (_, name))), _) => format!("differs at `{name}`"),
+            (None, Some((_, name))) if marks.len() > landmarks.len() => format!("went on below `{name}`"),
+            _ => return Ok(()),
+        };
+        Err(Error::config(format!("the position was taken from another plan, which {place}")).help(
+            "go on with the plan that it was taken from; only sizes of batches, epochs, workers and threads may change",
+        ))
+    }
+}
+
+fn mark(depth: usize, landmark: &str) -> u32 {
+    fingerprint64(format!("{depth} {landmark}").as_bytes()) as u32
+}

@@ -1,0 +1,279 @@
+//! Rows read once and kept: in memory, or in a file that later runs read too.
+//!
+//! Rows are kept in pieces of [`PIECE`], batches one by one, so that a place in a cache is a number. The input is always
+//! read as in epoch 0: what a cache holds must not depend on when it was made.
+//!
+//! `batch_bytes.rs` is a piece in bytes, `file.rs` the file.
+
+mod batch_bytes;
+mod file;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use estimand_tensor::{Batch, BatchSpec, Error, Result};
+
+use crate::rows::{concat, count, slice};
+use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::{Dataset, Position};
+use file::{CacheFile, CacheWriter};
+
+impl Dataset {
+    /// Keeps the elements in memory: the first complete pass reads them, later ones do not. What a pass that was given up has
+    /// read is forgotten.
+    ///
+    /// A shuffle below is no longer shuffled anew each epoch; put it behind. The memory is free when the plan is.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).shuffle(10, 7).cache().repeat(2).batch(3, false);
+    /// let epochs: Vec<_> = data.iter().collect::<Result<_, estimand_tensor::Error>>()?;
+    /// assert_eq!(epochs[0], epochs[1]);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    pub fn cache(&self) -> Dataset {
+        Dataset::new(Cache { input: self.clone(), store: Store::Memory(Arc::default()) })
+    }
+
+    /// [`cache`](Dataset::cache) in a file, which the first complete pass writes: later passes read it, and later runs too.
+    ///
+    /// The file says of which plan it is, by [`fingerprint`](Dataset::fingerprint); that of another is refused. What it cannot
+    /// know is that files below have changed, or functions: delete it then.
+    pub fn cache_to(&self, path: impl Into<PathBuf>) -> Dataset {
+        Dataset::new(Cache { input: self.clone(), store: Store::File(path.into()) })
+    }
+}
+
+/// The position is the number of elements given.
+struct Cache {
+    input: Dataset,
+    store: Store,
+}
+
+enum Store {
+    Memory(Arc<Kept>),
+    File(PathBuf),
+}
+
+/// The complete passes in memory, for each kind of reader.
+type Kept = Mutex<Vec<(InputContext, Arc<[Batch]>)>>;
+
+impl Stage for Cache {
+    fn describe(&self) -> String {
+        let place = match &self.store {
+            Store::Memory(_) => "in memory".to_string(),
+            Store::File(path) => format!("in {}", path.display()),
+        };
+        format!(
+            "cache: {place}; all epochs in the order of the first, which going on reads from its beginning until it is kept"
+        )
+    }
+
+    /// Where rows are kept does not matter.
+    fn identity(&self, _cx: &InputContext) -> String {
+        "cache".to_string()
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
+        let ([given], []) = from.parts()?;
+        let first = InputContext { epoch: 0, ..*cx };
+        let first_pass = || -> Result<FirstPass> {
+            let input = self.input.stage().open(&first, &Position::default())?;
+            Ok(FirstPass { input, unit: self.unit(), error: None, ended: false })
+        };
+        let source = match &self.store {
+            Store::Memory(kept) => {
+                let reader = InputContext { n_threads: 0, ..first };
+                let found = lock(kept).iter().find(|(of, _)| *of == reader).map(|(_, pieces)| pieces.clone());
+                match found {
+                    Some(pieces) => Source::Memory(pieces),
+                    None => Source::ToMemory { pass: first_pass()?, pieces: Vec::new(), kept: kept.clone(), reader },
+                }
+            }
+            Store::File(path) => {
+                let identity = self.input.identity(&first);
+                match CacheFile::open(path, &identity)? {
+                    Some(file) => Source::File(file),
+                    None => {
+                        let writer = CacheWriter::new(path, &identity)?;
+                        Source::ToFile {
+                            pass: first_pass()?,
+                            writer: Some(Box::new(writer)),
+                            n_pieces: 0,
+                            n_elements: 0,
+                        }
+                    }
+                }
+            }
+        };
+        Ok(Box::new(CacheStream { source, unit: self.unit(), given, current: None }))
+    }
+}
+
+fn lock(kept: &Kept) -> MutexGuard<'_, Vec<(InputContext, Arc<[Batch]>)>> {
+    // What a thread that panicked has left is whole: entries are added at once.
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The input's pieces as they are kept.
+struct FirstPass {
+    input: Box<dyn Stream>,
+    unit: Unit,
+    /// Met behind rows that were still good.
+    error: Option<Error>,
+    ended: bool,
+}
+
+impl FirstPass {
+    fn next(&mut self) -> Result<Option<Batch>> {
+        if let Some(error) = self.error.take() {
+            self.ended = true;
+            return Err(error);
+        }
+        let want = if self.unit == Unit::Row { PIECE } else { 1 };
+        let (mut parts, mut n) = (Vec::new(), 0);
+        while n < want && !self.ended && self.error.is_none() {
+            match self.input.pull(want - n) {
+                Ok(Some(item)) => {
+                    n += count(self.unit, &item.batch) as usize;
+                    parts.push(item.batch);
+                }
+                Ok(None) => self.ended = true,
+                Err(error) if parts.is_empty() => return Err(error),
+                Err(error) => self.error = Some(error),
+            }
+        }
+        if parts.is_empty() { Ok(None) } else { concat(parts).map(Some) }
+    }
+}
+
+enum Source {
+    Memory(Arc<[Batch]>),
+    File(CacheFile),
+    ToMemory {
+        pass: FirstPass,
+        pieces: Vec<Batch>,
+        kept: Arc<Kept>,
+        reader: InputContext,
+    },
+    ToFile {
+        pass: FirstPass,
+        /// Until the file is complete.
+        writer: Option<Box<CacheWriter>>,
+        n_pieces: u64,
+        n_elements: u64,
+    },
+}
+
+impl Source {
+    /// The piece of a number, which is not below that of the last call; `None` behind the last.
+    fn piece(&mut self, number: u64) -> Result<Option<Batch>> {
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        match self {
+            Source::Memory(pieces) => Ok(pieces.get(at).cloned()),
+            Source::File(file) => file.piece(at),
+            Source::ToMemory { pass, pieces, kept, reader } => {
+                while pieces.len() <= at {
+                    let Some(piece) = pass.next()? else {
+                        let all: Arc<[Batch]> = std::mem::take(pieces).into();
+                        lock(kept).push((*reader, all.clone()));
+                        *self = Source::Memory(all);
+                        return Ok(None);
+                    };
+                    pieces.push(piece);
+                }
+                Ok(pieces.get(at).cloned())
+            }
+            Source::ToFile { pass, writer, n_pieces, n_elements } => {
+                while let Some(out) = writer {
+                    let Some(piece) = pass.next()? else {
+                        if let Some(writer) = writer.take() {
+                            writer.finish(*n_elements)?;
+                        }
+                        break;
+                    };
+                    out.add(&piece)?;
+                    *n_elements += count(pass.unit, &piece);
+                    *n_pieces += 1;
+                    if *n_pieces > number {
+                        return Ok(Some(piece));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Once all are known.
+    fn n_elements(&self, unit: Unit) -> u64 {
+        match self {
+            Source::Memory(pieces) => pieces.iter().map(|piece| count(unit, piece)).sum(),
+            Source::File(file) => file.n_elements(),
+            Source::ToMemory { pieces, .. } => pieces.iter().map(|piece| count(unit, piece)).sum(),
+            Source::ToFile { n_elements, .. } => *n_elements,
+        }
+    }
+}
+
+struct CacheStream {
+    source: Source,
+    unit: Unit,
+    given: u64,
+    /// The last piece and its number.
+    current: Option<(u64, Batch)>,
+}
+
+impl CacheStream {
+    fn piece(&mut self, number: u64) -> Result<Option<&Batch>> {
+        if self.current.as_ref().is_none_or(|(at, _)| *at != number) {
+            self.current = self.source.piece(number)?.map(|piece| (number, piece));
+        }
+        Ok(self.current.as_ref().map(|(_, piece)| piece))
+    }
+
+    fn end(&self) -> Result<Option<Item>> {
+        let n = self.source.n_elements(self.unit);
+        if self.given > n {
+            return Err(Error::config(format!("a position behind element {} of a cache of {n}", self.given))
+                .help("a position continues only the plan and the data it was taken from"));
+        }
+        Ok(None)
+    }
+}
+
+impl Stream for CacheStream {
+    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+        let (given, size) = (self.given, PIECE as u64);
+        let batch = match self.unit {
+            Unit::Batch => match self.piece(given)? {
+                Some(batch) => batch.clone(),
+                None => return self.end(),
+            },
+            Unit::Row => {
+                let start = (given % size) as usize;
+                match self.piece(given / size)? {
+                    Some(piece) if start < piece.n_rows() => {
+                        slice(piece, start..start.saturating_add(want).min(piece.n_rows()))?
+                    }
+                    // Behind the rows of the last piece comes the end, or the error that cut it short.
+                    Some(_) => match self.piece(given / size + 1)? {
+                        Some(_) => return Err(Error::internal("a piece of a cache is too short")),
+                        None => return self.end(),
+                    },
+                    None => return self.end(),
+                }
+            }
+        };
+        self.given += count(self.unit, &batch);
+        Ok(Some(Item { batch, after: Position::new([self.given], []) }))
+    }
+}
