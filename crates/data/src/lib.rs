@@ -27,7 +27,7 @@
 //!
 //! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
 //! `transform/` hold one stage each, `dataset.rs` is what users write, `writer/` writes files,
-//! `statistics/` says what is in columns.
+//! `statistics/` says what is in columns, `schema/` what should be.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -42,6 +42,7 @@ pub mod input_fn;
 mod ordered;
 mod position;
 mod rows;
+pub mod schema;
 mod source;
 mod stage;
 pub mod statistics;
@@ -52,6 +53,7 @@ pub use dataset::{Batches, Dataset};
 pub use files::{Compression, Files, OnError};
 pub use format::{cifar10, idx, npy, npz};
 pub use position::Position;
+pub use schema::Schema;
 pub use source::csv::{Csv, InferredColumn};
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
 pub use statistics::Statistics;

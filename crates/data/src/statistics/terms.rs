@@ -72,6 +72,17 @@ impl TermStatistics {
             Kind::Int | Kind::Bool => Vocabulary::from_ints(terms.iter().map(int_of).collect()),
         }
     }
+
+    /// The `k` most frequent strings; `None` if one is not UTF-8.
+    pub(crate) fn texts(&self, k: usize) -> Option<Vec<String>> {
+        let (terms, _) = self.counts.top(k, 1);
+        terms.iter().map(|term| std::str::from_utf8(term).ok().map(str::to_string)).collect()
+    }
+
+    /// The `k` most frequent whole numbers.
+    pub(crate) fn ints(&self, k: usize) -> Vec<i64> {
+        self.counts.top(k, 1).0.iter().map(int_of).collect()
+    }
 }
 
 /// The number of a term.

@@ -11,12 +11,12 @@ use super::output::{Output, publish};
 use super::{Written, columns, each_piece};
 use crate::{Compression, Dataset};
 
-/// Writes the rows of a dataset as CSV.
+/// Writes the rows of a dataset as CSV, as [`Csv`](crate::Csv) reads it.
 ///
 /// - A float is the shortest text that reads back to the same bits, with a point or an exponent: `1.0`, `1e-7`, `inf`. NaN, which means missing, is
 ///   an empty field.
 /// - A string is written byte by byte; it is quoted if it holds the delimiter, a quote or a line end, or begins or ends with a space.
-/// - Booleans are `true` and `false`.
+/// - Booleans are 1 and 0.
 /// - A row of several values has a column for each, named `pair_0`, `pair_1`; of several axes `image_0_0`, `image_0_1`.
 /// - Ragged features are refused. Labels stand behind the features, then the weights.
 ///

@@ -23,12 +23,13 @@ mod tfrecord;
 pub use csv::CsvWriter;
 pub use tfrecord::TfRecordWriter;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Batch, Error, Feature, Result};
 
+use self::output::{Output, publish};
 use crate::stage::{InputContext, PIECE};
-use crate::{Dataset, Position};
+use crate::{Compression, Dataset, Position};
 
 /// What a writer has written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +40,13 @@ pub struct Written {
     pub n_bytes: u64,
     /// The files, in order.
     pub paths: Vec<PathBuf>,
+}
+
+/// Writes a small file, whole or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = Output::create(path, Compression::None)?;
+    file.write(bytes)?;
+    publish(vec![file]).map(drop)
 }
 
 /// Hands every piece of a dataset to `write`, in order, with the number of rows before it; returns the number of rows.

@@ -8,6 +8,7 @@ mod datasets;
 mod fingerprints;
 mod plans;
 mod resume;
+mod schema;
 mod semantics;
 mod statistics;
 mod tensorflow;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use estimand_data::writer::{CsvWriter, TfRecordWriter};
-use estimand_data::{Compression, Dataset};
+use estimand_data::{Compression, Csv, Dataset};
 use estimand_tensor::{Array, Batch, DType, Error, FeatureSpec, Ragged, Result};
 
 use crate::plans::{Dice, folder, ids, rows, spec};
@@ -48,6 +48,32 @@ fn records_of_random_rows_read_back() {
     }
 }
 
+#[test]
+fn tables_of_random_rows_read_back() {
+    let folder = scratch("tables");
+    let dice = &mut Dice(12);
+    for i in 0..60 {
+        let n_rows = 1 + dice.below(40) as usize;
+        let (mut batch, mut csv_specs) = (Batch::new(), Vec::new());
+        for i in 0..1 + dice.below(5) {
+            let name = format!("a \"{i}\"");
+            let dtype = [DType::F32, DType::F64, DType::I32, DType::I64, DType::Str][dice.below(5) as usize];
+            batch = batch.with_feature(&name, random_array(dice, dtype, &[n_rows])).unwrap();
+            let empty = Array::from_strings([], [""]).unwrap();
+            let spec = if dtype == DType::Str { FeatureSpec::dense_or(empty) } else { FeatureSpec::dense(dtype, []) };
+            csv_specs.push((name, spec));
+        }
+        let (delimiter, header) = (b",;\t|"[dice.below(4) as usize], dice.below(2) == 0);
+        let path = folder.join(["rows.csv", "rows.csv.gz"][i % 2]);
+        let writer = CsvWriter::new(&path).delimiter(delimiter).header(header);
+        assert_eq!(writer.write(&Dataset::from_batch(batch.clone())).unwrap().n_rows, n_rows as u64);
+        let names: Vec<String> = csv_specs.iter().map(|(name, _)| name.clone()).collect();
+        let csv = Csv::new(path.as_path()).delimiter(delimiter).header(header).utf8(false).features(csv_specs);
+        let csv = if header { csv } else { csv.column_names(names) };
+        assert_eq!(all_rows(&csv.dataset()), batch);
+    }
+}
+
 /// Up to 40 rows of up to five features: dense of up to two axes, or ragged; numbers of any bits, strings of any bytes.
 fn random_rows(dice: &mut Dice) -> (Batch, Vec<(String, FeatureSpec)>) {
     let n_rows = dice.below(40) as usize;
@@ -79,10 +105,15 @@ fn random_array(dice: &mut Dice, dtype: DType, dims: &[usize]) -> Array {
             // NaN is not equal to itself.
             Array::from_vec(dims, bits.map(|v| if v.is_nan() { 0.1 } else { v }).collect()).unwrap()
         }
+        DType::F64 => {
+            let bits = (0..n).map(|_| f64::from_bits(dice.below(u64::MAX)));
+            Array::from_vec(dims, bits.map(|v| if v.is_nan() { 0.1 } else { v }).collect()).unwrap()
+        }
+        DType::I32 => Array::from_vec(dims, (0..n).map(|_| dice.below(1 << 32) as u32 as i32).collect()).unwrap(),
         DType::I64 => Array::from_vec(dims, (0..n).map(|_| dice.below(u64::MAX) as i64).collect()).unwrap(),
         _ => {
-            let odd = [&b""[..], b"\0", b"\xff\xfe", b"a,b", b"\"", b"\n", b"plain text"];
-            Array::from_strings(dims, (0..n).map(|_| odd[dice.below(7) as usize])).unwrap()
+            let odd = [&b""[..], b"\0", b"\xff\xfe", b"a,b;|\t", b"\"\"x\"", b"\n", b"\r\n", b" plain text "];
+            Array::from_strings(dims, (0..n).map(|_| odd[dice.below(8) as usize])).unwrap()
         }
     }
 }
@@ -137,12 +168,12 @@ fn a_table_by_hand() {
     let writer = CsvWriter::new(&path).weights("w");
     assert_eq!(writer.write(&data).unwrap().n_rows, 2);
     let expected = "n,pair_0,pair_1,\"a,b\",ok,w\n\
-        -9223372036854775808,0.1,,\"x\"\"y\",true,0.5\n\
-        7,-0.0,1e30,\u{e9},false,2.0\n";
+        -9223372036854775808,0.1,,\"x\"\"y\",1,0.5\n\
+        7,-0.0,1e30,\u{e9},0,2.0\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     // Batches or rows, with other delimiters.
     writer.delimiter(b';').header(false).write(&data.batch(1, false)).unwrap();
-    let expected = "-9223372036854775808;0.1;;\"x\"\"y\";true;0.5\n7;-0.0;1e30;\u{e9};false;2.0\n";
+    let expected = "-9223372036854775808;0.1;;\"x\"\"y\";1;0.5\n7;-0.0;1e30;\u{e9};0;2.0\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }
 

@@ -39,7 +39,7 @@ impl<'a> Column<'a> {
                 Values::I32(values) => line.plain(format_args!("{}", values[i])),
                 Values::I64(values) => line.plain(format_args!("{}", values[i])),
                 Values::U8(values) => line.plain(format_args!("{}", values[i])),
-                Values::Bool(values) => line.plain(format_args!("{}", values[i])),
+                Values::Bool(values) => line.plain(format_args!("{}", u8::from(values[i]))),
                 Values::Str(values) => line.text(values.get(i)),
             }
         }

@@ -1,0 +1,308 @@
+//! Rows held against a schema.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use estimand_tensor::{Array, Batch, DType, Error, ErrorKind, Feature, Result, nearest_name};
+
+use super::Schema;
+use super::column::{SchemaColumn, Value};
+use crate::stage::{InputContext, PIECE};
+use crate::statistics::Role;
+use crate::{Dataset, Position};
+
+/// Misfits of a column that are told one by one; more are counted.
+const LISTED: u64 = 10;
+
+/// The longest text of a value that is shown.
+const SHOWN: usize = 80;
+
+/// What does not fit a schema. Prints a line for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfits {
+    /// Rows that were looked at.
+    pub n_rows: u64,
+    /// Values and columns that do not fit.
+    pub n_misfits: u64,
+    /// The first ten of every column.
+    pub listed: Vec<Misfit>,
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfit {
+    /// The column.
+    pub column: String,
+    /// The row, from 1; `None` if it is the column as a whole.
+    pub row: Option<u64>,
+    /// What does not fit, with the value found and what was expected.
+    pub problem: String,
+}
+
+impl Misfits {
+    /// Whether everything fits.
+    pub fn is_empty(&self) -> bool {
+        self.n_misfits == 0
+    }
+
+    /// An error of the first misfits, if there are any.
+    pub fn into_result(self) -> Result<()> {
+        let Some(first) = self.listed.first() else { return Ok(()) };
+        let kind = ErrorKind::Data { path: None, row: first.row, column: Some(first.column.clone()) };
+        let message = format!("{} values do not fit the schema:\n{}", self.n_misfits, self.to_string().trim_end());
+        Err(Error::new(kind, message).help("correct the data, or the schema"))
+    }
+}
+
+impl fmt::Display for Misfits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.listed.iter().try_for_each(|misfit| writeln!(f, "{misfit}"))?;
+        match self.n_misfits - self.listed.len() as u64 {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row {
+            Some(row) => write!(f, "column `{}`, row {row}: {}", self.column, self.problem),
+            None => write!(f, "column `{}`: {}", self.column, self.problem),
+        }
+    }
+}
+
+pub(super) fn dataset(data: &Dataset, schema: &Schema) -> Result<Misfits> {
+    let mut rows = data.open(&InputContext::default(), &Position::default())?;
+    let mut checker = Checker::new(schema);
+    while let Some(item) = rows.pull(PIECE)? {
+        checker.check(&item.batch);
+    }
+    Ok(checker.finish())
+}
+
+/// Holds batches, one after another, against a schema.
+pub(super) struct Checker<'a> {
+    columns: Vec<(&'a SchemaColumn, Domain<'a>)>,
+    n_rows: u64,
+    found: Found,
+}
+
+/// A column's domain, to look values up in.
+struct Domain<'a> {
+    texts: HashSet<&'a [u8]>,
+    ints: HashSet<i64>,
+}
+
+#[derive(Default)]
+struct Found {
+    n_misfits: u64,
+    listed: Vec<Misfit>,
+    /// Of the column being checked.
+    n_listed: u64,
+}
+
+impl Found {
+    fn begin(&mut self, column: &str) {
+        self.n_listed = self.listed.iter().filter(|misfit| misfit.column == column).count() as u64;
+    }
+
+    /// The problem is put into words only if it is listed.
+    fn add(&mut self, column: &str, row: Option<u64>, problem: impl FnOnce() -> String) {
+        self.n_misfits += 1;
+        if self.n_listed < LISTED {
+            self.n_listed += 1;
+            self.listed.push(Misfit { column: column.to_string(), row, problem: problem() });
+        }
+    }
+
+    /// A misfit of a whole column, which every batch has: told once.
+    fn add_once(&mut self, column: &str, problem: String) {
+        let is_known = |misfit: &Misfit| misfit.column == column && misfit.problem == problem;
+        if !self.listed.iter().any(is_known) {
+            self.add(column, None, || problem);
+        }
+    }
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(schema: &'a Schema) -> Checker<'a> {
+        let domain = |column: &'a SchemaColumn| {
+            let mut domain = Domain { texts: HashSet::new(), ints: HashSet::new() };
+            for member in column.domain.iter().flatten() {
+                match member {
+                    Value::Text(text) => drop(domain.texts.insert(text.as_bytes())),
+                    Value::Int(int) => drop(domain.ints.insert(*int)),
+                    Value::Float(_) => {}
+                }
+            }
+            (column, domain)
+        };
+        Checker { columns: schema.columns().iter().map(domain).collect(), n_rows: 0, found: Found::default() }
+    }
+
+    pub(super) fn check(&mut self, batch: &Batch) {
+        let Checker { columns, n_rows, found } = self;
+        for (column, domain) in columns.iter() {
+            found.begin(&column.name);
+            let weights = batch.weights().map(|weights| Feature::Dense(weights.clone()));
+            let feature = match column.role {
+                Role::Feature => batch.features().get(column.name.as_str()),
+                Role::Label => batch.labels().get(column.name.as_str()),
+                Role::Weights => weights.as_ref(),
+            };
+            match feature {
+                Some(feature) => Values { column, domain, feature, first: *n_rows + 1 }.check(found),
+                None => found.add_once(&column.name, missing(column, batch)),
+            }
+        }
+        let names = [(Role::Feature, batch.features()), (Role::Label, batch.labels())];
+        for (role, name) in names.iter().flat_map(|(role, map)| map.keys().map(move |name| (*role, name))) {
+            if !columns.iter().any(|(column, _)| column.role == role && column.name == **name) {
+                found.begin(name);
+                found.add_once(name, format!("a {role} that the schema does not have"));
+            }
+        }
+        *n_rows += batch.n_rows() as u64;
+    }
+
+    pub(super) fn finish(self) -> Misfits {
+        Misfits { n_rows: self.n_rows, n_misfits: self.found.n_misfits, listed: self.found.listed }
+    }
+}
+
+fn missing(column: &SchemaColumn, batch: &Batch) -> String {
+    let (role, name) = (column.role, column.name.as_str());
+    let others = match role {
+        Role::Label => batch.labels(),
+        _ => batch.features(),
+    };
+    let near = nearest_name(name, others.keys().map(|name| &**name)).filter(|_| role != Role::Weights);
+    match near {
+        Some(near) => format!("there is no such {role}; the nearest is `{near}`"),
+        None => format!("there is no such {role}"),
+    }
+}
+
+/// A column of a batch.
+struct Values<'a> {
+    column: &'a SchemaColumn,
+    domain: &'a Domain<'a>,
+    feature: &'a Feature,
+    /// The number of the batch's first row.
+    first: u64,
+}
+
+impl Values<'_> {
+    fn check(&self, found: &mut Found) {
+        let SchemaColumn { name, dtype, dims, required, .. } = self.column;
+        if self.feature.dtype() != *dtype {
+            return found.add_once(name, format!("holds {}, expected {dtype}", self.feature.dtype()));
+        }
+        let array = match (self.feature, dims) {
+            (Feature::Dense(array), Some(dims)) if array.dims().get(1..) == Some(dims.as_slice()) => array,
+            (Feature::Ragged(ragged), None) => {
+                let rows = ragged.row_splits().windows(2).enumerate().filter(|(_, row)| *required && row[0] == row[1]);
+                rows.for_each(|(i, _)| {
+                    found.add(name, Some(self.first + i as u64), || "no values, but they are required".into())
+                });
+                ragged.values()
+            }
+            (feature, dims) => {
+                let expected = dims.as_ref().map_or("ragged rows".to_string(), |dims| format!("rows of {dims:?}"));
+                let actual = match feature {
+                    Feature::Dense(array) => format!("rows of {:?}", array.dims().get(1..).unwrap_or_default()),
+                    Feature::Ragged(_) => "ragged rows".to_string(),
+                };
+                return found.add_once(name, format!("has {actual}, expected {expected}"));
+            }
+        };
+        // The dtype was compared above, so that these reads succeed.
+        let checked = match dtype {
+            DType::F32 => {
+                array.as_slice::<f32>().map(|values| self.floats(values.iter().map(|&v| f64::from(v)), found))
+            }
+            DType::F64 => array.as_slice::<f64>().map(|values| self.floats(values.iter().copied(), found)),
+            DType::I32 => array.as_slice::<i32>().map(|values| self.ints(values.iter().map(|&v| i64::from(v)), found)),
+            DType::I64 => array.as_slice::<i64>().map(|values| self.ints(values.iter().copied(), found)),
+            DType::U8 => array.as_slice::<u8>().map(|values| self.ints(values.iter().map(|&v| i64::from(v)), found)),
+            DType::Bool => Ok(()),
+            DType::Str => self.texts(array, found),
+        };
+        if let Err(error) = checked {
+            found.add_once(name, error.message().to_string());
+        }
+    }
+
+    /// The number of the row that a value belongs to.
+    fn row(&self, i: usize) -> Option<u64> {
+        let row = match self.feature {
+            Feature::Dense(array) => i / array.dims().iter().skip(1).product::<usize>().max(1),
+            Feature::Ragged(ragged) => ragged.row_splits().partition_point(|&split| split <= i as i64) - 1,
+        };
+        Some(self.first + row as u64)
+    }
+
+    fn floats(&self, values: impl Iterator<Item = f64>, found: &mut Found) {
+        let SchemaColumn { name, dtype, required, .. } = self.column;
+        let (min, max) = (self.column.min.as_ref().map(Value::to_f64), self.column.max.as_ref().map(Value::to_f64));
+        // With the digits that the value has.
+        let shown = |value: f64| if *dtype == DType::F32 { (value as f32).to_string() } else { value.to_string() };
+        for (i, value) in values.enumerate() {
+            if value.is_nan() {
+                if *required {
+                    found.add(name, self.row(i), || "missing (NaN), but required".to_string());
+                }
+            } else if let Some(bound) = min.filter(|&bound| value < bound) {
+                found.add(name, self.row(i), || format!("{} is below the min of {}", shown(value), shown(bound)));
+            } else if let Some(bound) = max.filter(|&bound| value > bound) {
+                found.add(name, self.row(i), || format!("{} is above the max of {}", shown(value), shown(bound)));
+            }
+        }
+    }
+
+    fn ints(&self, values: impl Iterator<Item = i64>, found: &mut Found) {
+        let name = &self.column.name;
+        let bound = |bound: &Option<Value>| if let Some(Value::Int(int)) = bound { Some(*int) } else { None };
+        let (min, max) = (bound(&self.column.min), bound(&self.column.max));
+        let has_domain = self.column.domain.is_some();
+        for (i, value) in values.enumerate() {
+            if let Some(bound) = min.filter(|&bound| value < bound) {
+                found.add(name, self.row(i), || format!("{value} is below the min of {bound}"));
+            } else if let Some(bound) = max.filter(|&bound| value > bound) {
+                found.add(name, self.row(i), || format!("{value} is above the max of {bound}"));
+            } else if has_domain && !self.domain.ints.contains(&value) {
+                found.add(name, self.row(i), || format!("{value} is not in the domain"));
+            }
+        }
+    }
+
+    fn texts(&self, array: &Array, found: &mut Found) -> Result<()> {
+        let SchemaColumn { name, required, domain, .. } = self.column;
+        for (i, text) in array.strings()?.enumerate() {
+            if text.is_empty() {
+                if *required {
+                    found.add(name, self.row(i), || "missing (an empty string), but required".to_string());
+                }
+            } else if domain.is_some() && !self.domain.texts.contains(text) {
+                found.add(name, self.row(i), || self.unknown(text));
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&self, text: &[u8]) -> String {
+        let shown = text[..text.len().min(SHOWN)].escape_ascii().to_string();
+        let known = self.column.domain.iter().flatten().filter_map(|member| match member {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        match std::str::from_utf8(text).ok().and_then(|text| nearest_name(text, known)) {
+            Some(near) => format!("\"{shown}\" is not in the domain; did you mean {near:?}?"),
+            None => format!("\"{shown}\" is not in the domain"),
+        }
+    }
+}
