@@ -7,6 +7,7 @@ pub mod example;
 pub mod files;
 pub mod graph_def;
 pub mod idx;
+pub mod image;
 pub mod mutate;
 pub mod npy;
 pub mod position;

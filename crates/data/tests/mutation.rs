@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 mod files;
 #[path = "../../../fuzz/src/idx.rs"]
 mod idx;
+#[cfg(feature = "image")]
+#[path = "../../../fuzz/src/image.rs"]
+mod image;
 #[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;
 #[path = "../../../fuzz/src/npy.rs"]
@@ -62,9 +65,13 @@ fn survive(check: impl Fn(&[u8]), seeds: &[Vec<u8>], n: usize, limit: usize) {
     drop(turn);
 }
 
-/// What numpy wrote, and its type of file.
+/// What numpy wrote.
 fn numpys_files() -> Vec<Vec<u8>> {
-    let fixture = include_str!("../../../oracles/fixtures/array_files.txt");
+    hex_files(include_str!("../../../oracles/fixtures/array_files.txt"))
+}
+
+/// The files of a fixture: lines that begin with `file` and end in hex.
+fn hex_files(fixture: &str) -> Vec<Vec<u8>> {
     let files = fixture.lines().filter(|line| line.starts_with("file ")).filter_map(|line| line.split(' ').next_back());
     let byte = |hex: &[u8]| u8::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap();
     files.map(|hex| hex.as_bytes().chunks(2).map(byte).collect()).collect()
@@ -73,6 +80,14 @@ fn numpys_files() -> Vec<Vec<u8>> {
 #[test]
 fn damaged_npy_and_npz() {
     survive(npy::check, &numpys_files(), 200_000, 64 << 10);
+}
+
+/// What a header says of sizes is believed as far as the file could hold it: 1,032 times its length.
+#[cfg(feature = "image")]
+#[test]
+fn damaged_png_and_jpeg() {
+    let files = hex_files(include_str!("../../../oracles/fixtures/images.txt"));
+    survive(image::check, &files, 10_000, 16 << 20);
 }
 
 #[test]

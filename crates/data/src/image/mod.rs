@@ -1,6 +1,7 @@
-//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`: resized and normalised.
+//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`: decoded, resized and normalised.
 //!
-//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`.
+//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`. PNG and JPEG files, and folders of them, come with the
+//! cargo feature `image`, which is on by default.
 //!
 //! ```
 //! use estimand_data::{Dataset, image};
@@ -16,9 +17,17 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+#[cfg(feature = "image")]
+mod decode;
+#[cfg(feature = "image")]
+mod folder;
 mod normalize;
 mod resize;
 
+#[cfg(feature = "image")]
+pub use decode::decode;
+#[cfg(feature = "image")]
+pub use folder::ImageFolder;
 pub use normalize::{per_image_standardization, standardize, to_unit};
 pub use resize::{Method, resize};
 

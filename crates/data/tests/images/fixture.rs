@@ -36,6 +36,13 @@ impl Case {
         self.values[name].split(' ').map(|v| v.parse().unwrap()).collect()
     }
 
+    /// An encoded file.
+    #[cfg(feature = "image")]
+    pub fn file(&self, name: &str) -> Vec<u8> {
+        let hex = self.values[name].as_bytes();
+        hex.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+    }
+
     pub fn floats(&self, name: &str) -> Vec<f32> {
         self.values[name].split(' ').map(|v| v.parse().unwrap()).collect()
     }

@@ -1,4 +1,8 @@
 //! Images against TensorFlow's, and their folders.
 
+#[cfg(feature = "image")]
+mod decode;
 mod fixture;
+#[cfg(feature = "image")]
+mod folder;
 mod functions;
