@@ -9,8 +9,9 @@ use crate::statistics::{ColumnStatistics, Role, TermStatistics};
 /// Strings of at most so many distinct values get a domain.
 const MAX_DOMAIN: u64 = 100;
 
-/// Whole numbers of at most so many distinct values are taken for categories.
+/// Whole numbers of at most so many distinct values, each seen this often on average, are taken for categories.
 const MAX_CODES: u64 = 20;
+const CODE_REPEATS: u64 = 10;
 
 /// A vocabulary of more terms than this is better hashed.
 const MAX_VOCABULARY: u64 = 50_000;
@@ -79,7 +80,7 @@ fn kind(found: &ColumnStatistics) -> ColumnKind {
     if found.role == Role::Weights || found.dtype == DType::Bool {
         return ColumnKind::Numeric;
     }
-    let few = if is_text { MAX_DOMAIN } else { MAX_CODES };
+    let few = if is_text { MAX_DOMAIN } else { MAX_CODES.min(terms.n_values / CODE_REPEATS) };
     match terms.n_distinct() {
         Some(n) if is_id(n, terms) => ColumnKind::Id,
         Some(n) if n <= few => ColumnKind::Vocabulary,

@@ -10,7 +10,7 @@
 //! let schema = Schema::of(&people([39, 50], ["clerk", "farmer"])?)?;
 //! let text = schema.to_toml().replace("max = 50", "max = 120");    // a person's work
 //!
-//! let misfits = people([61, 38], ["farmer", "clark"])?.check_schema(&Schema::from_toml(&text)?)?;
+//! let misfits = people([61, 40], ["farmer", "clark"])?.check_schema(&Schema::from_toml(&text)?)?;
 //! assert_eq!(misfits.to_string(), "\
 //! column `job`, row 2: \"clark\" is not in the domain; did you mean \"clerk\"?
 //! ");
