@@ -168,6 +168,11 @@ impl Dataset {
         self.node.spec.get_or_init(|| self.check().and_then(|()| self.stage().spec())).clone()
     }
 
+    /// The labels of every batch, as far as the plan tells without reading.
+    pub fn label_spec(&self) -> Result<BatchSpec> {
+        self.stage().label_spec()
+    }
+
     /// The plan as text: each stage above what it reads from.
     ///
     /// ```

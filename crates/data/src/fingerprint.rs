@@ -54,6 +54,11 @@ impl Dataset {
         inputs.iter().for_each(|input| input.write_identity(cx, depth, out));
     }
 
+    /// A position of this plan that says so: another plan refuses it by the stage that differs.
+    pub fn marked(&self, position: &Position) -> Position {
+        position.clone().of_plan(self.marks())
+    }
+
     /// What a position of this plan carries: a mark for each stage.
     pub(crate) fn marks(&self) -> Arc<[u32]> {
         self.landmarks().iter().map(|(depth, landmark)| mark(*depth, landmark)).collect()
@@ -70,7 +75,7 @@ impl Dataset {
     }
 
     /// That a position is of this plan, if it says of which.
-    pub(crate) fn check_position(&self, position: &Position) -> Result<()> {
+    pub fn check_position(&self, position: &Position) -> Result<()> {
         let Some(marks) = position.marks() else { return Ok(()) };
         let landmarks = self.landmarks();
         let differs =

@@ -14,7 +14,7 @@ type Next<J> = Box<dyn FnMut() -> Option<J> + Send>;
 type Work<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 
 /// The results of jobs, in their order.
-pub(crate) struct Ordered<J, T> {
+pub struct Ordered<J, T> {
     state: State<J, T>,
     work: Work<J, T>,
     n_threads: usize,
@@ -38,7 +38,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
     /// `next` gives the jobs, until `None`; `work` does one. At most `n_ahead` results wait to be taken.
     ///
     /// Threads are started by the second job, so that a small file needs none; never, if `n_threads` is 1.
-    pub(crate) fn new(
+    pub fn new(
         n_threads: usize,
         n_ahead: usize,
         next: impl FnMut() -> Option<J> + Send + 'static,
@@ -49,7 +49,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
     }
 
     /// Starts the threads now, even if it is only one.
-    pub(crate) fn start(&mut self) -> Result<()> {
+    pub fn start(&mut self) -> Result<()> {
         let State::Inline { .. } = self.state else { return Ok(()) };
         let State::Inline { next, .. } = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
         let shared = Arc::new(Shared {
@@ -75,7 +75,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
     }
 
     /// The next result, or `None` behind the last.
-    pub(crate) fn next(&mut self) -> Result<Option<T>> {
+    pub fn next(&mut self) -> Result<Option<T>> {
         let job = match &mut self.state {
             State::Running { shared, .. } => {
                 let result = shared.take();
@@ -192,7 +192,10 @@ impl<J, T> Shared<J, T> {
         let number = results.n_given;
         let result = results.done.remove(&number)?;
         results.n_given += 1;
-        self.room.notify_one();
+        // Waking a thread costs more than many a step: once half of what may lie ready was taken, it has something to do.
+        if results.done.len() as u64 <= self.n_ahead / 2 {
+            self.room.notify_all();
+        }
         Some(result)
     }
 

@@ -1,6 +1,7 @@
 //! Rows of batches: cut, picked and joined. What transformations are made of.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Element, Error, Feature, FeatureSpec, Ragged, Result, Strings};
 
@@ -116,14 +117,19 @@ pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
 
 /// What a batch's features look like.
 pub(crate) fn spec_of(batch: &Batch) -> BatchSpec {
-    let features = batch.features().iter().map(|(name, feature)| {
+    specs_of(batch).0
+}
+
+/// What the features and the labels of a batch look like.
+pub fn specs_of(batch: &Batch) -> (BatchSpec, BatchSpec) {
+    let spec = |(name, feature): (&Arc<str>, &Feature)| {
         let spec = match feature {
-            Feature::Dense(array) => FeatureSpec::dense(array.dtype(), &array.dims()[1..]),
+            Feature::Dense(array) => FeatureSpec::dense(array.dtype(), array.dims().get(1..).unwrap_or_default()),
             Feature::Ragged(ragged) => FeatureSpec::ragged(ragged.values().dtype()),
         };
         (name.to_string(), spec)
-    });
-    features.collect()
+    };
+    (batch.features().iter().map(spec).collect(), batch.labels().iter().map(spec).collect())
 }
 
 /// A batch of the same names with other features.

@@ -137,6 +137,11 @@ pub trait Stage: Send + Sync {
     /// The features of every item. May read a header or a sample; [`Dataset::spec`] keeps the answer.
     fn spec(&self) -> Result<BatchSpec>;
 
+    /// The labels of every item, as far as they are known without reading. By default, those of its first input.
+    fn label_spec(&self) -> Result<BatchSpec> {
+        self.inputs().first().map_or(Ok(BatchSpec::default()), Dataset::label_spec)
+    }
+
     /// Access to rows by number, where that is cheap: then shuffling permutes all of them.
     fn indexed(&self) -> Option<&dyn Indexed> {
         None

@@ -59,6 +59,10 @@ impl Stage for Memory {
         self.rows.as_ref().map(rows::spec_of).map_err(Error::clone)
     }
 
+    fn label_spec(&self) -> Result<BatchSpec> {
+        self.rows.as_ref().map(|rows| rows::specs_of(rows).1).map_err(Error::clone)
+    }
+
     fn indexed(&self) -> Option<&dyn Indexed> {
         self.rows.is_ok().then_some(self)
     }

@@ -52,6 +52,14 @@ impl Stage for Roles {
         }
     }
 
+    fn label_spec(&self) -> Result<BatchSpec> {
+        let mut labels = self.input.label_spec()?;
+        if let Some(spec) = self.input.spec()?.shift_remove(&self.rule.name).filter(|_| self.rule.role == Role::Label) {
+            labels.insert(self.rule.name.clone(), spec);
+        }
+        Ok(labels)
+    }
+
     fn over_shuffled(&self, shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
         Some(Dataset::new(Roles { input: shuffle(&self.input), rule: self.rule.clone() }))
     }
