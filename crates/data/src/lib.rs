@@ -54,7 +54,7 @@ pub use files::{Compression, Files, OnError};
 pub use format::{cifar10, idx, npy, npz};
 pub use ordered::Ordered;
 pub use position::Position;
-pub use rows::specs_of;
+pub use rows::{slice as slice_rows, specs_of};
 pub use schema::Schema;
 pub use source::csv::{Csv, InferredColumn};
 pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};

@@ -41,7 +41,7 @@ pub(crate) fn count(unit: Unit, batch: &Batch) -> u64 {
 }
 
 /// A range of rows; shares memory with the batch.
-pub(crate) fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
+pub fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
     if range == (0..batch.n_rows()) {
         return Ok(batch.clone());
     }

@@ -87,7 +87,7 @@ impl InputContext {
     }
 
     /// The number of threads, found out if it is 0.
-    pub(crate) fn threads(&self) -> usize {
+    pub fn threads(&self) -> usize {
         match self.n_threads {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
             n => n,

@@ -104,7 +104,7 @@ impl Files {
     }
 
     /// The paths in the order in which a reader goes through them.
-    pub(crate) fn order(&self, cx: &InputContext) -> Result<Arc<[PathBuf]>> {
+    pub fn order(&self, cx: &InputContext) -> Result<Arc<[PathBuf]>> {
         let mut paths = self.resolve()?;
         let n = paths.len();
         if let Some(seed) = self.shuffled {
@@ -121,19 +121,25 @@ impl Files {
         Ok(paths)
     }
 
-    pub(crate) fn policy(&self) -> &OnError {
+    /// What is done about a row that cannot be read.
+    pub fn policy(&self) -> &OnError {
         &self.on_error
     }
 
-    /// What `explain()` says of them.
+    /// How many bytes are read at a time.
+    pub fn piece_size(&self) -> usize {
+        self.buffer_size
+    }
+
     /// What decides the rows that a reader of this context gets, beside the files.
-    pub(crate) fn identity(&self, cx: &InputContext) -> String {
+    pub fn identity(&self, cx: &InputContext) -> String {
         let seed = if self.shuffled.is_some() { format!(", in a run of seed {}", cx.seed) } else { String::new() };
         let worker = if self.by_worker { format!(", worker {} of {}", cx.worker, cx.n_workers) } else { String::new() };
         seed + &worker
     }
 
-    pub(crate) fn describe(&self) -> String {
+    /// What `explain()` says of them.
+    pub fn describe(&self) -> String {
         let mut text = self.to_string();
         if let Some(seed) = self.shuffled {
             text += &format!(", files shuffled (seed {seed})");

@@ -21,13 +21,13 @@ pub(crate) mod output;
 mod tfrecord;
 
 pub use csv::CsvWriter;
+pub use output::{Output, publish};
 pub use tfrecord::TfRecordWriter;
 
 use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Batch, Error, Feature, Result};
 
-use self::output::{Output, publish};
 use crate::stage::{InputContext, PIECE};
 use crate::{Compression, Dataset, Position};
 
@@ -50,7 +50,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Hands every piece of a dataset to `write`, in order, with the number of rows before it; returns the number of rows.
-fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<()>) -> Result<u64> {
+pub fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<()>) -> Result<u64> {
     let mut stream = data.open(&InputContext::default(), &Position::default())?;
     let mut n_rows = 0;
     while let Some(item) = stream.pull(PIECE)? {
@@ -61,7 +61,7 @@ fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<()>) 
 }
 
 /// What becomes a column: features, labels, and the weights under the name that was chosen for them.
-fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feature)>> {
+pub fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feature)>> {
     let mut columns: Vec<(String, Feature)> = Vec::new();
     let mut add = |name: &str, feature: Feature| {
         if columns.iter().any(|(other, _)| other == name) {

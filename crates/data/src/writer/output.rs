@@ -12,8 +12,8 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::Compression;
 
-/// Written beside its target, and removed again if it is dropped before [`publish`].
-pub(crate) struct Output {
+/// A file in the making, for a format of one's own: written beside its target, and removed again if it is dropped before [`publish`].
+pub struct Output {
     sink: Sink,
     path: PathBuf,
     target: PathBuf,
@@ -27,7 +27,7 @@ enum Sink {
 
 impl Output {
     /// Starts a file that will be `target`. Folders on the way are made.
-    pub(crate) fn create(target: &Path, compression: Compression) -> Result<Output> {
+    pub fn create(target: &Path, compression: Compression) -> Result<Output> {
         fs::create_dir_all(folder_of(target)).map_err(|e| Error::io(target, "make the folder of", &e))?;
         let path = beside(target);
         let plain =
@@ -105,7 +105,7 @@ impl Drop for Output {
 /// Gives complete files their names, in place of what had them; returns their bytes and paths.
 ///
 /// All are on the disk before the first is renamed, so that a full disk leaves the old files as they were.
-pub(crate) fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
+pub fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
     let mut n_bytes = 0;
     for output in &mut outputs {
         n_bytes += output.finish()?;

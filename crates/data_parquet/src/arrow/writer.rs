@@ -1,0 +1,96 @@
+//! Writing Arrow files.
+
+use std::path::{Path, PathBuf};
+
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::ArrowError;
+use estimand_data::writer::{Output, Written, publish};
+use estimand_data::{Compression as Packing, Dataset};
+use estimand_tensor::{Error, ErrorKind, Result};
+
+use crate::records::Rows;
+
+/// How the buffers of an Arrow file are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compression {
+    /// Not at all: readers may map the file into memory.
+    None,
+    /// Quick.
+    Lz4,
+    /// Smaller. Needs this crate's feature `zstd`, which is on by default.
+    Zstd,
+}
+
+/// Writes the rows of a dataset to a file in Arrow's IPC file format, also known as Feather 2.
+///
+/// Columns are those that [`parquet::Writer`](crate::parquet::Writer) makes.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    path: PathBuf,
+    compression: Compression,
+    rows: Rows,
+}
+
+impl Writer {
+    /// Writes to a path; folders on the way are made.
+    pub fn new(path: impl AsRef<Path>) -> Writer {
+        Writer { path: path.as_ref().to_path_buf(), compression: Compression::None, rows: Rows::default() }
+    }
+
+    /// How buffers are compressed. By default, not at all.
+    pub fn compression(self, compression: Compression) -> Writer {
+        Writer { compression, ..self }
+    }
+
+    /// Columns of strings that are any bytes, not UTF-8. By default, none.
+    pub fn binary<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Writer {
+        self.rows.binary = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Writes the weights of the rows too, as a column of this name. Rows with weights need it.
+    pub fn weights(mut self, name: impl Into<String>) -> Writer {
+        self.rows.weights = Some(name.into());
+        self
+    }
+
+    /// Writes all rows. The file appears under its name when it is complete.
+    pub fn write(&self, data: &Dataset) -> Result<Written> {
+        let failed = |error: ArrowError| {
+            Error::new(
+                ErrorKind::Io { path: self.path.clone() },
+                format!("cannot write {}: {error}", self.path.display()),
+            )
+        };
+        let codec = match self.compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
+            Compression::Zstd if cfg!(feature = "zstd") => Some(CompressionType::ZSTD),
+            Compression::Zstd => {
+                return Err(Error::unsupported("zstd buffers in a build without the feature `zstd`")
+                    .help("build estimand-data-parquet with it, or choose another compression"));
+            }
+        };
+        let options = IpcWriteOptions::default().try_with_compression(codec).map_err(failed)?;
+        let mut output = Some(Output::create(&self.path, Packing::None)?);
+        let mut writer = None;
+        let n_rows = self.rows.each(data, |schema, records| {
+            if let Some(output) = output.take() {
+                writer = Some(FileWriter::try_new_with_options(output, schema, options.clone()).map_err(failed)?);
+            }
+            match (&mut writer, records) {
+                (Some(writer), Some(records)) => writer.write(records).map_err(failed),
+                _ => Ok(()),
+            }
+        })?;
+        let writer = writer.ok_or_else(|| Error::internal("an Arrow file without a schema"))?;
+        let (n_bytes, paths) = publish(vec![writer.into_inner().map_err(failed)?])?;
+        Ok(Written { n_rows, n_bytes, paths })
+    }
+}
+
+/// Writes all rows of a dataset to a file in Arrow's IPC file format. [`Writer`] has more choices.
+pub fn write(data: &Dataset, path: impl AsRef<Path>) -> Result<Written> {
+    Writer::new(path).write(data)
+}

@@ -1,0 +1,261 @@
+//! Which columns are read, and as what: what the user asked for, held against the schema that is there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use estimand_data::{Files, OnError};
+use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Result, nearest_name};
+
+use crate::cast::is_castable;
+use crate::convert::{Bad, MISSING, Target, feature};
+use crate::kind::{Kind, Layout};
+
+/// What was asked for, before any schema is known.
+#[derive(Clone, Default)]
+pub(crate) struct Selection {
+    /// All, if none are named.
+    pub(crate) select: Option<Vec<String>>,
+    pub(crate) label: Option<String>,
+    pub(crate) specs: BatchSpec,
+    pub(crate) refuse_missing: bool,
+}
+
+/// Columns of one schema.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    list: Vec<Column>,
+    /// Where the schema came from, to be named when another differs.
+    origin: Origin,
+}
+
+#[derive(Debug)]
+struct Column {
+    name: String,
+    kind: Kind,
+    target: Target,
+    spec: FeatureSpec,
+}
+
+/// Where data came from, for errors.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Origin {
+    File(PathBuf),
+    Batches,
+}
+
+impl Origin {
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Origin::File(path) => Some(path),
+            Origin::Batches => None,
+        }
+    }
+
+    /// An error about a column of it.
+    fn error(&self, column: &str, row: Option<u64>, message: impl Into<String>) -> Error {
+        let path = self.path().map(Into::into);
+        Error::new(ErrorKind::Data { path, row, column: Some(column.to_string()) }, message)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::File(path) => write!(f, "{}", path.display()),
+            Origin::Batches => f.write_str("the record batches"),
+        }
+    }
+}
+
+impl Selection {
+    /// For `explain`.
+    pub(crate) fn describe(&self) -> String {
+        match &self.select {
+            Some(names) => format!("{} columns", names.len()),
+            None => "all columns".to_string(),
+        }
+    }
+
+    /// Whether it makes sense by itself.
+    pub(crate) fn check(&self) -> Result<()> {
+        let Some(names) = &self.select else { return Ok(()) };
+        if names.is_empty() {
+            return Err(Error::config("no column is selected").help("select at least one, or leave it out for all"));
+        }
+        if let Some((_, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+            return Err(Error::config(format!("column `{name}` is selected twice")));
+        }
+        match self.label.as_ref().filter(|label| !names.contains(label)) {
+            Some(label) => Err(Error::config(format!("the label `{label}` is not among the selected columns"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The columns in the order of the schema.
+    pub(crate) fn resolve(&self, schema: &Schema, origin: &Origin) -> Result<Columns> {
+        let known = schema.fields().iter().map(|field| field.name().as_str());
+        for name in self.select.iter().flatten().chain(self.specs.keys()).chain(&self.label) {
+            if known.clone().all(|known| known != name) {
+                return Err(no_column(name, schema, origin));
+            }
+        }
+        let is_selected = |name: &&str| self.select.as_ref().is_none_or(|names| names.iter().any(|n| n == name));
+        let list =
+            known.filter(is_selected).map(|name| self.column(name, schema, origin)).collect::<Result<Vec<_>>>()?;
+        if list.is_empty() {
+            return Err(Error::config(format!("{origin} has no columns")));
+        }
+        Ok(Columns { list, origin: origin.clone() })
+    }
+
+    fn column(&self, name: &str, schema: &Schema, origin: &Origin) -> Result<Column> {
+        let (kind, is_nullable) = kind_of(name, schema, origin)?;
+        let spec = match self.specs.get(name) {
+            Some(spec) => spec.clone(),
+            None => match &kind.layout {
+                Layout::Dense(dims) if is_nullable && !self.refuse_missing => {
+                    FeatureSpec::dense_or(Array::zeros(kind.dtype, dims)?)
+                }
+                Layout::Dense(dims) => FeatureSpec::dense(kind.dtype, dims.clone()),
+                Layout::Ragged => FeatureSpec::ragged(kind.dtype),
+            },
+        };
+        let target = self.target(&spec, &kind).map_err(|e| e.context(format!("for column `{name}` of {origin}")))?;
+        Ok(Column { name: name.to_string(), kind, target, spec })
+    }
+
+    /// How a column of a kind is read as its spec says.
+    fn target(&self, spec: &FeatureSpec, kind: &Kind) -> Result<Target> {
+        let dtype = spec.dtype();
+        if !is_castable(kind.dtype, dtype) {
+            return Err(Error::dtype(
+                Some(kind.dtype),
+                dtype,
+                format!("the spec asks for {dtype}, the column holds {kind}"),
+            )
+            .help("integers can be read as other integers or floats, floats as floats; convert others in `map`"));
+        }
+        match (spec, &kind.layout) {
+            (FeatureSpec::Dense { dims, default, .. }, Layout::Dense(found))
+                if dims == found || (found.is_empty() && dims.iter().all(|&size| size == 1)) =>
+            {
+                let width: usize = dims.iter().product();
+                if let Some(bad) = default.as_ref().filter(|d| d.dtype() != dtype || d.len() != width || width == 0) {
+                    let bad = format!("{}{:?}", bad.dtype(), bad.dims());
+                    return Err(Error::config(format!("the default is {bad}, expected {dtype}{dims:?}")));
+                }
+                Ok(Target { dtype, dims: dims.clone(), default: default.clone() })
+            }
+            (FeatureSpec::Ragged { .. }, Layout::Ragged) => {
+                let default = (!self.refuse_missing).then(|| Array::zeros(dtype, [])).transpose()?;
+                Ok(Target { dtype, dims: Vec::new(), default })
+            }
+            (FeatureSpec::Padded { .. }, _) => Err(Error::unsupported("rows before `batch` cannot be padded")
+                .help("read it with FeatureSpec::ragged, and pad with `padded_batch`")),
+            _ => Err(Error::shape(format!("the spec asks for {spec:?}, the column holds {kind}"))
+                .help("a column has the shape of its file")),
+        }
+    }
+}
+
+impl Columns {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|column| column.name.as_str())
+    }
+
+    pub(crate) fn spec(&self) -> BatchSpec {
+        self.list.iter().map(|column| (column.name.clone(), column.spec.clone())).collect()
+    }
+
+    /// Whether another schema holds the same columns; others may be beside them, in any order.
+    pub(crate) fn check(&self, schema: &Schema, origin: &Origin) -> Result<()> {
+        for column in &self.list {
+            let (found, _) = kind_of(&column.name, schema, origin)
+                .map_err(|e| e.context(format!("it is {} in {}", column.kind, self.origin)))?;
+            if found != column.kind {
+                let (name, expected, first) = (&column.name, &column.kind, &self.origin);
+                return Err(origin
+                    .error(name, None, format!("column `{name}` is {found} in {origin}, and {expected} in {first}"))
+                    .help("write all files with one schema; or read them as datasets of their own"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a record batch that holds at least these columns. If one is bad: those before it, if any, and the error.
+    ///
+    /// `n_before` rows of the origin came before.
+    pub(crate) fn rows(&self, records: &RecordBatch, origin: &Origin, n_before: u64) -> Result<(Batch, Option<Error>)> {
+        let (column, Bad { row, error }) = match self.batch(records) {
+            Ok(batch) => return Ok((batch, None)),
+            Err(bad) => bad,
+        };
+        let number = row.map(|row| n_before.saturating_add(row as u64 + 1));
+        let place = match number {
+            Some(number) => format!("in row {number} of {origin}, column `{column}`"),
+            None => format!("in column `{column}` of {origin}"),
+        };
+        let mut error = origin.error(column, number, error.message()).context(place);
+        if error.message() == MISSING {
+            error = error.help("give the column a spec with a default: FeatureSpec::dense_or");
+        }
+        match row {
+            // Another column may be bad even earlier.
+            Some(row) if row > 0 => {
+                let (good, earlier) = self.rows(&records.slice(0, row), origin, n_before)?;
+                Ok((good, Some(earlier.unwrap_or(error))))
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// All rows; or a column that is bad, and how.
+    fn batch(&self, records: &RecordBatch) -> Result<Batch, (&str, Bad)> {
+        let mut batch = Batch::new();
+        for Column { name, kind, target, .. } in &self.list {
+            let bad = |bad: Bad| (name.as_str(), bad);
+            let Some(column) = records.column_by_name(name) else {
+                return Err(bad(Error::internal("the column was not read").into()));
+            };
+            // What the schema promised, the batch must hold.
+            if Kind::of(column.data_type()).map_err(|e| bad(e.into()))? != *kind {
+                return Err(bad(Error::config(format!("the column holds {}, not {kind}", column.data_type())).into()));
+            }
+            let feature = feature(column, kind, target).map_err(bad)?;
+            batch = batch.with_feature(name, feature).map_err(|e| bad(e.into()))?;
+        }
+        Ok(batch)
+    }
+}
+
+/// Rows of columns have no text that could be set aside.
+pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
+    match files.policy() {
+        OnError::Fail => Ok(()),
+        OnError::Quarantine { .. } => Err(Error::unsupported("bad rows of columnar files cannot be set aside").help(
+            "give missing values a default with FeatureSpec::dense_or; leave other bad columns out with `select`",
+        )),
+    }
+}
+
+/// What a column of a schema becomes, and whether values may be missing.
+fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(Kind, bool)> {
+    let mut fields = schema.fields().iter().filter(|field| field.name() == name);
+    let Some(field) = fields.next() else { return Err(no_column(name, schema, origin)) };
+    if fields.next().is_some() {
+        return Err(Error::config(format!("{origin} has two columns `{name}`")).help("give them different names"));
+    }
+    let kind = Kind::of(field.data_type()).map_err(|e| e.context(format!("in column `{name}` of {origin}")))?;
+    Ok((kind, field.is_nullable()))
+}
+
+fn no_column(name: &str, schema: &Schema, origin: &Origin) -> Error {
+    let known = schema.fields().iter().map(|field| field.name().as_str());
+    let error = origin.error(name, None, format!("there is no column `{name}` in {origin}"));
+    match nearest_name(name, known.clone()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(format!("it has {}", known.collect::<Vec<_>>().join(", "))),
+    }
+}

@@ -1,0 +1,30 @@
+//! The border to the libraries that decode bytes: their errors, and their panics over bytes they did not expect, become
+//! errors that name the file.
+
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use estimand_tensor::{Error, ErrorKind, Result};
+
+use crate::columns::Origin;
+
+/// Decodes; `decode` gives up everything it has touched when it fails.
+pub(crate) fn guarded<T, E: Display>(origin: &Origin, decode: impl FnOnce() -> Result<T, E>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(damaged(origin, error)),
+        Err(panic) => Err(damaged(origin, format!("the decoder gave up: {}", text(&*panic)))),
+    }
+}
+
+/// An error about bytes that cannot be decoded.
+pub(crate) fn damaged(origin: &Origin, error: impl Display) -> Error {
+    let kind = ErrorKind::Data { path: origin.path().map(Into::into), row: None, column: None };
+    Error::new(kind, format!("cannot read {origin}: {error}"))
+}
+
+fn text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it did not say why")
+}

@@ -1,0 +1,159 @@
+//! The bytes of a Parquet file for the decoder, which believes what they say about lengths: what cannot be true is refused here,
+//! before memory is asked for.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+use ::parquet::basic::Compression;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::metadata::RowGroupMetaData;
+use ::parquet::file::reader::{ChunkReader, Length};
+use bytes::Bytes;
+use estimand_tensor::{Error, Result};
+
+pub(super) struct Chunks {
+    file: File,
+    length: u64,
+    /// Where the columns of the row group that is read lie, and how many bytes one byte of them can become at most.
+    columns: Vec<(Range<u64>, u64)>,
+}
+
+impl Chunks {
+    pub(super) fn open(path: &Path) -> Result<Chunks> {
+        let file = File::open(path).map_err(|e| Error::io(path, "open", &e))?;
+        let length = file.metadata().map_err(|e| Error::io(path, "read", &e))?.len();
+        Ok(Chunks { file, length, columns: Vec::new() })
+    }
+
+    /// For reading one row group.
+    pub(super) fn of_group(mut self, group: &RowGroupMetaData) -> Chunks {
+        let columns = group.columns().iter().map(|column| {
+            let (start, length) = column.byte_range();
+            (start..start.saturating_add(length), largest_ratio(column.compression()))
+        });
+        self.columns = columns.collect();
+        self
+    }
+
+    fn reader(&self, start: u64) -> ParquetResult<BufReader<File>> {
+        let mut reader = self.file.try_clone()?;
+        reader.seek(SeekFrom::Start(start))?;
+        Ok(BufReader::new(reader))
+    }
+}
+
+/// How many bytes a byte can become at most. What a page claims beyond that is damage.
+fn largest_ratio(compression: Compression) -> u64 {
+    match compression {
+        Compression::UNCOMPRESSED => 1,
+        // A copy of 64 bytes takes three.
+        Compression::SNAPPY => 22,
+        // A byte lengthens a copy by 255.
+        Compression::LZ4 | Compression::LZ4_RAW => 256,
+        // A copy of 258 bytes takes two bits.
+        Compression::GZIP(_) => 1_032,
+        // A block of 128 KiB takes four bytes.
+        Compression::ZSTD(_) => 1 << 15,
+        // A few bytes make 16 MiB.
+        _ => 1 << 22,
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = PageHeader;
+
+    fn get_read(&self, start: u64) -> ParquetResult<PageHeader> {
+        let column = self.columns.iter().find(|(range, _)| range.contains(&start));
+        Ok(PageHeader { reader: self.reader(start)?, ratio: column.map(|(_, ratio)| *ratio) })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            let text = format!("{length} bytes at byte {start} of a file that has {}", self.length);
+            return Err(ParquetError::EOF(text));
+        }
+        let mut bytes = vec![0; length];
+        self.reader(start)?.read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
+/// What is read from a place in the file. Within a column that is the header of a page.
+pub(super) struct PageHeader {
+    reader: BufReader<File>,
+    /// Of the column, until the header has been looked at.
+    ratio: Option<u64>,
+}
+
+impl Read for PageHeader {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if let Some(ratio) = self.ratio.take() {
+            check_page(self.reader.fill_buf()?, ratio)?;
+        }
+        self.reader.read(out)
+    }
+}
+
+/// Room for values that the header's sizes do not count, and for empty pages.
+const SLACK: u64 = 1 << 16;
+
+fn check_page(header: &[u8], ratio: u64) -> io::Result<()> {
+    // Anything but three sizes is for the decoder to refuse.
+    if let Some((unpacked, packed)) = page_sizes(header)
+        && unpacked > packed.saturating_mul(ratio).saturating_add(SLACK)
+    {
+        let text =
+            format!("a page of {packed} bytes cannot become {unpacked} bytes: the header of the page is damaged");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    Ok(())
+}
+
+/// The unpacked and the packed size of a page. Its header is a Thrift struct in the compact protocol that begins with three
+/// 32-bit numbers: the type of the page and these.
+fn page_sizes(mut header: &[u8]) -> Option<(u64, u64)> {
+    let mut number = || {
+        // The field behind the one before, and a 32-bit number.
+        header.split_off_first().filter(|&&byte| byte == 0x15)?;
+        let mut value = 0u64;
+        for shift in (0..35).step_by(7) {
+            let byte = *header.split_off_first()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                // Zigzag: an odd number stands for a negative one, which the decoder refuses.
+                return Some(value >> 1);
+            }
+        }
+        None
+    };
+    let _type = number()?;
+    Some((number()?, number()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_a_page() {
+        // Type 0; 300 = 600 >> 1 = 0b100_1011000; 5 = 10 >> 1.
+        let header = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 10, 0x2c];
+        assert_eq!(page_sizes(&header), Some((300, 5)));
+        assert_eq!(page_sizes(&header[..6]), None);
+        assert_eq!(page_sizes(&[0x15, 0, 0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
+        assert!(check_page(&header, 22).is_ok(), "small pages are not worth a word");
+        // 2^31 - 1 bytes of 5.
+        let hostile = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 10];
+        assert_eq!(page_sizes(&hostile), Some(((1 << 31) - 1, 5)));
+        let error = check_page(&hostile, 22).unwrap_err().to_string();
+        assert!(error.contains("5 bytes cannot become 2147483647"), "{error}");
+    }
+}

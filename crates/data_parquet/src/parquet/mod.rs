@@ -1,0 +1,27 @@
+//! Parquet files.
+//!
+//! From the bottom: `chunks.rs` hands out bytes, `file.rs` decodes a row group, `workers.rs` does so on several threads,
+//! `scan.rs` is the source. `writer.rs` writes files.
+
+mod chunks;
+mod file;
+pub(crate) mod scan;
+mod workers;
+mod writer;
+
+pub use writer::{Compression, Writer, write};
+
+use estimand_data::Files;
+
+use crate::reader::{Reader, Source};
+
+/// Reads Parquet files, file after file: a path, a list of paths, or patterns.
+///
+/// ```no_run
+/// # use estimand_data_parquet::parquet;
+/// let data = parquet::read("train/*.parquet").select(["age", "education", "income"]).label("income").dataset();
+/// # let _ = data;
+/// ```
+pub fn read(files: impl Into<Files>) -> Reader {
+    Reader::new(Source::Parquet(files.into()))
+}

@@ -1,0 +1,135 @@
+//! Writing Parquet files.
+
+use std::path::{Path, PathBuf};
+
+use ::parquet::arrow::ArrowWriter;
+use ::parquet::basic;
+use ::parquet::file::properties::WriterProperties;
+use estimand_data::writer::{Output, Written, publish};
+use estimand_data::{Compression as Packing, Dataset};
+use estimand_tensor::{Error, ErrorKind, Result};
+
+use crate::records::Rows;
+
+/// How the pages of a Parquet file are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// Quick; every reader has it.
+    Snappy,
+    /// Slow to write.
+    Gzip,
+    /// Small and slow to write.
+    Brotli,
+    /// Quick to read.
+    Lz4,
+    /// Small and quick to read. Needs this crate's feature `zstd`, which is on by default.
+    Zstd,
+}
+
+/// Writes the rows of a dataset to a Parquet file.
+///
+/// Dense rows of several values become lists of a fixed size, ragged ones lists; strings are UTF-8. Labels stand beside the features. No column
+/// is nullable. A dataset without rows makes a file with the columns of its features alone: only rows tell the labels.
+///
+/// ```no_run
+/// use estimand_data::Dataset;
+/// use estimand_data_parquet::parquet::{Compression, Writer};
+/// # fn write(data: &Dataset) -> estimand_tensor::Result<()> {
+/// let written = Writer::new("train.parquet").compression(Compression::Zstd).row_group_size(50_000).write(data)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Writer {
+    path: PathBuf,
+    compression: Compression,
+    row_group_size: usize,
+    rows: Rows,
+}
+
+impl Writer {
+    /// Writes to a path; folders on the way are made.
+    pub fn new(path: impl AsRef<Path>) -> Writer {
+        Writer {
+            path: path.as_ref().to_path_buf(),
+            compression: Compression::Snappy,
+            row_group_size: 1 << 17,
+            rows: Rows::default(),
+        }
+    }
+
+    /// How pages are compressed. By default, by Snappy.
+    pub fn compression(self, compression: Compression) -> Writer {
+        Writer { compression, ..self }
+    }
+
+    /// The rows of a row group: what a reader decodes as one, in one thread. By default, 131,072.
+    pub fn row_group_size(self, n_rows: usize) -> Writer {
+        Writer { row_group_size: n_rows, ..self }
+    }
+
+    /// Columns of strings that are any bytes, not UTF-8. By default, none.
+    pub fn binary<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Writer {
+        self.rows.binary = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Writes the weights of the rows too, as a column of this name. Rows with weights need it.
+    pub fn weights(mut self, name: impl Into<String>) -> Writer {
+        self.rows.weights = Some(name.into());
+        self
+    }
+
+    /// Writes all rows. The file appears under its name when it is complete.
+    pub fn write(&self, data: &Dataset) -> Result<Written> {
+        if self.row_group_size == 0 {
+            return Err(Error::config("row groups of 0 rows").help("take at least one; a hundred thousand are usual"));
+        }
+        let properties = WriterProperties::builder()
+            .set_compression(self.codec()?)
+            .set_max_row_group_row_count(Some(self.row_group_size))
+            .build();
+        let failed = |error: ::parquet::errors::ParquetError| {
+            Error::new(
+                ErrorKind::Io { path: self.path.clone() },
+                format!("cannot write {}: {error}", self.path.display()),
+            )
+        };
+        let mut output = Some(Output::create(&self.path, Packing::None)?);
+        let mut writer = None;
+        let n_rows = self.rows.each(data, |schema, records| {
+            if let Some(output) = output.take() {
+                writer = Some(ArrowWriter::try_new(output, schema.clone(), Some(properties.clone())).map_err(failed)?);
+            }
+            match (&mut writer, records) {
+                (Some(writer), Some(records)) => writer.write(records).map_err(failed),
+                _ => Ok(()),
+            }
+        })?;
+        let writer = writer.ok_or_else(|| Error::internal("a Parquet file without a schema"))?;
+        let (n_bytes, paths) = publish(vec![writer.into_inner().map_err(failed)?])?;
+        Ok(Written { n_rows, n_bytes, paths })
+    }
+
+    fn codec(&self) -> Result<basic::Compression> {
+        Ok(match self.compression {
+            Compression::None => basic::Compression::UNCOMPRESSED,
+            Compression::Snappy => basic::Compression::SNAPPY,
+            Compression::Gzip => basic::Compression::GZIP(Default::default()),
+            Compression::Brotli => basic::Compression::BROTLI(Default::default()),
+            Compression::Lz4 => basic::Compression::LZ4_RAW,
+            Compression::Zstd if cfg!(feature = "zstd") => basic::Compression::ZSTD(Default::default()),
+            Compression::Zstd => {
+                return Err(Error::unsupported("zstd pages in a build without the feature `zstd`")
+                    .help("build estimand-data-parquet with it, or choose another compression"));
+            }
+        })
+    }
+}
+
+/// Writes all rows of a dataset to a Parquet file, compressed by Snappy. [`Writer`] has more choices.
+pub fn write(data: &Dataset, path: impl AsRef<Path>) -> Result<Written> {
+    Writer::new(path).write(data)
+}
