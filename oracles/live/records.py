@@ -157,8 +157,8 @@ def check_lines(lines, ids, pairs, names):
 
 
 def sequences(random):
-    expected = {name: [] for name in ["user", "tags", "words", "vectors"]}
-    splits, rows = [0], []
+    expected = {name: [] for name in ["user", "tags", "words", "words/lengths", "vectors"]}
+    rows = []
     for i in range(N_ROWS):
         words = None if i % 5 == 0 else [[random.choice(WORDS) for _ in range((i + j) % 3)] for j in range(i % 4)]
         vectors = None if i % 3 == 0 else [floats(random, 2) for _ in range(i % 6)]
@@ -172,11 +172,10 @@ def sequences(random):
         ))
         expected["user"].append(str(i))
         expected["tags"].append(text(context.get("tags", [])))
-        expected["words"] += [text(step) for step in words or []]
+        expected["words"].append(" ".join(text(step) for step in words or [] if step))
+        expected["words/lengths"].append(" ".join(str(len(step)) for step in words or []))
         expected["vectors"].append(" ".join(text(step) for step in vectors or []))
-        splits.append(splits[-1] + len(words or []))
     expected = {name: (" " if name == "user" else "|").join(values) for name, values in expected.items()}
-    expected["words.splits"] = str(splits)
     for name, compression in {"sequences.tfrecord": "", "sequences.gz": "GZIP"}.items():
         path = os.path.join(FOLDER, name)
         write(path, compression, rows)

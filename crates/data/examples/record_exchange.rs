@@ -12,10 +12,8 @@ use std::env;
 use std::path::Path;
 
 use estimand_data::writer::{CsvWriter, TfRecordWriter};
-use estimand_data::{Dataset, Files};
+use estimand_data::{Dataset, ListSpec};
 use estimand_tensor::{Array, Batch, DType, Error, Feature, FeatureSpec, Ragged, Result};
-use estimand_wire::example::{ListSpec, Sequence, SequenceExampleParser};
-use estimand_wire::record::RecordReader;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -39,11 +37,7 @@ fn examples(pattern: &str, folder: &Path) -> Result<()> {
             ("scores", FeatureSpec::ragged(DType::F32)),
         ],
     );
-    for batch in &data.batch(1 << 20, false) {
-        for (name, feature) in batch?.features() {
-            println!("{name} = {}", values(feature)?);
-        }
-    }
+    print(&data)?;
     data.write_tfrecord(folder.join("rows.tfrecord"))?;
     data.write_tfrecord(folder.join("rows.gz"))?;
     data.write_tfrecord(folder.join("rows.zlib"))?;
@@ -59,30 +53,18 @@ fn examples(pattern: &str, folder: &Path) -> Result<()> {
 }
 
 fn sequences(pattern: &str) -> Result<()> {
-    let parser = SequenceExampleParser::new(
+    print(&Dataset::from_sequence_tfrecord(
+        pattern,
         [("user", FeatureSpec::dense(DType::I64, [])), ("tags", FeatureSpec::ragged(DType::Str))],
         [("words", ListSpec::ragged(DType::Str)), ("vectors", ListSpec::optional(DType::F32, [2]))],
-    )?;
-    let files = Files::new(pattern);
-    let mut rows = Vec::new();
-    for path in &*files.resolve()? {
-        let bytes = files.read(path)?;
-        let mut reader = RecordReader::new(bytes.as_slice());
-        while let Some(row) = reader.read().map_err(|e| Error::config(e.to_string()))? {
-            rows.push(row.to_vec());
-        }
-    }
-    let (context, lists) = parser.parse(&rows)?;
-    for (name, feature) in ["user", "tags"].into_iter().zip(&context) {
-        println!("{name} = {}", values(feature)?);
-    }
-    for (name, list) in ["words", "vectors"].into_iter().zip(lists) {
-        match list {
-            Sequence::Fixed(steps) => println!("{name} = {}", values(&Feature::Ragged(steps))?),
-            Sequence::Ragged { steps, row_splits } => {
-                println!("{name}.splits = {row_splits:?}");
-                println!("{name} = {}", values(&Feature::Ragged(steps))?);
-            }
+    ))
+}
+
+/// Prints all rows.
+fn print(data: &Dataset) -> Result<()> {
+    for batch in &data.batch(1 << 20, false) {
+        for (name, feature) in batch?.features() {
+            println!("{name} = {}", values(feature)?);
         }
     }
     Ok(())

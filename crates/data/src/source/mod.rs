@@ -4,5 +4,7 @@ pub(crate) mod csv;
 pub(crate) mod generator;
 pub(crate) mod loaded;
 pub(crate) mod memory;
+mod records;
+mod sequence;
 mod text;
 mod tfrecord;

@@ -1,16 +1,11 @@
 //! `tf.Example`s in TFRecord files.
 
-use std::ops::Range;
-use std::sync::Arc;
+use estimand_tensor::{Batch, Error, FeatureSpec, Result};
+use estimand_wire::ExampleParser;
 
-use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Result};
-use estimand_wire::{ExampleParser, record};
-
+use super::records::{RecordSource, RowParser, check_not_padded};
+use crate::Dataset;
 use crate::files::Files;
-use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
-use crate::files::stream::FileStream;
-use crate::stage::{InputContext, Stage, Stream};
-use crate::{Dataset, Position};
 
 impl Dataset {
     /// The `tf.Example`s of TFRecord files, file after file, read by a spec of their features.
@@ -20,21 +15,10 @@ impl Dataset {
         files: impl Into<Files>,
         features: impl IntoIterator<Item = (N, FeatureSpec)>,
     ) -> Dataset {
-        let features = features.into_iter().map(|(name, spec)| (name.into(), spec)).collect();
-        Dataset::new(TfRecord::new(files.into(), features))
-    }
-}
-
-struct TfRecord {
-    files: Files,
-    features: Vec<(String, FeatureSpec)>,
-    format: Result<Arc<Examples>>,
-}
-
-impl TfRecord {
-    fn new(files: Files, features: Vec<(String, FeatureSpec)>) -> TfRecord {
-        let format = parser(&features).map(|parser| Arc::new(Examples { parser }));
-        TfRecord { files, features, format }
+        let features: Vec<(String, FeatureSpec)> =
+            features.into_iter().map(|(name, spec)| (name.into(), spec)).collect();
+        let parser = parser(&features);
+        Dataset::new(RecordSource::new("tfrecord", files.into(), features.into_iter().collect(), parser))
     }
 }
 
@@ -42,139 +26,13 @@ fn parser(features: &[(String, FeatureSpec)]) -> Result<ExampleParser> {
     if features.is_empty() {
         return Err(Error::config("no features to read from the records").help("name at least one in the spec"));
     }
-    for (name, spec) in features {
-        // Its width would depend on which rows are read together, and so on where reading began.
-        if matches!(spec, FeatureSpec::Padded { .. }) {
-            return Err(Error::unsupported(format!("feature `{name}` is padded, which rows before `batch` cannot be"))
-                .help("read it with FeatureSpec::ragged"));
-        }
-    }
+    features.iter().try_for_each(|(name, spec)| check_not_padded(name, spec))?;
     ExampleParser::new(features.iter().cloned())
 }
 
-impl Stage for TfRecord {
-    fn describe(&self) -> String {
-        format!("tfrecord: {} features from {}", self.features.len(), self.files.describe())
-    }
-
-    fn identity(&self, cx: &InputContext) -> String {
-        self.describe() + &self.files.identity(cx)
-    }
-
-    fn check(&self) -> Result<()> {
-        self.format.as_ref().map(|_| ()).map_err(Error::clone)
-    }
-
-    fn spec(&self) -> Result<BatchSpec> {
-        Ok(self.features.iter().cloned().collect())
-    }
-
-    fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(FileStream::open(&self.files, self.format.clone()?, cx, from)?))
-    }
-}
-
-/// Records by their framing, and what is in them by a parser.
-struct Examples {
-    parser: ExampleParser,
-}
-
-impl Format for Examples {
-    const RECORD: &'static str = "record";
-
-    /// What a protobuf message may have.
-    const LONGEST: usize = 2 << 30;
-
-    fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
-        let mut end = 0;
-        loop {
-            let rest = &bytes[end..];
-            let damage = match record::frame_len(rest) {
-                Ok(Some(length)) if length <= rest.len() as u64 => {
-                    end += length as usize;
-                    continue;
-                }
-                Ok(_) if is_last && !rest.is_empty() => Some(record::truncation(rest)),
-                Ok(_) => None,
-                Err(damage) => Some(damage),
-            };
-            return Cut { end, damage: damage.map(|damage| format!("the record is damaged: {damage}")) };
-        }
-    }
-
-    fn parse(&self, chunk: &Chunk) -> Parsed {
-        let mut parsed = Parsed::default();
-        let mut good = Vec::new();
-        let mut start = 0;
-        while let Ok(Some(length)) = record::frame_len(&chunk.bytes[start..]) {
-            let end = (start as u64).saturating_add(length).min(chunk.bytes.len() as u64) as usize;
-            match record::payload(&chunk.bytes[start..end]) {
-                Ok(payload) => good.push(Good { payload, place: start..end }),
-                Err(damage) => {
-                    let message = format!("the record is damaged: {damage}");
-                    let column = None;
-                    parsed.bad.push_back(Bad { n_good: good.len(), start, end, column, message, help: None });
-                }
-            }
-            start = end;
-        }
-        match self.batch(&good) {
-            Ok(batch) => parsed.batch = batch,
-            Err(_) => self.sort_out(&mut good, &mut parsed),
-        }
-        parsed.ends = good.iter().map(|good| good.place.end).collect();
-        parsed
-    }
-}
-
-/// A record whose checksum is right.
-struct Good<'a> {
-    payload: &'a [u8],
-    place: Range<usize>,
-}
-
-impl Examples {
-    fn batch(&self, records: &[Good<'_>]) -> Result<Batch> {
-        let features = self.parser.parse(records.iter().map(|record| record.payload))?;
-        let mut batch = Batch::new();
-        for (name, feature) in self.parser.names().zip(features) {
-            batch = batch.with_feature(name, feature)?;
-        }
-        Ok(batch)
-    }
-
-    /// Finds the records that do not fit the spec, and parses the others.
-    fn sort_out(&self, good: &mut Vec<Good<'_>>, parsed: &mut Parsed) {
-        let mut bad: Vec<Bad> = parsed.bad.drain(..).collect();
-        let mut kept = Vec::new();
-        for record in good.drain(..) {
-            match self.parser.parse([record.payload]) {
-                Ok(_) => kept.push(record),
-                Err(error) => {
-                    let column = match error.kind() {
-                        ErrorKind::Data { column, .. } => column.clone(),
-                        _ => None,
-                    };
-                    let Range { start, end } = record.place;
-                    let message = error.message().to_string();
-                    bad.push(Bad { n_good: 0, start, end, column, message, help: None });
-                }
-            }
-        }
-        bad.sort_by_key(|bad| bad.start);
-        for bad in &mut bad {
-            bad.n_good = kept.partition_point(|record| record.place.start < bad.start);
-        }
-        parsed.bad = bad.into();
-        // Each can be parsed alone, so all can; if not, none is given and the first says why.
-        match self.batch(&kept) {
-            Ok(batch) => parsed.batch = batch,
-            Err(error) => {
-                let message = error.message().to_string();
-                parsed.bad.push_front(Bad { n_good: 0, start: 0, end: 0, column: None, message, help: None });
-                kept.clear();
-            }
-        }
-        *good = kept;
+impl RowParser for ExampleParser {
+    fn batch<'a>(&self, records: impl Iterator<Item = &'a [u8]>) -> Result<Batch> {
+        let features = self.names().zip(self.parse(records)?);
+        features.into_iter().try_fold(Batch::new(), |batch, (name, feature)| batch.with_feature(name, feature))
     }
 }

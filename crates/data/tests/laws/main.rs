@@ -10,6 +10,7 @@ mod plans;
 mod resume;
 mod schema;
 mod semantics;
+mod sequences;
 mod statistics;
 mod tensorflow;
 mod writers;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use estimand_data::{Csv, Dataset, Files, Unit, npy};
+use estimand_data::{Csv, Dataset, Files, ListSpec, Unit, npy};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};
-use estimand_wire::example::encode_batch;
+use estimand_wire::example::{ExampleBuilder, SequenceExampleBuilder, encode_batch};
 use estimand_wire::record::RecordWriter;
 
 use crate::combined::{generated, random_end, random_step};
@@ -135,9 +135,45 @@ pub fn csv(buffer_size: usize) -> Dataset {
         .dataset()
 }
 
+/// The same rows as SequenceExamples: the number and the name, and lists of tags, two to a step, and of pairs.
+pub fn sequence_files() -> &'static [PathBuf] {
+    static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let mut paths = Vec::new();
+        for (i, range) in [0..11i64, 11..23].into_iter().enumerate() {
+            let mut writer = RecordWriter::new(Vec::new());
+            for id in range {
+                let context = ExampleBuilder::new().ints("id", &[id]).strings("name", [id.to_string()]);
+                let mut row = SequenceExampleBuilder::new().context(context);
+                let tags: Vec<String> = (0..id % 4).map(|j| format!("{id}/{j}")).collect();
+                for step in tags.chunks(2) {
+                    row = row.step_strings("tags", step);
+                }
+                for j in 0..id % 3 {
+                    row = row.step_floats("pairs", &[id as f32, j as f32]);
+                }
+                writer.write(&row.build()).unwrap();
+            }
+            paths.push(folder().join(format!("sequences-{i}.tfrecord")));
+            std::fs::write(&paths[i], writer.into_inner()).unwrap();
+        }
+        paths
+    })
+}
+
+/// They read by pieces of a size.
+pub fn sequences(buffer_size: usize) -> Dataset {
+    Dataset::from_sequence_tfrecord(
+        Files::new(sequence_files()).buffer_size(buffer_size),
+        [("id", FeatureSpec::dense(DType::I64, [])), ("name", FeatureSpec::dense(DType::Str, []))],
+        [("tags", ListSpec::ragged(DType::Str)), ("pairs", ListSpec::optional(DType::F32, [2]))],
+    )
+}
+
 /// A source under up to seven transformations.
 pub fn random_plan(dice: &mut Dice) -> Dataset {
-    let mut data = match dice.below(5) {
+    let mut data = match dice.below(6) {
+        4 => sequences(1 + dice.below(200) as usize),
         3 => csv(1 + dice.below(100) as usize),
         0 => Dataset::from_batch(rows(dice.below(30) as i64)),
         1 => generated(dice.below(30) as i64),
