@@ -7,10 +7,10 @@ cd "$(dirname "$0")/../.."
 python=$(bash oracles/venv.sh | tail -n 1)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cargo bench --quiet -p estimand-data --bench reading --no-run
+cargo bench --quiet -p estimand-data --bench reading --bench images --no-run
 # Alternating, so that a busy moment of the machine meets both.
 for round in 1 2; do
-    ESTIMAND_BENCH_FOLDER=$scratch cargo bench --quiet -p estimand-data --bench reading | tee -a "$scratch/ours" | sed 's/^/estimand    /'
+    ESTIMAND_BENCH_FOLDER=$scratch cargo bench --quiet -p estimand-data --bench reading --bench images | tee -a "$scratch/ours" | sed 's/^/estimand    /'
     "$python" benches/compare/peer_input.py "$scratch" | tee -a "$scratch/peer" | sed 's/^/tf.data     /'
 done
 awk '

@@ -27,7 +27,7 @@ impl Dataset {
             let of = |path: &PathBuf| from_bytes(&files.read(path)?).map_err(|e| e.in_file(path));
             concat(files.resolve()?.iter().map(of).collect::<Result<_>>()?)
         };
-        Loaded::new(description, load).into()
+        Dataset::new(Loaded::new(description, load))
     }
 }
 

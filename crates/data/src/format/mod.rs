@@ -37,5 +37,5 @@ fn from_files<N: Into<String>, P: Into<PathBuf>>(
         }
         Ok(rows)
     };
-    Loaded::new(format!("{format}: {}", places.join(", ")), load).into()
+    Dataset::new(Loaded::new(format!("{format}: {}", places.join(", ")), load))
 }

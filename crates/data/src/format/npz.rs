@@ -28,7 +28,7 @@ impl Dataset {
                 Ok(rows)
             }
         };
-        Loaded::new(format!("npz: {}", path.display()), load).into()
+        Dataset::new(Loaded::new(format!("npz: {}", path.display()), load))
     }
 }
 

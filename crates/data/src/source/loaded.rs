@@ -6,7 +6,7 @@ use estimand_tensor::{Batch, BatchSpec, Result};
 
 use super::memory;
 use crate::stage::{Indexed, InputContext, Stage, Stream};
-use crate::{Dataset, Position, rows};
+use crate::{Position, rows};
 
 type LoadFn = dyn Fn() -> Result<Batch> + Send + Sync;
 
@@ -20,7 +20,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The rows that a function reads; the description is what [`Dataset::explain`] prints.
+    /// The rows that a function reads; the description is what [`explain`](crate::Dataset::explain) prints.
     pub(crate) fn new(description: String, load: impl Fn() -> Result<Batch> + Send + Sync + 'static) -> Loaded {
         Loaded { description, load: Box::new(load), reading: Mutex::new(()), rows: OnceLock::new() }
     }
@@ -64,11 +64,5 @@ impl Indexed for Loaded {
 
     fn gather(&self, numbers: &[u64]) -> Result<Batch> {
         rows::gather(self.rows()?, numbers)
-    }
-}
-
-impl From<Loaded> for Dataset {
-    fn from(loaded: Loaded) -> Dataset {
-        Dataset::new(loaded)
     }
 }

@@ -81,6 +81,29 @@ fn titanic_has_missing_values() -> Result<()> {
     Ok(())
 }
 
+/// Columns in any order, and others between them.
+#[test]
+fn housing_is_read_by_the_names_of_its_columns() -> Result<()> {
+    let root = folder("housing");
+    for name in ["california_housing", "boston_housing"] {
+        let set = Folder::new(&root).load(name, "train")?;
+        let info = set.info();
+        let columns: Vec<&str> =
+            [info.label, "district"].into_iter().chain(info.features.keys().map(String::as_str)).collect();
+        let row = |label: &str| {
+            [label, "x"].into_iter().chain(info.features.keys().map(|_| "1.5")).collect::<Vec<_>>().join(",")
+        };
+        std::fs::write(root.join(format!("{name}.csv")), [columns.join(","), row("24.5"), row("3")].join("\n"))
+            .unwrap();
+        let batch = set.dataset().batch(2, true).iter().next().unwrap()?;
+        assert_eq!(batch.labels()[info.label], Array::from([24.5f32, 3.0]).into());
+        assert_eq!(batch.features().len(), info.features.len());
+        assert!(batch.features().values().all(|feature| *feature == Array::from([1.5f32, 1.5]).into()), "{name}");
+    }
+    std::fs::remove_dir_all(root).unwrap();
+    Ok(())
+}
+
 /// The real files, where there is a folder of them: sizes and labels as published.
 #[test]
 fn published_sets_where_there_are_some() -> Result<()> {

@@ -1,6 +1,7 @@
-//! Small real data sets inside the library, so that the first commands need no download.
+//! Whole arrays of a small real data set, for programs that feed a session by hand. [`datasets`] has more sets, as pipelines.
 
-use estimand_tensor::{Array, Result};
+use estimand_data::datasets;
+use estimand_tensor::{Array, Error, Feature, Result};
 
 /// Features and labels of a data set.
 #[derive(Clone, Debug)]
@@ -30,15 +31,16 @@ impl Labelled {
 
 /// 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels i64 `[1797]`.
 ///
-/// The "digits" of scikit-learn (BSD-3), a part of UCI's optical recognition of handwritten digits.
+/// The rows of [`datasets::load("digits", "train")`](datasets::load), flat and divided by 16.
 pub fn digits() -> Result<Labelled> {
-    const PIXELS: usize = 64;
-    let bytes = include_bytes!("digits.bin");
-    let rows = bytes.chunks_exact(PIXELS + 1);
-    let n = rows.len();
-    let features = rows.clone().flat_map(|r| &r[..PIXELS]).map(|&p| f32::from(p) / 16.0).collect();
-    let labels = rows.map(|r| i64::from(r[PIXELS])).collect();
-    Ok(Labelled { features: Array::from_vec([n, PIXELS], features)?, labels: Array::from_vec([n], labels)? })
+    const N: usize = 1_797;
+    let rows = datasets::load("digits", "train")?.dataset().batch(N, true).iter().next().transpose()?;
+    let rows = rows.ok_or_else(|| Error::internal("fewer digits than there should be"))?;
+    let (Feature::Dense(images), Feature::Dense(labels)) = (rows.feature("image")?, &rows.labels()["label"]) else {
+        return Err(Error::internal("digits are not dense"));
+    };
+    let pixels: Vec<f32> = images.as_slice::<u8>()?.iter().map(|&pixel| f32::from(pixel) / 16.0).collect();
+    Ok(Labelled { features: Array::from_vec([N, pixels.len() / N], pixels)?, labels: labels.clone() })
 }
 
 #[cfg(test)]
