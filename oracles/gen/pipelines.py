@@ -5,6 +5,8 @@ Run as `python oracles/gen/pipelines.py` in an environment with tensorflow 2.15.
     plan <step>; <step>; ...            steps work on a stack of datasets, as a pocket calculator does
     = <element>                         its elements, one a line: {"feature":nested lists,...}
     error                               tf.data refuses it; elements before the error may stand above
+    input_fn <rows> <batch size> <epochs> <batches>
+                                        what numpy_input_fn makes of the rows 0, 1, ..., not shuffled; the first 9 batches
 
 Sources push a dataset, `zip n`, `concatenate`, `interleave n cycle block` take theirs off the stack, the others change the
 top. `range a 3 7` has the rows 3, 4, 5, 6 of feature a; `ragged a 3 7` has in row i the i % 4 numbers from 10 i on.
@@ -17,6 +19,8 @@ import pathlib
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
+
+tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
 SEED = 4
 OUT = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "pipelines.txt"
@@ -83,11 +87,11 @@ def unary(data, op, *args):
         name = next(iter(data.element_spec))
         return windows.flat_map(lambda w: w[name].batch(size)).map(lambda v: {name: v})
     if op == "bucket":
-        # bucket <boundaries> <batch sizes> (pad|boundary) (keep|drop)
-        name = next(name for name, spec in data.element_spec.items() if spec.shape.rank == 1)
+        # bucket <feature> <boundaries> <batch sizes> (pad|boundary) (keep|drop)
+        boundaries, sizes = ([int(v) for v in arg.split(",")] for arg in args[1:3])
         return data.bucket_by_sequence_length(
-            lambda e: tf.shape(e[name])[0], [int(v) for v in args[0].split(",")], [int(v) for v in args[1].split(",")],
-            pad_to_bucket_boundary=args[2] == "boundary", drop_remainder=drop)
+            lambda e: tf.shape(e[args[0]])[0], boundaries, sizes, pad_to_bucket_boundary=args[3] == "boundary",
+            drop_remainder=drop)
     simple = {"unbatch": lambda: data.unbatch(), "take": data.take, "skip": data.skip, "repeat": data.repeat,
               "shard": data.shard}
     return simple[op](*map(int, args))
@@ -144,12 +148,12 @@ def by_hand():
     plan("range a 0 9; window 3 1 1 drop; batch 2 keep")
     plan("range a 0 9; window 3 2 1 drop; skip 1; take 2")
     for rest in ["keep", "drop"]:
-        plan(f"ragged a 0 23; bucket 1,3 2,3,4 pad {rest}")
-        plan(f"ragged a 0 23; bucket 2 3,2 pad {rest}")
-        plan(f"ragged a 0 23; bucket 2,3,4 1,2,3,1 pad {rest}")
-        plan(f"ragged a 0 23; bucket 2,4 3,2,1 boundary {rest}")
-        plan(f"ragged a 0 23; range b 0 23; zip 2; bucket 1,3 2,3,4 pad {rest}")
-    plan("ragged a 0 23; bucket 1,2 2,3,4 boundary keep")
+        plan(f"ragged a 0 23; bucket a 1,3 2,3,4 pad {rest}")
+        plan(f"ragged a 0 23; bucket a 2 3,2 pad {rest}")
+        plan(f"ragged a 0 23; bucket a 2,3,4 1,2,3,1 pad {rest}")
+        plan(f"ragged a 0 23; bucket a 2,4 3,2,1 boundary {rest}")
+        plan(f"ragged a 0 23; range b 0 23; zip 2; bucket a 1,3 2,3,4 pad {rest}")
+    plan("ragged a 0 23; bucket a 1,2 2,3,4 boundary keep")
 
 
 def mixture():
@@ -186,10 +190,47 @@ def mixture():
                 for _ in range(n):
                     steps += source()
                 steps.append(f"interleave {n + 1} {random.integers(1, 4)} {random.integers(1, 4)}")
+    if not batched:
+        steps += end(any("enumerate" in s for s in steps))
     plan("; ".join(steps))
 
 
+def end(numbered):
+    """Steps that end in batches or windows, or none."""
+    rest = random.choice(["keep", "drop"])
+    n = random.integers(1, 5)
+    beside = [f"ragged r {(lo := random.integers(0, 9))} {lo + random.integers(1, 20)}", "zip 2"]
+    op = random.choice(["nothing", "ragged_batch", "padded_batch", "bucket", "window"])
+    if op == "ragged_batch":
+        return beside + [f"ragged_batch {n} {rest}"]
+    if op == "padded_batch":
+        return beside + [f"padded_batch {n} {rest} r {random.choice(['-', '2', '3', '6'])} {random.integers(-5, 5)}"]
+    if op == "bucket":
+        sizes = ",".join(str(random.integers(1, 4)) for _ in range(3))
+        return beside + [f"bucket r {random.choice(['1,2', '1,3', '2,3'])} {sizes} {random.choice(['pad', 'boundary'])} {rest}"]
+    if op == "window" and not numbered:
+        return [f"window {n} {random.integers(1, 5)} {random.integers(1, 4)} {rest}"]
+    return []
+
+
+def input_fn(n_rows, batch_size, n_epochs):
+    with tf.Graph().as_default():
+        make = tf.compat.v1.estimator.inputs.numpy_input_fn(
+            {"a": np.arange(n_rows)}, batch_size=batch_size, num_epochs=n_epochs, shuffle=False)
+        features, batches = make(), []
+        with tf.compat.v1.train.MonitoredSession() as session:
+            while not session.should_stop() and len(batches) < 9:
+                try:
+                    batches.append(session.run(features)["a"].tolist())
+                except tf.errors.OutOfRangeError:
+                    break
+    text = json.dumps(batches, separators=(",", ":"))
+    lines.append(f"input_fn {n_rows} {batch_size} {n_epochs or 'None'} {text}")
+
+
+for case in [(10, 4, 1), (10, 4, 2), (10, 4, None), (3, 5, 4), (6, 3, 1), (1, 4, 9)]:
+    input_fn(*case)
 by_hand()
-for _ in range(120):
+for _ in range(300):
     mixture()
 OUT.write_text("\n".join(lines) + "\n")

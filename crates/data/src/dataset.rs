@@ -78,6 +78,8 @@ impl Dataset {
     }
 
     /// Joins `n` rows to a batch. The last has what is left, unless `drop_remainder`.
+    ///
+    /// Ragged features stay ragged, as tf.data's `ragged_batch` has them; [`padded_batch`](Dataset::padded_batch) makes them dense.
     pub fn batch(&self, n: usize, drop_remainder: bool) -> Dataset {
         Dataset::new(Batched { input: self.clone(), n, drop_remainder })
     }

@@ -132,7 +132,22 @@ pub fn specs_of(batch: &Batch) -> (BatchSpec, BatchSpec) {
     (batch.features().iter().map(spec).collect(), batch.labels().iter().map(spec).collect())
 }
 
-/// A batch of the same names with other features.
+/// A batch of the same names and weights with other features and labels.
+pub(crate) fn map_features(batch: &Batch, mut change: impl FnMut(&str, &Feature) -> Result<Feature>) -> Result<Batch> {
+    let mut changed = Batch::new();
+    for (name, feature) in batch.features() {
+        changed = changed.with_feature(name, change(name, feature)?)?;
+    }
+    for (name, label) in batch.labels() {
+        changed = changed.with_label(name, change(name, label)?)?;
+    }
+    match batch.weights() {
+        Some(weights) => changed.with_weights(weights.clone()),
+        None => Ok(changed),
+    }
+}
+
+/// A batch of the same names with other features, labels and weights.
 fn each(batch: &Batch, mut change: impl FnMut(&Feature) -> Result<Feature>) -> Result<Batch> {
     let mut changed = Batch::new();
     for (name, feature) in batch.features() {

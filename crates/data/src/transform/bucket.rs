@@ -215,9 +215,13 @@ impl Stream for BucketStream {
             return Err(Error::config("a position behind the last row")
                 .help("a position continues only the plan and the data it was taken from"));
         }
-        match self.waiting.iter().position(|waiting| waiting.n > 0).filter(|_| !self.buckets.drop_remainder) {
-            Some(bucket) => self.give(bucket),
-            None => Ok(None),
+        let Some(bucket) = self.waiting.iter().position(|waiting| waiting.n > 0) else { return Ok(None) };
+        if self.buckets.drop_remainder {
+            // TF: a row that cannot be padded is an error even where it would be left out; pinned by fixtures/pipelines.txt.
+            let mut left = (bucket..self.waiting.len()).filter(|&bucket| self.waiting[bucket].n > 0);
+            left.try_for_each(|bucket| self.buckets.padded_size(bucket).map(drop))?;
+            return Ok(None);
         }
+        self.give(bucket)
     }
 }

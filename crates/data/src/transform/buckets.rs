@@ -115,21 +115,25 @@ impl Buckets {
         Ok(lengths.iter().map(|length| self.boundaries.partition_point(|boundary| boundary <= length)).collect())
     }
 
-    /// The batch as it is given.
-    pub(crate) fn finish(&self, batch: Batch, bucket: usize) -> Result<Batch> {
-        let Some(pad) = &self.pad else { return Ok(batch) };
-        let size = match (self.pad_to_bucket_boundary, self.boundaries.get(bucket)) {
-            (false, _) => None,
-            (true, Some(boundary)) => Some(boundary - 1),
+    /// What rows of a bucket are padded to, if not to the longest.
+    pub(crate) fn padded_size(&self, bucket: usize) -> Result<Option<usize>> {
+        match (self.pad_to_bucket_boundary && self.pad.is_some(), self.boundaries.get(bucket)) {
+            (false, _) => Ok(None),
+            (true, Some(boundary)) => Ok(Some(boundary - 1)),
             (true, None) => {
                 let last = self.boundaries.last().copied().unwrap_or(0);
-                return Err(Error::shape(format!(
-                    "a row has no boundary to be padded to: its length is {last} or more"
-                ))
-                .help("add a boundary above the longest row, or do not pad to boundaries"));
+                Err(Error::shape(format!("a row has no boundary to be padded to: its length is {last} or more"))
+                    .help("add a boundary above the longest row, or do not pad to boundaries"))
             }
-        };
-        pad.apply(&batch, size)
+        }
+    }
+
+    /// The batch as it is given.
+    pub(crate) fn finish(&self, batch: Batch, bucket: usize) -> Result<Batch> {
+        match &self.pad {
+            Some(pad) => pad.apply(&batch, self.padded_size(bucket)?),
+            None => Ok(batch),
+        }
     }
 }
 

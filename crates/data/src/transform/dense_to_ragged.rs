@@ -1,7 +1,8 @@
 //! A dense feature as a ragged one.
 
-use estimand_tensor::{Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result, nearest_name};
+use estimand_tensor::{Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
 
+use crate::agreement::missing;
 use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
@@ -41,7 +42,7 @@ impl Stage for DenseToRagged {
         let mut spec = self.input.spec()?;
         match spec.get_mut(&self.name) {
             Some(feature) => *feature = FeatureSpec::ragged(feature.dtype()),
-            None => return Err(missing(&self.name, spec.keys().map(String::as_str))),
+            None => return Err(missing(&self.name, "to make ragged", spec.keys().map(String::as_str))),
         }
         Ok(spec)
     }
@@ -69,7 +70,7 @@ impl Stream for RaggedStream {
 
 fn ragged(batch: Batch, name: &str) -> Result<Batch> {
     let array = match batch.features().get(name) {
-        None => return Err(missing(name, batch.features().keys().map(|name| &**name))),
+        None => return Err(missing(name, "to make ragged", batch.features().keys().map(|name| &**name))),
         Some(Feature::Ragged(_)) => return Ok(batch),
         Some(Feature::Dense(array)) => array,
     };
@@ -79,12 +80,4 @@ fn ragged(batch: Batch, name: &str) -> Result<Batch> {
     let values = array.reshape([&[n_rows * width], inner].concat())?;
     let splits: Vec<i64> = (0..=*n_rows).map(|i| (i * width) as i64).collect();
     batch.with_feature(name, Ragged::new(values, splits)?)
-}
-
-fn missing<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Error {
-    let error = Error::config(format!("there is no feature `{name}` to make ragged"));
-    match nearest_name(name, known.clone()) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help(format!("there are {:?}", known.collect::<Vec<_>>())),
-    }
 }

@@ -3,8 +3,8 @@
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::agreement::{check_specs, check_units, spec};
-use crate::rows::count;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream};
+use crate::transform::mixed::{Ahead, Mixed, MixedStream, Mixing};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -37,7 +37,9 @@ struct Interleave {
 impl Stage for Interleave {
     fn describe(&self) -> String {
         let Interleave { inputs, cycle_length, block_length } = self;
-        format!("interleave({} datasets, cycle_length {cycle_length}, block_length {block_length})", inputs.len())
+        let again = format!("going on reads up to {PIECE} rows of each open one again");
+        let n = inputs.len();
+        format!("interleave({n} datasets, cycle_length {cycle_length}, block_length {block_length}): {again}")
     }
 
     fn inputs(&self) -> &[Dataset] {
@@ -71,13 +73,10 @@ impl Stage for Interleave {
             let number = within(word, n + 1).ok_or_else(foreign)?;
             places.push(match number.checked_sub(1) {
                 None => None,
-                Some(number) => {
-                    Some(Place { number, stream: self.inputs[number].stage().open(cx, &from)?, after: from })
-                }
+                Some(number) => Some((number, Ahead::open(&self.inputs[number], cx, &from)?)),
             });
         }
-        Ok(Box::new(InterleaveStream {
-            unit: self.unit(),
+        let turns = Turns {
             block_length: self.block_length,
             cx: *cx,
             place: within(words[0], n_places).ok_or_else(foreign)?,
@@ -85,13 +84,13 @@ impl Stage for Interleave {
             next: within(words[2], n + 1).ok_or_else(foreign)?,
             places,
             inputs: self.inputs.clone(),
-        }))
+        };
+        Ok(Box::new(MixedStream::new(turns, self.unit())))
     }
 }
 
-struct InterleaveStream {
+struct Turns {
     inputs: Vec<Dataset>,
-    unit: Unit,
     block_length: u64,
     cx: InputContext,
     /// The place whose turn it is.
@@ -100,57 +99,49 @@ struct InterleaveStream {
     given: u64,
     /// The first dataset that was not read yet.
     next: usize,
-    places: Vec<Option<Place>>,
+    /// The number of a dataset, and its rows.
+    places: Vec<Option<(usize, Ahead)>>,
 }
 
-struct Place {
-    number: usize,
-    stream: Box<dyn Stream>,
-    after: Position,
-}
-
-impl InterleaveStream {
+impl Turns {
     fn turn(&mut self) {
         (self.place, self.given) = ((self.place + 1) % self.places.len(), 0);
+    }
+}
+
+impl Mixing for Turns {
+    fn step(&mut self, want: usize, mixed: &mut Mixed) -> Result<bool> {
+        if let Some((number, input)) = &mut self.places[self.place] {
+            let available = input.available()?;
+            if available > 0 {
+                let left = usize::try_from(self.block_length - self.given).unwrap_or(usize::MAX);
+                let n = want.min(left).min(available);
+                mixed.add(*number, input, n);
+                self.given += n as u64;
+                if self.given == self.block_length {
+                    self.turn();
+                }
+            } else {
+                // TF: the place is filled again only when its turn comes next; pinned by fixtures/pipelines.txt.
+                self.places[self.place] = None;
+                self.turn();
+            }
+        } else if let Some(input) = self.inputs.get(self.next) {
+            self.places[self.place] = Some((self.next, Ahead::open(input, &self.cx, &Position::default())?));
+            self.next += 1;
+        } else if self.places.iter().all(Option::is_none) {
+            return Ok(false);
+        } else {
+            self.turn();
+        }
+        Ok(true)
     }
 
     fn position(&self) -> Position {
         let mut words = vec![self.place as u64, self.given, self.next as u64];
-        words.extend(self.places.iter().map(|place| place.as_ref().map_or(0, |place| place.number as u64 + 1)));
-        let below = self.places.iter().map(|place| place.as_ref().map_or_else(Position::default, |p| p.after.clone()));
+        words.extend(self.places.iter().map(|place| place.as_ref().map_or(0, |(number, _)| *number as u64 + 1)));
+        let below =
+            self.places.iter().map(|place| place.as_ref().map_or_else(Position::default, |(_, p)| p.position()));
         Position::new(words, below.collect::<Vec<_>>())
-    }
-}
-
-impl Stream for InterleaveStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        loop {
-            if let Some(place) = &mut self.places[self.place] {
-                let left = usize::try_from(self.block_length - self.given).unwrap_or(usize::MAX);
-                match place.stream.pull(want.min(left))? {
-                    Some(Item { batch, after }) => {
-                        place.after = after;
-                        self.given += count(self.unit, &batch);
-                        if self.given == self.block_length {
-                            self.turn();
-                        }
-                        return Ok(Some(Item { batch, after: self.position() }));
-                    }
-                    None => {
-                        // TF: the place is filled again only when its turn comes next; pinned by fixtures/pipelines.txt.
-                        self.places[self.place] = None;
-                        self.turn();
-                    }
-                }
-            } else if let Some(input) = self.inputs.get(self.next) {
-                let stream = input.stage().open(&self.cx, &Position::default())?;
-                self.places[self.place] = Some(Place { number: self.next, stream, after: Position::default() });
-                self.next += 1;
-            } else if self.places.iter().all(Option::is_none) {
-                return Ok(None);
-            } else {
-                self.turn();
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod enumerate;
 pub(crate) mod filter;
 pub(crate) mod interleave;
 pub(crate) mod map;
+pub(crate) mod mixed;
 pub(crate) mod padded_batch;
 pub(crate) mod prefetch;
 pub(crate) mod repeat;

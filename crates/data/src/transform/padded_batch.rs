@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use estimand_tensor::{
-    Array, Batch, BatchSpec, DType, Element, Error, Feature, FeatureSpec, Result, Strings, nearest_name,
-};
+use estimand_tensor::{Array, Batch, BatchSpec, DType, Element, Error, Feature, FeatureSpec, Result, Strings};
 
-use crate::rows::by_number;
+use crate::agreement::missing;
+use crate::rows::{by_number, map_features};
 use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
@@ -94,23 +93,9 @@ impl Pad {
         if let Some(name) =
             self.sizes.keys().chain(self.values.keys()).find(|name| !known().any(|k| k == name.as_str()))
         {
-            let error = Error::config(format!("there is no feature `{name}` to pad"));
-            return Err(match nearest_name(name, known()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {:?}", known().collect::<Vec<_>>())),
-            });
+            return Err(missing(name, "to pad", known()));
         }
-        let mut padded = Batch::new();
-        for (name, feature) in batch.features() {
-            padded = padded.with_feature(name, self.feature(name, feature, size)?)?;
-        }
-        for (name, label) in batch.labels() {
-            padded = padded.with_label(name, self.feature(name, label, size)?)?;
-        }
-        match batch.weights() {
-            Some(weights) => padded.with_weights(weights.clone()),
-            None => Ok(padded),
-        }
+        map_features(batch, |name, feature| self.feature(name, feature, size))
     }
 
     fn feature(&self, name: &str, feature: &Feature, default_size: Option<usize>) -> Result<Feature> {

@@ -1,7 +1,8 @@
 //! Features that become labels or weights.
 
-use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result, nearest_name};
+use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
+use crate::agreement::missing;
 use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
@@ -107,10 +108,6 @@ impl Rule {
 
     fn missing<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Error {
         let what = if self.role == Role::Label { "label" } else { "weights" };
-        let error = Error::config(format!("there is no feature `{}` to make the {what} of", self.name));
-        match nearest_name(&self.name, known.clone()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help(format!("there are {:?}", known.collect::<Vec<_>>())),
-        }
+        missing(&self.name, &format!("to make the {what} of"), known)
     }
 }

@@ -4,8 +4,8 @@ use estimand_tensor::random::{self, Key};
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::agreement::{check_specs, check_units, spec};
-use crate::rows::count;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream};
+use crate::transform::mixed::{Ahead, Mixed, MixedStream, Mixing};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -46,7 +46,8 @@ struct Sample {
 impl Stage for Sample {
     fn describe(&self) -> String {
         let stop = if self.stop_on_empty_dataset { ", stop_on_empty_dataset" } else { "" };
-        format!("sample_from_datasets(weights {:?}, seed {}{stop})", self.weights, self.seed)
+        let again = format!("going on reads up to {PIECE} rows of each open one again");
+        format!("sample_from_datasets(weights {:?}, seed {}{stop}): {again}", self.weights, self.seed)
     }
 
     fn identity(&self, cx: &InputContext) -> String {
@@ -75,72 +76,102 @@ impl Stage for Sample {
         check_specs("sample_from_datasets", &self.inputs)?;
         let n = self.inputs.len();
         let (words, below) = from.parts_of(1 + n, n)?;
-        let mut streams = Vec::new();
-        for ((input, from), &ended) in self.inputs.iter().zip(&below).zip(&words[1..]) {
-            streams.push(if ended == 0 { Some(input.stage().open(cx, from)?) } else { None });
+        if words[0] > u64::MAX / 2 {
+            return Err(Error::config(format!("a position behind {} draws", words[0]))
+                .help("a position continues only the plan it was taken from"));
         }
-        Ok(Box::new(SampleStream {
-            unit: self.unit(),
+        let mut inputs = Vec::new();
+        for ((input, from), &ended) in self.inputs.iter().zip(&below).zip(&words[1..]) {
+            inputs.push(if ended == 0 { Some(Ahead::open(input, cx, from)?) } else { None });
+        }
+        let draws = Draws {
+            sums: running_sums(&inputs, &self.weights),
+            inputs,
             weights: self.weights.clone(),
             stop_on_empty_dataset: self.stop_on_empty_dataset,
             order: random::Stream::new(Key::new(cx.seed, &format!("sample_from_datasets/{}", self.seed)), cx.epoch),
             draw: words[0],
-            streams,
-            below,
-        }))
+            drawn: (0, Vec::new()),
+        };
+        Ok(Box::new(MixedStream::new(draws, self.unit())))
     }
 }
 
-struct SampleStream {
-    unit: Unit,
+struct Draws {
     weights: Vec<f64>,
     stop_on_empty_dataset: bool,
     order: random::Stream,
     draw: u64,
+    /// The numbers of some draws, from this one on.
+    drawn: (u64, Vec<i64>),
     /// `None` once it has ended.
-    streams: Vec<Option<Box<dyn Stream>>>,
-    below: Vec<Position>,
+    inputs: Vec<Option<Ahead>>,
+    /// Of those that have not: which, and the weight of it and all before.
+    sums: Vec<(usize, f64)>,
 }
 
-impl SampleStream {
-    /// Which of the datasets that have not ended a draw chooses.
-    fn choice(&self, draw: u64) -> Option<usize> {
-        const STEPS: i64 = 1 << 53;
-        let open = || self.streams.iter().zip(&self.weights).enumerate().filter(|(_, (s, w))| s.is_some() && **w > 0.0);
-        let total: f64 = open().map(|(_, (_, weight))| weight).sum();
-        let mut step = [0];
-        self.order.fill_integers_i64(draw, 1, 0, STEPS, &mut step);
-        let mut left = step[0] as f64 / STEPS as f64 * total;
-        let chosen = open().find(|(_, (_, weight))| {
-            left -= **weight;
-            left < 0.0
+/// Draws are numbers below this one, so that each is a fraction that `f64` holds.
+const STEPS: i64 = 1 << 53;
+
+fn running_sums(inputs: &[Option<Ahead>], weights: &[f64]) -> Vec<(usize, f64)> {
+    let open = inputs.iter().zip(weights).enumerate().filter(|(_, (input, weight))| input.is_some() && **weight > 0.0);
+    open.scan(0.0, |sum, (which, (_, weight))| {
+        *sum += weight;
+        Some((which, *sum))
+    })
+    .collect()
+}
+
+impl Draws {
+    /// Which of the datasets that have not ended a draw chooses; `None` if all have.
+    fn choice(&mut self, draw: u64) -> Option<usize> {
+        let (_, total) = *self.sums.last()?;
+        let known = |drawn: &(u64, Vec<i64>)| {
+            let i = usize::try_from(draw.checked_sub(drawn.0)?).ok()?;
+            drawn.1.get(i).copied()
+        };
+        let step = known(&self.drawn).unwrap_or_else(|| {
+            self.drawn = (draw, vec![0; PIECE]);
+            self.order.fill_integers_i64(draw, 1, 0, STEPS, &mut self.drawn.1);
+            self.drawn.1[0]
         });
-        // Rounding may leave a rest behind the last.
-        chosen.or_else(|| open().next_back()).map(|(i, _)| i)
+        let place = step as f64 / STEPS as f64 * total;
+        // Rounding may put it on the last sum.
+        let i = self.sums.partition_point(|(_, sum)| *sum <= place).min(self.sums.len() - 1);
+        Some(self.sums[i].0)
     }
 }
 
-impl Stream for SampleStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        while let Some(which) = self.choice(self.draw) {
-            let mut n = 1;
-            while self.unit == Unit::Row && n < want && self.choice(self.draw.wrapping_add(n as u64)) == Some(which) {
-                n += 1;
+impl Mixing for Draws {
+    fn step(&mut self, want: usize, mixed: &mut Mixed) -> Result<bool> {
+        let Some(which) = self.choice(self.draw) else { return Ok(false) };
+        let Some(input) = &mut self.inputs[which] else { return Ok(false) };
+        let available = input.available()?;
+        let mut n = 1;
+        while n < available.min(want) && self.choice(self.draw + n as u64) == Some(which) {
+            n += 1;
+        }
+        match &mut self.inputs[which] {
+            Some(input) if available > 0 => {
+                mixed.add(which, input, n);
+                self.draw += n as u64;
             }
-            let Some(stream) = &mut self.streams[which] else { break };
-            if let Some(Item { batch, after }) = stream.pull(n)? {
-                self.draw = self.draw.wrapping_add(count(self.unit, &batch));
-                self.below[which] = after;
-                let ended = self.streams.iter().map(|stream| u64::from(stream.is_none()));
-                let words: Vec<u64> = std::iter::once(self.draw).chain(ended).collect();
-                return Ok(Some(Item { batch, after: Position::new(words, self.below.clone()) }));
-            }
-            self.streams[which] = None;
-            self.draw = self.draw.wrapping_add(1);
-            if self.stop_on_empty_dataset {
-                self.streams.fill_with(|| None);
+            ended => {
+                *ended = None;
+                self.draw += 1;
+                if self.stop_on_empty_dataset {
+                    self.inputs.fill_with(|| None);
+                }
+                self.sums = running_sums(&self.inputs, &self.weights);
             }
         }
-        Ok(None)
+        Ok(true)
+    }
+
+    fn position(&self) -> Position {
+        let ended = self.inputs.iter().map(|input| u64::from(input.is_none()));
+        let words: Vec<u64> = std::iter::once(self.draw).chain(ended).collect();
+        let below = self.inputs.iter().map(|input| input.as_ref().map_or_else(Position::default, Ahead::position));
+        Position::new(words, below.collect::<Vec<_>>())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
 
-use crate::rows::{concat, gather, slice};
+use crate::rows::{concat, gather, map_features, slice};
 use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
 use crate::{Dataset, Position};
 
@@ -91,6 +91,13 @@ impl Stage for Window {
 
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
         let ([next], [below]) = from.parts()?;
+        if next > (PIECE + self.shape.shift) as u64 {
+            return Err(Error::config(format!(
+                "a position {next} rows before a window, which begins every {}",
+                self.shape.shift
+            ))
+            .help("a position continues only the plan it was taken from"));
+        }
         Ok(Box::new(WindowStream {
             input: self.input.stage().open(cx, below)?,
             shape: self.shape,
@@ -189,6 +196,9 @@ impl Stream for WindowStream {
 
 /// Rows, window after window, as one row for each window; `ends` are the windows' row splits.
 fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
+    if rows.weights().is_some() {
+        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` behind `window`"));
+    }
     let one = |name: &str, feature: &Feature| -> Result<Feature> {
         let Feature::Dense(array) = feature else { return Err(nested(name)) };
         if shape.drop_remainder {
@@ -197,17 +207,7 @@ fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
         }
         Ok(Ragged::new(array.clone(), ends)?.into())
     };
-    let mut windows = Batch::new();
-    for (name, feature) in rows.features() {
-        windows = windows.with_feature(name, one(name, feature)?)?;
-    }
-    for (name, label) in rows.labels() {
-        windows = windows.with_label(name, one(name, label)?)?;
-    }
-    if rows.weights().is_some() {
-        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` behind `window`"));
-    }
-    Ok(windows)
+    map_features(rows, one)
 }
 
 fn nested(name: &str) -> Error {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use estimand_data::{Dataset, InputContext, Position};
-use estimand_tensor::{Array, Result};
+use estimand_tensor::{Array, Batch, DType, Error, FeatureSpec, Result};
 
 use crate::plans::{all_ids, folder, ids, rows};
 
@@ -83,12 +83,12 @@ fn a_cache_fixes_the_order_below_it() {
 #[test]
 fn an_error_ends_the_pass() {
     let path = path("error.cache");
-    let bad = Dataset::from_batch(rows(9)).filter(|batch| match ids(batch)[..] {
-        [id] if id < 5 => Ok(vec![true]),
-        _ => Err(estimand_tensor::Error::config("no luck")),
+    let bad = Dataset::from_generator([("id", FeatureSpec::dense(DType::I64, []))], |_| {
+        (0..9i64).map(|id| match id {
+            0..5 => Batch::new().with_feature("id", Array::from([id])),
+            _ => Err(Error::config("no luck")),
+        })
     });
-    // One row at a time reaches the function.
-    let bad = Dataset::interleave([bad], 1, 1);
     for data in [bad.cache(), bad.cache_to(&path)] {
         for _ in 0..2 {
             let mut batches = data.iter();

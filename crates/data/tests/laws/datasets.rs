@@ -85,6 +85,7 @@ fn mistakes() {
 #[test]
 fn positions_of_other_data_are_refused() {
     let x = numbers("x", 3);
+    let behind = Position::new([1024], [Position::default()]);
     let buckets = Dataset::from_batch(rows(9)).bucket_by_sequence_length(Buckets::by_feature("tags", [2], [2, 2]));
     for (data, place, text) in [
         (
@@ -101,6 +102,17 @@ fn positions_of_other_data_are_refused() {
         (buckets.clone(), Position::new([0, 1, 1], [Position::default()]), "before any was read"),
         (buckets.clone(), Position::new([1, 1, 1], [Position::default()]), "behind row 1 of a bucket of 0"),
         (buckets, Position::new([30, 1, 1], [Position::default()]), "behind the last row"),
+        (
+            Dataset::interleave([x.clone()], 2, 2),
+            Position::new([0, 0, 1, 1], [behind.clone()]),
+            "behind 1024 rows of a piece",
+        ),
+        (Dataset::sample_from_datasets([(x.clone(), 1.0)], 1, true), Position::new([u64::MAX, 0], [behind]), "draws"),
+        (
+            x.window(2, 1, 1, true),
+            Position::new([1 << 40], [Position::default()]),
+            "before a window, which begins every 1",
+        ),
         (generated(9), Position::new([12], []), "3 rows behind the end"),
     ] {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use estimand_data::{Buckets, Dataset, Pad, Unit};
+use estimand_data::{Buckets, Dataset, Pad, Unit, input_fn};
 use estimand_tensor::{Array, Batch, Feature, Ragged, Result};
 
 const FIXTURE: &str = include_str!("../../../../oracles/fixtures/pipelines.txt");
@@ -23,7 +23,25 @@ fn plans_mean_what_they_mean_to_tf_data() {
         assert_eq!(found, expected, "{text}\n{}", data.explain());
         n_plans += 1;
     }
-    assert_eq!(n_plans, 217);
+    assert_eq!(n_plans, 397);
+}
+
+#[test]
+fn input_functions_give_the_batches_of_numpy_input_fn() {
+    let mut n_cases = 0;
+    for line in FIXTURE.lines().filter_map(|line| line.strip_prefix("input_fn ")) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let n = |i: usize| words[i].parse::<usize>().unwrap();
+        let x = Array::from((0..n(0) as i64).collect::<Vec<_>>());
+        let input = input_fn::arrays([("a", x)]).batch_size(n(1)).n_epochs(words[2].parse().ok());
+        let batches = input.shuffle(false).iter().take(9).map(|batch| match &batch.unwrap().features()["a"] {
+            Feature::Dense(array) => nested(array),
+            Feature::Ragged(_) => panic!("a dense feature became ragged"),
+        });
+        assert_eq!(format!("[{}]", batches.collect::<Vec<_>>().join(",")), words[3], "{line}");
+        n_cases += 1;
+    }
+    assert_eq!(n_cases, 6);
 }
 
 /// The dataset that the steps leave on the stack.
@@ -55,8 +73,8 @@ fn plan(text: &str) -> Option<Dataset> {
             "window" => stack.pop()?.window(n(1), n(2), n(3), drop),
             "bucket" => {
                 let numbers = |i: usize| words[i].split(',').map(|word| word.parse().unwrap()).collect::<Vec<_>>();
-                let buckets = Buckets::by_feature("a", numbers(1), numbers(2));
-                let buckets = buckets.pad_to_bucket_boundary(words[3] == "boundary").drop_remainder(drop);
+                let buckets = Buckets::by_feature(words[1], numbers(2), numbers(3));
+                let buckets = buckets.pad_to_bucket_boundary(words[4] == "boundary").drop_remainder(drop);
                 stack.pop()?.bucket_by_sequence_length(buckets)
             }
             "unbatch" => stack.pop()?.unbatch(),
