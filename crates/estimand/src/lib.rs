@@ -19,14 +19,25 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod builtin;
+mod cluster;
+pub mod events;
+mod every;
+mod hparams;
+mod run_config;
+pub mod signal;
 
+pub use cluster::Cluster;
 pub use estimand_data as data;
 pub use estimand_graph as graph;
 pub use estimand_tensor as tensor;
 pub use estimand_update as update;
+pub use every::{Every, Passed, Timer};
+pub use hparams::{HParams, Value};
+pub use run_config::{Device, RunConfig, Strategy};
 
 /// What most programs use.
 pub mod prelude {
+    pub use crate::{Every, HParams, RunConfig};
     pub use estimand_data::Dataset;
     pub use estimand_graph::{
         Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
@@ -52,5 +63,6 @@ mod book {
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",
         data => "../../../docs/data.md",
+        config => "../../../docs/config.md",
     }
 }

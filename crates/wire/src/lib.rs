@@ -22,6 +22,7 @@ pub mod bundle;
 pub mod checkpoint_state;
 pub mod collection_def;
 pub mod crc;
+pub mod event;
 pub mod example;
 pub mod function_def;
 pub mod graph_def;
@@ -34,6 +35,7 @@ mod text;
 pub mod varint;
 
 pub use checkpoint_state::CheckpointState;
+pub use event::Event;
 pub use example::{ExampleBuilder, ExampleParser, SequenceExampleParser};
 pub use function_def::{FunctionDef, FunctionDefLibrary};
 pub use graph_def::{AttrValue, GraphDef, ListValue, NameAttrList, NodeDef, VersionDef};

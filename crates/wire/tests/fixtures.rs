@@ -1,13 +1,16 @@
-//! What TensorFlow wrote (oracles/gen/wire.py) is read and written again.
+//! What TensorFlow wrote (oracles/gen/wire.py, oracles/gen/events.py) is read and written again.
 
 use std::fs::{read, read_to_string};
 use std::path::PathBuf;
 
 use estimand_tensor::Array;
+use estimand_wire::event::{self, FILE_VERSION, What};
 use estimand_wire::graph_def::Attr;
 use estimand_wire::record::{RecordReader, RecordWriter};
 use estimand_wire::saved_model::{CheckpointFormatVersion, Encoding};
-use estimand_wire::{CheckpointState, DataType, GraphDef, Message, NodeDef, SavedModel, TensorProto, TensorShapeProto};
+use estimand_wire::{
+    CheckpointState, DataType, Event, GraphDef, Message, NodeDef, SavedModel, TensorProto, TensorShapeProto,
+};
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures").join(name)
@@ -207,6 +210,27 @@ fn records_of_tensorflow() {
     assert_eq!(reader.read().unwrap(), None);
     assert_eq!(reader.offset(), bytes.len() as u64);
     assert!(writer.into_inner() == bytes);
+}
+
+#[test]
+fn events_of_tensorflow_keep_their_bytes() {
+    let bytes = read(fixture("wire_events.tfevents")).unwrap();
+    let mut reader = RecordReader::new(bytes.as_slice());
+    let (mut events, mut writer) = (Vec::new(), RecordWriter::new(Vec::new()));
+    while let Some(payload) = reader.read().unwrap() {
+        let event = Event::decode(payload).unwrap();
+        writer.write(&event.encode_to_vec()).unwrap();
+        events.push(event);
+    }
+    assert!(writer.into_inner() == bytes);
+
+    // As oracles/gen/events.py has chosen them.
+    assert_eq!(events[0].what, Some(What::FileVersion(FILE_VERSION.to_string())));
+    assert_eq!((events[5].wall_time, events[5].step), (1_700_000_005.5, 1 << 40));
+    let Some(What::Summary(summary)) = &events[5].what else { panic!("{:?}", events[5]) };
+    assert_eq!(summary.value.len(), 8);
+    assert_eq!(summary.value[0], event::Value::scalar("loss", 0.25));
+    assert_eq!(summary.value[7], event::Value::text("checkpoint_path", "dir/model.ckpt-7"));
 }
 
 #[test]

@@ -1,0 +1,28 @@
+//! Event files: what TensorBoard shows of a run.
+//!
+//! A model directory has one such file for each time it was trained, and one in `eval/` for each time it was evaluated:
+//! `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new one, [`EventReader`] reads any.
+//!
+//! ```
+//! use estimand::events::{EventReader, EventWriter, What};
+//!
+//! # let folder = std::env::temp_dir().join(format!("estimand-events-doc-{}", std::process::id()));
+//! let mut writer = EventWriter::create(&folder)?;
+//! writer.scalar(100, "loss", 0.25)?;
+//!
+//! let events: Vec<_> = EventReader::open(writer.path())?.collect::<Result<_, _>>()?;
+//! assert!(matches!(events[1].what, Some(What::Summary(_))));
+//! assert_eq!(events[1].step, 100);
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), estimand::prelude::Error>(())
+//! ```
+
+mod host;
+mod reader;
+mod writer;
+
+pub use estimand_wire::Event;
+pub use estimand_wire::event::{SessionStatus, SummaryValue, Value, What};
+
+pub use reader::EventReader;
+pub use writer::EventWriter;

@@ -1,0 +1,218 @@
+//! Appends events to a new file.
+//!
+//! An event is one `write`, so nothing waits in a buffer: TensorBoard sees it at once, and whatever ends the process loses none.
+//! At one event for a hundred steps the call costs a step less than a hundredth of a microsecond.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use estimand_tensor::{Error, Result};
+use estimand_wire::event::{Event, FILE_VERSION, SessionLog, SessionStatus, SourceMetadata, Summary, Value, What};
+use estimand_wire::record::RecordWriter;
+use estimand_wire::{GraphDef, Message, MetaGraphDef};
+
+use super::host::host_name;
+
+/// How many files of one second and host are tried before giving up.
+const MOST_FILES: usize = 1000;
+
+/// Writes one event file.
+///
+/// If a write fails, as on a full disk, what got into the file of that event is taken back, and the next one may succeed.
+#[derive(Debug)]
+pub struct EventWriter {
+    file: File,
+    path: PathBuf,
+    /// Bytes of whole events.
+    n_bytes: u64,
+    payload: Vec<u8>,
+    record: Vec<u8>,
+}
+
+impl EventWriter {
+    /// Starts a new file in a folder, which is made if it is not there.
+    pub fn create(folder: impl AsRef<Path>) -> Result<EventWriter> {
+        let folder = folder.as_ref();
+        fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
+        let (file, path) = new_file(folder, now() as u64)?;
+        let mut writer = EventWriter { file, path, n_bytes: 0, payload: Vec::new(), record: Vec::new() };
+        let source = SourceMetadata { writer: "estimand".to_string() };
+        let version = What::FileVersion(FILE_VERSION.to_string());
+        writer.write(&Event { wall_time: now(), step: 0, what: Some(version), source_metadata: Some(source) })?;
+        Ok(writer)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A number, such as the loss, at a global step.
+    pub fn scalar(&mut self, step: u64, tag: &str, value: f32) -> Result<()> {
+        self.summary(step, vec![Value::scalar(tag, value)])
+    }
+
+    /// A text, such as the path of the checkpoint that was evaluated, at a global step.
+    pub fn text(&mut self, step: u64, tag: &str, text: &str) -> Result<()> {
+        self.summary(step, vec![Value::text(tag, text)])
+    }
+
+    /// Several values of one global step, as one event.
+    pub fn summary(&mut self, step: u64, values: Vec<Value>) -> Result<()> {
+        self.event(step, What::Summary(Summary { value: values }))
+    }
+
+    /// The graph of the model.
+    pub fn graph(&mut self, graph: &GraphDef) -> Result<()> {
+        self.event(0, What::GraphDef(graph.encode_to_vec()))
+    }
+
+    /// The graph of the model with what belongs to it.
+    pub fn meta_graph(&mut self, graph: &MetaGraphDef) -> Result<()> {
+        self.event(0, What::MetaGraphDef(graph.encode_to_vec()))
+    }
+
+    /// That training started or stopped, or saved a checkpoint to a path.
+    ///
+    /// At a start TensorBoard forgets what an earlier run wrote of this and later steps: they are done again.
+    pub fn session_log(&mut self, step: u64, status: SessionStatus, checkpoint_path: &str) -> Result<()> {
+        let checkpoint_path = checkpoint_path.to_string();
+        self.event(step, What::SessionLog(SessionLog { status: status.into(), checkpoint_path, msg: String::new() }))
+    }
+
+    /// Waits until all events are on the disk and not only with the operating system.
+    pub fn sync(&mut self) -> Result<()> {
+        self.file.sync_data().map_err(|e| Error::io(&self.path, "sync", &e))
+    }
+
+    fn event(&mut self, step: u64, what: What) -> Result<()> {
+        // Steps beyond what the format can count are no steps of a real training.
+        let step = i64::try_from(step).unwrap_or(i64::MAX);
+        self.write(&Event { wall_time: now(), step, what: Some(what), source_metadata: None })
+    }
+
+    /// Appends any event.
+    pub fn write(&mut self, event: &Event) -> Result<()> {
+        self.append(event).map_err(|e| Error::io(&self.path, "write to", &e))
+    }
+
+    fn append(&mut self, event: &Event) -> io::Result<()> {
+        self.payload.clear();
+        event.encode(&mut self.payload).map_err(io::Error::other)?;
+        self.record.clear();
+        RecordWriter::new(&mut self.record).write(&self.payload)?;
+        if let Err(error) = self.file.write_all(&self.record) {
+            self.take_back();
+            return Err(error);
+        }
+        self.n_bytes += self.record.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off a part of a record, which would make everything after it unreadable.
+    fn take_back(&mut self) {
+        // If this fails too, the error of the write says why.
+        let _ = self.file.set_len(self.n_bytes);
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}
+
+/// A file that nobody else writes. TensorBoard reads the files of a folder in the order of their names, so that of a second
+/// writer in the same second sorts behind the first.
+fn new_file(folder: &Path, secs: u64) -> Result<(File, PathBuf)> {
+    let name = format!("events.out.tfevents.{secs:010}.{}", host_name());
+    for n in 0..MOST_FILES {
+        let path = folder.join(if n == 0 { name.clone() } else { format!("{name}.{n:03}") });
+        match OpenOptions::new().append(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io(&path, "create", &e)),
+        }
+    }
+    Err(Error::config(format!("{} has {MOST_FILES} event files of one second", folder.display()))
+        .help("write to one file, not to a new one for each event"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::EventReader;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("estimand-events-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        folder
+    }
+
+    fn read(path: &Path) -> Vec<Event> {
+        EventReader::open(path).unwrap().collect::<Result<_>>().unwrap()
+    }
+
+    #[test]
+    fn events_are_in_the_file_as_soon_as_they_are_written() {
+        let folder = folder("order");
+        let mut writer = EventWriter::create(&folder).unwrap();
+        let started = now();
+        writer.graph(&GraphDef::default()).unwrap();
+        writer.session_log(0, SessionStatus::Checkpoint, "m/model.ckpt").unwrap();
+        writer.session_log(1, SessionStatus::Start, "").unwrap();
+        writer.summary(100, vec![Value::scalar("loss", 0.5), Value::scalar("accuracy", 1.0)]).unwrap();
+        writer.text(100, "checkpoint_path", "m/model.ckpt-100").unwrap();
+
+        // The writer is still open: nothing waits in it.
+        let events = read(writer.path());
+        assert_eq!(events.iter().map(|event| event.step).collect::<Vec<_>>(), [0, 0, 0, 1, 100, 100]);
+        assert_eq!(events[0].what, Some(What::FileVersion("brain.Event:2".to_string())));
+        let Some(What::Summary(summary)) = &events[4].what else { panic!("{:?}", events[4]) };
+        assert_eq!(summary.value, [Value::scalar("loss", 0.5), Value::scalar("accuracy", 1.0)]);
+        assert!(events.iter().all(|event| (event.wall_time - started).abs() < 60.0));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn names_say_when_and_where_and_never_meet() {
+        let folder = folder("names");
+        fs::create_dir_all(&folder).unwrap();
+        let names: Vec<_> = (0..12)
+            .map(|_| new_file(&folder, 1_700_000_000).unwrap().1.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names[0], format!("events.out.tfevents.1700000000.{}", host_name()));
+        assert_eq!(names[11], format!("{}.011", names[0]));
+        assert!(names.is_sorted(), "TensorBoard reads them in the order they were made: {names:?}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_failed_is_taken_back() {
+        let folder = folder("failed");
+        let mut writer = EventWriter::create(&folder).unwrap();
+        writer.scalar(1, "loss", 1.0).unwrap();
+        // Half a record, as a full disk leaves it.
+        writer.file.write_all(b"half").unwrap();
+        writer.take_back();
+        writer.scalar(2, "loss", 1.0).unwrap();
+        // And a file that refuses.
+        let refusing = File::open(writer.path()).unwrap();
+        let good = std::mem::replace(&mut writer.file, refusing);
+        let error = writer.scalar(9, "loss", 1.0).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to") && error.contains("events.out.tfevents."), "{error}");
+        writer.file = good;
+        writer.scalar(3, "loss", 1.0).unwrap();
+        assert_eq!(read(writer.path()).iter().map(|event| event.step).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = folder("file");
+        fs::write(&folder, b"").unwrap();
+        let error = EventWriter::create(folder.join("eval")).unwrap_err().to_string();
+        assert!(error.contains("cannot make the folder") && error.contains("eval"), "{error}");
+        fs::remove_file(folder).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! How often something is done: `Every` says it, a `Timer` keeps count.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use estimand_tensor::{Error, Result};
+
+/// How often something happens during training.
+///
+/// One value instead of TensorFlow's pair `save_checkpoints_steps` and `save_checkpoints_secs`: they can neither both be given
+/// nor be forgotten. As in TensorFlow, `Steps(0)` and `Secs(0.0)` mean never.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Every {
+    /// Each time so many steps are done.
+    Steps(u64),
+    /// Each time so many seconds have passed.
+    Secs(f64),
+    /// Not at all.
+    Never,
+}
+
+impl Every {
+    /// Whether it never happens.
+    pub fn is_never(self) -> bool {
+        matches!(self, Every::Never | Every::Steps(0) | Every::Secs(0.0))
+    }
+
+    /// An error, which names `what` has this period, if it is no period.
+    pub(crate) fn check(self, what: &str) -> Result<()> {
+        match self {
+            // A duration must also fit into what the clock can count.
+            Every::Secs(secs) if Duration::try_from_secs_f64(secs).is_err() => {
+                Err(Error::config(format!("{what} is every {secs} seconds, expected a number from 0"))
+                    .help("`Every::Never` switches it off"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Every {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            never if never.is_never() => f.write_str("never"),
+            Every::Steps(1) => f.write_str("every step"),
+            Every::Steps(n) => write!(f, "every {n} steps"),
+            Every::Secs(secs) => write!(f, "every {secs} s"),
+            Every::Never => f.write_str("never"),
+        }
+    }
+}
+
+/// Says when it is time again: TensorFlow's `SecondOrStepTimer`.
+///
+/// It is time at the first step asked about, and then whenever the period has passed since the last time; never twice for one step.
+///
+/// ```
+/// use estimand::{Every, Timer};
+///
+/// let mut timer = Timer::new(Every::Steps(3));
+/// let mut times = Vec::new();
+/// for step in 0..10 {
+///     if timer.is_due(step) {
+///         timer.trigger(step);
+///         times.push(step);
+///     }
+/// }
+/// assert_eq!(times, [0, 3, 6, 9]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Timer {
+    every: Every,
+    last: Option<(u64, Instant)>,
+}
+
+/// What has passed between two times at which a [`Timer`] was triggered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Passed {
+    /// Steps done.
+    pub steps: u64,
+    /// Time.
+    pub time: Duration,
+}
+
+impl Timer {
+    /// A timer that was never triggered.
+    pub fn new(every: Every) -> Timer {
+        Timer { every, last: None }
+    }
+
+    /// Whether it is time at this step.
+    pub fn is_due(&self, step: u64) -> bool {
+        if self.every.is_never() {
+            return false;
+        }
+        let Some((last_step, last_time)) = self.last else { return true };
+        match self.every {
+            _ if step == last_step => false,
+            Every::Steps(n) => step >= last_step.saturating_add(n),
+            Every::Secs(secs) => last_time.elapsed().as_secs_f64() >= secs,
+            Every::Never => false,
+        }
+    }
+
+    /// Notes that it was done at this step; returns what has passed since the time before, if there was one.
+    pub fn trigger(&mut self, step: u64) -> Option<Passed> {
+        let now = Instant::now();
+        let before = self.last.replace((step, now));
+        before.map(|(last_step, last_time)| Passed {
+            steps: step.saturating_sub(last_step),
+            time: now.saturating_duration_since(last_time),
+        })
+    }
+
+    /// Forgets when it was triggered, so that it is time at once.
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+
+    /// The step at which it was last triggered.
+    pub fn last_step(&self) -> Option<u64> {
+        self.last.map(|(step, _)| step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(every: Every, steps: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut timer = Timer::new(every);
+        let mut times = Vec::new();
+        for step in steps {
+            if timer.is_due(step) {
+                timer.trigger(step);
+                times.push(step);
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn case_101_every_three_steps() {
+        assert_eq!(times(Every::Steps(3), 0..10), [0, 3, 6, 9]);
+    }
+
+    #[test]
+    fn the_first_step_asked_about_counts_and_no_step_counts_twice() {
+        // Resumed at step 1 with every 2: 1, 3, 5, as TensorFlow saves.
+        assert_eq!(times(Every::Steps(2), 1..7), [1, 3, 5]);
+        assert_eq!(times(Every::Steps(1), [4, 4, 5, 5].into_iter()), [4, 5]);
+        assert_eq!(times(Every::Steps(3), [0, 10, 12, 13].into_iter()), [0, 10, 13]);
+        // So little time that it has always passed.
+        assert_eq!(times(Every::Secs(1e-9), [1, 1, 2, 3].into_iter()), [1, 2, 3]);
+        assert_eq!(times(Every::Secs(1e6), 0..100), [0]);
+        assert_eq!(times(Every::Steps(u64::MAX), 0..100), [0]);
+    }
+
+    #[test]
+    fn case_93_zero_means_never() {
+        for never in [Every::Never, Every::Steps(0), Every::Secs(0.0)] {
+            assert!(never.is_never() && never.to_string() == "never");
+            assert!(times(never, 0..10).is_empty());
+            never.check("saving").unwrap();
+        }
+    }
+
+    #[test]
+    fn what_has_passed() {
+        let mut timer = Timer::new(Every::Steps(2));
+        assert_eq!(timer.trigger(10), None);
+        assert_eq!(timer.trigger(14).map(|passed| passed.steps), Some(4));
+        assert_eq!(timer.last_step(), Some(14));
+        timer.reset();
+        assert!(timer.is_due(14));
+    }
+
+    #[test]
+    fn periods_that_are_none() {
+        for secs in [-1.0, f64::NAN, f64::INFINITY] {
+            let error = Every::Secs(secs).check("save_checkpoints").unwrap_err().to_string();
+            assert!(error.starts_with("save_checkpoints is every") && error.contains("Every::Never"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Hyper-parameters: named, typed values that a `model_fn` reads and a command line overrides.
+//!
+//! ```
+//! use estimand::HParams;
+//!
+//! let mut params = HParams::new().set("learning_rate", 0.002).set("hidden_units", [10, 10]).set("dropout", false);
+//! params.parse("learning_rate=0.01,dropout=true")?;
+//!
+//! assert_eq!(params.f64("learning_rate")?, 0.01);
+//! assert_eq!(params.usizes("hidden_units")?, [10, 10]);
+//! assert!(params.bool("dropout")?);
+//! # Ok::<(), estimand::prelude::Error>(())
+//! ```
+
+mod json;
+mod parse;
+mod value;
+
+use std::fmt;
+
+use estimand_tensor::{Error, Result, nearest_name};
+use indexmap::IndexMap;
+
+pub use value::Value;
+
+/// Named, typed values, in the order in which they were set.
+///
+/// The type of a parameter is that of the value it was set to. [`parse`](HParams::parse), [`parse_json`](HParams::parse_json) and
+/// [`override_from`](HParams::override_from) change values of names that exist and keep their types.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HParams {
+    values: IndexMap<String, Value>,
+}
+
+impl HParams {
+    /// No parameters.
+    pub fn new() -> HParams {
+        HParams::default()
+    }
+
+    /// Defines a parameter, or redefines it with another value and type.
+    #[must_use]
+    pub fn set(mut self, name: impl Into<String>, value: impl Into<Value>) -> HParams {
+        self.values.insert(name.into(), value.into());
+        self
+    }
+
+    /// Takes over values from others, as [`parse`](HParams::parse) does from text: known names, each with its type, or nothing at all.
+    pub fn override_from(&mut self, others: &HParams) -> Result<()> {
+        let mut changed = self.clone();
+        for (name, value) in others.iter() {
+            let new = changed.existing(name)?.cast(value.clone());
+            let new = new.map_err(|e| e.context(format!("for hyper-parameter `{name}`")))?;
+            changed.values.insert(name.to_string(), new);
+        }
+        *self = changed;
+        Ok(())
+    }
+
+    /// The value of a name, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.values.get(name)
+    }
+
+    /// Names and values, in the order in which they were set.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// A float. An integer is one too.
+    pub fn f64(&self, name: &str) -> Result<f64> {
+        match self.existing(name)? {
+            Value::Float(v) => Ok(*v),
+            Value::Int(v) => Ok(*v as f64),
+            other => Err(wrong_type(name, other, "a float")),
+        }
+    }
+
+    /// An integer.
+    pub fn i64(&self, name: &str) -> Result<i64> {
+        match self.existing(name)? {
+            Value::Int(v) => Ok(*v),
+            other => Err(wrong_type(name, other, "an integer")),
+        }
+    }
+
+    /// An integer that counts something; a negative one is an error.
+    pub fn usize(&self, name: &str) -> Result<usize> {
+        count(name, self.i64(name)?)
+    }
+
+    /// A truth value.
+    pub fn bool(&self, name: &str) -> Result<bool> {
+        match self.existing(name)? {
+            Value::Bool(v) => Ok(*v),
+            other => Err(wrong_type(name, other, "a bool")),
+        }
+    }
+
+    /// Text.
+    pub fn str(&self, name: &str) -> Result<&str> {
+        match self.existing(name)? {
+            Value::Str(v) => Ok(v),
+            other => Err(wrong_type(name, other, "a string")),
+        }
+    }
+
+    /// A list of floats. A list of integers is one too.
+    pub fn f64s(&self, name: &str) -> Result<Vec<f64>> {
+        match self.existing(name)? {
+            Value::Floats(v) => Ok(v.clone()),
+            Value::Ints(v) => Ok(v.iter().map(|v| *v as f64).collect()),
+            other => Err(wrong_type(name, other, "a list of floats")),
+        }
+    }
+
+    /// A list of integers.
+    pub fn i64s(&self, name: &str) -> Result<&[i64]> {
+        match self.existing(name)? {
+            Value::Ints(v) => Ok(v),
+            other => Err(wrong_type(name, other, "a list of integers")),
+        }
+    }
+
+    /// A list of integers that count something, such as hidden units; a negative one is an error.
+    pub fn usizes(&self, name: &str) -> Result<Vec<usize>> {
+        self.i64s(name)?.iter().map(|v| count(name, *v)).collect()
+    }
+
+    /// A list of truth values.
+    pub fn bools(&self, name: &str) -> Result<&[bool]> {
+        match self.existing(name)? {
+            Value::Bools(v) => Ok(v),
+            other => Err(wrong_type(name, other, "a list of bools")),
+        }
+    }
+
+    /// A list of texts.
+    pub fn strs(&self, name: &str) -> Result<&[String]> {
+        match self.existing(name)? {
+            Value::Strs(v) => Ok(v),
+            other => Err(wrong_type(name, other, "a list of strings")),
+        }
+    }
+
+    /// The value of a name that must exist.
+    fn existing(&self, name: &str) -> Result<&Value> {
+        self.values.get(name).ok_or_else(|| {
+            let error = Error::config(format!("there is no hyper-parameter `{name}`"));
+            match nearest_name(name, self.values.keys().map(String::as_str)) {
+                Some(nearest) => error.help(format!("did you mean `{nearest}`?")),
+                None if self.values.is_empty() => error.help("none was set"),
+                None => {
+                    let names: Vec<_> = self.values.keys().map(|name| format!("`{name}`")).collect();
+                    error.help(format!("there are {}", names.join(", ")))
+                }
+            }
+        })
+    }
+}
+
+fn wrong_type(name: &str, value: &Value, expected: &str) -> Error {
+    Error::config(format!("hyper-parameter `{name}` is {} ({value}), read as {expected}", value.kind()))
+}
+
+fn count(name: &str, value: i64) -> Result<usize> {
+    usize::try_from(value)
+        .map_err(|_| Error::config(format!("hyper-parameter `{name}` is {value}, expected a number of things, from 0")))
+}
+
+/// `a=1,b=[2,3]`, in the order in which they were set.
+impl fmt::Display for HParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, value)) in self.iter().enumerate() {
+            let comma = if i > 0 { "," } else { "" };
+            write!(f, "{comma}{name}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_getter_of_another_type_says_what_is_there() {
+        let params = HParams::new().set("rate", 0.5).set("units", [10, -1]).set("steps", 3);
+        assert_eq!(params.f64("steps").unwrap(), 3.0);
+        assert_eq!(params.f64s("units").unwrap(), [10.0, -1.0]);
+        let cases = [
+            (params.i64("rate").unwrap_err(), "hyper-parameter `rate` is a float (0.5), read as an integer"),
+            (params.bool("steps").unwrap_err(), "hyper-parameter `steps` is an integer (3), read as a bool"),
+            (params.str("units").unwrap_err(), "`units` is a list of integers ([10,-1]), read as a string"),
+            (params.f64("units").unwrap_err(), "read as a float"),
+            (params.usizes("units").unwrap_err(), "`units` is -1, expected a number of things"),
+            (params.f64("rat").unwrap_err(), "no hyper-parameter `rat`\n  help: did you mean `rate`?"),
+            (params.f64("x").unwrap_err(), "there are `rate`, `units`, `steps`"),
+            (HParams::new().f64("x").unwrap_err(), "none was set"),
+        ];
+        for (error, expected) in cases {
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn overriding_is_all_or_nothing() {
+        let mut params = HParams::new().set("rate", 0.5).set("name", "a");
+        params.override_from(&HParams::new().set("rate", 2)).unwrap();
+        assert_eq!(params.to_string(), "rate=2.0,name=a");
+        let before = params.clone();
+        let error = params.override_from(&HParams::new().set("rate", 3.0).set("name", 1)).unwrap_err().to_string();
+        assert!(error.contains("1 is an integer, expected a string\n  for hyper-parameter `name`"), "{error}");
+        assert_eq!(params, before);
+    }
+
+    #[test]
+    fn setting_again_redefines_in_place() {
+        let params = HParams::new().set("a", 1).set("b", 2).set("a", "text");
+        assert_eq!(params.to_string(), "a=text,b=2");
+    }
+}

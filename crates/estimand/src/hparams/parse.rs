@@ -1,0 +1,198 @@
+//! `name=value,other=[1,2],third[0]=3`: hyper-parameters overridden from a command line.
+
+use estimand_tensor::{Error, Result};
+
+use super::HParams;
+
+/// One assignment, not yet read as a type.
+struct Assignment<'a> {
+    name: &'a str,
+    index: Option<usize>,
+    value: Text<'a>,
+}
+
+enum Text<'a> {
+    One(&'a str),
+    List(&'a str),
+}
+
+impl HParams {
+    /// Overrides values by text such as `learning_rate=0.1,hidden_units=[10,20],rates[0]=5`.
+    ///
+    /// Only names that exist can be set, each once, and each with its own type. A value reaches to the next comma; elements of a
+    /// list are separated by commas or spaces. Truth values are `true`, `True`, `false`, `False` or an integer. If anything is
+    /// wrong, nothing is changed.
+    ///
+    /// ```
+    /// use estimand::HParams;
+    ///
+    /// let mut params = HParams::new().set("learning_rate", 0.1).set("hidden_units", [10, 10]);
+    /// params.parse("hidden_units=[20,5],learning_rate=1")?;
+    /// assert_eq!(params.to_string(), "learning_rate=1.0,hidden_units=[20,5]");
+    ///
+    /// let error = params.parse("learning_rat=1").unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `learning_rate`?"));
+    /// # Ok::<(), estimand::prelude::Error>(())
+    /// ```
+    pub fn parse(&mut self, text: &str) -> Result<()> {
+        let mut changed = self.clone();
+        let mut seen: Vec<(&str, Option<usize>)> = Vec::new();
+        for assignment in assignments(text)? {
+            let Assignment { name, index, value } = assignment;
+            // A whole value and one of its elements would depend on their order too.
+            if seen.iter().any(|&(n, i)| n == name && (i == index || i.is_none() || index.is_none())) {
+                return Err(Error::config(format!("`{name}` is set twice in `{text}`")));
+            }
+            seen.push((name, index));
+            changed.assign(name, index, &value).map_err(|e| e.context(format!("in `{text}`")))?;
+        }
+        *self = changed;
+        Ok(())
+    }
+
+    fn assign(&mut self, name: &str, index: Option<usize>, text: &Text<'_>) -> Result<()> {
+        let old = self.existing(name)?;
+        let set = || match (text, index) {
+            (Text::List(_), Some(_)) => Err(Error::config("a list was given for one element")),
+            (Text::List(elements), None) => {
+                let elements = elements.split([',', ' ']).filter(|element| !element.is_empty());
+                old.list(elements.map(|element| old.read_element(element)).collect::<Result<_>>()?)
+            }
+            (Text::One(text), None) => old.cast(old.read_element(text)?),
+            (Text::One(text), Some(index)) => {
+                let mut list = old.clone();
+                list.set_element(index, old.read_element(text)?)?;
+                Ok(list)
+            }
+        };
+        let new = set().map_err(|e| e.context(format!("for hyper-parameter `{name}`")))?;
+        self.values.insert(name.to_string(), new);
+        Ok(())
+    }
+}
+
+fn assignments(text: &str) -> Result<Vec<Assignment<'_>>> {
+    let mut rest = text.trim();
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let (assignment, after) = assignment(rest)
+            .ok_or_else(|| Error::config(format!("`{rest}` does not begin with `name=value`")).help(GRAMMAR))?;
+        found.push(assignment);
+        rest = after;
+    }
+    Ok(found)
+}
+
+const GRAMMAR: &str =
+    "write `name=value,list=[1,2],list[0]=3`; names begin with a letter and go on with letters, digits, `_` and `.`";
+
+/// The first assignment and what follows its comma.
+fn assignment(text: &str) -> Option<(Assignment<'_>, &str)> {
+    let name_end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(text.len());
+    let (name, rest) = text.split_at(name_end);
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let (index, rest) = match rest.strip_prefix('[') {
+        None => (None, rest),
+        Some(rest) => {
+            let (index, rest) = rest.split_once(']')?;
+            (Some(index.trim().parse().ok()?), rest)
+        }
+    };
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start();
+    let (value, rest) = match rest.strip_prefix('[') {
+        Some(rest) => {
+            let (elements, rest) = rest.split_once(']')?;
+            (Text::List(elements), rest)
+        }
+        None => {
+            let (value, rest) = rest.split_at(rest.find([',', '[']).unwrap_or(rest.len()));
+            (Text::One(value.trim_end()), rest)
+        }
+    };
+    let rest = match rest.strip_prefix(',') {
+        Some(rest) => rest.trim_start(),
+        None if rest.is_empty() => rest,
+        None => return None,
+    };
+    Some((Assignment { name, index, value }, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params() -> HParams {
+        HParams::new()
+            .set("rate", 0.5)
+            .set("steps", 10)
+            .set("name", "a")
+            .set("on", false)
+            .set("sizes", [1, 2, 3])
+            .set("rates", [0.5, 1.5])
+            .set("flags", [true, false])
+            .set("words", ["x", "y"])
+            .set("scope.inner", 1)
+    }
+
+    fn parsed(text: &str) -> String {
+        let mut params = params();
+        params.parse(text).unwrap();
+        params.to_string()
+    }
+
+    fn refused(text: &str) -> String {
+        let mut changed = params();
+        let error = changed.parse(text).unwrap_err();
+        assert_eq!(changed, params(), "nothing changes when `{text}` is refused");
+        error.to_string()
+    }
+
+    #[test]
+    fn values_take_the_type_of_their_name() {
+        let text = "rate=1,steps=-3,name=a b=c,on=True,sizes=[4],rates=[1 2.5],flags=[0,7],words=[p q,r],scope.inner=2";
+        let expected = "rate=1.0,steps=-3,name=a b=c,on=true,sizes=[4],rates=[1.0,2.5],flags=[false,true],words=[p,q,r],scope.inner=2";
+        assert_eq!(parsed(text), expected);
+        assert_eq!(parsed(expected), expected, "what is displayed can be parsed");
+    }
+
+    #[test]
+    fn odd_but_legal() {
+        assert_eq!(parsed(""), params().to_string());
+        assert!(parsed(" steps = 7 , rate= 1e-3 ,").starts_with("rate=0.001,steps=7,name=a"));
+        assert!(parsed("name=").contains("name=,"));
+        assert!(parsed("sizes[ 1 ]=9,sizes[0]=8").contains("sizes=[8,9,3]"));
+        assert!(parsed("sizes=[]").contains("sizes=[],"));
+    }
+
+    #[test]
+    fn everything_else_is_refused_and_says_why() {
+        let cases = [
+            ("steps=1.5", "`1.5` is not an integer\n  for hyper-parameter `steps`"),
+            ("steps=", "`` is not an integer"),
+            ("rate=fast", "`fast` is not a float"),
+            ("on=yes", "`yes` is not a bool"),
+            ("steps=[1]", "a list was given, expected an integer"),
+            ("sizes=1", "1 is an integer, expected a list of integers"),
+            ("sizes=[1,x]", "`x` is not an integer"),
+            ("sizes[3]=1", "index 3 of a list of 3"),
+            ("sizes[0]=[1]", "a list was given for one element"),
+            ("steps[0]=1", "an index was given, but it is an integer"),
+            ("steps=1,steps=2", "`steps` is set twice"),
+            ("sizes=[1],sizes[0]=2", "`sizes` is set twice"),
+            ("stepz=1", "did you mean `steps`?"),
+            ("steps", "does not begin with `name=value`"),
+            ("steps=1,=2", "`=2` does not begin"),
+            ("1steps=1", "does not begin with `name=value`"),
+            ("sizes=[1,2", "does not begin with `name=value`"),
+            ("sizes[x]=1", "does not begin with `name=value`"),
+            ("sizes=[1]2", "does not begin with `name=value`"),
+            ("name=a[0]", "does not begin with `name=value`"),
+        ];
+        for (text, expected) in cases {
+            let error = refused(text);
+            assert!(error.contains(expected), "`{text}` gave: {error}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a hyper-parameter can be: a typed value, or a list of them.
+
+use std::fmt;
+
+use estimand_tensor::{Error, Result};
+
+/// The value of a hyper-parameter. Its kind is its type: an override must have the same, but an integer may stand for a float.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// Text.
+    Str(String),
+    /// Truth values.
+    Bools(Vec<bool>),
+    /// Integers.
+    Ints(Vec<i64>),
+    /// Floats.
+    Floats(Vec<f64>),
+    /// Texts.
+    Strs(Vec<String>),
+}
+
+impl Value {
+    /// What to call the type in a message.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Value::Bool(_) => "a bool",
+            Value::Int(_) => "an integer",
+            Value::Float(_) => "a float",
+            Value::Str(_) => "a string",
+            Value::Bools(_) => "a list of bools",
+            Value::Ints(_) => "a list of integers",
+            Value::Floats(_) => "a list of floats",
+            Value::Strs(_) => "a list of strings",
+        }
+    }
+
+    /// `new` with this value's type; the error does not know the parameter's name.
+    pub(super) fn cast(&self, new: Value) -> Result<Value> {
+        Ok(match (self, new) {
+            (Value::Float(_), Value::Int(new)) => Value::Float(new as f64),
+            (Value::Floats(_), Value::Ints(new)) => Value::Floats(new.into_iter().map(|v| v as f64).collect()),
+            (old, new) if old.kind() == new.kind() => new,
+            (old, new) => {
+                return Err(Error::config(format!("{new} is {}, expected {}", new.kind(), old.kind())));
+            }
+        })
+    }
+
+    /// Reads text as one value of this value's type, or of its elements' if this is a list.
+    pub(super) fn read_element(&self, text: &str) -> Result<Value> {
+        let wrong = |what: &str| Error::config(format!("`{text}` is not {what}"));
+        Ok(match self {
+            Value::Bool(_) | Value::Bools(_) => Value::Bool(read_bool(text).ok_or_else(|| wrong("a bool"))?),
+            Value::Int(_) | Value::Ints(_) => Value::Int(text.parse().map_err(|_| wrong("an integer"))?),
+            Value::Float(_) | Value::Floats(_) => Value::Float(text.parse().map_err(|_| wrong("a float"))?),
+            Value::Str(_) | Value::Strs(_) => Value::Str(text.to_string()),
+        })
+    }
+
+    /// The list of these elements, which are all of one kind; of this list's kind if there are none.
+    pub(super) fn list(&self, elements: Vec<Value>) -> Result<Value> {
+        let mut list = match self {
+            Value::Bools(_) => Value::Bools(Vec::new()),
+            Value::Ints(_) => Value::Ints(Vec::new()),
+            Value::Floats(_) => Value::Floats(Vec::new()),
+            Value::Strs(_) => Value::Strs(Vec::new()),
+            scalar => return Err(Error::config(format!("a list was given, expected {}", scalar.kind()))),
+        };
+        for element in elements {
+            match (&mut list, element) {
+                (Value::Bools(list), Value::Bool(v)) => list.push(v),
+                (Value::Ints(list), Value::Int(v)) => list.push(v),
+                (Value::Floats(list), Value::Float(v)) => list.push(v),
+                (Value::Floats(list), Value::Int(v)) => list.push(v as f64),
+                (Value::Strs(list), Value::Str(v)) => list.push(v),
+                (list, v) => {
+                    return Err(Error::config(format!("{v} is {}, expected an element of {}", v.kind(), list.kind())));
+                }
+            }
+        }
+        Ok(list)
+    }
+
+    /// Puts a value of the right type at a place of this list.
+    pub(super) fn set_element(&mut self, index: usize, element: Value) -> Result<()> {
+        fn put<T>(list: &mut [T], index: usize, value: T) -> Result<()> {
+            let n = list.len();
+            let place = list.get_mut(index);
+            *place.ok_or_else(|| Error::config(format!("index {index} of a list of {n}")))? = value;
+            Ok(())
+        }
+        match (self, element) {
+            (Value::Bools(list), Value::Bool(v)) => put(list, index, v),
+            (Value::Ints(list), Value::Int(v)) => put(list, index, v),
+            (Value::Floats(list), Value::Float(v)) => put(list, index, v),
+            (Value::Strs(list), Value::Str(v)) => put(list, index, v),
+            (other, _) => Err(Error::config(format!("an index was given, but it is {}", other.kind()))),
+        }
+    }
+}
+
+/// As TensorFlow reads them: words, or an integer that is zero or not.
+fn read_bool(text: &str) -> Option<bool> {
+    match text {
+        "true" | "True" => Some(true),
+        "false" | "False" => Some(false),
+        number => number.parse::<i64>().ok().map(|n| n != 0),
+    }
+}
+
+/// As `HParams::parse` reads it: `0.5`, `[1,2]`. A whole float keeps its point: `1.0`.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn list<T>(f: &mut fmt::Formatter<'_>, values: &[T], one: impl Fn(&T) -> String) -> fmt::Result {
+            write!(f, "[{}]", values.iter().map(one).collect::<Vec<_>>().join(","))
+        }
+        match self {
+            Value::Bool(v) => write!(f, "{v}"),
+            Value::Int(v) => write!(f, "{v}"),
+            Value::Float(v) => write!(f, "{v:?}"),
+            Value::Str(v) => f.write_str(v),
+            Value::Bools(v) => list(f, v, bool::to_string),
+            Value::Ints(v) => list(f, v, i64::to_string),
+            Value::Floats(v) => list(f, v, |v| format!("{v:?}")),
+            Value::Strs(v) => list(f, v, String::clone),
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($from:ty => |$v:ident| $value:expr),* $(,)?) => {$(
+        impl From<$from> for Value {
+            fn from($v: $from) -> Value {
+                $value
+            }
+        }
+    )*};
+}
+
+value_from! {
+    bool => |v| Value::Bool(v),
+    i32 => |v| Value::Int(v.into()),
+    u32 => |v| Value::Int(v.into()),
+    i64 => |v| Value::Int(v),
+    f64 => |v| Value::Float(v),
+    &str => |v| Value::Str(v.to_string()),
+    String => |v| Value::Str(v),
+    Vec<bool> => |v| Value::Bools(v),
+    Vec<i64> => |v| Value::Ints(v),
+    Vec<i32> => |v| Value::Ints(v.into_iter().map(i64::from).collect()),
+    Vec<f64> => |v| Value::Floats(v),
+    Vec<String> => |v| Value::Strs(v),
+    Vec<&str> => |v| Value::Strs(v.into_iter().map(str::to_string).collect()),
+}
+
+impl<T, const N: usize> From<[T; N]> for Value
+where
+    Vec<T>: Into<Value>,
+{
+    fn from(values: [T; N]) -> Value {
+        Vec::from(values).into()
+    }
+}

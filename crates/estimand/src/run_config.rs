@@ -1,0 +1,377 @@
+//! How a model is trained: where it lives, how often things are saved and logged, on what it runs.
+//!
+//! A [`RunConfig`] only stores; the Estimator asks for [`RunConfig::resolve`], which checks every field and joins it with the
+//! environment's `TF_CONFIG`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Error, Result};
+
+use crate::cluster::Cluster;
+use crate::every::Every;
+
+/// The settings of a run, with TensorFlow's names and defaults.
+///
+/// Fields can be read; setters return the changed value, so that TensorFlow's `replace` is a setter on a clone:
+///
+/// ```
+/// use estimand::{Every, RunConfig};
+///
+/// let config = RunConfig::new().tf_random_seed(42).save_checkpoints(Every::Steps(500));
+/// let quick = config.clone().save_checkpoints(Every::Never);
+/// assert_eq!(quick.tf_random_seed, Some(42));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RunConfig {
+    /// Where checkpoints, events and exports go; see [`RunConfig::model_dir`].
+    pub model_dir: Option<PathBuf>,
+    /// The seed of all randomness; see [`RunConfig::tf_random_seed`].
+    pub tf_random_seed: Option<u64>,
+    /// Steps between summaries; see [`RunConfig::save_summary_steps`].
+    pub save_summary_steps: u64,
+    /// When checkpoints are saved; see [`RunConfig::save_checkpoints`].
+    pub save_checkpoints: Every,
+    /// How many checkpoints are kept; see [`RunConfig::keep_checkpoint_max`].
+    pub keep_checkpoint_max: Option<usize>,
+    /// Hours between checkpoints kept for ever; see [`RunConfig::keep_checkpoint_every_n_hours`].
+    pub keep_checkpoint_every_n_hours: f64,
+    /// Steps between log lines; see [`RunConfig::log_step_count_steps`].
+    pub log_step_count_steps: Option<u64>,
+    /// How training is spread over devices; see [`RunConfig::train_distribute`].
+    pub train_distribute: Strategy,
+    /// How evaluation is spread over devices; see [`RunConfig::eval_distribute`].
+    pub eval_distribute: Strategy,
+    /// The longest that a worker waits for the chief; see [`RunConfig::max_worker_delay_secs`].
+    pub max_worker_delay_secs: Option<f64>,
+    /// What steps run on; see [`RunConfig::device`].
+    pub device: Device,
+    /// Threads of a step; see [`RunConfig::threads`].
+    pub threads: usize,
+    /// This process's place in a cluster; see [`RunConfig::cluster`].
+    pub cluster: Option<Cluster>,
+}
+
+/// How work is spread over devices and processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// All on one device of this process.
+    #[default]
+    OneDevice,
+    /// Copies of the model on several devices of this process.
+    Mirrored,
+    /// Copies of the model on several workers, which add up their gradients.
+    MultiWorkerMirrored,
+    /// Variables on parameter servers, which workers read and update.
+    ParameterServer,
+}
+
+impl Strategy {
+    fn check(self, what: &str) -> Result<()> {
+        match self {
+            Strategy::OneDevice => Ok(()),
+            other => Err(Error::unsupported(format!("{what} is Strategy::{other:?}, which this version cannot run"))
+                .help("use Strategy::OneDevice: a step runs on all cores of this machine")),
+        }
+    }
+}
+
+/// What steps run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Device {
+    /// The processor's cores.
+    #[default]
+    Cpu,
+}
+
+impl Default for RunConfig {
+    fn default() -> RunConfig {
+        RunConfig {
+            model_dir: None,
+            tf_random_seed: None,
+            save_summary_steps: 100,
+            save_checkpoints: Every::Secs(600.0),
+            keep_checkpoint_max: Some(5),
+            keep_checkpoint_every_n_hours: 10_000.0,
+            log_step_count_steps: Some(100),
+            train_distribute: Strategy::OneDevice,
+            eval_distribute: Strategy::OneDevice,
+            max_worker_delay_secs: None,
+            device: Device::Cpu,
+            threads: 0,
+            cluster: None,
+        }
+    }
+}
+
+impl RunConfig {
+    /// The defaults.
+    pub fn new() -> RunConfig {
+        RunConfig::default()
+    }
+
+    /// The folder of checkpoints, events and exports. By default, what `TF_CONFIG` says, or else a new temporary folder.
+    #[must_use]
+    pub fn model_dir(mut self, folder: impl AsRef<Path>) -> RunConfig {
+        self.model_dir = Some(folder.as_ref().to_path_buf());
+        self
+    }
+
+    /// The seed of initial weights, dropout and shuffling. By default, one is drawn, logged and kept in the checkpoint.
+    #[must_use]
+    pub fn tf_random_seed(mut self, seed: u64) -> RunConfig {
+        self.tf_random_seed = Some(seed);
+        self
+    }
+
+    /// After how many steps summaries are written. By default, 100; 0 writes none.
+    #[must_use]
+    pub fn save_summary_steps(mut self, steps: u64) -> RunConfig {
+        self.save_summary_steps = steps;
+        self
+    }
+
+    /// When checkpoints are saved, beside the first and the last. By default, every 600 seconds; [`Every::Never`] saves none at all.
+    #[must_use]
+    pub fn save_checkpoints(mut self, every: Every) -> RunConfig {
+        self.save_checkpoints = every;
+        self
+    }
+
+    /// How many of the newest checkpoints are kept. By default, 5; `None` or 0 keeps all.
+    #[must_use]
+    pub fn keep_checkpoint_max(mut self, n: impl Into<Option<usize>>) -> RunConfig {
+        self.keep_checkpoint_max = n.into();
+        self
+    }
+
+    /// Keeps one checkpoint for ever each time so many hours have passed. By default, 10 000.
+    #[must_use]
+    pub fn keep_checkpoint_every_n_hours(mut self, hours: f64) -> RunConfig {
+        self.keep_checkpoint_every_n_hours = hours;
+        self
+    }
+
+    /// After how many steps the loss and the number of steps per second are logged. By default, 100; `None` logs neither.
+    #[must_use]
+    pub fn log_step_count_steps(mut self, steps: impl Into<Option<u64>>) -> RunConfig {
+        self.log_step_count_steps = steps.into();
+        self
+    }
+
+    /// How training is spread. By default, [`Strategy::OneDevice`], the only one that this version runs.
+    #[must_use]
+    pub fn train_distribute(mut self, strategy: Strategy) -> RunConfig {
+        self.train_distribute = strategy;
+        self
+    }
+
+    /// How evaluation is spread. By default, [`Strategy::OneDevice`], the only one that this version runs.
+    #[must_use]
+    pub fn eval_distribute(mut self, strategy: Strategy) -> RunConfig {
+        self.eval_distribute = strategy;
+        self
+    }
+
+    /// The most seconds that a worker waits before it begins, so that the chief is first. By default, five for each worker
+    /// before it.
+    #[must_use]
+    pub fn max_worker_delay_secs(mut self, secs: impl Into<Option<f64>>) -> RunConfig {
+        self.max_worker_delay_secs = secs.into();
+        self
+    }
+
+    /// What steps run on. By default, [`Device::Cpu`].
+    #[must_use]
+    pub fn device(mut self, device: Device) -> RunConfig {
+        self.device = device;
+        self
+    }
+
+    /// How many threads share a step; results do not depend on it. By default, 0: one for each core.
+    #[must_use]
+    pub fn threads(mut self, n: usize) -> RunConfig {
+        self.threads = n;
+        self
+    }
+
+    /// This process's place in a cluster. By default, what the environment's `TF_CONFIG` says.
+    #[must_use]
+    pub fn cluster(mut self, cluster: Cluster) -> RunConfig {
+        self.cluster = Some(cluster);
+        self
+    }
+
+    /// An error for the first field that makes no sense.
+    pub fn validate(&self) -> Result<()> {
+        if self.model_dir.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
+            return Err(
+                Error::config("model_dir is empty, expected a folder").help("leave it out for a temporary folder")
+            );
+        }
+        self.save_checkpoints.check("save_checkpoints")?;
+        let hours = self.keep_checkpoint_every_n_hours;
+        if hours.is_nan() || hours <= 0.0 {
+            return Err(Error::config(format!(
+                "keep_checkpoint_every_n_hours is {hours}, expected a positive number of hours"
+            ))
+            .help("f64::INFINITY keeps none for ever"));
+        }
+        if self.log_step_count_steps == Some(0) {
+            return Err(Error::config("log_step_count_steps is 0, expected a positive number of steps")
+                .help("log_step_count_steps(None) logs nothing"));
+        }
+        if let Some(secs) = self.max_worker_delay_secs
+            && !(secs >= 0.0 && secs.is_finite())
+        {
+            return Err(Error::config(format!("max_worker_delay_secs is {secs}, expected a number of seconds from 0")));
+        }
+        if self.threads > MOST_THREADS {
+            return Err(Error::config(format!("threads is {}, expected at most {MOST_THREADS}", self.threads))
+                .help("threads(0) takes one for each core"));
+        }
+        self.train_distribute.check("train_distribute")?;
+        self.eval_distribute.check("eval_distribute")
+    }
+
+    /// The checked settings, joined with the environment's `TF_CONFIG`: the cluster unless one was set, and its `model_dir`, which
+    /// must be the same if both are given.
+    pub fn resolve(self) -> Result<RunConfig> {
+        self.validate()?;
+        let cluster = match self.cluster.clone() {
+            Some(cluster) => cluster,
+            None => Cluster::from_env()?,
+        };
+        let model_dir = match (&self.model_dir, cluster.model_dir()) {
+            (Some(ours), Some(theirs)) if ours != theirs => {
+                return Err(Error::config(format!(
+                    "model_dir is {} in the program and {} in TF_CONFIG",
+                    ours.display(),
+                    theirs.display()
+                ))
+                .help("set one of them, or both to the same folder"));
+            }
+            (ours, theirs) => ours.clone().or_else(|| theirs.map(Path::to_path_buf)),
+        };
+        let config = RunConfig { model_dir, cluster: Some(cluster), ..self };
+        // What came from the environment is checked as what came from the program.
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+/// More threads than any machine has cores: rather a slip of the pen.
+const MOST_THREADS: usize = 4096;
+
+/// All settings on one line, for the log.
+impl fmt::Display for RunConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn some<T: fmt::Display>(value: Option<T>, otherwise: &str) -> String {
+            value.map_or_else(|| otherwise.to_string(), |value| value.to_string())
+        }
+        write!(
+            f,
+            "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
+             keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, train_distribute = {:?}, eval_distribute = {:?}, \
+             max_worker_delay_secs = {}, device = {:?}, threads = {}",
+            some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
+            some(self.tf_random_seed, "drawn"),
+            self.save_summary_steps,
+            self.save_checkpoints,
+            some(self.keep_checkpoint_max.filter(|&n| n > 0), "all"),
+            self.keep_checkpoint_every_n_hours,
+            some(self.log_step_count_steps, "none"),
+            self.train_distribute,
+            self.eval_distribute,
+            some(self.max_worker_delay_secs, "none"),
+            self.device,
+            if self.threads == 0 { "all".to_string() } else { self.threads.to_string() },
+        )?;
+        match &self.cluster {
+            Some(cluster) => write!(f, ", {cluster}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_tensorflows() {
+        // Section 2.1 of TensorFlow 2.15's RunConfig.
+        let config = RunConfig::new();
+        assert_eq!(config.save_summary_steps, 100);
+        assert_eq!(config.save_checkpoints, Every::Secs(600.0));
+        assert_eq!(config.keep_checkpoint_max, Some(5));
+        assert_eq!(config.keep_checkpoint_every_n_hours, 10_000.0);
+        assert_eq!(config.log_step_count_steps, Some(100));
+        assert_eq!((config.model_dir.clone(), config.tf_random_seed), (None, None));
+        config.validate().unwrap();
+    }
+
+    #[test]
+    fn cases_92_and_93_no_checkpoints_are_asked_for_by_name() {
+        // A lone None, which in TensorFlow switches checkpoints off by accident, cannot be written.
+        assert!(RunConfig::new().save_checkpoints(Every::Never).save_checkpoints.is_never());
+        let config = RunConfig::new().save_checkpoints(Every::Steps(0));
+        config.validate().unwrap();
+        assert!(config.save_checkpoints.is_never());
+    }
+
+    #[test]
+    fn legal_extremes() {
+        let config = RunConfig::new().save_summary_steps(0).keep_checkpoint_max(0).log_step_count_steps(None);
+        config
+            .keep_checkpoint_every_n_hours(f64::INFINITY)
+            .max_worker_delay_secs(0.0)
+            .tf_random_seed(0)
+            .validate()
+            .unwrap();
+        assert_eq!(RunConfig::new().keep_checkpoint_max(None).keep_checkpoint_max, None);
+    }
+
+    #[test]
+    fn every_field_is_checked() {
+        let new = RunConfig::new;
+        for (config, expected) in [
+            (new().model_dir(""), "model_dir is empty"),
+            (new().save_checkpoints(Every::Secs(-1.0)), "save_checkpoints is every -1 seconds"),
+            (new().keep_checkpoint_every_n_hours(0.0), "keep_checkpoint_every_n_hours is 0"),
+            (new().keep_checkpoint_every_n_hours(f64::NAN), "keep_checkpoint_every_n_hours is NaN"),
+            (new().log_step_count_steps(0), "log_step_count_steps is 0"),
+            (new().max_worker_delay_secs(-2.0), "max_worker_delay_secs is -2"),
+            (new().threads(1_000_000), "threads is 1000000"),
+            (new().train_distribute(Strategy::Mirrored), "train_distribute is Strategy::Mirrored"),
+            (new().eval_distribute(Strategy::ParameterServer), "eval_distribute is Strategy::ParameterServer"),
+        ] {
+            let error = config.resolve().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn model_dir_may_come_from_the_cluster() {
+        let cluster = Cluster::parse(r#"{"model_dir": "there"}"#).unwrap();
+        let joined = |config: RunConfig| config.cluster(cluster.clone()).resolve();
+        assert_eq!(joined(RunConfig::new()).unwrap().model_dir, Some("there".into()));
+        assert_eq!(joined(RunConfig::new().model_dir("there")).unwrap().model_dir, Some("there".into()));
+        let error = joined(RunConfig::new().model_dir("here")).unwrap_err().to_string();
+        assert!(error.starts_with("model_dir is here in the program and there in TF_CONFIG"), "{error}");
+        let empty = Cluster::parse(r#"{"model_dir": ""}"#).unwrap();
+        assert!(RunConfig::new().cluster(empty).resolve().unwrap_err().to_string().starts_with("model_dir is empty"));
+    }
+
+    #[test]
+    fn displayed_on_one_line() {
+        let text = RunConfig::new().model_dir("m").tf_random_seed(7).to_string();
+        assert!(text.starts_with(
+            "model_dir = m, tf_random_seed = 7, save_summary_steps = 100, save_checkpoints = every 600 s"
+        ));
+        assert!(!text.contains('\n'));
+    }
+}

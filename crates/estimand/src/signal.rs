@@ -1,0 +1,376 @@
+//! Ctrl-C and SIGTERM, as a flag that the training loop reads between two steps.
+//!
+//! The first one asks the loop to save and to end; Ctrl-C while that goes on ends the process at once. What was there before is
+//! put back when the last [`Guard`] goes.
+//!
+//! ```
+//! use estimand::signal::Guard;
+//!
+//! let guard = Guard::install()?;
+//! for step in 0..10 {
+//!     if let Some(signal) = guard.requested() {
+//!         println!("{signal} at step {step}: saving");
+//!         break;
+//!     }
+//! }
+//! # Ok::<(), estimand::prelude::Error>(())
+//! ```
+
+use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use estimand_tensor::{Error, Result};
+
+/// What was asked for: nothing, or one of `Signal`'s codes. Written by the handler, so it is all that the handler needs.
+static REQUESTED: AtomicU8 = AtomicU8::new(0);
+
+/// How many guards there are, and what to put back when the last one goes.
+static GUARDS: Mutex<(usize, Option<system::Previous>)> = Mutex::new((0, None));
+
+/// Why a process was asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Ctrl-C.
+    Interrupt,
+    /// SIGTERM, as schedulers send it; on Windows, that the console is closed.
+    Terminate,
+}
+
+impl Signal {
+    const fn code(self) -> u8 {
+        match self {
+            Signal::Interrupt => 1,
+            Signal::Terminate => 2,
+        }
+    }
+
+    /// What a process that a signal has ended should exit with, as shells count: 130 or 143.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Signal::Interrupt => 130,
+            Signal::Terminate => 143,
+        }
+    }
+}
+
+impl fmt::Display for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Signal::Interrupt => "Ctrl-C",
+            Signal::Terminate => "SIGTERM",
+        })
+    }
+}
+
+/// While one is alive, signals are requests. Guards may be nested and be in several threads: all see a request.
+#[derive(Debug)]
+pub struct Guard(());
+
+impl Guard {
+    /// Takes signals over. One that the process was started to ignore, as in the background of a script, stays ignored.
+    pub fn install() -> Result<Guard> {
+        let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if guards.0 == 0 {
+            REQUESTED.store(0, Ordering::SeqCst);
+            let previous =
+                system::install().map_err(|e| Error::unsupported(format!("signals cannot be taken over: {e}")))?;
+            guards.1 = Some(previous);
+        }
+        guards.0 += 1;
+        Ok(Guard(()))
+    }
+
+    /// What was asked for since the first guard was installed. Costs one load from memory.
+    pub fn requested(&self) -> Option<Signal> {
+        let code = REQUESTED.load(Ordering::Relaxed);
+        [Signal::Interrupt, Signal::Terminate].into_iter().find(|signal| signal.code() == code)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
+        guards.0 -= 1;
+        if guards.0 == 0
+            && let Some(previous) = guards.1.take()
+        {
+            system::restore(&previous);
+        }
+    }
+}
+
+/// Notes a request; whether the process must end at once, since Ctrl-C came while one was already there. Only touches an atomic,
+/// as a handler must. A second SIGTERM changes nothing: some supervisors send it to the process and again to its group.
+fn request(signal: Signal) -> bool {
+    let first = REQUESTED.compare_exchange(0, signal.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    !first && signal == Signal::Interrupt
+}
+
+#[cfg(unix)]
+mod system {
+    //! Handlers by `sigaction`. Crates for signals cannot put a previous handler back, or the default one.
+
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::ptr;
+
+    use super::{Signal, request};
+
+    /// The action of each signal before ours.
+    pub(super) type Previous = [(libc::c_int, libc::sigaction); 2];
+
+    pub(super) fn install() -> io::Result<Previous> {
+        let interrupt = take_over(libc::SIGINT)?;
+        match take_over(libc::SIGTERM) {
+            Ok(terminate) => Ok([(libc::SIGINT, interrupt), (libc::SIGTERM, terminate)]),
+            Err(error) => {
+                put_back(libc::SIGINT, &interrupt);
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn restore(previous: &Previous) {
+        for (number, action) in previous {
+            put_back(*number, action);
+        }
+    }
+
+    fn take_over(number: libc::c_int) -> io::Result<libc::sigaction> {
+        let mut previous = MaybeUninit::<libc::sigaction>::uninit();
+        // SAFETY: asks for the present action, which the call writes.
+        if unsafe { libc::sigaction(number, ptr::null(), previous.as_mut_ptr()) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call succeeded, so it is written.
+        let previous = unsafe { previous.assume_init() };
+        if previous.sa_sigaction == libc::SIG_IGN {
+            return Ok(previous);
+        }
+        // SAFETY: all its fields are numbers, pointers or sets of bits, for which zero is a value.
+        let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+        ours.sa_sigaction = handler as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        // Reads that a signal interrupts go on by themselves: files are read in other threads too.
+        ours.sa_flags = libc::SA_RESTART;
+        // SAFETY: the set is ours; the handler does only what a handler may.
+        let failed = unsafe {
+            libc::sigemptyset(&mut ours.sa_mask);
+            libc::sigaction(number, &ours, ptr::null_mut()) != 0
+        };
+        if failed { Err(io::Error::last_os_error()) } else { Ok(previous) }
+    }
+
+    fn put_back(number: libc::c_int, action: &libc::sigaction) {
+        // SAFETY: the action is one that this call gave us. It cannot fail: the signal's number was good before.
+        unsafe { libc::sigaction(number, action, ptr::null_mut()) };
+    }
+
+    extern "C" fn handler(number: libc::c_int) {
+        let signal = if number == libc::SIGINT { Signal::Interrupt } else { Signal::Terminate };
+        if request(signal) {
+            // SAFETY: `_exit` may be called in a handler.
+            unsafe { libc::_exit(Signal::Interrupt.exit_code()) };
+        }
+    }
+}
+
+#[cfg(windows)]
+mod system {
+    //! A handler of the console's events. Windows calls it in a thread of its own and stacks handlers itself.
+
+    use std::time::Duration;
+    use std::{io, process, thread};
+
+    use super::{Signal, request};
+
+    const CTRL_C_EVENT: u32 = 0;
+    const CTRL_BREAK_EVENT: u32 = 1;
+
+    type Handler = unsafe extern "system" fn(u32) -> i32;
+
+    #[link(name = "kernel32")]
+    unsafe extern "system" {
+        fn SetConsoleCtrlHandler(handler: Option<Handler>, add: i32) -> i32;
+    }
+
+    /// Windows remembers what was there before.
+    pub(super) type Previous = ();
+
+    pub(super) fn install() -> io::Result<Previous> {
+        // SAFETY: the handler has the type that Windows calls and lives as long as the process.
+        let done = unsafe { SetConsoleCtrlHandler(Some(handler), 1) } != 0;
+        if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    pub(super) fn restore(_: &Previous) {
+        // SAFETY: takes away the handler that `install` has added.
+        unsafe { SetConsoleCtrlHandler(Some(handler), 0) };
+    }
+
+    unsafe extern "system" fn handler(event: u32) -> i32 {
+        let interrupt = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
+        if request(if interrupt { Signal::Interrupt } else { Signal::Terminate }) {
+            process::exit(Signal::Interrupt.exit_code());
+        }
+        if !interrupt {
+            // When the console closes, Windows ends the process as soon as this returns, and in any case after five seconds.
+            thread::sleep(Duration::from_secs(10));
+        }
+        1
+    }
+}
+
+#[cfg(not(any(unix, windows)))]
+mod system {
+    //! Without signals nothing is asked for.
+
+    use std::io;
+
+    pub(super) type Previous = ();
+
+    pub(super) fn install() -> io::Result<Previous> {
+        Ok(())
+    }
+
+    pub(super) fn restore(_: &Previous) {}
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    //! Signals are the whole process's, so each scenario is a child: this test binary again, running the ignored test below.
+
+    use std::env;
+    use std::io::{self, BufRead, BufReader, Write};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    const SCENARIO: &str = "ESTIMAND_SIGNAL_SCENARIO";
+
+    struct Process {
+        child: Child,
+        lines: io::Lines<BufReader<ChildStdout>>,
+    }
+
+    impl Process {
+        fn start(scenario: &str) -> Process {
+            let mut child = Command::new(env::current_exe().unwrap())
+                .args(["--exact", "signal::tests::child", "--ignored", "--nocapture"])
+                .env(SCENARIO, scenario)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            Process { child, lines }
+        }
+
+        fn wait_for(&mut self, text: &str) {
+            assert!(self.lines.any(|line| line.unwrap().contains(text)), "the child never said `{text}`");
+        }
+
+        fn signal(&self, number: libc::c_int) {
+            // SAFETY: sends a signal to our own child, which has not been waited for.
+            assert_eq!(unsafe { libc::kill(self.child.id().cast_signed(), number) }, 0);
+        }
+
+        fn end(mut self) -> ExitStatus {
+            self.child.wait().unwrap()
+        }
+    }
+
+    fn say(text: &str) {
+        // A line of its own: the harness has written the test's name already.
+        io::stdout().write_all(format!("\n{text}\n").as_bytes()).unwrap();
+    }
+
+    fn until(mut done: impl FnMut() -> bool) {
+        let started = Instant::now();
+        while !done() {
+            assert!(started.elapsed() < Duration::from_secs(20), "nothing happened");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    #[ignore = "a scenario of the other tests"]
+    fn child() {
+        match env::var(SCENARIO).as_deref() {
+            Ok("requests") => {
+                let outer = Guard::install().unwrap();
+                drop(Guard::install().unwrap());
+                say("ready");
+                until(|| outer.requested().is_some());
+                say(&format!("requested: {}", outer.requested().unwrap()));
+                until(|| false);
+            }
+            Ok("restored") => {
+                let guard = Guard::install().unwrap();
+                say("ready");
+                until(|| guard.requested().is_some());
+                drop(guard);
+                // A later guard knows nothing of what an earlier one was asked.
+                assert_eq!(Guard::install().unwrap().requested(), None);
+                say("dropped");
+                until(|| false);
+            }
+            Ok("ignored") => {
+                // SAFETY: ignoring a signal needs no handler.
+                unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
+                let guard = Guard::install().unwrap();
+                say("ready");
+                until(|| guard.requested() == Some(Signal::Terminate));
+                say("still here");
+            }
+            other => panic!("scenario {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_first_ctrl_c_is_a_request_and_the_second_ends_at_once() {
+        let mut process = Process::start("requests");
+        process.wait_for("ready");
+        process.signal(libc::SIGINT);
+        process.wait_for("requested: Ctrl-C");
+        process.signal(libc::SIGINT);
+        assert_eq!(process.end().code(), Some(130));
+    }
+
+    #[test]
+    fn sigterm_is_a_request_however_often_it_comes() {
+        let mut process = Process::start("requests");
+        process.wait_for("ready");
+        process.signal(libc::SIGTERM);
+        process.wait_for("requested: SIGTERM");
+        process.signal(libc::SIGTERM);
+        thread::sleep(Duration::from_millis(50));
+        assert!(process.child.try_wait().unwrap().is_none(), "a second SIGTERM must not end it");
+        process.signal(libc::SIGINT);
+        assert_eq!(process.end().code(), Some(130));
+    }
+
+    #[test]
+    fn what_was_there_before_is_put_back() {
+        let mut process = Process::start("restored");
+        process.wait_for("ready");
+        process.signal(libc::SIGINT);
+        process.wait_for("dropped");
+        process.signal(libc::SIGINT);
+        assert_eq!(process.end().signal(), Some(libc::SIGINT), "the default again: the signal ends it");
+    }
+
+    #[test]
+    fn an_ignored_signal_stays_ignored() {
+        let mut process = Process::start("ignored");
+        process.wait_for("ready");
+        process.signal(libc::SIGINT);
+        process.signal(libc::SIGINT);
+        process.signal(libc::SIGTERM);
+        process.wait_for("still here");
+        assert!(process.end().success());
+    }
+}

@@ -1,0 +1,250 @@
+//! Event files, which TensorBoard reads: records (see [`record`](crate::record)), each an [`Event`].
+
+use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
+
+/// One record of an event file.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Event {
+    /// When it was written, in seconds since 1970.
+    #[prost(double, tag = "1")]
+    pub wall_time: f64,
+    /// The global step it is about.
+    #[prost(int64, tag = "2")]
+    pub step: i64,
+    /// What happened.
+    #[prost(oneof = "What", tags = "3, 4, 5, 7, 8, 9")]
+    pub what: Option<What>,
+    /// Who wrote it.
+    #[prost(message, optional, tag = "10")]
+    pub source_metadata: Option<SourceMetadata>,
+}
+
+/// What an [`Event`] tells.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum What {
+    /// First in every file: [`FILE_VERSION`].
+    #[prost(string, tag = "3")]
+    FileVersion(String),
+    /// An encoded [`GraphDef`](crate::GraphDef).
+    #[prost(bytes = "vec", tag = "4")]
+    GraphDef(Vec<u8>),
+    /// Values by tag.
+    #[prost(message, tag = "5")]
+    Summary(Summary),
+    /// A session started, stopped or saved.
+    #[prost(message, tag = "7")]
+    SessionLog(SessionLog),
+    /// What a run cost.
+    #[prost(message, tag = "8")]
+    TaggedRunMetadata(TaggedRunMetadata),
+    /// An encoded [`MetaGraphDef`](crate::MetaGraphDef).
+    #[prost(bytes = "vec", tag = "9")]
+    MetaGraphDef(Vec<u8>),
+}
+
+/// The version in the first record of an event file.
+pub const FILE_VERSION: &str = "brain.Event:2";
+
+/// The program that wrote an event.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SourceMetadata {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub writer: String,
+}
+
+/// Values of one step.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Summary {
+    /// The values.
+    #[prost(message, repeated, tag = "1")]
+    pub value: Vec<Value>,
+}
+
+/// A value with its tag.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Value {
+    /// What it is called, such as `loss`; scopes separated by `/`.
+    #[prost(string, tag = "1")]
+    pub tag: String,
+    /// The node it came from; unused by TensorBoard.
+    #[prost(string, tag = "7")]
+    pub node_name: String,
+    /// How to show a [`SummaryValue::Tensor`].
+    #[prost(message, optional, tag = "9")]
+    pub metadata: Option<SummaryMetadata>,
+    /// The value.
+    #[prost(oneof = "SummaryValue", tags = "2, 3, 4, 5, 6, 8")]
+    pub value: Option<SummaryValue>,
+}
+
+impl Value {
+    /// A number, as TensorFlow's Estimators write it.
+    pub fn scalar(tag: impl Into<String>, value: f32) -> Value {
+        Value { tag: tag.into(), value: Some(SummaryValue::SimpleValue(value)), ..Value::default() }
+    }
+
+    /// A text, as a tensor without axes.
+    pub fn text(tag: impl Into<String>, text: impl Into<Vec<u8>>) -> Value {
+        let tensor = TensorProto {
+            dtype: DataType::String.into(),
+            tensor_shape: Some(TensorShapeProto::of([])),
+            string_val: vec![text.into()],
+            ..TensorProto::default()
+        };
+        Value { tag: tag.into(), value: Some(SummaryValue::Tensor(Box::new(tensor))), ..Value::default() }
+    }
+}
+
+/// The kinds of values.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum SummaryValue {
+    /// A number.
+    #[prost(float, tag = "2")]
+    SimpleValue(f32),
+    /// A histogram of before 2015, kept as it came.
+    #[prost(bytes = "vec", tag = "3")]
+    OldHistogram(Vec<u8>),
+    /// A picture.
+    #[prost(message, tag = "4")]
+    Image(Image),
+    /// A distribution.
+    #[prost(message, tag = "5")]
+    Histo(HistogramProto),
+    /// A sound.
+    #[prost(message, tag = "6")]
+    Audio(Audio),
+    /// Anything else; its metadata say what.
+    #[prost(message, boxed, tag = "8")]
+    Tensor(Box<TensorProto>),
+}
+
+/// Which of TensorBoard's plugins shows a value, and how.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SummaryMetadata {
+    /// The plugin.
+    #[prost(message, optional, tag = "1")]
+    pub plugin_data: Option<PluginData>,
+    /// A name for people.
+    #[prost(string, tag = "2")]
+    pub display_name: String,
+    /// A description, in Markdown.
+    #[prost(string, tag = "3")]
+    pub summary_description: String,
+    /// The kind of data: scalar 1, tensor 2, blob sequence 3.
+    #[prost(int32, tag = "4")]
+    pub data_class: i32,
+}
+
+/// A plugin and what it wants to know.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct PluginData {
+    /// Its name, such as `scalars`.
+    #[prost(string, tag = "1")]
+    pub plugin_name: String,
+    /// Bytes that only the plugin understands.
+    #[prost(bytes = "vec", tag = "2")]
+    pub content: Vec<u8>,
+}
+
+/// How many values lie in each bucket.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct HistogramProto {
+    /// The smallest value.
+    #[prost(double, tag = "1")]
+    pub min: f64,
+    /// The largest value.
+    #[prost(double, tag = "2")]
+    pub max: f64,
+    /// How many there are.
+    #[prost(double, tag = "3")]
+    pub num: f64,
+    /// Their sum.
+    #[prost(double, tag = "4")]
+    pub sum: f64,
+    /// The sum of their squares.
+    #[prost(double, tag = "5")]
+    pub sum_squares: f64,
+    /// The upper end of each bucket.
+    #[prost(double, repeated, tag = "6")]
+    pub bucket_limit: Vec<f64>,
+    /// How many values each bucket holds.
+    #[prost(double, repeated, tag = "7")]
+    pub bucket: Vec<f64>,
+}
+
+/// A picture, packed as PNG or the like.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Image {
+    /// Pixels from top to bottom.
+    #[prost(int32, tag = "1")]
+    pub height: i32,
+    /// Pixels from left to right.
+    #[prost(int32, tag = "2")]
+    pub width: i32,
+    /// 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA.
+    #[prost(int32, tag = "3")]
+    pub colorspace: i32,
+    /// The bytes of the file.
+    #[prost(bytes = "vec", tag = "4")]
+    pub encoded_image_string: Vec<u8>,
+}
+
+/// A sound, packed as WAV or the like.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Audio {
+    /// Samples per second.
+    #[prost(float, tag = "1")]
+    pub sample_rate: f32,
+    /// Channels.
+    #[prost(int64, tag = "2")]
+    pub num_channels: i64,
+    /// Samples of each channel.
+    #[prost(int64, tag = "3")]
+    pub length_frames: i64,
+    /// The bytes of the file.
+    #[prost(bytes = "vec", tag = "4")]
+    pub encoded_audio_string: Vec<u8>,
+    /// Their type, such as `audio/wav`.
+    #[prost(string, tag = "5")]
+    pub content_type: String,
+}
+
+/// A session started, stopped or saved.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SessionLog {
+    /// Which of them.
+    #[prost(enumeration = "SessionStatus", tag = "1")]
+    pub status: i32,
+    /// Where it saved to.
+    #[prost(string, tag = "2")]
+    pub checkpoint_path: String,
+    /// Anything else to tell.
+    #[prost(string, tag = "3")]
+    pub msg: String,
+}
+
+/// What a session did.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
+#[repr(i32)]
+pub enum SessionStatus {
+    /// Not set.
+    Unspecified = 0,
+    /// It started; TensorBoard then forgets events of later steps, which an earlier run had written.
+    Start = 1,
+    /// It stopped.
+    Stop = 2,
+    /// It saved a checkpoint.
+    Checkpoint = 3,
+}
+
+/// What a run cost: an encoded `RunMetadata`, by tag.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct TaggedRunMetadata {
+    /// What it is called.
+    #[prost(string, tag = "1")]
+    pub tag: String,
+    /// The encoded message.
+    #[prost(bytes = "vec", tag = "2")]
+    pub run_metadata: Vec<u8>,
+}
