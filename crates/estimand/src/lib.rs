@@ -29,6 +29,7 @@ pub mod signal;
 pub use cluster::Cluster;
 pub use estimand_data as data;
 pub use estimand_graph as graph;
+pub use estimand_nn as nn;
 pub use estimand_tensor as tensor;
 pub use estimand_update as update;
 pub use every::{Every, Passed, Timer};
@@ -43,7 +44,12 @@ pub mod prelude {
         Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
         Tensor, gradients,
     };
-    pub use estimand_tensor::{Array, DType, Dim, Error, Ragged, Result};
+    pub use estimand_nn::{
+        AbsoluteError, Activation, AvgPool2d, BatchNorm, Conv2d, Defaults, Dense, Dropout, Embedding, Flatten,
+        GlobalAvgPool2d, GlobalMaxPool2d, Huber, Layer, LayerNorm, Loss, MaxPool2d, MeanSquaredError, Reduction,
+        Regularizer, Reshape, Shared, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
+    };
+    pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Ragged, Result};
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};
 }
 
@@ -60,6 +66,7 @@ mod book {
         readme => "../../../README.md",
         graphs => "../../../docs/graphs.md",
         training => "../../../docs/training.md",
+        layers => "../../../docs/layers.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",
         data => "../../../docs/data.md",

@@ -17,6 +17,7 @@ use crate::custom::CustomOp;
 use crate::infer::infer;
 use crate::op::{Constant, Op};
 use crate::optimizer::OptimizerConfig;
+use crate::purpose::Purpose;
 use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
 use crate::variables::{Role, VarId, VarSpec, Variables};
@@ -108,6 +109,7 @@ struct Cell {
     scopes: RefCell<Vec<String>>,
     /// How often a name was asked for, to make the next one unique.
     names: RefCell<HashMap<String, u32>>,
+    purpose: Purpose,
 }
 
 /// An open scope; names made while it lives begin with it.
@@ -133,6 +135,18 @@ impl Graph {
         let path = self.unique(&self.scoped(name));
         self.cell.scopes.borrow_mut().push(path);
         Scope { graph: self.clone() }
+    }
+
+    /// Opens a scope of exactly this name inside the open ones, whether or not it was open before: what a layer's variables are called
+    /// does not depend on what else has names.
+    pub fn reopen(&self, name: &str) -> Scope {
+        let path = self.scoped(name);
+        self.cell.scopes.borrow_mut().push(path);
+        Scope { graph: self.clone() }
+    }
+
+    pub(crate) fn purpose(&self) -> &Purpose {
+        &self.cell.purpose
     }
 
     /// The path of the open scopes, without a trailing slash.
@@ -188,6 +202,14 @@ impl Graph {
         }
     }
 
+    /// Keeps an error, unless there is an earlier one, with the caller's line; returns the tensor that stands for it.
+    ///
+    /// For code that builds graphs, as layers do: ops on that tensor are silent, and whoever runs the graph gets the error.
+    #[track_caller]
+    pub fn error(&self, error: Error) -> Tensor {
+        self.fail(error, Location::caller())
+    }
+
     /// Records an error and returns the tensor that stands for it.
     pub(crate) fn fail(&self, error: Error, site: &'static Location<'static>) -> Tensor {
         self.record(error, site);
@@ -198,7 +220,8 @@ impl Graph {
         Tensor::new(self.clone(), Value::POISON, TensorSpec::new(DType::F32, Shape::scalar()))
     }
 
-    pub(crate) fn same(&self, other: &Graph) -> bool {
+    /// Whether both are handles to one graph.
+    pub fn same(&self, other: &Graph) -> bool {
         Rc::ptr_eq(&self.cell, &other.cell)
     }
 
@@ -348,7 +371,7 @@ impl Graph {
         let name = self.unique(name);
         let body = &mut *self.cell.body.borrow_mut();
         let value = Value { node: NodeId(body.nodes.len() as u32), output: 0 };
-        let spec = outputs.first().cloned().unwrap_or_else(|| TensorSpec::new(DType::F32, Shape::scalar()));
+        let spec = tensor_spec(&outputs, 0);
         let inputs = inputs.iter().map(|t| t.value()).collect();
         body.nodes.push(Node { op, inputs, outputs, name, site });
         Tensor::new(self.clone(), value, spec)
@@ -371,7 +394,7 @@ impl Graph {
 
     /// A tensor for a value of this graph.
     pub(crate) fn tensor(&self, value: Value) -> Tensor {
-        let spec = self.body().spec(value).clone();
+        let spec = tensor_spec(&self.body().node(value.node).outputs, value.output);
         Tensor::new(self.clone(), value, spec)
     }
 
@@ -382,6 +405,12 @@ impl Graph {
         let first = self.node(Op::Custom(op), inputs, Location::caller());
         (0..n).map(|i| self.output(&first, i as u16)).collect()
     }
+}
+
+/// What a tensor says of a node's output; an op without outputs, such as an assignment, passes for a number.
+fn tensor_spec(outputs: &[TensorSpec], output: u16) -> TensorSpec {
+    let spec = outputs.get(output as usize).cloned();
+    spec.unwrap_or_else(|| TensorSpec::new(DType::F32, Shape::scalar()))
 }
 
 /// One line a node, in the order of building: name, op, inputs, result.

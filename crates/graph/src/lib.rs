@@ -37,6 +37,7 @@ mod ops;
 mod optimizer;
 mod pass;
 mod program;
+mod purpose;
 mod ragged;
 mod reference;
 pub mod saved_model;

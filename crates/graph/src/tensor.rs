@@ -86,8 +86,8 @@ impl Tensor {
         self.value == Value::POISON
     }
 
-    /// "`name` f32[batch, 4]"
-    pub(crate) fn describe(&self) -> String {
+    /// Name, dtype and shape for a message: "`name` f32[batch, 4]"
+    pub fn describe(&self) -> String {
         format!("`{}` {}", self.name(), self.spec)
     }
 

@@ -1,0 +1,161 @@
+//! What a graph is built for, and what its layers leave behind for whoever trains it.
+//!
+//! Beside nodes a build gathers ops that belong to every training step (a batch normalisation's moving statistics) and terms of the
+//! loss (regularization). They are only lists: a train loop fetches the updates with the train op, a model adds the losses to its
+//! own.
+
+use std::any::{Any, TypeId};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::panic::Location;
+use std::rc::Rc;
+
+use estimand_tensor::{DType, Error, Mode};
+
+use crate::graph::{Graph, Value};
+use crate::tensor::Tensor;
+
+/// The part of a graph that programs never see.
+#[derive(Default)]
+pub(crate) struct Purpose {
+    mode: Cell<Mode>,
+    // Values, not tensors: a tensor holds its graph, and the graph would never be freed.
+    updates: RefCell<Vec<Value>>,
+    losses: RefCell<Vec<Value>>,
+    attachments: RefCell<HashMap<TypeId, Rc<dyn Any>>>,
+}
+
+impl Graph {
+    /// An empty graph for training, evaluation or prediction. [`Graph::new`] is one for training.
+    ///
+    /// ```
+    /// use estimand_graph::Graph;
+    /// use estimand_tensor::Mode;
+    /// assert_eq!(Graph::with_mode(Mode::Eval).mode(), Mode::Eval);
+    /// assert_eq!(Graph::new().mode(), Mode::Train);
+    /// ```
+    pub fn with_mode(mode: Mode) -> Graph {
+        let graph = Graph::new();
+        graph.purpose().mode.set(mode);
+        graph
+    }
+
+    /// What this graph is built for: layers that train otherwise than they predict look here.
+    pub fn mode(&self) -> Mode {
+        self.purpose().mode.get()
+    }
+
+    /// An op that belongs to every training step, beside the train op.
+    ///
+    /// `Optimizer::minimize` does not run it: fetch [`Graph::updates`] together with the train op. An Estimator does so.
+    #[track_caller]
+    pub fn add_update(&self, update: &Tensor) {
+        self.gather(&self.purpose().updates, update, "an update", Location::caller());
+    }
+
+    /// The ops that belong to every training step, in the order they were added.
+    pub fn updates(&self) -> Vec<Tensor> {
+        self.purpose().updates.borrow().iter().map(|&v| self.tensor(v)).collect()
+    }
+
+    /// A term that a regularizer adds to the loss: a single number.
+    ///
+    /// Nothing adds it by itself: a model adds [`Graph::regularization_loss`] to its loss.
+    #[track_caller]
+    pub fn add_regularization_loss(&self, loss: &Tensor) {
+        let site = Location::caller();
+        if loss.rank() != 0 {
+            let error = Error::shape(format!("a regularization loss of {}; expected a single number", loss.describe()));
+            self.record(error, site);
+        } else {
+            self.gather(&self.purpose().losses, loss, "a regularization loss", site);
+        }
+    }
+
+    /// The terms that regularizers add to the loss, in the order they were added.
+    pub fn regularization_losses(&self) -> Vec<Tensor> {
+        self.purpose().losses.borrow().iter().map(|&v| self.tensor(v)).collect()
+    }
+
+    /// The sum of all regularization losses; 0 if there are none.
+    #[track_caller]
+    pub fn regularization_loss(&self) -> Tensor {
+        let site = Location::caller();
+        let sum = |a: Tensor, b: &Tensor| a.binary(estimand_tensor::Binary::Add, b, site);
+        match &self.regularization_losses()[..] {
+            [] => self.number(DType::F32, 0.0, site),
+            [first, rest @ ..] => rest.iter().fold(first.clone(), sum),
+        }
+    }
+
+    fn gather(&self, list: &RefCell<Vec<Value>>, tensor: &Tensor, what: &str, site: &'static Location<'static>) {
+        if tensor.is_poisoned() {
+            return;
+        }
+        match tensor.graph().same(self) {
+            true => list.borrow_mut().push(tensor.value()),
+            false => {
+                self.record(Error::config(format!("{what} of another graph is added: {}", tensor.describe())), site)
+            }
+        }
+    }
+
+    /// What another crate keeps with this graph: one value of each type, made when first asked for.
+    pub fn attachment<T: Default + 'static>(&self) -> Rc<T> {
+        let mut attachments = self.purpose().attachments.borrow_mut();
+        let found = attachments.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
+        found.clone().downcast().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Init, Session};
+
+    #[test]
+    fn updates_and_losses_are_kept_in_order() {
+        let g = Graph::new();
+        let v = g.variable("v", [], Init::Ones);
+        assert_eq!(g.regularization_loss().eval().unwrap().item::<f32>().unwrap(), 0.0);
+        g.add_update(&v.assign_add(2.0));
+        g.add_regularization_loss(&(&v * 10.0));
+        g.add_regularization_loss(&(&v * 0.5));
+        let mut session = Session::new(&g).unwrap();
+        let updates = g.updates();
+        session.run(&updates.iter().collect::<Vec<_>>(), &[]).unwrap();
+        assert_eq!(session.value("v").unwrap().item::<f32>().unwrap(), 3.0);
+        // 3 * 10 + 3 * 0.5
+        let loss = g.regularization_loss();
+        assert_eq!(session.run(&[&loss], &[]).unwrap()[0].item::<f32>().unwrap(), 31.5);
+    }
+
+    #[test]
+    fn what_is_added_is_checked() {
+        let g = Graph::new();
+        g.add_update(&Graph::new().constant(1.0f32));
+        assert!(g.check().unwrap_err().to_string().contains("an update of another graph"));
+        let g = Graph::new();
+        g.add_regularization_loss(&g.constant([1.0f32, 2.0]));
+        let text = g.check().unwrap_err().to_string();
+        assert!(text.contains("expected a single number") && text.contains("purpose.rs:"), "{text}");
+    }
+
+    #[test]
+    fn lists_do_not_keep_a_graph_alive() {
+        let g = Graph::new();
+        g.add_update(&g.constant(1.0f32));
+        let witness = Rc::downgrade(&g.attachment::<Cell<u8>>());
+        drop(g);
+        assert!(witness.upgrade().is_none());
+    }
+
+    #[test]
+    fn an_attachment_is_one_for_each_type() {
+        let g = Graph::new();
+        g.attachment::<Cell<u8>>().set(3);
+        assert_eq!(g.clone().attachment::<Cell<u8>>().get(), 3);
+        assert_eq!(g.attachment::<Cell<u16>>().get(), 0);
+        assert_eq!(Graph::new().attachment::<Cell<u8>>().get(), 0);
+    }
+}

@@ -1,0 +1,151 @@
+//! Activations by name, as `tf.keras.activations` defines them: an option of other layers, and a layer of its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Error, nearest_name};
+
+use crate::layer::{Call, Config, Layer};
+
+/// A function of each element (softmax: of each row).
+///
+/// ```
+/// use estimand_nn::Activation;
+/// assert_eq!("relu".parse::<Activation>()?, Activation::Relu);
+/// assert!("rely".parse::<Activation>().unwrap_err().to_string().contains("did you mean `relu`?"));
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Activation {
+    /// `x`
+    Linear,
+    /// `max(x, 0)`
+    Relu,
+    /// `min(max(x, 0), 6)`
+    Relu6,
+    /// `x` above 0, `e^x - 1` below
+    Elu,
+    /// Scaled exponential linear unit
+    Selu,
+    /// `ln(1 + e^x)`
+    Softplus,
+    /// `x / (1 + |x|)`
+    Softsign,
+    /// `1 / (1 + e^-x)`
+    Sigmoid,
+    /// `0.2 x + 0.5`, limited to [0, 1]
+    HardSigmoid,
+    /// Hyperbolic tangent
+    Tanh,
+    /// `e^x / sum(e^x)` over the last axis
+    Softmax,
+    /// Gaussian error linear unit, exact
+    Gelu,
+    /// `x * sigmoid(x)`
+    Swish,
+    /// `x` above 0, this times `x` below. By name it is 0.2, as `tf.nn.leaky_relu` has it.
+    LeakyRelu(f64),
+    /// `e^x`
+    Exponential,
+}
+
+/// Every activation, with TensorFlow's defaults.
+pub const ALL_ACTIVATIONS: [Activation; 15] = [
+    Activation::Linear,
+    Activation::Relu,
+    Activation::Relu6,
+    Activation::Elu,
+    Activation::Selu,
+    Activation::Softplus,
+    Activation::Softsign,
+    Activation::Sigmoid,
+    Activation::HardSigmoid,
+    Activation::Tanh,
+    Activation::Softmax,
+    Activation::Gelu,
+    Activation::Swish,
+    Activation::LeakyRelu(0.2),
+    Activation::Exponential,
+];
+
+impl Activation {
+    /// TensorFlow's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activation::Linear => "linear",
+            Activation::Relu => "relu",
+            Activation::Relu6 => "relu6",
+            Activation::Elu => "elu",
+            Activation::Selu => "selu",
+            Activation::Softplus => "softplus",
+            Activation::Softsign => "softsign",
+            Activation::Sigmoid => "sigmoid",
+            Activation::HardSigmoid => "hard_sigmoid",
+            Activation::Tanh => "tanh",
+            Activation::Softmax => "softmax",
+            Activation::Gelu => "gelu",
+            Activation::Swish => "swish",
+            Activation::LeakyRelu(_) => "leaky_relu",
+            Activation::Exponential => "exponential",
+        }
+    }
+
+    /// The function's value, without a layer around it.
+    #[track_caller]
+    pub(crate) fn of(self, x: &Tensor) -> Tensor {
+        match self {
+            Activation::Linear => x.clone(),
+            Activation::Relu => x.relu(),
+            Activation::Relu6 => x.relu6(),
+            Activation::Elu => x.elu(),
+            Activation::Selu => x.selu(),
+            Activation::Softplus => x.softplus(),
+            Activation::Softsign => x.softsign(),
+            Activation::Sigmoid => x.sigmoid(),
+            Activation::HardSigmoid => (x * 0.2 + 0.5).clip(0.0, 1.0),
+            Activation::Tanh => x.tanh(),
+            Activation::Softmax => x.softmax(),
+            Activation::Gelu => x.gelu(),
+            Activation::Swish => x.swish(),
+            Activation::LeakyRelu(alpha) => x.leaky_relu(alpha),
+            Activation::Exponential => x.exp(),
+        }
+    }
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Activation {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Activation, Error> {
+        ALL_ACTIVATIONS.into_iter().find(|a| a.name() == name).ok_or_else(|| {
+            let error = Error::config(format!("there is no activation `{name}`"));
+            match nearest_name(name, ALL_ACTIVATIONS.iter().map(|a| a.name())) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("the activations are {}", ALL_ACTIVATIONS.map(|a| a.name()).join(", "))),
+            }
+        })
+    }
+}
+
+/// `Activation::Relu.apply(&x)`. It has no weights; its name is made for it.
+impl Layer for Activation {
+    fn kind(&self) -> &'static str {
+        "activation"
+    }
+
+    fn config(&self) -> &Config {
+        &Config::DEFAULT
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        self.of(call.input())
+    }
+}

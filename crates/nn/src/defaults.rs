@@ -1,0 +1,108 @@
+//! Options for all layers of a scope, as slim's `arg_scope` sets them.
+
+use std::cell::RefCell;
+
+use estimand_graph::{Graph, Init};
+
+use crate::activation::Activation;
+use crate::regularizer::Regularizer;
+
+/// Options that layers use which did not set their own.
+///
+/// ```
+/// use estimand_graph::{Graph, Init};
+/// use estimand_nn::{Activation, Defaults, Dense, Layer, Regularizer};
+/// use estimand_tensor::{DType, Dim};
+///
+/// let g = Graph::new();
+/// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
+/// let defaults = Defaults::new().kernel_init(Init::HeNormal).regularizer(Regularizer::l2(1e-4)).activation(Activation::Relu);
+/// let logits = defaults.scope(&g, || {
+///     let hidden = Dense::new(16).apply(&Dense::new(16).apply(&x));
+///     Dense::new(3).linear().apply(&hidden)
+/// });
+/// assert_eq!(g.regularization_losses().len(), 3);
+/// # assert!(!logits.is_poisoned());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Defaults {
+    pub(crate) kernel_init: Option<Init>,
+    pub(crate) bias_init: Option<Init>,
+    pub(crate) kernel_regularizer: Option<Regularizer>,
+    pub(crate) bias_regularizer: Option<Regularizer>,
+    pub(crate) activation: Option<Activation>,
+}
+
+impl Defaults {
+    /// No defaults: every layer has its own.
+    pub fn new() -> Defaults {
+        Defaults::default()
+    }
+
+    /// How kernels begin. A layer's own default is Glorot's uniform distribution.
+    pub fn kernel_init(mut self, init: Init) -> Defaults {
+        self.kernel_init = Some(init);
+        self
+    }
+
+    /// How biases begin. A layer's own default is 0.
+    pub fn bias_init(mut self, init: Init) -> Defaults {
+        self.bias_init = Some(init);
+        self
+    }
+
+    /// What kernels cost. A layer's own default is nothing.
+    pub fn regularizer(mut self, regularizer: Regularizer) -> Defaults {
+        self.kernel_regularizer = Some(regularizer);
+        self
+    }
+
+    /// What biases cost. A layer's own default is nothing.
+    pub fn bias_regularizer(mut self, regularizer: Regularizer) -> Defaults {
+        self.bias_regularizer = Some(regularizer);
+        self
+    }
+
+    /// What follows a product or convolution. A layer's own default is nothing; `.linear()` on a layer says so against this.
+    pub fn activation(mut self, activation: Activation) -> Defaults {
+        self.activation = Some(activation);
+        self
+    }
+
+    /// Builds something in which layers use these defaults, and those of the scopes around it where these say nothing.
+    pub fn scope<T>(&self, graph: &Graph, build: impl FnOnce() -> T) -> T {
+        let outer = Defaults::of(graph);
+        graph.attachment::<Stack>().0.borrow_mut().push(self.clone().or(outer));
+        // Closes the scope also when `build` panics and someone goes on with the graph.
+        let _open = Open(graph);
+        build()
+    }
+
+    /// What the open scopes say, the innermost first.
+    pub(crate) fn of(graph: &Graph) -> Defaults {
+        graph.attachment::<Stack>().0.borrow().last().cloned().unwrap_or_default()
+    }
+
+    /// These, and the outer ones where these say nothing.
+    pub(crate) fn or(self, outer: Defaults) -> Defaults {
+        Defaults {
+            kernel_init: self.kernel_init.or(outer.kernel_init),
+            bias_init: self.bias_init.or(outer.bias_init),
+            kernel_regularizer: self.kernel_regularizer.or(outer.kernel_regularizer),
+            bias_regularizer: self.bias_regularizer.or(outer.bias_regularizer),
+            activation: self.activation.or(outer.activation),
+        }
+    }
+}
+
+/// The open scopes of a graph, each already joined with those around it.
+#[derive(Default)]
+struct Stack(RefCell<Vec<Defaults>>);
+
+struct Open<'a>(&'a Graph);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.attachment::<Stack>().0.borrow_mut().pop();
+    }
+}

@@ -1,0 +1,153 @@
+//! `BatchNorm`: channels of mean 0 and variance 1, measured on the batch in training and remembered for afterwards.
+
+use estimand_graph::{Init, Tensor};
+use estimand_tensor::{DType, Dim, Error, Shape};
+
+use super::{Build, Call, Config, Layer, config_setters};
+
+/// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
+///
+/// In training mean and variance are the batch's, and the moving statistics follow them through [`Graph::updates`], which run with
+/// every step of an Estimator; elsewhere the moving statistics are used. A frozen layer (`trainable(false)`) never looks at the batch
+/// and updates nothing, as in Keras.
+///
+/// Variables: `gamma`, `beta`, and untrained `moving_mean`, `moving_variance`, each `[channels]`.
+///
+/// [`Graph::updates`]: estimand_graph::Graph::updates
+#[derive(Clone, Debug)]
+pub struct BatchNorm {
+    axis: i64,
+    momentum: f64,
+    epsilon: f64,
+    center: bool,
+    scale: bool,
+    config: Config,
+}
+
+impl BatchNorm {
+    /// Over the last axis, with momentum 0.99.
+    pub fn new() -> BatchNorm {
+        BatchNorm { axis: -1, momentum: 0.99, epsilon: 1e-3, center: true, scale: true, config: Config::default() }
+    }
+
+    /// The axis of the channels. By default the last, -1.
+    pub fn axis(mut self, axis: i64) -> BatchNorm {
+        self.axis = axis;
+        self
+    }
+
+    /// What remains of the moving statistics at a step. By default 0.99.
+    pub fn momentum(mut self, momentum: f64) -> BatchNorm {
+        self.momentum = momentum;
+        self
+    }
+
+    /// Added to variances. By default 0.001.
+    pub fn epsilon(mut self, epsilon: f64) -> BatchNorm {
+        self.epsilon = epsilon;
+        self
+    }
+
+    /// Whether there is a `beta`. By default there is.
+    pub fn center(mut self, center: bool) -> BatchNorm {
+        self.center = center;
+        self
+    }
+
+    /// Whether there is a `gamma`. By default there is.
+    pub fn scale(mut self, scale: bool) -> BatchNorm {
+        self.scale = scale;
+        self
+    }
+
+    /// The channels' axis among the input's.
+    fn channels(&self, x: &Tensor) -> Option<usize> {
+        let axis = if self.axis < 0 { self.axis + x.rank() as i64 } else { self.axis };
+        usize::try_from(axis).ok().filter(|a| *a < x.rank())
+    }
+}
+
+impl Default for BatchNorm {
+    fn default() -> BatchNorm {
+        BatchNorm::new()
+    }
+}
+
+config_setters!(BatchNorm);
+
+impl Layer for BatchNorm {
+    fn kind(&self) -> &'static str {
+        "batch_normalization"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        let Some(axis) = self.channels(build.input()) else {
+            return build.refuse(Error::shape(format!("axis {} of {}", self.axis, build.input().describe())));
+        };
+        if !(0.0..=1.0).contains(&self.momentum) {
+            return build.refuse(Error::config(format!("momentum {}, expected 0 to 1", self.momentum)));
+        }
+        if !build.takes(2..=usize::MAX, "[batch, ..., channels]") {
+            return;
+        }
+        let dims = [build.input().dim(axis)];
+        if self.scale {
+            build.weight("gamma", &dims, Init::Ones, None);
+        }
+        if self.center {
+            build.weight("beta", &dims, Init::Zeros, None);
+        }
+        build.statistic("moving_mean", &dims, Init::Zeros);
+        build.statistic("moving_variance", &dims, Init::Ones);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        let (moving_mean, moving_variance) = (call.weight("moving_mean"), call.weight("moving_variance"));
+        let Some(channels) = self.channels(x).filter(|_| !moving_mean.is_poisoned()) else {
+            return moving_mean;
+        };
+        // One size for the channels and 1 elsewhere, so that a vector of channels stands beside x.
+        let beside = |v: &Tensor| {
+            let size = |axis| if axis == channels { v.shape().dims()[0] } else { Dim::Known(1) };
+            v.reshape_as((0..x.rank()).map(size).collect::<Shape>())
+        };
+        let number = |n: f32| x.graph().constant(n);
+        let gamma = call.find("gamma").map_or_else(|| number(1.0), beside);
+        let beta = call.find("beta").map_or_else(|| number(0.0), beside);
+        if !(call.training() && call.trainable()) {
+            let (mean, variance) = (beside(&moving_mean), beside(&moving_variance));
+            return x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon);
+        }
+        let others: Vec<i64> = (0..x.rank()).filter(|axis| *axis != channels).map(|axis| axis as i64).collect();
+        let (mean, variance) = x.moments(&others);
+        let spread = if x.rank() >= 4 { unbiased(&variance, x, &others) } else { variance.clone() };
+        follow(&moving_mean, &mean, self.momentum);
+        follow(&moving_variance, &spread, self.momentum);
+        x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon)
+    }
+}
+
+/// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the fused kernel; what matrices leave
+/// is not (pinned by the cases `batch_norm` and `batch_norm_image` of the fixture `layers.txt`).
+#[track_caller]
+fn unbiased(variance: &Tensor, x: &Tensor, axes: &[i64]) -> Tensor {
+    let mut n = x.graph().constant(1.0f32);
+    for &axis in axes {
+        n = n * x.size(axis).cast(DType::F32);
+    }
+    let rest = (&n - 1.0).maximum(1.0);
+    variance * (n / rest)
+}
+
+/// Adds the update of a moving statistic: `moving -= (moving - new) * (1 - momentum)`.
+#[track_caller]
+fn follow(moving: &Tensor, new: &Tensor, momentum: f64) {
+    let new = new.reshape_as(moving.shape().clone());
+    let next = moving - (moving - new) * (1.0 - momentum);
+    moving.graph().add_update(&moving.assign(&next));
+}

@@ -1,0 +1,201 @@
+//! What a layer sees while it is built and called, and what is left of it in between: `Built`.
+
+use std::ops::RangeInclusive;
+
+use estimand_graph::{Graph, Init, Role, Tensor};
+use estimand_tensor::{DType, Dim, Error};
+
+use super::{Layer, name};
+use crate::defaults::Defaults;
+use crate::regularizer::Regularizer;
+
+/// A layer's variables, and the defaults it was built under: all that calls of it share.
+#[derive(Clone, Debug)]
+pub(super) struct Built {
+    name: String,
+    trainable: bool,
+    defaults: Defaults,
+    weights: Vec<(&'static str, Tensor)>,
+}
+
+impl Built {
+    /// Names the layer and makes its variables for an input like this one.
+    #[track_caller]
+    pub fn new<L: Layer + ?Sized>(layer: &L, x: &Tensor) -> Built {
+        let graph = x.graph();
+        let config = layer.config();
+        let name = match &config.name {
+            Some(given) => {
+                name::given(graph, given);
+                given.clone()
+            }
+            None => name::made(graph, layer.kind()),
+        };
+        let mut built = Built { name, trainable: config.trainable, defaults: Defaults::of(graph), weights: Vec::new() };
+        // After an error there is no shape to build for; the graph has it already.
+        if !x.is_poisoned() {
+            let _scope = graph.reopen(&built.name);
+            layer.build(&mut Build { x, built: &mut built });
+        }
+        built
+    }
+
+    /// Computes the layer's result for an input.
+    #[track_caller]
+    pub fn call<L: Layer + ?Sized>(&self, layer: &L, x: &Tensor, training: bool) -> Tensor {
+        if x.is_poisoned() {
+            return x.clone();
+        }
+        let _scope = x.graph().reopen(&self.name);
+        layer.call(&Call { x, training, built: self })
+    }
+}
+
+/// What a layer's `build` gets: its input, and the means to make variables.
+pub struct Build<'a> {
+    x: &'a Tensor,
+    built: &'a mut Built,
+}
+
+impl Build<'_> {
+    /// What the layer is first called with.
+    pub fn input(&self) -> &Tensor {
+        self.x
+    }
+
+    /// The graph it is built in.
+    pub fn graph(&self) -> &Graph {
+        self.x.graph()
+    }
+
+    /// The size of the input's last axis, which must be known.
+    #[track_caller]
+    pub fn channels(&self) -> usize {
+        match self.x.shape().dims().last() {
+            Some(Dim::Known(n)) => *n,
+            _ => {
+                let text =
+                    format!("layer `{}` got {}, whose last size is not known", self.built.name, self.x.describe());
+                let help = "variables need sizes: declare the placeholder's last axis, or reshape";
+                self.graph().error(Error::shape(text).help(help));
+                1
+            }
+        }
+    }
+
+    /// The options of the scopes around the layer.
+    pub fn defaults(&self) -> &Defaults {
+        &self.built.defaults
+    }
+
+    /// Makes a variable that optimizers change, unless the layer is frozen.
+    #[track_caller]
+    pub fn weight(&mut self, name: &'static str, dims: &[usize], init: Init, regularizer: Option<Regularizer>) {
+        let weight = self.variable(name, dims, init, self.built.trainable);
+        if let Some(regularizer) = regularizer {
+            self.graph().add_regularization_loss(&regularizer.loss(&weight));
+        }
+    }
+
+    /// Makes a variable that no optimizer changes.
+    #[track_caller]
+    pub fn statistic(&mut self, name: &'static str, dims: &[usize], init: Init) {
+        self.variable(name, dims, init, false);
+    }
+
+    /// Records an error unless the input is of f32, as weights are, and has this many axes; `form` shows what is expected.
+    #[track_caller]
+    pub(crate) fn takes(&self, ranks: RangeInclusive<usize>, form: &str) -> bool {
+        let (rank, dtype) = (self.x.rank(), self.x.dtype());
+        if !ranks.contains(&rank) {
+            self.graph().error(rank_error(&self.built.name, self.x, form));
+        } else if dtype != DType::F32 {
+            let text = format!("layer `{}` got {}; expected f32", self.built.name, self.x.describe());
+            let error = Error::dtype(Some(DType::F32), dtype, text);
+            self.graph().error(error.help("use .cast(DType::F32), or an Embedding for ids"));
+        }
+        ranks.contains(&rank) && dtype == DType::F32
+    }
+
+    /// Records an error about the layer's own options.
+    #[track_caller]
+    pub(crate) fn refuse(&self, error: Error) {
+        self.graph().error(error.context(format!("in layer `{}`", self.built.name)));
+    }
+
+    #[track_caller]
+    fn variable(&mut self, name: &'static str, dims: &[usize], init: Init, trainable: bool) -> Tensor {
+        let variable = self.graph().variable_with(name, DType::F32, dims, init, Role::Model { trainable });
+        self.built.weights.push((name, variable.clone()));
+        variable
+    }
+}
+
+/// What a layer's `call` gets: its input, its variables, and whether this is training.
+pub struct Call<'a> {
+    x: &'a Tensor,
+    training: bool,
+    built: &'a Built,
+}
+
+impl Call<'_> {
+    /// The layer's input.
+    pub fn input(&self) -> &Tensor {
+        self.x
+    }
+
+    /// Whether to compute as in training.
+    pub fn training(&self) -> bool {
+        self.training
+    }
+
+    /// Whether optimizers change the layer's weights.
+    pub fn trainable(&self) -> bool {
+        self.built.trainable
+    }
+
+    /// The options of the scopes around the layer when it was built.
+    pub fn defaults(&self) -> &Defaults {
+        &self.built.defaults
+    }
+
+    /// A variable that `build` made.
+    #[track_caller]
+    pub fn weight(&self, name: &str) -> Tensor {
+        match self.find(name) {
+            Some(weight) => weight.clone(),
+            None => {
+                let known: Vec<&str> = self.built.weights.iter().map(|(name, _)| *name).collect();
+                let error = format!("layer `{}` has no weight `{name}`; it was built with {known:?}", self.built.name);
+                self.x.graph().error(Error::config(error).help("make it in the layer's build"))
+            }
+        }
+    }
+
+    /// A variable that `build` may have made.
+    pub fn find(&self, name: &str) -> Option<&Tensor> {
+        self.built.weights.iter().find(|(n, _)| *n == name).map(|(_, weight)| weight)
+    }
+
+    /// Records an error about the input's axes unless there are this many.
+    #[track_caller]
+    pub(crate) fn expect_rank(&self, ranks: RangeInclusive<usize>, form: &str) -> Option<Tensor> {
+        if ranks.contains(&self.x.rank()) {
+            return None;
+        }
+        Some(self.x.graph().error(rank_error(&self.built.name, self.x, form)))
+    }
+}
+
+fn rank_error(layer: &str, x: &Tensor, form: &str) -> Error {
+    Error::shape(format!("layer `{layer}` got {}; expected {form}", x.describe()))
+}
+
+/// The sizes of a shape with one axis replaced.
+pub(super) fn with_last(x: &Tensor, size: usize) -> estimand_tensor::Shape {
+    let mut shape = x.shape().clone();
+    if let Some(last) = shape.0.last_mut() {
+        *last = Dim::Known(size);
+    }
+    shape
+}

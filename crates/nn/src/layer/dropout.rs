@@ -1,0 +1,64 @@
+//! `Dropout`: in training, some elements are left out.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Error, Shape};
+
+use super::{Call, Config, Layer, config_setters};
+
+/// In training, sets elements to 0 with probability `rate` and scales the others by `1 / (1 - rate)`; else it changes nothing.
+///
+/// Which elements is a pure function of the seed, the layer's name, the step and the row: it depends neither on threads nor on the
+/// batch a row sits in.
+#[derive(Clone, Debug)]
+pub struct Dropout {
+    rate: f64,
+    noise_shape: Option<Vec<Option<usize>>>,
+    config: Config,
+}
+
+impl Dropout {
+    /// Leaves out this part of the elements.
+    pub fn new(rate: f64) -> Dropout {
+        Dropout { rate, noise_shape: None, config: Config::default() }
+    }
+
+    /// The shape of the mask: `None` is the input's size, 1 leaves whole slices out together. By default every element has its own
+    /// draw.
+    ///
+    /// `[None, Some(1), Some(1), None]` leaves out whole channels of an image.
+    pub fn noise_shape(mut self, shape: impl Into<Vec<Option<usize>>>) -> Dropout {
+        self.noise_shape = Some(shape.into());
+        self
+    }
+}
+
+config_setters!(Dropout);
+
+impl Layer for Dropout {
+    fn kind(&self) -> &'static str {
+        "dropout"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        if !(0.0..1.0).contains(&self.rate) {
+            return x.graph().error(Error::config(format!("dropout rate {}, expected 0 <= rate < 1", self.rate)));
+        }
+        let mask = match &self.noise_shape {
+            _ if !call.training() => return x.clone(),
+            None => return x.dropout(self.rate),
+            Some(mask) => mask,
+        };
+        if mask.len() != x.rank() {
+            let text = format!("a noise shape of {} axes for {}; expected one size for each", mask.len(), x.describe());
+            return x.graph().error(Error::shape(text));
+        }
+        let sizes = mask.iter().zip(x.shape().dims()).map(|(size, &axis)| size.map_or(axis, Into::into));
+        let keep = x.graph().random_uniform(sizes.collect::<Shape>()).greater_equal(self.rate);
+        keep.select(x * (1.0 / (1.0 - self.rate)), 0.0)
+    }
+}

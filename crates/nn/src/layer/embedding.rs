@@ -1,0 +1,66 @@
+//! `Embedding`: a vector for each id.
+
+use estimand_graph::{Init, Tensor};
+use estimand_tensor::Error;
+
+use super::{Build, Call, Config, Layer, config_setters};
+use crate::regularizer::Regularizer;
+
+/// The rows of a table that integer ids name: `[batch, ...]` to `[batch, ..., output_dim]`.
+///
+/// Its gradient is one of rows: a step costs as much as the rows a batch touches, however large the table. An id that is not in
+/// `0..input_dim` is an error of the run.
+///
+/// Variable: `embeddings` `[input_dim, output_dim]`.
+#[derive(Clone, Debug)]
+pub struct Embedding {
+    input_dim: usize,
+    output_dim: usize,
+    init: Init,
+    regularizer: Option<Regularizer>,
+    config: Config,
+}
+
+impl Embedding {
+    /// A table of `input_dim` vectors of `output_dim` numbers.
+    pub fn new(input_dim: usize, output_dim: usize) -> Embedding {
+        let init = Init::RandomUniform { low: -0.05, high: 0.05 };
+        Embedding { input_dim, output_dim, init, regularizer: None, config: Config::default() }
+    }
+
+    /// How the table begins. By default uniform in [-0.05, 0.05).
+    pub fn init(mut self, init: Init) -> Embedding {
+        self.init = init;
+        self
+    }
+
+    /// What the table costs, all of it: the gradient is then of the whole table. By default nothing.
+    pub fn regularizer(mut self, regularizer: Regularizer) -> Embedding {
+        self.regularizer = Some(regularizer);
+        self
+    }
+}
+
+config_setters!(Embedding);
+
+impl Layer for Embedding {
+    fn kind(&self) -> &'static str {
+        "embedding"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        let dims = [self.input_dim, self.output_dim];
+        if dims.contains(&0) {
+            return build.refuse(Error::config(format!("a table of {dims:?}; expected at least 1 of each")));
+        }
+        build.weight("embeddings", &dims, self.init.clone(), self.regularizer);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        call.weight("embeddings").gather(call.input())
+    }
+}

@@ -1,0 +1,37 @@
+//! `Flatten`: each row as one list.
+
+use estimand_graph::Tensor;
+
+use super::{Call, Config, Layer, config_setters};
+
+/// All elements of a row behind each other: `[batch, ...]` to `[batch, n]`.
+#[derive(Clone, Debug, Default)]
+pub struct Flatten {
+    config: Config,
+}
+
+impl Flatten {
+    /// The layer; it has no options.
+    pub fn new() -> Flatten {
+        Flatten::default()
+    }
+}
+
+config_setters!(Flatten);
+
+impl Layer for Flatten {
+    fn kind(&self) -> &'static str {
+        "flatten"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        match call.expect_rank(1..=usize::MAX, "[batch, ...]") {
+            Some(error) => error,
+            None => call.input().flatten(),
+        }
+    }
+}

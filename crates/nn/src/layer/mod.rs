@@ -1,0 +1,159 @@
+//! Layers: configuration as plain values, weights in the graph.
+//!
+//! A layer has two parts: `build` makes its variables for an input of some shape, `call` computes with them. `apply` does both, so
+//! every `apply` makes new variables; [`Shared`] builds once and calls many times. This file is the seam, `build` the contexts of
+//! the two parts, `name` how layers are called; the others hold one layer each.
+
+mod affine;
+mod batch_norm;
+mod build;
+mod conv2d;
+mod dense;
+mod dropout;
+mod embedding;
+mod flatten;
+mod global_pool2d;
+mod layer_norm;
+mod name;
+mod pool2d;
+mod reshape;
+mod shared;
+
+use std::fmt;
+
+use estimand_graph::Tensor;
+use estimand_tensor::Mode;
+
+use crate::activation::Activation;
+pub use batch_norm::BatchNorm;
+use build::Built;
+pub use build::{Build, Call};
+pub use conv2d::Conv2d;
+pub use dense::Dense;
+pub use dropout::Dropout;
+pub use embedding::Embedding;
+pub use flatten::Flatten;
+pub use global_pool2d::{GlobalAvgPool2d, GlobalMaxPool2d};
+pub use layer_norm::LayerNorm;
+pub use pool2d::{AvgPool2d, MaxPool2d};
+pub use reshape::Reshape;
+pub use shared::Shared;
+
+/// One step of a model.
+///
+/// A layer of one's own needs `kind`, `config` and `call`, and `build` if it has weights:
+///
+/// ```
+/// use estimand_graph::{Graph, Init, Tensor};
+/// use estimand_nn::layer::{Build, Call, Config, Layer};
+///
+/// #[derive(Clone, Debug, Default)]
+/// struct Scale(Config);
+///
+/// impl Layer for Scale {
+///     fn kind(&self) -> &'static str {
+///         "scale"
+///     }
+///     fn config(&self) -> &Config {
+///         &self.0
+///     }
+///     fn build(&self, build: &mut Build<'_>) {
+///         build.weight("factor", &[build.channels()], Init::Ones, None);
+///     }
+///     fn call(&self, call: &Call<'_>) -> Tensor {
+///         call.input() * call.weight("factor")
+///     }
+/// }
+///
+/// let g = Graph::new();
+/// let y = Scale::default().apply(&g.constant([1.0f32, 2.0]).expand_dims(0));
+/// assert_eq!(y.eval()?.as_slice::<f32>()?, [1.0, 2.0]);
+/// assert!(g.body().variables().find("scale/factor").is_ok());
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub trait Layer: fmt::Debug {
+    /// What sort of layer it is, in TensorFlow's words: `dense`. Layers without a name are called `dense`, `dense_1`, ...
+    fn kind(&self) -> &'static str;
+
+    /// Name and flags.
+    fn config(&self) -> &Config;
+
+    /// Makes the variables. By default there are none.
+    #[track_caller]
+    fn build(&self, build: &mut Build<'_>) {
+        let _ = build;
+    }
+
+    /// Computes the result from the input and the variables.
+    #[track_caller]
+    fn call(&self, call: &Call<'_>) -> Tensor;
+
+    /// Makes the variables and computes the result, as the graph's mode asks for.
+    #[track_caller]
+    fn apply(&self, x: &Tensor) -> Tensor {
+        self.apply_training(x, x.graph().mode() == Mode::Train)
+    }
+
+    /// As `apply`, as in training or not, whatever the graph's mode.
+    #[track_caller]
+    fn apply_training(&self, x: &Tensor, training: bool) -> Tensor {
+        Built::new(self, x).call(self, x, training)
+    }
+}
+
+/// What all layers have.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// The name of its variables' scope. By default it is made from the kind.
+    pub name: Option<String>,
+    /// Whether optimizers change its weights. By default they do.
+    pub trainable: bool,
+}
+
+impl Config {
+    /// A made name, trainable.
+    pub const DEFAULT: Config = Config { name: None, trainable: true };
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::DEFAULT
+    }
+}
+
+/// Every layer of this crate, in its plainest form.
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 13] = [
+    || Box::new(Activation::Relu),
+    || Box::new(AvgPool2d::new(2)),
+    || Box::new(BatchNorm::new()),
+    || Box::new(Conv2d::new(3, 2)),
+    || Box::new(Dense::new(3)),
+    || Box::new(Dropout::new(0.5)),
+    || Box::new(Embedding::new(5, 3)),
+    || Box::new(Flatten::new()),
+    || Box::new(GlobalAvgPool2d::new()),
+    || Box::new(GlobalMaxPool2d::new()),
+    || Box::new(LayerNorm::new()),
+    || Box::new(MaxPool2d::new(2)),
+    || Box::new(Reshape::new([-1])),
+];
+
+/// The setters of a layer with a field `config`.
+macro_rules! config_setters {
+    ($layer:ty) => {
+        impl $layer {
+            /// The name of the variables' scope. By default it is made from the kind: `dense`, `dense_1`, ...
+            pub fn name(mut self, name: &str) -> Self {
+                self.config.name = Some(name.to_string());
+                self
+            }
+
+            /// Whether optimizers change its weights. By default they do.
+            pub fn trainable(mut self, trainable: bool) -> Self {
+                self.config.trainable = trainable;
+                self
+            }
+        }
+    };
+}
+use config_setters;

@@ -1,0 +1,54 @@
+//! What a model is written with: layers, activations, regularizers, losses.
+//!
+//! Everything here is a plain value that adds nodes and variables to a [`Graph`](estimand_graph::Graph) when it is applied; nothing
+//! holds a weight. In the order a model uses them: `layer` ([`Layer`] and one file for each kind), `activation`, `regularizer`,
+//! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each). `testing` holds what every layer and
+//! every loss must do.
+//!
+//! ```
+//! use estimand_graph::{Graph, Optimizer, Session};
+//! use estimand_nn::{Dense, Layer, Loss, MeanSquaredError};
+//! use estimand_tensor::{Array, DType, Dim};
+//! use estimand_update::Adam;
+//!
+//! let g = Graph::new();
+//! let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
+//! let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
+//! let hidden = Dense::new(8).tanh().apply(&x);
+//! let loss = MeanSquaredError::new().apply(&y, &Dense::new(1).apply(&hidden));
+//! let train = Optimizer::new(Adam::default(), 0.05).minimize(&loss);
+//!
+//! let xor = Array::from_vec([4, 2], vec![0.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0])?;
+//! let feeds = [(&x, xor), (&y, Array::from_vec([4, 1], vec![0.0f32, 1.0, 1.0, 0.0])?)];
+//! let mut session = Session::new(&g)?;
+//! for _ in 0..300 {
+//!     session.run(&[&train], &feeds)?;
+//! }
+//! assert!(session.run(&[&loss], &feeds)?[0].item::<f32>()? < 0.05);
+//! assert_eq!(session.value("dense/kernel")?.dims(), [2, 8]);
+//! assert_eq!(session.value("dense_1/bias")?.dims(), [1]);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+mod activation;
+mod defaults;
+pub mod layer;
+pub mod loss;
+mod regularizer;
+mod size;
+pub mod testing;
+
+pub use activation::{ALL_ACTIVATIONS, Activation};
+pub use defaults::Defaults;
+pub use layer::{
+    ALL_LAYERS, AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, GlobalAvgPool2d, GlobalMaxPool2d,
+    Layer, LayerNorm, MaxPool2d, Reshape, Shared,
+};
+pub use loss::{
+    ALL_LOSSES, AbsoluteError, Huber, Loss, MeanSquaredError, Reduction, SigmoidCrossEntropy, SoftmaxCrossEntropy,
+    SparseSoftmaxCrossEntropy,
+};
+pub use regularizer::Regularizer;
+pub use size::Size2d;

@@ -1,0 +1,54 @@
+//! `Huber`: squared for small errors, linear for large ones.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{Loss, Reduction, matched, reduction_setter};
+
+/// `e^2 / 2` where the error is at most delta, `delta * (|e| - delta / 2)` beyond.
+#[derive(Clone, Debug)]
+pub struct Huber {
+    delta: f64,
+    reduction: Reduction,
+}
+
+impl Huber {
+    /// With delta 1.
+    pub fn new() -> Huber {
+        Huber { delta: 1.0, reduction: Reduction::default() }
+    }
+
+    /// The error from which on the loss is linear. By default 1.
+    pub fn delta(mut self, delta: f64) -> Huber {
+        self.delta = delta;
+        self
+    }
+}
+
+impl Default for Huber {
+    fn default() -> Huber {
+        Huber::new()
+    }
+}
+
+reduction_setter!(Huber);
+
+impl Loss for Huber {
+    fn name(&self) -> &'static str {
+        "huber_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        if self.delta.is_nan() || self.delta <= 0.0 {
+            return predictions.graph().error(Error::config(format!("huber delta {}, expected above 0", self.delta)));
+        }
+        let error = (predictions - matched(self.name(), labels, predictions)).abs();
+        let quadratic = error.minimum(self.delta);
+        let linear = &error - &quadratic;
+        quadratic.square() * 0.5 + linear * self.delta
+    }
+}

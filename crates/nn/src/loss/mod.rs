@@ -1,0 +1,123 @@
+//! Losses: how wrong predictions are, as one number to minimize.
+//!
+//! A loss is a plain value. Its `elements` gives the loss of each element or example; weights and [`Reduction`] are the same for all
+//! and those of `tf.compat.v1.losses`. This file is the seam, `reduction` the arithmetic around it; the others hold one loss each.
+
+mod absolute_error;
+mod huber;
+mod mean_squared_error;
+mod reduction;
+mod sigmoid_cross_entropy;
+mod softmax_cross_entropy;
+mod sparse_softmax_cross_entropy;
+
+use std::fmt;
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Dim, Error, Shape};
+
+pub use absolute_error::AbsoluteError;
+pub use huber::Huber;
+pub use mean_squared_error::MeanSquaredError;
+pub use reduction::Reduction;
+pub use sigmoid_cross_entropy::SigmoidCrossEntropy;
+pub use softmax_cross_entropy::SoftmaxCrossEntropy;
+pub use sparse_softmax_cross_entropy::SparseSoftmaxCrossEntropy;
+
+/// How wrong predictions are.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{AbsoluteError, Loss, Reduction};
+/// let g = Graph::new();
+/// let (labels, predictions) = (g.constant([1.0f32, 2.0, 3.0]), g.constant([2.0f32, 2.0, 6.0]));
+/// let loss = AbsoluteError::new();
+/// // (1 + 0 + 3) / 3
+/// assert_eq!(loss.apply(&labels, &predictions).eval()?.item::<f32>()?, 4.0 / 3.0);
+/// // Two weights are not 0: (1 * 1 + 2 * 3) / 2
+/// let weights = g.constant([1.0f32, 0.0, 2.0]);
+/// assert_eq!(loss.apply_weighted(&labels, &predictions, &weights).eval()?.item::<f32>()?, 3.5);
+/// assert_eq!(loss.reduction(Reduction::Sum).apply(&labels, &predictions).eval()?.item::<f32>()?, 4.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub trait Loss: fmt::Debug {
+    /// TensorFlow's name.
+    fn name(&self) -> &'static str;
+
+    /// How the losses of elements become one number.
+    fn how(&self) -> Reduction;
+
+    /// The loss of each element, or of each example where a loss is one of whole rows.
+    #[track_caller]
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor;
+
+    /// The loss, all elements alike.
+    #[track_caller]
+    fn apply(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let _scope = predictions.graph().scope(self.name());
+        self.how().of(&self.elements(labels, predictions), None)
+    }
+
+    /// The loss with weights: a single number, one for each example, or any shape that can be broadcast to the elements.
+    #[track_caller]
+    fn apply_weighted(&self, labels: &Tensor, predictions: &Tensor, weights: &Tensor) -> Tensor {
+        let _scope = predictions.graph().scope(self.name());
+        self.how().of(&self.elements(labels, predictions), Some(weights))
+    }
+}
+
+/// Every loss of this crate, in its plainest form and from probabilities.
+pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 9] = [
+    || Box::new(AbsoluteError::new()),
+    || Box::new(Huber::new()),
+    || Box::new(MeanSquaredError::new()),
+    || Box::new(SigmoidCrossEntropy::new()),
+    || Box::new(SigmoidCrossEntropy::new().from_probabilities()),
+    || Box::new(SoftmaxCrossEntropy::new()),
+    || Box::new(SoftmaxCrossEntropy::new().from_probabilities()),
+    || Box::new(SparseSoftmaxCrossEntropy::new()),
+    || Box::new(SparseSoftmaxCrossEntropy::new().from_probabilities()),
+];
+
+/// How far from 0 and 1 probabilities are kept: Keras's `epsilon`.
+const EPSILON: f64 = 1e-7;
+
+/// The labels in the predictions' dtype, for losses of elements: an error unless both have the same sizes. Broadcasting `[n]`
+/// against `[n, 1]` would quietly compare everything with everything.
+#[track_caller]
+fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
+    if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
+        return error.clone();
+    }
+    let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
+    let (l, p) = (labels.shape().dims(), predictions.shape().dims());
+    if l.len() != p.len() || l.iter().zip(p).any(apart) {
+        let text = format!("{name} of labels {} and predictions {}", labels.describe(), predictions.describe());
+        let error = Error::shape(text + "; expected the same shape");
+        return labels.graph().error(error.help("use labels.expand_dims(-1) for predictions with a last axis of 1"));
+    }
+    labels.cast(predictions.dtype())
+}
+
+/// One loss for each row, in the rows' own axes.
+#[track_caller]
+fn rows_of(predictions: &Tensor, losses: &Tensor) -> Tensor {
+    match predictions.shape().dims() {
+        [rows @ .., _] => losses.reshape_as(rows.iter().copied().collect::<Shape>()),
+        [] => losses.clone(),
+    }
+}
+
+/// The setter of a loss with a field `reduction`.
+macro_rules! reduction_setter {
+    ($loss:ty) => {
+        impl $loss {
+            /// How the losses of elements become one number. By default `SumByNonzeroWeights`: without weights, their mean.
+            pub fn reduction(mut self, reduction: crate::Reduction) -> Self {
+                self.reduction = reduction;
+                self
+            }
+        }
+    };
+}
+use reduction_setter;

@@ -1,0 +1,88 @@
+//! Weights, and how many losses become one: `tf.compat.v1.losses.compute_weighted_loss`.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Dim, Error, Shape};
+
+/// How the losses of elements become one number. They are multiplied by their weights before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reduction {
+    /// They do not: the result has one loss for each element.
+    None,
+    /// Their sum.
+    Sum,
+    /// Their sum, divided by the sum of the weights.
+    Mean,
+    /// Their sum, divided by the number of elements: what tf.keras calls the batch size.
+    SumOverBatchSize,
+    /// Their sum, divided by the number of weights that are not 0: TensorFlow 1's default.
+    #[default]
+    SumByNonzeroWeights,
+}
+
+impl Reduction {
+    /// Every kind.
+    pub const ALL: [Reduction; 5] =
+        [Reduction::None, Reduction::Sum, Reduction::Mean, Reduction::SumOverBatchSize, Reduction::SumByNonzeroWeights];
+
+    /// Weighs and reduces. Where there is nothing to divide by the result is 0.
+    #[track_caller]
+    pub(super) fn of(self, losses: &Tensor, weights: Option<&Tensor>) -> Tensor {
+        if losses.is_poisoned() {
+            return losses.clone();
+        }
+        let weights = match weights {
+            Some(weights) => match beside(weights, losses) {
+                weights if weights.is_poisoned() => return weights,
+                weights => Some(weights),
+            },
+            None => None,
+        };
+        let weighed = match &weights {
+            Some(weights) => losses * weights,
+            None => losses.clone(),
+        };
+        let divisor = match (self, &weights) {
+            (Reduction::None, _) => return weighed,
+            (Reduction::Sum, _) => return weighed.sum(),
+            (Reduction::SumOverBatchSize, _) | (_, None) => n_elements(losses),
+            (Reduction::Mean, Some(weights)) => weights.broadcast_to(losses.shape().clone()).sum(),
+            (Reduction::SumByNonzeroWeights, Some(weights)) => {
+                weights.not_equal(0.0).cast(losses.dtype()).broadcast_to(losses.shape().clone()).sum()
+            }
+        };
+        weighed.sum().div_no_nan(divisor)
+    }
+}
+
+/// The number of elements, as a number of their dtype.
+#[track_caller]
+fn n_elements(x: &Tensor) -> Tensor {
+    let known: usize = x.shape().dims().iter().filter_map(|d| d.known()).product();
+    let mut n = x.graph().constant(known as f32).cast(x.dtype());
+    for (axis, d) in x.shape().dims().iter().enumerate() {
+        if d.known().is_none() {
+            n = n * x.size(axis as i64).cast(x.dtype());
+        }
+    }
+    n
+}
+
+/// Weights in a shape that stands beside the losses: a number, as many leading axes as there are, or the same number of axes.
+#[track_caller]
+fn beside(weights: &Tensor, losses: &Tensor) -> Tensor {
+    let (w, l) = (weights.shape().dims(), losses.shape().dims());
+    let fits = |(w, l): (&Dim, &Dim)| w == l || *w == Dim::Known(1) || w.known().is_none() || l.known().is_none();
+    // [n, 1] weighs the rows of [n], as Keras has it.
+    let extra = w.len() > l.len() && w[l.len()..].iter().all(|d| *d == Dim::Known(1));
+    if !(weights.is_poisoned() || (w.len() <= l.len() || extra) && w.iter().zip(l).all(fits)) {
+        let error = Error::shape(format!("weights {} for losses {}", weights.describe(), losses.shape()));
+        return losses
+            .graph()
+            .error(error.help("expected a number, one weight for each example, or the losses' shape"));
+    }
+    let mut shape: Shape = w.iter().take(l.len()).copied().collect();
+    if !w.is_empty() {
+        shape.0.resize(l.len(), Dim::Known(1));
+    }
+    weights.cast(losses.dtype()).reshape_as(shape)
+}

@@ -1,0 +1,61 @@
+//! `SigmoidCrossEntropy`: yes or no, for each element by itself.
+
+use estimand_graph::Tensor;
+
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+
+/// Cross entropy of each element with the probability that its label gives.
+#[derive(Clone, Debug, Default)]
+pub struct SigmoidCrossEntropy {
+    label_smoothing: f64,
+    probabilities: bool,
+    reduction: Reduction,
+}
+
+impl SigmoidCrossEntropy {
+    /// Of logits, in the form that does not overflow.
+    pub fn new() -> SigmoidCrossEntropy {
+        SigmoidCrossEntropy::default()
+    }
+
+    /// Predictions are probabilities; they are kept 1e-7 away from 0 and 1. By default they are logits.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
+    pub fn from_probabilities(mut self) -> SigmoidCrossEntropy {
+        self.probabilities = true;
+        self
+    }
+
+    /// Moves labels this far towards one half. By default not at all.
+    pub fn label_smoothing(mut self, smoothing: f64) -> SigmoidCrossEntropy {
+        self.label_smoothing = smoothing;
+        self
+    }
+}
+
+reduction_setter!(SigmoidCrossEntropy);
+
+impl Loss for SigmoidCrossEntropy {
+    fn name(&self) -> &'static str {
+        "sigmoid_cross_entropy_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let mut labels = matched(self.name(), labels, predictions);
+        if self.label_smoothing != 0.0 {
+            labels = labels * (1.0 - self.label_smoothing) + 0.5 * self.label_smoothing;
+        }
+        if !self.probabilities {
+            return predictions.sigmoid_cross_entropy(&labels);
+        }
+        // TF: epsilon once to limit, and once more inside the logarithm.
+        let p = predictions.clip(EPSILON, 1.0 - EPSILON);
+        let yes = &labels * (&p + EPSILON).log();
+        let no = (1.0f64 - &labels) * (1.0f64 - &p + EPSILON).log();
+        -(yes + no)
+    }
+}

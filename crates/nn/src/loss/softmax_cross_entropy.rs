@@ -1,0 +1,61 @@
+//! `SoftmaxCrossEntropy`: one class of several, with labels as rows of probabilities.
+
+use estimand_graph::Tensor;
+
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of};
+
+/// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot rows.
+#[derive(Clone, Debug, Default)]
+pub struct SoftmaxCrossEntropy {
+    label_smoothing: f64,
+    probabilities: bool,
+    reduction: Reduction,
+}
+
+impl SoftmaxCrossEntropy {
+    /// Of logits.
+    pub fn new() -> SoftmaxCrossEntropy {
+        SoftmaxCrossEntropy::default()
+    }
+
+    /// Predictions are probabilities: each row is divided by its sum and kept 1e-7 away from 0 and 1. By default they are logits.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
+    pub fn from_probabilities(mut self) -> SoftmaxCrossEntropy {
+        self.probabilities = true;
+        self
+    }
+
+    /// Spreads this part of the labels over all classes. By default none.
+    pub fn label_smoothing(mut self, smoothing: f64) -> SoftmaxCrossEntropy {
+        self.label_smoothing = smoothing;
+        self
+    }
+}
+
+reduction_setter!(SoftmaxCrossEntropy);
+
+impl Loss for SoftmaxCrossEntropy {
+    fn name(&self) -> &'static str {
+        "softmax_cross_entropy_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let mut labels = matched(self.name(), labels, predictions);
+        let classes = predictions.channels();
+        if self.label_smoothing != 0.0 {
+            labels = labels * (1.0 - self.label_smoothing) + self.label_smoothing / classes as f64;
+        }
+        if self.probabilities {
+            let p = predictions / predictions.sum_axes(&[-1], true);
+            return -(labels * p.clip(EPSILON, 1.0 - EPSILON).log()).sum_axes(&[-1], false);
+        }
+        let flat = [-1, classes as i64];
+        let losses = predictions.reshape(flat).softmax_cross_entropy(&labels.reshape(flat));
+        rows_of(predictions, &losses)
+    }
+}

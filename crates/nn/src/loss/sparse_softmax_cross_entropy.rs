@@ -1,0 +1,65 @@
+//! `SparseSoftmaxCrossEntropy`: one class of several, with labels as class numbers.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Dim, Error};
+
+use super::{EPSILON, Loss, Reduction, reduction_setter, rows_of};
+
+/// Cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
+///
+/// Labels have the predictions' shape without the last axis, or with a last axis of 1. A label that is not a class is an error of
+/// the run that names the label, its row and the number of classes.
+#[derive(Clone, Debug, Default)]
+pub struct SparseSoftmaxCrossEntropy {
+    probabilities: bool,
+    reduction: Reduction,
+}
+
+impl SparseSoftmaxCrossEntropy {
+    /// Of logits.
+    pub fn new() -> SparseSoftmaxCrossEntropy {
+        SparseSoftmaxCrossEntropy::default()
+    }
+
+    /// Predictions are probabilities, kept 1e-7 away from 0 and 1. By default they are logits.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
+    pub fn from_probabilities(mut self) -> SparseSoftmaxCrossEntropy {
+        self.probabilities = true;
+        self
+    }
+}
+
+reduction_setter!(SparseSoftmaxCrossEntropy);
+
+impl Loss for SparseSoftmaxCrossEntropy {
+    fn name(&self) -> &'static str {
+        "sparse_softmax_cross_entropy_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
+            return error.clone();
+        }
+        let labels = match labels.shape().dims() {
+            [.., Dim::Known(1)] if labels.rank() == predictions.rank() => labels.squeeze(&[-1]),
+            _ => labels.clone(),
+        };
+        if labels.rank() + 1 != predictions.rank() {
+            let text = format!("labels {} for predictions {}", labels.describe(), predictions.describe());
+            let error = Error::shape(text + "; expected one class number for each row");
+            return labels.graph().error(error.help("labels that are rows of probabilities go to SoftmaxCrossEntropy"));
+        }
+        let logits = match self.probabilities {
+            // TF: the logarithms of the limited probabilities are taken for logits, so that rows need not add up to 1.
+            true => predictions.clip(EPSILON, 1.0 - EPSILON).log(),
+            false => predictions.clone(),
+        };
+        let flat = logits.reshape([-1, logits.channels() as i64]);
+        rows_of(&logits, &flat.sparse_softmax_cross_entropy(&labels.reshape([-1])))
+    }
+}

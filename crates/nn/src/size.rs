@@ -1,0 +1,34 @@
+//! `Size2d`: height and width of a window, given as one number or two.
+
+/// Height and width.
+///
+/// ```
+/// use estimand_nn::Size2d;
+/// assert_eq!(Size2d::from(3), Size2d::from((3, 3)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size2d {
+    /// Along the image's second axis.
+    pub height: usize,
+    /// Along the image's third axis.
+    pub width: usize,
+}
+
+impl Size2d {
+    /// As the engine takes it.
+    pub(crate) fn pair(self) -> (usize, usize) {
+        (self.height, self.width)
+    }
+}
+
+impl From<usize> for Size2d {
+    fn from(side: usize) -> Size2d {
+        Size2d { height: side, width: side }
+    }
+}
+
+impl From<(usize, usize)> for Size2d {
+    fn from((height, width): (usize, usize)) -> Size2d {
+        Size2d { height, width }
+    }
+}

@@ -1,0 +1,222 @@
+//! The contract of layers.
+
+use std::path::PathBuf;
+
+use estimand_graph::{Cpu, Graph, Optimizer, Role, Session, Tensor};
+use estimand_tensor::{Array, DType, Error, Mode, Result};
+use estimand_update::Sgd;
+
+use super::differences::check_gradients;
+use super::{ensure, ensure_same, rows};
+use crate::layer::{Build, Call, Config, Layer};
+
+/// One law of the contract.
+type Check = fn(&dyn Layer, &Array) -> Result<()>;
+
+/// Checks a layer with a batch of at least two rows: names, shapes, gradients, training, freezing, same bits, saving.
+pub fn check_layer(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let checks: [(&str, Check); 8] = [
+        ("names of variables", names),
+        ("rows of the result", result_rows),
+        ("gradients", gradients_are_differences),
+        ("a training step", a_step_lowers_the_loss),
+        ("freezing", frozen_weights_stay),
+        ("same bits", bits_do_not_depend_on_threads),
+        ("outside of training", evaluation_is_pure),
+        ("saving", saving_keeps_the_weights),
+    ];
+    let place = |what: &str| format!("in the layer contract, {what}, for {layer:?}");
+    checks.iter().try_for_each(|(what, check)| check(layer, input).map_err(|e| e.context(place(what))))
+}
+
+/// A layer applied to a placeholder, and a loss of its result.
+struct Applied {
+    graph: Graph,
+    x: Tensor,
+    y: Tensor,
+    loss: Tensor,
+}
+
+impl Applied {
+    fn new(layer: &dyn Layer, input: &Array, mode: Mode) -> Applied {
+        let graph = Graph::with_mode(mode);
+        let x = rows(&graph, "x", input);
+        let y = layer.apply(&x);
+        // No two elements count alike, so that no two gradients agree by chance.
+        let slope = (graph.range(y.channels(), DType::F32) * 1.3 + 0.4).cos();
+        let loss = (&y - slope).square().sum() + graph.regularization_loss();
+        Applied { graph, x, y, loss }
+    }
+
+    fn session(&self, threads: usize) -> Result<Session> {
+        Session::with(&self.graph, Cpu::with_threads(threads), 3)
+    }
+
+    fn trained(&self) -> Vec<String> {
+        let body = self.graph.body();
+        let trained = body.variables().iter().filter(|(_, spec)| spec.role == Role::Model { trainable: true });
+        trained.map(|(_, spec)| spec.name.clone()).collect()
+    }
+}
+
+fn variable_names(graph: &Graph) -> Vec<String> {
+    graph.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect()
+}
+
+/// The first layer of a kind has its name, the second `_1`; a graph built anew has the same names.
+fn names(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let first = Applied::new(layer, input, Mode::Train);
+    let again = Applied::new(layer, input, Mode::Eval);
+    first.graph.check()?;
+    let names = variable_names(&first.graph);
+    ensure(names == variable_names(&again.graph), || format!("{names:?} in one build, other names in the next"))?;
+    let Config { name: given, .. } = layer.config();
+    let scope = given.as_deref().unwrap_or(layer.kind());
+    ensure(names.iter().all(|n| n.starts_with(&format!("{scope}/"))), || format!("{names:?} are not in `{scope}/`"))?;
+    if given.is_none() {
+        let _ = layer.apply(&first.x);
+        first.graph.check()?;
+        let second: Vec<String> = variable_names(&first.graph).split_off(names.len());
+        let expected: Vec<String> = names.iter().map(|n| n.replacen(scope, &format!("{scope}_1"), 1)).collect();
+        ensure(second == expected, || format!("a second layer has {second:?}, expected {expected:?}"))?;
+    }
+    Ok(())
+}
+
+/// One row of the result for each row of the input, and a row alone is the row in a batch.
+fn result_rows(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let eval = Applied::new(layer, input, Mode::Eval);
+    let mut session = eval.session(1)?;
+    let whole = session.run(&[&eval.y], &[(&eval.x, input.clone())])?.remove(0);
+    let n = input.dims().first().copied().unwrap_or(0);
+    ensure(whole.dims().first() == Some(&n), || format!("{n} rows gave {:?}", whole.dims()))?;
+    for row in 0..n {
+        let alone = session.run(&[&eval.y], &[(&eval.x, input.rows(row..row + 1)?)])?.remove(0);
+        ensure_same(&format!("row {row} alone and in its batch"), &alone, &whole.rows(row..row + 1)?)?;
+    }
+    Ok(())
+}
+
+fn gradients_are_differences(layer: &dyn Layer, input: &Array) -> Result<()> {
+    for mode in [Mode::Train, Mode::Eval] {
+        let applied = Applied::new(layer, input, mode);
+        check_gradients(&applied.graph, &applied.loss, &[(&applied.x, input.clone())])?;
+    }
+    Ok(())
+}
+
+/// Steps along the gradient change every weight and lower the loss.
+fn a_step_lowers_the_loss(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let applied = Applied::new(layer, input, Mode::Train);
+    let trained = applied.trained();
+    if trained.is_empty() {
+        return Ok(());
+    }
+    let train = Optimizer::new(Sgd::default(), 1e-3).minimize(&applied.loss);
+    let mut session = applied.session(1)?;
+    let values = |session: &Session| trained.iter().map(|name| session.value(name)).collect::<Result<Vec<Array>>>();
+    let feeds = [(&applied.x, input.clone())];
+    let (before, weights) = (session.run(&[&applied.loss], &feeds)?.remove(0), values(&session)?);
+    for _ in 0..3 {
+        session.run(&[&train], &feeds)?;
+    }
+    let after = session.run(&[&applied.loss], &feeds)?.remove(0);
+    let (before, after) = (before.item::<f32>()?, after.item::<f32>()?);
+    ensure(after < before, || format!("the loss was {before} and is {after} after three small steps"))?;
+    for (name, (old, new)) in trained.iter().zip(weights.iter().zip(values(&session)?)) {
+        ensure(old.bytes() != new.bytes(), || format!("`{name}` did not change"))?;
+    }
+    Ok(())
+}
+
+/// The layer with `trainable(false)`.
+#[derive(Debug)]
+struct Frozen<'a> {
+    layer: &'a dyn Layer,
+    config: Config,
+}
+
+impl Layer for Frozen<'_> {
+    fn kind(&self) -> &'static str {
+        self.layer.kind()
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        self.layer.build(build);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        self.layer.call(call)
+    }
+}
+
+/// A frozen layer has no trained variable and updates nothing.
+fn frozen_weights_stay(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let frozen = Frozen { layer, config: Config { trainable: false, ..layer.config().clone() } };
+    let applied = Applied::new(&frozen, input, Mode::Train);
+    applied.graph.check()?;
+    ensure(applied.trained().is_empty(), || format!("frozen, it still trains {:?}", applied.trained()))?;
+    ensure(applied.graph.updates().is_empty(), || "frozen, it still has updates".to_string())
+}
+
+/// Two sessions of one seed, on one thread and on three.
+fn bits_do_not_depend_on_threads(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let applied = Applied::new(layer, input, Mode::Train);
+    let updates = applied.graph.updates();
+    let fetches: Vec<&Tensor> = [&applied.y].into_iter().chain(&updates).collect();
+    let (mut one, mut three) = (applied.session(1)?, applied.session(3)?);
+    for step in 0..2 {
+        let feeds = [(&applied.x, input.clone())];
+        let (a, b) = (one.run(&fetches, &feeds)?.remove(0), three.run(&fetches, &feeds)?.remove(0));
+        ensure_same(&format!("the result of step {step} on 1 and 3 threads"), &a, &b)?;
+    }
+    for name in variable_names(&applied.graph) {
+        ensure_same(&format!("`{name}` on 1 and 3 threads"), &one.value(&name)?, &three.value(&name)?)?;
+    }
+    Ok(())
+}
+
+/// Outside of training nothing is updated, and the same input gives the same result at every step and under every seed.
+fn evaluation_is_pure(layer: &dyn Layer, input: &Array) -> Result<()> {
+    let eval = Applied::new(layer, input, Mode::Eval);
+    ensure(eval.graph.updates().is_empty(), || "it has updates in evaluation".to_string())?;
+    let tick = eval.graph.variable_with("tick", DType::I64, [], estimand_graph::Init::Zeros, Role::Step);
+    let next = tick.assign_add(1i64);
+    let mut session = eval.session(1)?;
+    let feeds = [(&eval.x, input.clone())];
+    let first = session.run(&[&eval.y, &next], &feeds)?.remove(0);
+    let second = session.run(&[&eval.y, &next], &feeds)?.remove(0);
+    ensure(session.step() == 2, || "the steps did not count".to_string())?;
+    ensure_same("two evaluations", &first, &second)
+}
+
+/// A folder that goes away with the check.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system's own cleaning.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A session restored from a checkpoint computes the same bits, whatever its own weights were.
+fn saving_keeps_the_weights(layer: &dyn Layer, input: &Array) -> Result<()> {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("estimand-layer-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
+    let folder = Scratch(folder);
+    let applied = Applied::new(layer, input, Mode::Eval);
+    let (mut saved, mut other) = (applied.session(1)?, Session::with(&applied.graph, Cpu::with_threads(1), 4)?);
+    let prefix = folder.0.join("model.ckpt-0");
+    saved.save(&prefix)?;
+    other.restore(&prefix)?;
+    let feeds = [(&applied.x, input.clone())];
+    let (a, b) = (saved.run(&[&applied.y], &feeds)?.remove(0), other.run(&[&applied.y], &feeds)?.remove(0));
+    ensure_same("the result of a restored layer", &a, &b)
+}

@@ -1,0 +1,45 @@
+//! What every layer and every loss must do, as checks that also run on layers and losses of one's own.
+//!
+//! ```
+//! use estimand_nn::Dense;
+//! use estimand_nn::testing::{check_layer, spread};
+//! check_layer(&Dense::new(2).tanh(), &spread(&[3, 4])?)?;
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+
+mod differences;
+mod layer;
+mod loss;
+
+use estimand_graph::{Graph, Tensor};
+use estimand_tensor::{Array, Dim, Error, Result, Shape};
+
+pub use layer::check_layer;
+pub use loss::check_loss;
+
+/// Floats between -1 and 1 in no order, no two of them close to each other: no maximum is a tie.
+pub fn spread(dims: &[usize]) -> Result<Array> {
+    let n = estimand_tensor::element_count(dims)?;
+    // The golden ratio's multiples keep as far from each other as numbers can.
+    let value = |i: usize| ((i as f64 + 0.5) * 0.618_033_988_75).fract() * 2.0 - 1.0;
+    Array::from_vec(dims, (0..n).map(|i| value(i) as f32).collect())
+}
+
+/// A placeholder for any number of rows like these.
+fn rows(graph: &Graph, name: &str, like: &Array) -> Tensor {
+    let mut shape = Shape::from(like.dims());
+    if let Some(first) = shape.0.first_mut() {
+        *first = Dim::BATCH;
+    }
+    graph.placeholder(name, like.dtype(), shape)
+}
+
+/// An error of the contract unless something holds.
+fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::config(broken())) }
+}
+
+/// An error unless two arrays are the same to the last bit.
+fn ensure_same(what: &str, a: &Array, b: &Array) -> Result<()> {
+    ensure(a.dims() == b.dims() && a.bytes() == b.bytes(), || format!("{what}: {a:?} is not {b:?}"))
+}

@@ -1,0 +1,127 @@
+//! Every layer and every loss of the `ALL_*` lists through its contract, and contracts that are broken on purpose.
+
+use estimand_graph::{Init, Tensor};
+use estimand_nn::layer::{Build, Call, Config};
+use estimand_nn::testing::{check_layer, check_loss, spread};
+use estimand_nn::*;
+use estimand_tensor::{Array, Result};
+
+/// An input that a layer of a kind takes.
+fn input(kind: &str) -> Array {
+    match kind {
+        "embedding" => Array::from_vec([3, 2], vec![0i64, 4, 1, 1, 2, 3]).unwrap(),
+        "conv2d" | "max_pooling2d" | "average_pooling2d" | "global_max_pooling2d" | "global_average_pooling2d" => {
+            spread(&[3, 4, 4, 2]).unwrap()
+        }
+        _ => spread(&[3, 5]).unwrap(),
+    }
+}
+
+#[test]
+fn every_layer_keeps_the_contract() -> Result<()> {
+    for make in ALL_LAYERS {
+        let layer = make();
+        check_layer(&*layer, &input(layer.kind()))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn layers_with_options_keep_the_contract() -> Result<()> {
+    let rows = spread(&[4, 3])?;
+    let images = spread(&[2, 5, 4, 3])?;
+    for activation in ALL_ACTIVATIONS {
+        check_layer(&Dense::new(4).activation(activation).name("hidden"), &rows)?;
+    }
+    check_layer(&Dense::new(2).use_bias(false).kernel_regularizer(Regularizer::l1_l2(0.1, 0.2)), &rows)?;
+    check_layer(&Dense::new(2).bias_init(Init::Ones).activity_regularizer(Regularizer::l2(0.1)), &spread(&[2, 3, 2])?)?;
+    check_layer(&Conv2d::new(2, (2, 3)).same().strides(2).relu().kernel_init(Init::HeNormal), &images)?;
+    check_layer(&MaxPool2d::new(3).strides(1).same(), &images)?;
+    check_layer(&AvgPool2d::new((2, 1)).same(), &images)?;
+    check_layer(&BatchNorm::new(), &images)?;
+    check_layer(&BatchNorm::new().axis(1).center(false).momentum(0.5), &images)?;
+    check_layer(&LayerNorm::new().scale(false), &images)?;
+    check_layer(&Dropout::new(0.3).noise_shape([None, Some(1), Some(1), None]), &images)?;
+    check_layer(&Embedding::new(5, 2).regularizer(Regularizer::l2(0.1)), &input("embedding"))
+}
+
+#[test]
+fn every_loss_keeps_the_contract() -> Result<()> {
+    let logits = spread(&[5, 3])?;
+    let unit = |v: &f32| v * 0.4 + 0.5;
+    let probabilities = Array::from_vec([5, 3], logits.as_slice::<f32>()?.iter().map(unit).collect())?;
+    let one_hot = [[1.0f32, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
+    let one_hot = Array::from_vec([5, 3], one_hot.concat())?;
+    let classes = Array::from_vec([5], vec![0i64, 2, 1, 0, 2])?;
+    for make in ALL_LOSSES {
+        let loss = make();
+        let labels = if loss.name().starts_with("sparse") { &classes } else { &one_hot };
+        let predictions = if format!("{loss:?}").contains("probabilities: true") { &probabilities } else { &logits };
+        check_loss(&*loss, labels, predictions)?;
+    }
+    for reduction in Reduction::ALL {
+        check_loss(&MeanSquaredError::new().reduction(reduction), &one_hot, &logits)?;
+        check_loss(&SparseSoftmaxCrossEntropy::new().reduction(reduction), &classes, &logits)?;
+    }
+    check_loss(&Huber::new().delta(0.3), &one_hot, &logits)?;
+    check_loss(&SigmoidCrossEntropy::new().label_smoothing(0.2), &one_hot, &logits)?;
+    check_loss(&SoftmaxCrossEntropy::new().label_smoothing(0.2), &one_hot, &logits)
+}
+
+/// A layer that breaks a rule that its number names.
+#[derive(Debug)]
+struct Broken(u8, Config);
+
+impl Layer for Broken {
+    fn kind(&self) -> &'static str {
+        "broken"
+    }
+
+    fn config(&self) -> &Config {
+        &self.1
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        build.weight("w", &[build.channels()], Init::Ones, None);
+        if self.0 == 1 {
+            build.weight("unused", &[2], Init::Ones, None);
+        }
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let (x, w) = (call.input(), call.weight("w"));
+        match self.0 {
+            // Its gradient is cut off, which differences see.
+            2 => x * w.stop_gradient(),
+            // Draws numbers outside of training.
+            3 => (x * w).dropout(0.5),
+            // A row depends on its batch.
+            4 => x * w - x.mean(),
+            // Updates something in evaluation.
+            5 => {
+                x.graph().add_update(&w.assign_add(1.0));
+                x * w
+            }
+            // Drops the rows.
+            6 => (x * w).sum_axes(&[0], true),
+            _ => x * w,
+        }
+    }
+}
+
+#[test]
+fn contracts_find_what_is_broken() {
+    let rows = spread(&[3, 2]).unwrap();
+    check_layer(&Broken(0, Config::default()), &rows).unwrap();
+    for (rule, text) in [
+        (1, "`broken/unused` did not change"),
+        (2, "by differences"),
+        (3, "row 1 alone and in its batch"),
+        (4, "alone and in its batch"),
+        (5, "frozen, it still has updates"),
+        (6, "3 rows gave [1, 2]"),
+    ] {
+        let error = check_layer(&Broken(rule, Config::default()), &rows).unwrap_err().to_string();
+        assert!(error.contains(text), "rule {rule}: {error}");
+    }
+}

@@ -1,0 +1,8 @@
+//! The tests of layers and losses, one file for each topic, in one binary.
+
+mod contract;
+mod errors;
+mod fixture;
+mod layers;
+mod scopes;
+mod tensorflow;
