@@ -26,7 +26,8 @@
 //! ```
 //!
 //! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
-//! `transform/` hold one stage each, `dataset.rs` is what users write, `writer/` writes files,
+//! `transform/` hold one stage each, `dataset.rs` is what users write, `format/` reads files of whole arrays, `image/` images,
+//! `datasets/` data sets by name; `writer/` writes files,
 //! `statistics/` says what is in columns, `schema/` what should be.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]

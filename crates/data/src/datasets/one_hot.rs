@@ -1,6 +1,6 @@
 //! Classes as vectors.
 
-use estimand_tensor::{Array, Batch, Error, Feature, Result};
+use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
 
 /// Classes i64 `[...]` as f32 `[..., n_classes]`: 1 for the class, 0 for the others.
 ///
@@ -12,15 +12,15 @@ use estimand_tensor::{Array, Batch, Error, Feature, Result};
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub fn one_hot(classes: &Array, n_classes: usize) -> Result<Array> {
-    let values = classes.as_slice::<i64>()?;
-    let mut vectors = vec![0.0f32; values.len() * n_classes];
-    for (i, &class) in values.iter().enumerate() {
+    let mut vectors = Array::zeros(DType::F32, [classes.dims(), &[n_classes]].concat())?;
+    let ones = vectors.as_mut_slice::<f32>()?;
+    for (i, &class) in classes.as_slice::<i64>()?.iter().enumerate() {
         let place = usize::try_from(class).ok().filter(|&class| class < n_classes).ok_or_else(|| {
-            Error::data(format!("the class {class} in row {} of the batch; there are 0 to {}", i + 1, n_classes - 1))
+            Error::data(format!("the class {class} in row {} of the batch; there are {n_classes}, from 0", i + 1))
         })?;
-        vectors[i * n_classes + place] = 1.0;
+        ones[i * n_classes + place] = 1.0;
     }
-    Array::from_vec([classes.dims(), &[n_classes]].concat(), vectors)
+    Ok(vectors)
 }
 
 /// The batch with its label in that form.

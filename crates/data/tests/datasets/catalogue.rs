@@ -171,6 +171,7 @@ fn mistakes() {
             "`medv` of boston_housing is a quantity",
         ),
         (datasets::one_hot(&Array::from([0i64, 3]), 3).unwrap_err().to_string(), "the class 3 in row 2"),
+        (datasets::one_hot(&Array::from([0i64]), 0).unwrap_err().to_string(), "there are 0, from 0"),
         (datasets::one_hot(&Array::from([0i32]), 3).unwrap_err().to_string(), "i64"),
     ] {
         assert!(error.contains(text), "{text}: {error}");

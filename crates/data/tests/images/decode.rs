@@ -20,7 +20,7 @@ fn png_is_tensorflows() -> Result<()> {
     Ok(())
 }
 
-/// Decoders round their cosines and interpolate colours each in its own way: most values agree, few differ by more than a step or two.
+/// Decoders round their cosines and interpolate colours each in its own way: most values agree, and none differs by more than 3 of 255.
 #[test]
 fn jpeg_is_tensorflows_within_rounding() -> Result<()> {
     let cases = cases("jpeg");
@@ -31,7 +31,9 @@ fn jpeg_is_tensorflows_within_rounding() -> Result<()> {
         let differences: Vec<u8> = image.as_slice::<u8>()?.iter().zip(&expected).map(|(a, b)| a.abs_diff(*b)).collect();
         let largest = differences.iter().max().unwrap();
         let mean = differences.iter().map(|&d| f64::from(d)).sum::<f64>() / differences.len() as f64;
-        assert!(*largest <= 4 && mean <= 0.5, "{:?}: up to {largest}, {mean} on average", case.sizes("sizes"));
+        // Colours that were halved are interpolated back; grey never is.
+        let (most, average) = if image.dims()[2] == 1 { (1, 0.01) } else { (3, 0.45) };
+        assert!(*largest <= most && mean <= average, "{:?}: up to {largest}, {mean} on average", case.sizes("sizes"));
     }
     Ok(())
 }
