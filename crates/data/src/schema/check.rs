@@ -1,79 +1,18 @@
 //! Rows held against a schema.
 
 use std::collections::HashSet;
-use std::fmt;
 
-use estimand_tensor::{Array, Batch, DType, Error, ErrorKind, Feature, Result, nearest_name};
+use estimand_tensor::{Array, Batch, DType, Feature, Result, nearest_name};
 
 use super::Schema;
 use super::column::{SchemaColumn, Value};
+use super::misfits::{Found, Misfits};
 use crate::stage::{InputContext, PIECE};
 use crate::statistics::Role;
 use crate::{Dataset, Position};
 
-/// Misfits of a column that are told one by one; more are counted.
-const LISTED: u64 = 10;
-
 /// The longest text of a value that is shown.
 const SHOWN: usize = 80;
-
-/// What does not fit a schema. Prints a line for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Misfits {
-    /// Rows that were looked at.
-    pub n_rows: u64,
-    /// Values and columns that do not fit.
-    pub n_misfits: u64,
-    /// The first ten of every column.
-    pub listed: Vec<Misfit>,
-}
-
-/// One thing that does not fit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Misfit {
-    /// The column.
-    pub column: String,
-    /// The row, from 1; `None` if it is the column as a whole.
-    pub row: Option<u64>,
-    /// What does not fit, with the value found and what was expected.
-    pub problem: String,
-}
-
-impl Misfits {
-    /// Whether everything fits.
-    pub fn is_empty(&self) -> bool {
-        self.n_misfits == 0
-    }
-
-    /// An error of the first misfits, if there are any.
-    pub fn into_result(self) -> Result<()> {
-        let Some(first) = self.listed.first() else { return Ok(()) };
-        let kind = ErrorKind::Data { path: None, row: first.row, column: Some(first.column.clone()) };
-        let message = format!("{} values do not fit the schema:\n{}", self.n_misfits, self.to_string().trim_end());
-        Err(Error::new(kind, message).help("correct the data, or the schema"))
-    }
-}
-
-impl fmt::Display for Misfits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.listed.iter().try_for_each(|misfit| writeln!(f, "{misfit}"))?;
-        match self.n_misfits - self.listed.len() as u64 {
-            0 => Ok(()),
-            more => writeln!(f, "and {more} more"),
-        }
-    }
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.row {
-            Some(row) => write!(f, "column `{}`, row {row}: {}", self.column, self.problem),
-            None => write!(f, "column `{}`: {}", self.column, self.problem),
-        }
-    }
-}
 
 pub(super) fn dataset(data: &Dataset, schema: &Schema) -> Result<Misfits> {
     let mut rows = data.open(&InputContext::default(), &Position::default())?;
@@ -95,37 +34,6 @@ pub(super) struct Checker<'a> {
 struct Domain<'a> {
     texts: HashSet<&'a [u8]>,
     ints: HashSet<i64>,
-}
-
-#[derive(Default)]
-struct Found {
-    n_misfits: u64,
-    listed: Vec<Misfit>,
-    /// Of the column being checked.
-    n_listed: u64,
-}
-
-impl Found {
-    fn begin(&mut self, column: &str) {
-        self.n_listed = self.listed.iter().filter(|misfit| misfit.column == column).count() as u64;
-    }
-
-    /// The problem is put into words only if it is listed.
-    fn add(&mut self, column: &str, row: Option<u64>, problem: impl FnOnce() -> String) {
-        self.n_misfits += 1;
-        if self.n_listed < LISTED {
-            self.n_listed += 1;
-            self.listed.push(Misfit { column: column.to_string(), row, problem: problem() });
-        }
-    }
-
-    /// A misfit of a whole column, which every batch has: told once.
-    fn add_once(&mut self, column: &str, problem: String) {
-        let is_known = |misfit: &Misfit| misfit.column == column && misfit.problem == problem;
-        if !self.listed.iter().any(is_known) {
-            self.add(column, None, || problem);
-        }
-    }
 }
 
 impl<'a> Checker<'a> {
@@ -170,7 +78,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn finish(self) -> Misfits {
-        Misfits { n_rows: self.n_rows, n_misfits: self.found.n_misfits, listed: self.found.listed }
+        self.found.finish(self.n_rows)
     }
 }
 

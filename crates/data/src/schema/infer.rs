@@ -24,7 +24,14 @@ pub(super) fn columns(statistics: &Statistics) -> Result<Vec<SchemaColumn>> {
     if statistics.n_rows() == 0 {
         return Err(Error::config("a schema of no rows").help("infer it from data that has some"));
     }
-    statistics.columns().iter().map(column).collect()
+    let columns = statistics.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
+    for (i, column) in columns.iter().enumerate() {
+        if columns[..i].iter().any(|other| other.name == column.name) {
+            return Err(Error::config(format!("two columns of the schema would have the name `{}`", column.name))
+                .help("features and labels need names of their own; the weights are called `weights`"));
+        }
+    }
+    Ok(columns)
 }
 
 fn column(found: &ColumnStatistics) -> Result<SchemaColumn> {

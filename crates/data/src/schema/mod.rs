@@ -17,16 +17,18 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `column.rs` is what is said about a column, `infer.rs` how it is found, `write.rs` and `read.rs` its text, `check.rs` holds it against batches.
+//! `column.rs` is what is said about a column, `infer.rs` how it is found, `write.rs` and `read.rs` its text, `check.rs` holds it against batches and
+//! `misfits.rs` is what that finds.
 
 mod check;
 mod column;
 mod infer;
+mod misfits;
 mod read;
 mod write;
 
-pub use check::{Misfit, Misfits};
 pub use column::{ColumnKind, SchemaColumn, Value};
+pub use misfits::{Misfit, Misfits};
 
 use std::fs;
 use std::path::Path;

@@ -14,6 +14,9 @@ use crate::statistics::Role;
 
 const KEYS: [&str; 9] = ["role", "type", "shape", "kind", "required", "default", "min", "max", "domain"];
 
+/// The most values of a row: a default is made as large as the shape says.
+const MAX_VALUES: usize = 1 << 24;
+
 /// The columns of a text, and of which file it is, for messages.
 pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColumn>> {
     let source = Source { text, path };
@@ -186,8 +189,11 @@ impl<'a> Reader<'a> {
             sizes.iter().map(|size| usize::try_from(int_of(size.get_ref())?).ok()).collect::<Option<Vec<_>>>()
         });
         let dims = sizes.ok_or_else(|| self.expected("shape", value, "a list of sizes, or \"ragged\""))?;
-        element_count(&dims).map_err(|e| self.wrong("shape", e.message()))?;
-        Ok(Some(dims))
+        match element_count(&dims) {
+            Ok(n) if n <= MAX_VALUES => Ok(Some(dims)),
+            Ok(n) => Err(self.wrong("shape", &format!("{n} values a row, at most {MAX_VALUES} are supported"))),
+            Err(error) => Err(self.wrong("shape", error.message())),
+        }
     }
 
     fn bound(&self, key: &str, dtype: DType) -> Result<Option<Value>> {

@@ -43,7 +43,7 @@ impl StatisticsPass {
         StatisticsPass::default()
     }
 
-    /// Keeps at most so many distinct terms of a column. By default, 262,144, some 15 MB a column.
+    /// Keeps at most so many distinct terms of a column, and 64 MB of text. By default, 262,144.
     ///
     /// While a column has no more, its counts are exact; beyond that rare terms make room, see
     /// [`TermCounts`](estimand_tensor::vocabulary::TermCounts).

@@ -7,6 +7,9 @@ use estimand_tensor::{DType, Error, Result, StringSlice, Strings};
 /// The sign of a number's bits turned around, so that bytes compare as the numbers do.
 const SIGN: u64 = 1 << 63;
 
+/// Bytes of text that are kept of a column: terms are short, and what is long is no term.
+const MAX_BYTES: usize = 64 << 20;
+
 /// What is known about the terms of a column. The empty string means missing and is no term.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -31,7 +34,7 @@ enum Kind {
 }
 
 impl TermStatistics {
-    /// The number of distinct terms; `None` if there are more than [`StatisticsPass::max_terms`](super::StatisticsPass::max_terms).
+    /// The number of distinct terms; `None` if there are more than [`StatisticsPass::max_terms`](super::StatisticsPass::max_terms), or more than 64 MB of them.
     pub fn n_distinct(&self) -> Option<u64> {
         (self.counts.undercount() == 0).then_some(self.counts.len() as u64)
     }
@@ -110,7 +113,7 @@ impl Terms {
             DType::I32 | DType::I64 | DType::U8 => Kind::Int,
             DType::F32 | DType::F64 => return Ok(None),
         };
-        let counts = TermCounts::new(max_terms)?;
+        let counts = TermCounts::new(max_terms)?.max_bytes(MAX_BYTES);
         Ok(Some(Terms { counts, kind, n_values: 0, n_missing: 0, n_bytes: 0, max_length: 0 }))
     }
 

@@ -178,6 +178,7 @@ fn mistakes_are_named_by_line_and_key() {
         (column("role = \"lable\""), "did you mean \"label\"?", 4),
         (column("shape = [-1]"), "a list of sizes, or \"ragged\"", 4),
         (column("shape = [4_000_000_000, 4_000_000_000, 4_000_000_000]"), "does not fit into the address space", 4),
+        (column("shape = [5_000, 5_000]\ndefault = 0"), "25000000 values a row, at most 16777216", 4),
         (column("required = 1"), "`required` is 1, expected true or false", 4),
         (column("default = \"x\""), "`default` is \"x\", expected a value of i64", 4),
         (column("shape = \"ragged\"\ndefault = 1"), "a ragged row without values needs no default", 5),
@@ -203,6 +204,30 @@ fn mistakes_are_named_by_line_and_key() {
     assert!(error.contains(&format!("in line 4 of {}", path.display())), "{error}");
     let error = Schema::read(folder().join("none.toml")).unwrap_err().to_string();
     assert!(error.contains("cannot read the schema"), "{error}");
+}
+
+#[test]
+fn damaged_text_is_an_error_or_a_schema() {
+    let text = Schema::of(&Dataset::from_batch(people())).unwrap().to_toml().as_bytes().to_vec();
+    let dice = &mut Dice(3);
+    let (mut n_read, mut n_refused) = (0, 0);
+    for _ in 0..2000 {
+        let mut damaged = text.clone();
+        for _ in 0..1 + dice.below(3) {
+            let at = dice.below(damaged.len() as u64) as usize;
+            match dice.below(3) {
+                0 => damaged[at] = b" \"[]=.#\n0x-"[dice.below(11) as usize],
+                1 => drop(damaged.remove(at)),
+                _ => damaged.truncate(at.max(1)),
+            }
+        }
+        match Schema::from_toml(&String::from_utf8_lossy(&damaged)) {
+            Ok(schema) => n_read += usize::from(schema.feature_specs().is_ok()),
+            Err(error) => n_refused += usize::from(error.to_string().contains("in line ")),
+        }
+    }
+    assert_eq!(n_read + n_refused, 2000);
+    assert!(n_read > 100 && n_refused > 100, "{n_read} read, {n_refused} refused");
 }
 
 #[test]
@@ -274,6 +299,10 @@ fn many_misfits_are_counted() {
     assert_eq!((misfits.n_misfits, misfits.listed.len(), misfits.listed[9].row), (4996, 10, Some(14)));
     assert!(misfits.to_string().ends_with("and 4986 more\n"));
     assert_eq!(data.batch(999, false).check_schema(&schema).unwrap(), misfits);
+    let twice =
+        Batch::new().with_feature("x", Array::from([1i64])).and_then(|b| b.with_label("x", Array::from([1i64])));
+    let twice = Schema::of(&Dataset::from_batch(twice.unwrap())).unwrap_err().to_string();
+    assert!(twice.contains("two columns of the schema would have the name `x`"), "{twice}");
     let nothing = Schema::of(&Dataset::from_batch(rows(0))).unwrap_err().to_string();
     assert!(nothing.contains("a schema of no rows"), "{nothing}");
 }

@@ -1,0 +1,103 @@
+//! What does not fit a schema: counted, and the first of every column told.
+
+use std::fmt;
+
+use estimand_tensor::{Error, ErrorKind, Result};
+
+/// Misfits of a column that are told one by one; more are counted.
+const LISTED: u64 = 10;
+
+/// What does not fit a schema. Prints a line for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfits {
+    /// Rows that were looked at.
+    pub n_rows: u64,
+    /// Values and columns that do not fit.
+    pub n_misfits: u64,
+    /// The first ten of every column.
+    pub listed: Vec<Misfit>,
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Misfit {
+    /// The column.
+    pub column: String,
+    /// The row, from 1; `None` if it is the column as a whole.
+    pub row: Option<u64>,
+    /// What does not fit, with the value found and what was expected.
+    pub problem: String,
+}
+
+impl Misfits {
+    /// Whether everything fits.
+    pub fn is_empty(&self) -> bool {
+        self.n_misfits == 0
+    }
+
+    /// An error of the first misfits, if there are any.
+    pub fn into_result(self) -> Result<()> {
+        let Some(first) = self.listed.first() else { return Ok(()) };
+        let kind = ErrorKind::Data { path: None, row: first.row, column: Some(first.column.clone()) };
+        let message = format!("{} values do not fit the schema:\n{}", self.n_misfits, self.to_string().trim_end());
+        Err(Error::new(kind, message).help("correct the data, or the schema"))
+    }
+}
+
+impl fmt::Display for Misfits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.listed.iter().try_for_each(|misfit| writeln!(f, "{misfit}"))?;
+        match self.n_misfits - self.listed.len() as u64 {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} more"),
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.row {
+            Some(row) => write!(f, "column `{}`, row {row}: {}", self.column, self.problem),
+            None => write!(f, "column `{}`: {}", self.column, self.problem),
+        }
+    }
+}
+
+/// The misfits found so far.
+#[derive(Default)]
+pub(super) struct Found {
+    n_misfits: u64,
+    listed: Vec<Misfit>,
+    /// Of the column being checked.
+    n_listed: u64,
+}
+
+impl Found {
+    /// Begins with a column of the next batch.
+    pub(super) fn begin(&mut self, column: &str) {
+        self.n_listed = self.listed.iter().filter(|misfit| misfit.column == column).count() as u64;
+    }
+
+    /// The problem is put into words only if it is listed.
+    pub(super) fn add(&mut self, column: &str, row: Option<u64>, problem: impl FnOnce() -> String) {
+        self.n_misfits += 1;
+        if self.n_listed < LISTED {
+            self.n_listed += 1;
+            self.listed.push(Misfit { column: column.to_string(), row, problem: problem() });
+        }
+    }
+
+    /// A misfit of a whole column, which every batch has: told once.
+    pub(super) fn add_once(&mut self, column: &str, problem: String) {
+        let is_known = |misfit: &Misfit| misfit.column == column && misfit.problem == problem;
+        if !self.listed.iter().any(is_known) {
+            self.add(column, None, || problem);
+        }
+    }
+
+    pub(super) fn finish(self, n_rows: u64) -> Misfits {
+        Misfits { n_rows, n_misfits: self.n_misfits, listed: self.listed }
+    }
+}
