@@ -15,6 +15,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use estimand_tensor::cpu::text::fingerprint64;
 use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Error, Result};
 
@@ -131,11 +132,14 @@ impl Files {
         self.buffer_size
     }
 
-    /// What decides the rows that a reader of this context gets, beside the files.
+    /// What decides the rows that a reader of this context gets, beside what [`describe`](Files::describe) says.
     pub fn identity(&self, cx: &InputContext) -> String {
         let seed = if self.shuffled.is_some() { format!(", in a run of seed {}", cx.seed) } else { String::new() };
         let worker = if self.by_worker { format!(", worker {} of {}", cx.worker, cx.n_workers) } else { String::new() };
-        seed + &worker
+        // A description names only the first of several files.
+        let all: Vec<u8> =
+            self.patterns.iter().flat_map(|path| [path.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect();
+        format!(", paths {:016x}{seed}{worker}", fingerprint64(&all))
     }
 
     /// What `explain()` says of them.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use estimand_data::{Dataset, InputContext, Position};
 use estimand_tensor::{Array, Batch, DType, Error, FeatureSpec, Result};
 
-use crate::plans::{all_ids, folder, ids, rows};
+use crate::plans::{all_ids, files, folder, ids, rows, spec};
 
 /// 2,500 rows, and how many of them were read.
 fn counted() -> (Dataset, Arc<AtomicUsize>) {
@@ -131,6 +131,14 @@ fn a_file_of_other_rows_is_refused() {
         let error = open(&data, &other).unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
+
+    // All files count, not only the one that a description names.
+    let records = |last: usize| Dataset::from_tfrecord([files()[0].clone(), files()[last].clone()], spec());
+    std::fs::remove_file(&path).unwrap();
+    open(&records(1), &cx).unwrap();
+    assert_eq!(open(&records(1), &other).unwrap().len(), 14);
+    let error = open(&records(2), &cx).unwrap_err().to_string();
+    assert!(error.contains("it has `tfrecord: 4 features"), "{error}");
 
     std::fs::write(&path, "a file of somebody else").unwrap();
     let error = open(&data, &cx).unwrap_err().to_string();

@@ -39,7 +39,7 @@ impl Dataset {
     /// [`cache`](Dataset::cache) in a file, which the first complete pass writes: later passes read it, and later runs too.
     ///
     /// The file says of which plan it is, by [`fingerprint`](Dataset::fingerprint); that of another is refused. What it cannot
-    /// know is that files below have changed, or functions: delete it then.
+    /// know is that rows in files, values of arrays or functions below have changed: delete it then.
     pub fn cache_to(&self, path: impl Into<PathBuf>) -> Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::File(path.into()) })
     }
