@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::Schema;
-use estimand_data::{Files, OnError};
-use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Result, nearest_name};
+use estimand_data::{Files, OnError, slice_rows};
+use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, Feature, FeatureSpec, Result, nearest_name};
 
 use crate::cast::is_castable;
-use crate::convert::{Bad, MISSING, Target, feature};
+use crate::convert::{Bad, MISSING, Target, feature, taken_over};
 use crate::kind::{Kind, Layout};
 
 /// What was asked for, before any schema is known.
@@ -187,46 +187,68 @@ impl Columns {
     /// The rows of a record batch that holds at least these columns. If one is bad: those before it, if any, and the error.
     ///
     /// `n_before` rows of the origin came before.
-    pub(crate) fn rows(&self, records: &RecordBatch, origin: &Origin, n_before: u64) -> Result<(Batch, Option<Error>)> {
-        let (column, Bad { row, error }) = match self.batch(records) {
-            Ok(batch) => return Ok((batch, None)),
-            Err(bad) => bad,
-        };
-        let number = row.map(|row| n_before.saturating_add(row as u64 + 1));
-        let place = match number {
-            Some(number) => format!("in row {number} of {origin}, column `{column}`"),
-            None => format!("in column `{column}` of {origin}"),
-        };
-        let mut error = origin.error(column, number, error.message()).context(place);
-        if error.message() == MISSING {
-            error = error.help("give the column a spec with a default: FeatureSpec::dense_or");
-        }
-        match row {
-            // Another column may be bad even earlier.
-            Some(row) if row > 0 => {
-                let (good, earlier) = self.rows(&records.slice(0, row), origin, n_before)?;
-                Ok((good, Some(earlier.unwrap_or(error))))
+    pub(crate) fn rows(&self, records: RecordBatch, origin: &Origin, n_before: u64) -> Result<(Batch, Option<Error>)> {
+        let (schema, mut n_rows) = (records.schema(), records.num_rows());
+        // Each column is given away, so that its memory can become the feature's.
+        let mut arrays: Vec<_> = records.columns().iter().cloned().map(Some).collect();
+        drop(records);
+        let (mut batch, mut error) = (Batch::new(), None);
+        for column in &self.list {
+            let array = schema.index_of(&column.name).ok().and_then(|i| arrays.get_mut(i)?.take());
+            let Some(array) = array else { return Err(Error::internal(format!("`{}` was not read", column.name))) };
+            let mut array = if n_rows < array.len() { array.slice(0, n_rows) } else { array };
+            let feature = loop {
+                match column.convert(array) {
+                    Ok(feature) => break feature,
+                    // What comes before may be bad in another way.
+                    Err((Bad { row: Some(row), error: reason }, Some(whole))) if row > 0 => {
+                        error = Some(column.error(origin, Some(n_before.saturating_add(row as u64 + 1)), &reason));
+                        (n_rows, array) = (row, whole.slice(0, row));
+                    }
+                    Err((Bad { row, error }, _)) => {
+                        return Err(column.error(origin, row.map(|_| n_before.saturating_add(1)), &error));
+                    }
+                }
+            };
+            if batch.n_rows() > n_rows {
+                batch = slice_rows(&batch, 0..n_rows)?;
             }
-            _ => Err(error),
+            batch = batch.with_feature(&column.name, feature)?;
         }
+        Ok((batch, error))
+    }
+}
+
+impl Column {
+    /// The feature; or what is bad, and the column again, if it is whole.
+    fn convert(&self, array: ArrayRef) -> Result<Feature, (Bad, Option<ArrayRef>)> {
+        // What the schema promised, the batch must hold.
+        match Kind::of(array.data_type()) {
+            Ok(kind) if kind == self.kind => {}
+            Ok(_) => {
+                let text = format!("the column holds {}, not {}", array.data_type(), self.kind);
+                return Err((Error::config(text).into(), None));
+            }
+            Err(error) => return Err((error.into(), None)),
+        }
+        let array = match taken_over(array, &self.target) {
+            Ok(Ok(feature)) => return Ok(feature),
+            Ok(Err(error)) => return Err((error.into(), None)),
+            Err(array) => array,
+        };
+        feature(&array, &self.kind, &self.target).map_err(|bad| (bad, Some(array)))
     }
 
-    /// All rows; or a column that is bad, and how.
-    fn batch(&self, records: &RecordBatch) -> Result<Batch, (&str, Bad)> {
-        let mut batch = Batch::new();
-        for Column { name, kind, target, .. } in &self.list {
-            let bad = |bad: Bad| (name.as_str(), bad);
-            let Some(column) = records.column_by_name(name) else {
-                return Err(bad(Error::internal("the column was not read").into()));
-            };
-            // What the schema promised, the batch must hold.
-            if Kind::of(column.data_type()).map_err(|e| bad(e.into()))? != *kind {
-                return Err(bad(Error::config(format!("the column holds {}, not {kind}", column.data_type())).into()));
-            }
-            let feature = feature(column, kind, target).map_err(bad)?;
-            batch = batch.with_feature(name, feature).map_err(|e| bad(e.into()))?;
+    fn error(&self, origin: &Origin, row: Option<u64>, reason: &Error) -> Error {
+        let place = match row {
+            Some(row) => format!("in row {row} of {origin}, column `{}`", self.name),
+            None => format!("in column `{}` of {origin}", self.name),
+        };
+        let error = origin.error(&self.name, row, reason.message()).context(place);
+        if reason.message() == MISSING {
+            return error.help("give the column a spec with a default: FeatureSpec::dense_or");
         }
-        Ok(batch)
+        error
     }
 }
 

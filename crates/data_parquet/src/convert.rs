@@ -2,7 +2,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array as ArrowArray, ArrowPrimitiveType, OffsetSizeTrait, UInt64Array};
+use arrow_array::{Array as ArrowArray, ArrayRef, ArrowPrimitiveType, OffsetSizeTrait, UInt64Array};
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use arrow_select::take::take;
@@ -59,6 +59,44 @@ pub(crate) fn feature(column: &dyn ArrowArray, kind: &Kind, target: &Target) -> 
             Ok(flat.reshape(dims)?.into())
         }
     }
+}
+
+/// The feature of a column whose values are stored as they are read, none of them missing: in the column's own memory, if
+/// nobody else has it. Or the column again.
+pub(crate) fn taken_over(column: ArrayRef, target: &Target) -> Result<Result<Feature>, ArrayRef> {
+    use DataType as D;
+    if column.null_count() > 0 || !target.dims.is_empty() {
+        return Err(column);
+    }
+    let array = match (column.data_type(), target.dtype) {
+        (D::UInt8, DType::U8) => numbers_of::<UInt8Type>(column),
+        (D::Int32, DType::I32) => numbers_of::<Int32Type>(column),
+        (D::Int64, DType::I64) => numbers_of::<Int64Type>(column),
+        (D::Float32, DType::F32) => numbers_of::<Float32Type>(column),
+        (D::Float64, DType::F64) => numbers_of::<Float64Type>(column),
+        (D::Utf8, DType::Str) => return strings_of(column).map(|strings| Ok(strings?.into())),
+        _ => return Err(column),
+    };
+    Ok(Ok(array.into()))
+}
+
+fn numbers_of<T: ArrowPrimitiveType<Native: Element>>(column: ArrayRef) -> Array {
+    let numbers = column.as_primitive::<T>().values().clone();
+    // Whoever holds it alone need not copy it.
+    drop(column);
+    Array::from(Vec::from(numbers))
+}
+
+/// Or the column again, if it is a slice.
+fn strings_of(column: ArrayRef) -> Result<Result<Array>, ArrayRef> {
+    let strings = column.as_bytes::<Utf8Type>();
+    let offsets: Vec<u64> = strings.value_offsets().iter().map(|offset| offset.as_usize() as u64).collect();
+    let (&[0, ..], &[.., end]) = (offsets.as_slice(), offsets.as_slice()) else { return Err(column) };
+    let bytes = strings.values().clone();
+    drop(column);
+    let mut bytes = bytes.into_vec::<u8>().unwrap_or_else(|bytes| bytes.to_vec());
+    bytes.truncate(end as usize);
+    Ok(Strings::from_parts(offsets, bytes).map(Array::from))
 }
 
 fn in_rows(bad: Bad, row_of: impl Fn(usize) -> usize) -> Bad {

@@ -11,11 +11,13 @@ use crate::columns::Origin;
 
 /// Decodes; `decode` gives up everything it has touched when it fails.
 pub(crate) fn guarded<T, E: Display>(origin: &Origin, decode: impl FnOnce() -> Result<T, E>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(damaged(origin, error)),
-        Err(panic) => Err(damaged(origin, format!("the decoder gave up: {}", text(&*panic)))),
-    }
+    caught(origin, || decode().map_err(|error| damaged(origin, error)))
+}
+
+/// As [`guarded`], where errors name the file already.
+pub(crate) fn caught<T>(origin: &Origin, decode: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|panic| Err(damaged(origin, format!("the decoder gave up: {}", text(&*panic)))))
 }
 
 /// An error about bytes that cannot be decoded.

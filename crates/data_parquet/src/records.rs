@@ -41,8 +41,8 @@ impl Rows {
             write(&layout.schema, Some(&layout.records(&columns, n_before)?))
         })?;
         if layout.is_none() {
-            let spec = data.spec()?;
-            let specs = spec.iter().map(|(name, spec)| (name.as_str(), spec.clone()));
+            let (features, labels) = (data.spec()?, data.label_spec()?);
+            let specs = features.iter().chain(&labels).map(|(name, spec)| (name.as_str(), spec.clone()));
             write(&Layout::new(specs, &self.binary)?.schema, None)?;
         }
         Ok(n_rows)

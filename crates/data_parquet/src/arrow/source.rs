@@ -8,6 +8,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use super::reader::{Batches, IpcReader};
 use crate::columns::{Columns, Origin, Selection, refuse_quarantine};
+use crate::guard::caught;
 
 /// Opens the batches of one other program, each time from the beginning.
 pub(crate) type Opener = Arc<dyn Fn() -> Result<Box<dyn Batches>> + Send + Sync>;
@@ -189,7 +190,8 @@ impl Rows {
     /// The next record batch of the file, converted.
     fn decode(&mut self) -> Result<Option<Batch>> {
         let Some(records) = self.open.as_mut().map(|open| open.next()).transpose()?.flatten() else { return Ok(None) };
-        let (batch, error) = self.columns.rows(&records, &self.places.origin(self.file), self.before)?;
+        let origin = self.places.origin(self.file);
+        let (batch, error) = caught(&origin, || self.columns.rows(records, &origin, self.before))?;
         self.error = error;
         Ok(Some(batch))
     }

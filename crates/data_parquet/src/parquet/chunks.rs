@@ -37,10 +37,10 @@ impl Chunks {
         self
     }
 
-    fn reader(&self, start: u64) -> ParquetResult<BufReader<File>> {
-        let mut reader = self.file.try_clone()?;
-        reader.seek(SeekFrom::Start(start))?;
-        Ok(BufReader::new(reader))
+    fn at(&self, start: u64) -> io::Result<File> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(file)
     }
 }
 
@@ -72,7 +72,7 @@ impl ChunkReader for Chunks {
 
     fn get_read(&self, start: u64) -> ParquetResult<PageHeader> {
         let column = self.columns.iter().find(|(range, _)| range.contains(&start));
-        Ok(PageHeader { reader: self.reader(start)?, ratio: column.map(|(_, ratio)| *ratio) })
+        Ok(PageHeader { reader: BufReader::new(self.at(start)?), ratio: column.map(|(_, ratio)| *ratio) })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -80,8 +80,10 @@ impl ChunkReader for Chunks {
             let text = format!("{length} bytes at byte {start} of a file that has {}", self.length);
             return Err(ParquetError::EOF(text));
         }
-        let mut bytes = vec![0; length];
-        self.reader(start)?.read_exact(&mut bytes)?;
+        let mut bytes = Vec::with_capacity(length);
+        if self.at(start)?.take(length as u64).read_to_end(&mut bytes)? < length {
+            return Err(ParquetError::EOF("the file became shorter while it was read".to_string()));
+        }
         Ok(bytes.into())
     }
 }

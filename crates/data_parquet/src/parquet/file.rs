@@ -71,12 +71,15 @@ impl ParquetFile {
         let bytes: u64 = metadata.columns().iter().map(|c| u64::try_from(c.uncompressed_size()).unwrap_or(0)).sum();
         let piece = (piece_size as u64 / (bytes / n_rows.max(1)).max(1)).clamp(16, PIECE_ROWS);
         let reader = guarded(&self.origin, || {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.metadata.clone())
                 .with_row_groups(vec![group])
                 .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), selected))
-                .with_batch_size(piece as usize)
-                .with_offset(usize::try_from(row).unwrap_or(usize::MAX))
-                .build()
+                .with_batch_size(piece as usize);
+            // Also an offset of 0 would make it look for rows to pass over.
+            match usize::try_from(row) {
+                Ok(0) => builder.build(),
+                row => builder.with_offset(row.unwrap_or(usize::MAX)).build(),
+            }
         })?;
         let groups_before = self.metadata.metadata().row_groups().iter().take(group);
         let before: u64 = groups_before.map(|g| u64::try_from(g.num_rows()).unwrap_or(0)).sum();
@@ -121,7 +124,7 @@ impl Iterator for Pieces {
         let result = decoded.and_then(|(records, reader)| {
             let Some(records) = records else { return self.end().map(|()| None) };
             self.reader = Some(reader);
-            self.convert(&records).map(Some)
+            self.convert(records).map(Some)
         });
         if result.is_err() {
             self.reader = None;
@@ -131,7 +134,7 @@ impl Iterator for Pieces {
 }
 
 impl Pieces {
-    fn convert(&mut self, records: &RecordBatch) -> Result<Batch> {
+    fn convert(&mut self, records: RecordBatch) -> Result<Batch> {
         let origin = self.file.origin.clone();
         let first = self.before.saturating_add(self.row);
         let (batch, error) = self.columns.rows(records, &origin, first)?;

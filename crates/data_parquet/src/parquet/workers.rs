@@ -12,6 +12,7 @@ use estimand_tensor::{Batch, Error, Result};
 
 use super::file::ParquetFile;
 use crate::columns::Columns;
+use crate::guard::caught;
 
 /// Pieces of one row group that may lie ready.
 const PIECES_AHEAD: usize = 128;
@@ -109,16 +110,21 @@ fn work(schedule: &Mutex<Schedule>) {
     loop {
         let task = schedule.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Task { file, columns, start, pieces, piece_size }) = task else { return };
-        match file.read(&columns, start.group, start.row, piece_size) {
-            Ok(rows) => {
-                for piece in rows {
-                    if pieces.send(piece).is_err() {
-                        return;
-                    }
-                }
-            }
+        let mut rows = match caught(&file.origin, || file.read(&columns, start.group, start.row, piece_size)) {
+            Ok(rows) => rows,
             Err(error) => {
+                // The next row group fails by itself, or nobody asks for it.
                 let _ = pieces.send(Err(error));
+                continue;
+            }
+        };
+        while let Some(piece) = caught(&file.origin, || rows.next().transpose()).transpose() {
+            let is_last = piece.is_err();
+            if pieces.send(piece).is_err() {
+                return;
+            }
+            if is_last {
+                break;
             }
         }
     }

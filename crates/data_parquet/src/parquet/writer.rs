@@ -31,7 +31,7 @@ pub enum Compression {
 /// Writes the rows of a dataset to a Parquet file.
 ///
 /// Dense rows of several values become lists of a fixed size, ragged ones lists; strings are UTF-8. Labels stand beside the features. No column
-/// is nullable. A dataset without rows makes a file with the columns of its features alone: only rows tell the labels.
+/// is nullable. A dataset without rows makes a file with the columns that its specs tell.
 ///
 /// ```no_run
 /// use estimand_data::Dataset;
