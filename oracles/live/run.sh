@@ -28,3 +28,4 @@ check saved_ops estimand-graph saved_model_predict
 check csv_files estimand-data csv_exchange
 check records estimand-data record_exchange
 check parquet estimand-data-parquet columnar_exchange
+check events estimand event_exchange

@@ -20,6 +20,7 @@
 
 pub mod builtin;
 mod cluster;
+pub mod console;
 pub mod events;
 mod every;
 mod hparams;
