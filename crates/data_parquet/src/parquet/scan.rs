@@ -86,7 +86,11 @@ impl Stage for Scan {
             ));
         }
         let start = Start { file: file as usize, group: group as usize, row };
-        let workers = Workers::begin(paths, columns, first, start, cx.threads(), self.files.piece_size())?;
+        // A small file needs no more threads than it has row groups.
+        let is_last = start.file + 1 == paths.len();
+        let n_useful = if is_last { first.n_groups().saturating_sub(start.group).max(1) } else { usize::MAX };
+        let n_threads = cx.threads().min(n_useful);
+        let workers = Workers::begin(paths, columns, first, start, n_threads, self.files.piece_size())?;
         Ok(Box::new(Rows { workers, group: None, piece: None, at: start }))
     }
 }

@@ -63,6 +63,43 @@ fn parquet_files_go_on_within_row_groups() -> Result<()> {
     Ok(())
 }
 
+/// As under any source: random transformations above, stopped after every batch.
+#[test]
+fn parquet_files_go_on_under_transformations() -> Result<()> {
+    let paths = [0, 1].map(|file| folder().join(format!("plans-{file}.parquet")));
+    for (file, path) in paths.iter().enumerate() {
+        let numbers: Vec<i64> = (0..20).map(|i| i + 20 * file as i64).collect();
+        let rows = Dataset::from_arrays([("x", Array::from(numbers))]);
+        parquet::Writer::new(path).row_group_size(6).write(&rows)?;
+    }
+    let mut n_stops = 0;
+    for number in 0..30 {
+        let mut dice = Dice(3000 + number);
+        let mut data = parquet::read(Files::new(paths.to_vec()).shuffle(number)).dataset();
+        for _ in 0..dice.below(5) {
+            data = match dice.below(5) {
+                0 => data.shuffle(1 + dice.below(9) as usize, 1),
+                1 => data.repeat(2),
+                2 => data.skip(dice.below(9)),
+                3 => data.shard(2, 1),
+                _ => data.prefetch(2),
+            };
+        }
+        let data = data.batch(1 + dice.below(7) as usize, false);
+        let all = data.iter().collect::<Result<Vec<_>>>()?;
+        let mut batches = data.iter();
+        for k in 1..=all.len() {
+            batches.next().unwrap()?;
+            let from = Position::from_bytes(&batches.position().to_bytes())?;
+            let rest = data.iter_from(&Default::default(), &from).collect::<Result<Vec<_>>>()?;
+            assert!(rest == all[k..], "plan {number} after {k}:\n{}", data.explain());
+            n_stops += 1;
+        }
+    }
+    assert!(n_stops > 150, "only {n_stops} stops");
+    Ok(())
+}
+
 #[test]
 fn large_row_groups_are_read_in_pieces() -> Result<()> {
     let n = 50_000;
