@@ -55,10 +55,12 @@ impl Value {
     /// Reads text as one value of this value's type, or of its elements' if this is a list.
     pub(super) fn read_element(&self, text: &str) -> Result<Value> {
         let wrong = |what: &str| Error::config(format!("`{text}` is not {what}"));
+        // Only a text keeps its spaces.
+        let word = text.trim();
         Ok(match self {
-            Value::Bool(_) | Value::Bools(_) => Value::Bool(read_bool(text).ok_or_else(|| wrong("a bool"))?),
-            Value::Int(_) | Value::Ints(_) => Value::Int(text.parse().map_err(|_| wrong("an integer"))?),
-            Value::Float(_) | Value::Floats(_) => Value::Float(text.parse().map_err(|_| wrong("a float"))?),
+            Value::Bool(_) | Value::Bools(_) => Value::Bool(read_bool(word).ok_or_else(|| wrong("a bool"))?),
+            Value::Int(_) | Value::Ints(_) => Value::Int(word.parse().map_err(|_| wrong("an integer"))?),
+            Value::Float(_) | Value::Floats(_) => Value::Float(word.parse().map_err(|_| wrong("a float"))?),
             Value::Str(_) | Value::Strs(_) => Value::Str(text.to_string()),
         })
     }
