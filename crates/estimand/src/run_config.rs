@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn defaults_are_tensorflows() {
-        // Section 2.1 of TensorFlow 2.15's RunConfig.
+        // What `tf.estimator.RunConfig()` of TensorFlow 2.15 has.
         let config = RunConfig::new();
         assert_eq!(config.save_summary_steps, 100);
         assert_eq!(config.save_checkpoints, Every::Secs(600.0));

@@ -178,7 +178,7 @@ impl Cluster {
     }
 }
 
-/// `worker 1 of 3 workers and 2 ps`, for the log.
+/// `task = worker 1, n_workers = 3, n_ps = 2`, for the log.
 impl fmt::Display for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.jobs.is_empty() {

@@ -16,6 +16,11 @@
 //! # Ok::<(), estimand::prelude::Error>(())
 //! ```
 
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(windows, path = "windows.rs")]
+#[cfg_attr(not(any(unix, windows)), path = "none.rs")]
+mod system;
+
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -105,135 +110,6 @@ impl Drop for Guard {
 fn request(signal: Signal) -> bool {
     let first = REQUESTED.compare_exchange(0, signal.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
     !first && signal == Signal::Interrupt
-}
-
-#[cfg(unix)]
-mod system {
-    //! Handlers by `sigaction`. Crates for signals cannot put a previous handler back, or the default one.
-
-    use std::io;
-    use std::mem::MaybeUninit;
-    use std::ptr;
-
-    use super::{Signal, request};
-
-    /// The action of each signal before ours.
-    pub(super) type Previous = [(libc::c_int, libc::sigaction); 2];
-
-    pub(super) fn install() -> io::Result<Previous> {
-        let interrupt = take_over(libc::SIGINT)?;
-        match take_over(libc::SIGTERM) {
-            Ok(terminate) => Ok([(libc::SIGINT, interrupt), (libc::SIGTERM, terminate)]),
-            Err(error) => {
-                put_back(libc::SIGINT, &interrupt);
-                Err(error)
-            }
-        }
-    }
-
-    pub(super) fn restore(previous: &Previous) {
-        for (number, action) in previous {
-            put_back(*number, action);
-        }
-    }
-
-    fn take_over(number: libc::c_int) -> io::Result<libc::sigaction> {
-        let mut previous = MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: asks for the present action, which the call writes.
-        if unsafe { libc::sigaction(number, ptr::null(), previous.as_mut_ptr()) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the call succeeded, so it is written.
-        let previous = unsafe { previous.assume_init() };
-        if previous.sa_sigaction == libc::SIG_IGN {
-            return Ok(previous);
-        }
-        // SAFETY: all its fields are numbers, pointers or sets of bits, for which zero is a value.
-        let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
-        ours.sa_sigaction = handler as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        // Reads that a signal interrupts go on by themselves: files are read in other threads too.
-        ours.sa_flags = libc::SA_RESTART;
-        // SAFETY: the set is ours; the handler does only what a handler may.
-        let failed = unsafe {
-            libc::sigemptyset(&mut ours.sa_mask);
-            libc::sigaction(number, &ours, ptr::null_mut()) != 0
-        };
-        if failed { Err(io::Error::last_os_error()) } else { Ok(previous) }
-    }
-
-    fn put_back(number: libc::c_int, action: &libc::sigaction) {
-        // SAFETY: the action is one that this call gave us. It cannot fail: the signal's number was good before.
-        unsafe { libc::sigaction(number, action, ptr::null_mut()) };
-    }
-
-    extern "C" fn handler(number: libc::c_int) {
-        let signal = if number == libc::SIGINT { Signal::Interrupt } else { Signal::Terminate };
-        if request(signal) {
-            // SAFETY: `_exit` may be called in a handler.
-            unsafe { libc::_exit(Signal::Interrupt.exit_code()) };
-        }
-    }
-}
-
-#[cfg(windows)]
-mod system {
-    //! A handler of the console's events. Windows calls it in a thread of its own and stacks handlers itself.
-
-    use std::time::Duration;
-    use std::{io, process, thread};
-
-    use super::{Signal, request};
-
-    const CTRL_C_EVENT: u32 = 0;
-    const CTRL_BREAK_EVENT: u32 = 1;
-
-    type Handler = unsafe extern "system" fn(u32) -> i32;
-
-    #[link(name = "kernel32")]
-    unsafe extern "system" {
-        fn SetConsoleCtrlHandler(handler: Option<Handler>, add: i32) -> i32;
-    }
-
-    /// Windows remembers what was there before.
-    pub(super) type Previous = ();
-
-    pub(super) fn install() -> io::Result<Previous> {
-        // SAFETY: the handler has the type that Windows calls and lives as long as the process.
-        let done = unsafe { SetConsoleCtrlHandler(Some(handler), 1) } != 0;
-        if done { Ok(()) } else { Err(io::Error::last_os_error()) }
-    }
-
-    pub(super) fn restore(_: &Previous) {
-        // SAFETY: takes away the handler that `install` has added.
-        unsafe { SetConsoleCtrlHandler(Some(handler), 0) };
-    }
-
-    unsafe extern "system" fn handler(event: u32) -> i32 {
-        let interrupt = matches!(event, CTRL_C_EVENT | CTRL_BREAK_EVENT);
-        if request(if interrupt { Signal::Interrupt } else { Signal::Terminate }) {
-            process::exit(Signal::Interrupt.exit_code());
-        }
-        if !interrupt {
-            // When the console closes, Windows ends the process as soon as this returns, and in any case after five seconds.
-            thread::sleep(Duration::from_secs(10));
-        }
-        1
-    }
-}
-
-#[cfg(not(any(unix, windows)))]
-mod system {
-    //! Without signals nothing is asked for.
-
-    use std::io;
-
-    pub(super) type Previous = ();
-
-    pub(super) fn install() -> io::Result<Previous> {
-        Ok(())
-    }
-
-    pub(super) fn restore(_: &Previous) {}
 }
 
 #[cfg(all(test, unix))]
