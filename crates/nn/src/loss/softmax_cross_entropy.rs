@@ -54,6 +54,9 @@ impl Loss for SoftmaxCrossEntropy {
             let p = predictions / predictions.sum_axes(&[-1], true);
             return -(labels * p.clip(EPSILON, 1.0 - EPSILON).log()).sum_axes(&[-1], false);
         }
+        if predictions.rank() == 2 {
+            return predictions.softmax_cross_entropy(&labels);
+        }
         let flat = [-1, classes as i64];
         let losses = predictions.reshape(flat).softmax_cross_entropy(&labels.reshape(flat));
         rows_of(predictions, &losses)

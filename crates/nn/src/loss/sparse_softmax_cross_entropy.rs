@@ -59,6 +59,9 @@ impl Loss for SparseSoftmaxCrossEntropy {
             true => predictions.clip(EPSILON, 1.0 - EPSILON).log(),
             false => predictions.clone(),
         };
+        if logits.rank() == 2 {
+            return logits.sparse_softmax_cross_entropy(&labels);
+        }
         let flat = logits.reshape([-1, logits.channels() as i64]);
         rows_of(&logits, &flat.sparse_softmax_cross_entropy(&labels.reshape([-1])))
     }

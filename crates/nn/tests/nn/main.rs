@@ -4,5 +4,6 @@ mod contract;
 mod errors;
 mod fixture;
 mod layers;
+mod programs;
 mod scopes;
 mod tensorflow;
