@@ -99,6 +99,16 @@ fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
     labels.cast(predictions.dtype())
 }
 
+/// Labels moved by `smoothing` towards `middle`: `labels * (1 - smoothing) + smoothing * middle`.
+#[track_caller]
+fn smoothed(labels: Tensor, smoothing: f64, middle: f64) -> Tensor {
+    match smoothing {
+        0.0 => labels,
+        s if (0.0..=1.0).contains(&s) => labels * (1.0 - s) + s * middle,
+        s => labels.graph().error(Error::config(format!("label smoothing {s}, expected 0 to 1"))),
+    }
+}
+
 /// One loss for each row, in the rows' own axes.
 #[track_caller]
 fn rows_of(predictions: &Tensor, losses: &Tensor) -> Tensor {

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter, smoothed};
 
 /// Cross entropy of each element with the probability that its label gives.
 #[derive(Clone, Debug, Default)]
@@ -45,10 +45,7 @@ impl Loss for SigmoidCrossEntropy {
     }
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
-        let mut labels = matched(self.name(), labels, predictions);
-        if self.label_smoothing != 0.0 {
-            labels = labels * (1.0 - self.label_smoothing) + 0.5 * self.label_smoothing;
-        }
+        let labels = smoothed(matched(self.name(), labels, predictions), self.label_smoothing, 0.5);
         if !self.probabilities {
             return predictions.sigmoid_cross_entropy(&labels);
         }

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of};
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smoothed};
 
 /// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot rows.
 #[derive(Clone, Debug, Default)]
@@ -45,11 +45,9 @@ impl Loss for SoftmaxCrossEntropy {
     }
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
-        let mut labels = matched(self.name(), labels, predictions);
         let classes = predictions.channels();
-        if self.label_smoothing != 0.0 {
-            labels = labels * (1.0 - self.label_smoothing) + self.label_smoothing / classes as f64;
-        }
+        let labels = matched(self.name(), labels, predictions);
+        let labels = smoothed(labels, self.label_smoothing, 1.0 / classes as f64);
         if self.probabilities {
             let p = predictions / predictions.sum_axes(&[-1], true);
             return -(labels * p.clip(EPSILON, 1.0 - EPSILON).log()).sum_axes(&[-1], false);

@@ -87,6 +87,14 @@ fn losses_say_what_they_got() {
         ),
         (|g| AbsoluteError::new().apply(&images(g), &rows(g)), &["expected the same shape"]),
         (|g| Huber::new().delta(0.0).apply(&rows(g), &rows(g)), &["huber delta 0, expected above 0"]),
+        (
+            |g| SigmoidCrossEntropy::new().label_smoothing(1.5).apply(&rows(g), &rows(g)),
+            &["label smoothing 1.5, expected 0 to 1"],
+        ),
+        (
+            |g| SoftmaxCrossEntropy::new().label_smoothing(f64::NAN).apply(&rows(g), &rows(g)),
+            &["label smoothing NaN, expected 0 to 1"],
+        ),
         (|g| SigmoidCrossEntropy::new().apply(&list(g), &rows(g)), &["sigmoid_cross_entropy_loss of labels"]),
         (|g| SoftmaxCrossEntropy::new().apply(&ids(g), &images(g)), &["softmax_cross_entropy_loss of labels `ids`"]),
         (
