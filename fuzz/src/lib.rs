@@ -3,6 +3,7 @@
 //! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files (`crates/*/tests/mutation.rs`), so that they are exercised where there is no nightly compiler.
 
 pub mod bundle;
+pub mod event;
 pub mod example;
 pub mod files;
 pub mod graph_def;

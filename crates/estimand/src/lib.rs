@@ -54,6 +54,11 @@ pub mod prelude {
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};
 }
 
+/// Damage for parsers, as the fuzz targets' tests use it.
+#[cfg(test)]
+#[path = "../../../fuzz/src/mutate.rs"]
+mod mutate;
+
 /// The README's and the book's programs are compiled and run as tests.
 #[cfg(doctest)]
 mod book {

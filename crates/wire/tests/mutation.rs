@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "../../../fuzz/src/event.rs"]
+mod event;
 #[path = "../../../fuzz/src/example.rs"]
 mod example;
 #[path = "../../../fuzz/src/graph_def.rs"]
@@ -90,6 +92,13 @@ fn examples_cut_at_every_byte() {
         }
     }
     drop(turn);
+}
+
+#[test]
+fn damaged_events() {
+    let seeds = event::seeds(&read(fixture("wire_events.tfevents")).unwrap());
+    assert_eq!(seeds.len(), 9);
+    survive(event::check, &seeds, 20_000, 3, 1 << 20);
 }
 
 #[test]

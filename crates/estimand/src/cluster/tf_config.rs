@@ -181,6 +181,7 @@ fn tasks(job: &str, json: &Value) -> Result<Tasks> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutate::{Dice, damaged};
 
     /// What TensorFlow 2.15 makes of each text; written by oracles/gen/clusters.py.
     const FIXTURE: &str = include_str!("../../../../oracles/fixtures/clusters.jsonl");
@@ -272,6 +273,22 @@ mod tests {
         assert!(worker(0).is_chief() && !worker(1).is_chief());
         assert_eq!((worker(1).global_id(), worker(1).n_workers()), (Some(1), 2));
         assert_eq!(worker(0).to_string(), "task = worker 0 (chief), n_workers = 2, n_ps = 0");
+    }
+
+    #[test]
+    fn damaged_texts_are_clusters_or_errors() {
+        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let seeds: Vec<_> = cases.map(|case| case["tf_config"].to_string().into_bytes()).collect();
+        let mut dice = Dice::new(5);
+        let mut n_clusters = 0;
+        for _ in 0..20_000 {
+            let text = damaged(&seeds, &mut dice);
+            if let Ok(cluster) = Cluster::parse(&String::from_utf8_lossy(&text)) {
+                described(&cluster);
+                n_clusters += 1;
+            }
+        }
+        assert!(n_clusters > 100, "only {n_clusters} texts came through");
     }
 
     #[test]

@@ -124,6 +124,7 @@ mod tests {
     use serde_json::Value as Json;
 
     use super::*;
+    use crate::mutate::{Dice, damaged};
 
     /// What the original makes of texts and dictionaries; written by oracles/gen/hparams.py.
     const FIXTURE: &str = include_str!("../../../../oracles/fixtures/hparams.jsonl");
@@ -184,6 +185,22 @@ mod tests {
         let expected = "rate=1.0,steps=-3,name=a b=c,on=true,sizes=[4],rates=[1.0,2.5],flags=[false,true],words=[p,q,r],scope.inner=2";
         assert_eq!(parsed(text), expected);
         assert_eq!(parsed(expected), expected, "what is displayed can be parsed");
+    }
+
+    #[test]
+    fn damaged_texts_change_everything_or_nothing() {
+        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+        let seeds: Vec<Vec<u8>> = cases.filter_map(|case| Some(case["text"].as_str()?.into())).collect();
+        let mut dice = Dice::new(6);
+        for _ in 0..20_000 {
+            let bytes = damaged(&seeds, &mut dice);
+            let mut changed = params();
+            match changed.parse(&String::from_utf8_lossy(&bytes)) {
+                // No value may change its type.
+                Ok(()) => params().override_from(&changed).unwrap(),
+                Err(_) => assert_eq!(changed, params()),
+            }
+        }
     }
 
     #[test]
