@@ -75,7 +75,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
     }
 
     /// The next result, or `None` behind the last.
-    pub fn next(&mut self) -> Result<Option<T>> {
+    pub fn take(&mut self) -> Result<Option<T>> {
         let job = match &mut self.state {
             State::Running { shared, .. } => {
                 let result = shared.take();
@@ -233,9 +233,9 @@ mod tests {
                         results.start()?;
                     }
                     for i in 0..n_jobs {
-                        assert_eq!(results.next()?, Some(i * i), "{n_threads} threads, {n_jobs} jobs");
+                        assert_eq!(results.take()?, Some(i * i), "{n_threads} threads, {n_jobs} jobs");
                     }
-                    assert_eq!((results.next()?, results.next()?), (None, None));
+                    assert_eq!((results.take()?, results.take()?), (None, None));
                 }
             }
         }
@@ -246,7 +246,7 @@ mod tests {
     fn threads_end_with_their_results() -> Result<()> {
         let mut results = squares(4, u64::MAX);
         for i in 0..10 {
-            assert_eq!(results.next()?, Some(i * i));
+            assert_eq!(results.take()?, Some(i * i));
         }
         drop(results);
         Ok(())
@@ -262,9 +262,9 @@ mod tests {
                 job
             });
             for i in 0..7 {
-                assert_eq!(results.next()?, Some(i));
+                assert_eq!(results.take()?, Some(i));
             }
-            assert!(catch_unwind(AssertUnwindSafe(|| results.next())).is_err());
+            assert!(catch_unwind(AssertUnwindSafe(|| results.take())).is_err());
         }
         Ok(())
     }

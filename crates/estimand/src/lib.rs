@@ -21,10 +21,19 @@
 pub mod builtin;
 mod cluster;
 pub mod console;
+mod estimator;
+mod estimator_spec;
 pub mod events;
 mod every;
+mod feeding;
+mod fingerprint;
+pub mod hook;
 mod hparams;
+mod input_fn;
+mod model_fn;
 mod run_config;
+mod saver;
+mod session;
 pub mod signal;
 
 pub use cluster::Cluster;
@@ -33,13 +42,25 @@ pub use estimand_graph as graph;
 pub use estimand_nn as nn;
 pub use estimand_tensor as tensor;
 pub use estimand_update as update;
+pub use estimator::{
+    Estimator, EstimatorBuilder, EvalSpec, Finished, Metrics, PredictSpec, Prediction, Predictions, Predictor,
+    TrainSpec,
+};
+pub use estimator_spec::{EstimatorSpec, ExportOutput, ReadyCheck, SERVING_DEFAULT};
 pub use every::{Every, Passed, Timer};
 pub use hparams::{HParams, Value};
+pub use input_fn::{InputFn, InputFnContext};
+pub use model_fn::{Input, Inputs, ModelFn, ModelFnContext};
 pub use run_config::{Device, RunConfig, Strategy};
+pub use saver::Retention;
+pub use session::TrainSession;
 
 /// What most programs use.
 pub mod prelude {
-    pub use crate::{Every, HParams, RunConfig};
+    pub use crate::{
+        Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, ModelFnContext, PredictSpec, RunConfig,
+        TrainSpec,
+    };
     pub use estimand_data::Dataset;
     pub use estimand_graph::{
         Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
@@ -76,6 +97,9 @@ mod book {
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",
         data => "../../../docs/data.md",
+        model_fn => "../../../docs/model_fn.md",
+        input_fn => "../../../docs/input_fn.md",
+        checkpoints => "../../../docs/checkpoints.md",
         config => "../../../docs/config.md",
     }
 }

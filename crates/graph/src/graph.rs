@@ -306,6 +306,19 @@ impl Graph {
         }
     }
 
+    /// The first output of the node of a full name, as [`Tensor::name`] tells it.
+    pub fn find(&self, name: &str) -> Result<Tensor> {
+        let body = self.body();
+        if let Some(i) = body.nodes.iter().position(|node| node.name == name) {
+            return Ok(self.tensor(Value { node: NodeId(i as u32), output: 0 }));
+        }
+        let error = Error::config(format!("there is no tensor `{name}`"));
+        Err(match estimand_tensor::nearest_name(name, body.nodes.iter().map(|node| node.name.as_str())) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        })
+    }
+
     /// Runs all of these when it is fetched.
     #[track_caller]
     pub fn group(&self, members: &[&Tensor]) -> Tensor {

@@ -98,7 +98,23 @@ impl Optimizer {
     /// The train op: changes every trainable variable that the loss depends on. Fetch it to do a step.
     #[track_caller]
     pub fn minimize(&self, loss: &Tensor) -> Tensor {
+        self.minimize_all(loss, None, Location::caller())
+    }
+
+    /// The train op, counted by a variable that is there already: the global step of a training, as TensorFlow's estimators have it.
+    #[track_caller]
+    pub fn minimize_counted(&self, loss: &Tensor, step: &Tensor) -> Tensor {
         let site = Location::caller();
+        match step.variable().filter(|_| step.dtype() == DType::I64 && step.rank() == 0) {
+            Some(step) => self.minimize_all(loss, Some(step), site),
+            None => {
+                let message = format!("{} does not count steps; expected an i64 variable", step.describe());
+                loss.record(Error::config(message), site)
+            }
+        }
+    }
+
+    fn minimize_all(&self, loss: &Tensor, step: Option<VarId>, site: &'static Location<'static>) -> Tensor {
         let graph = loss.graph();
         let trainable: Vec<VarId> = graph
             .body()
@@ -110,7 +126,7 @@ impl Optimizer {
         if trainable.is_empty() && !loss.is_poisoned() {
             return graph.fail(Error::config("nothing to train: the graph has no trainable variable"), site);
         }
-        self.minimize_over(loss, &trainable, site)
+        self.minimize_over(loss, &trainable, step, site)
     }
 
     /// The train op for some variables.
@@ -118,12 +134,18 @@ impl Optimizer {
     pub fn minimize_variables(&self, loss: &Tensor, variables: &[&Tensor]) -> Tensor {
         let site = Location::caller();
         match variables.iter().map(|t| t.variable()).collect::<Option<Vec<VarId>>>() {
-            Some(ids) => self.minimize_over(loss, &ids, site),
+            Some(ids) => self.minimize_over(loss, &ids, None, site),
             None => loss.record(Error::config("minimize_variables: not all of these are variables"), site),
         }
     }
 
-    fn minimize_over(&self, loss: &Tensor, variables: &[VarId], site: &'static Location<'static>) -> Tensor {
+    fn minimize_over(
+        &self,
+        loss: &Tensor,
+        variables: &[VarId],
+        step: Option<VarId>,
+        site: &'static Location<'static>,
+    ) -> Tensor {
         let graph = loss.graph();
         if loss.is_poisoned() {
             return graph.poison();
@@ -140,7 +162,7 @@ impl Optimizer {
             return graph
                 .fail(e.help("check that the variables are used and that no stop_gradient cuts them off"), site);
         }
-        self.apply_gradients(graph, pairs, site)
+        self.apply_gradients(graph, pairs, step, site)
     }
 
     /// The op that applies these gradients.
@@ -148,9 +170,10 @@ impl Optimizer {
         &self,
         graph: &Graph,
         pairs: Vec<(VarId, Gradient)>,
+        step: Option<VarId>,
         site: &'static Location<'static>,
     ) -> Tensor {
-        let scope = graph.unique(self.rule.name());
+        let scope = graph.unique(&graph.scoped(self.rule.name()));
         let iterations = VarSpec {
             name: format!("{scope}/iter"),
             dtype: DType::I64,
@@ -159,7 +182,7 @@ impl Optimizer {
             role: Role::Step,
             site,
         };
-        let iterations = match graph.add_variable(iterations) {
+        let iterations = match step.map_or_else(|| graph.add_variable(iterations), Ok) {
             Ok(id) => id,
             Err(e) => return graph.fail(e, site),
         };

@@ -36,6 +36,7 @@ mod activation;
 mod defaults;
 pub mod layer;
 pub mod loss;
+pub mod metric;
 mod regularizer;
 mod size;
 pub mod testing;

@@ -69,6 +69,10 @@ pub enum ErrorKind {
     Unsupported,
     /// The cluster's description or one of its members.
     Cluster,
+    /// Training that left the numbers: a loss that is NaN.
+    Diverged,
+    /// Somebody asked for an end: Ctrl-C, or the system. What was done is saved.
+    Interrupted,
     /// The operating system said no.
     Io {
         /// The file or folder.

@@ -84,7 +84,7 @@ impl<F: Format> FileStream<F> {
     /// Makes the next chunk the current one; `false` behind the last.
     fn advance(&mut self) -> Result<bool> {
         self.current = None;
-        match self.chunks.next()? {
+        match self.chunks.take()? {
             None => Ok(false),
             Some(Ok((chunk, mut parsed))) => {
                 self.enter(chunk.file, chunk.offset);

@@ -144,7 +144,7 @@ impl PrefetchStream {
             self.items = Some(idle.start(self.unit, want)?);
         }
         let Some(items) = &mut self.items else { return Ok(None) };
-        items.next()?.transpose()
+        items.take()?.transpose()
     }
 
     fn position(&self) -> Position {

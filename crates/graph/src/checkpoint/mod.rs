@@ -32,4 +32,4 @@ mod temporary;
 
 pub use bundle::{BundleIndex, BundleReader, BundleWriter};
 pub use estimand_wire::CheckpointState;
-pub use state::{latest_checkpoint, read_state, write_state};
+pub use state::{latest_checkpoint, read_state, write_state, write_text};

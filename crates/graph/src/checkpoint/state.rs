@@ -38,6 +38,16 @@ pub fn write_state(folder: impl AsRef<Path>, state: &CheckpointState) -> Result<
     sync_folder(&path)
 }
 
+/// Writes a text file: all of it is there under its name, or what was there before.
+pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
+    let path = path.as_ref();
+    let mut file = TemporaryFile::create(path.to_path_buf())?;
+    file.write_all(text.as_bytes()).map_err(|e| file.error("write", &e))?;
+    file.sync()?;
+    file.rename()?;
+    sync_folder(path)
+}
+
 /// The prefix of the newest checkpoint of a directory.
 ///
 /// `None` if there is no state file, it names none, or the one it names has no files.

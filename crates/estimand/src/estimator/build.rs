@@ -1,0 +1,98 @@
+//! A model for one mode: the model function called, and what it returned checked.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use estimand_data::{Dataset, InputContext, Item, Position, Stream};
+use estimand_graph::Graph;
+use estimand_tensor::{Error, Mode, Result};
+use tracing::info;
+
+use super::Estimator;
+use crate::EstimatorSpec;
+use crate::feeding::Placeholders;
+use crate::input_fn::{InputFn, InputFnContext};
+use crate::model_fn::{InputSpec, ModelFnContext};
+
+/// A model that was built and not yet compiled.
+pub(super) struct Built {
+    pub(super) graph: Graph,
+    pub(super) spec: EstimatorSpec,
+    pub(super) placeholders: Placeholders,
+}
+
+/// An input that was opened, and its first batch, which shows what all look like.
+pub(super) struct Opened {
+    pub(super) data: Dataset,
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) first: Option<Item>,
+    pub(super) spec: InputSpec,
+}
+
+impl Estimator {
+    /// What reading the input of a mode depends on.
+    pub(super) fn input_context(&self, mode: Mode, seed: u64, epoch: u64) -> InputContext {
+        let n_workers = self.config.cluster.as_ref().map_or(1, |cluster| cluster.n_workers().max(1));
+        let worker = self.config.cluster.as_ref().and_then(|cluster| cluster.global_id()).unwrap_or(0);
+        let worker = worker.min(n_workers - 1);
+        InputContext { mode, worker, n_workers, n_replicas: n_workers, seed, epoch, n_threads: self.config.threads }
+    }
+
+    /// Makes the dataset of a mode.
+    pub(super) fn dataset(&self, input: &dyn InputFn, cx: InputContext) -> Result<Dataset> {
+        let data = input.dataset(&InputFnContext { input: cx, params: &self.params, config: &self.config })?;
+        match data.unit() {
+            estimand_data::Unit::Batch => Ok(data),
+            estimand_data::Unit::Row => {
+                Err(Error::config("the input is not batched").help("end it with .batch(n, drop_remainder)"))
+            }
+        }
+    }
+
+    /// Opens a dataset at a position and looks at its first batch.
+    pub(super) fn open(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
+        let mut stream = data.open(cx, from)?;
+        let first = stream.pull(1)?;
+        let spec = match &first {
+            Some(item) => InputSpec::of(&item.batch),
+            None => InputSpec { features: data.spec()?, labels: data.label_spec()?, weights: false },
+        };
+        Ok(Opened { data, stream, first, spec })
+    }
+
+    /// Calls the model function for a mode.
+    pub(super) fn build(&self, mode: Mode, input: &InputSpec) -> Result<Built> {
+        let labelled = InputSpec { labels: Default::default(), ..input.clone() };
+        let input = if mode == Mode::Predict { &labelled } else { input };
+        let cx = ModelFnContext::new(mode, input, &self.params, &self.config);
+        info!("Calling model_fn.");
+        let spec =
+            (self.model_fn)(&cx)?.finish(&cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
+        info!("Done calling model_fn.");
+        self.check_sites(mode, cx.graph())?;
+        let placeholders = Placeholders::of(&cx);
+        Ok(Built { graph: cx.graph().clone(), spec, placeholders })
+    }
+
+    /// A variable comes from the same line in every mode: otherwise a name that moved from one layer to another would carry the
+    /// wrong weights along.
+    fn check_sites(&self, mode: Mode, graph: &Graph) -> Result<()> {
+        let mut known = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = HashMap::new();
+        for (_, spec) in graph.body().variables().iter() {
+            let site = format!("{}:{}", spec.site.file(), spec.site.line());
+            if let Some((earlier, first)) = known.get(&spec.name).filter(|(_, first)| *first != site) {
+                return Err(Error::config(format!(
+                    "variable `{}` is made at {first} in mode {earlier} and at {site} in mode {mode}",
+                    spec.name
+                ))
+                .help("a layer that exists in one mode only shifts the names of others: give it or them a name"));
+            }
+            found.insert(spec.name.clone(), (mode, site));
+        }
+        for (name, site) in found {
+            known.entry(name).or_insert(site);
+        }
+        Ok(())
+    }
+}

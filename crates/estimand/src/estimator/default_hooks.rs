@@ -1,0 +1,43 @@
+//! The hooks that every training has, around those of the user and of the model.
+
+use crate::hook::{
+    CheckpointSaverHook, Hook, LoggingTensorHook, NanTensorHook, StepCounterHook, StopAtStepHook, SummarySaverHook,
+};
+use crate::{EstimatorSpec, Every, RunConfig};
+
+/// All hooks of a training, in the original's order.
+pub(super) fn all(
+    config: &RunConfig,
+    spec: &mut EstimatorSpec,
+    users: Vec<Box<dyn Hook>>,
+    steps: Option<u64>,
+    max_steps: Option<u64>,
+) -> Vec<Box<dyn Hook>> {
+    let mut hooks: Vec<Box<dyn Hook>> = Vec::new();
+    let own_saver =
+        users.iter().chain(&spec.training_hooks).chain(&spec.training_chief_hooks).any(|h| h.saves_checkpoints());
+    if !own_saver && !config.save_checkpoints.is_never() {
+        hooks.push(Box::new(CheckpointSaverHook::new(config.save_checkpoints)));
+    }
+    hooks.append(&mut spec.training_chief_hooks);
+    let log_every = config.log_step_count_steps.map_or(Every::Never, Every::Steps);
+    if !log_every.is_never() {
+        hooks.push(Box::new(StepCounterHook::new(log_every)));
+    }
+    if config.save_summary_steps > 0 {
+        hooks.push(Box::new(SummarySaverHook::new(Every::Steps(config.save_summary_steps))));
+    }
+    hooks.extend(users);
+    if let Some(steps) = steps {
+        hooks.push(Box::new(StopAtStepHook::after_steps(steps)));
+    }
+    if let Some(max_steps) = max_steps {
+        hooks.push(Box::new(StopAtStepHook::at_step(max_steps)));
+    }
+    hooks.push(Box::new(NanTensorHook::new()));
+    if !log_every.is_never() {
+        hooks.push(Box::new(LoggingTensorHook::new(log_every).loss_and_step()));
+    }
+    hooks.append(&mut spec.training_hooks);
+    hooks
+}

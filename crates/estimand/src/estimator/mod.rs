@@ -1,0 +1,246 @@
+//! [`Estimator`]: one model description that trains, evaluates and predicts.
+//!
+//! `build.rs` makes a model for a mode; `train.rs` prepares a training, `default_hooks.rs` lists its hooks, and `train_loop.rs` is the
+//! loop; `evaluate.rs` and `predict.rs` are the other two.
+
+mod build;
+mod default_hooks;
+mod evaluate;
+mod predict;
+mod train;
+mod train_loop;
+
+pub use evaluate::{EvalSpec, Metrics};
+pub use predict::{PredictSpec, Prediction, Predictions, Predictor};
+pub use train::{Finished, TrainSpec};
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use estimand_graph::checkpoint::{self, BundleReader};
+use estimand_tensor::{Array, Error, Mode, Result};
+use tracing::{info, warn};
+
+use crate::model_fn::{ModelFn, ModelFnContext};
+use crate::session::is_own;
+use crate::{EstimatorSpec, HParams, RunConfig};
+
+/// A model function with a folder, a configuration and parameters.
+///
+/// ```
+/// use estimand::prelude::*;
+///
+/// fn linear(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+///     let w = cx.graph().variable("w", [], Init::Zeros);
+///     let y = cx.feature("x") * &w;
+///     let spec = EstimatorSpec::new(cx).prediction("y", &y);
+///     if cx.mode() == Mode::Predict {
+///         return Ok(spec);
+///     }
+///     let loss = (&y - cx.label()).square().mean();
+///     Ok(spec.loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
+/// }
+///
+/// # let folder = std::env::temp_dir().join(format!("estimand-doc-estimator-{}", std::process::id()));
+/// let rows = [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([3.0f32, 6.0]))];
+/// let data = Dataset::from_arrays(rows).label("y").repeat(50).batch(2, false);
+/// let estimator = Estimator::new(linear).model_dir(&folder).build()?;
+/// estimator.train(&data)?;
+/// assert!(estimator.evaluate(&data)?["loss"] < 1e-6);
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Estimator {
+    model_fn: ModelFn,
+    model_dir: PathBuf,
+    config: RunConfig,
+    params: HParams,
+    warm_start_from: Option<PathBuf>,
+    /// Where each variable was made, and in which mode first.
+    sites: Mutex<HashMap<String, (Mode, String)>>,
+    /// The model of the last prediction.
+    resident: Mutex<Option<predict::Resident>>,
+}
+
+/// Makes an [`Estimator`].
+pub struct EstimatorBuilder {
+    model_fn: ModelFn,
+    model_dir: Option<PathBuf>,
+    config: RunConfig,
+    params: HParams,
+    warm_start_from: Option<PathBuf>,
+}
+
+impl EstimatorBuilder {
+    /// The folder of checkpoints and event files. By default, that of the configuration, or a new temporary one.
+    pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> EstimatorBuilder {
+        self.model_dir = Some(folder.into());
+        self
+    }
+
+    /// How it is run. By default, [`RunConfig::new`].
+    pub fn config(mut self, config: RunConfig) -> EstimatorBuilder {
+        self.config = config;
+        self
+    }
+
+    /// Parameters for the model function. By default, none.
+    pub fn params(mut self, params: HParams) -> EstimatorBuilder {
+        self.params = params;
+        self
+    }
+
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet.
+    pub fn warm_start_from(mut self, checkpoint: impl Into<PathBuf>) -> EstimatorBuilder {
+        self.warm_start_from = Some(checkpoint.into());
+        self
+    }
+
+    /// Checks everything and makes the estimator. Nothing is built or read yet.
+    pub fn build(self) -> Result<Estimator> {
+        let config = self.config.resolve()?;
+        let model_dir = match (self.model_dir, config.model_dir.as_deref()) {
+            (Some(own), Some(configured)) if own != configured => {
+                let (own, configured) = (own.display(), configured.display());
+                return Err(Error::config(format!("model_dir is {own} here and {configured} in the configuration"))
+                    .help("name it once"));
+            }
+            (Some(folder), _) => folder,
+            (None, Some(folder)) => folder.to_path_buf(),
+            (None, None) => {
+                let folder = temporary_folder()?;
+                warn!("Using temporary folder as model directory: {}", folder.display());
+                folder
+            }
+        };
+        if model_dir.as_os_str().is_empty() {
+            return Err(Error::config("an empty path for model_dir"));
+        }
+        info!("Using config: {config}");
+        Ok(Estimator {
+            model_fn: self.model_fn,
+            model_dir,
+            config,
+            params: self.params,
+            warm_start_from: self.warm_start_from,
+            sites: Mutex::default(),
+            resident: Mutex::default(),
+        })
+    }
+}
+
+fn temporary_folder() -> Result<PathBuf> {
+    let base = std::env::temp_dir();
+    for number in 0..10_000 {
+        let folder = base.join(format!("estimand-{}-{number}", std::process::id()));
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(Error::io(&folder, "make", &error)),
+        }
+    }
+    Err(Error::config(format!("no free name for a model directory in {}", base.display())))
+}
+
+impl Estimator {
+    /// Begins an estimator of a model function.
+    #[allow(clippy::new_ret_no_self)] // the builder is where an estimator begins
+    pub fn new(
+        model_fn: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static,
+    ) -> EstimatorBuilder {
+        EstimatorBuilder {
+            model_fn: Arc::new(model_fn),
+            model_dir: None,
+            config: RunConfig::new(),
+            params: HParams::new(),
+            warm_start_from: None,
+        }
+    }
+
+    /// The folder of checkpoints and event files.
+    pub fn model_dir(&self) -> &Path {
+        &self.model_dir
+    }
+
+    /// How it is run.
+    pub fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// The parameters of the model function.
+    pub fn params(&self) -> &HParams {
+        &self.params
+    }
+
+    /// The folder of an evaluation's event files.
+    pub fn eval_dir(&self, name: Option<&str>) -> PathBuf {
+        match name {
+            None => self.model_dir.join("eval"),
+            Some(name) => self.model_dir.join(format!("eval_{name}")),
+        }
+    }
+
+    /// The newest checkpoint; `None` before the first. A state file that names files which are gone is an error.
+    pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>> {
+        latest(&self.model_dir)
+    }
+
+    /// The names of all variables in the newest checkpoint, sorted.
+    pub fn variable_names(&self) -> Result<Vec<String>> {
+        let reader = self.open_latest()?;
+        Ok(reader.names().filter(|name| !is_own(name)).map(str::to_string).collect())
+    }
+
+    /// The value of a variable in the newest checkpoint.
+    pub fn variable_value(&self, name: &str) -> Result<Array> {
+        self.open_latest()?.read(name)
+    }
+
+    fn open_latest(&self) -> Result<BundleReader> {
+        match self.latest_checkpoint()? {
+            Some(prefix) => BundleReader::open(prefix),
+            None => Err(Error::config(format!("there is no checkpoint in {} yet", self.model_dir.display()))
+                .help("train the estimator first")),
+        }
+    }
+}
+
+/// The newest checkpoint of a folder, whose files are there.
+fn latest(folder: &Path) -> Result<Option<PathBuf>> {
+    let found = checkpoint::latest_checkpoint(folder)?;
+    if found.is_none()
+        && let Some(state) = checkpoint::read_state(folder)?.filter(|state| !state.model_checkpoint_path.is_empty())
+    {
+        let prefix = folder.join(&state.model_checkpoint_path);
+        return Err(Error::checkpoint(&prefix, "the file `checkpoint` names it as the newest, and it is not there")
+            .help("put the files back, or remove the file `checkpoint` to begin anew"));
+    }
+    Ok(found)
+}
+
+/// A checkpoint by its path, or the newest of a folder.
+fn checkpoint_at(path: &Path) -> Result<PathBuf> {
+    if path.is_dir() {
+        let saved_model = path.join("variables").join("variables");
+        if saved_model.with_extension("index").exists() {
+            return Ok(saved_model);
+        }
+        return latest(path)?.ok_or_else(|| {
+            Error::config(format!("there is no checkpoint in {}", path.display()))
+                .help("name a checkpoint or a folder of checkpoints")
+        });
+    }
+    Ok(path.to_path_buf())
+}
+
+impl fmt::Debug for Estimator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Estimator")
+            .field("model_dir", &self.model_dir)
+            .field("config", &self.config)
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! Training: what to train on and for how long, and what happens before the first step.
+
+use std::fmt;
+
+use estimand_data::{Dataset, Position};
+use estimand_graph::checkpoint::BundleReader;
+use estimand_tensor::{Error, ErrorKind, Mode, Result};
+use tracing::{info, warn};
+
+use super::Estimator;
+use super::build::Opened;
+use super::train_loop::Run;
+use crate::hook::{CheckpointListener, Hook};
+use crate::input_fn::InputFn;
+use crate::session::{self, InputPlace};
+
+/// What to train on, and for how long.
+///
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: training then ends with the input.
+pub struct TrainSpec<'a> {
+    pub(super) input: Box<dyn InputFn + 'a>,
+    pub(super) steps: Option<u64>,
+    pub(super) max_steps: Option<u64>,
+    pub(super) hooks: Vec<Box<dyn Hook>>,
+    pub(super) listeners: Vec<Box<dyn CheckpointListener>>,
+}
+
+impl<'a> TrainSpec<'a> {
+    /// Trains on an input until it ends.
+    pub fn new(input: impl InputFn + 'a) -> TrainSpec<'a> {
+        TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks: Vec::new(), listeners: Vec::new() }
+    }
+
+    /// Trains for so many steps more. By default, until the input ends.
+    pub fn steps(mut self, n: u64) -> TrainSpec<'a> {
+        self.steps = Some(n);
+        self
+    }
+
+    /// Trains until the global step is this. By default, until the input ends.
+    pub fn max_steps(mut self, step: u64) -> TrainSpec<'a> {
+        self.max_steps = Some(step);
+        self
+    }
+
+    /// Adds a hook.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> TrainSpec<'a> {
+        self.hooks.push(Box::new(hook));
+        self
+    }
+
+    /// Adds a listener that is told of every checkpoint.
+    pub fn listener(mut self, listener: impl CheckpointListener + 'static) -> TrainSpec<'a> {
+        self.listeners.push(Box::new(listener));
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        match (self.steps, self.max_steps) {
+            (Some(_), Some(_)) => Err(Error::config("both steps and max_steps").help("give one of the two")),
+            (Some(0), _) => Err(Error::config("train for 0 steps; expected at least 1")),
+            (_, Some(0)) => Err(Error::config("max_steps of 0; expected at least 1")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<Dataset> for TrainSpec<'_> {
+    fn from(data: Dataset) -> Self {
+        TrainSpec::new(data)
+    }
+}
+
+impl<'a> From<&'a Dataset> for TrainSpec<'a> {
+    fn from(data: &'a Dataset) -> Self {
+        TrainSpec::new(data)
+    }
+}
+
+/// How a training ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// The number of training steps done in all.
+    pub global_step: u64,
+    /// The steps of this call.
+    pub n_steps: u64,
+    /// The loss of the last step; `None` if there was none.
+    pub loss: Option<f32>,
+    /// Why it ended.
+    pub reason: String,
+}
+
+impl fmt::Display for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "training ended at step {}, after {} steps: {}", self.global_step, self.n_steps, self.reason)?;
+        match self.loss {
+            Some(loss) => write!(f, "; loss {loss}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Estimator {
+    /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at the very next row of the input.
+    pub fn train<'a>(&self, spec: impl Into<TrainSpec<'a>>) -> Result<Finished> {
+        let spec = spec.into();
+        spec.check()?;
+        self.check_may_train()?;
+        let checkpoint = self.latest_checkpoint()?;
+        let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
+        let step = reader.as_ref().map(global_step).transpose()?.unwrap_or(0);
+        if let Some(max) = spec.max_steps.filter(|&max| max <= step) {
+            let reason = format!("step {step} was reached before, and max_steps is {max}");
+            info!("Skipping training since {reason}");
+            return Ok(Finished { global_step: step, n_steps: 0, loss: None, reason });
+        }
+        let seed = self.seed(reader.as_ref())?;
+        let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
+        let (opened, place) = self.open_training_input(&*spec.input, seed, place)?;
+        let built = self.build(Mode::Train, &opened.spec)?;
+        let mut run = Run::new(self, built, opened, spec, seed)?;
+        match &checkpoint {
+            Some(prefix) => {
+                info!("Restoring parameters from {}", prefix.display());
+                run.session.restore(prefix)?;
+                run.saver.is_saved(run.session.step);
+            }
+            None => run.initialize(self)?,
+        }
+        run.session.input = place;
+        if let Some(reader) = &reader {
+            run.hooks.each("restore", |hook| match session::hook_state(reader, hook.name())? {
+                Some(state) => hook.restore(&state),
+                None => Ok(()),
+            })?;
+        }
+        self.forget_resident();
+        run.train()
+    }
+
+    /// Only chief and workers train, and for now only one of them.
+    fn check_may_train(&self) -> Result<()> {
+        let Some(cluster) = &self.config.cluster else { return Ok(()) };
+        let refused = |message: String, help: &str| Err(Error::new(ErrorKind::Cluster, message).help(help));
+        match cluster.task_type() {
+            task @ ("evaluator" | "ps") => refused(
+                format!("TF_CONFIG makes this process {task}, which does not train"),
+                "an evaluator and a parameter server run train_and_evaluate",
+            ),
+            _ if cluster.is_distributed() => refused(
+                format!("TF_CONFIG names {} workers; this version trains with one", cluster.n_workers()),
+                "unset TF_CONFIG, or name this process alone in it",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The seed of the configuration, of the checkpoint, or a new one.
+    fn seed(&self, reader: Option<&BundleReader>) -> Result<u64> {
+        let stored = reader.map(|reader| session::own_number(reader, "seed")).transpose()?.flatten();
+        let seed = match (self.config.tf_random_seed, stored) {
+            (Some(seed), Some(stored)) if seed != stored => {
+                warn!(
+                    "tf_random_seed is {seed}; the checkpoint was trained with {stored}. The value of the program wins"
+                );
+                seed
+            }
+            (Some(seed), _) | (None, Some(seed)) => seed,
+            (None, None) => {
+                let seed = drawn_seed();
+                info!("tf_random_seed is not set; {seed} was drawn and is kept in the checkpoint");
+                seed
+            }
+        };
+        Ok(seed)
+    }
+
+    /// The input where it was left, if it is the same; otherwise from its beginning.
+    fn open_training_input(&self, input: &dyn InputFn, seed: u64, place: InputPlace) -> Result<(Opened, InputPlace)> {
+        let cx = self.input_context(Mode::Train, seed, place.epoch);
+        let data = self.dataset(input, cx)?;
+        let mut place = place;
+        if let Err(error) = data.check_position(&place.position) {
+            warn!("the input is read from its beginning: {}", error.message());
+            place.position = Position::default();
+        }
+        let opened = self.open(data, &cx, &place.position)?;
+        Ok((opened, place))
+    }
+}
+
+fn drawn_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    // The standard library's only source of randomness; 31 bits, so that it is a TensorFlow seed too.
+    RandomState::new().build_hasher().finish() >> 33
+}
+
+fn global_step(reader: &BundleReader) -> Result<u64> {
+    Ok(u64::try_from(reader.read(crate::model_fn::GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
+}

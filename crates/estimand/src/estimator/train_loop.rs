@@ -1,0 +1,259 @@
+//! The loop of training, on one page: what is around it is in `train.rs`, what happens between steps are hooks.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use estimand_data::{Dataset, Position};
+use estimand_graph::checkpoint::BundleReader;
+use estimand_graph::{Compiled, Role, Value};
+use estimand_tensor::{Array, Error, ErrorKind, Result};
+use tracing::{info, warn};
+
+use super::build::{Built, Opened};
+use super::train::{Finished, TrainSpec};
+use super::{Estimator, checkpoint_at, default_hooks};
+use crate::console::Progress;
+use crate::estimator_spec::ReadyCheck;
+use crate::events::{EventWriter, SessionStatus};
+use crate::feeding::{Fed, Feeder, input_threads};
+use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
+use crate::saver::{Retention, Saver};
+use crate::session::{InputPlace, TrainSession};
+use crate::signal::{Guard, Signal};
+
+/// A training that is under way.
+pub(super) struct Run {
+    pub(super) session: TrainSession,
+    data: Dataset,
+    input: Feeder,
+    step: Arc<Compiled>,
+    pub(super) hooks: Hooks,
+    listeners: Vec<Box<dyn CheckpointListener>>,
+    pub(super) saver: Saver,
+    events: EventWriter,
+    model_dir: PathBuf,
+    initial_values: Vec<(String, Array)>,
+    ready_checks: Vec<ReadyCheck>,
+    /// The values of the last step: the loss, then what hooks asked for.
+    outputs: Vec<Array>,
+    loss: Option<f32>,
+    requests: Requests,
+    signals: Guard,
+    /// Steps of this call, or the last step of all, if either is known.
+    steps: Option<u64>,
+    max_steps: Option<u64>,
+}
+
+impl Run {
+    pub(super) fn new(
+        estimator: &Estimator,
+        built: Built,
+        opened: Opened,
+        train: TrainSpec<'_>,
+        seed: u64,
+    ) -> Result<Run> {
+        let Built { graph, mut spec, placeholders } = built;
+        let config = &estimator.config;
+        let loss = spec.loss.clone().ok_or_else(|| Error::internal("a model without loss was let through"))?;
+        let train_op =
+            spec.train_op.clone().ok_or_else(|| Error::internal("a model without train op was let through"))?;
+        let (initial_values, ready_checks) =
+            (std::mem::take(&mut spec.initial_values), std::mem::take(&mut spec.ready_checks));
+        let retention = spec.retention.unwrap_or(Retention {
+            keep_max: config.keep_checkpoint_max,
+            keep_every_n_hours: config.keep_checkpoint_every_n_hours,
+        });
+        let mut listeners = train.listeners;
+        let has_saver = !config.save_checkpoints.is_never() || train.hooks.iter().any(|hook| hook.saves_checkpoints());
+        if !listeners.is_empty() && !has_saver {
+            return Err(Error::config("listeners of checkpoints, and no checkpoints are saved")
+                .help("set save_checkpoints, or add a CheckpointSaverHook"));
+        }
+        let mut hooks = Hooks::new(default_hooks::all(config, &mut spec, train.hooks, train.steps, train.max_steps));
+        info!("Hooks, in order: {}", hooks.names().join(", "));
+
+        let mut fetches: Vec<Value> = vec![loss.value()];
+        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut listeners)))?;
+        let updates = graph.updates();
+        let all = graph.group(&std::iter::once(&train_op).chain(&updates).collect::<Vec<_>>());
+        graph.check()?;
+        fetches.push(all.value());
+
+        let session = TrainSession::new(Arc::new(graph.body().clone()), config.threads, seed)?;
+        info!("Graph was finalized.");
+        let step = session.compile(&fetches)?;
+        let Opened { data, stream, first, .. } = opened;
+        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step.clone(), input_threads(config));
+        let saver = Saver::new(&estimator.model_dir, retention)?;
+        let mut events = EventWriter::create(&estimator.model_dir)?;
+        write_graph(&session, &[loss.value()], &mut events, estimator)?;
+        Ok(Run {
+            session,
+            data,
+            input,
+            step,
+            hooks,
+            listeners,
+            saver,
+            events,
+            model_dir: estimator.model_dir.clone(),
+            initial_values,
+            ready_checks,
+            outputs: Vec::new(),
+            loss: None,
+            requests: Requests::default(),
+            signals: Guard::install()?,
+            steps: train.steps,
+            max_steps: train.max_steps,
+        })
+    }
+
+    /// The values that a model begins with when there is no checkpoint.
+    pub(super) fn initialize(&mut self, estimator: &Estimator) -> Result<()> {
+        for (name, value) in std::mem::take(&mut self.initial_values) {
+            self.session.set_value(&name, &value).map_err(|e| e.context("in the initial values of the model"))?;
+        }
+        let Some(from) = &estimator.warm_start_from else { return Ok(()) };
+        let prefix = checkpoint_at(from)?;
+        info!("Warm-starting from {}", prefix.display());
+        let reader = BundleReader::open(&prefix)?;
+        let trainable = self.session.body().variables().iter();
+        let names: Vec<String> = trainable
+            .filter(|(_, spec)| spec.role == Role::Model { trainable: true })
+            .map(|(_, spec)| spec.name.clone())
+            .collect();
+        for name in names {
+            let value = reader.read(&name)?;
+            self.session.set_value(&name, &value).map_err(|e| e.context(format!("in {}", prefix.display())))?;
+        }
+        Ok(())
+    }
+
+    /// The loop.
+    pub(super) fn train(mut self) -> Result<Finished> {
+        for check in &self.ready_checks {
+            check(&self.session)?;
+        }
+        let first_step = self.session.step;
+        let mut progress = Progress::start("train", first_step, self.last_step(first_step));
+        self.visit("after_create_session", |hook, cx| hook.after_create_session(cx))?;
+        self.save_if_asked(false)?;
+        let reason = loop {
+            if let Some(reason) = self.requests.stop.take() {
+                break reason;
+            }
+            if let Some(signal) = self.signals.requested() {
+                break signal.to_string();
+            }
+            self.visit("before_run", |hook, cx| hook.before_run(cx))?;
+            let Some(fed) = self.input.next()? else {
+                self.session.input = InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
+                break "the input ended".to_string();
+            };
+            self.step(fed)?;
+            self.visit("after_run", |hook, cx| hook.after_run(cx))?;
+            self.save_if_asked(true)?;
+            progress.step(self.session.step, || self.loss);
+        };
+        drop(progress);
+        self.finish(first_step, reason)
+    }
+
+    /// The step at which this call will end, if it is known.
+    fn last_step(&self, first_step: u64) -> Option<u64> {
+        self.max_steps.or_else(|| self.steps.map(|n| first_step.saturating_add(n)))
+    }
+
+    /// One step of training.
+    fn step(&mut self, fed: Fed) -> Result<()> {
+        self.session.run(&self.step, &fed.feeds, &mut self.outputs)?;
+        self.session.step += 1;
+        self.session.input.position = fed.after;
+        self.loss = self.outputs.first().and_then(|loss| loss.item::<f32>().ok());
+        Ok(())
+    }
+
+    fn finish(mut self, first_step: u64, reason: String) -> Result<Finished> {
+        let global_step = self.session.step;
+        if global_step == first_step {
+            warn!("Training with no steps: {reason}");
+        }
+        self.visit("end", |hook, cx| hook.end(cx))?;
+        self.requests.save &= self.saver.last_step() != Some(global_step);
+        self.save_if_asked(false)?;
+        self.saver.wait()?;
+        for listener in &mut self.listeners {
+            listener.end(&self.session, global_step)?;
+        }
+        self.events.sync()?;
+        if let Some(loss) = self.loss {
+            info!("Loss for final step: {loss}.");
+        }
+        let finished = Finished { global_step, n_steps: global_step - first_step, loss: self.loss, reason };
+        info!("{finished}");
+        match self.signals.requested() {
+            Some(signal) => Err(interrupted(signal, &finished, &self.model_dir)),
+            None => Ok(finished),
+        }
+    }
+
+    /// Calls a method of every hook.
+    fn visit(
+        &mut self,
+        phase: &str,
+        mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Run { session, hooks, events, model_dir, outputs, loss, requests, .. } = self;
+        let mut cx = HookContext { session, model_dir, events: Some(events), values: outputs, loss: *loss, requests };
+        hooks.each(phase, |hook| call(hook, &mut cx))
+    }
+
+    /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between steps.
+    fn save_if_asked(&mut self, may_stop: bool) -> Result<()> {
+        if !std::mem::take(&mut self.requests.save) || self.saver.last_step() == Some(self.session.step) {
+            return Ok(());
+        }
+        let step = self.session.step;
+        for listener in &mut self.listeners {
+            listener.before_save(&self.session, step)?;
+        }
+        info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
+        let position = self.data.marked(&self.session.input.position);
+        self.saver.save(step, self.session.snapshot(position, self.hooks.states())?)?;
+        let prefix = self.saver.prefix(step).display().to_string();
+        self.events.session_log(step, SessionStatus::Checkpoint, &prefix)?;
+        for listener in &mut self.listeners {
+            if listener.after_save(&self.session, step)? && may_stop {
+                self.requests.stop.get_or_insert("a listener of checkpoints asked for it".to_string());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The program that trains should end too, and its user know how to go on.
+fn interrupted(signal: Signal, finished: &Finished, model_dir: &Path) -> Error {
+    let message = format!("training was interrupted by {signal} at step {}", finished.global_step);
+    Error::new(ErrorKind::Interrupted, message)
+        .help(format!("what was learnt is saved in {}; run the program again to go on from there", model_dir.display()))
+}
+
+/// The graph for people and TensorBoard. A graph with ops of one's own has no form that others could read.
+fn write_graph(
+    session: &TrainSession,
+    fetches: &[Value],
+    events: &mut EventWriter,
+    estimator: &Estimator,
+) -> Result<()> {
+    match estimand_graph::graph_def::graph_def(session.body(), fetches) {
+        Ok(graph) => {
+            let path = estimator.model_dir.join("graph.pbtxt");
+            estimand_graph::checkpoint::write_text(&path, &graph.to_text())?;
+            events.graph(&graph)
+        }
+        Err(error) => {
+            info!("graph.pbtxt is not written: {}", error.message());
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! What a model function returns: predictions, loss, metrics, how to train, and what happens around it.
+
+use std::fmt;
+
+use estimand_graph::{Optimizer, Tensor};
+use estimand_nn::metric::Metric;
+use estimand_tensor::{Array, DType, Error, Mode, Result};
+use indexmap::IndexMap;
+
+use crate::hook::Hook;
+use crate::model_fn::ModelFnContext;
+use crate::saver::Retention;
+use crate::session::TrainSession;
+
+/// The key under which a model is served unless a client asks for another.
+pub const SERVING_DEFAULT: &str = "serving_default";
+
+/// What an exported model answers under one key.
+#[derive(Clone, Debug)]
+pub enum ExportOutput {
+    /// Scores of classes, and their names.
+    Classification {
+        /// One for each class.
+        scores: Option<Tensor>,
+        /// Strings.
+        classes: Option<Tensor>,
+    },
+    /// One number a row.
+    Regression {
+        /// The numbers.
+        value: Tensor,
+    },
+    /// Any tensors by name.
+    Predict(IndexMap<String, Tensor>),
+}
+
+/// A question that is asked before training begins.
+pub type ReadyCheck = Box<dyn Fn(&TrainSession) -> Result<()>>;
+
+/// A model for one mode. What a mode does not need may be there too, and is left alone.
+///
+/// | mode | needs |
+/// |---|---|
+/// | train | `loss`, and `optimizer` or `train_op` |
+/// | evaluate | `loss` |
+/// | predict | predictions |
+pub struct EstimatorSpec {
+    pub(crate) mode: Mode,
+    pub(crate) predictions: IndexMap<String, Tensor>,
+    pub(crate) loss: Option<Tensor>,
+    pub(crate) train_op: Option<Tensor>,
+    pub(crate) optimizer: Option<Optimizer>,
+    pub(crate) metrics: IndexMap<String, Metric>,
+    pub(crate) export_outputs: IndexMap<String, ExportOutput>,
+    pub(crate) training_hooks: Vec<Box<dyn Hook>>,
+    pub(crate) training_chief_hooks: Vec<Box<dyn Hook>>,
+    pub(crate) evaluation_hooks: Vec<Box<dyn Hook>>,
+    pub(crate) prediction_hooks: Vec<Box<dyn Hook>>,
+    pub(crate) initial_values: Vec<(String, Array)>,
+    pub(crate) ready_checks: Vec<ReadyCheck>,
+    pub(crate) retention: Option<Retention>,
+}
+
+impl EstimatorSpec {
+    /// An empty spec for the mode of a context.
+    pub fn new(cx: &ModelFnContext<'_>) -> EstimatorSpec {
+        EstimatorSpec {
+            mode: cx.mode(),
+            predictions: IndexMap::new(),
+            loss: None,
+            train_op: None,
+            optimizer: None,
+            metrics: IndexMap::new(),
+            export_outputs: IndexMap::new(),
+            training_hooks: Vec::new(),
+            training_chief_hooks: Vec::new(),
+            evaluation_hooks: Vec::new(),
+            prediction_hooks: Vec::new(),
+            initial_values: Vec::new(),
+            ready_checks: Vec::new(),
+            retention: None,
+        }
+    }
+
+    /// Adds a prediction under a name.
+    pub fn prediction(mut self, name: impl Into<String>, tensor: &Tensor) -> EstimatorSpec {
+        self.predictions.insert(name.into(), tensor.clone());
+        self
+    }
+
+    /// The one prediction of a model that has no names for them; it is served as `output`.
+    pub fn single_prediction(self, tensor: &Tensor) -> EstimatorSpec {
+        self.prediction("", tensor)
+    }
+
+    /// The loss: one number.
+    pub fn loss(mut self, loss: &Tensor) -> EstimatorSpec {
+        self.loss = Some(loss.clone());
+        self
+    }
+
+    /// How to train: in training the loss is minimised with it, in other modes it is left alone.
+    pub fn optimizer(mut self, optimizer: Optimizer) -> EstimatorSpec {
+        self.optimizer = Some(optimizer);
+        self
+    }
+
+    /// The op of a training step, instead of an optimizer. The global step is counted without its doing.
+    pub fn train_op(mut self, train_op: &Tensor) -> EstimatorSpec {
+        self.train_op = Some(train_op.clone());
+        self
+    }
+
+    /// Adds a metric of evaluation.
+    pub fn metric(mut self, name: impl Into<String>, metric: Metric) -> EstimatorSpec {
+        self.metrics.insert(name.into(), metric);
+        self
+    }
+
+    /// What an exported model answers under a key. By default, all predictions under `serving_default`.
+    pub fn export_output(mut self, key: impl Into<String>, output: ExportOutput) -> EstimatorSpec {
+        self.export_outputs.insert(key.into(), output);
+        self
+    }
+
+    /// Adds a hook of training, on every worker.
+    pub fn training_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
+        self.training_hooks.push(Box::new(hook));
+        self
+    }
+
+    /// Adds a hook of training, on the chief alone.
+    pub fn training_chief_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
+        self.training_chief_hooks.push(Box::new(hook));
+        self
+    }
+
+    /// Adds a hook of evaluation.
+    pub fn evaluation_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
+        self.evaluation_hooks.push(Box::new(hook));
+        self
+    }
+
+    /// Adds a hook of prediction.
+    pub fn prediction_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
+        self.prediction_hooks.push(Box::new(hook));
+        self
+    }
+
+    /// The value of a variable before training, instead of its initializer's.
+    pub fn initial_value(mut self, variable: impl Into<String>, value: Array) -> EstimatorSpec {
+        self.initial_values.push((variable.into(), value));
+        self
+    }
+
+    /// Asks a question once the variables have their values; an error ends the training before its first step.
+    pub fn ready_check(mut self, check: impl Fn(&TrainSession) -> Result<()> + 'static) -> EstimatorSpec {
+        self.ready_checks.push(Box::new(check));
+        self
+    }
+
+    /// Which checkpoints are kept, instead of what the configuration says.
+    pub fn retention(mut self, retention: Retention) -> EstimatorSpec {
+        self.retention = Some(retention);
+        self
+    }
+
+    /// Whether it has what its mode needs, and all of it belongs to the context's graph.
+    pub(crate) fn finish(mut self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+        cx.graph().check()?;
+        if self.mode != cx.mode() {
+            return Err(Error::config(format!("a spec for {} where one for {} was asked for", self.mode, cx.mode())));
+        }
+        if self.mode == Mode::Train {
+            self.make_train_op(cx)?;
+        }
+        match (self.mode, &self.loss) {
+            (Mode::Train | Mode::Eval, None) => {
+                return Err(missing(self.mode, "no loss", "give it one with .loss(&loss)"));
+            }
+            (Mode::Predict, _) if self.predictions.is_empty() => {
+                return Err(missing(self.mode, "no predictions", "give it some with .prediction(name, &tensor)"));
+            }
+            _ => {}
+        }
+        if let Some(loss) = &self.loss {
+            self.loss = Some(single_number(loss)?);
+        }
+        for name in self.metrics.keys() {
+            if name == "loss" || name == "global_step" {
+                return Err(Error::config(format!("a metric named `{name}`"))
+                    .help("the estimator reports loss and global_step itself; take another name"));
+            }
+        }
+        self.check_graph(cx)?;
+        if self.mode == Mode::Predict {
+            self.finish_exports()?;
+        }
+        cx.graph().check()?;
+        Ok(self)
+    }
+
+    fn make_train_op(&mut self, cx: &ModelFnContext<'_>) -> Result<()> {
+        let train_op = match (&self.train_op, &self.optimizer, &self.loss) {
+            (Some(_), Some(_), _) => {
+                return Err(Error::config("a model with a train op and an optimizer").help("give it one of the two"));
+            }
+            // Whoever writes a train op need not count.
+            (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
+            (None, Some(optimizer), Some(loss)) => {
+                // The original's scope: checkpoints hold `training/Adagrad/dense/kernel/accumulator`.
+                let _scope = cx.graph().reopen("training");
+                optimizer.minimize_counted(&single_number(loss)?, cx.global_step())
+            }
+            (None, None, _) => {
+                let help = "give it .optimizer(..) or .train_op(&op)";
+                return Err(missing(self.mode, "neither an optimizer nor a train op", help));
+            }
+            (None, Some(_), None) => return Ok(()),
+        };
+        self.train_op = Some(train_op);
+        Ok(())
+    }
+
+    fn check_graph(&self, cx: &ModelFnContext<'_>) -> Result<()> {
+        let metrics = self.metrics.iter().flat_map(|(name, metric)| metric.sums().iter().map(move |sum| (name, sum)));
+        let named = self.predictions.iter().chain(metrics).map(|(name, tensor)| (name.as_str(), tensor));
+        let loss = self.loss.iter().map(|loss| ("loss", loss));
+        let train = self.train_op.iter().map(|op| ("train_op", op));
+        match named.chain(loss).chain(train).find(|(_, tensor)| !tensor.graph().same(cx.graph())) {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::config(format!("`{name}` belongs to another graph"))
+                .help("build everything in cx.graph(): a model function is called anew for each mode")),
+        }
+    }
+
+    fn finish_exports(&mut self) -> Result<()> {
+        match self.export_outputs.len() {
+            0 => {
+                let name = |name: &String| if name.is_empty() { "output".to_string() } else { name.clone() };
+                let all = self.predictions.iter().map(|(key, tensor)| (name(key), tensor.clone())).collect();
+                self.export_outputs.insert(SERVING_DEFAULT.to_string(), ExportOutput::Predict(all));
+            }
+            1 => {
+                if let Some((_, only)) = self.export_outputs.get_index(0) {
+                    let only = only.clone();
+                    self.export_outputs.entry(SERVING_DEFAULT.to_string()).or_insert(only);
+                }
+            }
+            _ if !self.export_outputs.contains_key(SERVING_DEFAULT) => {
+                let keys: Vec<_> = self.export_outputs.keys().map(String::as_str).collect();
+                return Err(Error::config(format!("export outputs {}, none of them the default", keys.join(", ")))
+                    .help(format!("name one of them `{SERVING_DEFAULT}`")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn missing(mode: Mode, what: &str, help: &str) -> Error {
+    Error::config(format!("a model with {what}, in mode {mode}")).help(help)
+}
+
+/// The loss as one number: a single element may have any shape.
+fn single_number(loss: &Tensor) -> Result<Tensor> {
+    loss.graph().check()?;
+    if loss.dtype() != DType::F32 {
+        return Err(Error::dtype(Some(DType::F32), loss.dtype(), format!("the loss is {}", loss.describe())));
+    }
+    let n: Option<usize> = loss.shape().dims().iter().map(|dim| dim.known()).product();
+    match n {
+        Some(1) if loss.rank() == 0 => Ok(loss.clone()),
+        Some(1) => Ok(loss.reshape([0_i64; 0])),
+        _ => Err(Error::shape(format!("the loss is {}; expected one number", loss.describe()))
+            .help("take the mean or the sum over the batch")),
+    }
+}
+
+impl fmt::Debug for EstimatorSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EstimatorSpec")
+            .field("mode", &self.mode)
+            .field("predictions", &self.predictions.keys().collect::<Vec<_>>())
+            .field("loss", &self.loss)
+            .field("metrics", &self.metrics.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! From the batches of a dataset to what a step is fed: the join of input pipeline and graph.
+//!
+//! The host's part of the program (strings, tables, ids) runs in the threads that read the input, in their order, so that a
+//! step finds its numbers ready.
+
+use std::sync::Arc;
+
+use estimand_data::{Item, Ordered, Position, Stream};
+use estimand_graph::{Compiled, NodeId};
+use estimand_tensor::{Array, Batch, Error, Feature, Result};
+use indexmap::IndexMap;
+
+use crate::model_fn::{Input, Inputs, ModelFnContext};
+
+/// Where the value of a placeholder comes from.
+#[derive(Clone, Debug)]
+struct Source {
+    part: Part,
+    kind: Kind,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Dense,
+    Values,
+    RowSplits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Feature,
+    Label,
+    Weights,
+}
+
+/// The placeholders of a model's inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Placeholders {
+    sources: IndexMap<NodeId, Source>,
+}
+
+impl Placeholders {
+    pub(crate) fn of(cx: &ModelFnContext<'_>) -> Placeholders {
+        let mut sources = IndexMap::new();
+        let mut add = |inputs: &Inputs, kind: Kind| {
+            for (name, input) in inputs.iter() {
+                let mut source = |tensor: &estimand_graph::Tensor, part| {
+                    sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
+                };
+                match input {
+                    Input::Dense(tensor) => source(tensor, Part::Dense),
+                    Input::Ragged(ragged) => {
+                        source(&ragged.values, Part::Values);
+                        source(&ragged.row_splits, Part::RowSplits);
+                    }
+                }
+            }
+        };
+        add(cx.features(), Kind::Feature);
+        add(cx.labels(), Kind::Label);
+        if let Some(weights) = cx.weights() {
+            let source = Source { part: Part::Dense, kind: Kind::Weights, name: String::new() };
+            sources.insert(weights.value().node, source);
+        }
+        Placeholders { sources }
+    }
+
+    /// What a program is fed, in its order.
+    pub(crate) fn binding(&self, compiled: &Compiled) -> Result<Binding> {
+        let body = compiled.program().body();
+        let source = |id: &NodeId| {
+            self.sources.get(id).cloned().ok_or_else(|| {
+                let node = body.node(*id);
+                Error::config(format!("placeholder `{}` is no feature or label of the input", node.name))
+                    .at(node.site)
+                    .help("take features and labels from the context of the model function")
+            })
+        };
+        Ok(Binding { sources: compiled.program().placeholders().iter().map(source).collect::<Result<_>>()? })
+    }
+}
+
+/// The sources of a program's placeholders.
+#[derive(Clone, Debug)]
+pub(crate) struct Binding {
+    sources: Vec<Source>,
+}
+
+impl Binding {
+    /// The values of the placeholders in a batch.
+    pub(crate) fn bind(&self, batch: &Batch) -> Result<Vec<Array>> {
+        self.sources.iter().map(|source| source.find(batch)).collect()
+    }
+}
+
+impl Source {
+    fn find(&self, batch: &Batch) -> Result<Array> {
+        let feature = match self.kind {
+            Kind::Feature => batch.feature(&self.name)?,
+            Kind::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
+                Error::config(format!("there is no label `{}` in a batch; the first one had it", self.name))
+            })?,
+            Kind::Weights => {
+                let weights = batch.weights();
+                return weights
+                    .cloned()
+                    .ok_or_else(|| Error::config("a batch without weights; the first one had them"));
+            }
+        };
+        match (self.part, feature) {
+            (Part::Dense, Feature::Dense(array)) => Ok(array.clone()),
+            (Part::Values, Feature::Ragged(ragged)) => Ok(ragged.values().clone()),
+            (Part::RowSplits, Feature::Ragged(ragged)) => {
+                Array::from_slice([ragged.row_splits().len()], ragged.row_splits())
+            }
+            _ => Err(Error::shape(format!("`{}` is dense in some batches and ragged in others", self.name))),
+        }
+    }
+}
+
+/// What one step is fed, and where the input stands behind it.
+pub(crate) struct Fed {
+    pub(crate) feeds: Vec<Array>,
+    pub(crate) after: Position,
+}
+
+/// The threads that read and prepare input: those of the configuration, or one for each core.
+pub(crate) fn input_threads(config: &crate::RunConfig) -> usize {
+    match config.threads {
+        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+        n => n,
+    }
+}
+
+/// What lies ready may take so many bytes.
+const AHEAD_BYTES: usize = 64 << 20;
+
+/// Prepared batches, in order.
+pub(crate) struct Feeder {
+    fed: Ordered<Result<Item>, Result<Fed>>,
+}
+
+impl Feeder {
+    /// The batches of a stream, of which `first` was read to see what they look like.
+    pub(crate) fn new(
+        first: Option<Item>,
+        mut stream: Box<dyn Stream>,
+        binding: Binding,
+        compiled: Arc<Compiled>,
+        n_threads: usize,
+    ) -> Feeder {
+        let bytes = first.as_ref().map_or(1, |item| size_of_batch(&item.batch)).max(1);
+        let n_ahead = (AHEAD_BYTES / bytes).clamp(2, 64);
+        let mut first = first;
+        let mut failed = false;
+        let next = move || {
+            if failed {
+                return None;
+            }
+            let item = match first.take() {
+                Some(item) => Ok(item),
+                None => stream.pull(usize::MAX).transpose()?,
+            };
+            failed = item.is_err();
+            Some(item)
+        };
+        let work = move |item: Result<Item>| {
+            let Item { batch, after } = item?;
+            let placeholders = binding.bind(&batch)?;
+            Ok(Fed { feeds: compiled.prepare(&placeholders)?, after })
+        };
+        Feeder { fed: Ordered::new(n_threads, n_ahead, next, work) }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<Fed>> {
+        self.fed.take()?.transpose()
+    }
+}
+
+fn size_of_batch(batch: &Batch) -> usize {
+    let array = |array: &Array| array.len() * array.dtype().size().max(16);
+    let feature = |feature: &Feature| match feature {
+        Feature::Dense(dense) => array(dense),
+        Feature::Ragged(ragged) => array(ragged.values()),
+    };
+    batch.features().values().chain(batch.labels().values()).map(feature).sum()
+}

@@ -1,0 +1,84 @@
+//! When checkpoints are saved.
+
+use estimand_tensor::Result;
+
+use super::{BeginContext, Hook, HookContext};
+use crate::session::TrainSession;
+use crate::{Every, Timer};
+
+/// Told of every checkpoint.
+pub trait CheckpointListener {
+    /// Before the state of a step is written.
+    fn before_save(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// After it was handed to the disk. `true` ends the training, except at the first and the last checkpoint of a run.
+    fn after_save(&mut self, _session: &TrainSession, _step: u64) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// After the last checkpoint.
+    fn end(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Saves a checkpoint when the run begins, every so many steps or seconds, and at its end.
+pub struct CheckpointSaverHook {
+    every: Every,
+    timer: Timer,
+    listeners: Vec<Box<dyn CheckpointListener>>,
+}
+
+impl CheckpointSaverHook {
+    /// Every so often.
+    pub fn new(every: Every) -> CheckpointSaverHook {
+        CheckpointSaverHook { every, timer: Timer::new(every), listeners: Vec::new() }
+    }
+
+    /// Adds a listener.
+    pub fn listener(mut self, listener: impl CheckpointListener + 'static) -> CheckpointSaverHook {
+        self.listeners.push(Box::new(listener));
+        self
+    }
+}
+
+impl Hook for CheckpointSaverHook {
+    fn name(&self) -> &str {
+        "checkpoint_saver"
+    }
+
+    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
+        self.listeners.drain(..).for_each(|listener| cx.listen(listener));
+        Ok(())
+    }
+
+    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if !self.every.is_never() {
+            self.timer.trigger(cx.global_step());
+            cx.request_save();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if self.timer.is_due(cx.global_step()) {
+            self.timer.trigger(cx.global_step());
+            cx.request_save();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if !self.every.is_never() {
+            cx.request_save();
+        }
+        Ok(())
+    }
+
+    fn saves_checkpoints(&self) -> bool {
+        true
+    }
+}

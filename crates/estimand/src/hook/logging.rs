@@ -1,0 +1,116 @@
+//! Values of tensors as log lines.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Array, Result};
+use tracing::info;
+
+use super::{BeginContext, Fetch, Hook, HookContext};
+use crate::{Every, Timer};
+
+/// Logs tensors every so often: `loss = 0.69, step = 100 (0.12 sec)`.
+pub struct LoggingTensorHook {
+    tensors: Vec<(String, Source)>,
+    timer: Timer,
+    at_end: bool,
+    n_runs: u64,
+}
+
+enum Source {
+    Loss,
+    Step,
+    Tensor(Tensor),
+    Named(String),
+    Fetched(Fetch),
+}
+
+impl LoggingTensorHook {
+    /// Nothing yet, every so many steps of this run or seconds; the first step is logged.
+    pub fn new(every: Every) -> LoggingTensorHook {
+        LoggingTensorHook { tensors: Vec::new(), timer: Timer::new(every), at_end: false, n_runs: 0 }
+    }
+
+    /// Adds the loss and the step, what an estimator logs.
+    pub fn loss_and_step(mut self) -> LoggingTensorHook {
+        self.tensors.push(("loss".to_string(), Source::Loss));
+        self.tensors.push(("step".to_string(), Source::Step));
+        self
+    }
+
+    /// Adds a tensor under a tag: for hooks that a model function makes.
+    pub fn tensor(mut self, tag: impl Into<String>, tensor: &Tensor) -> LoggingTensorHook {
+        self.tensors.push((tag.into(), Source::Tensor(tensor.clone())));
+        self
+    }
+
+    /// Adds the tensor of a name, under that name: for hooks that know the model from outside.
+    pub fn named(mut self, name: impl Into<String>) -> LoggingTensorHook {
+        let name = name.into();
+        self.tensors.push((name.clone(), Source::Named(name)));
+        self
+    }
+
+    /// Whether the values of the last step are logged when the run ends. By default, they are not.
+    pub fn at_end(mut self, at_end: bool) -> LoggingTensorHook {
+        self.at_end = at_end;
+        self
+    }
+
+    fn line(&self, cx: &HookContext<'_>) -> String {
+        let value = |source: &Source| match source {
+            Source::Loss => cx.loss().map_or("none".to_string(), |loss| loss.to_string()),
+            // TF: the step beside the loss is the one before the update.
+            Source::Step => cx.global_step().saturating_sub(1).to_string(),
+            Source::Fetched(fetch) => cx.value(*fetch).map_or("none".to_string(), text),
+            Source::Tensor(_) | Source::Named(_) => "none".to_string(),
+        };
+        let parts: Vec<_> = self.tensors.iter().map(|(tag, source)| format!("{tag} = {}", value(source))).collect();
+        parts.join(", ")
+    }
+}
+
+/// A number as it is, an array by its first elements.
+fn text(array: &Array) -> String {
+    const SHOWN: usize = 6;
+    match array.to_f64_vec() {
+        Ok(values) if array.dims().is_empty() => values.first().map_or(String::new(), f64::to_string),
+        Ok(values) if values.len() <= SHOWN => format!("{values:?}"),
+        Ok(values) => format!("{:?}...", &values[..SHOWN]),
+        Err(_) => format!("{}{:?}", array.dtype(), array.dims()),
+    }
+}
+
+impl Hook for LoggingTensorHook {
+    fn name(&self) -> &str {
+        "logging_tensor"
+    }
+
+    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
+        for (_, source) in &mut self.tensors {
+            match source {
+                Source::Tensor(tensor) => *source = Source::Fetched(cx.fetch(tensor)?),
+                Source::Named(name) => *source = Source::Fetched(cx.fetch_named(name)?),
+                Source::Loss | Source::Step | Source::Fetched(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if self.timer.is_due(self.n_runs) {
+            match self.timer.trigger(self.n_runs) {
+                Some(passed) => info!("{} ({:.3} sec)", self.line(cx), passed.time.as_secs_f64()),
+                None => info!("{}", self.line(cx)),
+            }
+        }
+        self.n_runs += 1;
+        Ok(())
+    }
+
+    fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if self.at_end && self.n_runs > 0 {
+            info!("{}", self.line(cx));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Hooks: what happens around the steps of training, evaluation and prediction. One file for each.
+//!
+//! A hook of one's own is a few lines. This one prepares an input when the variables are ready, as the iterator hooks of old
+//! programs did:
+//!
+//! ```
+//! use estimand::hook::{Hook, HookContext};
+//! use estimand::prelude::*;
+//!
+//! struct Initialize<F>(F);
+//!
+//! impl<F: FnMut() -> Result<()>> Hook for Initialize<F> {
+//!     fn name(&self) -> &str {
+//!         "initialize"
+//!     }
+//!
+//!     fn after_create_session(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+//!         (self.0)()
+//!     }
+//! }
+//! ```
+
+mod checkpoint_saver;
+mod logging;
+mod nan;
+mod step_counter;
+mod stop_at_step;
+mod summary;
+
+pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
+pub use logging::LoggingTensorHook;
+pub use nan::NanTensorHook;
+pub use step_counter::StepCounterHook;
+pub use stop_at_step::StopAtStepHook;
+pub use summary::SummarySaverHook;
+
+use std::path::Path;
+
+use estimand_graph::{Graph, Tensor, Value};
+use estimand_tensor::{Array, Error, Result};
+
+use crate::events::EventWriter;
+use crate::session::TrainSession;
+
+/// Code that runs around steps. Every method does nothing unless it is written.
+///
+/// Hooks are visited in the order of their list, in every phase. An error ends the run at once: no `end`, no last checkpoint.
+pub trait Hook {
+    /// What it is called in messages, in the printed list, and in checkpoints.
+    fn name(&self) -> &str;
+
+    /// Once, while the graph can still be added to: the place to ask for tensors.
+    fn begin(&mut self, _cx: &mut BeginContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Once the variables have their values, initial or restored.
+    fn after_create_session(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Before every step.
+    fn before_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// After every step.
+    fn after_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// After the last step, unless an error ended the run.
+    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// What it would need to go on after an interruption; kept in checkpoints.
+    fn state(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Takes the state that it left in a checkpoint. Called before `after_create_session`.
+    fn restore(&mut self, _state: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether it decides about checkpoints: then the estimator adds no hook of its own for them.
+    fn saves_checkpoints(&self) -> bool {
+        false
+    }
+}
+
+/// A tensor whose value a hook gets after every step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch(usize);
+
+/// What a hook sees of a model that is being built.
+pub struct BeginContext<'a> {
+    graph: &'a Graph,
+    fetches: &'a mut Vec<Value>,
+    listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
+}
+
+impl<'a> BeginContext<'a> {
+    pub(crate) fn new(
+        graph: &'a Graph,
+        fetches: &'a mut Vec<Value>,
+        listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
+    ) -> BeginContext<'a> {
+        BeginContext { graph, fetches, listeners }
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph {
+        self.graph
+    }
+
+    /// Asks for the value of a tensor after every step.
+    pub fn fetch(&mut self, tensor: &Tensor) -> Result<Fetch> {
+        if !tensor.graph().same(self.graph) {
+            return Err(Error::config(format!("{} belongs to another graph", tensor.describe())));
+        }
+        let value = tensor.value();
+        let found = self.fetches.iter().position(|fetch| *fetch == value);
+        Ok(Fetch(found.unwrap_or_else(|| {
+            self.fetches.push(value);
+            self.fetches.len() - 1
+        })))
+    }
+
+    /// Asks for the value of the tensor of a name, as [`Tensor::name`] tells it.
+    pub fn fetch_named(&mut self, name: &str) -> Result<Fetch> {
+        let tensor = self.graph.find(name)?;
+        self.fetch(&tensor)
+    }
+
+    /// Has a listener told of every checkpoint.
+    pub fn listen(&mut self, listener: Box<dyn CheckpointListener>) {
+        self.listeners.push(listener);
+    }
+}
+
+/// What a hook sees of a run, and can ask of it.
+pub struct HookContext<'a> {
+    pub(crate) session: &'a mut TrainSession,
+    pub(crate) model_dir: &'a Path,
+    pub(crate) events: Option<&'a mut EventWriter>,
+    pub(crate) values: &'a [Array],
+    pub(crate) loss: Option<f32>,
+    pub(crate) requests: &'a mut Requests,
+}
+
+/// What hooks have asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Requests {
+    pub(crate) stop: Option<String>,
+    pub(crate) save: bool,
+}
+
+impl HookContext<'_> {
+    /// The number of training steps done.
+    pub fn global_step(&self) -> u64 {
+        self.session.global_step()
+    }
+
+    /// The loss of the last step; `None` before the first.
+    pub fn loss(&self) -> Option<f32> {
+        self.loss
+    }
+
+    /// The value of a tensor in the last step; `None` before the first.
+    pub fn value(&self, fetch: Fetch) -> Option<&Array> {
+        self.values.get(fetch.0)
+    }
+
+    /// The model: values of variables to read and set.
+    pub fn session(&mut self) -> &mut TrainSession {
+        self.session
+    }
+
+    /// The folder of the run.
+    pub fn model_dir(&self) -> &Path {
+        self.model_dir
+    }
+
+    /// Where scalars for TensorBoard go; `None` where nothing is written.
+    pub fn events(&mut self) -> Option<&mut EventWriter> {
+        self.events.as_deref_mut()
+    }
+
+    /// Ends the run after this step; the reason is told to whoever started it.
+    pub fn request_stop(&mut self, reason: impl Into<String>) {
+        self.requests.stop.get_or_insert(reason.into());
+    }
+
+    /// Saves a checkpoint once all hooks have seen this step.
+    pub fn request_save(&mut self) {
+        self.requests.save = true;
+    }
+}
+
+/// All hooks of a run, in order.
+#[derive(Default)]
+pub(crate) struct Hooks(Vec<Box<dyn Hook>>);
+
+impl Hooks {
+    pub(crate) fn new(hooks: Vec<Box<dyn Hook>>) -> Hooks {
+        Hooks(hooks)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Hook> {
+        self.0.iter().map(|hook| &**hook)
+    }
+
+    /// Calls one method of each.
+    pub(crate) fn each(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
+        for hook in &mut self.0 {
+            call(&mut **hook).map_err(|e| e.context(format!("in {phase} of hook `{}`", hook.name())))?;
+        }
+        Ok(())
+    }
+
+    /// What they want to keep.
+    pub(crate) fn states(&self) -> Vec<(String, Vec<u8>)> {
+        self.iter().filter_map(|hook| Some((hook.name().to_string(), hook.state()?))).collect()
+    }
+
+    /// Their names, as the list is printed.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.iter().map(|hook| hook.name().to_string()).collect()
+    }
+}

@@ -1,0 +1,53 @@
+//! Losses that are not a number.
+
+use estimand_tensor::{Error, Result};
+use tracing::{error, warn};
+
+use super::{Hook, HookContext};
+
+/// Ends training when the loss is NaN: with an error, or quietly with a warning. Infinity is let through.
+#[derive(Clone, Debug)]
+pub struct NanTensorHook {
+    fail: bool,
+}
+
+impl NanTensorHook {
+    /// NaN is an error.
+    pub fn new() -> NanTensorHook {
+        NanTensorHook { fail: true }
+    }
+
+    /// Whether NaN is an error. By default, it is; if not, training ends with a warning.
+    pub fn fail_on_nan_loss(mut self, fail: bool) -> NanTensorHook {
+        self.fail = fail;
+        self
+    }
+}
+
+impl Default for NanTensorHook {
+    fn default() -> NanTensorHook {
+        NanTensorHook::new()
+    }
+}
+
+impl Hook for NanTensorHook {
+    fn name(&self) -> &str {
+        "nan_tensor"
+    }
+
+    #[inline]
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if !cx.loss().is_some_and(f32::is_nan) {
+            return Ok(());
+        }
+        let message = format!("the loss of step {} is NaN: the model diverged", cx.global_step());
+        if self.fail {
+            error!("{message}");
+            return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message)
+                .help("lower the learning rate, clip gradients, or look for NaN in the input; checkpoints saved before are whole"));
+        }
+        warn!("{message}");
+        cx.request_stop("the loss is NaN");
+        Ok(())
+    }
+}

@@ -1,0 +1,181 @@
+//! A model that runs: its program, the live values of its variables, and where training stands.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use estimand_data::Position;
+use estimand_graph::checkpoint::BundleReader;
+use estimand_graph::{Body, Compiled, Cpu, Entry, Executor, Program, Role, RunArgs, State, Value, VarId};
+use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
+
+use crate::model_fn::GLOBAL_STEP;
+use crate::saver::Snapshot;
+
+/// Where the reading of the input stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct InputPlace {
+    /// How often the input was read to its end.
+    pub(crate) epoch: u64,
+    /// Behind the last batch that was trained on.
+    pub(crate) position: Position,
+}
+
+impl InputPlace {
+    /// Where a checkpoint left it; the beginning if the checkpoint is TensorFlow's.
+    pub(crate) fn read(reader: &BundleReader) -> Result<InputPlace> {
+        let name = format!("{OWN}input/position");
+        let position = match reader.contains(&name) {
+            true => Position::from_bytes(reader.read(&name)?.as_slice::<u8>()?)?,
+            false => Position::default(),
+        };
+        Ok(InputPlace { epoch: own_number(reader, "input/epoch")?.unwrap_or(0), position })
+    }
+}
+
+/// A model in training: what hooks see of it.
+pub struct TrainSession {
+    body: Arc<Body>,
+    executor: Arc<dyn Executor>,
+    collective: Arc<dyn Collective>,
+    state: Box<dyn State>,
+    seed: u64,
+    pub(crate) step: u64,
+    pub(crate) input: InputPlace,
+}
+
+/// What TensorFlow has no room for goes under this prefix, which it ignores.
+const OWN: &str = "_estimand/";
+
+impl TrainSession {
+    /// Variables with their initial values.
+    pub(crate) fn new(body: Arc<Body>, n_threads: usize, seed: u64) -> Result<TrainSession> {
+        let executor: Arc<dyn Executor> = match n_threads {
+            0 => Arc::new(Cpu::new()),
+            n => Arc::new(Cpu::with_threads(n)),
+        };
+        let state = executor.place(body.variables(), seed)?;
+        let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
+        Ok(TrainSession { body, executor, collective, state, seed, step: 0, input })
+    }
+
+    /// The number of training steps done.
+    pub fn global_step(&self) -> u64 {
+        self.step
+    }
+
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The names of all variables that are saved, in the order they were made.
+    pub fn variable_names(&self) -> Vec<String> {
+        self.saved().map(|(_, name)| name.to_string()).collect()
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Result<Array> {
+        self.state.read(self.body.variables().find(name)?)
+    }
+
+    /// Sets a variable.
+    pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
+        let id = self.body.variables().find(name)?;
+        let spec = self.body.variables().spec(id);
+        if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
+            let (given, dims) = (value.dtype(), value.dims());
+            let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
+            return Err(Error::shape(format!("{given}{dims:?} for variable `{name}`, which is {expected}")));
+        }
+        self.state.write(id, value)
+    }
+
+    pub(crate) fn compile(&self, fetches: &[Value]) -> Result<Arc<Compiled>> {
+        Ok(Arc::new(Compiled::new(&*self.executor, Program::new(self.body.clone(), fetches)?)?))
+    }
+
+    pub(crate) fn body(&self) -> &Arc<Body> {
+        &self.body
+    }
+
+    /// One run of a program on what its host has prepared.
+    pub(crate) fn run(&mut self, compiled: &Compiled, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
+        let collective = &*self.collective;
+        let mut reduce = |_: VarId, gradient: estimand_graph::GradientMut<'_>| match gradient {
+            estimand_graph::GradientMut::Dense(values) => collective.all_reduce_sum(values),
+            estimand_graph::GradientMut::Rows { .. } => {
+                Err(Error::unsupported("gradients of rows among several workers"))
+            }
+        };
+        let alone = collective.n_workers() == 1;
+        let args = RunArgs {
+            entry: Entry::Step,
+            feeds,
+            step: self.step,
+            seed: self.seed,
+            row_offset: 0,
+            on_gradient: if alone { None } else { Some(&mut reduce) },
+        };
+        compiled.run_prepared(&mut *self.state, args, outputs)
+    }
+
+    fn saved(&self) -> impl Iterator<Item = (VarId, &str)> {
+        let variables = self.body.variables().iter();
+        variables.filter(|(_, spec)| spec.role != Role::Local).map(|(id, spec)| (id, spec.name.as_str()))
+    }
+
+    /// Everything that a later run needs to go on as if it had not stopped.
+    pub(crate) fn snapshot(&self, position: Position, hooks: Vec<(String, Vec<u8>)>) -> Result<Snapshot> {
+        let mut all = Vec::new();
+        for (id, name) in self.saved() {
+            all.push((name.to_string(), self.state.read(id)?));
+        }
+        let bytes = |bytes: Vec<u8>| Array::from_vec([bytes.len()], bytes);
+        all.push((format!("{OWN}seed"), Array::scalar(self.seed as i64)));
+        all.push((format!("{OWN}input/epoch"), Array::scalar(self.input.epoch as i64)));
+        all.push((format!("{OWN}input/position"), bytes(position.to_bytes())?));
+        for (name, state) in hooks {
+            all.push((format!("{OWN}hook/{name}"), bytes(state)?));
+        }
+        Ok(all)
+    }
+
+    /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.
+    pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
+        let reader = BundleReader::open(prefix)?;
+        crate::fingerprint::compare(&reader, self.body.variables(), prefix)?;
+        let mut values = Vec::new();
+        for (id, name) in self.saved() {
+            values.push((id, reader.read(name)?));
+        }
+        let step = reader.read(GLOBAL_STEP)?.item::<i64>()?;
+        for (id, value) in values {
+            self.state.write(id, &value)?;
+        }
+        self.step = u64::try_from(step).unwrap_or(0);
+        Ok(())
+    }
+}
+
+/// One of our own numbers in a checkpoint, if it is there.
+pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64>> {
+    let name = format!("{OWN}{name}");
+    match reader.contains(&name) {
+        true => Ok(Some(reader.read(&name)?.item::<i64>()? as u64)),
+        false => Ok(None),
+    }
+}
+
+/// The state that a hook left in a checkpoint.
+pub(crate) fn hook_state(reader: &BundleReader, hook: &str) -> Result<Option<Vec<u8>>> {
+    let name = format!("{OWN}hook/{hook}");
+    match reader.contains(&name) {
+        true => Ok(Some(reader.read(&name)?.as_slice::<u8>()?.to_vec())),
+        false => Ok(None),
+    }
+}
+
+/// Whether an entry of a checkpoint is ours and no variable.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.starts_with(OWN)
+}

@@ -1,0 +1,66 @@
+//! A model function written by hand, for all three modes: iris flowers by a network of two hidden layers.
+//!
+//! `cargo run --release --example custom_iris`
+
+use estimand::console::{self, Level};
+use estimand::data::datasets;
+use estimand::nn::metric;
+use estimand::prelude::*;
+
+fn my_model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    // The four measurements, side by side.
+    let inputs: Vec<Tensor> = cx.features().names().map(|name| cx.feature(name).reshape([-1, 1])).collect();
+    let mut net = Tensor::concat(&inputs.iter().collect::<Vec<_>>(), -1);
+    for units in cx.params().usizes("hidden_units")? {
+        net = Dense::new(units).relu().apply(&net);
+    }
+    let logits = Dense::new(cx.params().usize("n_classes")?).apply(&net);
+    let classes = logits.argmax(-1);
+
+    let spec = EstimatorSpec::new(cx)
+        .prediction("class_ids", &classes)
+        .prediction("probabilities", &logits.softmax())
+        .prediction("logits", &logits);
+    if cx.mode() == Mode::Predict {
+        return Ok(spec);
+    }
+
+    let labels = cx.label();
+    let loss = logits.sparse_softmax_cross_entropy(&labels).mean();
+    Ok(spec
+        .loss(&loss)
+        .optimizer(Optimizer::new(Adagrad::default(), cx.params().f64("learning_rate")?))
+        .metric("accuracy", metric::accuracy(&labels, &classes, None)))
+}
+
+fn main() -> Result<()> {
+    console::verbosity(Level::Warn);
+    let iris = datasets::load("iris", "train")?;
+    let (train, test) = iris.validation_split(0.2)?;
+
+    let params = HParams::new().set("hidden_units", vec![10, 10]).set("n_classes", 3).set("learning_rate", 0.05);
+    let classifier = Estimator::new(my_model).params(params).config(RunConfig::new().tf_random_seed(1)).build()?;
+
+    let finished = classifier.train(train.dataset().shuffle(256, 7).repeat(500).batch(32, false))?;
+    println!("{finished}");
+    let metrics = classifier.evaluate(test.dataset().batch(32, false))?;
+    println!("\n{metrics}\n");
+    println!("accuracy = {:.3}", metrics["accuracy"]);
+
+    // Three flowers, one of each kind.
+    let names = iris.info().classes;
+    let flowers = [
+        ("SepalLength", Array::from([5.1f32, 5.9, 6.9])),
+        ("SepalWidth", Array::from([3.3f32, 3.0, 3.1])),
+        ("PetalLength", Array::from([1.7f32, 4.2, 5.4])),
+        ("PetalWidth", Array::from([0.5f32, 1.5, 2.1])),
+    ];
+    for (prediction, expected) in classifier.predict(Dataset::from_arrays(flowers).batch(3, false)).zip(names) {
+        let prediction = prediction?;
+        let class = prediction["class_ids"].item::<i64>()? as usize;
+        let probability = prediction["probabilities"].as_slice::<f32>()?[class];
+        println!("a {} ({:.1} %), expected {expected}", names[class], 100.0 * probability);
+    }
+    let _ = std::fs::remove_dir_all(classifier.model_dir());
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Mistakes in model functions and inputs: what the error says, and where it points.
+
+use estimand::prelude::*;
+
+use crate::models::{Folder, line, linear};
+
+fn train_error(model: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static) -> String {
+    let folder = Folder::new();
+    let estimator = Estimator::new(model).model_dir(folder.path()).build().unwrap();
+    estimator.train(line(8).batch(4, false)).unwrap_err().to_string()
+}
+
+#[test]
+fn a_spec_without_what_its_mode_needs() {
+    let zero = |cx: &ModelFnContext<'_>| cx.graph().constant(0.0f32);
+    assert!(
+        train_error(|cx| Ok(EstimatorSpec::new(cx))).contains("neither an optimizer nor a train op, in mode train")
+    );
+    let text = train_error(|cx| Ok(EstimatorSpec::new(cx).optimizer(Optimizer::new(Sgd::default(), 0.1))));
+    assert!(text.contains("no loss, in mode train"), "{text}");
+    let text = train_error(|cx| Ok(linear(cx)?.loss(&cx.feature("x"))));
+    assert!(text.contains("the loss is") && text.contains("expected one number"), "{text}");
+    let text = train_error(move |cx| Ok(linear(cx)?.train_op(&zero(cx))));
+    assert!(text.contains("a train op and an optimizer"), "{text}");
+    let text = train_error(|cx| {
+        let mae = estimand::nn::metric::mean(&cx.feature("x"), None);
+        Ok(linear(cx)?.metric("loss", mae))
+    });
+    assert!(text.contains("a metric named `loss`"), "{text}");
+    let text = train_error(|cx| Ok(linear(cx)?.prediction("alien", &Graph::new().constant(1.0f32))));
+    assert!(text.contains("`alien` belongs to another graph"), "{text}");
+
+    let folder = Folder::new();
+    let silent = |cx: &ModelFnContext<'_>| Ok(EstimatorSpec::new(cx));
+    let estimator = Estimator::new(silent).model_dir(folder.path()).build().unwrap();
+    let data = line(8).batch(4, false);
+    assert!(estimator.evaluate(&data).unwrap_err().to_string().contains("no loss, in mode eval"));
+    assert!(
+        estimator.predict(&data).next().unwrap().unwrap_err().to_string().contains("no predictions, in mode infer")
+    );
+}
+
+#[test]
+fn features_and_labels_that_are_not_there() {
+    let text = train_error(|cx| {
+        cx.feature("xx");
+        linear(cx)
+    });
+    assert!(
+        text.contains("no feature `xx`") && text.contains("did you mean `x`?") && text.contains("bad_input.rs:"),
+        "{text}"
+    );
+
+    let folder = Folder::new();
+    let estimator = Estimator::new(|cx| {
+        cx.label();
+        linear(cx)
+    });
+    let estimator = estimator.model_dir(folder.path()).build().unwrap();
+    let text = estimator.predict(line(8).batch(4, false)).next().unwrap().unwrap_err().to_string();
+    assert!(text.contains("labels were asked for in prediction"), "{text}");
+    let text = estimator.train(line(8)).unwrap_err().to_string();
+    assert!(text.contains("not batched"), "{text}");
+    let text = estimator.evaluate(line(8).take(0).batch(4, false)).unwrap_err().to_string();
+    assert!(text.contains("nothing to evaluate"), "{text}");
+}
+
+#[test]
+fn a_layer_of_one_mode_must_not_shift_the_names_of_others() -> Result<()> {
+    let folder = Folder::new();
+    let shifty = |cx: &ModelFnContext<'_>| {
+        let mut x = cx.feature("x").reshape([-1, 1]);
+        if cx.mode() == Mode::Train {
+            x = Dense::new(1).apply(&x);
+        }
+        let y = Dense::new(1).apply(&x).reshape([-1]);
+        let spec = EstimatorSpec::new(cx).prediction("y", &y);
+        let loss = (y - cx.label()).square().mean();
+        Ok(spec.loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
+    };
+    let estimator = Estimator::new(shifty).model_dir(folder.path()).build()?;
+    let data = line(8).batch(4, false);
+    estimator.train(&data)?;
+    let text = estimator.evaluate(&data).unwrap_err().to_string();
+    for part in ["variable `dense/kernel` is made at", "in mode train and at", "in mode eval", "give it or them a name"]
+    {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn folders_and_paths() {
+    let folder = Folder::new();
+    let config = RunConfig::new().model_dir(folder.path());
+    let error = Estimator::new(linear).config(config).model_dir("elsewhere").build().unwrap_err().to_string();
+    assert!(error.contains("elsewhere") && error.contains("name it once"), "{error}");
+    let model = Estimator::new(linear).model_dir(folder.path()).build().unwrap();
+    let data = line(8).batch(4, false);
+    let missing = folder.path().join("model.ckpt-77");
+    let error = model.evaluate(EvalSpec::new(&data).checkpoint(&missing)).unwrap_err().to_string();
+    assert!(error.contains("model.ckpt-77"), "{error}");
+    let temporary = Estimator::new(linear).build().unwrap();
+    assert!(temporary.model_dir().is_dir());
+    std::fs::remove_dir_all(temporary.model_dir()).unwrap();
+}
+
+#[test]
+fn a_cluster_is_refused_rather_than_ignored() {
+    let folder = Folder::new();
+    let of = |text: &str| {
+        let cluster = estimand::Cluster::parse(text).unwrap();
+        let config = RunConfig::new().cluster(cluster).model_dir(folder.path());
+        Estimator::new(linear).config(config).build().unwrap().train(line(8).batch(4, false)).map_err(|e| e.to_string())
+    };
+    let cluster = r#""cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}"#;
+    for (task, text) in [("worker", "TF_CONFIG names 3 workers"), ("evaluator", "makes this process evaluator")] {
+        let error = of(&format!(r#"{{{cluster}, "task": {{"type": "{task}", "index": 0}}}}"#)).unwrap_err();
+        assert!(error.contains(text), "{error}");
+    }
+    assert!(of(r#"{"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}}"#).is_ok());
+}

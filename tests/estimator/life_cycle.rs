@@ -1,0 +1,401 @@
+//! What the original's users rely on, case by case; the numbers are those of the inventory of TensorFlow's behaviour.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use estimand::hook::{BeginContext, CheckpointListener, CheckpointSaverHook, Fetch, Hook, HookContext};
+use estimand::prelude::*;
+use estimand::{ExportOutput, TrainSession};
+
+use crate::models::{Folder, line, linear, network, points};
+
+fn estimator(folder: &Folder, config: RunConfig) -> Estimator {
+    Estimator::new(linear).model_dir(folder.path()).config(config).build().unwrap()
+}
+
+fn every(n: u64) -> RunConfig {
+    RunConfig::new().save_checkpoints(Every::Steps(n)).tf_random_seed(1)
+}
+
+/// Cases 85 and 86.
+#[test]
+fn steps_are_counted_over_calls() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, RunConfig::new());
+    let data = line(10).batch(4, false);
+    assert_eq!(model.train(&data)?.global_step, 3);
+    let second = model.train(TrainSpec::new(&data).steps(10))?;
+    assert_eq!((second.global_step, second.reason.as_str()), (6, "the input ended"));
+    let third = model.train(TrainSpec::new(&data).steps(2))?;
+    assert_eq!((third.global_step, third.reason.as_str()), (8, "step 8 is reached"));
+    assert_eq!(model.train(TrainSpec::new(&data).max_steps(9))?.global_step, 9);
+    let skipped = model.train(TrainSpec::new(&data).max_steps(9))?;
+    assert_eq!((skipped.global_step, skipped.n_steps, skipped.loss), (9, 0, None));
+    assert!(skipped.reason.contains("was reached before"), "{}", skipped.reason);
+
+    for (spec, text) in [
+        (TrainSpec::new(&data).steps(1).max_steps(1), "both steps and max_steps"),
+        (TrainSpec::new(&data).steps(0), "0 steps"),
+        (TrainSpec::new(&data).max_steps(0), "max_steps of 0"),
+    ] {
+        let error = model.train(spec).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    assert!(model.evaluate(EvalSpec::new(&data).steps(0)).unwrap_err().to_string().contains("0 batches"));
+    Ok(())
+}
+
+/// Cases 87 and 88.
+#[test]
+fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, RunConfig::new());
+    let data = line(4).batch(2, false);
+    let metrics = model.evaluate(&data)?;
+    // y is 0, 0.75, 1.5, 2.25 and the prediction 0: batches of (0 + 0.5625) / 2 and (2.25 + 5.0625) / 2.
+    assert_eq!((metrics["loss"], metrics["mae"], metrics.global_step()), (1.96875, 1.125, 0));
+    assert_eq!(model.predict(&data).next().unwrap()?["y"], Array::from(0.0f32));
+    assert!(model.variable_names().unwrap_err().to_string().contains("no checkpoint"));
+    assert_eq!(model.latest_checkpoint()?, None);
+    Ok(())
+}
+
+/// Cases 89, 90 and 91.
+#[test]
+fn checkpoints_are_kept_as_asked_for() -> Result<()> {
+    let data = line(10).repeat_forever().batch(4, false);
+    let folder = Folder::new();
+    let model = estimator(&folder, every(2).keep_checkpoint_max(3));
+    let saved: Rc<RefCell<Vec<u64>>> = Rc::default();
+    struct Saved(Rc<RefCell<Vec<u64>>>);
+    impl CheckpointListener for Saved {
+        fn before_save(&mut self, session: &TrainSession, step: u64) -> Result<()> {
+            assert_eq!(session.global_step(), step);
+            self.0.borrow_mut().push(step);
+            Ok(())
+        }
+    }
+    model.train(TrainSpec::new(&data).steps(7).listener(Saved(saved.clone())))?;
+    assert_eq!(*saved.borrow(), [0, 2, 4, 6, 7]);
+    assert_eq!(folder.steps(), [4, 6, 7]);
+    let state = std::fs::read_to_string(folder.path().join("checkpoint")).unwrap();
+    let all: Vec<_> = state.lines().filter(|line| line.starts_with("all_model")).collect();
+    assert_eq!(all.len(), 3, "{state}");
+    assert!(state.starts_with("model_checkpoint_path: \"model.ckpt-7\""), "{state}");
+    for name in ["checkpoint", "events", "graph.pbtxt", "model.ckpt-7.data-00000-of-00001", "model.ckpt-7.index"] {
+        assert!(folder.files().contains(&name.to_string()), "{name} of {:?}", folder.files());
+    }
+
+    // All of them, also in the list (unlike the original, decision on case 90).
+    let folder = Folder::new();
+    estimator(&folder, every(1).keep_checkpoint_max(None)).train(TrainSpec::new(&data).steps(4))?;
+    assert_eq!(folder.steps(), [0, 1, 2, 3, 4]);
+
+    let folder = Folder::new();
+    let model = estimator(&folder, every(1).keep_checkpoint_max(2));
+    model.train(TrainSpec::new(&data).steps(4))?;
+    assert_eq!(folder.steps(), [3, 4]);
+    estimator(&folder, every(1).keep_checkpoint_max(2)).train(TrainSpec::new(&data).steps(2))?;
+    assert_eq!(folder.steps(), [5, 6]);
+    Ok(())
+}
+
+/// Cases 92 and 93: an enum for the original's pair of numbers.
+#[test]
+fn no_checkpoints_if_none_are_wanted() -> Result<()> {
+    for never in [Every::Never, Every::Steps(0)] {
+        let folder = Folder::new();
+        let model = estimator(&folder, RunConfig::new().save_checkpoints(never));
+        model.train(line(10).batch(4, false))?;
+        assert_eq!(folder.files(), ["events", "graph.pbtxt"]);
+
+        struct Silent;
+        impl CheckpointListener for Silent {}
+        let error = model.train(TrainSpec::new(line(10).batch(4, false)).listener(Silent)).unwrap_err().to_string();
+        assert!(error.contains("listeners of checkpoints"), "{error}");
+    }
+    Ok(())
+}
+
+/// Case 94, as decided: an error that names the files.
+#[test]
+fn a_state_file_that_names_missing_files_is_an_error() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(100));
+    let data = line(10).batch(4, false);
+    model.train(&data)?;
+    for name in folder.files().iter().filter(|name| name.starts_with("model.ckpt")) {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    for error in [model.train(&data).unwrap_err(), model.evaluate(&data).unwrap_err()] {
+        let text = error.to_string();
+        assert!(text.contains("model.ckpt-3") && text.contains("begin anew"), "{text}");
+    }
+    Ok(())
+}
+
+/// Case 95.
+#[test]
+fn a_loss_that_is_nan_ends_the_training() {
+    let folder = Folder::new();
+    let params = HParams::new().set("rate", 1e30);
+    let model = Estimator::new(linear).params(params).config(every(2)).model_dir(folder.path()).build().unwrap();
+    let error = model.train(TrainSpec::new(line(8).repeat_forever().batch(4, false)).steps(50)).unwrap_err();
+    assert_eq!(*error.kind(), estimand::tensor::ErrorKind::Diverged);
+    assert!(error.to_string().contains("lower the learning rate"), "{error}");
+    assert!(!folder.steps().is_empty());
+}
+
+/// What happened to a hook, in order.
+#[derive(Clone, Default)]
+struct Log(Rc<RefCell<Vec<String>>>);
+
+struct Recorder {
+    log: Log,
+    fail_at: Option<u64>,
+    stop_at: Option<u64>,
+    fetch: Option<Fetch>,
+}
+
+impl Recorder {
+    fn new(log: &Log) -> Recorder {
+        Recorder { log: log.clone(), fail_at: None, stop_at: None, fetch: None }
+    }
+
+    fn note(&self, what: &str) {
+        self.log.0.borrow_mut().push(what.to_string());
+    }
+}
+
+impl Hook for Recorder {
+    fn name(&self) -> &str {
+        "recorder"
+    }
+
+    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
+        self.note("begin");
+        self.fetch = Some(cx.fetch_named("Mul")?);
+        Ok(())
+    }
+
+    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        self.note(&format!("created {} {:?}", cx.global_step(), cx.loss()));
+        Ok(())
+    }
+
+    fn before_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        self.note("before");
+        Ok(())
+    }
+
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let rows = self.fetch.and_then(|fetch| cx.value(fetch)).map(|array| array.len());
+        self.note(&format!("after {} {rows:?}", cx.global_step()));
+        if self.fail_at == Some(cx.global_step()) {
+            return Err(Error::config("out of luck"));
+        }
+        if self.stop_at == Some(cx.global_step()) {
+            cx.request_stop("enough");
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        self.note("end");
+        Ok(())
+    }
+}
+
+/// Cases 96 and 100.
+#[test]
+fn hooks_are_called_in_their_phases() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(100));
+    let data = line(10).batch(4, false);
+    let log = Log::default();
+    let finished = model.train(TrainSpec::new(&data).hook(Recorder { stop_at: Some(2), ..Recorder::new(&log) }))?;
+    assert_eq!((finished.global_step, finished.reason.as_str()), (2, "enough"));
+    let expected = ["begin", "created 0 None", "before", "after 1 Some(4)", "before", "after 2 Some(4)", "end"];
+    assert_eq!(*log.0.borrow(), expected);
+    assert_eq!(folder.steps(), [0, 2]);
+
+    let log = Log::default();
+    let error =
+        model.train(TrainSpec::new(&data).hook(Recorder { fail_at: Some(3), ..Recorder::new(&log) })).unwrap_err();
+    assert!(
+        error.to_string().contains("out of luck") && error.to_string().contains("after_run of hook `recorder`"),
+        "{error}"
+    );
+    assert_ne!(log.0.borrow().last().unwrap(), "end", "no end after an error");
+    assert_eq!(folder.steps(), [0, 2], "and no checkpoint");
+    Ok(())
+}
+
+/// Case 97.
+#[test]
+fn an_empty_input_trains_nothing_and_saves() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(100));
+    let finished = model.train(line(10).take(0).batch(4, false))?;
+    assert_eq!((finished.n_steps, finished.reason.as_str()), (0, "the input ended"));
+    assert_eq!(folder.steps(), [0]);
+    Ok(())
+}
+
+/// Case 98, and keys.
+#[test]
+fn predictions_by_row_and_by_batch() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(100));
+    let data = line(5).batch(2, false);
+    let rows: Vec<_> = model.predict(&data).collect::<Result<_>>()?;
+    assert_eq!(rows.len(), 5);
+    assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
+    let batches: Vec<_> = model.predict(PredictSpec::new(&data).by_batch(true)).collect::<Result<_>>()?;
+    assert_eq!(batches.iter().map(|b| b["y"].len()).collect::<Vec<_>>(), [2, 2, 1]);
+    let some: Vec<_> = model.predict(PredictSpec::new(&data).keys(["twice", "unknown"])).collect::<Result<_>>()?;
+    assert_eq!(some[0].keys().collect::<Vec<_>>(), ["twice"]);
+    let error = model.predict(PredictSpec::new(&data).keys(["thrice"])).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("thrice") && error.contains("it has y, twice"), "{error}");
+
+    let uneven = |cx: &ModelFnContext<'_>| {
+        let x = cx.feature("x");
+        Ok(EstimatorSpec::new(cx).prediction("x", &x).prediction("mean", &x.mean().reshape([1])))
+    };
+    let model = Estimator::new(uneven).model_dir(folder.path().join("uneven")).build()?;
+    let error = model.predict(&data).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("`mean`") && error.contains("by_batch(true)"), "{error}");
+    assert_eq!(model.predict(PredictSpec::new(&data).by_batch(true)).count(), 3);
+    Ok(())
+}
+
+/// A predictor stays in memory: no file of the model is needed any more.
+#[test]
+fn a_predictor_needs_no_files() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(100));
+    let data = line(8).repeat(100).batch(8, false);
+    model.train(&data)?;
+    let sample = data.iter().next().unwrap()?;
+    let mut predictor = model.predictor(&sample)?;
+    let expected: Vec<_> = model.predict(line(8).batch(8, false)).collect::<Result<_>>()?;
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    let found = predictor.predict(&sample)?;
+    assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
+    assert!((expected[7]["y"].item::<f32>()? - 3.0 * 7.0 / 8.0).abs() < 1e-2);
+    assert_eq!(predictor.global_step(), 100);
+    Ok(())
+}
+
+/// Case 122, as decided: the program's learning rate wins.
+#[test]
+fn a_new_learning_rate_counts_on_resume() -> Result<()> {
+    let folder = Folder::new();
+    let data = line(8).batch(8, false);
+    let with = |rate: f64| {
+        let params = HParams::new().set("rate", rate);
+        Estimator::new(linear).params(params).config(every(1)).model_dir(folder.path()).build()
+    };
+    with(0.5)?.train(&data)?;
+    let before = with(0.5)?.variable_value("w")?;
+    with(0.0)?.train(&data)?;
+    assert_eq!(with(0.0)?.variable_value("w")?, before);
+    Ok(())
+}
+
+/// Case 123, as decided: a readable difference and three choices.
+#[test]
+fn another_model_in_the_folder_is_told_apart() -> Result<()> {
+    let folder = Folder::new();
+    estimator(&folder, every(1)).train(line(8).batch(8, false))?;
+    let wide = |cx: &ModelFnContext<'_>| {
+        let w = cx.graph().variable("w", [1], Init::Zeros);
+        let b = cx.graph().variable("b", [], Init::Zeros);
+        let loss = (cx.feature("x") * w + b - cx.label()).square().mean();
+        Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
+    };
+    let error = Estimator::new(wide).model_dir(folder.path()).build()?.train(line(8).batch(8, false)).unwrap_err();
+    let text = error.to_string();
+    for part in [
+        "`w` is f32[] in the checkpoint and f32[1] in the model",
+        "`b` f32[] is in the model",
+        "resume:",
+        "restart:",
+        "warm-start:",
+    ] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    Ok(())
+}
+
+/// Case 124, the plain form.
+#[test]
+fn a_warm_start_takes_the_trained_variables() -> Result<()> {
+    let (first, second) = (Folder::new(), Folder::new());
+    let data = line(8).repeat(20).batch(8, false);
+    estimator(&first, every(100)).train(&data)?;
+    let trained = estimator(&first, every(100)).variable_value("w")?;
+    let warm = Estimator::new(linear).params(HParams::new().set("rate", 0.0)).warm_start_from(first.path());
+    let warm = warm.model_dir(second.path()).build()?;
+    let finished = warm.train(TrainSpec::new(&data).steps(1))?;
+    assert_eq!(finished.global_step, 1, "the step is its own");
+    assert_eq!(warm.variable_value("w")?, trained);
+    Ok(())
+}
+
+/// Case 125.
+#[test]
+fn the_seed_decides_everything() -> Result<()> {
+    let train = |seed| -> Result<Array> {
+        let folder = Folder::new();
+        let config = RunConfig::new().tf_random_seed(seed);
+        let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
+        model.train(TrainSpec::new(points(50).repeat_forever().batch(8, false)).steps(10))?;
+        model.variable_value("dense/kernel")
+    };
+    assert_eq!(train(42)?, train(42)?);
+    assert_ne!(train(42)?, train(43)?);
+    Ok(())
+}
+
+/// What a spec says of exports, initial values and readiness is heeded.
+#[test]
+fn the_fields_of_a_spec() -> Result<()> {
+    let model = |cx: &ModelFnContext<'_>| {
+        let spec = linear(cx)?
+            .initial_value("w", Array::from(2.0f32))
+            .export_output("y", ExportOutput::Regression { value: cx.feature("x") })
+            .ready_check(|session| match session.value("w")?.item::<f32>()? {
+                2.0 => Ok(()),
+                other => Err(Error::config(format!("w is {other}"))),
+            });
+        Ok(spec)
+    };
+    let folder = Folder::new();
+    let model = Estimator::new(model).params(HParams::new().set("rate", 0.0)).config(every(1)).model_dir(folder.path());
+    let model = model.build()?;
+    model.train(line(8).batch(8, false))?;
+    assert_eq!(model.variable_value("w")?, Array::from(2.0f32));
+    // With the checkpoint there, the value is the checkpoint's, and the check passes again.
+    model.train(line(8).batch(8, false))?;
+    Ok(())
+}
+
+/// A hook of the user's that saves replaces the default one.
+#[test]
+fn a_saver_of_ones_own() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(1));
+    struct StopAfter(u64);
+    impl CheckpointListener for StopAfter {
+        fn after_save(&mut self, _session: &TrainSession, step: u64) -> Result<bool> {
+            Ok(step >= self.0)
+        }
+    }
+    let saver = CheckpointSaverHook::new(Every::Steps(3)).listener(StopAfter(6));
+    let data = line(10).repeat_forever().batch(4, false);
+    let finished = model.train(TrainSpec::new(&data).hook(saver))?;
+    assert_eq!((finished.global_step, folder.steps()), (6, vec![0, 3, 6]));
+    assert!(finished.reason.contains("listener"), "{}", finished.reason);
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The laws of resuming: train(100) is train(50) and 50 more, bit for bit, whatever the number of threads.
+
+use std::path::Path;
+
+use estimand::graph::checkpoint::BundleReader;
+use estimand::prelude::*;
+
+use crate::models::{Folder, network, points};
+
+fn config(threads: usize) -> RunConfig {
+    RunConfig::new().tf_random_seed(7).threads(threads).save_checkpoints(Every::Steps(1_000))
+}
+
+fn train(folder: &Path, threads: usize, max_steps: u64) -> Result<()> {
+    let model = Estimator::new(network).config(config(threads)).model_dir(folder).build()?;
+    model.train(TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(max_steps))?;
+    Ok(())
+}
+
+/// The bytes of the newest checkpoint.
+fn bits(folder: &Path, step: u64) -> Vec<u8> {
+    std::fs::read(folder.join(format!("model.ckpt-{step}.data-00000-of-00001"))).unwrap()
+}
+
+#[test]
+fn stopping_and_going_on_leaves_no_trace() -> Result<()> {
+    let whole = Folder::new();
+    train(whole.path(), 2, 100)?;
+    let expected = bits(whole.path(), 100);
+    for stops in [vec![50, 100], vec![1, 2, 3, 30, 99, 100]] {
+        let parts = Folder::new();
+        for &step in &stops {
+            train(parts.path(), 2, step)?;
+        }
+        assert_eq!(bits(parts.path(), 100), expected, "stopped at {stops:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() -> Result<()> {
+    let one = Folder::new();
+    train(one.path(), 1, 40)?;
+    for threads in [2, 3, 8] {
+        let many = Folder::new();
+        train(many.path(), threads, 40)?;
+        assert_eq!(bits(many.path(), 40), bits(one.path(), 40), "{threads} threads");
+    }
+    Ok(())
+}
+
+/// A call that reads the input to its end is followed by another epoch, shuffled anew, as `repeat` would have it.
+#[test]
+fn one_call_for_each_epoch() -> Result<()> {
+    let (calls, repeated) = (Folder::new(), Folder::new());
+    let data = points(64).batch(8, false);
+    let model = Estimator::new(network).config(config(2)).model_dir(calls.path()).build()?;
+    for epoch in 1..=3 {
+        assert_eq!(model.train(&data)?.global_step, 8 * epoch);
+    }
+    let model = Estimator::new(network).config(config(2)).model_dir(repeated.path()).build()?;
+    model.train(points(64).batch(8, false).repeat(3))?;
+    let kernel = |folder: &Folder| BundleReader::open(folder.path().join("model.ckpt-24"))?.read("dense/kernel");
+    assert_eq!(kernel(&calls)?, kernel(&repeated)?);
+    Ok(())
+}
+
+/// Damaged files are named and never read.
+#[test]
+fn a_damaged_checkpoint_is_named() -> Result<()> {
+    let folder = Folder::new();
+    train(folder.path(), 2, 10)?;
+    for name in ["model.ckpt-10.index", "model.ckpt-10.data-00000-of-00001"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        let middle = flipped.len() / 2;
+        flipped[middle] ^= 4;
+        for damaged in [flipped, whole[..whole.len() / 2].to_vec()] {
+            std::fs::write(&path, damaged).unwrap();
+            let error = train(folder.path(), 2, 20).unwrap_err().to_string();
+            assert!(error.contains("model.ckpt-10"), "{error}");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    train(folder.path(), 2, 20)
+}
