@@ -19,6 +19,8 @@ pub struct Ordered<J, T> {
     work: Work<J, T>,
     n_threads: usize,
     n_ahead: usize,
+    /// Whether the second job starts the threads.
+    eager: bool,
 }
 
 enum State<J, T> {
@@ -45,7 +47,13 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
         work: impl Fn(J) -> T + Send + Sync + 'static,
     ) -> Ordered<J, T> {
         let state = State::Inline { next: Box::new(next), done: 0 };
-        Ordered { state, work: Arc::new(work), n_threads, n_ahead: n_ahead.max(1) }
+        Ordered { state, work: Arc::new(work), n_threads, n_ahead: n_ahead.max(1), eager: true }
+    }
+
+    /// The caller does the work until it calls [`start`](Ordered::start): for jobs that may cost less than handing them over.
+    pub fn lazy(mut self) -> Ordered<J, T> {
+        self.eager = false;
+        self
     }
 
     /// Starts the threads now, even if it is only one.
@@ -94,7 +102,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
             self.state = State::Ended;
             return Ok(None);
         };
-        if number > 1 && self.n_threads > 1 {
+        if self.eager && number > 1 && self.n_threads > 1 {
             self.start()?;
         }
         Ok(Some((self.work)(job)))

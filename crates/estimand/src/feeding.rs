@@ -4,6 +4,7 @@
 //! step finds its numbers ready.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use estimand_data::{Item, Ordered, Position, Stream};
 use estimand_graph::{Compiled, NodeId};
@@ -139,7 +140,13 @@ const AHEAD_BYTES: usize = 64 << 20;
 /// Prepared batches, in order.
 pub(crate) struct Feeder {
     fed: Ordered<Result<Item>, Result<Fed>>,
+    /// Batches that the caller has made itself, and how long that took.
+    trial: Option<(u32, Duration)>,
 }
+
+/// So many batches are made by the caller; if they take longer than this on average, threads make the others.
+const TRIAL: u32 = 16;
+const WORTH_A_THREAD: Duration = Duration::from_micros(20);
 
 impl Feeder {
     /// The batches of a stream, of which `first` was read to see what they look like.
@@ -170,11 +177,22 @@ impl Feeder {
             let placeholders = binding.bind(&batch)?;
             Ok(Fed { feeds: compiled.prepare(&placeholders)?, after })
         };
-        Feeder { fed: Ordered::new(n_threads, n_ahead, next, work) }
+        let trial = (n_threads > 1).then_some((0, Duration::ZERO));
+        Feeder { fed: Ordered::new(n_threads, n_ahead, next, work).lazy(), trial }
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Fed>> {
-        self.fed.take()?.transpose()
+        let Some((n, spent)) = &mut self.trial else { return self.fed.take()?.transpose() };
+        let start = Instant::now();
+        let fed = self.fed.take()?.transpose();
+        (*n, *spent) = (*n + 1, *spent + start.elapsed());
+        if *n == TRIAL {
+            if *spent > WORTH_A_THREAD * TRIAL {
+                self.fed.start()?;
+            }
+            self.trial = None;
+        }
+        fed
     }
 }
 
