@@ -1,9 +1,9 @@
-//! What a model is written with: layers, activations, regularizers, losses.
+//! What a model is written with: layers, activations, regularizers, losses, metrics.
 //!
 //! Everything here is a plain value that adds nodes and variables to a [`Graph`](estimand_graph::Graph) when it is applied; nothing
 //! holds a weight. In the order a model uses them: `layer` ([`Layer`] and one file for each kind), `activation`, `regularizer`,
-//! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each). `testing` holds what every layer and
-//! every loss must do.
+//! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
+//! file for each family). `testing` holds what every layer, loss and metric must do.
 //!
 //! ```
 //! use estimand_graph::{Graph, Optimizer, Session};
@@ -33,6 +33,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod activation;
+mod alignment;
 mod defaults;
 pub mod layer;
 pub mod loss;

@@ -14,7 +14,9 @@ mod sparse_softmax_cross_entropy;
 use std::fmt;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error, Shape};
+use estimand_tensor::{Error, Shape};
+
+use crate::alignment::matched;
 
 pub use absolute_error::AbsoluteError;
 pub use huber::Huber;
@@ -81,23 +83,6 @@ pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 9] = [
 
 /// How far from 0 and 1 probabilities are kept: Keras's `epsilon`.
 const EPSILON: f64 = 1e-7;
-
-/// The labels in the predictions' dtype, for losses of elements: an error unless both have the same sizes. Broadcasting `[n]`
-/// against `[n, 1]` would quietly compare everything with everything.
-#[track_caller]
-fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
-    if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
-        return error.clone();
-    }
-    let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
-    let (l, p) = (labels.shape().dims(), predictions.shape().dims());
-    if l.len() != p.len() || l.iter().zip(p).any(apart) {
-        let text = format!("{name} of labels {} and predictions {}", labels.describe(), predictions.describe());
-        let error = Error::shape(text + "; expected the same shape");
-        return labels.graph().error(error.help("use labels.expand_dims(-1) for predictions with a last axis of 1"));
-    }
-    labels.cast(predictions.dtype())
-}
 
 /// Labels moved by `smoothing` towards `middle`: `labels * (1 - smoothing) + smoothing * middle`.
 #[track_caller]

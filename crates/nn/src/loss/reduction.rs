@@ -1,7 +1,8 @@
 //! Weights, and how many losses become one: `tf.compat.v1.losses.compute_weighted_loss`.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error, Shape};
+
+use crate::alignment::beside;
 
 /// How the losses of elements become one number. They are multiplied by their weights before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,7 +32,7 @@ impl Reduction {
             return losses.clone();
         }
         let weights = match weights {
-            Some(weights) => match beside(weights, losses) {
+            Some(weights) => match beside(weights, losses, "losses") {
                 weights if weights.is_poisoned() => return weights,
                 weights => Some(weights),
             },
@@ -65,24 +66,4 @@ fn n_elements(x: &Tensor) -> Tensor {
         }
     }
     n
-}
-
-/// Weights in a shape that stands beside the losses: a number, as many leading axes as there are, or the same number of axes.
-#[track_caller]
-fn beside(weights: &Tensor, losses: &Tensor) -> Tensor {
-    let (w, l) = (weights.shape().dims(), losses.shape().dims());
-    let fits = |(w, l): (&Dim, &Dim)| w == l || *w == Dim::Known(1) || w.known().is_none() || l.known().is_none();
-    // [n, 1] weighs the rows of [n], as Keras has it.
-    let extra = w.len() > l.len() && w[l.len()..].iter().all(|d| *d == Dim::Known(1));
-    if !(weights.is_poisoned() || (w.len() <= l.len() || extra) && w.iter().zip(l).all(fits)) {
-        let error = Error::shape(format!("weights {} for losses {}", weights.describe(), losses.shape()));
-        return losses
-            .graph()
-            .error(error.help("expected a number, one weight for each example, or the losses' shape"));
-    }
-    let mut shape: Shape = w.iter().take(l.len()).copied().collect();
-    if !w.is_empty() {
-        shape.0.resize(l.len(), Dim::Known(1));
-    }
-    weights.cast(losses.dtype()).reshape_as(shape)
 }

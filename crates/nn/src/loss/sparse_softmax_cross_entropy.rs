@@ -1,9 +1,9 @@
 //! `SparseSoftmaxCrossEntropy`: one class of several, with labels as class numbers.
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error};
 
 use super::{EPSILON, Loss, Reduction, reduction_setter, rows_of};
+use crate::alignment::one_for_each_row;
 
 /// Cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
 ///
@@ -42,17 +42,9 @@ impl Loss for SparseSoftmaxCrossEntropy {
     }
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
-        if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
-            return error.clone();
-        }
-        let labels = match labels.shape().dims() {
-            [.., Dim::Known(1)] if labels.rank() == predictions.rank() => labels.squeeze(&[-1]),
-            _ => labels.clone(),
-        };
-        if labels.rank() + 1 != predictions.rank() {
-            let text = format!("labels {} for predictions {}", labels.describe(), predictions.describe());
-            let error = Error::shape(text + "; expected one class number for each row");
-            return labels.graph().error(error.help("labels that are rows of probabilities go to SoftmaxCrossEntropy"));
+        let labels = one_for_each_row(labels, predictions, "SoftmaxCrossEntropy");
+        if labels.is_poisoned() {
+            return labels;
         }
         let logits = match self.probabilities {
             // TF: the logarithms of the limited probabilities are taken for logits, so that rows need not add up to 1.

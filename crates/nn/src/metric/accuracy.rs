@@ -3,24 +3,41 @@
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
 
-use super::{Metric, mean};
+use super::{Metric, mean, pair};
+use crate::alignment::{matched, one_for_each_row};
 
-/// The share of predictions that equal the labels: `tf.metrics.accuracy`.
+/// The share of predictions that equal the labels.
+///
+/// If one of both is of integers they are compared as the other's floats.
 #[track_caller]
 pub fn accuracy(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
-    mean(&predictions.equal(labels.cast(predictions.dtype())), weights)
+    let dtype = match (labels.dtype(), predictions.dtype()) {
+        (l, p) if l == p || l.is_float() => l,
+        (_, p) if p.is_float() => p,
+        _ => DType::I64,
+    };
+    let (labels, predictions) = pair("accuracy", &labels.cast(dtype), &predictions.cast(dtype));
+    mean(&predictions.equal(labels), weights)
 }
 
-/// The share of probabilities on the label's side of a threshold.
+/// The share of probabilities on the label's side of a threshold; one on the threshold is a prediction of 0.
 #[track_caller]
 pub fn binary_accuracy(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
-    let predictions = probabilities.greater(threshold).cast(DType::F32);
-    mean(&predictions.equal(labels.cast(DType::F32)), weights)
+    let (labels, probabilities) = pair("binary_accuracy", labels, &probabilities.cast(DType::F32));
+    mean(&probabilities.greater(threshold).cast(DType::F32).equal(labels), weights)
 }
 
-/// The share of rows whose largest logit is that of the label.
+/// The share of rows (the last axis) whose largest prediction is at the largest label, as with one-hot labels.
+#[track_caller]
+pub fn categorical_accuracy(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+    let (labels, predictions) = pair("categorical_accuracy", labels, predictions);
+    mean(&predictions.argmax(-1).equal(labels.argmax(-1)), weights)
+}
+
+/// The share of rows whose largest logit is that of the label, a class number. The first of equal logits counts.
 #[track_caller]
 pub fn sparse_categorical_accuracy(labels: &Tensor, logits: &Tensor, weights: Option<&Tensor>) -> Metric {
+    let labels = one_for_each_row(labels, logits, "categorical_accuracy");
     let classes = logits.argmax(-1);
-    mean(&classes.equal(labels.cast(classes.dtype())), weights)
+    mean(&classes.equal(matched("sparse_categorical_accuracy", &labels, &classes)), weights)
 }

@@ -3,7 +3,8 @@
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
 
-use super::Metric;
+use super::{Metric, pair};
+use crate::alignment::beside;
 
 /// The weighted mean of values; weights have the values' shape, or one for each row.
 #[track_caller]
@@ -13,38 +14,36 @@ pub fn mean(values: &Tensor, weights: Option<&Tensor>) -> Metric {
 
 /// The sum of weighted values and that of the weights.
 #[track_caller]
-pub(super) fn totals(values: &Tensor, weights: Option<&Tensor>) -> [Tensor; 2] {
+fn totals(values: &Tensor, weights: Option<&Tensor>) -> [Tensor; 2] {
     let values = values.cast(DType::F32);
-    let weights = match weights {
-        Some(weights) => per_value(&weights.cast(DType::F32), &values),
-        None => values.ones_like(),
+    let Some(weights) = weights.filter(|_| !values.is_poisoned()) else {
+        return [values.sum(), values.ones_like().sum()];
     };
-    [(&values * &weights).sum(), weights.sum()]
-}
-
-/// Weights of the values' shape.
-#[track_caller]
-fn per_value(weights: &Tensor, values: &Tensor) -> Tensor {
-    let missing: Vec<i64> = (weights.rank()..values.rank()).map(|axis| axis as i64).collect();
-    let weights = missing.iter().fold(weights.clone(), |weights, &axis| weights.expand_dims(axis));
-    values.ones_like() * weights
+    let weights = beside(weights, &values, "values");
+    [(&values * &weights).sum(), weights.broadcast_to(values.shape().clone()).sum()]
 }
 
 /// The mean of squared differences.
 #[track_caller]
 pub fn mean_squared_error(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
-    mean(&(predictions - labels.cast(DType::F32)).square(), weights)
+    mean(&differences("mean_squared_error", labels, predictions).square(), weights)
 }
 
 /// The mean of absolute differences.
 #[track_caller]
 pub fn mean_absolute_error(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
-    mean(&(predictions - labels.cast(DType::F32)).abs(), weights)
+    mean(&differences("mean_absolute_error", labels, predictions).abs(), weights)
 }
 
 /// The square root of the mean of squared differences.
 #[track_caller]
 pub fn root_mean_squared_error(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
-    let squares = (predictions - labels.cast(DType::F32)).square();
+    let squares = differences("root_mean_squared_error", labels, predictions).square();
     Metric::new(totals(&squares, weights), |sums| sums[0].div_no_nan(&sums[1]).sqrt())
+}
+
+#[track_caller]
+fn differences(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
+    let (labels, predictions) = pair(name, labels, &predictions.cast(DType::F32));
+    predictions - labels
 }

@@ -3,16 +3,28 @@
 //! The sums of a batch are computed with the model. Whoever evaluates adds them up, in f64, and computes the value once, at the
 //! end: so a metric has no state, and its value does not depend on how rows were batched, up to rounding.
 
-mod accuracy;
-mod mean;
+//!
+//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file is the seam; the others hold a family each.
 
-pub use accuracy::{accuracy, binary_accuracy, sparse_categorical_accuracy};
+mod accuracy;
+mod auc;
+mod confusion;
+mod mean;
+mod top_k;
+
+pub use accuracy::{accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy};
+pub use auc::{auc, auc_precision_recall};
+pub use confusion::{false_negatives, false_positives, precision, recall, true_negatives, true_positives};
 pub use mean::{mean, mean_absolute_error, mean_squared_error, root_mean_squared_error};
+pub use top_k::{sparse_top_k_categorical_accuracy, top_k_categorical_accuracy};
 
 use std::fmt;
 use std::rc::Rc;
 
 use estimand_graph::Tensor;
+use estimand_tensor::Dim;
+
+use crate::alignment::matched;
 
 type ValueFn = dyn Fn(&[Tensor]) -> Tensor;
 
@@ -57,4 +69,43 @@ impl fmt::Debug for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Metric").field("sums", &self.sums).finish_non_exhaustive()
     }
+}
+
+/// A metric of labels, predictions and weights.
+pub type MetricFn = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
+
+/// Every metric of this crate by name, with the threshold 0.5 and `k` 2 where there is one. The mean is that of predictions.
+pub const ALL_METRICS: [(&str, MetricFn); 18] = [
+    ("accuracy", accuracy),
+    ("auc", auc),
+    ("auc_precision_recall", auc_precision_recall),
+    ("binary_accuracy", |labels, p, weights| binary_accuracy(labels, p, 0.5, weights)),
+    ("categorical_accuracy", categorical_accuracy),
+    ("false_negatives", |labels, p, weights| false_negatives(labels, p, 0.5, weights)),
+    ("false_positives", |labels, p, weights| false_positives(labels, p, 0.5, weights)),
+    ("mean", |_, predictions, weights| mean(predictions, weights)),
+    ("mean_absolute_error", mean_absolute_error),
+    ("mean_squared_error", mean_squared_error),
+    ("precision", |labels, p, weights| precision(labels, p, 0.5, weights)),
+    ("recall", |labels, p, weights| recall(labels, p, 0.5, weights)),
+    ("root_mean_squared_error", root_mean_squared_error),
+    ("sparse_categorical_accuracy", sparse_categorical_accuracy),
+    ("sparse_top_k_categorical_accuracy", |labels, p, weights| {
+        sparse_top_k_categorical_accuracy(labels, p, 2, weights)
+    }),
+    ("top_k_categorical_accuracy", |labels, p, weights| top_k_categorical_accuracy(labels, p, 2, weights)),
+    ("true_negatives", |labels, p, weights| true_negatives(labels, p, 0.5, weights)),
+    ("true_positives", |labels, p, weights| true_positives(labels, p, 0.5, weights)),
+];
+
+/// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them has a last axis of 1 more than
+/// the other, it is dropped.
+#[track_caller]
+fn pair(name: &str, labels: &Tensor, predictions: &Tensor) -> (Tensor, Tensor) {
+    let beside = |x: &Tensor, other: &Tensor| match x.shape().dims() {
+        [.., Dim::Known(1)] if x.rank() == other.rank() + 1 => x.squeeze(&[-1]),
+        _ => x.clone(),
+    };
+    let (labels, predictions) = (beside(labels, predictions), beside(predictions, labels));
+    (matched(name, &labels, &predictions), predictions)
 }

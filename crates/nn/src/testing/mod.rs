@@ -1,4 +1,4 @@
-//! What every layer and every loss must do, as checks that also run on layers and losses of one's own.
+//! What every layer, loss and metric must do, as checks that also run on those of one's own.
 //!
 //! ```
 //! use estimand_nn::Dense;
@@ -10,12 +10,14 @@
 mod differences;
 mod layer;
 mod loss;
+mod metric;
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Array, Dim, Error, Result, Shape};
 
 pub use layer::check_layer;
 pub use loss::check_loss;
+pub use metric::{check_metric, metric_value};
 
 /// Floats between -1 and 1 in no order, no two of them close to each other: no maximum is a tie.
 pub fn spread(dims: &[usize]) -> Result<Array> {

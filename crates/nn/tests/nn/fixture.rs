@@ -1,10 +1,11 @@
-//! Reads `oracles/fixtures/layers.txt`; `oracles/gen/layers.py` explains its lines.
+//! Reads `layers.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
 use estimand_tensor::Array;
 
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/layers.txt");
+const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
+const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
 
 /// One case: its name and its arrays by key.
 pub struct Case {
@@ -27,8 +28,13 @@ impl Case {
     }
 }
 
+/// Those of layers and losses.
 pub fn cases() -> Vec<Case> {
-    FIXTURE.split("case ").skip(1).map(case).collect()
+    LAYERS.split("case ").skip(1).map(case).collect()
+}
+
+pub fn metric_cases() -> Vec<Case> {
+    METRICS.split("case ").skip(1).map(case).collect()
 }
 
 fn case(text: &'static str) -> Case {

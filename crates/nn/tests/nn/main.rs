@@ -1,9 +1,10 @@
-//! The tests of layers and losses, one file for each topic, in one binary.
+//! The tests of layers, losses and metrics, one file for each topic, in one binary.
 
 mod contract;
 mod errors;
 mod fixture;
 mod layers;
+mod metrics;
 mod programs;
 mod scopes;
 mod tensorflow;

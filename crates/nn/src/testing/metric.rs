@@ -1,0 +1,149 @@
+//! The contract of metrics, and the value of one for batches that are at hand.
+
+use estimand_graph::{Cpu, Graph, Reference, Session, Tensor};
+use estimand_tensor::{Array, DType, Error, Result, Shape};
+
+use super::{ensure, rows};
+use crate::metric::Metric;
+
+/// One law of the contract.
+type Check = fn(&Case<'_>) -> Result<()>;
+
+/// A metric of labels, predictions and weights.
+type Make<'a> = &'a dyn Fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
+
+/// The value of a metric over batches, each given by what its graph's placeholders are fed.
+pub fn metric_value(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Result<f64> {
+    on_threads(metric, batches, 1)
+}
+
+fn on_threads(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) -> Result<f64> {
+    let sums: Vec<&Tensor> = metric.sums().iter().collect();
+    let Some(first) = sums.first().filter(|_| !batches.is_empty()) else {
+        return Err(Error::config(format!("a metric of {} sums over {} batches", sums.len(), batches.len())));
+    };
+    let mut session = Session::with(first.graph(), Cpu::with_threads(threads), 0)?;
+    let mut totals: Vec<(Shape, Vec<f64>)> = Vec::new();
+    for batch in batches {
+        let found = session.run(&sums, batch)?;
+        totals.resize_with(found.len(), Default::default);
+        for ((shape, total), sum) in totals.iter_mut().zip(&found) {
+            total.resize(sum.len(), 0.0);
+            *shape = Shape::from(sum.dims());
+            total.iter_mut().zip(sum.to_f64_vec()?).for_each(|(total, value)| *total += value);
+        }
+    }
+    let graph = Graph::new();
+    let place =
+        |(i, (shape, _)): (usize, &(Shape, _))| graph.placeholder(&format!("sum_{i}"), DType::F64, shape.clone());
+    let places: Vec<Tensor> = totals.iter().enumerate().map(place).collect();
+    let value = metric.value(&places);
+    let mut feeds = Vec::new();
+    for (place, (_, total)) in places.iter().zip(totals) {
+        let dims = place.shape().known().unwrap_or_default();
+        feeds.push((place, Array::from_vec(dims, total)?));
+    }
+    Session::with(&graph, Reference, 0)?.run(&[&value], &feeds)?.remove(0).item::<f64>()
+}
+
+/// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they are batched, what weights mean,
+/// nothing at all, and threads.
+///
+/// ```
+/// use estimand_nn::metric::mean_absolute_error;
+/// use estimand_nn::testing::check_metric;
+/// use estimand_tensor::Array;
+/// check_metric("mean_absolute_error", &mean_absolute_error, &Array::from([1i64, 2, 3]), &Array::from([0.5f32, 2.0, 3.25]))?;
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub fn check_metric(name: &str, make: Make<'_>, labels: &Array, predictions: &Array) -> Result<()> {
+    let checks: [(&str, Check); 3] =
+        [("batches", batches_do_not_matter), ("weights", a_weight_is_a_number_of_rows), ("no rows", nothing_is_zero)];
+    let case = Case { make, labels, predictions, n: labels.dims().first().copied().unwrap_or(0) };
+    let fits = case.n >= 3 && predictions.dims().first() == Some(&case.n);
+    ensure(fits, || {
+        format!("labels {:?} and predictions {:?}; expected 3 rows or more", labels.dims(), predictions.dims())
+    })?;
+    let place = |what: &str| format!("in the metric contract, {what}, for {name}");
+    checks.iter().try_for_each(|(what, check)| check(&case).map_err(|e| e.context(place(what))))
+}
+
+struct Case<'a> {
+    make: Make<'a>,
+    labels: &'a Array,
+    predictions: &'a Array,
+    n: usize,
+}
+
+impl Case<'_> {
+    /// The value over batches, each a list of rows.
+    fn value(&self, batches: &[Vec<usize>], weights: Option<&[f32]>, threads: usize) -> Result<f64> {
+        let graph = Graph::new();
+        let (labels, predictions) =
+            (rows(&graph, "labels", self.labels), rows(&graph, "predictions", self.predictions));
+        let weighed = match weights {
+            Some(weights) => Some(Array::from_vec([weights.len()], weights.to_vec())?),
+            None => None,
+        };
+        let weights = weighed.as_ref().map(|array| rows(&graph, "weights", array));
+        let metric = (self.make)(&labels, &predictions, weights.as_ref());
+        let mut feeds = Vec::new();
+        for batch in batches {
+            let mut feed = vec![(&labels, take(self.labels, batch)?), (&predictions, take(self.predictions, batch)?)];
+            if let (Some(place), Some(array)) = (&weights, &weighed) {
+                feed.push((place, take(array, batch)?));
+            }
+            feeds.push(feed);
+        }
+        on_threads(&metric, &feeds, threads)
+    }
+
+    fn all(&self) -> Vec<usize> {
+        (0..self.n).collect()
+    }
+}
+
+/// Some rows, in an order of one's own, also several times.
+fn take(array: &Array, indices: &[usize]) -> Result<Array> {
+    let row = array.dims().iter().skip(1).product::<usize>();
+    let mut dims = array.dims().to_vec();
+    dims[0] = indices.len();
+    let places = indices.iter().flat_map(|&i| i * row..(i + 1) * row);
+    match array.dtype() {
+        DType::F32 => array.as_slice::<f32>().and_then(|all| Array::from_vec(dims, places.map(|i| all[i]).collect())),
+        _ => array.as_slice::<i64>().and_then(|all| Array::from_vec(dims, places.map(|i| all[i]).collect())),
+    }
+}
+
+fn ensure_equal(what: &str, a: f64, b: f64) -> Result<()> {
+    ensure((a - b).abs() <= 1e-12 * b.abs().max(1.0), || format!("{what}: {a} is not {b}"))
+}
+
+/// All rows at once, one by one, in parts of which one is empty, and backwards: the value is the same, and on any number of threads.
+fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
+    let all = case.all();
+    let at_once = case.value(&[case.all()], None, 1)?;
+    ensure(at_once.is_finite(), || format!("the value {at_once}"))?;
+    let one_by_one: Vec<Vec<usize>> = all.iter().map(|&i| vec![i]).collect();
+    let parts = [all[..2].to_vec(), vec![], all[2..].to_vec()];
+    ensure_equal("rows one by one", case.value(&one_by_one, None, 1)?, at_once)?;
+    ensure_equal("rows in parts", case.value(&parts, None, 1)?, at_once)?;
+    ensure_equal("rows backwards", case.value(&[all.iter().rev().copied().collect()], None, 1)?, at_once)?;
+    ensure(case.value(&[all], None, 3)?.to_bits() == at_once.to_bits(), || "3 threads give other bits than 1".into())
+}
+
+/// A row of weight 2 is the row twice, and one of weight 0 is not there.
+fn a_weight_is_a_number_of_rows(case: &Case<'_>) -> Result<()> {
+    let weights: Vec<f32> = (0..case.n).map(|i| (i % 3) as f32).collect();
+    let repeated: Vec<usize> = case.all().into_iter().flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();
+    let weighed = case.value(&[case.all()], Some(&weights), 1)?;
+    ensure_equal("rows of weights 0, 1 and 2", weighed, case.value(&[repeated], None, 1)?)?;
+    let ones = case.value(&[case.all()], Some(&vec![1.0; case.n]), 1)?;
+    ensure_equal("weights of 1", ones, case.value(&[case.all()], None, 1)?)
+}
+
+/// Without rows, or with no weight at all, the value is 0 and not NaN.
+fn nothing_is_zero(case: &Case<'_>) -> Result<()> {
+    ensure_equal("a batch without rows", case.value(&[vec![]], None, 1)?, 0.0)?;
+    ensure_equal("weights of 0", case.value(&[case.all()], Some(&vec![0.0; case.n]), 1)?, 0.0)
+}

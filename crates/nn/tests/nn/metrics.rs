@@ -1,0 +1,197 @@
+//! Metrics against Keras's over streams of batches, their contract, and what they say to wrong inputs.
+
+use std::collections::BTreeSet;
+
+use estimand_graph::{Graph, Session, Tensor};
+use estimand_nn::metric::*;
+use estimand_nn::testing::{check_metric, metric_value};
+use estimand_tensor::{Array, DType, Dim, Result, Shape};
+
+use crate::fixture::{Case, metric_cases};
+
+/// The metric of a case: its name, then what is special, of which the last word is the threshold or `k`.
+fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+    let words: Vec<&str> = name.split(' ').collect();
+    let number = || words[words.len() - 1].parse::<f64>().unwrap();
+    let with_threshold = match words[0] {
+        "binary_accuracy" => Some(binary_accuracy as fn(&_, &_, _, _) -> _),
+        "precision" => Some(precision as _),
+        "recall" => Some(recall as _),
+        "true_positives" => Some(true_positives as _),
+        "false_positives" => Some(false_positives as _),
+        "true_negatives" => Some(true_negatives as _),
+        "false_negatives" => Some(false_negatives as _),
+        _ => None,
+    };
+    if let Some(make) = with_threshold {
+        return make(labels, predictions, number(), weights);
+    }
+    match words[0] {
+        "top_k_categorical_accuracy" => top_k_categorical_accuracy(labels, predictions, number() as usize, weights),
+        "sparse_top_k_categorical_accuracy" => {
+            sparse_top_k_categorical_accuracy(labels, predictions, number() as usize, weights)
+        }
+        plain => match ALL_METRICS.iter().find(|(name, _)| *name == plain) {
+            Some((_, make)) => make(labels, predictions, weights),
+            None => panic!("the fixture has a metric `{plain}` that the test does not know"),
+        },
+    }
+}
+
+/// A placeholder for rows like these, of any number.
+fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
+    let mut shape = Shape::from(like.dims());
+    shape.0[0] = Dim::BATCH;
+    g.placeholder(name, like.dtype(), shape)
+}
+
+fn value(case: &Case) -> Result<f64> {
+    let g = Graph::new();
+    // The mean has no labels.
+    let arrays = [
+        Some(case.find("labels").unwrap_or(case.array("predictions"))),
+        Some(case.array("predictions")),
+        case.find("weights"),
+    ];
+    let names = ["labels", "predictions", "weights"];
+    let places: Vec<(Tensor, &Array)> =
+        names.iter().zip(arrays).filter_map(|(name, array)| Some((rows(&g, name, array?), array?))).collect();
+    let metric = metric(case.name, &places[0].0, &places[1].0, places.get(2).map(|p| &p.0));
+    let mut first = 0;
+    let mut batches = Vec::new();
+    for &n in case.array("batches").as_slice::<i64>()? {
+        let range = first..first + n as usize;
+        batches.push(places.iter().map(|(place, all)| (place, all.rows(range.clone()).unwrap())).collect());
+        first += n as usize;
+    }
+    metric_value(&metric, &batches)
+}
+
+#[test]
+fn metrics_agree_with_tensorflow() {
+    let cases = metric_cases();
+    for case in &cases {
+        let (actual, expected) = (value(case).unwrap(), f64::from(case.array("out").item::<f32>().unwrap()));
+        let close = (actual - expected).abs() <= 1e-6 * expected.abs().max(1.0);
+        assert!(close, "{} is {actual}, TensorFlow has {expected}", case.name);
+    }
+    let found: BTreeSet<&str> = cases.iter().map(|case| case.name.split(' ').next().unwrap()).collect();
+    assert_eq!(found, ALL_METRICS.iter().map(|(name, _)| *name).collect());
+}
+
+/// Sixteenths, whose sums and squares are exact; some are equal and one is the threshold.
+fn sixteenths(dims: &[usize]) -> Array {
+    let n = dims.iter().product::<usize>();
+    Array::from_vec(dims, (0..n).map(|i| (i * 7 % 17) as f32 / 16.0).collect()).unwrap()
+}
+
+#[test]
+fn every_metric_keeps_the_contract() -> Result<()> {
+    let labels = Array::from([1i64, 0, 1, 1, 0, 0, 1, 0]);
+    let one_hot = [[1.0f32, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
+    let one_hot = Array::from_vec([5, 3], one_hot.concat())?;
+    for (name, make) in ALL_METRICS {
+        if name.starts_with("sparse") {
+            check_metric(name, &make, &labels, &sixteenths(&[8, 3]))?;
+        } else if name.contains("categorical") {
+            check_metric(name, &make, &one_hot, &sixteenths(&[5, 3]))?;
+        } else {
+            check_metric(name, &make, &labels, &sixteenths(&[8]))?;
+            check_metric(name, &make, &one_hot, &sixteenths(&[5, 3]))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_contract_finds_what_is_broken() {
+    let labels = Array::from([1i64, 0, 1, 1]);
+    let ratio = |sums: &[Tensor]| sums[0].div_no_nan(&sums[1]);
+    let broken: [(MetricFn, &str); 4] = [
+        // A mean of the batches' means.
+        (|_, p, _| Metric::new([p.mean(), p.graph().constant(1.0f32)], |sums| &sums[0] / &sums[1]), "rows in parts"),
+        (|_, p, _| mean(p, None), "rows of weights 0, 1 and 2"),
+        (|_, p, w| Metric::new(mean(p, w).sums().to_vec(), |sums| &sums[0] / &sums[1]), "a batch without rows"),
+        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value -inf"),
+    ];
+    for (make, text) in broken {
+        let error = check_metric("broken", &make, &labels, &sixteenths(&[4])).unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains("for broken"), "{error}\nshould contain {text}");
+    }
+    let fine = |_: &Tensor, p: &Tensor, w: Option<&Tensor>| Metric::new(mean(p, w).sums().to_vec(), ratio);
+    check_metric("fine", &fine, &labels, &sixteenths(&[4])).unwrap();
+    assert!(check_metric("fine", &fine, &labels, &Array::scalar(1.0f32)).is_err());
+}
+
+/// `[n, 1]` and `[n]` are not everything against everything: the last axis is dropped, as in TensorFlow.
+#[test]
+fn a_last_axis_of_one_is_dropped() -> Result<()> {
+    let g = Graph::new();
+    let (list, column) = (g.constant([1.0f32, 2.0, 3.0]), g.constant([1.0f32, 2.0, 5.0]).expand_dims(-1));
+    for metric in [mean_squared_error(&list, &column, None), mean_squared_error(&column, &list, None)] {
+        assert_eq!(metric_value(&metric, &[vec![]])?, f64::from(4.0f32) / 3.0);
+    }
+    Ok(())
+}
+
+/// A mistake, and what its error must contain.
+type Mistake = (fn(&Graph) -> Metric, &'static [&'static str]);
+
+#[test]
+fn metrics_say_what_they_got() {
+    let cases: &[Mistake] = &[
+        (
+            |g| mean_squared_error(&list(g), &scores(g), None),
+            &["mean_squared_error of labels `list` f32[batch] and predictions `scores` f32[batch, 4]"],
+        ),
+        (|g| accuracy(&scores(g), &list(g), None), &["accuracy of labels `scores`", "expected the same shape"]),
+        (|g| auc(&list(g), &scores(g), None), &["auc of labels `list`"]),
+        (
+            |g| sparse_categorical_accuracy(&scores(g), &scores(g), None),
+            &["one class number", "to categorical_accuracy"],
+        ),
+        (
+            |g| sparse_top_k_categorical_accuracy(&scores(g), &scores(g), 2, None),
+            &["one class number", "to top_k_categorical_accuracy"],
+        ),
+        (|g| top_k_categorical_accuracy(&scores(g), &scores(g), 0, None), &["the top 0 classes; expected at least 1"]),
+        (|g| precision(&list(g), &list(g), 1.5, None), &["precision at threshold 1.5, expected 0 to 1"]),
+        (|g| recall(&list(g), &list(g), f64::NAN, None), &["recall at threshold NaN"]),
+        (
+            |g| mean(&scores(g), Some(&g.constant([1.0f32, 2.0]).expand_dims(0))),
+            &["f32[1, 2] for values [batch, 4]", "help: expected a number"],
+        ),
+        (|g| auc(&list(g), &list(g), Some(&scores(g))), &["weights `scores` f32[batch, 4] for predictions [batch]"]),
+        (|g| mean(&g.placeholder("words", DType::Str, [Dim::BATCH]), None), &["string"]),
+    ];
+    for (build, parts) in cases {
+        let g = Graph::new();
+        let metric = build(&g);
+        let text = g.check().expect_err(parts[0]).to_string();
+        for part in parts.iter().chain(&["metrics.rs:"]) {
+            assert!(text.contains(part), "{text}\nshould contain {part}");
+        }
+        assert!(metric_value(&metric, &[vec![]]).is_err());
+    }
+}
+
+fn list(g: &Graph) -> Tensor {
+    g.placeholder("list", DType::F32, [Dim::BATCH])
+}
+
+fn scores(g: &Graph) -> Tensor {
+    g.placeholder("scores", DType::F32, [Dim::BATCH, 4.into()])
+}
+
+/// Logits are no probabilities, and NaN is none.
+#[test]
+fn the_area_of_what_is_no_probability_is_an_error() {
+    for wrong in [-0.001, 1.001, 7.5, f32::NAN, f32::INFINITY] {
+        let g = Graph::new();
+        let (labels, p) = (g.constant([0i64, 1]), g.constant([0.5, wrong]));
+        let metric = auc(&labels, &p, None);
+        let sums: Vec<&Tensor> = metric.sums().iter().collect();
+        let text = Session::new(&g).unwrap().run(&sums, &[]).unwrap_err().to_string();
+        assert!(text.contains("probabilities_from_0_to_1"), "{wrong}: {text}");
+    }
+}
