@@ -41,6 +41,25 @@ fn a_spec_without_what_its_mode_needs() {
 }
 
 #[test]
+fn metrics_that_are_none() {
+    use estimand::nn::metric::Metric;
+    let error = |metric: fn(&Tensor) -> Metric| {
+        let folder = Folder::new();
+        let model = move |cx: &ModelFnContext<'_>| Ok(linear(cx)?.metric("odd", metric(&cx.feature("x"))));
+        let estimator = Estimator::new(model).model_dir(folder.path()).build().unwrap();
+        estimator.evaluate(line(10).batch(4, false)).unwrap_err().to_string()
+    };
+    // The last batch is shorter than the first.
+    let text = error(|x| Metric::new([x.clone()], |sums| sums[0].sum()));
+    assert!(
+        text.contains("sums of the shapes [[2]], the first one had [[4]]") && text.contains("in metric `odd`"),
+        "{text}"
+    );
+    let text = error(|x| Metric::new([x.sum()], |sums| sums[0].reshape([1]).tile(&[2])));
+    assert!(text.contains("expected one number") && text.contains("in metric `odd`"), "{text}");
+}
+
+#[test]
 fn features_and_labels_that_are_not_there() {
     let text = train_error(|cx| {
         cx.feature("xx");

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_data::{Dataset, Position};
-use estimand_graph::{Graph, Reference, Session, Value};
-use estimand_nn::metric::Metric;
+use estimand_graph::Value;
+use estimand_nn::metric::{Metric, Totals};
 use estimand_tensor::{Array, Error, Mode, Result, nearest_name};
 use indexmap::IndexMap;
 use tracing::info;
@@ -168,13 +168,30 @@ fn line(metrics: &Metrics) -> String {
     parts.join(", ")
 }
 
+/// A metric, and what it has summed up.
+struct Measured {
+    name: String,
+    metric: Metric,
+    totals: Totals,
+}
+
+impl Measured {
+    fn new((name, metric): (String, Metric)) -> Measured {
+        Measured { name, metric, totals: Totals::default() }
+    }
+
+    fn place(&self) -> String {
+        format!("in metric `{}`", self.name)
+    }
+}
+
 /// An evaluation that is under way.
 struct Run {
     session: TrainSession,
     input: Feeder,
     compiled: Arc<estimand_graph::Compiled>,
     hooks: Hooks,
-    metrics: IndexMap<String, Metric>,
+    metrics: Vec<Measured>,
     /// The first of the fetches that belong to metrics: behind the loss and what hooks asked for.
     first_sum: usize,
     model_dir: PathBuf,
@@ -199,12 +216,12 @@ impl Run {
         let binding = placeholders.binding(&compiled)?;
         let input = Feeder::new(first, stream, binding, compiled.clone(), input_threads(&estimator.config));
         let model_dir = estimator.model_dir.clone();
-        Ok(Run { session, input, compiled, hooks, metrics: spec.metrics, first_sum, model_dir })
+        let metrics = spec.metrics.into_iter().map(Measured::new).collect();
+        Ok(Run { session, input, compiled, hooks, metrics, first_sum, model_dir })
     }
 
     fn evaluate(mut self, steps: Option<u64>) -> Result<Metrics> {
         let (mut outputs, mut requests) = (Vec::new(), Requests::default());
-        let mut sums = Sums::default();
         let mut losses = (0.0, 0_u64);
         self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
         while requests.stop.is_none() && steps.is_none_or(|n| losses.1 < n) {
@@ -212,7 +229,11 @@ impl Run {
             let Some(fed) = self.input.next()? else { break };
             self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
             losses = (losses.0 + f64::from(outputs[0].item::<f32>()?), losses.1 + 1);
-            sums.add(&outputs[self.first_sum..])?;
+            let mut sums = &outputs[self.first_sum..];
+            for metric in &mut self.metrics {
+                let own = sums.split_off(..metric.metric.sums().len()).unwrap_or_default();
+                metric.totals.add(own).map_err(|e| e.context(metric.place()))?;
+            }
             if let Some(n) = steps.filter(|&n| n < 20 || losses.1.is_multiple_of(n / 10) || losses.1 == n) {
                 info!("Evaluation [{}/{n}]", losses.1);
             }
@@ -222,7 +243,11 @@ impl Run {
             return Err(Error::config("nothing to evaluate: the input has no batch"));
         }
         self.visit("end", &outputs, &mut requests, |hook, cx| hook.end(cx))?;
-        let mut values = values(&self.metrics, &sums)?;
+        let mut values = IndexMap::new();
+        for metric in &self.metrics {
+            let value = metric.totals.value(&metric.metric).map_err(|e| e.context(metric.place()))?;
+            values.insert(metric.name.clone(), value);
+        }
         values.insert("loss".to_string(), losses.0 / losses.1 as f64);
         values.sort_keys();
         Ok(Metrics { values, global_step: self.session.step })
@@ -240,46 +265,4 @@ impl Run {
         let mut cx = HookContext { session, model_dir, events: None, values, loss, requests };
         hooks.each(phase, |hook| call(hook, &mut cx))
     }
-}
-
-/// Sums over batches, in f64.
-#[derive(Default)]
-struct Sums(Vec<(Vec<usize>, Vec<f64>)>);
-
-impl Sums {
-    fn add(&mut self, batch: &[Array]) -> Result<()> {
-        if self.0.is_empty() {
-            self.0 = batch.iter().map(|sum| (sum.dims().to_vec(), vec![0.0; sum.len()])).collect();
-        }
-        for ((_, total), sum) in self.0.iter_mut().zip(batch) {
-            total.iter_mut().zip(sum.to_f64_vec()?).for_each(|(total, value)| *total += value);
-        }
-        Ok(())
-    }
-}
-
-/// The metrics' values of the sums: a small graph of its own, computed in f64.
-fn values(metrics: &IndexMap<String, Metric>, sums: &Sums) -> Result<IndexMap<String, f64>> {
-    let graph = Graph::new();
-    let mut feeds = Vec::new();
-    let mut left = sums.0.iter();
-    let mut results = Vec::new();
-    for (name, metric) in metrics {
-        let mut inputs = Vec::new();
-        for (i, (dims, values)) in left.by_ref().take(metric.sums().len()).enumerate() {
-            let shape: estimand_tensor::Shape = dims.iter().map(|&n| estimand_tensor::Dim::from(n)).collect();
-            let input = graph.placeholder(&format!("{name}/{i}"), estimand_tensor::DType::F64, shape);
-            feeds.push((input.clone(), Array::from_vec(dims, values.clone())?));
-            inputs.push(input);
-        }
-        results.push((name.clone(), metric.value(&inputs)));
-    }
-    if results.is_empty() {
-        return Ok(IndexMap::new());
-    }
-    let mut session = Session::with(&graph, Reference, 0)?;
-    let fetches: Vec<_> = results.iter().map(|(_, tensor)| tensor).collect();
-    let feeds: Vec<_> = feeds.iter().map(|(tensor, array)| (tensor, array.clone())).collect();
-    let found = session.run(&fetches, &feeds)?;
-    results.iter().zip(found).map(|((name, _), value)| Ok((name.clone(), value.to_f64_vec()?[0]))).collect()
 }

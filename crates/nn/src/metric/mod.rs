@@ -11,12 +11,14 @@ mod auc;
 mod confusion;
 mod mean;
 mod top_k;
+mod totals;
 
 pub use accuracy::{accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy};
 pub use auc::{auc, auc_precision_recall};
 pub use confusion::{false_negatives, false_positives, precision, recall, true_negatives, true_positives};
 pub use mean::{mean, mean_absolute_error, mean_squared_error, root_mean_squared_error};
 pub use top_k::{sparse_top_k_categorical_accuracy, top_k_categorical_accuracy};
+pub use totals::Totals;
 
 use std::fmt;
 use std::rc::Rc;

@@ -1,10 +1,10 @@
 //! The contract of metrics, and the value of one for batches that are at hand.
 
-use estimand_graph::{Cpu, Graph, Reference, Session, Tensor};
-use estimand_tensor::{Array, DType, Error, Result, Shape};
+use estimand_graph::{Cpu, Graph, Session, Tensor};
+use estimand_tensor::{Array, DType, Error, Result};
 
 use super::{ensure, rows};
-use crate::metric::Metric;
+use crate::metric::{Metric, Totals};
 
 /// One law of the contract.
 type Check = fn(&Case<'_>) -> Result<()>;
@@ -23,27 +23,11 @@ fn on_threads(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize
         return Err(Error::config(format!("a metric of {} sums over {} batches", sums.len(), batches.len())));
     };
     let mut session = Session::with(first.graph(), Cpu::with_threads(threads), 0)?;
-    let mut totals: Vec<(Shape, Vec<f64>)> = Vec::new();
+    let mut totals = Totals::default();
     for batch in batches {
-        let found = session.run(&sums, batch)?;
-        totals.resize_with(found.len(), Default::default);
-        for ((shape, total), sum) in totals.iter_mut().zip(&found) {
-            total.resize(sum.len(), 0.0);
-            *shape = Shape::from(sum.dims());
-            total.iter_mut().zip(sum.to_f64_vec()?).for_each(|(total, value)| *total += value);
-        }
+        totals.add(&session.run(&sums, batch)?)?;
     }
-    let graph = Graph::new();
-    let place =
-        |(i, (shape, _)): (usize, &(Shape, _))| graph.placeholder(&format!("sum_{i}"), DType::F64, shape.clone());
-    let places: Vec<Tensor> = totals.iter().enumerate().map(place).collect();
-    let value = metric.value(&places);
-    let mut feeds = Vec::new();
-    for (place, (_, total)) in places.iter().zip(totals) {
-        let dims = place.shape().known().unwrap_or_default();
-        feeds.push((place, Array::from_vec(dims, total)?));
-    }
-    Session::with(&graph, Reference, 0)?.run(&[&value], &feeds)?.remove(0).item::<f64>()
+    totals.value(metric)
 }
 
 /// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they are batched, what weights mean,

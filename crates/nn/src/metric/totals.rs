@@ -1,0 +1,69 @@
+//! The sums of a metric over batches, and the value of them.
+
+use estimand_graph::{Graph, Reference, Session, Tensor};
+use estimand_tensor::{Array, DType, Error, Result, Shape};
+
+use super::Metric;
+
+/// What a metric has summed up, in f64. Whoever evaluates adds the sums of every batch and asks for the value once.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::metric::{Totals, mean};
+/// use estimand_tensor::{Array, DType, Dim};
+///
+/// let x = Graph::new().placeholder("x", DType::F32, [Dim::BATCH]);
+/// let metric = mean(&x, None);
+/// let mut totals = Totals::default();
+/// totals.add(&[Array::from(6.0f32), Array::from(2.0f32)])?; // the sum of two values, and their number
+/// totals.add(&[Array::from(3.0f32), Array::from(1.0f32)])?;
+/// assert_eq!(totals.value(&metric)?, 3.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Totals(Vec<Total>);
+
+#[derive(Clone, Debug)]
+struct Total {
+    dims: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Totals {
+    /// Adds the sums of a batch.
+    pub fn add(&mut self, sums: &[Array]) -> Result<()> {
+        if self.0.is_empty() {
+            let zeros = |sum: &Array| Total { dims: sum.dims().to_vec(), values: vec![0.0; sum.len()] };
+            self.0 = sums.iter().map(zeros).collect();
+        }
+        if !self.0.iter().map(|total| &total.dims[..]).eq(sums.iter().map(Array::dims)) {
+            let (found, first): (Vec<_>, Vec<_>) =
+                (sums.iter().map(Array::dims).collect(), self.0.iter().map(|total| &total.dims).collect());
+            let message = format!("a batch has sums of the shapes {found:?}, the first one had {first:?}");
+            return Err(Error::shape(message).help("the sums of a metric have the same shape in every batch"));
+        }
+        for (total, sum) in self.0.iter_mut().zip(sums) {
+            total.values.iter_mut().zip(sum.to_f64_vec()?).for_each(|(total, value)| *total += value);
+        }
+        Ok(())
+    }
+
+    /// The metric's value of all that was added: computed in a small graph of its own, in f64.
+    pub fn value(&self, metric: &Metric) -> Result<f64> {
+        let graph = Graph::new();
+        let place = |(i, total): (usize, &Total)| {
+            let shape = Shape::from(&total.dims[..]);
+            graph.placeholder(&format!("sum_{i}"), DType::F64, shape)
+        };
+        let places: Vec<Tensor> = self.0.iter().enumerate().map(place).collect();
+        let value = metric.value(&places);
+        let array = |total: &Total| Array::from_vec(&total.dims, total.values.clone());
+        let feeds = places.iter().zip(&self.0).map(|(place, total)| Ok((place, array(total)?)));
+        let feeds: Vec<(&Tensor, Array)> = feeds.collect::<Result<_>>()?;
+        let found = Session::with(&graph, Reference, 0)?.run(&[&value], &feeds)?;
+        match found.first().map(|value| value.to_f64_vec()).transpose()?.as_deref() {
+            Some(&[value]) => Ok(value),
+            _ => Err(Error::shape(format!("the value of a metric is {}; expected one number", value.describe()))),
+        }
+    }
+}
