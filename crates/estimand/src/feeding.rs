@@ -11,7 +11,8 @@ use estimand_graph::{Compiled, NodeId};
 use estimand_tensor::{Array, Batch, Error, Feature, Result};
 use indexmap::IndexMap;
 
-use crate::model_fn::{Input, Inputs, ModelFnContext};
+use crate::model_fn::ModelFnContext;
+use crate::{Input, Inputs};
 
 /// Where the value of a placeholder comes from.
 #[derive(Clone, Debug)]

@@ -40,6 +40,7 @@ pub use cluster::Cluster;
 pub use estimand_data as data;
 pub use estimand_graph as graph;
 pub use estimand_nn as nn;
+pub use estimand_nn::{Input, Inputs};
 pub use estimand_tensor as tensor;
 pub use estimand_update as update;
 pub use estimator::{
@@ -50,7 +51,7 @@ pub use estimator_spec::{EstimatorSpec, ExportOutput, ReadyCheck, SERVING_DEFAUL
 pub use every::{Every, Passed, Timer};
 pub use hparams::{HParams, Value};
 pub use input_fn::{InputFn, InputFnContext};
-pub use model_fn::{Input, Inputs, ModelFn, ModelFnContext};
+pub use model_fn::{ModelFn, ModelFnContext};
 pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
 pub use session::TrainSession;

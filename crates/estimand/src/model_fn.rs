@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_data::specs_of;
-use estimand_graph::{Graph, Init, RaggedTensor, Role, Tensor};
-use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, FeatureSpec, Mode, Result, Shape, nearest_name};
-use indexmap::IndexMap;
+use estimand_graph::{Graph, Init, Role, Tensor};
+use estimand_nn::Inputs;
+use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
 
 use crate::{EstimatorSpec, HParams, RunConfig};
 
@@ -28,110 +28,6 @@ impl InputSpec {
     pub(crate) fn of(batch: &Batch) -> InputSpec {
         let (features, labels) = specs_of(batch);
         InputSpec { features, labels, weights: batch.weights().is_some() }
-    }
-}
-
-/// A feature or label in the graph.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// The same number of values in every row.
-    Dense(Tensor),
-    /// Rows of different length.
-    Ragged(RaggedTensor),
-}
-
-/// Features or labels by name.
-#[derive(Clone, Debug)]
-pub struct Inputs {
-    graph: Graph,
-    what: &'static str,
-    inputs: IndexMap<String, Input>,
-}
-
-impl Inputs {
-    fn new(graph: &Graph, what: &'static str, spec: &BatchSpec) -> Inputs {
-        let place = |(name, spec): (&String, &FeatureSpec)| {
-            let shown = if name.is_empty() { what } else { name };
-            let input = match spec {
-                FeatureSpec::Dense { dtype, dims, .. } | FeatureSpec::Padded { dtype, dims, .. } => {
-                    let dims = dims.iter().map(|&n| Dim::from(n));
-                    let padded = matches!(spec, FeatureSpec::Padded { .. }).then_some(Graph::ANY);
-                    let shape: Shape = std::iter::once(Dim::BATCH).chain(padded).chain(dims).collect();
-                    Input::Dense(graph.placeholder(shown, *dtype, shape))
-                }
-                FeatureSpec::Ragged { dtype } => Input::Ragged(graph.ragged_placeholder(shown, *dtype)),
-            };
-            (name.clone(), input)
-        };
-        Inputs { graph: graph.clone(), what, inputs: spec.iter().map(place).collect() }
-    }
-
-    /// The names, in order.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.inputs.keys().map(String::as_str)
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Input)> {
-        self.inputs.iter().map(|(name, input)| (name.as_str(), input))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.inputs.is_empty()
-    }
-
-    /// One by name, if it is there.
-    pub fn get(&self, name: &str) -> Option<&Input> {
-        self.inputs.get(name)
-    }
-
-    /// A dense one by name.
-    #[track_caller]
-    pub fn dense(&self, name: &str) -> Tensor {
-        match self.inputs.get(name) {
-            Some(Input::Dense(tensor)) => tensor.clone(),
-            Some(Input::Ragged(_)) => {
-                let error = Error::shape(format!("{} `{name}` has rows of different length", self.what));
-                self.graph.error(error.help("take it with `ragged`"))
-            }
-            None => self.graph.error(self.unknown(name)),
-        }
-    }
-
-    /// A ragged one by name.
-    #[track_caller]
-    pub fn ragged(&self, name: &str) -> RaggedTensor {
-        match self.inputs.get(name) {
-            Some(Input::Ragged(ragged)) => ragged.clone(),
-            Some(Input::Dense(dense)) => RaggedTensor::from_dense(dense),
-            None => {
-                let poison = self.graph.error(self.unknown(name));
-                RaggedTensor { values: poison.clone(), row_splits: poison }
-            }
-        }
-    }
-
-    /// The only one there is, whatever its name.
-    #[track_caller]
-    pub fn single(&self) -> Tensor {
-        match self.inputs.len() {
-            1 => self.dense(self.inputs.get_index(0).map_or("", |(name, _)| name)),
-            n => {
-                let names: Vec<_> = self.names().collect();
-                let message = format!("the only {} was asked for, and there are {n}: {}", self.what, names.join(", "));
-                self.graph.error(Error::config(message).help("take one by its name"))
-            }
-        }
-    }
-
-    fn unknown(&self, name: &str) -> Error {
-        let error = Error::config(format!("there is no {} `{name}`", self.what));
-        match nearest_name(name, self.names()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None if self.is_empty() => error.help(format!("the input has no {}s", self.what)),
-            None => error.help(format!("there are {}", self.names().collect::<Vec<_>>().join(", "))),
-        }
     }
 }
 

@@ -35,6 +35,7 @@
 mod activation;
 mod alignment;
 mod defaults;
+mod inputs;
 pub mod layer;
 pub mod loss;
 pub mod metric;
@@ -44,6 +45,7 @@ pub mod testing;
 
 pub use activation::{ALL_ACTIVATIONS, Activation};
 pub use defaults::Defaults;
+pub use inputs::{Input, Inputs};
 pub use layer::{
     ALL_LAYERS, AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, GlobalAvgPool2d, GlobalMaxPool2d,
     Layer, LayerNorm, MaxPool2d, Reshape, Shared,
