@@ -29,3 +29,4 @@ check csv_files estimand-data csv_exchange
 check records estimand-data record_exchange
 check parquet estimand-data-parquet columnar_exchange
 check events estimand event_exchange
+check ping_pong estimand ping_pong

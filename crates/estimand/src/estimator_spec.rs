@@ -50,6 +50,8 @@ pub struct EstimatorSpec {
     pub(crate) loss: Option<Tensor>,
     pub(crate) train_op: Option<Tensor>,
     pub(crate) optimizer: Option<Optimizer>,
+    /// What the names of the optimizer's slots begin with.
+    pub(crate) optimizer_scope: Option<&'static str>,
     pub(crate) metrics: IndexMap<String, Metric>,
     pub(crate) export_outputs: IndexMap<String, ExportOutput>,
     pub(crate) training_hooks: Vec<Box<dyn Hook>>,
@@ -70,6 +72,7 @@ impl EstimatorSpec {
             loss: None,
             train_op: None,
             optimizer: None,
+            optimizer_scope: None,
             metrics: IndexMap::new(),
             export_outputs: IndexMap::new(),
             training_hooks: Vec::new(),
@@ -102,6 +105,13 @@ impl EstimatorSpec {
     /// How to train: in training the loss is minimised with it, in other modes it is left alone.
     pub fn optimizer(mut self, optimizer: Optimizer) -> EstimatorSpec {
         self.optimizer = Some(optimizer);
+        self
+    }
+
+    /// What the names of the optimizer's slots begin with. By default nothing, as in a model function of TensorFlow that is written by
+    /// hand (`Adagrad/dense/kernel/accumulator`); TensorFlow's heads and premade estimators have `training`.
+    pub fn optimizer_scope(mut self, scope: &'static str) -> EstimatorSpec {
+        self.optimizer_scope = Some(scope);
         self
     }
 
@@ -208,8 +218,7 @@ impl EstimatorSpec {
             // Whoever writes a train op need not count.
             (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
             (None, Some(optimizer), Some(loss)) => {
-                // The original's scope: checkpoints hold `training/Adagrad/dense/kernel/accumulator`.
-                let _scope = cx.graph().reopen("training");
+                let _scope = self.optimizer_scope.map(|scope| cx.graph().reopen(scope));
                 optimizer.minimize_counted(&single_number(loss)?, cx.global_step())
             }
             (None, None, _) => {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{Role, Variables};
+use estimand_graph::{Body, Role};
 use estimand_tensor::{Error, Result};
 
 use crate::session::is_own;
@@ -12,7 +12,8 @@ use crate::session::is_own;
 const LISTED: usize = 8;
 
 /// An error that lists what differs, unless every variable of the model is in the checkpoint as it should be.
-pub(crate) fn compare(reader: &BundleReader, variables: &Variables, prefix: &Path) -> Result<()> {
+pub(crate) fn compare(reader: &BundleReader, body: &Body, prefix: &Path) -> Result<()> {
+    let variables = body.variables();
     let mut differences = Vec::new();
     for (_, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
         let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
@@ -33,7 +34,9 @@ pub(crate) fn compare(reader: &BundleReader, variables: &Variables, prefix: &Pat
     if differences.is_empty() {
         return Ok(());
     }
-    for name in reader.names().filter(|name| !is_own(name) && variables.find(name).is_err()) {
+    let settings: Vec<String> = body.optimizers().iter().flat_map(|o| o.scalars(0)).map(|(name, _)| name).collect();
+    let known = |name: &&str| is_own(name) || variables.find(name).is_ok() || settings.iter().any(|s| s == name);
+    for name in reader.names().filter(|name| !known(name)) {
         differences.push(format!("`{name}` is in the checkpoint and not in the model"));
     }
     let n = differences.len();

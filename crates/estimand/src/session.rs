@@ -7,6 +7,7 @@ use estimand_data::Position;
 use estimand_graph::checkpoint::BundleReader;
 use estimand_graph::{Body, Compiled, Cpu, Entry, Executor, Program, Role, RunArgs, State, Value, VarId};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
+use tracing::warn;
 
 use crate::model_fn::GLOBAL_STEP;
 use crate::saver::Snapshot;
@@ -124,11 +125,24 @@ impl TrainSession {
         variables.filter(|(_, spec)| spec.role != Role::Local).map(|(id, spec)| (id, spec.name.as_str()))
     }
 
+    /// The settings of the optimizers, as TensorFlow keeps them in checkpoints.
+    fn optimizer_scalars(&self) -> Result<Vec<(String, f32)>> {
+        let mut all = Vec::new();
+        for optimizer in self.body.optimizers() {
+            let steps = self.state.read(optimizer.iterations)?.item::<i64>()?;
+            all.extend(optimizer.scalars(steps.try_into().unwrap_or(0)));
+        }
+        Ok(all)
+    }
+
     /// Everything that a later run needs to go on as if it had not stopped.
     pub(crate) fn snapshot(&self, position: Position, hooks: Vec<(String, Vec<u8>)>) -> Result<Snapshot> {
         let mut all = Vec::new();
         for (id, name) in self.saved() {
             all.push((name.to_string(), self.state.read(id)?));
+        }
+        for (name, value) in self.optimizer_scalars()? {
+            all.push((name, Array::scalar(value)));
         }
         let bytes = |bytes: Vec<u8>| Array::from_vec([bytes.len()], bytes);
         all.push((format!("{OWN}seed"), Array::scalar(self.seed as i64)));
@@ -143,7 +157,7 @@ impl TrainSession {
     /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
-        crate::fingerprint::compare(&reader, self.body.variables(), prefix)?;
+        crate::fingerprint::compare(&reader, &self.body, prefix)?;
         let mut values = Vec::new();
         for (id, name) in self.saved() {
             values.push((id, reader.read(name)?));
@@ -153,6 +167,20 @@ impl TrainSession {
             self.state.write(id, &value)?;
         }
         self.step = u64::try_from(step).unwrap_or(0);
+        self.tell_changed_settings(&reader)
+    }
+
+    /// TF: a checkpoint's learning rate wins over a new one in the program there. Here the program wins, and says so. (case 122)
+    fn tell_changed_settings(&self, reader: &BundleReader) -> Result<()> {
+        for (name, value) in self.optimizer_scalars()? {
+            if !reader.contains(&name) {
+                continue;
+            }
+            let stored = reader.read(&name)?.item::<f32>()?;
+            if stored != value {
+                warn!("{name} is {value}; the checkpoint was trained with {stored}. The value of the program wins");
+            }
+        }
         Ok(())
     }
 }

@@ -58,6 +58,22 @@ pub struct OptimizerConfig {
     pub lazy: bool,
     /// The variable that counts the updates.
     pub iterations: VarId,
+    /// Its name, which the names of its slots and scalars begin with.
+    pub scope: String,
+}
+
+impl OptimizerConfig {
+    /// The numbers that TensorFlow keeps in a checkpoint for an optimizer, after so many updates. A learning rate on a schedule is not
+    /// among them.
+    pub fn scalars(&self, steps: u64) -> Vec<(String, f32)> {
+        let (rate, decay) = self.rate.rate_and_decay().unzip();
+        let mut scalars = self.rule.scalars(steps);
+        if let Some((_, slot)) = scalars.iter_mut().find(|(name, _)| *name == "decay").filter(|(_, own)| *own == 0.0) {
+            *slot = decay.unwrap_or(0.0);
+        }
+        scalars.extend(rate.map(|rate| ("learning_rate", rate)));
+        scalars.into_iter().map(|(name, value)| (format!("{}/{name}", self.scope), value as f32)).collect()
+    }
 }
 
 impl fmt::Debug for OptimizerConfig {
@@ -186,7 +202,8 @@ impl Optimizer {
             Ok(id) => id,
             Err(e) => return graph.fail(e, site),
         };
-        let config = OptimizerConfig { rule: self.rule.clone(), rate: self.rate.clone(), lazy: self.lazy, iterations };
+        let (rule, rate, lazy) = (self.rule.clone(), self.rate.clone(), self.lazy);
+        let config = OptimizerConfig { rule, rate, lazy, iterations, scope: scope.clone() };
         let optimizer = graph.add_optimizer(config);
         let mut members = Vec::new();
         for (variable, gradient) in clipped(self.clip, pairs, site) {

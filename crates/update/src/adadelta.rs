@@ -41,6 +41,10 @@ impl UpdateRule for Adadelta {
         vec![Slot::new("accum_grad", 0.0), Slot::new("accum_var", 0.0)]
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        vec![("decay", 0.0), ("rho", self.rho)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::below_one("rho", self.rho)?;
         bounds::positive("epsilon", self.epsilon)

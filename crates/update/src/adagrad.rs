@@ -39,6 +39,10 @@ impl UpdateRule for Adagrad {
         vec![Slot::new("accumulator", self.initial_accumulator as f32)]
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        vec![("decay", 0.0)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::at_least_zero("initial_accumulator", self.initial_accumulator)?;
         bounds::at_least_zero("epsilon", self.epsilon)?;

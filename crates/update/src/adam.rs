@@ -67,6 +67,12 @@ impl UpdateRule for Adam {
         names.iter().map(|name| Slot::new(name, 0.0)).collect()
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        let mut scalars = vec![("beta_1", self.beta_1), ("beta_2", self.beta_2), ("decay", 0.0)];
+        scalars.extend(self.weight_decay.map(|decay| ("weight_decay", decay)));
+        scalars
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;

@@ -48,6 +48,10 @@ impl UpdateRule for Adamax {
         vec![Slot::new("m", 0.0), Slot::new("v", 0.0)]
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        vec![("beta_1", self.beta_1), ("beta_2", self.beta_2), ("decay", 0.0)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;

@@ -73,6 +73,17 @@ impl UpdateRule for Ftrl {
         vec![Slot::new("accumulator", self.initial_accumulator as f32), Slot::new("linear", 0.0)]
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        // TF: the shrinkage is no hyper-parameter there, and not in its files.
+        vec![
+            ("beta", self.beta),
+            ("decay", 0.0),
+            ("l1_regularization_strength", self.l1),
+            ("l2_regularization_strength", self.l2),
+            ("learning_rate_power", self.learning_rate_power),
+        ]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::at_most_zero("learning_rate_power", self.learning_rate_power)?;
         bounds::at_least_zero("initial_accumulator", self.initial_accumulator)?;

@@ -93,6 +93,10 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// The slots of every variable, in TensorFlow's order.
     fn slots(&self) -> Vec<Slot>;
 
+    /// The numbers that TensorFlow keeps beside the slots, under its names, after so many updates: settings, and Nadam's
+    /// product. All but the learning rate, which is the schedule's.
+    fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
+
     /// Refuses settings outside their range, in words for the user.
     fn validate(&self) -> Result<(), String>;
 

@@ -80,6 +80,12 @@ impl UpdateRule for Nadam {
         vec![Slot::new("m", 0.0), Slot::new("v", 0.0)]
     }
 
+    fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)> {
+        let cache = self.momentum_cache(steps);
+        let (beta_1, beta_2) = (self.beta_1, self.beta_2);
+        vec![("beta_1", beta_1), ("beta_2", beta_2), ("decay", self.schedule_decay), ("momentum_cache", cache)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;

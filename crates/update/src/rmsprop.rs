@@ -79,6 +79,10 @@ impl UpdateRule for RmsProp {
         slots
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        vec![("decay", 0.0), ("momentum", self.momentum), ("rho", self.rho)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::below_one("rho", self.rho)?;
         bounds::zero_to_one("momentum", self.momentum)?;

@@ -135,6 +135,15 @@ impl Schedule {
         }
     }
 
+    /// The rate and the `decay` of Keras's optimizers, if these two say it all: a constant rate has decay 0.
+    pub fn rate_and_decay(&self) -> Option<(f64, f64)> {
+        match *self {
+            Schedule::Constant(rate) => Some((rate, 0.0)),
+            Schedule::InverseTime { initial, decay_steps: 1, decay_rate, .. } => Some((initial, decay_rate)),
+            _ => None,
+        }
+    }
+
     /// Refuses settings outside their range, in words for the user. A schedule that passes never panics.
     pub fn validate(&self) -> Result<(), String> {
         match self {

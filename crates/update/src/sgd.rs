@@ -42,6 +42,10 @@ impl UpdateRule for Sgd {
         if self.has_momentum() { vec![Slot::new("momentum", 0.0)] } else { Vec::new() }
     }
 
+    fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
+        vec![("decay", 0.0), ("momentum", self.momentum)]
+    }
+
     fn validate(&self) -> Result<(), String> {
         bounds::zero_to_one("momentum", self.momentum)
     }

@@ -140,3 +140,35 @@ fn bad_settings_are_refused_in_words() {
         assert_eq!(rule.validate(), Err(message.to_string()));
     }
 }
+
+/// As listed by `tf.train.list_variables` of TensorFlow 2.15 after one step of each optimizer of `tf.keras.optimizers.legacy`.
+#[test]
+fn scalars_have_tensorflow_s_names_and_values() {
+    let expected: [(&str, &[(&str, f64)]); 8] = [
+        ("SGD", &[("decay", 0.0), ("momentum", 0.0)]),
+        ("Adagrad", &[("decay", 0.0)]),
+        ("Adam", &[("beta_1", 0.9), ("beta_2", 0.999), ("decay", 0.0)]),
+        (
+            "Ftrl",
+            &[
+                ("beta", 0.0),
+                ("decay", 0.0),
+                ("l1_regularization_strength", 0.0),
+                ("l2_regularization_strength", 0.0),
+                ("learning_rate_power", -0.5),
+            ],
+        ),
+        ("RMSprop", &[("decay", 0.0), ("momentum", 0.0), ("rho", 0.9)]),
+        ("Adadelta", &[("decay", 0.0), ("rho", 0.95)]),
+        ("Adamax", &[("beta_1", 0.9), ("beta_2", 0.999), ("decay", 0.0)]),
+        ("Nadam", &[("beta_1", 0.9), ("beta_2", 0.999), ("decay", 0.004), ("momentum_cache", 0.45007348)]),
+    ];
+    for (rule, (name, scalars)) in defaults().zip(expected) {
+        assert_eq!(rule.name(), name);
+        let found = rule.scalars(1);
+        assert_eq!(found.len(), scalars.len(), "{name}: {found:?}");
+        for ((name, value), (other, expected)) in found.into_iter().zip(scalars) {
+            assert!(name == *other && (value - expected).abs() < 1e-7, "{name} {value}");
+        }
+    }
+}
