@@ -29,7 +29,7 @@ fn classifier(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let hidden = BatchNorm::new().momentum(0.9).apply(&hidden);
     let logits = Dense::new(3).apply(&hidden);
     let loss = logits.sparse_softmax_cross_entropy(&cx.label()).mean();
-    Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(optimizer(&cx.params().str("optimizer")?)?))
+    Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(optimizer(cx.params().str("optimizer")?)?))
 }
 
 fn main() -> Result<()> {

@@ -27,6 +27,7 @@ pub mod events;
 mod every;
 mod feeding;
 mod fingerprint;
+pub mod head;
 pub mod hook;
 mod hparams;
 mod input_fn;
@@ -58,6 +59,7 @@ pub use session::TrainSession;
 
 /// What most programs use.
 pub mod prelude {
+    pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
     pub use crate::{
         Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, ModelFnContext, PredictSpec, RunConfig,
         TrainSpec,
@@ -102,5 +104,6 @@ mod book {
         input_fn => "../../../docs/input_fn.md",
         checkpoints => "../../../docs/checkpoints.md",
         config => "../../../docs/config.md",
+        heads => "../../../docs/heads.md",
     }
 }

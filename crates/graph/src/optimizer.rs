@@ -121,12 +121,9 @@ impl Optimizer {
     #[track_caller]
     pub fn minimize_counted(&self, loss: &Tensor, step: &Tensor) -> Tensor {
         let site = Location::caller();
-        match step.variable().filter(|_| step.dtype() == DType::I64 && step.rank() == 0) {
-            Some(step) => self.minimize_all(loss, Some(step), site),
-            None => {
-                let message = format!("{} does not count steps; expected an i64 variable", step.describe());
-                loss.record(Error::config(message), site)
-            }
+        match counter(step) {
+            Ok(step) => self.minimize_all(loss, Some(step), site),
+            Err(error) => loss.record(error, site),
         }
     }
 
@@ -149,9 +146,20 @@ impl Optimizer {
     #[track_caller]
     pub fn minimize_variables(&self, loss: &Tensor, variables: &[&Tensor]) -> Tensor {
         let site = Location::caller();
-        match variables.iter().map(|t| t.variable()).collect::<Option<Vec<VarId>>>() {
-            Some(ids) => self.minimize_over(loss, &ids, None, site),
-            None => loss.record(Error::config("minimize_variables: not all of these are variables"), site),
+        match ids(variables) {
+            Ok(ids) => self.minimize_over(loss, &ids, None, site),
+            Err(error) => loss.record(error, site),
+        }
+    }
+
+    /// The train op for some variables, counted by a variable that is there already. Several optimizers of one step may share it: a
+    /// run reads it as it was before, so that it counts one.
+    #[track_caller]
+    pub fn minimize_variables_counted(&self, loss: &Tensor, variables: &[&Tensor], step: &Tensor) -> Tensor {
+        let site = Location::caller();
+        match counter(step).and_then(|step| Ok((ids(variables)?, step))) {
+            Ok((ids, step)) => self.minimize_over(loss, &ids, Some(step), site),
+            Err(error) => loss.record(error, site),
         }
     }
 
@@ -255,6 +263,20 @@ impl Optimizer {
         };
         self.rule.slots().into_iter().map(add).collect()
     }
+}
+
+/// The variable that counts steps.
+fn counter(step: &Tensor) -> estimand_tensor::Result<VarId> {
+    step.variable()
+        .filter(|_| step.dtype() == DType::I64 && step.rank() == 0)
+        .ok_or_else(|| Error::config(format!("{} does not count steps; expected an i64 variable", step.describe())))
+}
+
+fn ids(variables: &[&Tensor]) -> estimand_tensor::Result<Vec<VarId>> {
+    let id = |t: &&Tensor| {
+        t.variable().ok_or_else(|| Error::config(format!("{} is trained, and is no variable", t.describe())))
+    };
+    variables.iter().map(id).collect()
 }
 
 /// Gradients limited as asked for. Rows are limited by their values, as TensorFlow's IndexedSlices are.

@@ -11,6 +11,7 @@ use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{DType, Result, Strings};
 
 use crate::host::HostOp;
+use crate::host::check::Known;
 use crate::host::table::{FindId, FindTerm};
 use crate::op::Op;
 use crate::tensor::Tensor;
@@ -98,6 +99,23 @@ impl LookupTable {
     #[track_caller]
     pub fn lookup(&self, terms: &Tensor) -> Tensor {
         terms.then(Op::Host(HostOp::new(FindId(self.clone()))), &[], Location::caller())
+    }
+
+    /// The id of each term of a tensor. One that is not in the table is an error of the run that says what it is, the term and its
+    /// row.
+    #[track_caller]
+    pub fn lookup_known(&self, terms: &Tensor, what: &str) -> Tensor {
+        let table = self.clone().default_id(-1);
+        let ids = table.lookup(terms);
+        terms.then(Op::Host(HostOp::new(Known { table, what: what.to_string() })), &[&ids], Location::caller())
+    }
+
+    /// The terms as text, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let numbers: Vec<i64> = (0..self.vocabulary.len() as i64).collect();
+        let mut text = Strings::with_capacity(numbers.len());
+        self.vocabulary.terms().find(&numbers, b"", &mut text);
+        text.iter().map(|term| String::from_utf8_lossy(term).into_owned()).collect()
     }
 
     /// The term of each id, or what stands for ids that have none (TensorFlow's default is `UNK`).

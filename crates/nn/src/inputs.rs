@@ -1,7 +1,7 @@
 //! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature columns take them from here.
 
 use estimand_graph::{Graph, Parsed, RaggedTensor, Tensor};
-use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Shape, nearest_name};
+use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape, nearest_name};
 use indexmap::IndexMap;
 
 /// A feature or label in the graph.
@@ -95,6 +95,11 @@ impl Inputs {
     /// One by name, if it is there.
     pub fn get(&self, name: &str) -> Option<&Input> {
         self.inputs.get(name)
+    }
+
+    /// One by name, or the error that says which there are.
+    pub fn find(&self, name: &str) -> Result<&Input> {
+        self.inputs.get(name).ok_or_else(|| self.unknown(name))
     }
 
     /// A dense one by name.

@@ -6,6 +6,7 @@
 //! there on the kernels of `cpu`, and those that only move elements work on strings as well.
 
 mod bucketize;
+pub(crate) mod check;
 mod island;
 pub(crate) mod parse_example;
 mod program;

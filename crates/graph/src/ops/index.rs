@@ -1,9 +1,11 @@
-//! Indexing: gather, scatter, segments, one-hot.
+//! Indexing: gather, scatter, segments, one-hot, masks.
 
 use std::panic::Location;
 
-use estimand_tensor::{DType, Dim, Shape};
+use estimand_tensor::{DType, Dim, Error, Shape};
 
+use crate::host::check::Between;
+use crate::host::sparse::Where;
 use crate::host::{HostOp, Unique};
 use crate::op::{Op, Reduction};
 use crate::tensor::Tensor;
@@ -87,6 +89,46 @@ impl Tensor {
         let distinct = self.then(op, &[], Location::caller());
         let places = self.graph().output(&distinct, 1);
         (distinct, places)
+    }
+
+    /// The elements or slices where a mask holds, one after the other: the mask's axes become one, of a size that only the run tells.
+    ///
+    /// The mask is computed from what is fed, not from variables.
+    ///
+    /// ```
+    /// use estimand_graph::Graph;
+    /// use estimand_tensor::Array;
+    /// let g = Graph::new();
+    /// let x = g.constant(Array::from_vec([2, 2], vec![1.0f32, 2.0, 3.0, 4.0])?);
+    /// let large = x.greater(1.5);
+    /// assert_eq!(x.boolean_mask(&large).eval()?, Array::from([2.0f32, 3.0, 4.0]));
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn boolean_mask(&self, mask: &Tensor) -> Tensor {
+        let site = Location::caller();
+        if self.is_poisoned() || mask.is_poisoned() {
+            return self.graph().poison();
+        }
+        let (own, holds) = (self.shape().dims(), mask.shape().dims());
+        let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
+        if holds.is_empty() || own.len() < holds.len() || own.iter().zip(holds).any(apart) {
+            let error = Error::shape(format!("a mask {} for {}", mask.describe(), self.describe()));
+            return self.graph().fail(error.help("expected a mask of its first axes"), site);
+        }
+        let rest = own[holds.len()..].iter().copied();
+        let flat: Shape = std::iter::once(crate::Graph::ANY).chain(rest).collect();
+        let holds = mask.reshape_to(Shape::from([crate::Graph::ANY]), site);
+        let places = holds.then(Op::Host(HostOp::new(Where)), &[], site);
+        let places = places.reshape_to(places.shape().dims().iter().copied().take(1).collect(), site);
+        self.reshape_to(flat, site).then(Op::Gather { axis: 0, batch_dims: 0 }, &[&places], site)
+    }
+
+    /// These numbers, all of them from `low` to `high`. Another one is an error of the run that says what it is, its value and its
+    /// row. For what is fed: numbers that depend on variables are not checked before a step.
+    #[track_caller]
+    pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
+        self.then(Op::Host(HostOp::new(Between::new(low, high, what))), &[], Location::caller())
     }
 
     /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.

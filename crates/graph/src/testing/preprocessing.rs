@@ -223,7 +223,12 @@ impl Maker {
                     _ => table.n_oov_buckets(3)?,
                 };
                 let ids = table.lookup(&feature.values);
-                self.fetches.push(table.reverse(&ids, "UNK"));
+                let names = table.reverse(&ids, "UNK");
+                if !is_text {
+                    let known = LookupTable::from_list(["UNK", "5", "0", "-2", "3"])?;
+                    self.fetches.push(known.lookup_known(&names, "name"));
+                }
+                self.fetches.extend([names, ids.ensure_between(-1.0, 1e6, "id"), ids.boolean_mask(&ids.greater(0.0))]);
                 (ids, table.n_ids())
             }
             2 if !is_text => (feature.values.clone(), 12),

@@ -27,7 +27,7 @@ impl Reduction {
 
     /// Weighs and reduces. Where there is nothing to divide by the result is 0.
     #[track_caller]
-    pub(super) fn of(self, losses: &Tensor, weights: Option<&Tensor>) -> Tensor {
+    pub fn of(self, losses: &Tensor, weights: Option<&Tensor>) -> Tensor {
         if losses.is_poisoned() {
             return losses.clone();
         }

@@ -1,0 +1,143 @@
+//! A batch as heads see it: features, labels and weights, brought beside the logits they belong to.
+
+use estimand_graph::{RaggedTensor, Tensor};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
+
+use crate::{Input, Inputs, ModelFnContext};
+
+/// Features, labels and weights of a batch in training and evaluation.
+#[derive(Clone, Debug)]
+pub struct LabelledBatch {
+    pub(super) features: Inputs,
+    pub(super) labels: Inputs,
+    pub(super) weights: Option<Tensor>,
+}
+
+impl LabelledBatch {
+    /// The batch of a model function.
+    pub fn new(cx: &ModelFnContext<'_>) -> LabelledBatch {
+        LabelledBatch { features: cx.features().clone(), labels: cx.labels().clone(), weights: cx.weights().cloned() }
+    }
+
+    /// The features.
+    pub fn features(&self) -> &Inputs {
+        &self.features
+    }
+
+    /// The labels of a head: the only ones there are.
+    pub fn label(&self) -> Result<&Input> {
+        let mut labels = self.labels.iter();
+        match (labels.next(), labels.len()) {
+            (Some((_, label)), 0) => Ok(label),
+            (None, _) => Err(Error::config("the input has no labels").help("give the dataset some: .label(name)")),
+            _ => {
+                let names: Vec<_> = self.labels.names().collect();
+                let message = format!("labels {} for a head of one", names.join(", "));
+                Err(Error::config(message).help("take a MultiHead with one head for each label"))
+            }
+        }
+    }
+
+    /// The same batch with one of its labels alone.
+    pub fn only_label(&self, name: &str) -> Result<LabelledBatch> {
+        let label = self.labels.find(name)?.clone();
+        let labels = Inputs::of(self.labels.graph(), "label", [(name.to_string(), label)]);
+        Ok(LabelledBatch { labels, ..self.clone() })
+    }
+
+    /// Dense labels as `[..., width]` beside logits `[..., n]`; a last axis of 1 may be missing.
+    pub fn dense_labels(&self, logits: &Tensor, width: usize) -> Result<Tensor> {
+        let labels = match self.label()? {
+            Input::Dense(labels) => labels,
+            Input::Ragged(_) => {
+                return Err(Error::shape("labels with rows of different length")
+                    .help("this head takes the same number of labels for each example"));
+            }
+        };
+        let rows = leading(logits)?;
+        let labels = match labels.rank() + 1 == logits.rank() && width == 1 {
+            true => labels.expand_dims(-1),
+            false => labels.clone(),
+        };
+        let expected: Shape = rows.iter().copied().chain([Dim::Known(width)]).collect();
+        if !fits(&labels, &expected) {
+            let error = Error::shape(format!("labels {}; expected {expected}", labels.describe()));
+            return Err(error.help(match width {
+                1 => "one label for each row of the logits",
+                _ => "as many labels for each row as the head has logits",
+            }));
+        }
+        Ok(labels)
+    }
+
+    /// The weights of examples, `[..., 1]` beside logits `[..., n]`, or `[..., n]` where logits are weighed one by one: those of a
+    /// feature, of the batch, or the product of both.
+    pub fn weights(&self, column: Option<&str>, logits: &Tensor, by_logit: bool) -> Result<Option<Tensor>> {
+        let own = self.weights.as_ref().map(|weights| beside(weights, logits, false)).transpose()?;
+        let Some(name) = column else { return Ok(own) };
+        let column = match self.features.find(name)? {
+            Input::Dense(tensor) => tensor,
+            Input::Ragged(_) => {
+                return Err(Error::shape(format!("weights `{name}` have rows of different length")));
+            }
+        };
+        if matches!(column.dtype(), DType::Str | DType::Bool) {
+            let message = format!("weights `{name}` are {}; expected numbers", column.dtype());
+            return Err(Error::dtype(Some(DType::F32), column.dtype(), message));
+        }
+        let column = beside(column, logits, by_logit).map_err(|e| e.context(format!("weights `{name}`")))?;
+        Ok(Some(match own {
+            Some(own) => own * column,
+            None => column,
+        }))
+    }
+}
+
+/// All axes of logits but the last.
+pub(super) fn leading(logits: &Tensor) -> Result<&[Dim]> {
+    match logits.shape().dims() {
+        [rows @ .., _] if !rows.is_empty() => Ok(rows),
+        _ => Err(Error::shape(format!("logits {}; expected at least two axes", logits.describe()))),
+    }
+}
+
+/// Whether a tensor has a shape, as far as is known before the run.
+pub(super) fn fits(tensor: &Tensor, expected: &Shape) -> bool {
+    let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
+    let dims = tensor.shape().dims();
+    dims.len() == expected.rank() && !dims.iter().zip(expected.dims()).any(apart)
+}
+
+fn beside(weights: &Tensor, logits: &Tensor, by_logit: bool) -> Result<Tensor> {
+    let rows = leading(logits)?;
+    let with = |last: &Dim| rows.iter().copied().chain([*last]).collect::<Shape>();
+    let one = with(&Dim::Known(1));
+    let spread = match weights.rank() == rows.len() {
+        true => weights.expand_dims(-1),
+        false => weights.clone(),
+    };
+    let alike = by_logit && logits.shape().dims().last().is_some_and(|last| fits(&spread, &with(last)));
+    if !fits(&spread, &one) && !alike {
+        let error = Error::shape(format!("weights {} for logits {}", weights.describe(), logits.describe()));
+        return Err(error.help("expected one weight for each example"));
+    }
+    Ok(spread.cast(DType::F32))
+}
+
+/// Whether each row of a feature holds something: one value a row, or any of several.
+pub(super) fn any_of_row(input: &Input, holds: impl Fn(&Tensor) -> Tensor) -> Tensor {
+    match input {
+        Input::Dense(tensor) => {
+            let found = holds(tensor).cast(DType::F32);
+            let axes: Vec<i64> = (1..found.rank() as i64).collect();
+            match axes.is_empty() {
+                true => found,
+                false => found.max_axes(&axes, false),
+            }
+        }
+        Input::Ragged(RaggedTensor { values, row_splits }) => {
+            let found = RaggedTensor::new(&holds(values).cast(DType::F32), row_splits);
+            found.sum().greater(0.0).cast(DType::F32)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `BinaryClassHead`: yes or no.
+
+use estimand_graph::Tensor;
+use estimand_nn::metric::{self, Metric};
+use estimand_tensor::{DType, Error, Result};
+use indexmap::IndexMap;
+
+use super::classes::Classes;
+use super::scored::{LossKind, Scored};
+use super::settings::{Settings, head_setters, loss_fn_setter};
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
+use crate::ExportOutput;
+
+/// One of two classes, from one logit: that of the second class.
+///
+/// Labels are `[batch]` or `[batch, 1]`, numbers from 0 to 1 (a fraction is a probability) or terms of a vocabulary. The loss is the
+/// sigmoid cross entropy.
+///
+/// | | |
+/// |---|---|
+/// | predictions | `logits`, `logistic`, `probabilities` (both classes), `class_ids`, `classes`, `all_class_ids`, `all_classes` |
+/// | metrics | `accuracy`, `accuracy_baseline`, `auc`, `auc_precision_recall`, `average_loss`, `label/mean`, `precision`, `prediction/mean`, `recall`; for each threshold `accuracy/positive_threshold_t`, `precision/...`, `recall/...` |
+/// | exports | classification (the default), `regression` (`logistic`), `predict` |
+#[derive(Clone, Debug)]
+pub struct BinaryClassHead {
+    settings: Settings,
+    classes: Classes,
+    thresholds: Vec<f64>,
+}
+
+impl BinaryClassHead {
+    /// A head for labels 0 and 1.
+    pub fn new() -> BinaryClassHead {
+        BinaryClassHead { settings: Settings::default(), classes: Classes::new(2), thresholds: Vec::new() }
+    }
+
+    /// The labels of the two classes, in order. By default, labels are 0 and 1.
+    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> BinaryClassHead {
+        self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Probabilities, between 0 and 1, above which a prediction counts as the second class: accuracy, precision and recall are reported
+    /// for each. By default, only for 0.5.
+    pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> BinaryClassHead {
+        self.thresholds = thresholds.into_iter().collect();
+        self
+    }
+}
+
+impl Default for BinaryClassHead {
+    fn default() -> BinaryClassHead {
+        BinaryClassHead::new()
+    }
+}
+
+head_setters!(BinaryClassHead, settings);
+loss_fn_setter!(BinaryClassHead, "`[batch, 1]`");
+
+const LOSS: LossKind =
+    LossKind { width: 1, weights_by_logit: false, default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels) };
+
+impl Head for BinaryClassHead {
+    fn name(&self) -> Option<String> {
+        self.settings.name.clone()
+    }
+
+    fn logits_dimension(&self) -> usize {
+        1
+    }
+
+    fn reporting(&self) -> &Reporting {
+        &self.settings.reporting
+    }
+
+    fn check(&self) -> Result<()> {
+        self.settings.check()?;
+        self.classes.check()?;
+        check_thresholds(&self.thresholds)
+    }
+
+    fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+        // Both classes: the first has a logit of 0, and wins a tie.
+        let both = Tensor::concat(&[&logits.zeros_like(), logits], -1);
+        let class_ids = both.argmax(-1).expand_dims(-1);
+        let classes = self.classes.names_of(&class_ids)?;
+        Ok(Predictions::from([
+            ("logits".into(), logits.clone()),
+            ("logistic".into(), logits.sigmoid()),
+            ("probabilities".into(), both.softmax()),
+            ("class_ids".into(), class_ids),
+            ("classes".into(), classes),
+            ("all_class_ids".into(), self.classes.all_ids(logits)?),
+            ("all_classes".into(), self.classes.all_names(logits)?),
+        ]))
+    }
+
+    fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+        let mut outputs = super::spec::classification(predictions, "all_classes");
+        if let Some(logistic) = predictions.get("logistic") {
+            outputs.insert("regression".into(), ExportOutput::Regression { value: logistic.clone() });
+        }
+        Ok(outputs)
+    }
+
+    fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+        let labels = batch.dense_labels(logits, 1)?;
+        let labels = match self.classes.looked_up(&labels)? {
+            Some(ids) => ids.cast(DType::F32),
+            None => labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"),
+        };
+        let scored = self.settings.score(batch, logits, labels, &LOSS)?;
+        let (head, logits) = (self.clone(), logits.clone());
+        Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
+    }
+}
+
+impl BinaryClassHead {
+    fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {
+        let (labels, weights) = (&scored.labels, scored.weights(rows));
+        let weights = weights.as_ref();
+        let logistic = logits.sigmoid();
+        // TF: the class is 1 above a logit of 0, where rounding may have made the probability 0.5 already.
+        let class_ids = logits.greater(0.0).cast(DType::F32);
+        let mut metrics = vec![
+            ("accuracy".to_string(), metric::accuracy(labels, &class_ids, weights)),
+            ("accuracy_baseline".into(), accuracy_baseline(labels, weights)),
+            ("auc".into(), metric::auc(labels, &logistic, weights)),
+            ("auc_precision_recall".into(), metric::auc_precision_recall(labels, &logistic, weights)),
+            ("average_loss".into(), scored.average_loss(weights)),
+            ("label/mean".into(), metric::mean(labels, weights)),
+            ("precision".into(), metric::precision(labels, &class_ids, 0.5, weights)),
+            ("prediction/mean".into(), metric::mean(&logistic, weights)),
+            ("recall".into(), metric::recall(labels, &class_ids, 0.5, weights)),
+        ];
+        metrics.extend(at_thresholds(&self.thresholds, labels, &logistic, weights));
+        Ok(metrics.into_iter().map(|(key, metric)| (self.settings.key(&key), metric)).collect())
+    }
+}
+
+/// How often the more frequent label is right: what a model that looks at nothing reaches.
+fn accuracy_baseline(labels: &Tensor, weights: Option<&Tensor>) -> Metric {
+    let sums = metric::mean(labels, weights).sums().to_vec();
+    Metric::new(sums, |sums| sums[0].maximum(&sums[1] - &sums[0]).div_no_nan(&sums[1]))
+}
+
+/// Whether all thresholds lie between 0 and 1.
+pub(super) fn check_thresholds(thresholds: &[f64]) -> Result<()> {
+    match thresholds.iter().find(|t| !(**t > 0.0 && **t < 1.0)) {
+        None => Ok(()),
+        Some(t) => Err(Error::config(format!("a threshold of {t}; expected one above 0 and below 1"))),
+    }
+}
+
+/// Accuracy, precision and recall of probabilities at each threshold.
+pub(super) fn at_thresholds(
+    thresholds: &[f64],
+    labels: &Tensor,
+    probabilities: &Tensor,
+    weights: Option<&Tensor>,
+) -> Vec<(String, Metric)> {
+    let at = |&t: &f64| {
+        let key = |what: &str| format!("{what}/positive_threshold_{}", general(t));
+        [
+            (key("accuracy"), metric::binary_accuracy(labels, probabilities, t, weights)),
+            (key("precision"), metric::precision(labels, probabilities, t, weights)),
+            (key("recall"), metric::recall(labels, probabilities, t, weights)),
+        ]
+    };
+    thresholds.iter().flat_map(at).collect()
+}
+
+/// A number between 0 and 1 as C's `%g` writes it, which the original's keys are made with.
+fn general(value: f64) -> String {
+    let scientific = format!("{value:.5e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let trimmed = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_string();
+    match exponent {
+        ..=-5 => format!("{}e-{:02}", trimmed(digits), -exponent),
+        _ => trimmed(&format!("{value:.decimals$}", decimals = usize::try_from(5 - exponent).unwrap_or(0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::general;
+
+    /// As `'%g' % value` in Python.
+    #[test]
+    fn thresholds_are_written_as_in_c() {
+        for (value, text) in [
+            (0.5, "0.5"),
+            (0.25, "0.25"),
+            (0.1 + 0.2, "0.3"),
+            (1.0 / 3.0, "0.333333"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (0.000012345678, "1.23457e-05"),
+            (1e-120, "1e-120"),
+            (0.9999999, "1"),
+            (0.999999, "0.999999"),
+        ] {
+            assert_eq!(general(value), text);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The classes of a classifier: their ids, their names, and the labels that mean them.
+
+use estimand_graph::{LookupTable, Tensor};
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape};
+
+use super::slice::Term;
+
+/// So many classes, called by the terms of a vocabulary or by their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Classes {
+    pub(super) n: usize,
+    pub(super) vocabulary: Option<Vec<Term>>,
+}
+
+impl Classes {
+    pub(super) fn new(n: usize) -> Classes {
+        Classes { n, vocabulary: None }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.n < 2 {
+            return Err(Error::config(format!("a classifier of {} classes; expected at least 2", self.n)));
+        }
+        let Some(terms) = &self.vocabulary else { return Ok(()) };
+        if terms.len() != self.n {
+            let message = format!("a label vocabulary of {} terms for {} classes", terms.len(), self.n);
+            return Err(Error::config(message).help("name every class once, in the order of their ids"));
+        }
+        self.table().map(|_| ())
+    }
+
+    /// The vocabulary as a table.
+    pub(super) fn table(&self) -> Result<Option<LookupTable>> {
+        let Some(terms) = &self.vocabulary else { return Ok(None) };
+        let texts: Vec<&String> =
+            terms.iter().filter_map(|t| if let Term::Text(t) = t { Some(t) } else { None }).collect();
+        let ints: Vec<i64> = terms.iter().filter_map(|t| if let Term::Int(n) = t { Some(*n) } else { None }).collect();
+        let table = match (texts.is_empty(), ints.is_empty()) {
+            (_, true) => LookupTable::from_list(texts),
+            (true, false) => LookupTable::from_ints(ints),
+            (false, false) => return Err(Error::config("a label vocabulary of strings and integers")),
+        };
+        table.map(Some).map_err(|e| e.context("in the label vocabulary"))
+    }
+
+    /// The name of a class.
+    pub(super) fn name(&self, id: usize) -> String {
+        match self.vocabulary.as_ref().and_then(|terms| terms.get(id)) {
+            Some(term) => term.to_string(),
+            None => id.to_string(),
+        }
+    }
+
+    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it fails the run.
+    pub(super) fn looked_up(&self, labels: &Tensor) -> Result<Option<Tensor>> {
+        let Some(table) = self.table()? else {
+            return match labels.dtype() {
+                DType::Str => Err(Error::dtype(Some(DType::I64), DType::Str, "labels are strings")
+                    .help("tell the head what they are: .label_vocabulary([..])")),
+                _ => Ok(None),
+            };
+        };
+        let (expected, found) = (table.dtype(), labels.dtype());
+        if (expected == DType::Str) != (found == DType::Str) || found.is_float() {
+            let message = format!("labels {} for a vocabulary of {expected}", labels.describe());
+            return Err(Error::dtype(Some(expected), found, message));
+        }
+        Ok(Some(table.lookup_known(labels, "label")))
+    }
+
+    /// The name of each class id.
+    pub(super) fn names_of(&self, ids: &Tensor) -> Result<Tensor> {
+        Ok(match self.table()? {
+            Some(table) => table.reverse(ids, "UNK"),
+            None => ids.as_string(),
+        })
+    }
+
+    /// All names for each row: `[batch, n]`.
+    pub(super) fn all_names(&self, logits: &Tensor) -> Result<Tensor> {
+        let names: Vec<String> = (0..self.n).map(|id| self.name(id)).collect();
+        Ok(self.for_each_row(logits, Array::from_strings([1, self.n], names)?))
+    }
+
+    /// All ids for each row: `[batch, n]`, i32 as in the original.
+    pub(super) fn all_ids(&self, logits: &Tensor) -> Result<Tensor> {
+        let ids = (0..self.n).map(|id| i32::try_from(id).map_err(|_| Error::config(format!("{} classes", self.n))));
+        Ok(self.for_each_row(logits, Array::from_vec([1, self.n], ids.collect::<Result<Vec<i32>>>()?)?))
+    }
+
+    fn for_each_row(&self, logits: &Tensor, row: Array) -> Tensor {
+        let rows = logits.shape().dims().iter().copied().take(1);
+        let shape: Shape = rows.chain([Dim::Known(self.n)]).collect();
+        logits.graph().constant(row).broadcast_to(shape)
+    }
+}

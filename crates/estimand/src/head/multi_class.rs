@@ -1,0 +1,120 @@
+//! `MultiClassHead`: one class of several.
+
+use estimand_graph::Tensor;
+use estimand_nn::metric::{self, Metric};
+use estimand_nn::{Loss, SparseSoftmaxCrossEntropy};
+use estimand_tensor::{DType, Error, Result};
+use indexmap::IndexMap;
+
+use super::classes::Classes;
+use super::scored::{LossKind, Scored};
+use super::settings::{Settings, head_setters, loss_fn_setter};
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
+use crate::ExportOutput;
+
+/// One class of several, from one logit for each.
+///
+/// Labels are `[batch]` or `[batch, 1]`, class numbers or terms of a vocabulary. The loss is the softmax cross entropy.
+///
+/// | | |
+/// |---|---|
+/// | predictions | `logits`, `probabilities`, `class_ids`, `classes`, `all_class_ids`, `all_classes` |
+/// | metrics | `accuracy`, `average_loss` |
+/// | exports | classification (the default), `predict` |
+#[derive(Clone, Debug)]
+pub struct MultiClassHead {
+    settings: Settings,
+    classes: Classes,
+}
+
+impl MultiClassHead {
+    /// A head for labels from 0 to `n_classes - 1`.
+    pub fn new(n_classes: usize) -> MultiClassHead {
+        MultiClassHead { settings: Settings::default(), classes: Classes::new(n_classes) }
+    }
+
+    /// The labels of the classes, in order. By default, labels are class numbers.
+    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> MultiClassHead {
+        self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
+        self
+    }
+
+    fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
+        let labels = batch.dense_labels(logits, 1)?;
+        if let Some(ids) = self.classes.looked_up(&labels)? {
+            return Ok(ids);
+        }
+        if !matches!(labels.dtype(), DType::I32 | DType::I64) {
+            let message = format!("labels {}; expected class numbers", labels.describe());
+            return Err(Error::dtype(Some(DType::I64), labels.dtype(), message)
+                .help("cast them to i64, or give the head a .label_vocabulary([..])"));
+        }
+        // The softmax finds labels that are no classes by itself, and names them.
+        Ok(match self.settings.loss_fn {
+            None => labels,
+            Some(_) => labels.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
+        })
+    }
+
+    fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {
+        let weights = scored.weights(rows);
+        let accuracy = metric::sparse_categorical_accuracy(&scored.labels, logits, weights.as_ref());
+        let average_loss = scored.average_loss(weights.as_ref());
+        Ok(IndexMap::from([
+            (self.settings.key("accuracy"), accuracy),
+            (self.settings.key("average_loss"), average_loss),
+        ]))
+    }
+}
+
+head_setters!(MultiClassHead, settings);
+loss_fn_setter!(MultiClassHead, "`[batch, 1]`");
+
+const LOSS: LossKind = LossKind {
+    width: 1,
+    weights_by_logit: false,
+    default: |cx| SparseSoftmaxCrossEntropy::new().elements(cx.labels, cx.logits).expand_dims(-1),
+};
+
+impl Head for MultiClassHead {
+    fn name(&self) -> Option<String> {
+        self.settings.name.clone()
+    }
+
+    fn logits_dimension(&self) -> usize {
+        self.classes.n
+    }
+
+    fn reporting(&self) -> &Reporting {
+        &self.settings.reporting
+    }
+
+    fn check(&self) -> Result<()> {
+        self.settings.check()?;
+        self.classes.check()
+    }
+
+    fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+        let class_ids = logits.argmax(-1).expand_dims(-1);
+        let classes = self.classes.names_of(&class_ids)?;
+        Ok(Predictions::from([
+            ("logits".into(), logits.clone()),
+            ("probabilities".into(), logits.softmax()),
+            ("class_ids".into(), class_ids),
+            ("classes".into(), classes),
+            ("all_class_ids".into(), self.classes.all_ids(logits)?),
+            ("all_classes".into(), self.classes.all_names(logits)?),
+        ]))
+    }
+
+    fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+        Ok(super::spec::classification(predictions, "all_classes"))
+    }
+
+    fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+        let labels = self.labels(batch, logits)?;
+        let scored = self.settings.score(batch, logits, labels, &LOSS)?;
+        let (head, logits) = (self.clone(), logits.clone());
+        Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
+    }
+}

@@ -1,0 +1,139 @@
+//! `RegressionHead`: numbers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_nn::metric::{self, Metric};
+use estimand_tensor::{DType, Error, Result};
+use indexmap::IndexMap;
+
+use super::scored::{LossKind, Scored};
+use super::settings::{Settings, head_setters, loss_fn_setter};
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
+use crate::{ExportOutput, SERVING_DEFAULT};
+
+/// One number or several for each example, from as many logits.
+///
+/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1; weights may be those of examples or of labels. The loss is the
+/// squared error.
+///
+/// | | |
+/// |---|---|
+/// | predictions | `predictions`; with an inverse link also `logits` |
+/// | metrics | `average_loss`, `label/mean`, `prediction/mean` |
+/// | exports | `regression` (the default), `predict` |
+#[derive(Clone, Debug)]
+pub struct RegressionHead {
+    pub(super) settings: Settings,
+    label_dimension: usize,
+    inverse_link: Option<Link>,
+}
+
+/// A function from logits to predictions.
+#[derive(Clone)]
+struct Link(Arc<dyn Fn(&Tensor) -> Tensor + Send + Sync>);
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+impl RegressionHead {
+    /// A head for one number.
+    pub fn new() -> RegressionHead {
+        RegressionHead { settings: Settings::default(), label_dimension: 1, inverse_link: None }
+    }
+
+    /// How many numbers there are for each example. By default, 1.
+    pub fn label_dimension(mut self, n: usize) -> RegressionHead {
+        self.label_dimension = n;
+        self
+    }
+
+    /// From logits to predictions, such as `Tensor::exp`. The loss is one of logits. By default, logits are the predictions.
+    pub fn inverse_link_fn(mut self, link: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> RegressionHead {
+        self.inverse_link = Some(Link(Arc::new(link)));
+        self
+    }
+
+    fn predicted(&self, logits: &Tensor) -> Tensor {
+        match &self.inverse_link {
+            Some(Link(link)) => link(logits),
+            None => logits.clone(),
+        }
+    }
+
+    fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {
+        let weights = scored.weights(rows);
+        let weights = weights.as_ref();
+        Ok(IndexMap::from([
+            (self.settings.key("average_loss"), scored.average_loss(weights)),
+            (self.settings.key("label/mean"), metric::mean(&scored.labels, weights)),
+            (self.settings.key("prediction/mean"), metric::mean(&self.predicted(logits), weights)),
+        ]))
+    }
+}
+
+impl Default for RegressionHead {
+    fn default() -> RegressionHead {
+        RegressionHead::new()
+    }
+}
+
+head_setters!(RegressionHead, settings);
+loss_fn_setter!(RegressionHead, "`[batch, label_dimension]`");
+
+impl Head for RegressionHead {
+    fn name(&self) -> Option<String> {
+        self.settings.name.clone()
+    }
+
+    fn logits_dimension(&self) -> usize {
+        self.label_dimension
+    }
+
+    fn reporting(&self) -> &Reporting {
+        &self.settings.reporting
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.label_dimension == 0 {
+            return Err(Error::config("a label dimension of 0; expected at least 1"));
+        }
+        self.settings.check()
+    }
+
+    fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+        let mut predictions = Predictions::from([("predictions".to_string(), self.predicted(logits))]);
+        if self.inverse_link.is_some() {
+            predictions.insert("logits".into(), logits.clone());
+        }
+        Ok(predictions)
+    }
+
+    fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+        let value = || ExportOutput::Regression { value: predictions["predictions"].clone() };
+        Ok(IndexMap::from([
+            (SERVING_DEFAULT.into(), value()),
+            ("regression".into(), value()),
+            ("predict".into(), ExportOutput::Predict(predictions.clone())),
+        ]))
+    }
+
+    fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+        let labels = batch.dense_labels(logits, self.label_dimension)?;
+        if labels.dtype() == DType::Str {
+            return Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"));
+        }
+        let loss = LossKind {
+            width: self.label_dimension,
+            weights_by_logit: true,
+            default: |cx| (cx.logits - cx.labels).square(),
+        };
+        let scored = self.settings.score(batch, logits, labels.cast(DType::F32), &loss)?;
+        let (head, logits) = (self.clone(), logits.clone());
+        Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
+    }
+}

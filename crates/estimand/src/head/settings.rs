@@ -1,0 +1,166 @@
+//! What heads can be told, whatever their kind, and the setters for it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_nn::Reduction;
+use estimand_tensor::{Error, Result};
+
+use super::batch::LabelledBatch;
+use super::slice::Slice;
+
+/// What a loss function is given.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct LossContext<'a> {
+    /// The labels, as the head understands them: numbers in a shape that fits the logits.
+    pub labels: &'a Tensor,
+    /// The logits.
+    pub logits: &'a Tensor,
+    /// The features beside them.
+    pub batch: &'a LabelledBatch,
+}
+
+/// The loss of each example, without weights.
+#[derive(Clone)]
+pub(super) struct LossFn(Arc<dyn Fn(&LossContext<'_>) -> Tensor + Send + Sync>);
+
+impl LossFn {
+    pub(super) fn new(loss: impl Fn(&LossContext<'_>) -> Tensor + Send + Sync + 'static) -> LossFn {
+        LossFn(Arc::new(loss))
+    }
+
+    pub(super) fn call(&self, cx: &LossContext<'_>) -> Tensor {
+        (self.0)(cx)
+    }
+}
+
+impl fmt::Debug for LossFn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LossFn")
+    }
+}
+
+/// What a head reports beside its own: features that pass through, and metrics of some rows.
+#[derive(Clone, Debug, Default)]
+pub struct Reporting {
+    pub(super) forward: Vec<String>,
+    pub(super) slices: Vec<Slice>,
+}
+
+impl Reporting {
+    pub(super) fn check(&self) -> Result<()> {
+        self.slices.iter().try_for_each(Slice::check)
+    }
+}
+
+/// What a head of one kind of label can be told.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) name: Option<String>,
+    pub(super) weight_column: Option<String>,
+    pub(super) reduction: Reduction,
+    pub(super) loss_fn: Option<LossFn>,
+    pub(super) reporting: Reporting,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            name: None,
+            weight_column: None,
+            reduction: Reduction::SumOverBatchSize,
+            loss_fn: None,
+            reporting: Reporting::default(),
+        }
+    }
+}
+
+impl Settings {
+    pub(super) fn check(&self) -> Result<()> {
+        if self.reduction == Reduction::None {
+            return Err(Error::config("a head with Reduction::None; training needs one number")
+                .help("take SumOverBatchSize (the default), Sum, Mean or SumByNonzeroWeights"));
+        }
+        if self.name.as_deref() == Some("") {
+            return Err(Error::config("a head with an empty name").help("leave the name out, or give it one"));
+        }
+        self.reporting.check()
+    }
+
+    pub(super) fn key(&self, key: &str) -> String {
+        super::suffixed(self.name.as_deref(), key)
+    }
+}
+
+/// Setters of what a head with a field `$($at).+` of [`Reporting`] reports.
+macro_rules! reporting_setters {
+    ($head:ty, $($at:ident).+) => {
+        impl $head {
+            /// Passes a feature through to the predictions under its own name, such as the id of a row. By default, none does.
+            pub fn forward_feature(mut self, name: impl Into<String>) -> Self {
+                self.$($at).+.forward.push(name.into());
+                self
+            }
+
+            /// Reports every metric once more for the rows in which a feature has each of these values: `accuracy` also as
+            /// `accuracy/sex=Female`. By default, only for all rows.
+            pub fn slice_by<V: Into<crate::head::Term>>(
+                mut self,
+                feature: impl Into<String>,
+                values: impl IntoIterator<Item = V>,
+            ) -> Self {
+                let slice = crate::head::slice::Slice::new(feature.into(), values.into_iter().map(Into::into).collect());
+                self.$($at).+.slices.push(slice);
+                self
+            }
+        }
+    };
+}
+
+/// Setters of a head with a field `$($at).+` of [`Settings`].
+macro_rules! head_setters {
+    ($head:ty, $($at:ident).+) => {
+        impl $head {
+            /// A name: metrics are reported as `accuracy/name`. By default there is none.
+            pub fn name(mut self, name: impl Into<String>) -> Self {
+                self.$($at).+.name = Some(name.into());
+                self
+            }
+
+            /// The feature that holds the weight of each example. Weights of the batch itself count as well. By default, examples weigh
+            /// the same.
+            pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
+                self.$($at).+.weight_column = Some(feature.into());
+                self
+            }
+
+            /// How the losses of examples become the loss of a batch. By default `SumOverBatchSize`: their weighted sum, divided by
+            /// their number.
+            pub fn loss_reduction(mut self, reduction: estimand_nn::Reduction) -> Self {
+                self.$($at).+.reduction = reduction;
+                self
+            }
+        }
+        crate::head::settings::reporting_setters!($head, $($at).+.reporting);
+    };
+}
+
+/// The setter of a loss of one's own.
+macro_rules! loss_fn_setter {
+    ($head:ty, $shape:literal) => {
+        impl $head {
+            #[doc = concat!("The loss of each example instead of the head's own: ", $shape, ", without weights.")]
+            pub fn loss_fn(
+                mut self,
+                loss: impl Fn(&crate::head::LossContext<'_>) -> estimand_graph::Tensor + Send + Sync + 'static,
+            ) -> Self {
+                self.settings.loss_fn = Some(crate::head::settings::LossFn::new(loss));
+                self
+            }
+        }
+    };
+}
+
+pub(super) use {head_setters, loss_fn_setter, reporting_setters};

@@ -1,0 +1,167 @@
+//! The one way from a head and logits to the spec of a model.
+
+use estimand_graph::{Optimizer, Tensor};
+use estimand_nn::metric;
+use estimand_tensor::{Dim, Error, Mode, Result};
+use indexmap::IndexMap;
+
+use super::{Head, LabelledBatch, Measures, Predictions, suffixed};
+use crate::{EstimatorSpec, ExportOutput, Input, ModelFnContext, SERVING_DEFAULT};
+
+/// What TensorFlow's heads put before the names of an optimizer's slots.
+const SCOPE: &str = "training";
+
+/// From a loss to the train op.
+pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
+
+/// How a model is trained: with an optimizer, or by a function of the loss that returns the train op, for models with several
+/// optimizers. The global step is counted for both.
+///
+/// ```
+/// use estimand::prelude::*;
+///
+/// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+///     let (slow, quick) = (Dense::new(1).name("slow"), Dense::new(1).name("quick"));
+///     let logits = slow.apply(&cx.feature("x")) + quick.apply(&cx.feature("x"));
+///     RegressionHead::new().spec(cx, &logits, |loss: &Tensor| {
+///         let train = |name: &str, rate| {
+///             let kernel = cx.graph().get_variable(&format!("{name}/kernel"));
+///             Optimizer::new(Sgd::default(), rate).minimize_variables(loss, &[&kernel])
+///         };
+///         Ok(cx.graph().group(&[&train("slow", 0.01), &train("quick", 0.1)]))
+///     })
+/// }
+/// ```
+pub enum Training<'a> {
+    /// All trainable variables with one optimizer.
+    Optimizer(Optimizer),
+    /// The train op from the loss; called in training only, in the scope `training`.
+    TrainOp(TrainOpFn<'a>),
+}
+
+impl From<Optimizer> for Training<'_> {
+    fn from(optimizer: Optimizer) -> Self {
+        Training::Optimizer(optimizer)
+    }
+}
+
+impl<'a, F: FnOnce(&Tensor) -> Result<Tensor> + 'a> From<F> for Training<'a> {
+    fn from(train_op: F) -> Self {
+        Training::TrainOp(Box::new(train_op))
+    }
+}
+
+/// The spec of a model with this head, for the context's mode.
+pub(super) fn assemble(
+    head: &(impl Head + ?Sized),
+    cx: &ModelFnContext<'_>,
+    logits: &Tensor,
+    training: Training<'_>,
+) -> Result<EstimatorSpec> {
+    cx.graph().check()?;
+    let place = |e: Error| match head.name() {
+        Some(name) => e.context(format!("in head `{name}`")),
+        None => e,
+    };
+    head.check().and_then(|()| check_logits(head, logits)).map_err(place)?;
+    let mut spec = EstimatorSpec::new(cx);
+    let batch = LabelledBatch::new(cx);
+    let loss = {
+        let _scope = cx.graph().scope(head.name().as_deref().unwrap_or("head"));
+        let predictions = answers(head, &batch, logits).map_err(place)?;
+        for (key, tensor) in &predictions {
+            spec = spec.prediction(key, tensor);
+        }
+        if cx.mode() == Mode::Predict {
+            for (key, output) in head.export_outputs(&predictions).map_err(place)? {
+                spec = spec.export_output(key, output);
+            }
+            return Ok(spec);
+        }
+        let measures = head.measures(&batch, logits).map_err(place)?;
+        // TF: after the reduction, whatever it is (case 54).
+        let regularization = match cx.graph().regularization_losses().is_empty() {
+            true => None,
+            false => Some(cx.graph().regularization_loss()),
+        };
+        let loss = match &regularization {
+            Some(more) => measures.loss() + more,
+            None => measures.loss().clone(),
+        };
+        if cx.mode() == Mode::Eval {
+            for (key, metric) in metrics(head, &batch, &measures).map_err(place)? {
+                spec = spec.metric(key, metric);
+            }
+            if let Some(more) = &regularization {
+                let key = suffixed(head.name().as_deref(), "regularization_loss");
+                spec = spec.metric(key, metric::mean(more, None));
+            }
+            return Ok(spec.loss(&loss));
+        }
+        loss
+    };
+    Ok(match training {
+        Training::Optimizer(optimizer) => spec.loss(&loss).optimizer(optimizer).optimizer_scope(SCOPE),
+        Training::TrainOp(train_op) => {
+            let _scope = cx.graph().reopen(SCOPE);
+            let train_op = train_op(&loss)?;
+            spec.loss(&loss).train_op(&train_op)
+        }
+    })
+}
+
+fn check_logits(head: &(impl Head + ?Sized), logits: &Tensor) -> Result<()> {
+    let (dims, n) = (logits.shape().dims(), head.logits_dimension());
+    if dims.len() < 2 || dims.last() != Some(&Dim::Known(n)) || !logits.dtype().is_float() {
+        let error = Error::shape(format!("logits {}; expected f32[batch, {n}]", logits.describe()));
+        return Err(error.help(format!("end the model with Dense::new({n}), without an activation")));
+    }
+    Ok(())
+}
+
+/// The head's predictions and the features that pass through.
+pub(super) fn answers(head: &(impl Head + ?Sized), batch: &LabelledBatch, logits: &Tensor) -> Result<Predictions> {
+    let mut predictions = head.predictions(logits)?;
+    for name in &head.reporting().forward {
+        let feature =
+            batch.features().find(name).map_err(|e| e.context("a feature that passes through to the predictions"))?;
+        let Input::Dense(tensor) = feature else {
+            return Err(Error::shape(format!("feature `{name}` has rows of different length"))
+                .help("only features with the same number of values in every row pass through to the predictions"));
+        };
+        if predictions.insert(name.clone(), tensor.clone()).is_some() {
+            return Err(
+                Error::config(format!("feature `{name}` has the name of a prediction")).help("rename it in the input")
+            );
+        }
+    }
+    Ok(predictions)
+}
+
+/// The head's metrics, of all rows and of those of every slice.
+pub(super) fn metrics(
+    head: &(impl Head + ?Sized),
+    batch: &LabelledBatch,
+    measures: &Measures,
+) -> Result<IndexMap<String, metric::Metric>> {
+    let mut metrics = measures.metrics(None)?;
+    for slice in &head.reporting().slices {
+        for (name, rows) in slice.rows(batch)? {
+            metrics.extend(measures.metrics(Some(&rows))?.into_iter().map(|(key, m)| (format!("{key}/{name}"), m)));
+        }
+    }
+    Ok(metrics)
+}
+
+/// What classifiers answer: probabilities with the names of classes, and all predictions.
+pub(super) fn classification(predictions: &Predictions, names: &str) -> IndexMap<String, ExportOutput> {
+    let scores = ExportOutput::Classification {
+        scores: predictions.get("probabilities").cloned(),
+        classes: predictions.get(names).cloned(),
+    };
+    IndexMap::from([
+        (SERVING_DEFAULT.to_string(), scores.clone()),
+        ("classification".to_string(), scores),
+        ("predict".to_string(), ExportOutput::Predict(predictions.clone())),
+    ])
+}

@@ -1,0 +1,206 @@
+//! What every head must do, as a check that also runs on those of one's own.
+//!
+//! ```
+//! use estimand::head::testing::{check_head, example};
+//! use estimand::prelude::*;
+//! check_head(&RegressionHead::new().name("price"), &example(Array::from([1.0f32, 2.5, 0.0, 4.0]))?)?;
+//! # Ok::<(), Error>(())
+//! ```
+
+use estimand_data::slice_rows;
+use estimand_graph::{Cpu, Graph, Optimizer, Session, Tensor, gradients};
+use estimand_nn::metric::{Metric, Totals};
+use estimand_nn::testing::spread;
+use estimand_nn::{Dense, Input, Inputs, Layer};
+use estimand_tensor::{Array, Batch, Error, Feature, Mode, Result};
+use estimand_update::Sgd;
+use indexmap::IndexMap;
+
+use super::{Head, HeadSpec};
+use crate::model_fn::{InputSpec, ModelFnContext};
+use crate::{EstimatorSpec, HParams, RunConfig, SERVING_DEFAULT};
+
+/// One law of the contract.
+type Check = fn(&dyn Head, &Batch) -> Result<()>;
+
+/// Rows with these labels: a feature `x` for the logits, and `group`, 0 or 1, for slices.
+pub fn example(labels: impl Into<Feature>) -> Result<Batch> {
+    let labels = labels.into();
+    let n = labels.n_rows().unwrap_or(0);
+    let groups = Array::from((0..n as i64).map(|i| i % 2).collect::<Vec<i64>>());
+    Batch::new().with_feature("x", spread(&[n, 3])?)?.with_feature("group", groups)?.with_label("label", labels)
+}
+
+/// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are made of.
+pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let checks: [(&str, Check); 5] = [
+        ("modes", modes_agree),
+        ("gradients", gradients_are_finite),
+        ("rows", a_row_alone_is_the_same),
+        ("batches", metrics_add_up),
+        ("weights", rows_without_weight_do_not_count),
+    ];
+    ensure(batch.n_rows() >= 3 && batch.weights().is_none(), || "expected three rows or more, without weights".into())?;
+    let place = |what: &str| format!("in the head contract, {what}, for {head:?}");
+    checks.iter().try_for_each(|(what, check)| check(head, batch).map_err(|e| e.context(place(what))))
+}
+
+/// A model of a dense layer and a head, for one mode.
+struct Built {
+    graph: Graph,
+    spec: EstimatorSpec,
+    features: Inputs,
+    labels: Inputs,
+    weights: Option<Tensor>,
+}
+
+impl Built {
+    fn new(head: &dyn Head, batch: &Batch, mode: Mode) -> Result<Built> {
+        let mut input = InputSpec::of(batch);
+        if mode == Mode::Predict {
+            input.labels = Default::default();
+        }
+        let (params, config) = (HParams::new(), RunConfig::new());
+        let cx = ModelFnContext::new(mode, &input, &params, &config);
+        let logits = Dense::new(head.logits_dimension()).apply(&cx.feature("x"));
+        let spec = head.spec(&cx, &logits, Optimizer::new(Sgd::default(), 0.1))?.finish(&cx)?;
+        let (features, labels) = (cx.features().clone(), cx.labels().clone());
+        Ok(Built { graph: cx.graph().clone(), spec, features, labels, weights: cx.weights().cloned() })
+    }
+
+    /// The values of some tensors for a batch, with initial variables of one seed.
+    fn run(&self, fetches: &[&Tensor], batch: &Batch) -> Result<Vec<Array>> {
+        let features = feeds(&self.features, |name| batch.feature(name).cloned())?;
+        let label = |name: &str| batch.labels().get(name).cloned().ok_or_else(|| Error::internal("a label is gone"));
+        let labels = feeds(&self.labels, label)?;
+        let mut feeds: Vec<(&Tensor, Array)> = features.iter().chain(&labels).map(|(t, a)| (t, a.clone())).collect();
+        if let (Some(place), Some(weights)) = (&self.weights, batch.weights()) {
+            feeds.push((place, weights.clone()));
+        }
+        Session::with(&self.graph, Cpu::with_threads(1), 1)?.run(fetches, &feeds)
+    }
+
+    fn loss(&self, batch: &Batch) -> Result<f32> {
+        let loss = self.spec.loss.as_ref().ok_or_else(|| Error::internal("a spec without loss"))?;
+        self.run(&[loss], batch)?.remove(0).item()
+    }
+
+    /// The values of all metrics over batches.
+    fn metrics(&self, batches: &[Batch]) -> Result<IndexMap<String, f64>> {
+        let mut totals: Vec<Totals> = self.spec.metrics.values().map(|_| Totals::default()).collect();
+        for batch in batches {
+            let sums: Vec<&Tensor> = self.spec.metrics.values().flat_map(Metric::sums).collect();
+            let values = self.run(&sums, batch)?;
+            let mut rest = &values[..];
+            for (total, metric) in totals.iter_mut().zip(self.spec.metrics.values()) {
+                let (own, others) = rest.split_at(metric.sums().len());
+                total.add(own)?;
+                rest = others;
+            }
+        }
+        let value = |((key, metric), total): ((&String, &Metric), &Totals)| Ok((key.clone(), total.value(metric)?));
+        self.spec.metrics.iter().zip(&totals).map(value).collect()
+    }
+}
+
+/// What placeholders are fed.
+fn feeds(inputs: &Inputs, find: impl Fn(&str) -> Result<Feature>) -> Result<Vec<(Tensor, Array)>> {
+    let mut found = Vec::new();
+    for (name, input) in inputs.iter() {
+        match (input, find(name)?) {
+            (Input::Dense(tensor), Feature::Dense(array)) => found.push((tensor.clone(), array)),
+            (Input::Ragged(ragged), Feature::Ragged(rows)) => {
+                found.extend(ragged.feed(&rows).map(|(tensor, array)| (tensor.clone(), array)));
+            }
+            _ => return Err(Error::internal(format!("`{name}` is dense and ragged"))),
+        }
+    }
+    Ok(found)
+}
+
+/// All modes have the same predictions; each has what it needs and what is its own; keys carry the head's name.
+fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
+    head.check()?;
+    let [train, eval, predict] = [Mode::Train, Mode::Eval, Mode::Predict].map(|mode| Built::new(head, batch, mode));
+    let (train, eval, predict) = (train?.spec, eval?.spec, predict?.spec);
+    let keys = |spec: &EstimatorSpec| spec.predictions.keys().cloned().collect::<Vec<_>>();
+    ensure(!keys(&predict).is_empty(), || "no predictions".into())?;
+    ensure(keys(&train) == keys(&predict) && keys(&eval) == keys(&predict), || {
+        format!("predictions {:?}, {:?} and {:?}", keys(&train), keys(&eval), keys(&predict))
+    })?;
+    ensure(train.metrics.is_empty() && predict.metrics.is_empty(), || "metrics outside of evaluation".into())?;
+    ensure(!eval.metrics.is_empty(), || "no metrics".into())?;
+    if let Some(name) = head.name() {
+        let named = |key: &&String| key.split('/').any(|part| name.split('_').any(|own| own == part) || part == name);
+        let without = eval.metrics.keys().find(|key| !named(key));
+        ensure(without.is_none(), || format!("metric {without:?} does not carry the name `{name}`"))?;
+    }
+    let exports = &predict.export_outputs;
+    ensure(exports.contains_key(SERVING_DEFAULT) && exports.contains_key("predict"), || {
+        format!("exports {:?}", exports.keys().collect::<Vec<_>>())
+    })?;
+    ensure(train.export_outputs.is_empty() && eval.export_outputs.is_empty(), || "exports outside of prediction".into())
+}
+
+/// The loss is a number, and so is every element of its gradient; not all of them are 0.
+fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let built = Built::new(head, batch, Mode::Eval)?;
+    ensure(built.loss(batch)?.is_finite(), || "the loss is no number".into())?;
+    let kernel = built.graph.get_variable("dense/kernel");
+    let loss = built.spec.loss.clone().ok_or_else(|| Error::internal("a spec without loss"))?;
+    let found = gradients(&loss, &[&kernel]);
+    let gradient = found.first().and_then(|g| g.values()).ok_or_else(|| Error::config("no gradient"))?;
+    let values = built.run(&[gradient], batch)?.remove(0).to_f64_vec()?;
+    ensure(values.iter().all(|v| v.is_finite()), || format!("the gradient {values:?}"))?;
+    ensure(values.iter().any(|v| *v != 0.0), || "a gradient of zeros".into())
+}
+
+/// Predictions for a row do not depend on the batch it is in.
+fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let built = Built::new(head, batch, Mode::Predict)?;
+    let fetches: Vec<&Tensor> = built.spec.predictions.values().collect();
+    let together = built.run(&fetches, batch)?;
+    for i in 0..batch.n_rows() {
+        let alone = built.run(&fetches, &slice_rows(batch, i..i + 1)?)?;
+        for ((key, all), one) in built.spec.predictions.keys().zip(&together).zip(&alone) {
+            ensure(all.rows(i..i + 1)? == *one, || format!("`{key}` of row {i} alone is {one:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Metrics over parts of the rows are those over all rows, apart from means over batches, which are called losses.
+fn metrics_add_up(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let built = Built::new(head, batch, Mode::Eval)?;
+    let n = batch.n_rows();
+    let parts = [slice_rows(batch, 0..2)?, slice_rows(batch, 2..n)?];
+    let (at_once, in_parts) = (built.metrics(std::slice::from_ref(batch))?, built.metrics(&parts)?);
+    ensure_equal(&at_once, &in_parts, "in parts")
+}
+
+/// Rows of weight 0 are not there, and a batch without any weight costs nothing.
+fn rows_without_weight_do_not_count(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let n = batch.n_rows();
+    let few = slice_rows(batch, 0..2)?;
+    let weights = (0..n).map(|i| if i < 2 { 1.0f32 } else { 0.0 }).collect::<Vec<f32>>();
+    let weighed = batch.clone().with_weights(Array::from(weights))?;
+    let of_few = Built::new(head, &few, Mode::Eval)?.metrics(&[few])?;
+    let of_weighed = Built::new(head, &weighed, Mode::Eval)?.metrics(&[weighed])?;
+    ensure_equal(&of_few, &of_weighed, "with weights of 0")?;
+    let nothing = batch.clone().with_weights(Array::from(vec![0.0f32; n]))?;
+    let loss = Built::new(head, &nothing, Mode::Eval)?.loss(&nothing)?;
+    ensure(loss == 0.0, || format!("a loss of {loss} without any weight"))
+}
+
+fn ensure_equal(expected: &IndexMap<String, f64>, found: &IndexMap<String, f64>, how: &str) -> Result<()> {
+    let over_rows = |(key, _): &(&String, &f64)| !key.starts_with("loss/") && !key.starts_with("regularization_loss");
+    for (key, a) in expected.iter().filter(over_rows) {
+        let b = found.get(key).copied().unwrap_or(f64::NAN);
+        ensure((a - b).abs() <= 1e-5 * a.abs().max(1.0), || format!("`{key}` {how} is {b}, not {a}"))?;
+    }
+    Ok(())
+}
+
+fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::config(broken())) }
+}
