@@ -69,6 +69,13 @@ pub mod prelude {
         Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
         Tensor, gradients,
     };
+    pub use estimand_nn::column::{
+        ColumnKey, Columns, FeatureColumn, LinearModel, bucketized_column, categorical_column_with_hash_bucket,
+        categorical_column_with_identity, categorical_column_with_vocabulary_file,
+        categorical_column_with_vocabulary_list, crossed_column, default_embedding_column, embedding_column,
+        indicator_column, input_layer, linear_model, make_parse_example_spec, numeric_column, sequence_input_layer,
+        sequence_numeric_column, shared_embeddings, weighted_categorical_column,
+    };
     pub use estimand_nn::{
         AbsoluteError, Activation, AvgPool2d, BatchNorm, Conv2d, Defaults, Dense, Dropout, Embedding, Flatten,
         GlobalAvgPool2d, GlobalMaxPool2d, Huber, Layer, LayerNorm, Loss, MaxPool2d, MeanSquaredError, Reduction,

@@ -145,6 +145,12 @@ impl Graph {
         Scope { graph: self.clone() }
     }
 
+    /// Leaves all open scopes for a while: names made while this lives have none. For variables that several parts of a model share.
+    pub fn outside(&self) -> Scope {
+        self.cell.scopes.borrow_mut().push(String::new());
+        Scope { graph: self.clone() }
+    }
+
     pub(crate) fn purpose(&self) -> &Purpose {
         &self.cell.purpose
     }
@@ -156,8 +162,8 @@ impl Graph {
 
     pub(crate) fn scoped(&self, name: &str) -> String {
         match self.cell.scopes.borrow().last() {
-            Some(path) => format!("{path}/{name}"),
-            None => name.to_string(),
+            Some(path) if !path.is_empty() => format!("{path}/{name}"),
+            _ => name.to_string(),
         }
     }
 

@@ -5,10 +5,11 @@ use std::panic::Location;
 use estimand_tensor::{Array, DType, Dim, Error, Ragged, Reduction, Shape};
 
 use crate::graph::Graph;
-use crate::host::ragged::{FromDense, RaggedConcat, RaggedFilter, RowIds};
+use crate::host::ragged::{FromDense, FromRows, MultiHot, RaggedConcat, RaggedFilter, RowIds, ToSteps};
 use crate::host::{HostOp, text};
 use crate::op::Op;
-use crate::tensor::Tensor;
+use crate::symbols::SymbolDef;
+use crate::tensor::{IntoTensor, Tensor};
 
 /// Row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
 ///
@@ -120,6 +121,12 @@ impl RaggedTensor {
         RaggedTensor::made(dense.then(Op::Host(HostOp::new(FromDense)), &[], Location::caller()))
     }
 
+    /// A dense feature `[batch, ...]` with all its values: every row has as many.
+    #[track_caller]
+    pub fn from_rows(dense: &Tensor) -> RaggedTensor {
+        RaggedTensor::made(dense.then(Op::Host(HostOp::new(FromRows)), &[], Location::caller()))
+    }
+
     /// Other values in the same rows.
     pub fn with_values(&self, values: Tensor) -> RaggedTensor {
         RaggedTensor { values, row_splits: self.row_splits.clone() }
@@ -207,14 +214,41 @@ impl RaggedTensor {
     /// weights of each id.
     #[track_caller]
     pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
-        let ids = self.values.cast(DType::I64);
-        let known = ids.greater_equal(0.0).logical_and(ids.less(depth as f64));
-        let ids = self.with_values(ids).filter(&known);
-        let counts = match weights {
-            None => ids.values.ones_like().cast(DType::F32),
-            Some(weights) => self.with_values(weights.clone()).filter(&known).values,
+        let mut inputs = vec![&self.row_splits];
+        inputs.extend(weights);
+        self.values.then(Op::Host(HostOp::new(MultiHot { depth })), &inputs, Location::caller())
+    }
+
+    /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a row's values as it has elements;
+    /// what a row does not have is the padding. `n_steps` is a single i64 that the host computes, and no row may have more.
+    ///
+    /// ```
+    /// use estimand_graph::{Graph, Session};
+    /// use estimand_tensor::{Array, DType, Ragged};
+    ///
+    /// let g = Graph::new();
+    /// let x = g.ragged_placeholder("x", DType::F32);
+    /// let steps = x.to_steps(&x.row_lengths().max(), &[], -1.0);
+    /// let fed = Ragged::new(Array::from([1f32, 2.0, 3.0]), [0, 2, 3])?;
+    /// let out = Session::new(&g)?.run(&[&steps], &x.feed(&fed))?;
+    /// assert_eq!(out[0].as_slice::<f32>()?, [1.0, 2.0, 3.0, -1.0]);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn to_steps(&self, n_steps: &Tensor, dims: &[usize], padding: impl IntoTensor) -> Tensor {
+        let site = Location::caller();
+        if n_steps.is_poisoned() {
+            return n_steps.clone();
+        }
+        let padding = self.values.beside(padding, site);
+        let graph = self.values.graph();
+        let known = match &graph.body().node(n_steps.value().node).op {
+            Op::Constant(number) => number.0.item::<i64>().ok().and_then(|n| usize::try_from(n).ok()),
+            _ => None,
         };
-        let at = Tensor::stack(&[&ids.row_ids(), &ids.values], 1);
-        counts.scatter_nd(&at, Shape::from([self.n_rows(), depth.into()]))
+        let number = || Dim::Sym(graph.symbols_mut(|s| s.intern(SymbolDef::Number(n_steps.value()))));
+        let size = known.map_or_else(number, Dim::Known);
+        let op = ToSteps { dims: dims.to_vec(), n_steps: size };
+        self.values.then(Op::Host(HostOp::new(op)), &[&self.row_splits, n_steps, &padding], site)
     }
 }

@@ -1,9 +1,10 @@
-//! What a model is written with: layers, activations, regularizers, losses, metrics.
+//! What a model is written with: feature columns, layers, activations, regularizers, losses, metrics.
 //!
 //! Everything here is a plain value that adds nodes and variables to a [`Graph`](estimand_graph::Graph) when it is applied; nothing
-//! holds a weight. In the order a model uses them: `layer` ([`Layer`] and one file for each kind), `activation`, `regularizer`,
+//! holds a weight. In the order a model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn) and one
+//! file for each kind), `layer` ([`Layer`] and one file for each kind), `activation`, `regularizer`,
 //! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
-//! file for each family). `testing` holds what every layer, loss and metric must do.
+//! file for each family). `testing` holds what every column, layer, loss and metric must do.
 //!
 //! ```
 //! use estimand_graph::{Graph, Optimizer, Session};
@@ -34,6 +35,7 @@
 
 mod activation;
 mod alignment;
+pub mod column;
 mod defaults;
 mod inputs;
 pub mod layer;

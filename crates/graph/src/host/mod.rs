@@ -5,6 +5,7 @@
 //! function of what is fed, that any number of threads may call; those that depend on variables run after the step. Ops of the step that the host needs too (a cast, a comparison) run
 //! there on the kernels of `cpu`, and those that only move elements work on strings as well.
 
+mod agree;
 mod bucketize;
 pub(crate) mod check;
 mod island;
@@ -34,6 +35,7 @@ use crate::graph::{Node, NodeId, Value};
 use crate::graph_def::Writer;
 use crate::symbols::{SymbolDef, Symbols};
 
+pub(crate) use agree::Agree;
 pub(crate) use bucketize::Bucketize;
 pub use program::HostProgram;
 pub(crate) use ragged::RowIds;

@@ -6,7 +6,7 @@ use estimand_tensor::{DType, Dim, Error, Shape};
 
 use crate::host::check::Between;
 use crate::host::sparse::Where;
-use crate::host::{HostOp, Unique};
+use crate::host::{Agree, HostOp, Unique};
 use crate::op::{Op, Reduction};
 use crate::tensor::Tensor;
 
@@ -129,6 +129,12 @@ impl Tensor {
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
         self.then(Op::Host(HostOp::new(Between::new(low, high, what))), &[], Location::caller())
+    }
+
+    /// This list of i64, once the run has found another one equal to it: lengths or counts that several features must share.
+    #[track_caller]
+    pub fn agree(&self, other: &Tensor, what: &str) -> Tensor {
+        self.then(Op::Host(HostOp::new(Agree { what: what.to_string() })), &[other], Location::caller())
     }
 
     /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.

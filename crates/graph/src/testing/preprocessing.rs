@@ -68,7 +68,8 @@ impl Maker {
                 0 => words.push(self.ragged(&name, DType::Str)?),
                 1 => {
                     let dense = self.dense(&name, DType::Str)?;
-                    words.push(RaggedTensor::from_dense(&dense));
+                    let all = self.dice.chance(30);
+                    words.push(if all { RaggedTensor::from_rows(&dense) } else { RaggedTensor::from_dense(&dense) });
                 }
                 2 => ids.push(self.ragged(&name, DType::I64)?),
                 _ => {
@@ -253,6 +254,11 @@ impl Maker {
         };
         if self.dice.chance(30) {
             self.fetches.push(ids.multi_hot(size.max(2) - 1, weights.as_ref()));
+        }
+        if self.dice.chance(20) {
+            let per_step = self.dice.between(1, 3);
+            let n_steps = (ids.row_lengths().max().maximum(0.0) + (per_step - 1) as f64).floor_div(per_step as f64);
+            self.fetches.push(ids.to_steps(&n_steps, &[per_step], -1.0));
         }
         let width = self.dice.between(1, 5);
         let name = format!("table_{}", self.wrt.len());

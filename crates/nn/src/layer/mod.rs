@@ -14,7 +14,7 @@ mod embedding;
 mod flatten;
 mod global_pool2d;
 mod layer_norm;
-mod name;
+pub(crate) mod name;
 mod pool2d;
 mod reshape;
 mod shared;

@@ -21,7 +21,7 @@ pub(super) fn given(graph: &Graph, name: &str) {
 }
 
 /// The next free name of a kind.
-pub(super) fn made(graph: &Graph, kind: &str) -> String {
+pub(crate) fn made(graph: &Graph, kind: &str) -> String {
     let names = graph.attachment::<Names>();
     let given = names.given.borrow();
     let mut made = names.made.borrow_mut();

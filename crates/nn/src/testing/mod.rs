@@ -1,4 +1,4 @@
-//! What every layer, loss and metric must do, as checks that also run on those of one's own.
+//! What every column, layer, loss and metric must do, as checks that also run on those of one's own.
 //!
 //! ```
 //! use estimand_nn::Dense;
@@ -7,6 +7,7 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+mod column;
 mod differences;
 mod layer;
 mod loss;
@@ -15,6 +16,7 @@ mod metric;
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Array, Dim, Error, Result, Shape};
 
+pub use column::check_column;
 pub use layer::check_layer;
 pub use loss::check_loss;
 pub use metric::{check_metric, metric_value};

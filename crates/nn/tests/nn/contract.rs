@@ -1,10 +1,11 @@
-//! Every layer and every loss of the `ALL_*` lists through its contract, and contracts that are broken on purpose.
+//! Every layer, loss and column of the `ALL_*` lists through its contract, and contracts that are broken on purpose.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Combiner, Init, Tensor};
+use estimand_nn::column::*;
 use estimand_nn::layer::{Build, Call, Config};
-use estimand_nn::testing::{check_layer, check_loss, spread};
+use estimand_nn::testing::{check_column, check_layer, check_loss, spread};
 use estimand_nn::*;
-use estimand_tensor::{Array, Result};
+use estimand_tensor::{Array, Batch, DType, Ragged, Result};
 
 /// An input that a layer of a kind takes.
 fn input(kind: &str) -> Array {
@@ -66,6 +67,59 @@ fn every_loss_keeps_the_contract() -> Result<()> {
     check_loss(&Huber::new().delta(0.3), &one_hot, &logits)?;
     check_loss(&SigmoidCrossEntropy::new().label_smoothing(0.2), &one_hot, &logits)?;
     check_loss(&SoftmaxCrossEntropy::new().label_smoothing(0.2), &one_hot, &logits)
+}
+
+/// Features as all columns of the list read them: dense with missing values, and ragged with an empty row.
+fn batches() -> Result<[Batch; 2]> {
+    let dense = Batch::new()
+        .with_feature("x", Array::from([-1f32, 0.25, 3.0, 0.5]))?
+        .with_feature("id", Array::from_vec([4, 2], vec![0i64, 3, -1, -1, 2, 2, 1, -1])?)?
+        .with_feature("word", Array::from_strings([4, 2], ["a", "b", "", "", "c", "a", "", "z"])?)?
+        .with_feature("weight", Array::from_vec([4, 2], vec![1f32, 2.0, 0.0, 0.0, 0.5, -1.0, 2.0, 0.0])?)?;
+    let splits = [0, 2, 2, 3, 6];
+    let ragged = Batch::new()
+        .with_feature("x", Array::from([-1f32, 0.25, 3.0, 0.5]))?
+        .with_feature("id", Ragged::new(Array::from([0i64, 3, 2, 1, -1, 1]), splits)?)?
+        .with_feature("word", Ragged::new(Array::from_strings([6], ["a", "b", "", "c", "a", "zz"])?, splits)?)?
+        .with_feature("weight", Ragged::new(Array::from([1f32, 2.0, 0.5, 0.0, 3.0, -1.0]), splits)?)?;
+    Ok([dense, ragged])
+}
+
+#[test]
+fn every_column_keeps_the_contract() -> Result<()> {
+    for make in ALL_COLUMNS {
+        for batch in batches()? {
+            check_column(&make(), &batch)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn columns_with_options_keep_the_contract() -> Result<()> {
+    let id = categorical_column_with_identity("id", 4);
+    let word = categorical_column_with_vocabulary_list("word", ["a", "b"]).n_oov_buckets(2);
+    let weighted = weighted_categorical_column(&id, "weight");
+    let columns: [FeatureColumn; 10] = [
+        numeric_column("x").min_max(-1.0, 3.0).into(),
+        numeric_column("x").normalizer(|x| x.tanh()).into(),
+        bucketized_column(&numeric_column("x").z_score(1.0, 2.0), [-0.5, 0.5]).into(),
+        categorical_column_with_hash_bucket("id", 5).dtype(DType::I64).into(),
+        id.clone().default_value(1).into(),
+        crossed_column([ColumnKey::from(&word), "id".into()], 11).hash_key(3).into(),
+        embedding_column(&word, 3).trainable(false).into(),
+        embedding_column(&weighted, 3).combiner(Combiner::SqrtN).max_norm(0.1).into(),
+        default_embedding_column(crossed_column(["id", "word"], 20)).into(),
+        shared_embeddings([&id, &categorical_column_with_identity("weight", 4)], 2).columns().remove(0).into(),
+    ];
+    for column in &columns {
+        for batch in batches()? {
+            check_column(column, &batch)?;
+        }
+    }
+    let [_, ragged] = batches()?;
+    let pairs = sequence_numeric_column("weight").shape([2]).default_value(-1.0);
+    check_column(&pairs.into(), &ragged)
 }
 
 /// A layer that breaks a rule that its number names.

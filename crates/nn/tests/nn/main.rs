@@ -1,5 +1,6 @@
 //! The tests of layers, losses and metrics, one file for each topic, in one binary.
 
+mod column_cases;
 mod contract;
 mod errors;
 mod fixture;

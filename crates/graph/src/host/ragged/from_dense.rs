@@ -4,6 +4,7 @@ use estimand_tensor::{Array, DType, Error, Result, Shape, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
+use super::FromRows;
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::host::{Fresh, HostRules, Specs};
@@ -33,17 +34,21 @@ impl HostRules for FromDense {
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let n_rows = x[0].dims()[0];
+        if !any_missing(&x[0])? {
+            return FromRows.run(x);
+        }
         let (values, splits) = match x[0].dtype() {
             DType::Str => {
-                let mut kept = Strings::default();
                 let mut strings = x[0].strings()?;
+                let mut kept = Strings::with_capacity(strings.len());
                 let width = strings.len().checked_div(n_rows).unwrap_or(0);
-                let mut splits = vec![0];
+                let mut splits = Vec::with_capacity(n_rows + 1);
+                splits.push(0);
                 for _ in 0..n_rows {
                     strings.by_ref().take(width).filter(|s| !s.is_empty()).for_each(|s| kept.push(s));
                     splits.push(kept.len() as i64);
                 }
-                (Array::from_strings([kept.len()], kept.iter())?, splits)
+                (Array::from_string_list([kept.len()], kept)?, splits)
             }
             DType::I64 => keep(x[0].as_slice::<i64>()?, n_rows, |v| v != -1)?,
             DType::I32 => keep(x[0].as_slice::<i32>()?, n_rows, |v| v != -1)?,
@@ -82,6 +87,16 @@ fn missing(dtype: DType) -> Result<Array> {
         other => Err(Error::dtype(Some(DType::I64), other, format!("nothing stands for a missing {other}"))
             .help("categorical features are strings or integers")),
     }
+}
+
+/// Most batches have all their values, which then are used where they are.
+fn any_missing(x: &Array) -> Result<bool> {
+    Ok(match x.dtype() {
+        DType::Str => x.strings()?.any(|s| s.is_empty()),
+        DType::I64 => x.as_slice::<i64>()?.contains(&-1),
+        DType::I32 => x.as_slice::<i32>()?.contains(&-1),
+        _ => x.as_slice::<f32>()?.contains(&0.0),
+    })
 }
 
 fn keep<T: estimand_tensor::Element>(

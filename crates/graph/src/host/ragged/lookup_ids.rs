@@ -5,11 +5,11 @@ use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{expect_splits, kept_splits, splits};
+use super::{check_weights, expect_splits, expect_weights, kept_splits, splits, wide_ids};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::host::{Fresh, HostRules, Specs};
-use crate::infer::expect::{expect_dtype, expect_equal, expect_rank, integer_ids};
+use crate::infer::expect::{expect_rank, integer_ids};
 
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id among them, its row splits, its weight).
 ///
@@ -36,31 +36,19 @@ impl HostRules for LookupIds {
             x[1].clone()
         ];
         if let Some(weights) = x.get(2) {
-            expect_dtype(DType::F32, weights, "list of weights")?;
-            expect_equal("list of weights", &weights.shape, &x[0].shape)?;
+            expect_weights(weights, x[0])?;
             specs.push(TensorSpec { dtype: DType::F32, shape: kept });
         }
         Ok(specs)
     }
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
-        let cast: Vec<i64>;
-        let ids = match x[0].dtype() {
-            DType::I64 => x[0].as_slice::<i64>()?,
-            _ => {
-                cast = x[0].as_slice::<i32>()?.iter().map(|&id| id.into()).collect();
-                &cast
-            }
-        };
+        let ids = &*wide_ids(&x[0])?;
         if ids.len() >= 1 << 31 {
             return Err(Error::unsupported(format!("{} ids in one lookup; at most 2^31 - 1 are supported", ids.len())));
         }
         let splits = splits(&x[1], ids.len())?;
-        let weights = x.get(2).map(|w| w.as_slice::<f32>()).transpose()?;
-        if let Some(weights) = weights.filter(|w| w.len() != ids.len()) {
-            return Err(Error::shape(format!("{} weights for {} ids", weights.len(), ids.len()))
-                .help("every id needs its weight; a weight of 0 in a dense feature stands for none"));
-        }
+        let weights = check_weights(x.get(2), ids.len())?;
         let light = |i: usize| self.drop_light && weights.is_some_and(|w| w[i] <= 0.0);
         let keep = |i: usize| ids[i] >= 0 && !light(i);
         if (0..ids.len()).all(keep) {

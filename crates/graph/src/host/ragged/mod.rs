@@ -3,19 +3,27 @@
 mod concat;
 mod filter;
 mod from_dense;
+mod from_rows;
 mod lookup_ids;
+mod multi_hot;
 mod row_ids;
+mod to_steps;
 
 pub(crate) use concat::RaggedConcat;
 pub(crate) use filter::RaggedFilter;
 pub(crate) use from_dense::FromDense;
+pub(crate) use from_rows::FromRows;
 pub(crate) use lookup_ids::LookupIds;
+pub(crate) use multi_hot::MultiHot;
 pub(crate) use row_ids::RowIds;
+pub(crate) use to_steps::ToSteps;
+
+use std::borrow::Cow;
 
 use estimand_tensor::cpu::combine::check_splits;
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::infer::expect::{expect_dtype, expect_equal, expect_rank};
 
 /// Checks that an input is a list of row splits.
 fn expect_splits(x: &TensorSpec) -> Result<()> {
@@ -28,6 +36,30 @@ fn splits(x: &Array, n: usize) -> Result<&[i64]> {
     let splits = x.as_slice::<i64>()?;
     check_splits(splits, n).map_err(|bad| Error::shape(bad.to_string()))?;
     Ok(splits)
+}
+
+/// Ids of i32 or i64 as i64.
+fn wide_ids(x: &Array) -> Result<Cow<'_, [i64]>> {
+    Ok(match x.dtype() {
+        DType::I64 => Cow::Borrowed(x.as_slice()?),
+        _ => Cow::Owned(x.as_slice::<i32>()?.iter().map(|&id| id.into()).collect()),
+    })
+}
+
+/// Checks that an input is a list of weights of these ids.
+fn expect_weights(weights: &TensorSpec, ids: &TensorSpec) -> Result<()> {
+    expect_dtype(DType::F32, weights, "list of weights")?;
+    expect_equal("list of weights", &weights.shape, &ids.shape)
+}
+
+/// The weights of `n` ids, if there are some.
+fn check_weights(weights: Option<&Array>, n: usize) -> Result<Option<&[f32]>> {
+    let weights = weights.map(|w| w.as_slice::<f32>()).transpose()?;
+    match weights.filter(|w| w.len() != n) {
+        None => Ok(weights),
+        Some(weights) => Err(Error::shape(format!("{} weights for {n} ids", weights.len()))
+            .help("every id needs its weight; a weight of 0 in a dense feature stands for none")),
+    }
 }
 
 /// The splits of rows after only some of their values were kept.

@@ -1,0 +1,60 @@
+//! Numbers that several features must have in common.
+
+use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
+use estimand_wire::NodeDef;
+use smallvec::smallvec;
+
+use super::{Fresh, HostRules, Specs};
+use crate::graph::Node;
+use crate::graph_def::{Writer, typed};
+use crate::infer::expect::{expect_dtype, expect_equal, expect_rank};
+
+/// Two lists of i64 `[n]` that must be equal -> the first of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Agree {
+    /// What they are, for the error.
+    pub what: String,
+}
+
+impl HostRules for Agree {
+    fn name(&self) -> &'static str {
+        "Agree"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+        expect_dtype(DType::I64, x[0], &self.what)?;
+        expect_dtype(DType::I64, x[1], &self.what)?;
+        expect_rank(1, x[0], &self.what)?;
+        expect_equal(&self.what, &x[1].shape, &x[0].shape)?;
+        Ok(smallvec![x[0].clone()])
+    }
+
+    fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
+        let (a, b) = (x[0].as_slice::<i64>()?, x[1].as_slice::<i64>()?);
+        match a.iter().zip(b).position(|(a, b)| a != b) {
+            None if a.len() == b.len() => Ok(vec![x[0].clone()]),
+            None => Err(Error::data(format!("{}: {} and {} of them", self.what, a.len(), b.len()))),
+            Some(row) => Err(Error::data(format!("{}: {} and {} in row {row}", self.what, a[row], b[row]))
+                .help("they must be equal in every row")),
+        }
+    }
+
+    /// TensorFlow's graphs go without the check.
+    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+        def.input.truncate(1);
+        Ok(typed(NodeDef { op: "Identity".into(), ..def }, "T", DType::I64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let op = Agree { what: "lengths".into() };
+        let run = |a: [i64; 2], b: [i64; 2]| op.run(&[Array::from(a), Array::from(b)]);
+        assert_eq!(run([1, 2], [1, 2]).unwrap()[0].as_slice::<i64>().unwrap(), [1, 2]);
+        assert!(run([1, 2], [1, 3]).unwrap_err().to_string().contains("lengths: 2 and 3 in row 1"));
+    }
+}

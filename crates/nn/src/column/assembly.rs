@@ -1,0 +1,46 @@
+//! What all layers of columns do first: columns checked and in order, and their variables' scopes named.
+
+use estimand_graph::Graph;
+use estimand_tensor::{Error, Result};
+
+use super::{Columns, FeatureColumn};
+use crate::layer::name;
+
+/// The columns by name in the order of bytes, each right and there once.
+pub(super) fn sorted(columns: impl Into<Columns>) -> Result<Vec<FeatureColumn>> {
+    let Columns(mut columns) = columns.into();
+    if columns.is_empty() {
+        return Err(Error::config("a list of no feature columns").help("give the model at least one"));
+    }
+    columns.iter().try_for_each(|column| column.check())?;
+    columns.sort_by_key(|column| column.name());
+    for pair in columns.windows(2) {
+        if let [a, b] = pair
+            && a.name() == b.name()
+        {
+            let site = a.site();
+            let text =
+                format!("two columns are called `{}`; the other was made at {}:{}", a.name(), site.file(), site.line());
+            return Err(b.place(Error::config(text).help("give the model each column once")));
+        }
+    }
+    Ok(columns)
+}
+
+/// The name of the next layer of a kind inside the open scope: `input_layer`, `input_layer_1`, ...
+pub(super) fn layer_name(graph: &Graph, kind: &str) -> String {
+    let path = graph.scope_path();
+    if path.is_empty() {
+        return name::made(graph, kind);
+    }
+    let full = name::made(graph, &format!("{path}/{kind}"));
+    full.strip_prefix(&format!("{path}/")).unwrap_or(&full).to_string()
+}
+
+/// A column's name as a scope's.
+///
+/// TF: whatever a scope's name cannot hold becomes `_`.
+pub(super) fn scope_name(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    name.chars().map(|c| if allowed(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,236 @@
+//! `embedding_column`: a learnt vector for each category.
+
+use std::panic::Location;
+use std::path::{Path, PathBuf};
+
+use estimand_graph::checkpoint::{BundleReader, latest_checkpoint};
+use estimand_graph::{Combiner, Graph, Init, Lookup, RaggedTensor, Role, Tensor};
+use estimand_tensor::{BatchSpec, DType, Error, Mode, Result};
+
+use super::{Categories, Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
+use crate::inputs::Inputs;
+
+/// A learnt vector for each category. Made by [`embedding_column`].
+///
+/// Variable: `embedding_weights` `[n_buckets, dimension]`.
+#[derive(Clone, Debug)]
+pub struct EmbeddingColumn {
+    column: FeatureColumn,
+    table: Table,
+    site: &'static Location<'static>,
+}
+
+/// A vector of `dimension` numbers for each category of a column: those of a row are combined into one.
+///
+/// Ids below 0 do not count, nor, unless vectors are summed, ids whose weight is not above 0; a row without ids is zero. A step costs as
+/// much as the categories of a batch, however large the table.
+///
+/// ```
+/// use estimand_graph::Combiner;
+/// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, embedding_column};
+/// let words = categorical_column_with_hash_bucket("words", 100_000);
+/// let meaning = embedding_column(&words, 16).combiner(Combiner::SqrtN).max_norm(1.0);
+/// assert_eq!(meaning.name(), "words_embedding");
+/// ```
+#[track_caller]
+pub fn embedding_column(column: impl Into<FeatureColumn>, dimension: usize) -> EmbeddingColumn {
+    EmbeddingColumn { column: column.into(), table: Table::new(Some(dimension)), site: Location::caller() }
+}
+
+/// As [`embedding_column`], with the fourth root of the number of categories, rounded up, as dimension.
+///
+/// ```
+/// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, default_embedding_column};
+/// let words = categorical_column_with_hash_bucket("words", 10_000);
+/// assert_eq!(default_embedding_column(&words).dense().map(|c| c.dims()), Some(vec![10]));
+/// ```
+#[track_caller]
+pub fn default_embedding_column(column: impl Into<FeatureColumn>) -> EmbeddingColumn {
+    EmbeddingColumn { column: column.into(), table: Table::new(None), site: Location::caller() }
+}
+
+/// The options of a table of vectors.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    dimension: Option<usize>,
+    pub combiner: Combiner,
+    pub initializer: Option<Init>,
+    pub checkpoint: Option<(PathBuf, String)>,
+    pub max_norm: Option<f64>,
+    pub trainable: bool,
+}
+
+impl Table {
+    pub(super) fn new(dimension: Option<usize>) -> Table {
+        let combiner = Combiner::Mean;
+        Table { dimension, combiner, initializer: None, checkpoint: None, max_norm: None, trainable: true }
+    }
+
+    pub(super) fn dimension(&self, n_buckets: usize) -> usize {
+        self.dimension.unwrap_or_else(|| (n_buckets as f64).powf(0.25).ceil().max(1.0) as usize)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.dimension == Some(0) {
+            return Err(Error::config("vectors of 0 numbers; expected at least 1"));
+        }
+        match self.max_norm {
+            Some(norm) if norm.is_nan() || norm <= 0.0 => {
+                Err(Error::config(format!("a largest norm of {norm}; expected one above 0")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The variable, in the open scope.
+    pub(super) fn variable(&self, graph: &Graph, name: &str, n_buckets: usize) -> Result<Tensor> {
+        let dimension = self.dimension(n_buckets);
+        let stddev = 1.0 / (dimension as f64).sqrt();
+        let init = match (&self.checkpoint, &self.initializer) {
+            // Only training begins with initial values; whoever predicts need not have the other checkpoint.
+            (Some((path, tensor)), _) if graph.mode() == Mode::Train => {
+                restored(path, tensor, &[n_buckets, dimension])?
+            }
+            (_, Some(init)) => init.clone(),
+            _ => Init::TruncatedNormal { mean: 0.0, stddev },
+        };
+        let role = Role::Model { trainable: self.trainable };
+        Ok(graph.variable_with(name, DType::F32, [n_buckets, dimension], init, role))
+    }
+
+    /// The vectors of each row, combined.
+    pub(super) fn lookup(&self, table: &Tensor, found: &Categories) -> Tensor {
+        let mut how = Lookup::new(self.combiner);
+        if let Some(weights) = &found.weights {
+            how = how.weights(weights);
+        }
+        if let Some(norm) = self.max_norm {
+            how = how.max_norm(norm);
+        }
+        table.lookup(&found.ids, how)
+    }
+
+    /// The vector of each step, `[batch, steps, dimension]`.
+    pub(super) fn steps(&self, table: &Tensor, ids: &RaggedTensor, n_steps: &Tensor) -> Tensor {
+        let dimension = table.shape().dims().last().copied().unwrap_or(1.into());
+        let ids = ids.to_steps(n_steps, &[], -1);
+        let shape: estimand_tensor::Shape = ids.shape().dims().iter().copied().chain([dimension]).collect();
+        let each = Categories { ids: RaggedTensor::from_rows(&ids.reshape([-1])), weights: None };
+        self.lookup(table, &each).reshape_as(shape)
+    }
+}
+
+/// The values of a tensor of a checkpoint: a prefix, or a folder whose newest counts.
+fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Init> {
+    let newest = if path.is_dir() { latest_checkpoint(path)? } else { None };
+    let value = BundleReader::open(newest.as_deref().unwrap_or(path))?.read(tensor)?;
+    if value.dtype() != DType::F32 || value.dims() != dims {
+        let text = format!("`{tensor}` is {}{:?}, the column's table f32{dims:?}", value.dtype(), value.dims());
+        return Err(Error::checkpoint(path, text));
+    }
+    Ok(Init::Value(value))
+}
+
+/// The setters of something with a field `table`.
+macro_rules! table_setters {
+    ($column:ty) => {
+        impl $column {
+            /// How the vectors of a row become one. By default, their mean.
+            pub fn combiner(mut self, combiner: Combiner) -> Self {
+                self.table.combiner = combiner;
+                self
+            }
+
+            /// How the table begins. By default, a normal distribution of deviation `1 / sqrt(dimension)`, cut off at two deviations.
+            pub fn initializer(mut self, init: Init) -> Self {
+                self.table.initializer = Some(init);
+                self
+            }
+
+            /// Begins with a tensor of a checkpoint: a prefix such as `model.ckpt-100`, or a folder whose newest checkpoint counts. It is
+            /// read when a model is built for training. By default, the initializer decides.
+            pub fn checkpoint(mut self, path: impl Into<PathBuf>, tensor_name: impl Into<String>) -> Self {
+                self.table.checkpoint = Some((path.into(), tensor_name.into()));
+                self
+            }
+
+            /// Scales vectors that are longer down to this length before they are combined. By default, they are used as they are.
+            pub fn max_norm(mut self, max_norm: f64) -> Self {
+                self.table.max_norm = Some(max_norm);
+                self
+            }
+
+            /// Whether optimizers change the table. By default, they do.
+            pub fn trainable(mut self, trainable: bool) -> Self {
+                self.table.trainable = trainable;
+                self
+            }
+        }
+    };
+}
+pub(super) use table_setters;
+
+table_setters!(EmbeddingColumn);
+
+/// What tables of vectors call their variable.
+const WEIGHTS: &str = "embedding_weights";
+
+impl Column for EmbeddingColumn {
+    fn kind(&self) -> &'static str {
+        "embedding"
+    }
+
+    fn name(&self) -> String {
+        format!("{}_embedding", self.column.name())
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.column.check()?;
+        self.column.expect_ids().and_then(|_| self.table.check()).map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        self.column.parse_spec()
+    }
+
+    fn dense(&self) -> Option<&dyn DenseColumn> {
+        self.column.categorical().is_some().then_some(self)
+    }
+
+    fn sequence(&self) -> Option<&dyn SequenceColumn> {
+        self.column.categorical_sequence().is_some().then_some(self)
+    }
+}
+
+impl DenseColumn for EmbeddingColumn {
+    fn dims(&self) -> Vec<usize> {
+        vec![self.table.dimension(self.column.expect_ids().unwrap_or(1))]
+    }
+
+    fn tensor(&self, features: &Inputs) -> Result<Tensor> {
+        let column = self.column.expect_categorical()?;
+        let found = column.categories(features)?;
+        let table = self.table.variable(features.graph(), WEIGHTS, column.n_buckets())?;
+        Ok(self.table.lookup(&table, &found))
+    }
+}
+
+impl SequenceColumn for EmbeddingColumn {
+    fn dims(&self) -> Vec<usize> {
+        DenseColumn::dims(self)
+    }
+
+    fn extent(&self, features: &Inputs) -> Result<Extent> {
+        self.column.expect_steps()?.extent(features)
+    }
+
+    fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
+        let column = self.column.expect_steps()?;
+        let table = self.table.variable(features.graph(), WEIGHTS, column.n_buckets())?;
+        Ok(self.table.steps(&table, &column.ids(features)?, n_steps))
+    }
+}

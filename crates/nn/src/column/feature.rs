@@ -1,0 +1,119 @@
+//! Raw features as columns read them: found by name, of the right type, with or without their missing values.
+
+use estimand_graph::{RaggedTensor, Tensor};
+use estimand_tensor::{DType, Error, Result};
+
+use crate::inputs::{Input, Inputs};
+
+/// What a categorical column is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Text,
+    Integers,
+}
+
+impl Kind {
+    /// What a column's dtype asks for; other dtypes name no categories.
+    pub(super) fn of(dtype: DType) -> Result<Kind> {
+        match dtype {
+            DType::Str => Ok(Kind::Text),
+            DType::I32 | DType::I64 => Ok(Kind::Integers),
+            other => Err(Error::dtype(Some(DType::Str), other, format!("categories of {other}"))
+                .help("categories are strings or integers; numbers are bucketized")),
+        }
+    }
+
+    fn describe(self) -> &'static str {
+        match self {
+            Kind::Text => "strings",
+            Kind::Integers => "integers",
+        }
+    }
+}
+
+/// The rows of a feature, if it holds what a column takes.
+///
+/// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like others (cases 9 and 10).
+pub(super) fn categories(features: &Inputs, key: &str, takes: Kind) -> Result<RaggedTensor> {
+    let (rows, dtype) = match features.find(key)? {
+        Input::Ragged(rows) => (rows.clone(), rows.values.dtype()),
+        Input::Dense(dense) => {
+            expect(dense, key, takes)?;
+            return Ok(RaggedTensor::from_dense(dense));
+        }
+    };
+    match Kind::of(dtype).ok() == Some(takes) {
+        true => Ok(rows),
+        false => Err(other_type(key, dtype, takes)),
+    }
+}
+
+fn expect(dense: &Tensor, key: &str, takes: Kind) -> Result<()> {
+    if !dense.is_poisoned() && Kind::of(dense.dtype()).ok() != Some(takes) {
+        return Err(other_type(key, dense.dtype(), takes));
+    }
+    Ok(())
+}
+
+fn other_type(key: &str, dtype: DType, takes: Kind) -> Error {
+    let error =
+        Error::dtype(None, dtype, format!("feature `{key}` holds {dtype}; the column takes {}", takes.describe()));
+    match (takes, dtype) {
+        (Kind::Text, DType::I32 | DType::I64) => {
+            error.help("give the column .dtype(DType::I64), or the feature strings")
+        }
+        (Kind::Integers, DType::Str) => error.help("give the feature integers, or the column strings"),
+        _ => error.help("categories are strings or integers; numbers are bucketized"),
+    }
+}
+
+/// A dense feature of numbers, `[batch, dims...]`.
+pub(super) fn numbers(features: &Inputs, key: &str, dims: &[usize]) -> Result<Tensor> {
+    let dense = match features.find(key)? {
+        Input::Dense(dense) => dense,
+        Input::Ragged(_) => {
+            return Err(Error::shape(format!(
+                "feature `{key}` has rows of different length; a numeric column takes {dims:?} numbers a row"
+            ))
+            .help("parse it as a dense feature with a default, or use sequence_numeric_column"));
+        }
+    };
+    if dense.is_poisoned() {
+        return Ok(dense.clone());
+    }
+    expect_numbers(key, dense.dtype())?;
+    let inner = dense.shape().dims().get(1..).unwrap_or_default();
+    let n: Option<usize> = inner.iter().map(|dim| dim.known()).product();
+    if dense.rank() == 0 || n != Some(dims.iter().product()) {
+        let help = match n {
+            Some(n) if dense.rank() <= 2 => format!("give the column .shape([{n}])"),
+            Some(_) => format!("give the column .shape({inner:?})"),
+            None => "rows of different length are for sequence_numeric_column".to_string(),
+        };
+        return Err(Error::shape(format!(
+            "feature `{key}` is {}; the column takes {dims:?} numbers a row",
+            dense.spec()
+        ))
+        .help(help));
+    }
+    let fits = inner.iter().map(|dim| dim.known()).eq(dims.iter().copied().map(Some));
+    if fits { Ok(dense.clone()) } else { Ok(dense.reshape(rows_of(dims))) }
+}
+
+/// Strings are no numbers.
+pub(super) fn expect_numbers(key: &str, dtype: DType) -> Result<()> {
+    match dtype {
+        DType::Str => Err(Error::dtype(
+            Some(DType::F32),
+            dtype,
+            format!("feature `{key}` holds strings; the column takes numbers"),
+        )
+        .help("read it as numbers, or use a categorical column")),
+        _ => Ok(()),
+    }
+}
+
+/// Sizes for `reshape`: any number of rows like this.
+pub(super) fn rows_of(dims: &[usize]) -> Vec<i64> {
+    std::iter::once(-1).chain(dims.iter().map(|&n| n as i64)).collect()
+}

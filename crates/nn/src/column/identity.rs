@@ -1,0 +1,98 @@
+//! `categorical_column_with_identity`: integers that are ids already.
+
+use std::panic::Location;
+
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
+
+use super::feature::{self, Kind};
+use super::{CategoricalColumn, Categories, Column, place};
+use crate::inputs::Inputs;
+
+/// Integers as ids. Made by [`categorical_column_with_identity`].
+#[derive(Clone, Debug)]
+pub struct IdentityColumn {
+    key: String,
+    n_buckets: usize,
+    default_value: Option<i64>,
+    site: &'static Location<'static>,
+}
+
+/// Integers from 0 to below `n_buckets`, each its own id.
+///
+/// An integer outside of them passes, as in TensorFlow, unless there is a default: an indicator does not count it, a lookup drops it if
+/// it is below 0 and is an error of the run otherwise.
+///
+/// ```
+/// use estimand_nn::column::{Column, categorical_column_with_identity};
+/// let hour = categorical_column_with_identity("hour", 24).default_value(0);
+/// assert!(hour.check().is_ok());
+/// ```
+#[track_caller]
+pub fn categorical_column_with_identity(key: impl Into<String>, n_buckets: usize) -> IdentityColumn {
+    IdentityColumn { key: key.into(), n_buckets, default_value: None, site: Location::caller() }
+}
+
+impl IdentityColumn {
+    /// The id of integers that are out of range. By default, they pass as they are.
+    pub fn default_value(mut self, id: i64) -> IdentityColumn {
+        self.default_value = Some(id);
+        self
+    }
+
+    fn mistake(&self) -> Result<()> {
+        if self.n_buckets == 0 {
+            return Err(Error::config("0 buckets; expected at least 1"));
+        }
+        match self.default_value {
+            Some(id) if id < 0 || id >= self.n_buckets as i64 => {
+                Err(Error::config(format!("a default of {id}; expected 0 to {}", self.n_buckets - 1)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Column for IdentityColumn {
+    fn kind(&self) -> &'static str {
+        "identity"
+    }
+
+    fn name(&self) -> String {
+        self.key.clone()
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        BatchSpec::from([(self.key.clone(), FeatureSpec::ragged(DType::I64))])
+    }
+
+    fn categorical(&self) -> Option<&dyn CategoricalColumn> {
+        Some(self)
+    }
+}
+
+impl CategoricalColumn for IdentityColumn {
+    fn n_buckets(&self) -> usize {
+        self.n_buckets
+    }
+
+    fn categories(&self, features: &Inputs) -> Result<Categories> {
+        let rows = feature::categories(features, &self.key, Kind::Integers)?;
+        let ids = match self.default_value {
+            None => rows,
+            Some(default) => {
+                let known = rows.values.greater_equal(0).logical_and(rows.values.less(self.n_buckets as i64));
+                let defaults = rows.values.zeros_like() + default;
+                rows.with_values(known.select(&rows.values, &defaults))
+            }
+        };
+        Ok(Categories { ids, weights: None })
+    }
+}

@@ -1,0 +1,65 @@
+//! `input_layer`: dense columns side by side, what a network begins with.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Error, Result};
+
+use super::assembly::{layer_name, scope_name, sorted};
+use super::feature::rows_of;
+use super::{Columns, DenseColumn, FeatureColumn};
+use crate::inputs::Inputs;
+
+/// The values of dense columns side by side, f32 `[batch, n]`: by name in the order of bytes (capital letters first), each flattened.
+///
+/// Variables: `input_layer/<column>/embedding_weights`, inside the open scope. A second layer in the same scope is `input_layer_1`.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::Inputs;
+/// use estimand_nn::column::{categorical_column_with_hash_bucket, embedding_column, input_layer, make_parse_example_spec, numeric_column};
+///
+/// let words = categorical_column_with_hash_bucket("words", 100);
+/// let columns = [numeric_column("age").into(), embedding_column(&words, 4).into()];
+/// let g = Graph::new();
+/// let features = Inputs::new(&g, "feature", &make_parse_example_spec(&columns)?);
+/// assert_eq!(input_layer(&features, &columns).shape().dims()[1], 5.into());
+/// assert!(g.body().variables().find("input_layer/words_embedding/embedding_weights").is_ok());
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[track_caller]
+pub fn input_layer(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
+    let graph = features.graph();
+    match sorted(columns).and_then(|columns| tensors(features, &columns)) {
+        Ok(tensors) if tensors.len() == 1 => tensors[0].clone(),
+        Ok(tensors) => Tensor::concat(&tensors.iter().collect::<Vec<_>>(), 1),
+        Err(error) => graph.error(error),
+    }
+}
+
+fn tensors(features: &Inputs, columns: &[FeatureColumn]) -> Result<Vec<Tensor>> {
+    let graph = features.graph();
+    let _layer = graph.reopen(&layer_name(graph, "input_layer"));
+    let tensor = |column: &FeatureColumn| {
+        let dense = column.dense().ok_or_else(|| not_dense(column))?;
+        flat(column, dense, features)
+    };
+    columns.iter().map(|column| tensor(column).map_err(|error| column.place(error))).collect()
+}
+
+/// A dense column's values, `[batch, n]`, its variables in its scope.
+pub(super) fn flat(column: &FeatureColumn, dense: &dyn DenseColumn, features: &Inputs) -> Result<Tensor> {
+    let _scope = features.graph().reopen(&scope_name(&column.name()));
+    let tensor = dense.tensor(features)?;
+    let dims = dense.dims();
+    Ok(if dims.len() == 1 { tensor } else { tensor.reshape(rows_of(&[dims.iter().product()])) })
+}
+
+fn not_dense(column: &FeatureColumn) -> Error {
+    let error = Error::config(format!("{} has no numbers for an input layer", column.describe()));
+    if column.categorical().is_some() {
+        error.help("wrap it in indicator_column or embedding_column")
+    } else if column.sequence().is_some() || column.categorical_sequence().is_some() {
+        error.help("give sequences to sequence_input_layer")
+    } else {
+        error
+    }
+}

@@ -1,0 +1,158 @@
+//! `linear_model`: a weighted sum of columns.
+
+use estimand_graph::{Combiner, Init, Lookup, Role, Tensor};
+use estimand_tensor::{DType, Error, Result};
+use indexmap::IndexMap;
+
+use super::assembly::{layer_name, scope_name, sorted};
+use super::input_layer::flat;
+use super::{CategoricalColumn, Columns, DenseColumn, FeatureColumn};
+use crate::inputs::Inputs;
+
+/// A weighted sum of columns, with options.
+///
+/// Categorical columns (bucketized ones too) have a weight for each id, dense ones one for each number. All begin at 0.
+///
+/// Variables: `linear_model/<column>/weights` and `linear_model/bias_weights`, inside the open scope.
+///
+/// ```
+/// use estimand_graph::{Combiner, Graph};
+/// use estimand_nn::Inputs;
+/// use estimand_nn::column::{LinearModel, categorical_column_with_hash_bucket, make_parse_example_spec, numeric_column};
+///
+/// let columns = [numeric_column("age").into(), categorical_column_with_hash_bucket("words", 100).into()];
+/// let g = Graph::new();
+/// let features = Inputs::new(&g, "feature", &make_parse_example_spec(&columns)?);
+/// let linear = LinearModel::new(&columns).units(3).sparse_combiner(Combiner::Mean).apply(&features);
+/// assert_eq!(linear.weights["words"].shape().dims(), [100.into(), 3.into()]);
+/// assert_eq!(linear.bias.shape().dims(), [3.into()]);
+/// # g.check()?;
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LinearModel {
+    columns: Columns,
+    units: usize,
+    sparse_combiner: Combiner,
+    trainable: bool,
+}
+
+/// What a linear model makes.
+#[derive(Clone, Debug)]
+pub struct LinearOutput {
+    /// The sums, f32 `[batch, units]`.
+    pub logits: Tensor,
+    /// The variable that is added to every row, `[units]`.
+    pub bias: Tensor,
+    /// The weights of each column by its name, `[ids or numbers, units]`.
+    pub weights: IndexMap<String, Tensor>,
+}
+
+/// The weighted sum of columns and a bias, f32 `[batch, 1]`. [`LinearModel`] is the form with options.
+#[track_caller]
+pub fn linear_model(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
+    LinearModel::new(columns).apply(features).logits
+}
+
+impl LinearModel {
+    /// A weighted sum of columns.
+    pub fn new(columns: impl Into<Columns>) -> LinearModel {
+        LinearModel { columns: columns.into(), units: 1, sparse_combiner: Combiner::Sum, trainable: true }
+    }
+
+    /// How many sums there are, each with weights of its own. By default, 1.
+    pub fn units(mut self, units: usize) -> LinearModel {
+        self.units = units;
+        self
+    }
+
+    /// How the weights of a row's ids become one. By default, their sum.
+    pub fn sparse_combiner(mut self, combiner: Combiner) -> LinearModel {
+        self.sparse_combiner = combiner;
+        self
+    }
+
+    /// Whether optimizers change weights and bias. By default, they do. (Embeddings among the columns say so themselves.)
+    pub fn trainable(mut self, trainable: bool) -> LinearModel {
+        self.trainable = trainable;
+        self
+    }
+
+    /// Makes the variables and the sums.
+    #[track_caller]
+    pub fn apply(&self, features: &Inputs) -> LinearOutput {
+        self.build(features).unwrap_or_else(|error| {
+            let poison = features.graph().error(error);
+            LinearOutput { logits: poison.clone(), bias: poison, weights: IndexMap::new() }
+        })
+    }
+
+    fn build(&self, features: &Inputs) -> Result<LinearOutput> {
+        let columns = sorted(&self.columns)?;
+        if self.units == 0 {
+            return Err(Error::config("a linear model of 0 units; expected at least 1"));
+        }
+        let graph = features.graph();
+        let _layer = graph.reopen(&layer_name(graph, "linear_model"));
+        let mut weights = IndexMap::new();
+        let mut sum: Option<Tensor> = None;
+        for column in &columns {
+            let (part, variable) = self.part(column, features).map_err(|error| column.place(error))?;
+            weights.insert(column.name(), variable);
+            sum = Some(match sum {
+                Some(sum) => sum + &part,
+                None => part,
+            });
+        }
+        let bias = self.variable(features, "bias_weights", &[self.units]);
+        let logits = match sum {
+            Some(sum) => sum + &bias,
+            None => bias.clone(),
+        };
+        Ok(LinearOutput { logits, bias, weights })
+    }
+
+    /// What a column adds to the sums, and its weights.
+    fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+        match (column.categorical(), column.dense()) {
+            (Some(categorical), _) => self.categorical(column, categorical, features),
+            (None, Some(dense)) => self.dense(column, dense, features),
+            (None, None) => Err(Error::config(format!("{} cannot be added up", column.describe()))
+                .help("a linear model takes dense and categorical columns; sequences are for sequence_input_layer")),
+        }
+    }
+
+    fn categorical(
+        &self,
+        column: &FeatureColumn,
+        ids: &dyn CategoricalColumn,
+        features: &Inputs,
+    ) -> Result<(Tensor, Tensor)> {
+        let found = ids.categories(features)?;
+        let weights = self.weights(column, features, ids.n_buckets());
+        let mut how = Lookup::new(self.sparse_combiner);
+        if let Some(ids) = &found.weights {
+            how = how.weights(ids);
+        }
+        Ok((weights.lookup(&found.ids, how), weights))
+    }
+
+    fn dense(&self, column: &FeatureColumn, dense: &dyn DenseColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+        let x = flat(column, dense, features)?;
+        let n = dense.dims().iter().product();
+        let weights = self.weights(column, features, n);
+        // One number a row is multiplied where all columns are added up, in one pass.
+        let part = if n == 1 { &x * &weights } else { x.matmul(&weights) };
+        Ok((part, weights))
+    }
+
+    fn weights(&self, column: &FeatureColumn, features: &Inputs, n: usize) -> Tensor {
+        let _scope = features.graph().reopen(&scope_name(&column.name()));
+        self.variable(features, "weights", &[n, self.units])
+    }
+
+    fn variable(&self, features: &Inputs, name: &str, dims: &[usize]) -> Tensor {
+        let role = Role::Model { trainable: self.trainable };
+        features.graph().variable_with(name, DType::F32, dims, Init::Zeros, role)
+    }
+}

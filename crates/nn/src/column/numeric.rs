@@ -1,0 +1,258 @@
+//! `numeric_column`: numbers as they are, or normalised.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, element_count};
+
+use super::{Column, DenseColumn, feature, place};
+use crate::inputs::Inputs;
+
+/// Numbers of a feature, f32. Made by [`numeric_column`].
+#[derive(Clone, Debug)]
+pub struct NumericColumn {
+    pub(super) key: String,
+    pub(super) dims: Vec<usize>,
+    dtype: DType,
+    default_value: Option<Array>,
+    normalizer: Option<Normalizer>,
+    site: &'static Location<'static>,
+}
+
+/// What becomes of the numbers before the model sees them.
+#[derive(Clone)]
+pub(super) enum Normalizer {
+    ZScore { mean: f64, stddev: f64 },
+    MinMax { low: f64, high: f64 },
+    Log,
+    Function(Arc<dyn Fn(&Tensor) -> Tensor + Send + Sync>),
+}
+
+/// Numbers of a dense feature: by default one in each row.
+///
+/// ```
+/// use estimand_nn::column::numeric_column;
+/// use estimand_tensor::DType;
+///
+/// let age = numeric_column("age").z_score(38.6, 13.6);
+/// let image = numeric_column("image").shape([28, 28]).dtype(DType::U8).normalizer(|x| x.cast(DType::F32) / 255.0);
+/// # use estimand_nn::column::Column;
+/// # assert!(age.check().is_ok() && image.check().is_ok());
+/// ```
+#[track_caller]
+pub fn numeric_column(key: impl Into<String>) -> NumericColumn {
+    NumericColumn {
+        key: key.into(),
+        dims: vec![1],
+        dtype: DType::F32,
+        default_value: None,
+        normalizer: None,
+        site: Location::caller(),
+    }
+}
+
+impl NumericColumn {
+    /// The sizes of one row's axes. By default, `[1]`.
+    pub fn shape(mut self, dims: impl Into<Vec<usize>>) -> NumericColumn {
+        self.dims = dims.into();
+        self
+    }
+
+    /// How the feature stands in files. By default, f32. The column's values are f32 in any case.
+    pub fn dtype(mut self, dtype: DType) -> NumericColumn {
+        self.dtype = dtype;
+        self
+    }
+
+    /// What a parsed `tf.Example` without the feature has: one number for all, or an array of the column's shape. By default, such an
+    /// example is an error.
+    pub fn default_value(mut self, value: impl Into<Array>) -> NumericColumn {
+        self.default_value = Some(value.into());
+        self
+    }
+
+    /// A function of the raw numbers, `[batch, dims...]` of the feature's dtype, whose result is then made f32. By default, the numbers
+    /// are used as they are.
+    pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> NumericColumn {
+        self.normalizer = Some(Normalizer::Function(Arc::new(function)));
+        self
+    }
+
+    /// Normalises to `(x - mean) / stddev`.
+    pub fn z_score(mut self, mean: f64, stddev: f64) -> NumericColumn {
+        self.normalizer = Some(Normalizer::ZScore { mean, stddev });
+        self
+    }
+
+    /// Normalises to `(x - low) / (high - low)`: 0 to 1 for numbers between them.
+    pub fn min_max(mut self, low: f64, high: f64) -> NumericColumn {
+        self.normalizer = Some(Normalizer::MinMax { low, high });
+        self
+    }
+
+    /// Normalises to `ln(1 + x)`, so that 0 stays 0.
+    pub fn log(mut self) -> NumericColumn {
+        self.normalizer = Some(Normalizer::Log);
+        self
+    }
+
+    /// The feature that it reads.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn mistake(&self) -> Result<()> {
+        check_shape(&self.dims, self.dtype)?;
+        if let Some(normalizer) = &self.normalizer {
+            normalizer.check()?;
+        }
+        self.default().map(drop)
+    }
+
+    /// The default for a parser, as large as a row.
+    fn default(&self) -> Result<Option<Array>> {
+        let Some(value) = &self.default_value else { return Ok(None) };
+        if value.rank() > 0 && value.dims() != self.dims {
+            let text = format!("a default of {:?} for a column of {:?}", value.dims(), self.dims);
+            return Err(Error::shape(text).help("give one number for all, or an array of the column's shape"));
+        }
+        let n = element_count(&self.dims)?;
+        number_like(value, self.dtype)?.map_or_else(
+            || {
+                let text = format!("a default of {} for a column of {}", value.dtype(), self.dtype);
+                Err(Error::dtype(Some(self.dtype), value.dtype(), text).help("give it a default of the column's dtype"))
+            },
+            |values| spread(values, n, self.dtype)?.reshape(&self.dims).map(Some),
+        )
+    }
+}
+
+/// A mistake in sizes or dtype that columns of numbers share.
+pub(super) fn check_shape(dims: &[usize], dtype: DType) -> Result<()> {
+    if dims.contains(&0) {
+        return Err(Error::shape(format!("a shape of {dims:?}; expected sizes of at least 1")));
+    }
+    element_count(dims)?;
+    match dtype {
+        DType::Str | DType::Bool => {
+            Err(Error::dtype(Some(DType::F32), dtype, format!("a column of numbers with dtype {dtype}"))
+                .help("take a float or integer dtype; strings are for categorical columns"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The elements of a default; none if the dtype cannot hold them.
+///
+/// TF: a float is no default of an integer column, even if it is whole (case 45).
+fn number_like(value: &Array, dtype: DType) -> Result<Option<Vec<f64>>> {
+    let fits = value.dtype() != DType::Str && (dtype.is_float() || !value.dtype().is_float());
+    if fits { value.to_f64_vec().map(Some) } else { Ok(None) }
+}
+
+fn spread(values: Vec<f64>, n: usize, dtype: DType) -> Result<Array> {
+    let all: Vec<f64> = if values.len() == n { values } else { vec![values.first().copied().unwrap_or_default(); n] };
+    match dtype {
+        DType::F32 => Array::from_vec([n], all.iter().map(|&v| v as f32).collect()),
+        DType::F64 => Array::from_vec([n], all),
+        DType::I32 => Array::from_vec([n], all.iter().map(|&v| v as i32).collect()),
+        DType::U8 => Array::from_vec([n], all.iter().map(|&v| v as u8).collect()),
+        _ => Array::from_vec([n], all.iter().map(|&v| v as i64).collect()),
+    }
+}
+
+impl Normalizer {
+    fn check(&self) -> Result<()> {
+        match self {
+            Normalizer::ZScore { mean, stddev } if !(mean.is_finite() && stddev.is_finite() && *stddev > 0.0) => {
+                Err(Error::config(format!(
+                    "a z-score with mean {mean} and deviation {stddev}; expected a deviation above 0"
+                ))
+                .help("leave out a column whose numbers are all the same"))
+            }
+            Normalizer::MinMax { low, high } if !(low.is_finite() && high.is_finite() && low < high) => {
+                Err(Error::config(format!("a range from {low} to {high}; expected one that is not empty")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The numbers as the model sees them, f32.
+    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        let float = || x.cast(DType::F32);
+        let y = match self {
+            Normalizer::ZScore { mean, stddev } => (float() - *mean) / *stddev,
+            Normalizer::MinMax { low, high } => (float() - *low) / (high - low),
+            Normalizer::Log => float().log1p(),
+            Normalizer::Function(function) => {
+                let y = function(x);
+                if !y.is_poisoned() && !x.is_poisoned() && y.shape() != x.shape() {
+                    let text = format!("the normalizer made {} of {}", y.spec(), x.spec());
+                    return Err(Error::shape(text).help("it must keep the shape"));
+                }
+                y
+            }
+        };
+        Ok(if y.dtype() == DType::F32 { y } else { y.cast(DType::F32) })
+    }
+}
+
+impl fmt::Debug for Normalizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Normalizer::ZScore { mean, stddev } => write!(f, "(x - {mean}) / {stddev}"),
+            Normalizer::MinMax { low, high } => write!(f, "(x - {low}) / ({high} - {low})"),
+            Normalizer::Log => f.write_str("ln(1 + x)"),
+            Normalizer::Function(_) => f.write_str("a function"),
+        }
+    }
+}
+
+/// Numbers of any dtype as the model sees them, f32.
+pub(super) fn normalised(x: &Tensor, normalizer: Option<&Normalizer>) -> Result<Tensor> {
+    match normalizer {
+        Some(normalizer) => normalizer.apply(x),
+        None if x.dtype() == DType::F32 => Ok(x.clone()),
+        None => Ok(x.cast(DType::F32)),
+    }
+}
+
+impl Column for NumericColumn {
+    fn kind(&self) -> &'static str {
+        "numeric"
+    }
+
+    fn name(&self) -> String {
+        self.key.clone()
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        let default = self.default().unwrap_or_default();
+        let spec = FeatureSpec::Dense { dtype: self.dtype, dims: self.dims.clone(), default };
+        BatchSpec::from([(self.key.clone(), spec)])
+    }
+
+    fn dense(&self) -> Option<&dyn DenseColumn> {
+        Some(self)
+    }
+}
+
+impl DenseColumn for NumericColumn {
+    fn dims(&self) -> Vec<usize> {
+        self.dims.clone()
+    }
+
+    fn tensor(&self, features: &Inputs) -> Result<Tensor> {
+        normalised(&feature::numbers(features, &self.key, &self.dims)?, self.normalizer.as_ref())
+    }
+}

@@ -1,0 +1,137 @@
+//! `sequence_numeric_column`: numbers for each step of a sequence.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use estimand_graph::{RaggedTensor, Tensor};
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
+
+use super::feature::expect_numbers;
+use super::numeric::{Normalizer, check_shape, normalised};
+use super::{Column, Extent, SequenceColumn, place};
+use crate::inputs::{Input, Inputs};
+
+/// Numbers for each step of a sequence. Made by [`sequence_numeric_column`].
+#[derive(Clone, Debug)]
+pub struct SequenceNumericColumn {
+    key: String,
+    dims: Vec<usize>,
+    dtype: DType,
+    default_value: f32,
+    normalizer: Option<Normalizer>,
+    site: &'static Location<'static>,
+}
+
+/// Numbers of a ragged feature, by default one a step.
+///
+/// ```
+/// use estimand_nn::column::{Column, sequence_numeric_column};
+/// let temperature = sequence_numeric_column("temperature").default_value(-1.0);
+/// assert!(temperature.check().is_ok());
+/// ```
+#[track_caller]
+pub fn sequence_numeric_column(key: impl Into<String>) -> SequenceNumericColumn {
+    SequenceNumericColumn {
+        key: key.into(),
+        dims: vec![1],
+        dtype: DType::F32,
+        default_value: 0.0,
+        normalizer: None,
+        site: Location::caller(),
+    }
+}
+
+impl SequenceNumericColumn {
+    /// The sizes of one step's axes. By default, `[1]`.
+    pub fn shape(mut self, dims: impl Into<Vec<usize>>) -> SequenceNumericColumn {
+        self.dims = dims.into();
+        self
+    }
+
+    /// How the feature stands in files. By default, f32.
+    pub fn dtype(mut self, dtype: DType) -> SequenceNumericColumn {
+        self.dtype = dtype;
+        self
+    }
+
+    /// What shorter sequences are filled up with. By default, 0.
+    pub fn default_value(mut self, value: f32) -> SequenceNumericColumn {
+        self.default_value = value;
+        self
+    }
+
+    /// A function of the raw numbers, whose result is then made f32. By default, they are used as they are.
+    pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> SequenceNumericColumn {
+        self.normalizer = Some(Normalizer::Function(Arc::new(function)));
+        self
+    }
+
+    fn n(&self) -> usize {
+        self.dims.iter().product()
+    }
+}
+
+impl Column for SequenceNumericColumn {
+    fn kind(&self) -> &'static str {
+        "sequence_numeric"
+    }
+
+    fn name(&self) -> String {
+        self.key.clone()
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        check_shape(&self.dims, self.dtype).map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        BatchSpec::from([(self.key.clone(), FeatureSpec::ragged(self.dtype))])
+    }
+
+    fn sequence(&self) -> Option<&dyn SequenceColumn> {
+        Some(self)
+    }
+}
+
+impl SequenceColumn for SequenceNumericColumn {
+    fn dims(&self) -> Vec<usize> {
+        self.dims.clone()
+    }
+
+    fn extent(&self, features: &Inputs) -> Result<Extent> {
+        match features.find(&self.key)? {
+            Input::Ragged(rows) => Ok(Extent::of_rows(rows, self.n())),
+            Input::Dense(dense) => Ok(Extent::of_dense(&flat(dense)?.not_equal(0), self.n())),
+        }
+    }
+
+    fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
+        let rows = match features.find(&self.key)? {
+            Input::Ragged(rows) => rows.clone(),
+            Input::Dense(dense) => RaggedTensor::from_rows(&flat(dense)?),
+        };
+        expect_numbers(&self.key, rows.values.dtype())?;
+        let mut values = normalised(&rows.values, self.normalizer.as_ref())?;
+        if let (Input::Dense(_), true) = (features.find(&self.key)?, self.default_value != 0.0) {
+            // TF: a dense 0 is a missing value.
+            let filling = values.zeros_like() + self.default_value;
+            values = rows.values.equal(0).select(&filling, &values);
+        }
+        Ok(rows.with_values(values).to_steps(n_steps, &self.dims, self.default_value))
+    }
+}
+
+/// A dense feature as one list a row.
+fn flat(dense: &Tensor) -> Result<Tensor> {
+    match dense.rank() {
+        _ if dense.is_poisoned() => Ok(dense.clone()),
+        0 => Err(Error::shape(format!("{} is no sequence; expected [batch, steps, ...]", dense.describe()))),
+        1 => Ok(dense.expand_dims(1)),
+        2 => Ok(dense.clone()),
+        _ => Ok(dense.flatten()),
+    }
+}

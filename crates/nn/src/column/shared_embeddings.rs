@@ -1,0 +1,172 @@
+//! `shared_embeddings`: one table of vectors for several columns.
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use estimand_graph::{Combiner, Init, Tensor, VarId};
+use estimand_tensor::{BatchSpec, Error, Result};
+
+use super::embedding::{Table, table_setters};
+use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
+use crate::inputs::Inputs;
+
+/// A table of vectors for several columns. Made by [`shared_embeddings`].
+#[derive(Clone, Debug)]
+pub struct SharedEmbeddings {
+    columns: Vec<FeatureColumn>,
+    name: Option<String>,
+    table: Table,
+    site: &'static Location<'static>,
+}
+
+/// One of the columns that share a table. Made by [`SharedEmbeddings::columns`].
+#[derive(Clone, Debug)]
+pub struct SharedEmbeddingColumn {
+    /// One for all of them, which is how a graph knows its variable.
+    shared: Arc<SharedEmbeddings>,
+    column: FeatureColumn,
+}
+
+/// Vectors that several categorical columns share: of the same kind, with the same ids.
+///
+/// Variable: named after all columns, outside of all scopes, so that the parts of a model share it too.
+///
+/// ```
+/// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, shared_embeddings};
+/// let seen = categorical_column_with_hash_bucket("seen", 1_000);
+/// let bought = categorical_column_with_hash_bucket("bought", 1_000);
+/// let columns = shared_embeddings([&seen, &bought], 8).columns();
+/// assert_eq!(columns[0].name(), "seen_shared_embedding");
+/// ```
+#[track_caller]
+pub fn shared_embeddings(
+    columns: impl IntoIterator<Item = impl Into<FeatureColumn>>,
+    dimension: usize,
+) -> SharedEmbeddings {
+    let columns = columns.into_iter().map(Into::into).collect();
+    SharedEmbeddings { columns, name: None, table: Table::new(Some(dimension)), site: Location::caller() }
+}
+
+table_setters!(SharedEmbeddings);
+
+impl SharedEmbeddings {
+    /// The name of the variable. By default, the columns' names in order, joined with `_`, and `_shared_embedding`.
+    pub fn shared_embedding_collection_name(mut self, name: impl Into<String>) -> SharedEmbeddings {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The columns, one for each that was given, in the same order.
+    pub fn columns(self) -> Vec<SharedEmbeddingColumn> {
+        let shared = Arc::new(self);
+        let column = |column: &FeatureColumn| SharedEmbeddingColumn { shared: shared.clone(), column: column.clone() };
+        shared.columns.iter().map(column).collect()
+    }
+
+    fn variable_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| {
+            let mut names: Vec<String> = self.columns.iter().map(|column| column.name()).collect();
+            names.sort();
+            format!("{}_shared_embedding", names.join("_"))
+        })
+    }
+
+    fn mistake(&self) -> Result<()> {
+        self.table.check()?;
+        let Some((first, rest)) = self.columns.split_first() else { return Ok(()) };
+        let n = first.expect_ids()?;
+        rest.iter().try_for_each(|column| {
+            if column.kind() != first.kind() || column.expect_ids()? != n {
+                let of = |c: &FeatureColumn| Ok(format!("{} ({} ids)", c.describe(), c.expect_ids()?));
+                let text = format!("{} and {} share a table", of(first)?, of(column)?);
+                return Err(Error::config(text).help("share between columns of one kind with the same number of ids"));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The variables of a graph's shared tables, by the address of what made them.
+#[derive(Default)]
+struct Made(RefCell<Vec<(Arc<SharedEmbeddings>, VarId)>>);
+
+impl SharedEmbeddingColumn {
+    /// The one variable of the graph.
+    fn variable(&self, features: &Inputs, n_buckets: usize) -> Result<Tensor> {
+        let graph = features.graph();
+        let made = graph.attachment::<Made>();
+        let known = made.0.borrow().iter().any(|(shared, _)| Arc::ptr_eq(shared, &self.shared));
+        let name = self.shared.variable_name();
+        if known {
+            return Ok(graph.get_variable(&name));
+        }
+        let _scope = graph.outside();
+        let variable = self.shared.table.variable(graph, &name, n_buckets)?;
+        if let Some(id) = variable.variable() {
+            made.0.borrow_mut().push((self.shared.clone(), id));
+        }
+        Ok(variable)
+    }
+}
+
+impl Column for SharedEmbeddingColumn {
+    fn kind(&self) -> &'static str {
+        "shared_embedding"
+    }
+
+    fn name(&self) -> String {
+        format!("{}_shared_embedding", self.column.name())
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.shared.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.shared.columns.iter().try_for_each(|column| column.check())?;
+        self.shared.mistake().map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        self.column.parse_spec()
+    }
+
+    fn dense(&self) -> Option<&dyn DenseColumn> {
+        self.column.categorical().is_some().then_some(self)
+    }
+
+    fn sequence(&self) -> Option<&dyn SequenceColumn> {
+        self.column.categorical_sequence().is_some().then_some(self)
+    }
+}
+
+impl DenseColumn for SharedEmbeddingColumn {
+    fn dims(&self) -> Vec<usize> {
+        vec![self.shared.table.dimension(self.column.expect_ids().unwrap_or(1))]
+    }
+
+    fn tensor(&self, features: &Inputs) -> Result<Tensor> {
+        let column = self.column.expect_categorical()?;
+        let found = column.categories(features)?;
+        let table = self.variable(features, column.n_buckets())?;
+        Ok(self.shared.table.lookup(&table, &found))
+    }
+}
+
+impl SequenceColumn for SharedEmbeddingColumn {
+    fn dims(&self) -> Vec<usize> {
+        DenseColumn::dims(self)
+    }
+
+    fn extent(&self, features: &Inputs) -> Result<Extent> {
+        self.column.expect_steps()?.extent(features)
+    }
+
+    fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
+        let column = self.column.expect_steps()?;
+        let table = self.variable(features, column.n_buckets())?;
+        Ok(self.shared.table.steps(&table, &column.ids(features)?, n_steps))
+    }
+}

@@ -1,0 +1,128 @@
+//! `categorical_column_with_vocabulary_file`: categories by their line in a file.
+
+use std::panic::Location;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use estimand_graph::LookupTable;
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
+
+use super::feature::Kind;
+use super::vocabulary_list::{Unknown, find};
+use super::{CategoricalColumn, Categories, Column, place};
+use crate::inputs::Inputs;
+
+/// Categories by their line in a file. Made by [`categorical_column_with_vocabulary_file`].
+#[derive(Clone, Debug)]
+pub struct VocabularyFileColumn {
+    key: String,
+    path: PathBuf,
+    size: Option<usize>,
+    dtype: DType,
+    unknown: Unknown,
+    /// Read once, when it is first needed; clones share it.
+    table: Arc<OnceLock<Result<LookupTable>>>,
+    site: &'static Location<'static>,
+}
+
+/// Categories that stand in a file, one a line, each with its line as id from 0. By default, others have the id -1, which counts nowhere.
+///
+/// The file is read when the column is first checked or used, and a training's exports take it along.
+///
+/// ```no_run
+/// use estimand_nn::column::{Column, categorical_column_with_vocabulary_file};
+/// let word = categorical_column_with_vocabulary_file("word", "words.txt").vocabulary_size(10_000).n_oov_buckets(100);
+/// word.check()?;
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[track_caller]
+pub fn categorical_column_with_vocabulary_file(
+    key: impl Into<String>,
+    vocabulary_file: impl Into<PathBuf>,
+) -> VocabularyFileColumn {
+    VocabularyFileColumn {
+        key: key.into(),
+        path: vocabulary_file.into(),
+        size: None,
+        dtype: DType::Str,
+        unknown: Unknown::default(),
+        table: Arc::default(),
+        site: Location::caller(),
+    }
+}
+
+impl VocabularyFileColumn {
+    /// The number of lines that count, of which the file must have as many. By default, all do.
+    pub fn vocabulary_size(mut self, n: usize) -> VocabularyFileColumn {
+        self.size = Some(n);
+        self.table = Arc::default();
+        self
+    }
+
+    /// What lines and feature hold. By default, strings.
+    pub fn dtype(mut self, dtype: DType) -> VocabularyFileColumn {
+        self.dtype = dtype;
+        self.table = Arc::default();
+        self
+    }
+
+    /// The id of what is not in the file. By default, -1.
+    pub fn default_value(mut self, id: i64) -> VocabularyFileColumn {
+        self.unknown.default_value = Some(id);
+        self
+    }
+
+    /// Gives what is not in the file one of `n` ids behind it, by its hash. By default, there are none.
+    pub fn n_oov_buckets(mut self, n: usize) -> VocabularyFileColumn {
+        self.unknown.n_oov_buckets = n;
+        self
+    }
+
+    fn table(&self) -> Result<LookupTable> {
+        self.unknown.apply(self.table.get_or_init(|| self.read()).clone()?)
+    }
+
+    fn read(&self) -> Result<LookupTable> {
+        Kind::of(self.dtype)?;
+        if self.size == Some(0) {
+            return Err(Error::config("a vocabulary of 0 lines; expected at least 1"));
+        }
+        LookupTable::from_file(&self.path, self.size, self.dtype)
+    }
+}
+
+impl Column for VocabularyFileColumn {
+    fn kind(&self) -> &'static str {
+        "vocabulary_file"
+    }
+
+    fn name(&self) -> String {
+        self.key.clone()
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.table().map(drop).map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        BatchSpec::from([(self.key.clone(), FeatureSpec::ragged(self.dtype))])
+    }
+
+    fn categorical(&self) -> Option<&dyn CategoricalColumn> {
+        Some(self)
+    }
+}
+
+impl CategoricalColumn for VocabularyFileColumn {
+    fn n_buckets(&self) -> usize {
+        self.table().map_or(0, |table| table.n_ids())
+    }
+
+    fn categories(&self, features: &Inputs) -> Result<Categories> {
+        find(features, &self.key, &self.table()?)
+    }
+}

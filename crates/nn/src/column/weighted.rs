@@ -1,0 +1,111 @@
+//! `weighted_categorical_column`: categories that count more or less.
+
+use std::panic::Location;
+
+use estimand_graph::RaggedTensor;
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
+
+use super::{CategoricalColumn, Categories, Column, FeatureColumn, place};
+use crate::inputs::{Input, Inputs};
+
+/// A categorical column whose ids have weights. Made by [`weighted_categorical_column`].
+#[derive(Clone, Debug)]
+pub struct WeightedColumn {
+    column: FeatureColumn,
+    weight_key: String,
+    dtype: DType,
+    site: &'static Location<'static>,
+}
+
+/// The ids of a column, each with the number at its place in another feature.
+///
+/// TF: in dense weights 0 stands for a missing one, so that a weight of 0 beside an id is an error of the run (case 42); feed ragged
+/// weights instead.
+///
+/// ```
+/// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, weighted_categorical_column};
+/// let terms = categorical_column_with_hash_bucket("terms", 1_000);
+/// assert_eq!(weighted_categorical_column(&terms, "frequency").name(), "terms_weighted_by_frequency");
+/// ```
+#[track_caller]
+pub fn weighted_categorical_column(
+    column: impl Into<FeatureColumn>,
+    weight_feature_key: impl Into<String>,
+) -> WeightedColumn {
+    let weight_key = weight_feature_key.into();
+    WeightedColumn { column: column.into(), weight_key, dtype: DType::F32, site: Location::caller() }
+}
+
+impl WeightedColumn {
+    /// What the weights are in files. By default, f32.
+    pub fn dtype(mut self, dtype: DType) -> WeightedColumn {
+        self.dtype = dtype;
+        self
+    }
+
+    fn mistake(&self) -> Result<()> {
+        self.column.expect_categorical()?;
+        match self.dtype.is_number() {
+            true => Ok(()),
+            false => {
+                let text = format!("weights of {}; expected numbers", self.dtype);
+                Err(Error::dtype(Some(DType::F32), self.dtype, text).help("take DType::F32, or an integer"))
+            }
+        }
+    }
+}
+
+impl Column for WeightedColumn {
+    fn kind(&self) -> &'static str {
+        "weighted"
+    }
+
+    fn name(&self) -> String {
+        format!("{}_weighted_by_{}", self.column.name(), self.weight_key)
+    }
+
+    fn site(&self) -> &'static Location<'static> {
+        self.site
+    }
+
+    fn check(&self) -> Result<()> {
+        self.column.check()?;
+        self.mistake().map_err(|error| place(self, error))
+    }
+
+    fn parse_spec(&self) -> BatchSpec {
+        let mut spec = self.column.parse_spec();
+        spec.insert(self.weight_key.clone(), FeatureSpec::ragged(self.dtype));
+        spec
+    }
+
+    fn categorical(&self) -> Option<&dyn CategoricalColumn> {
+        Some(self)
+    }
+}
+
+impl CategoricalColumn for WeightedColumn {
+    fn n_buckets(&self) -> usize {
+        self.column.categorical().map_or(0, |c| c.n_buckets())
+    }
+
+    fn categories(&self, features: &Inputs) -> Result<Categories> {
+        let found = self.column.expect_categorical()?.categories(features)?;
+        let dtype = match features.find(&self.weight_key)? {
+            Input::Dense(dense) => dense.dtype(),
+            Input::Ragged(rows) => rows.values.dtype(),
+        };
+        if dtype != self.dtype {
+            let text = format!("the weights `{}` are {dtype}; the column takes {}", self.weight_key, self.dtype);
+            return Err(
+                Error::dtype(Some(self.dtype), dtype, text).help("give the column .dtype(..), or cast the feature")
+            );
+        }
+        let rows = match features.find(&self.weight_key)? {
+            Input::Dense(dense) => RaggedTensor::from_dense(dense),
+            Input::Ragged(rows) => rows.clone(),
+        };
+        let weights = if dtype == DType::F32 { rows.values } else { rows.values.cast(DType::F32) };
+        Ok(Categories { ids: found.ids, weights: Some(weights) })
+    }
+}
