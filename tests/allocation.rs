@@ -1,4 +1,5 @@
-//! A training step in the steady state does not touch the heap, also when the batch size changes.
+//! A training step in the steady state does not touch the heap, also when the batch size changes; nor does `Estimator::train` around
+//! it, with rows in memory, in the middle of an epoch.
 //!
 //! A binary of its own: it counts the allocations of the whole process.
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use estimand::graph::{Compiled, Executor, Program, RunArgs};
+use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
 
 #[path = "../benches/models.rs"]
@@ -81,7 +83,7 @@ fn ragged_allocations(threads: usize) -> Result<usize> {
         let full = n_rows.div_ceil(2).max(1);
         let splits: Vec<i64> = (0..=n_rows).map(|row| (n_ids * row.div_ceil(2) / full) as i64).collect();
         let n_ids = splits.last().map_or(0, |&n| n as usize);
-        compiled.prepare(&[integers("ids", &[n_ids], 1_000)?, Array::from(splits), uniform("y", &[n_rows, 1])?])
+        compiled.prepare(vec![integers("ids", &[n_ids], 1_000)?, Array::from(splits), uniform("y", &[n_rows, 1])?])
     };
     let sizes = [(128, 100_000), (128, 100_000), (37, 5), (1, 1_000), (0, 0), (3, 0), (128, 33_333)];
     let batches = sizes.iter().map(|&(rows, ids)| feeds(rows, ids)).collect::<Result<Vec<_>>>()?;
@@ -100,8 +102,58 @@ fn ragged_allocations(threads: usize) -> Result<usize> {
     Ok(fewest)
 }
 
+/// Looks at the counter behind every step.
+struct Watch {
+    /// By the number of steps done.
+    seen: Vec<usize>,
+    fewest: Arc<AtomicUsize>,
+}
+
+impl Hook for Watch {
+    fn name(&self) -> &str {
+        "Watch"
+    }
+
+    fn after_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        self.seen.push(ALLOCATIONS.load(Ordering::Relaxed));
+        Ok(())
+    }
+
+    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        // Stretches of 10 steps; logging, every 100 steps, allocates its texts.
+        let stretches = self.seen.windows(11).map(|seen| seen[10] - seen[0]);
+        self.fewest.store(stretches.min().unwrap_or(usize::MAX), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Allocations of 10 steps of `train`, rows of a width from shuffled memory, with all default hooks.
+fn training_allocations(threads: usize, width: usize, batch: usize) -> Result<usize> {
+    let model = |cx: &ModelFnContext<'_>| {
+        let logits = Dense::new(3).apply(&Dense::new(10).relu().apply(&cx.feature("x")));
+        let loss = logits.sparse_softmax_cross_entropy(&cx.label()).mean();
+        Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Adagrad::default(), 0.05)))
+    };
+    let folder = std::env::temp_dir().join(format!("estimand-allocation-{}-{threads}-{width}", std::process::id()));
+    let config = RunConfig::new().tf_random_seed(1).threads(threads);
+    let estimator = Estimator::new(model).config(config).model_dir(&folder).build()?;
+    let n = 100 * batch;
+    let rows = [("x", uniform("x", &[n, width])?), ("y", integers("y", &[n], 3)?)];
+    let data = Dataset::from_arrays(rows).label("y").shuffle(n, 7).repeat_forever().batch(batch, true);
+    let fewest = Arc::new(AtomicUsize::new(usize::MAX));
+    let watch = Watch { seen: Vec::with_capacity(1_000), fewest: fewest.clone() };
+    estimator.train(TrainSpec::new(data).steps(90).hook(watch))?;
+    let _ = std::fs::remove_dir_all(folder);
+    Ok(fewest.load(Ordering::Relaxed))
+}
+
 #[test]
 fn steps_do_not_allocate() {
+    for threads in [1, 2] {
+        assert_eq!(training_allocations(threads, 4, 32).unwrap(), 0, "train, {threads} threads");
+        // Batches so large that threads make them.
+        assert_eq!(training_allocations(threads, 64, 2_048).unwrap(), 0, "train, large batches, {threads} threads");
+    }
     for threads in [1, 2] {
         let numbers = |n: usize| Ok(vec![uniform("x", &[n, 4])?, integers("y", &[n], 3)?]);
         assert_eq!(allocations(&models::iris(), threads, numbers).unwrap(), 0, "iris, {threads} threads");

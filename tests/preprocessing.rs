@@ -248,7 +248,7 @@ fn the_host_runs_ahead_in_any_thread() {
     let ahead = std::thread::scope(|scope| {
         let threads: Vec<_> = batches
             .chunks(4)
-            .map(|part| scope.spawn(|| part.iter().map(|b| compiled.prepare(b)).collect::<Vec<_>>()))
+            .map(|part| scope.spawn(|| part.iter().map(|b| compiled.prepare(b.clone())).collect::<Vec<_>>()))
             .collect();
         threads.into_iter().flat_map(|t| t.join().unwrap()).map(|p| p.unwrap()).collect::<Vec<_>>()
     });

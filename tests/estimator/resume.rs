@@ -39,12 +39,25 @@ fn stopping_and_going_on_leaves_no_trace() -> Result<()> {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() -> Result<()> {
-    let one = Folder::new();
-    train(one.path(), 1, 40)?;
-    for threads in [2, 3, 8] {
-        let many = Folder::new();
-        train(many.path(), threads, 40)?;
-        assert_eq!(bits(many.path(), 40), bits(one.path(), 40), "{threads} threads");
+    // Reading that takes so long that it is given to threads of its own after some batches.
+    let slow = |batch| {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+        Ok(batch)
+    };
+    let data = points(70).repeat_forever().batch(8, false).map(slow);
+    let train = |threads: usize, input_threads: usize| {
+        let folder = Folder::new();
+        let config = config(threads).input_threads(input_threads);
+        let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
+        model.train(TrainSpec::new(&data).max_steps(40))?;
+        Ok::<_, Error>(bits(folder.path(), 40))
+    };
+    let alone = train(1, 1)?;
+    for threads in [1, 2, 3, 8] {
+        for input_threads in [1, 4] {
+            let bits = train(threads, input_threads)?;
+            assert!(bits == alone, "{threads} threads of the step and {input_threads} of the input");
+        }
     }
     Ok(())
 }

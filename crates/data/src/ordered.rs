@@ -3,7 +3,7 @@
 //! Jobs are taken one at a time and each is done by whoever took it; so the results are those of one thread, whatever
 //! their number. A panic in a thread becomes the panic of whoever asks for the result.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -62,7 +62,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
         let State::Inline { next, .. } = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
         let shared = Arc::new(Shared {
             jobs: Mutex::new(Jobs { next, n_taken: 0 }),
-            results: Mutex::new(Results { done: BTreeMap::new(), n_given: 0, end: None, abandoned: false }),
+            results: Mutex::new(Results { done: VecDeque::new(), n_done: 0, n_given: 0, end: None, abandoned: false }),
             room: Condvar::new(),
             ready: Condvar::new(),
             n_ahead: self.n_ahead as u64,
@@ -142,12 +142,25 @@ struct Jobs<J> {
 }
 
 struct Results<T> {
-    done: BTreeMap<u64, thread::Result<T>>,
+    /// From the first that was not yet given.
+    done: VecDeque<Option<thread::Result<T>>>,
+    n_done: usize,
     n_given: u64,
     /// The number of jobs, once known.
     end: Option<u64>,
     /// Nobody takes results any more.
     abandoned: bool,
+}
+
+impl<T> Results<T> {
+    fn insert(&mut self, number: u64, result: thread::Result<T>) {
+        let place = (number - self.n_given) as usize;
+        if place >= self.done.len() {
+            self.done.resize_with(place + 1, || None);
+        }
+        self.done[place] = Some(result);
+        self.n_done += 1;
+    }
 }
 
 /// What a panic left behind is still whole: no lock is held while foreign code runs, but for `next`, which is then never called again.
@@ -159,7 +172,7 @@ impl<J, T> Shared<J, T> {
     fn run(&self, work: &(dyn Fn(J) -> T + Send + Sync)) {
         while let Some((number, job)) = self.next_job() {
             let result = job.and_then(|job| catch_unwind(AssertUnwindSafe(|| work(job))));
-            lock(&self.results).done.insert(number, result);
+            lock(&self.results).insert(number, result);
             self.ready.notify_one();
         }
     }
@@ -194,14 +207,13 @@ impl<J, T> Shared<J, T> {
 
     fn take(&self) -> Option<thread::Result<T>> {
         let waiting = |results: &mut Results<T>| {
-            results.end != Some(results.n_given) && !results.done.contains_key(&results.n_given)
+            results.end != Some(results.n_given) && !matches!(results.done.front(), Some(Some(_)))
         };
         let mut results = self.ready.wait_while(lock(&self.results), waiting).unwrap_or_else(PoisonError::into_inner);
-        let number = results.n_given;
-        let result = results.done.remove(&number)?;
-        results.n_given += 1;
+        let result = results.done.pop_front()??;
+        (results.n_given, results.n_done) = (results.n_given + 1, results.n_done - 1);
         // Waking a thread costs more than many a step: once half of what may lie ready was taken, it has something to do.
-        if results.done.len() as u64 <= self.n_ahead / 2 {
+        if results.n_done as u64 <= self.n_ahead / 2 {
             self.room.notify_all();
         }
         Some(result)

@@ -36,6 +36,22 @@ impl Position {
         Position { words: words.into(), inputs: inputs.into(), marks: None }
     }
 
+    /// The position of a stage with one number, over the position of its input if it has one, in the memory of a position that is no
+    /// longer needed.
+    pub(crate) fn renew(mut self, word: u64, input: Option<Position>) -> Position {
+        self.words.clear();
+        self.words.push(word);
+        self.inputs.clear();
+        self.inputs.extend(input);
+        self.marks = None;
+        self
+    }
+
+    /// Takes the position of the last input away.
+    pub(crate) fn take_input(&mut self) -> Position {
+        self.inputs.pop().unwrap_or_default()
+    }
+
     /// The position with the marks of its plan.
     pub(crate) fn of_plan(self, marks: Arc<[u32]>) -> Position {
         Position { marks: Some(marks), ..self }

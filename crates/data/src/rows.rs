@@ -3,21 +3,26 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Batch, BatchSpec, DType, Element, Error, Feature, FeatureSpec, Ragged, Result, Strings};
+use estimand_tensor::{
+    Array, Batch, BatchSpec, DType, Dims, Element, Error, Feature, FeatureSpec, Ragged, Result, Strings,
+};
 
 use crate::stage::{Item, PIECE, Stream, Unit};
 
 /// Pulls rows until there are `n`, or the stream ends; `None` if it has ended.
 pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<Item>> {
-    let mut pieces = Vec::new();
-    let (mut n_rows, mut after) = (0, None);
+    let Some(first) = stream.pull(n)? else { return Ok(None) };
+    let mut n_rows = first.batch.n_rows();
+    if n_rows >= n {
+        return Ok(Some(first));
+    }
+    let (mut pieces, mut after) = (vec![first.batch], first.after);
     while n_rows < n {
         let Some(item) = stream.pull(n - n_rows)? else { break };
         n_rows += item.batch.n_rows();
         pieces.push(item.batch);
-        after = Some(item.after);
+        after = item.after;
     }
-    let Some(after) = after else { return Ok(None) };
     Ok(Some(Item { batch: concat(pieces)?, after }))
 }
 
@@ -42,11 +47,16 @@ pub(crate) fn count(unit: Unit, batch: &Batch) -> u64 {
 
 /// A range of rows; shares memory with the batch.
 pub fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
+    slice_into(batch, range, Batch::new())
+}
+
+/// As [`slice`], the list of names and features put into a batch that is no longer needed.
+pub(crate) fn slice_into(batch: &Batch, range: Range<usize>, mut spare: Batch) -> Result<Batch> {
     if range == (0..batch.n_rows()) {
         return Ok(batch.clone());
     }
-    each(batch, |feature| {
-        Ok(match feature {
+    spare.refill(batch, |feature, slice| {
+        *slice = match feature {
             Feature::Dense(array) => array.rows(range.clone())?.into(),
             Feature::Ragged(ragged) => {
                 let Some(splits) = ragged.row_splits().get(range.start..=range.end) else {
@@ -56,18 +66,32 @@ pub fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
                 let values = ragged.values().rows(start as usize..end as usize)?;
                 Ragged::new(values, splits.iter().map(|s| s - start).collect::<Vec<_>>())?.into()
             }
-        })
-    })
+        };
+        Ok(())
+    })?;
+    Ok(spare)
 }
 
 /// The rows of these numbers, in this order.
 pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
+    gather_into(batch, rows, Batch::new())
+}
+
+/// As [`gather`], in the memory of a batch that is no longer needed, where it is enough and nobody else's.
+pub(crate) fn gather_into(batch: &Batch, rows: &[u64], mut spare: Batch) -> Result<Batch> {
     let n_rows = batch.n_rows() as u64;
     if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
         return Err(Error::index(format!("row {row} of {n_rows}")));
     }
-    each(batch, |feature| match feature {
-        Feature::Dense(array) => Ok(gather_ranges(array, rows.iter().map(|&r| r as usize..r as usize + 1))?.into()),
+    spare.refill(batch, |feature, picked| match feature {
+        Feature::Dense(array) => {
+            let ranges = rows.iter().map(|&r| r as usize..r as usize + 1);
+            let spare = if let Feature::Dense(spare) = picked { Some(spare) } else { None };
+            if let Some(fresh) = gather_ranges(array, ranges, spare)? {
+                *picked = fresh.into();
+            }
+            Ok(())
+        }
         Feature::Ragged(ragged) => {
             let splits = ragged.row_splits();
             let ranges = rows.iter().map(|&r| splits[r as usize] as usize..splits[r as usize + 1] as usize);
@@ -77,9 +101,13 @@ pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
                 end
             });
             let row_splits: Vec<i64> = std::iter::once(0).chain(lengths).collect();
-            Ok(Ragged::new(gather_ranges(ragged.values(), ranges)?, row_splits)?.into())
+            if let Some(values) = gather_ranges(ragged.values(), ranges, None)? {
+                *picked = Ragged::new(values, row_splits)?.into();
+            }
+            Ok(())
         }
-    })
+    })?;
+    Ok(spare)
 }
 
 /// All rows, one batch after another. They must hold the same features.
@@ -145,24 +173,6 @@ pub(crate) fn map_features(batch: &Batch, mut change: impl FnMut(&str, &Feature)
         Some(weights) => changed.with_weights(weights.clone()),
         None => Ok(changed),
     }
-}
-
-/// A batch of the same names with other features, labels and weights.
-fn each(batch: &Batch, mut change: impl FnMut(&Feature) -> Result<Feature>) -> Result<Batch> {
-    let mut changed = Batch::new();
-    for (name, feature) in batch.features() {
-        changed = changed.with_feature(name, change(feature)?)?;
-    }
-    for (name, label) in batch.labels() {
-        changed = changed.with_label(name, change(label)?)?;
-    }
-    if let Some(weights) = batch.weights() {
-        let Feature::Dense(weights) = change(&Feature::Dense(weights.clone()))? else {
-            return Err(Error::internal("weights became ragged"));
-        };
-        changed = changed.with_weights(weights)?;
-    }
-    Ok(changed)
 }
 
 fn concat_features(parts: &[&Feature]) -> Result<Feature> {
@@ -233,17 +243,21 @@ fn concat_numbers<T: Element>(dims: &[usize], parts: &[&Array]) -> Result<Array>
     Array::from_vec(dims, all)
 }
 
-/// Ranges of the first axis, one after another; all lie in the array.
-fn gather_ranges(array: &Array, ranges: impl Iterator<Item = Range<usize>> + Clone) -> Result<Array> {
-    let mut dims = array.dims().to_vec();
+/// Ranges of the first axis, one after another; all lie in the array. `None` if they are in the spare array now.
+fn gather_ranges(
+    array: &Array,
+    ranges: impl Iterator<Item = Range<usize>> + Clone,
+    spare: Option<&mut Array>,
+) -> Result<Option<Array>> {
+    let mut dims = Dims::from(array.dims());
     dims[0] = ranges.clone().map(|range| range.len()).sum();
     let width: usize = dims[1..].iter().product();
     let elements = ranges.map(|range| range.start * width..range.end * width);
-    by_number!(array.dtype(), gather_numbers(array, &dims, elements), strings => {
+    by_number!(array.dtype(), gather_numbers(array, &dims, elements, spare), strings => {
         let from = array.string_slice()?;
         let mut picked = Strings::with_capacity(dims.iter().product());
         elements.flatten().for_each(|i| picked.push(from.get(i)));
-        Array::from_string_list(&dims, picked)
+        Array::from_string_list(&dims, picked).map(Some)
     })
 }
 
@@ -251,9 +265,21 @@ fn gather_numbers<T: Element>(
     array: &Array,
     dims: &[usize],
     elements: impl Iterator<Item = Range<usize>>,
-) -> Result<Array> {
+    spare: Option<&mut Array>,
+) -> Result<Option<Array>> {
     let from = array.as_slice::<T>()?;
+    if let Some(spare) = spare
+        && spare.reuse_own(T::DTYPE, dims)?
+    {
+        let mut to = spare.as_mut_slice::<T>()?;
+        for range in elements {
+            let (next, rest) = to.split_at_mut(range.len());
+            next.copy_from_slice(&from[range]);
+            to = rest;
+        }
+        return Ok(None);
+    }
     let mut picked: Vec<T> = Vec::with_capacity(dims.iter().product());
     elements.for_each(|range| picked.extend_from_slice(&from[range]));
-    Array::from_vec(dims, picked)
+    Array::from_vec(dims, picked).map(Some)
 }

@@ -32,7 +32,7 @@ impl fmt::Display for Unit {
 }
 
 /// A piece of a stream, and where the stream stands behind it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Item {
     /// The rows.
     pub batch: Batch,
@@ -168,10 +168,18 @@ pub trait Indexed {
 
     /// The rows of these numbers, in this order.
     fn gather(&self, rows: &[u64]) -> Result<Batch>;
+
+    /// As [`gather`](Indexed::gather), in the memory of a batch that is no longer needed, where that is possible.
+    fn gather_into(&self, rows: &[u64], _spare: Batch) -> Result<Batch> {
+        self.gather(rows)
+    }
 }
 
 /// An opened stage.
 pub trait Stream: Send {
     /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None` at the end.
     fn pull(&mut self, want: usize) -> Result<Option<Item>>;
+
+    /// Takes back an item of its own that nobody needs any more, for the next ones to be made in its memory. By default it is dropped.
+    fn recycle(&mut self, _item: Item) {}
 }

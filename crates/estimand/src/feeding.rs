@@ -3,7 +3,7 @@
 //! The host's part of the program (strings, tables, ids) runs in the threads that read the input, in their order, so that a
 //! step finds its numbers ready.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use estimand_data::{Item, Ordered, Position, Stream};
@@ -92,7 +92,16 @@ pub(crate) struct Binding {
 impl Binding {
     /// The values of the placeholders in a batch.
     pub(crate) fn bind(&self, batch: &Batch) -> Result<Vec<Array>> {
-        self.sources.iter().map(|source| source.find(batch)).collect()
+        self.bind_into(batch, Vec::new())
+    }
+
+    /// As [`bind`](Binding::bind), in a list that is no longer needed.
+    fn bind_into(&self, batch: &Batch, mut values: Vec<Array>) -> Result<Vec<Array>> {
+        values.clear();
+        for source in &self.sources {
+            values.push(source.find(batch)?);
+        }
+        Ok(values)
     }
 }
 
@@ -121,26 +130,25 @@ impl Source {
     }
 }
 
-/// What one step is fed, and where the input stands behind it.
+/// What one step is fed, the batch it is made of, and where the input stands behind it.
+#[derive(Default)]
 pub(crate) struct Fed {
     pub(crate) feeds: Vec<Array>,
+    batch: Batch,
     pub(crate) after: Position,
-}
-
-/// The threads that read and prepare input: those of the configuration, or one for each core.
-pub(crate) fn input_threads(config: &crate::RunConfig) -> usize {
-    match config.threads {
-        0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
-        n => n,
-    }
 }
 
 /// What lies ready may take so many bytes.
 const AHEAD_BYTES: usize = 64 << 20;
 
+/// A batch that was read, and memory for what it is made into.
+type Job = Result<(Item, Vec<Array>)>;
+
 /// Prepared batches, in order.
 pub(crate) struct Feeder {
-    fed: Ordered<Result<Item>, Result<Fed>>,
+    fed: Ordered<Job, Result<Fed>>,
+    /// What steps are done with, for the next batches to be made in.
+    spare: Arc<Mutex<Vec<Fed>>>,
     /// Batches that the caller has made itself, and how long that took.
     trial: Option<(u32, Duration)>,
 }
@@ -162,24 +170,38 @@ impl Feeder {
         let n_ahead = (AHEAD_BYTES / bytes).clamp(2, 64);
         let mut first = first;
         let mut failed = false;
+        let spare = Arc::new(Mutex::new(Vec::<Fed>::with_capacity(n_ahead)));
+        let spares = spare.clone();
         let next = move || {
             if failed {
                 return None;
             }
+            let Fed { mut feeds, batch, after } = lock(&spares).pop().unwrap_or_default();
+            // Without these the batch is alone in its memory.
+            feeds.clear();
+            stream.recycle(Item { batch, after });
             let item = match first.take() {
                 Some(item) => Ok(item),
                 None => stream.pull(usize::MAX).transpose()?,
             };
             failed = item.is_err();
-            Some(item)
+            Some(item.map(|item| (item, feeds)))
         };
-        let work = move |item: Result<Item>| {
-            let Item { batch, after } = item?;
-            let placeholders = binding.bind(&batch)?;
-            Ok(Fed { feeds: compiled.prepare(&placeholders)?, after })
+        let work = move |job: Job| {
+            let (Item { batch, after }, feeds) = job?;
+            let placeholders = binding.bind_into(&batch, feeds)?;
+            Ok(Fed { feeds: compiled.prepare(placeholders)?, batch, after })
         };
         let trial = (n_threads > 1).then_some((0, Duration::ZERO));
-        Feeder { fed: Ordered::new(n_threads, n_ahead, next, work).lazy(), trial }
+        Feeder { fed: Ordered::new(n_threads, n_ahead, next, work).lazy(), spare, trial }
+    }
+
+    /// Takes back what a step is done with.
+    pub(crate) fn recycle(&mut self, fed: Fed) {
+        let mut spare = lock(&self.spare);
+        if spare.len() < spare.capacity() {
+            spare.push(fed);
+        }
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Fed>> {
@@ -195,6 +217,11 @@ impl Feeder {
         }
         fed
     }
+}
+
+/// A panic of another thread leaves the list whole.
+fn lock(spare: &Mutex<Vec<Fed>>) -> MutexGuard<'_, Vec<Fed>> {
+    spare.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn size_of_batch(batch: &Batch) -> usize {

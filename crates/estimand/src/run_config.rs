@@ -49,6 +49,8 @@ pub struct RunConfig {
     pub device: Device,
     /// Threads of a step; see [`RunConfig::threads`].
     pub threads: usize,
+    /// Threads of the input; see [`RunConfig::input_threads`].
+    pub input_threads: Option<usize>,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -102,6 +104,7 @@ impl Default for RunConfig {
             max_worker_delay_secs: None,
             device: Device::Cpu,
             threads: 0,
+            input_threads: None,
             cluster: None,
         }
     }
@@ -198,6 +201,21 @@ impl RunConfig {
         self
     }
 
+    /// How many threads read and prepare input; results do not depend on it. By default, as many as [`threads`](RunConfig::threads).
+    #[must_use]
+    pub fn input_threads(mut self, n: usize) -> RunConfig {
+        self.input_threads = Some(n);
+        self
+    }
+
+    /// The threads that read and prepare input, found out where none are given.
+    pub(crate) fn n_input_threads(&self) -> usize {
+        match self.input_threads.unwrap_or(self.threads) {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        }
+    }
+
     /// This process's place in a cluster. By default, what the environment's `TF_CONFIG` says.
     #[must_use]
     pub fn cluster(mut self, cluster: Cluster) -> RunConfig {
@@ -229,9 +247,11 @@ impl RunConfig {
         {
             return Err(Error::config(format!("max_worker_delay_secs is {secs}, expected a number of seconds from 0")));
         }
-        if self.threads > MOST_THREADS {
-            return Err(Error::config(format!("threads is {}, expected at most {MOST_THREADS}", self.threads))
-                .help("threads(0) takes one for each core"));
+        for (what, n) in [("threads", self.threads), ("input_threads", self.input_threads.unwrap_or(0))] {
+            if n > MOST_THREADS {
+                return Err(Error::config(format!("{what} is {n}, expected at most {MOST_THREADS}"))
+                    .help("0 takes one for each core"));
+            }
         }
         self.train_distribute.check("train_distribute")?;
         self.eval_distribute.check("eval_distribute")
@@ -276,7 +296,7 @@ impl fmt::Display for RunConfig {
             f,
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, train_distribute = {:?}, eval_distribute = {:?}, \
-             max_worker_delay_secs = {}, device = {:?}, threads = {}",
+             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -288,7 +308,8 @@ impl fmt::Display for RunConfig {
             self.eval_distribute,
             some(self.max_worker_delay_secs, "none"),
             self.device,
-            if self.threads == 0 { "all".to_string() } else { self.threads.to_string() },
+            some(Some(self.threads).filter(|&n| n > 0), "all"),
+            some(self.input_threads.or(Some(self.threads)).filter(|&n| n > 0), "all"),
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),
@@ -346,6 +367,7 @@ mod tests {
             (new().log_step_count_steps(0), "log_step_count_steps is 0"),
             (new().max_worker_delay_secs(-2.0), "max_worker_delay_secs is -2"),
             (new().threads(1_000_000), "threads is 1000000"),
+            (new().input_threads(5_000), "input_threads is 5000"),
             (new().train_distribute(Strategy::Mirrored), "train_distribute is Strategy::Mirrored"),
             (new().eval_distribute(Strategy::ParameterServer), "eval_distribute is Strategy::ParameterServer"),
         ] {

@@ -24,7 +24,7 @@ use crate::program::Program;
 /// let compiled = Compiled::new(&Cpu::new(), program)?;
 ///
 /// let words = Array::from_strings([2], ["wide", "deep"])?;
-/// let prepared = std::thread::scope(|s| s.spawn(|| compiled.prepare(&[words])).join().expect("it does not panic"))?;
+/// let prepared = std::thread::scope(|s| s.spawn(|| compiled.prepare(vec![words])).join().expect("it does not panic"))?;
 /// let mut state = Cpu::new().place(g.body().variables(), 0)?;
 /// let mut outputs = Vec::new();
 /// compiled.run_prepared(&mut *state, RunArgs { feeds: &prepared, ..RunArgs::default() }, &mut outputs)?;
@@ -53,10 +53,10 @@ impl Compiled {
     }
 
     /// What the step is fed, from the values of the placeholders. Threads may call this while others run the step.
-    pub fn prepare(&self, placeholders: &[Array]) -> Result<Vec<Array>> {
+    pub fn prepare(&self, placeholders: Vec<Array>) -> Result<Vec<Array>> {
         match self.host.is_empty() {
-            true => Ok(placeholders.to_vec()),
-            false => self.host.run(placeholders),
+            true => Ok(placeholders),
+            false => self.host.run(&placeholders),
         }
     }
 

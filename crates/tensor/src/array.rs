@@ -196,6 +196,14 @@ impl Array {
     ///
     /// This is how a caller that fetches the same values every step does so without allocating.
     pub fn reuse(&mut self, dtype: DType, dims: &[usize]) -> Result<()> {
+        if !self.reuse_own(dtype, dims)? {
+            *self = Array::zeros(dtype, dims)?;
+        }
+        Ok(())
+    }
+
+    /// As [`reuse`](Array::reuse), but where that would allocate, nothing changes and the answer is `false`.
+    pub fn reuse_own(&mut self, dtype: DType, dims: &[usize]) -> Result<bool> {
         let len = element_count(dims)?;
         if let (Data::Plain(buffer), true) = (&mut self.data, dtype != DType::Str)
             && let Some(owned) = Arc::get_mut(buffer)
@@ -208,10 +216,9 @@ impl Array {
             self.dims.clear();
             self.dims.extend_from_slice(dims);
             (self.dtype, self.start, self.len) = (dtype, 0, len);
-            return Ok(());
+            return Ok(true);
         }
-        *self = Array::zeros(dtype, dims)?;
-        Ok(())
+        Ok(false)
     }
 
     /// The strings of a string array.

@@ -65,7 +65,7 @@ impl Batch {
     /// Adds a feature.
     pub fn with_feature(mut self, name: &str, feature: impl Into<Feature>) -> Result<Batch> {
         let feature = feature.into();
-        self.check_rows("feature", name, &feature)?;
+        agree(&mut self.n_rows, "feature", name, &feature)?;
         self.features.insert(name.into(), feature);
         Ok(self)
     }
@@ -73,28 +73,66 @@ impl Batch {
     /// Adds a label.
     pub fn with_label(mut self, name: &str, label: impl Into<Feature>) -> Result<Batch> {
         let label = label.into();
-        self.check_rows("label", name, &label)?;
+        agree(&mut self.n_rows, "label", name, &label)?;
         self.labels.insert(name.into(), label);
         Ok(self)
     }
 
     /// Sets one weight for each row.
     pub fn with_weights(mut self, weights: Array) -> Result<Batch> {
-        self.check_rows("weights", "", &Feature::Dense(weights.clone()))?;
+        agree(&mut self.n_rows, "weights", "", &Feature::Dense(weights.clone()))?;
         self.weights = Some(weights);
         Ok(self)
     }
 
-    fn check_rows(&mut self, what: &str, name: &str, feature: &Feature) -> Result<()> {
-        let Some(rows) = feature.n_rows() else {
-            return Err(Error::shape(format!("{what} `{name}` is a single number; a batch needs an axis of rows")));
-        };
-        match self.n_rows {
-            Some(n) if n != rows => Err(Error::shape(format!("{what} `{name}` has {rows} rows, the batch has {n}"))),
-            _ => {
-                self.n_rows = Some(rows);
-                Ok(())
+    /// Makes this a batch of the same names as another, in the memory it has where the names are already its own; `fill` makes each
+    /// feature, label and the weights from the other's.
+    ///
+    /// This is how a pipeline that gathers rows step after step does so without allocating.
+    pub fn refill(&mut self, from: &Batch, mut fill: impl FnMut(&Feature, &mut Feature) -> Result<()>) -> Result<()> {
+        let alike = |a: &IndexMap<Arc<str>, Feature>, b: &IndexMap<Arc<str>, Feature>| a.keys().eq(b.keys());
+        if !alike(&self.features, &from.features) || !alike(&self.labels, &from.labels) {
+            (self.features, self.labels) = (from.features.clone(), from.labels.clone());
+        }
+        self.n_rows = None;
+        for (part, old, new) in
+            [("feature", &from.features, &mut self.features), ("label", &from.labels, &mut self.labels)]
+        {
+            for ((name, old), new) in old.iter().zip(new.values_mut()) {
+                fill(old, new)?;
+                agree(&mut self.n_rows, part, name, new)?;
             }
+        }
+        self.weights = match &from.weights {
+            None => None,
+            Some(old) => {
+                let mut new = Feature::Dense(self.weights.take().unwrap_or_else(|| old.clone()));
+                fill(&Feature::Dense(old.clone()), &mut new)?;
+                agree(&mut self.n_rows, "weights", "", &new)?;
+                match new {
+                    Feature::Dense(weights) => Some(weights),
+                    Feature::Ragged(_) => return Err(Error::internal("weights became ragged")),
+                }
+            }
+        };
+        Ok(())
+    }
+
+    /// Makes a feature a label, in place; `false` if there is no such feature.
+    pub fn feature_to_label(&mut self, name: &str) -> bool {
+        match self.features.shift_remove_entry(name) {
+            Some((name, feature)) => {
+                self.labels.insert(name, feature);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Makes a label the feature of a place among the features, as it was before [`feature_to_label`](Batch::feature_to_label).
+    pub fn label_to_feature(&mut self, name: &str, place: usize) {
+        if let Some((name, label)) = self.labels.shift_remove_entry(name) {
+            self.features.shift_insert(place.min(self.features.len()), name, label);
         }
     }
 
@@ -127,6 +165,20 @@ impl Batch {
     /// The weight of each row, if there are weights.
     pub fn weights(&self) -> Option<&Array> {
         self.weights.as_ref()
+    }
+}
+
+/// Whether what is added has as many rows as the rest.
+fn agree(n_rows: &mut Option<usize>, what: &str, name: &str, feature: &Feature) -> Result<()> {
+    let Some(rows) = feature.n_rows() else {
+        return Err(Error::shape(format!("{what} `{name}` is a single number; a batch needs an axis of rows")));
+    };
+    match *n_rows {
+        Some(n) if n != rows => Err(Error::shape(format!("{what} `{name}` has {rows} rows, the batch has {n}"))),
+        _ => {
+            *n_rows = Some(rows);
+            Ok(())
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod philox;
 use crate::cpu::isa::Isa;
 use crate::cpu::twins::twins;
 use normal::Normal;
+pub use permutation::Permutation;
 use philox::{Draw, LANES, Words, draw_rows};
 
 /// Names a source of randomness: one per (seed, op).
@@ -119,7 +120,12 @@ impl Stream {
     ///
     /// Not the order of [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n is returned as it is.
     pub fn permute(&self, i: u64, n: u64) -> u64 {
-        permutation::permute(self.key, i, n)
+        self.permutation(n).at(i)
+    }
+
+    /// The bijection of [`permute`](Stream::permute), for many indices.
+    pub fn permutation(&self, n: u64) -> Permutation {
+        Permutation::new(self.key, n)
     }
 }
 

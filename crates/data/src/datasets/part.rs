@@ -96,8 +96,8 @@ impl Indexed for Part {
         if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
             return Err(Error::index(format!("row {row} of {n_rows}")));
         }
-        let order = order();
-        let numbers: Vec<u64> = rows.iter().map(|row| order.permute(first + row, n)).collect();
+        let order = order().permutation(n);
+        let numbers: Vec<u64> = rows.iter().map(|row| order.at(first + row)).collect();
         self.input()?.gather(&numbers)
     }
 }

@@ -63,6 +63,10 @@ impl Indexed for Loaded {
     }
 
     fn gather(&self, numbers: &[u64]) -> Result<Batch> {
-        rows::gather(self.rows()?, numbers)
+        self.gather_into(numbers, Batch::new())
+    }
+
+    fn gather_into(&self, numbers: &[u64], spare: Batch) -> Result<Batch> {
+        rows::gather_into(self.rows()?, numbers, spare)
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn open(rows: Batch, from: &Position) -> Result<Box<dyn Stream>> {
         Error::config(format!("a position behind row {next} of arrays with {} rows", rows.n_rows()))
             .help("a position continues only the data it was taken from")
     })?;
-    Ok(Box::new(Rows { rows, next }))
+    Ok(Box::new(Rows { rows, next, spare: None }))
 }
 
 impl Indexed for Memory {
@@ -88,13 +88,18 @@ impl Indexed for Memory {
     }
 
     fn gather(&self, numbers: &[u64]) -> Result<Batch> {
-        rows::gather(self.rows.as_ref().map_err(Error::clone)?, numbers)
+        self.gather_into(numbers, Batch::new())
+    }
+
+    fn gather_into(&self, numbers: &[u64], spare: Batch) -> Result<Batch> {
+        rows::gather_into(self.rows.as_ref().map_err(Error::clone)?, numbers, spare)
     }
 }
 
 struct Rows {
     rows: Batch,
     next: usize,
+    spare: Option<Item>,
 }
 
 impl Stream for Rows {
@@ -103,8 +108,13 @@ impl Stream for Rows {
         if end == self.next {
             return Ok(None);
         }
-        let batch = rows::slice(&self.rows, self.next..end)?;
+        let Item { batch, after } = self.spare.take().unwrap_or_default();
+        let batch = rows::slice_into(&self.rows, self.next..end, batch)?;
         self.next = end;
-        Ok(Some(Item { batch, after: Position::new([end as u64], []) }))
+        Ok(Some(Item { batch, after: after.renew(end as u64, None) }))
+    }
+
+    fn recycle(&mut self, item: Item) {
+        self.spare = Some(item);
     }
 }

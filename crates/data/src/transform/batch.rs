@@ -62,4 +62,8 @@ impl Stream for BatchStream {
         let item = collect(&mut *self.input, self.n)?;
         Ok(item.filter(|item| !self.drop_remainder || item.batch.n_rows() == self.n))
     }
+
+    fn recycle(&mut self, item: Item) {
+        self.input.recycle(item);
+    }
 }

@@ -49,6 +49,7 @@ impl Stage for Repeat {
             current: None,
             n_empty: 0,
             found: true,
+            spare: Position::default(),
         };
         if self.n.is_none_or(|n| epoch < n) {
             stream.current = Some(stream.open_epoch(below)?);
@@ -69,6 +70,7 @@ struct RepeatStream {
     n_empty: u64,
     /// Whether this epoch had an element.
     found: bool,
+    spare: Position,
 }
 
 impl RepeatStream {
@@ -84,7 +86,8 @@ impl Stream for RepeatStream {
         while let Some(current) = &mut self.current {
             if let Some(Item { batch, after }) = current.pull(want)? {
                 (self.found, self.n_empty) = (true, 0);
-                return Ok(Some(Item { batch, after: Position::new([self.epoch], [after]) }));
+                let after = std::mem::take(&mut self.spare).renew(self.epoch, Some(after));
+                return Ok(Some(Item { batch, after }));
             }
             if !self.found {
                 self.n_empty += 1;
@@ -100,5 +103,13 @@ impl Stream for RepeatStream {
             }
         }
         Ok(None)
+    }
+
+    fn recycle(&mut self, mut item: Item) {
+        if let Some(current) = &mut self.current {
+            let after = item.after.take_input();
+            current.recycle(Item { batch: item.batch, after });
+        }
+        self.spare = item.after;
     }
 }

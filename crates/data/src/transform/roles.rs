@@ -66,26 +66,50 @@ impl Stage for Roles {
     }
 
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(RoleStream { input: self.input.stage().open(cx, from)?, rule: self.rule.clone() }))
+        Ok(Box::new(RoleStream { input: self.input.stage().open(cx, from)?, rule: self.rule.clone(), place: 0 }))
     }
 }
 
 struct RoleStream {
     input: Box<dyn Stream>,
     rule: Rule,
+    /// Where a label was among the features.
+    place: usize,
 }
 
 impl Stream for RoleStream {
     fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
-        Ok(Some(Item { batch: self.rule.apply(&batch)?, after }))
+        let Some(Item { mut batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        self.place = self.rule.place(&batch)?;
+        let batch = match self.rule.role {
+            Role::Label => {
+                batch.feature_to_label(&self.rule.name);
+                batch
+            }
+            Role::Weights => self.rule.weigh(&batch)?,
+        };
+        Ok(Some(Item { batch, after }))
+    }
+
+    fn recycle(&mut self, mut item: Item) {
+        if self.rule.role == Role::Label {
+            item.batch.label_to_feature(&self.rule.name, self.place);
+            self.input.recycle(item);
+        }
     }
 }
 
 impl Rule {
-    fn apply(&self, batch: &Batch) -> Result<Batch> {
-        let Some(chosen) = batch.features().get(self.name.as_str()) else {
-            return Err(self.missing(batch.features().keys().map(|name| &**name)));
+    /// Where the feature is among the others.
+    fn place(&self, batch: &Batch) -> Result<usize> {
+        let place = batch.features().get_index_of(self.name.as_str());
+        place.ok_or_else(|| self.missing(batch.features().keys().map(|name| &**name)))
+    }
+
+    /// The batch with the feature as its weights.
+    fn weigh(&self, batch: &Batch) -> Result<Batch> {
+        let Some(Feature::Dense(weights)) = batch.features().get(self.name.as_str()) else {
+            return Err(Error::shape(format!("the weights `{}` are ragged; expected one number a row", self.name)));
         };
         let mut changed = Batch::new();
         for (name, feature) in batch.features().iter().filter(|(name, _)| ***name != *self.name) {
@@ -94,16 +118,7 @@ impl Rule {
         for (name, label) in batch.labels() {
             changed = changed.with_label(name, label.clone())?;
         }
-        if let Some(weights) = batch.weights() {
-            changed = changed.with_weights(weights.clone())?;
-        }
-        match (self.role, chosen) {
-            (Role::Label, _) => changed.with_label(&self.name, chosen.clone()),
-            (Role::Weights, Feature::Dense(weights)) => changed.with_weights(weights.clone()),
-            (Role::Weights, Feature::Ragged(_)) => {
-                Err(Error::shape(format!("the weights `{}` are ragged; expected one number a row", self.name)))
-            }
-        }
+        changed.with_weights(weights.clone())
     }
 
     fn missing<'a>(&self, known: impl Iterator<Item = &'a str> + Clone) -> Error {

@@ -67,8 +67,16 @@ impl Stage for Shuffle {
                 let message = format!("a position behind row {next} of shuffled arrays with {n_rows} rows");
                 return Err(Error::config(message).help("a position continues only the data it was taken from"));
             }
-            let order = random::Stream::new(Key::new(cx.seed, &format!("shuffle/{seed}")), cx.epoch);
-            return Ok(Box::new(Permuted { input: self.input.clone(), order, next, n_rows }));
+            let key = Key::new(cx.seed, &format!("shuffle/{seed}"));
+            let order = random::Stream::new(key, cx.epoch).permutation(n_rows);
+            return Ok(Box::new(Permuted {
+                input: self.input.clone(),
+                order,
+                next,
+                n_rows,
+                numbers: Vec::new(),
+                spare: None,
+            }));
         }
         let ([block, given], [below]) = from.parts()?;
         Ok(Box::new(Blocks {
@@ -87,19 +95,28 @@ impl Stage for Shuffle {
 /// The position is the number of rows given.
 struct Permuted {
     input: Dataset,
-    order: random::Stream,
+    order: random::Permutation,
     next: u64,
     n_rows: u64,
+    /// Of the rows of an item.
+    numbers: Vec<u64>,
+    spare: Option<Item>,
 }
 
 impl Stream for Permuted {
     fn pull(&mut self, want: usize) -> Result<Option<Item>> {
         let end = self.next.saturating_add(want as u64).min(self.n_rows);
         let Some(input) = self.input.stage().indexed().filter(|_| self.next < end) else { return Ok(None) };
-        let rows: Vec<u64> = (self.next..end).map(|i| self.order.permute(i, self.n_rows)).collect();
-        let batch = input.gather(&rows)?;
+        self.numbers.resize((end - self.next) as usize, 0);
+        self.order.fill(self.next, &mut self.numbers);
+        let Item { batch, after } = self.spare.take().unwrap_or_default();
+        let batch = input.gather_into(&self.numbers, batch)?;
         self.next = end;
-        Ok(Some(Item { batch, after: Position::new([end], []) }))
+        Ok(Some(Item { batch, after: after.renew(end, None) }))
+    }
+
+    fn recycle(&mut self, item: Item) {
+        self.spare = Some(item);
     }
 }
 

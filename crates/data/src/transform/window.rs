@@ -45,7 +45,7 @@ struct Shape {
 impl Shape {
     /// The rows from a window's first to its last.
     fn span(&self) -> u64 {
-        ((self.size - 1) as u64).saturating_mul(self.stride as u64).saturating_add(1)
+        (self.size.saturating_sub(1) as u64).saturating_mul(self.stride as u64).saturating_add(1)
     }
 }
 

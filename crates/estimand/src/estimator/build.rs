@@ -35,7 +35,15 @@ impl Estimator {
         let n_workers = self.config.cluster.as_ref().map_or(1, |cluster| cluster.n_workers().max(1));
         let worker = self.config.cluster.as_ref().and_then(|cluster| cluster.global_id()).unwrap_or(0);
         let worker = worker.min(n_workers - 1);
-        InputContext { mode, worker, n_workers, n_replicas: n_workers, seed, epoch, n_threads: self.config.threads }
+        InputContext {
+            mode,
+            worker,
+            n_workers,
+            n_replicas: n_workers,
+            seed,
+            epoch,
+            n_threads: self.config.n_input_threads(),
+        }
     }
 
     /// Makes the dataset of a mode.

@@ -16,7 +16,7 @@ use super::build::{Built, Opened};
 use super::{Estimator, checkpoint_at};
 use crate::console::Table;
 use crate::events::EventWriter;
-use crate::feeding::{Feeder, input_threads};
+use crate::feeding::Feeder;
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
 use crate::input_fn::InputFn;
 use crate::session::TrainSession;
@@ -214,7 +214,7 @@ impl Run {
         let compiled = session.compile(&fetches)?;
         let Opened { stream, first, .. } = opened;
         let binding = placeholders.binding(&compiled)?;
-        let input = Feeder::new(first, stream, binding, compiled.clone(), input_threads(&estimator.config));
+        let input = Feeder::new(first, stream, binding, compiled.clone(), estimator.config.n_input_threads());
         let model_dir = estimator.model_dir.clone();
         let metrics = spec.metrics.into_iter().map(Measured::new).collect();
         Ok(Run { session, input, compiled, hooks, metrics, first_sum, model_dir })

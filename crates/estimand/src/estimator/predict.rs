@@ -87,7 +87,7 @@ pub(super) struct Resident {
 impl Predictor {
     /// The predictions for all rows of a batch.
     pub fn predict(&mut self, batch: &Batch) -> Result<Prediction> {
-        let feeds = self.compiled.prepare(&self.binding.bind(batch)?)?;
+        let feeds = self.compiled.prepare(self.binding.bind(batch)?)?;
         self.session.run(&self.compiled, &feeds, &mut self.outputs)?;
         Ok(self.keys.iter().cloned().zip(self.outputs.iter().cloned()).collect())
     }

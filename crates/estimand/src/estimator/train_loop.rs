@@ -15,7 +15,7 @@ use super::{Estimator, checkpoint_at, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, SessionStatus};
-use crate::feeding::{Fed, Feeder, input_threads};
+use crate::feeding::{Fed, Feeder};
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
@@ -83,7 +83,7 @@ impl Run {
         info!("Graph was finalized.");
         let step = session.compile(&fetches)?;
         let Opened { data, stream, first, .. } = opened;
-        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step.clone(), input_threads(config));
+        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step.clone(), config.n_input_threads());
         let saver = Saver::new(&estimator.model_dir, retention)?;
         let mut events = EventWriter::create(&estimator.model_dir)?;
         write_graph(&session, &[loss.value()], &mut events, estimator)?;
@@ -165,10 +165,11 @@ impl Run {
     }
 
     /// One step of training.
-    fn step(&mut self, fed: Fed) -> Result<()> {
+    fn step(&mut self, mut fed: Fed) -> Result<()> {
         self.session.run(&self.step, &fed.feeds, &mut self.outputs)?;
         self.session.step += 1;
-        self.session.input.position = fed.after;
+        std::mem::swap(&mut self.session.input.position, &mut fed.after);
+        self.input.recycle(fed);
         self.loss = self.outputs.first().and_then(|loss| loss.item::<f32>().ok());
         Ok(())
     }

@@ -182,6 +182,13 @@ fn permutations_are_bijections() {
         let mut filled = vec![0; n as usize];
         stream.fill_permutation(&mut filled);
         let mut mapped: Vec<u64> = (0..n).map(|i| stream.permute(i, n)).collect();
+        let mut beyond = vec![0; n as usize + 3];
+        stream.permutation(n).fill(0, &mut beyond);
+        assert_eq!(beyond[..n as usize], mapped);
+        assert_eq!(beyond[n as usize..], [n, n + 1, n + 2]);
+        let mut later = vec![0; n as usize / 2];
+        stream.permutation(n).fill(n.div_ceil(2), &mut later);
+        assert_eq!(later, mapped[n.div_ceil(2) as usize..]);
         assert!(n < 100 || (filled[..20] != mapped[..20] && filled.iter().zip(0..).any(|(&v, i)| v != i)));
         filled.sort_unstable();
         mapped.sort_unstable();
