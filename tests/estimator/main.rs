@@ -4,4 +4,5 @@ mod bad_input;
 mod killed;
 mod life_cycle;
 mod models;
+mod premade;
 mod resume;

@@ -32,6 +32,7 @@ pub mod hook;
 mod hparams;
 mod input_fn;
 mod model_fn;
+pub mod premade;
 mod run_config;
 mod saver;
 mod session;
@@ -60,6 +61,11 @@ pub use session::TrainSession;
 /// What most programs use.
 pub mod prelude {
     pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
+    pub use crate::premade::{
+        BaselineClassifier, BaselineEstimator, BaselineRegressor, DnnClassifier, DnnEstimator,
+        DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor, DnnRegressor,
+        LinearClassifier, LinearEstimator, LinearRegressor,
+    };
     pub use crate::{
         Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, ModelFnContext, PredictSpec, RunConfig,
         TrainSpec,

@@ -6,8 +6,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use estimand_tensor::{Binary, DType, Error, Unary};
-use estimand_update::{Schedule, UpdateRule};
+use estimand_tensor::{Binary, DType, Error, Result, Unary, nearest_name};
+use estimand_update::{ALL_RULES, Schedule, UpdateRule};
 use smallvec::SmallVec;
 
 use crate::Init;
@@ -97,6 +97,30 @@ impl Optimizer {
     /// A rule with a learning rate: a number or a [`Schedule`].
     pub fn new(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
         Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: None, lazy: false }
+    }
+
+    /// The optimizer that TensorFlow knows by this name (`SGD`, `Adagrad`, `Adam`, `Ftrl`, `RMSProp`, ...), with its defaults. The
+    /// learning rate is the rule's own unless one is given.
+    ///
+    /// ```
+    /// use estimand_graph::Optimizer;
+    /// assert!(Optimizer::named("Adagrad", Some(0.05)).is_ok());
+    /// assert!(Optimizer::named("Adagard", None).unwrap_err().to_string().contains("did you mean `Adagrad`?"));
+    /// ```
+    pub fn named(name: &str, rate: Option<f64>) -> Result<Optimizer> {
+        // TF: the name of the function argument has a capital P, that of the checkpoint's scope has not.
+        let wanted = if name == "RMSProp" { "RMSprop" } else { name };
+        let rules = ALL_RULES.iter().map(|make| make());
+        let Some(rule) = rules.clone().find(|rule| rule.name() == wanted) else {
+            let error = Error::config(format!("there is no optimizer `{name}`"));
+            let names: Vec<&str> = rules.map(|rule| rule.name()).collect();
+            return Err(match nearest_name(name, names.iter().copied()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("there are {}", names.join(", "))),
+            });
+        };
+        let rate = rate.unwrap_or_else(|| rule.default_learning_rate());
+        Ok(Optimizer { rule: rule.into(), rate: rate.into(), clip: None, lazy: false })
     }
 
     /// Limits gradients. By default they are used as they are.
@@ -238,7 +262,7 @@ impl Optimizer {
         variable: VarId,
         scope: &str,
         site: &'static Location<'static>,
-    ) -> estimand_tensor::Result<SmallVec<[VarId; 3]>> {
+    ) -> Result<SmallVec<[VarId; 3]>> {
         let (name, dtype, dims) = {
             let body = graph.body();
             let spec = body.variables().spec(variable);
@@ -266,13 +290,13 @@ impl Optimizer {
 }
 
 /// The variable that counts steps.
-fn counter(step: &Tensor) -> estimand_tensor::Result<VarId> {
+fn counter(step: &Tensor) -> Result<VarId> {
     step.variable()
         .filter(|_| step.dtype() == DType::I64 && step.rank() == 0)
         .ok_or_else(|| Error::config(format!("{} does not count steps; expected an i64 variable", step.describe())))
 }
 
-fn ids(variables: &[&Tensor]) -> estimand_tensor::Result<Vec<VarId>> {
+fn ids(variables: &[&Tensor]) -> Result<Vec<VarId>> {
     let id = |t: &&Tensor| {
         t.variable().ok_or_else(|| Error::config(format!("{} is trained, and is no variable", t.describe())))
     };

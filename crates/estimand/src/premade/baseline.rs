@@ -1,0 +1,88 @@
+//! Baseline estimators: they learn the mean of the labels, and look at no feature.
+
+use estimand_graph::{Init, Tensor};
+use estimand_tensor::{Dim, Result};
+
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use crate::ModelFnContext;
+use crate::head::{Head, Training};
+
+/// A bias for each logit, the same in every row. Variable: `baseline/bias`.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    optimizer: OptimizerChoice,
+}
+
+/// Predicts the frequencies of classes.
+pub type BaselineClassifier = Premade<Baseline, Classifier>;
+/// Predicts the mean label.
+pub type BaselineRegressor = Premade<Baseline, Regressor>;
+/// A bias under any head.
+pub type BaselineEstimator = Premade<Baseline, GivenHead>;
+
+/// TF: for whatever optimizer is named.
+const RATE: f64 = 0.3;
+
+impl Default for Baseline {
+    fn default() -> Baseline {
+        Baseline { optimizer: "Ftrl".into() }
+    }
+}
+
+impl Network for Baseline {
+    fn check(&self) -> Result<()> {
+        self.optimizer.optimizer(Some(RATE)).map(drop)
+    }
+
+    fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
+        let graph = cx.graph();
+        let _scope = graph.reopen("baseline");
+        let bias = graph.variable("bias", [units], Init::Zeros);
+        Ok(bias.broadcast_to([Dim::BATCH, units.into()]))
+    }
+
+    fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {
+        Ok(self.optimizer.optimizer(Some(RATE))?.into())
+    }
+}
+
+impl BaselineClassifier {
+    /// Of two classes, trained with Ftrl.
+    pub fn new() -> BaselineClassifier {
+        Premade::from_parts(Baseline::default(), Classifier::default())
+    }
+}
+
+impl Default for BaselineClassifier {
+    fn default() -> BaselineClassifier {
+        BaselineClassifier::new()
+    }
+}
+
+impl BaselineRegressor {
+    /// Of one number, trained with Ftrl.
+    pub fn new() -> BaselineRegressor {
+        Premade::from_parts(Baseline::default(), Regressor::default())
+    }
+}
+
+impl Default for BaselineRegressor {
+    fn default() -> BaselineRegressor {
+        BaselineRegressor::new()
+    }
+}
+
+impl BaselineEstimator {
+    /// Under a head, trained with Ftrl.
+    pub fn new(head: impl Head + 'static) -> BaselineEstimator {
+        Premade::from_parts(Baseline::default(), GivenHead::new(head))
+    }
+}
+
+impl<H> Premade<Baseline, H> {
+    /// How it is trained; by name with a learning rate of 0.3. By default, `Ftrl`.
+    pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
+        self.network.optimizer = optimizer.into();
+        self
+    }
+}

@@ -1,0 +1,170 @@
+//! The head of a premade estimator: what a classifier and a regressor are told, and heads that are given.
+
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_nn::Reduction;
+use estimand_tensor::Result;
+
+use super::{Network, Premade};
+use crate::head::{BinaryClassHead, Head, MultiClassHead, RegressionHead, Term};
+
+/// The head of a premade estimator in the making.
+pub trait HeadChoice {
+    /// The head.
+    fn head(self) -> Result<Arc<dyn Head>>;
+}
+
+/// What classifiers and regressors are told alike.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    weight_column: Option<String>,
+    reduction: Option<Reduction>,
+    forward: Vec<String>,
+    slices: Vec<(String, Vec<Term>)>,
+}
+
+/// The head of a classifier: of two classes, or of more.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    n_classes: usize,
+    label_vocabulary: Option<Vec<Term>>,
+    shared: Shared,
+}
+
+impl Default for Classifier {
+    fn default() -> Classifier {
+        Classifier { n_classes: 2, label_vocabulary: None, shared: Shared::default() }
+    }
+}
+
+/// The head of a regressor.
+#[derive(Clone, Debug)]
+pub struct Regressor {
+    label_dimension: usize,
+    shared: Shared,
+}
+
+impl Default for Regressor {
+    fn default() -> Regressor {
+        Regressor { label_dimension: 1, shared: Shared::default() }
+    }
+}
+
+/// A head that was given.
+#[derive(Clone)]
+pub struct GivenHead(Arc<dyn Head>);
+
+impl GivenHead {
+    pub(super) fn new(head: impl Head + 'static) -> GivenHead {
+        GivenHead(Arc::new(head))
+    }
+}
+
+impl fmt::Debug for GivenHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A head told what classifiers and regressors are told alike.
+macro_rules! told {
+    ($head:expr, $shared:expr) => {{
+        let (mut head, shared) = ($head, $shared);
+        if let Some(column) = shared.weight_column {
+            head = head.weight_column(column);
+        }
+        if let Some(reduction) = shared.reduction {
+            head = head.loss_reduction(reduction);
+        }
+        for feature in shared.forward {
+            head = head.forward_feature(feature);
+        }
+        for (feature, values) in shared.slices {
+            head = head.slice_by(feature, values);
+        }
+        head
+    }};
+}
+
+impl HeadChoice for Classifier {
+    fn head(self) -> Result<Arc<dyn Head>> {
+        Ok(match (self.n_classes, self.label_vocabulary) {
+            (2, None) => Arc::new(told!(BinaryClassHead::new(), self.shared)),
+            (2, Some(terms)) => Arc::new(told!(BinaryClassHead::new().label_vocabulary(terms), self.shared)),
+            (n, None) => Arc::new(told!(MultiClassHead::new(n), self.shared)),
+            (n, Some(terms)) => Arc::new(told!(MultiClassHead::new(n).label_vocabulary(terms), self.shared)),
+        })
+    }
+}
+
+impl HeadChoice for Regressor {
+    fn head(self) -> Result<Arc<dyn Head>> {
+        Ok(Arc::new(told!(RegressionHead::new().label_dimension(self.label_dimension), self.shared)))
+    }
+}
+
+impl HeadChoice for GivenHead {
+    fn head(self) -> Result<Arc<dyn Head>> {
+        Ok(self.0)
+    }
+}
+
+impl<N: Network + 'static> Premade<N, Classifier> {
+    /// The number of classes. By default, 2: then there is one logit, and metrics such as the AUC.
+    pub fn n_classes(mut self, n: usize) -> Self {
+        self.head.n_classes = n;
+        self
+    }
+
+    /// The names of the classes, as labels have them. By default, labels are the numbers of classes.
+    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> Self {
+        self.head.label_vocabulary = Some(terms.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+impl<N: Network + 'static> Premade<N, Regressor> {
+    /// How many numbers a label has. By default, 1.
+    pub fn label_dimension(mut self, n: usize) -> Self {
+        self.head.label_dimension = n;
+        self
+    }
+}
+
+macro_rules! shared_setters {
+    ($head:ty) => {
+        impl<N: Network + 'static> Premade<N, $head> {
+            /// The feature that holds the weight of each example. By default, examples weigh the same.
+            pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
+                self.head.shared.weight_column = Some(feature.into());
+                self
+            }
+
+            /// How the losses of examples become the loss of a batch. By default, their weighted sum divided by their number.
+            pub fn loss_reduction(mut self, reduction: Reduction) -> Self {
+                self.head.shared.reduction = Some(reduction);
+                self
+            }
+
+            /// Passes a feature through to the predictions under its own name, such as the id of a row. By default, none does.
+            pub fn forward_feature(mut self, feature: impl Into<String>) -> Self {
+                self.head.shared.forward.push(feature.into());
+                self
+            }
+
+            /// Reports every metric once more for the rows in which a feature has each of these values. By default, only for all rows.
+            pub fn slice_by<V: Into<Term>>(
+                mut self,
+                feature: impl Into<String>,
+                values: impl IntoIterator<Item = V>,
+            ) -> Self {
+                self.head.shared.slices.push((feature.into(), values.into_iter().map(Into::into).collect()));
+                self
+            }
+        }
+    };
+}
+
+shared_setters!(Classifier);
+shared_setters!(Regressor);

@@ -1,0 +1,144 @@
+//! Deep estimators: dense columns through hidden layers.
+
+use estimand_graph::Tensor;
+use estimand_nn::column::{Columns, input_layer};
+use estimand_nn::{Activation, BatchNorm, Dense, Dropout, Layer};
+use estimand_tensor::{Error, Result};
+
+use super::linear::check_columns;
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use crate::ModelFnContext;
+use crate::head::{Head, Training};
+
+/// Dense columns, hidden layers, logits.
+///
+/// Variables: `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`, `dnn/hiddenlayer_0/{kernel,bias}` (with batch
+/// normalization also `dnn/hiddenlayer_0/batchnorm_0/...`), `dnn/logits/{kernel,bias}`.
+#[derive(Clone, Debug)]
+pub struct Dnn {
+    pub(super) columns: Columns,
+    pub(super) hidden_units: Vec<usize>,
+    pub(super) optimizer: OptimizerChoice,
+    pub(super) activation: Activation,
+    pub(super) dropout: Option<f64>,
+    pub(super) batch_norm: bool,
+}
+
+/// Classes from a deep network.
+pub type DnnClassifier = Premade<Dnn, Classifier>;
+/// Numbers from a deep network.
+pub type DnnRegressor = Premade<Dnn, Regressor>;
+/// A deep network under any head.
+pub type DnnEstimator = Premade<Dnn, GivenHead>;
+
+impl Dnn {
+    pub(super) fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> Dnn {
+        Dnn {
+            columns: columns.into(),
+            hidden_units: hidden_units.into(),
+            optimizer: "Adagrad".into(),
+            activation: Activation::Relu,
+            dropout: None,
+            batch_norm: false,
+        }
+    }
+
+    pub(super) fn check_layers(&self) -> Result<()> {
+        check_columns(&self.columns, "a deep network")?;
+        if let Some(place) = self.hidden_units.iter().position(|&units| units == 0) {
+            return Err(Error::config(format!("hidden_units {:?}: layer {place} has no units", self.hidden_units))
+                .help("an empty list joins the columns to the logits; a layer has at least one unit"));
+        }
+        match self.dropout {
+            Some(rate) if !(0.0..1.0).contains(&rate) => {
+                Err(Error::config(format!("a dropout of {rate}, expected a number from 0 up to, but not, 1")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Network for Dnn {
+    fn check(&self) -> Result<()> {
+        self.check_layers()?;
+        self.optimizer.optimizer(None).map(drop)
+    }
+
+    fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
+        let graph = cx.graph();
+        let _scope = graph.reopen("dnn");
+        let mut net = {
+            let _scope = graph.reopen("input_from_feature_columns");
+            input_layer(cx.features(), &self.columns)
+        };
+        for (i, &units) in self.hidden_units.iter().enumerate() {
+            let name = format!("hiddenlayer_{i}");
+            net = Dense::new(units).activation(self.activation).name(&name).apply(&net);
+            if let Some(rate) = self.dropout {
+                net = Dropout::new(rate).apply(&net);
+            }
+            // TF: behind the activation and the dropout. (case 83)
+            if self.batch_norm {
+                let _scope = graph.reopen(&name);
+                net = BatchNorm::new().momentum(0.999).name(&format!("batchnorm_{i}")).apply(&net);
+            }
+        }
+        Ok(Dense::new(units).name("logits").apply(&net))
+    }
+
+    fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {
+        Ok(self.optimizer.optimizer(None)?.into())
+    }
+}
+
+impl DnnClassifier {
+    /// Of two classes, with relu, trained with Adagrad.
+    pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnClassifier {
+        Premade::from_parts(Dnn::new(hidden_units, columns), Classifier::default())
+    }
+}
+
+impl DnnRegressor {
+    /// Of one number, with relu, trained with Adagrad.
+    pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnRegressor {
+        Premade::from_parts(Dnn::new(hidden_units, columns), Regressor::default())
+    }
+}
+
+impl DnnEstimator {
+    /// Under a head, with relu, trained with Adagrad.
+    pub fn new(
+        head: impl Head + 'static,
+        hidden_units: impl Into<Vec<usize>>,
+        columns: impl Into<Columns>,
+    ) -> DnnEstimator {
+        Premade::from_parts(Dnn::new(hidden_units, columns), GivenHead::new(head))
+    }
+}
+
+impl<H> Premade<Dnn, H> {
+    /// How it is trained; by name with the optimizer's own learning rate. By default, `Adagrad`, whose rate of 0.001 learns slowly:
+    /// 0.05 is what TensorFlow 1 had.
+    pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
+        self.network.optimizer = optimizer.into();
+        self
+    }
+
+    /// The activation of the hidden layers. By default, relu.
+    pub fn activation_fn(mut self, activation: Activation) -> Self {
+        self.network.activation = activation;
+        self
+    }
+
+    /// The share of a hidden layer's results that training leaves out. By default, none.
+    pub fn dropout(mut self, rate: f64) -> Self {
+        self.network.dropout = Some(rate);
+        self
+    }
+
+    /// Whether each hidden layer's results are normalized over the batch. By default, they are not.
+    pub fn batch_norm(mut self, batch_norm: bool) -> Self {
+        self.network.batch_norm = batch_norm;
+        self
+    }
+}

@@ -1,0 +1,209 @@
+//! Wide and deep estimators: a linear model and a deep network, whose logits are added up, each with an optimizer of its own.
+
+use estimand_graph::{Combiner, Role, Tensor};
+use estimand_nn::Activation;
+use estimand_nn::column::Columns;
+use estimand_tensor::{Error, Result};
+
+use super::dnn::Dnn;
+use super::linear::{Linear, check_columns};
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use crate::ModelFnContext;
+use crate::head::{Head, Training};
+
+/// The sum of a linear model and a deep network. Variables: those of [`Linear`] and [`Dnn`].
+#[derive(Clone, Debug)]
+pub struct DnnLinearCombined {
+    linear: Linear,
+    dnn: Dnn,
+}
+
+/// Classes from a wide and deep model.
+pub type DnnLinearCombinedClassifier = Premade<DnnLinearCombined, Classifier>;
+/// Numbers from a wide and deep model.
+pub type DnnLinearCombinedRegressor = Premade<DnnLinearCombined, Regressor>;
+/// A wide and deep model under any head.
+pub type DnnLinearCombinedEstimator = Premade<DnnLinearCombined, GivenHead>;
+
+/// TF: of the deep part, for whatever optimizer is named.
+const DNN_RATE: f64 = 0.001;
+/// TF: of the linear part it is this or less, the more columns there are.
+const LINEAR_RATE: f64 = 0.005;
+
+impl Default for DnnLinearCombined {
+    fn default() -> DnnLinearCombined {
+        DnnLinearCombined { linear: Linear::new(Columns::default()), dnn: Dnn::new([], Columns::default()) }
+    }
+}
+
+impl DnnLinearCombined {
+    fn linear_rate(&self) -> f64 {
+        LINEAR_RATE.min(1.0 / (self.linear.columns.len() as f64).sqrt())
+    }
+
+    fn has_linear(&self) -> bool {
+        !self.linear.columns.is_empty()
+    }
+
+    fn has_dnn(&self) -> bool {
+        !self.dnn.columns.is_empty()
+    }
+}
+
+impl Network for DnnLinearCombined {
+    fn check(&self) -> Result<()> {
+        if !self.has_linear() && !self.has_dnn() {
+            return Err(Error::config("a wide and deep model of no feature columns")
+                .help("give it linear_feature_columns, dnn_feature_columns, or both"));
+        }
+        if self.has_linear() {
+            check_columns(&self.linear.columns, "the linear part")?;
+        }
+        match (self.has_dnn(), self.dnn.hidden_units.is_empty()) {
+            (true, true) => {
+                return Err(Error::config("dnn_feature_columns without dnn_hidden_units")
+                    .help("say how large the hidden layers are: .dnn_hidden_units([100, 50])"));
+            }
+            (false, false) => {
+                return Err(Error::config("dnn_hidden_units without dnn_feature_columns")
+                    .help("say what the deep part reads: .dnn_feature_columns(..)"));
+            }
+            (true, false) => self.dnn.check_layers()?,
+            (false, true) => {}
+        }
+        self.dnn.optimizer.optimizer(Some(DNN_RATE))?;
+        self.linear.optimizer.optimizer(Some(LINEAR_RATE)).map(drop)
+    }
+
+    fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
+        let dnn = self.has_dnn().then(|| self.dnn.logits(cx, units)).transpose()?;
+        let linear = self.has_linear().then(|| self.linear.logits(cx, units)).transpose()?;
+        match (dnn, linear) {
+            (Some(dnn), Some(linear)) => Ok(dnn + linear),
+            (Some(one), None) | (None, Some(one)) => Ok(one),
+            (None, None) => Err(Error::internal("a wide and deep model of no columns was let through")),
+        }
+    }
+
+    fn training<'a>(&'a self, cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {
+        let dnn = self.dnn.optimizer.optimizer(Some(DNN_RATE))?;
+        let linear = self.linear.optimizer.optimizer(Some(self.linear_rate()))?;
+        Ok(Training::from(move |loss: &Tensor| {
+            let (deep, wide) = (self.variables(cx, "dnn/"), self.variables(cx, "linear/"));
+            let (deep, wide): (Vec<&Tensor>, Vec<&Tensor>) = (deep.iter().collect(), wide.iter().collect());
+            // TF: the deep part is counted by the global step; the linear part then has a counter of its own.
+            Ok(match (self.has_dnn(), self.has_linear()) {
+                (true, true) => {
+                    let deep = dnn.minimize_variables_counted(loss, &deep, cx.global_step());
+                    cx.graph().group(&[&deep, &linear.minimize_variables(loss, &wide)])
+                }
+                (true, false) => dnn.minimize_variables_counted(loss, &deep, cx.global_step()),
+                (false, _) => linear.minimize_variables_counted(loss, &wide, cx.global_step()),
+            })
+        }))
+    }
+}
+
+impl DnnLinearCombined {
+    /// The trainable variables of a part. One that both share (an embedding outside of their scopes) belongs to the deep part.
+    fn variables(&self, cx: &ModelFnContext<'_>, part: &str) -> Vec<Tensor> {
+        let of_part = |name: &str| match part {
+            "dnn/" => !name.starts_with("linear/"),
+            other => name.starts_with(other),
+        };
+        let names: Vec<String> = (cx.graph().body().variables().iter())
+            .filter(|(_, spec)| spec.role == Role::Model { trainable: true } && of_part(&spec.name))
+            .map(|(_, spec)| spec.name.clone())
+            .collect();
+        names.iter().map(|name| cx.graph().get_variable(name)).collect()
+    }
+}
+
+impl DnnLinearCombinedClassifier {
+    /// Of two classes. Give it columns: those of the linear part, those of the deep part, or both.
+    pub fn new() -> DnnLinearCombinedClassifier {
+        Premade::from_parts(DnnLinearCombined::default(), Classifier::default())
+    }
+}
+
+impl Default for DnnLinearCombinedClassifier {
+    fn default() -> DnnLinearCombinedClassifier {
+        DnnLinearCombinedClassifier::new()
+    }
+}
+
+impl DnnLinearCombinedRegressor {
+    /// Of one number. Give it columns: those of the linear part, those of the deep part, or both.
+    pub fn new() -> DnnLinearCombinedRegressor {
+        Premade::from_parts(DnnLinearCombined::default(), Regressor::default())
+    }
+}
+
+impl Default for DnnLinearCombinedRegressor {
+    fn default() -> DnnLinearCombinedRegressor {
+        DnnLinearCombinedRegressor::new()
+    }
+}
+
+impl DnnLinearCombinedEstimator {
+    /// Under a head. Give it columns: those of the linear part, those of the deep part, or both.
+    pub fn new(head: impl Head + 'static) -> DnnLinearCombinedEstimator {
+        Premade::from_parts(DnnLinearCombined::default(), GivenHead::new(head))
+    }
+}
+
+impl<H> Premade<DnnLinearCombined, H> {
+    /// What the linear part adds up. By default nothing: there is no linear part.
+    pub fn linear_feature_columns(mut self, columns: impl Into<Columns>) -> Self {
+        self.network.linear.columns = columns.into();
+        self
+    }
+
+    /// How the linear part is trained; by name with the least of 0.005 and `1 / sqrt(columns)`. By default, `Ftrl`.
+    pub fn linear_optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
+        self.network.linear.optimizer = optimizer.into();
+        self
+    }
+
+    /// How the weights of a row's ids become one. By default, their sum.
+    pub fn linear_sparse_combiner(mut self, combiner: Combiner) -> Self {
+        self.network.linear.sparse_combiner = combiner;
+        self
+    }
+
+    /// What the deep part reads. By default nothing: there is no deep part.
+    pub fn dnn_feature_columns(mut self, columns: impl Into<Columns>) -> Self {
+        self.network.dnn.columns = columns.into();
+        self
+    }
+
+    /// How large the hidden layers are.
+    pub fn dnn_hidden_units(mut self, units: impl Into<Vec<usize>>) -> Self {
+        self.network.dnn.hidden_units = units.into();
+        self
+    }
+
+    /// How the deep part is trained; by name with a learning rate of 0.001. By default, `Adagrad`.
+    pub fn dnn_optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
+        self.network.dnn.optimizer = optimizer.into();
+        self
+    }
+
+    /// The activation of the hidden layers. By default, relu.
+    pub fn dnn_activation_fn(mut self, activation: Activation) -> Self {
+        self.network.dnn.activation = activation;
+        self
+    }
+
+    /// The share of a hidden layer's results that training leaves out. By default, none.
+    pub fn dnn_dropout(mut self, rate: f64) -> Self {
+        self.network.dnn.dropout = Some(rate);
+        self
+    }
+
+    /// Whether each hidden layer's results are normalized over the batch. By default, they are not.
+    pub fn batch_norm(mut self, batch_norm: bool) -> Self {
+        self.network.dnn.batch_norm = batch_norm;
+        self
+    }
+}

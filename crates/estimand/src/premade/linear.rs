@@ -1,0 +1,93 @@
+//! Linear estimators: a weighted sum of columns.
+
+use estimand_graph::{Combiner, Tensor};
+use estimand_nn::column::{Columns, LinearModel};
+use estimand_tensor::{Error, Result};
+
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use crate::ModelFnContext;
+use crate::head::{Head, Training};
+
+/// A weighted sum of columns and a bias. Variables: `linear/linear_model/<column>/weights`, `linear/linear_model/bias_weights`.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    pub(super) columns: Columns,
+    pub(super) optimizer: OptimizerChoice,
+    pub(super) sparse_combiner: Combiner,
+}
+
+/// Classes from a weighted sum of columns: logistic regression.
+pub type LinearClassifier = Premade<Linear, Classifier>;
+/// Numbers from a weighted sum of columns.
+pub type LinearRegressor = Premade<Linear, Regressor>;
+/// A weighted sum of columns under any head.
+pub type LinearEstimator = Premade<Linear, GivenHead>;
+
+/// TF: for whatever optimizer is named.
+const RATE: f64 = 0.2;
+
+impl Linear {
+    pub(super) fn new(columns: impl Into<Columns>) -> Linear {
+        Linear { columns: columns.into(), optimizer: "Ftrl".into(), sparse_combiner: Combiner::Sum }
+    }
+}
+
+impl Network for Linear {
+    fn check(&self) -> Result<()> {
+        check_columns(&self.columns, "a linear model")?;
+        self.optimizer.optimizer(Some(RATE)).map(drop)
+    }
+
+    fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
+        let _scope = cx.graph().reopen("linear");
+        let linear = LinearModel::new(&self.columns).units(units).sparse_combiner(self.sparse_combiner);
+        Ok(linear.apply(cx.features()).logits)
+    }
+
+    fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {
+        Ok(self.optimizer.optimizer(Some(RATE))?.into())
+    }
+}
+
+/// That there are columns, and that each is right.
+pub(super) fn check_columns(columns: &Columns, of: &str) -> Result<()> {
+    if columns.is_empty() {
+        return Err(Error::config(format!("{of} of no feature columns")).help("give it at least one"));
+    }
+    columns.iter().try_for_each(|column| column.check())
+}
+
+impl LinearClassifier {
+    /// Of two classes, trained with Ftrl.
+    pub fn new(columns: impl Into<Columns>) -> LinearClassifier {
+        Premade::from_parts(Linear::new(columns), Classifier::default())
+    }
+}
+
+impl LinearRegressor {
+    /// Of one number, trained with Ftrl.
+    pub fn new(columns: impl Into<Columns>) -> LinearRegressor {
+        Premade::from_parts(Linear::new(columns), Regressor::default())
+    }
+}
+
+impl LinearEstimator {
+    /// Under a head, trained with Ftrl.
+    pub fn new(head: impl Head + 'static, columns: impl Into<Columns>) -> LinearEstimator {
+        Premade::from_parts(Linear::new(columns), GivenHead::new(head))
+    }
+}
+
+impl<H> Premade<Linear, H> {
+    /// How it is trained; by name with a learning rate of 0.2. By default, `Ftrl`.
+    pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
+        self.network.optimizer = optimizer.into();
+        self
+    }
+
+    /// How the weights of a row's ids become one. By default, their sum.
+    pub fn sparse_combiner(mut self, combiner: Combiner) -> Self {
+        self.network.sparse_combiner = combiner;
+        self
+    }
+}

@@ -1,0 +1,114 @@
+//! Premade estimators: a network of feature columns and a head, put together.
+//!
+//! Each is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`, `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a
+//! classifier's, a regressor's, or a head that was given), and [`Premade`] is all there is around them: it turns the two into a model
+//! function. `optimizer.rs` says how optimizers are named. Defaults, learning rates and the names of variables are those of
+//! `tf.estimator` 2.15.
+//!
+//! ```
+//! use estimand::prelude::*;
+//!
+//! # let folder = std::env::temp_dir().join(format!("estimand-doc-premade-{}", std::process::id()));
+//! let columns = [numeric_column("x").into(), numeric_column("y").into()];
+//! let classifier = DnnClassifier::new([4], columns).n_classes(3).model_dir(&folder).build()?;
+//! let rows = [("x", Array::from([0f32, 1.0, 2.0])), ("y", Array::from([2f32, 1.0, 0.0])), ("class", Array::from([0i64, 1, 2]))];
+//! let data = Dataset::from_arrays(rows).label("class").repeat(20).batch(3, false);
+//! classifier.train(&data)?;
+//! assert!(classifier.evaluate(&data)?["average_loss"] > 0.0);
+//! assert!(classifier.variable_names()?.contains(&"dnn/hiddenlayer_0/kernel".to_string()));
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok::<(), Error>(())
+//! ```
+
+mod baseline;
+mod choice;
+mod dnn;
+mod dnn_linear_combined;
+mod linear;
+mod optimizer;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_tensor::Result;
+
+use crate::head::{HeadSpec, Training};
+use crate::{Estimator, ModelFnContext, RunConfig};
+
+pub use baseline::{Baseline, BaselineClassifier, BaselineEstimator, BaselineRegressor};
+pub use choice::{Classifier, GivenHead, HeadChoice, Regressor};
+pub use dnn::{Dnn, DnnClassifier, DnnEstimator, DnnRegressor};
+pub use dnn_linear_combined::{
+    DnnLinearCombined, DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor,
+};
+pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
+pub use optimizer::OptimizerChoice;
+
+/// From features to logits, and how to train what is between.
+pub trait Network: fmt::Debug + Send + Sync {
+    /// Whether the configuration can work: an error says what is wrong with it, and how to put it right.
+    fn check(&self) -> Result<()>;
+
+    /// Builds the network: logits `[batch, units]`.
+    fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor>;
+
+    /// The optimizer of its variables, or several.
+    fn training<'a>(&'a self, cx: &'a ModelFnContext<'_>) -> Result<Training<'a>>;
+}
+
+/// A premade estimator in the making: what all of them can be told. [`build`](Premade::build) makes the [`Estimator`].
+#[derive(Clone, Debug)]
+pub struct Premade<N, H> {
+    network: N,
+    head: H,
+    model_dir: Option<PathBuf>,
+    config: RunConfig,
+    warm_start_from: Option<PathBuf>,
+}
+
+impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
+    fn from_parts(network: N, head: H) -> Premade<N, H> {
+        Premade { network, head, model_dir: None, config: RunConfig::new(), warm_start_from: None }
+    }
+
+    /// The folder of checkpoints and event files. By default, that of the configuration, or a new temporary one.
+    pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.model_dir = Some(folder.into());
+        self
+    }
+
+    /// How it is run. By default, [`RunConfig::new`].
+    pub fn config(mut self, config: RunConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet.
+    pub fn warm_start_from(mut self, checkpoint: impl Into<PathBuf>) -> Self {
+        self.warm_start_from = Some(checkpoint.into());
+        self
+    }
+
+    /// Checks network, columns and head, and makes the estimator. Nothing is built or read yet.
+    pub fn build(self) -> Result<Estimator> {
+        let Premade { network, head, model_dir, config, warm_start_from } = self;
+        network.check()?;
+        let head = head.head()?;
+        head.check()?;
+        let network = Arc::new(network);
+        let model_fn = move |cx: &ModelFnContext<'_>| {
+            let logits = network.logits(cx, head.logits_dimension())?;
+            head.spec(cx, &logits, network.training(cx)?)
+        };
+        let mut builder = Estimator::new(model_fn).config(config);
+        if let Some(folder) = model_dir {
+            builder = builder.model_dir(folder);
+        }
+        if let Some(checkpoint) = warm_start_from {
+            builder = builder.warm_start_from(checkpoint);
+        }
+        builder.build()
+    }
+}

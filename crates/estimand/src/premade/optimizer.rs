@@ -1,0 +1,72 @@
+//! How premade estimators are told their optimizer: by name, as a value, or as a function that makes it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use estimand_graph::Optimizer;
+use estimand_tensor::Result;
+
+/// An optimizer by its name, or itself, or a function that makes it for each build of the model.
+///
+/// ```
+/// use estimand::premade::OptimizerChoice;
+/// use estimand::prelude::*;
+///
+/// let by_name: OptimizerChoice = "Adam".into();
+/// let value: OptimizerChoice = Optimizer::new(Adam::default(), 0.01).into();
+/// let function: OptimizerChoice = (|| Optimizer::new(Sgd::default(), 0.1)).into();
+/// ```
+#[derive(Clone)]
+pub struct OptimizerChoice(Choice);
+
+#[derive(Clone)]
+enum Choice {
+    Named(String),
+    Value(Optimizer),
+    Made(Arc<dyn Fn() -> Optimizer + Send + Sync>),
+}
+
+impl OptimizerChoice {
+    /// The optimizer. The learning rate is for one that was only named; without it, the optimizer's own.
+    pub(super) fn optimizer(&self, rate: Option<f64>) -> Result<Optimizer> {
+        match &self.0 {
+            Choice::Named(name) => Optimizer::named(name, rate),
+            Choice::Value(optimizer) => Ok(optimizer.clone()),
+            Choice::Made(make) => Ok(make()),
+        }
+    }
+}
+
+impl From<&str> for OptimizerChoice {
+    fn from(name: &str) -> OptimizerChoice {
+        OptimizerChoice(Choice::Named(name.to_string()))
+    }
+}
+
+impl From<String> for OptimizerChoice {
+    fn from(name: String) -> OptimizerChoice {
+        OptimizerChoice(Choice::Named(name))
+    }
+}
+
+impl From<Optimizer> for OptimizerChoice {
+    fn from(optimizer: Optimizer) -> OptimizerChoice {
+        OptimizerChoice(Choice::Value(optimizer))
+    }
+}
+
+impl<F: Fn() -> Optimizer + Send + Sync + 'static> From<F> for OptimizerChoice {
+    fn from(make: F) -> OptimizerChoice {
+        OptimizerChoice(Choice::Made(Arc::new(make)))
+    }
+}
+
+impl fmt::Debug for OptimizerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Choice::Named(name) => name.fmt(f),
+            Choice::Value(optimizer) => optimizer.fmt(f),
+            Choice::Made(_) => f.write_str("a function"),
+        }
+    }
+}
