@@ -203,6 +203,14 @@ loss("loss sigmoid_probabilities none edges", np.array([[0, 1, 0, 1, 1]], np.flo
      np.array([[0, 0, 1, 1, 1e-9]], np.float32), lambda y, p, w: keras.backend.binary_crossentropy(y, p))
 loss("loss sparse_probabilities none edges", np.array([0, 1]), np.array([[0, 1], [0, 1]], np.float32),
      lambda y, p, w: K.sparse_categorical_crossentropy(y, p))
+# Counts, also such as need no logarithm.
+for name, full in [("log_poisson", True), ("log_poisson_short", False)]:
+    for key, reduction in REDUCTIONS.items():
+        loss(f"loss {name} {key} counts", random.integers(0, 6, (n, 3)).astype(np.float32), floats(n, 3),
+             lambda y, p, w: v1.compute_weighted_loss(tf.nn.log_poisson_loss(y, p, full), w, reduction=getattr(v1.Reduction, reduction)),
+             positive(n, 1))
+    loss(f"loss {name} none fractions", np.array([[0, 0.5, 1, 1.5]], np.float32), floats(1, 4),
+         lambda y, p, w: tf.nn.log_poisson_loss(y, p, full))
 
 header = f"# Made by oracles/gen/layers.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
 OUT.write_text(header + "\n".join(lines) + "\n")

@@ -18,6 +18,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod add_metrics;
 pub mod builtin;
 mod cluster;
 pub mod console;
@@ -38,6 +39,7 @@ mod saver;
 mod session;
 pub mod signal;
 
+pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use estimand_data as data;
 pub use estimand_graph as graph;
@@ -60,7 +62,10 @@ pub use session::TrainSession;
 
 /// What most programs use.
 pub mod prelude {
-    pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
+    pub use crate::head::{
+        BinaryClassHead, Head, HeadSpec, LogisticRegressionHead, MultiClassHead, MultiHead, MultiLabelHead,
+        PoissonRegressionHead, RegressionHead, SequentialHeadWrapper,
+    };
     pub use crate::premade::{
         BaselineClassifier, BaselineEstimator, BaselineRegressor, DnnClassifier, DnnEstimator,
         DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor, DnnRegressor,
@@ -84,8 +89,8 @@ pub mod prelude {
     };
     pub use estimand_nn::{
         AbsoluteError, Activation, AvgPool2d, BatchNorm, Conv2d, Defaults, Dense, Dropout, Embedding, Flatten,
-        GlobalAvgPool2d, GlobalMaxPool2d, Huber, Layer, LayerNorm, Loss, MaxPool2d, MeanSquaredError, Reduction,
-        Regularizer, Reshape, Shared, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
+        GlobalAvgPool2d, GlobalMaxPool2d, Huber, Layer, LayerNorm, LogPoisson, Loss, MaxPool2d, MeanSquaredError,
+        Reduction, Regularizer, Reshape, Shared, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
     };
     pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Ragged, Result};
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};

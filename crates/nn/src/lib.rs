@@ -53,8 +53,8 @@ pub use layer::{
     Layer, LayerNorm, MaxPool2d, Reshape, Shared,
 };
 pub use loss::{
-    ALL_LOSSES, AbsoluteError, Huber, Loss, MeanSquaredError, Reduction, SigmoidCrossEntropy, SoftmaxCrossEntropy,
-    SparseSoftmaxCrossEntropy,
+    ALL_LOSSES, AbsoluteError, Huber, LogPoisson, Loss, MeanSquaredError, Reduction, SigmoidCrossEntropy,
+    SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
 };
 pub use regularizer::Regularizer;
 pub use size::Size2d;

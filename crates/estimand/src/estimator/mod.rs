@@ -159,6 +159,11 @@ impl Estimator {
         }
     }
 
+    /// The same estimator with a model function made of its own.
+    pub(crate) fn map_model_fn(self, change: impl FnOnce(ModelFn) -> ModelFn) -> Estimator {
+        Estimator { model_fn: change(self.model_fn), ..self }
+    }
+
     /// The folder of checkpoints and event files.
     pub fn model_dir(&self) -> &Path {
         &self.model_dir

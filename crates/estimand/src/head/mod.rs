@@ -3,7 +3,8 @@
 //! A head is a plain value. A model function computes logits and leaves the rest to [`HeadSpec::spec`], which is the same for all of
 //! them (`spec.rs`). In the order a batch passes through: `batch.rs` (labels, weights and features as heads see them), one file for
 //! each head, `scored.rs` (losses of examples, weighted and reduced), `slice.rs` (metrics of some rows), `spec.rs`. `settings.rs`
-//! holds what all heads can be told, `classes.rs` the names of classes, `testing.rs` what every head must do.
+//! holds what all heads can be told, `classes.rs` the names of classes, `all.rs` the list of heads, `testing.rs`
+//! what every head must do.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -14,12 +15,18 @@
 //! }
 //! ```
 
+mod all;
 mod batch;
 mod binary_class;
 mod classes;
+mod delegate;
+mod generalized;
+mod multi;
 mod multi_class;
+mod multi_label;
 mod regression;
 mod scored;
+mod sequential;
 mod settings;
 mod slice;
 mod spec;
@@ -29,15 +36,20 @@ use std::fmt;
 
 use estimand_graph::Tensor;
 use estimand_nn::metric::Metric;
-use estimand_tensor::{Array, Batch, Result};
+use estimand_tensor::Result;
 use indexmap::IndexMap;
 
 use crate::{EstimatorSpec, ExportOutput, ModelFnContext};
 
+pub use all::{ALL_HEADS, HeadExample};
 pub use batch::LabelledBatch;
 pub use binary_class::BinaryClassHead;
+pub use generalized::{LogisticRegressionHead, PoissonRegressionHead};
+pub use multi::MultiHead;
 pub use multi_class::MultiClassHead;
+pub use multi_label::MultiLabelHead;
 pub use regression::RegressionHead;
+pub use sequential::SequentialHeadWrapper;
 pub use settings::{LossContext, Reporting};
 pub use slice::Term;
 pub use spec::{TrainOpFn, Training};
@@ -130,13 +142,3 @@ fn suffixed(name: Option<&str>, key: &str) -> String {
         None => key.to_string(),
     }
 }
-
-/// A head, and rows that it could be trained on.
-pub type HeadExample = (fn() -> Box<dyn Head>, fn() -> Result<Batch>);
-
-/// Every head of this crate in its plainest form, with an example for the contract.
-pub const ALL_HEADS: [HeadExample; 3] = [
-    (|| Box::new(BinaryClassHead::new()), || testing::example(Array::from([0i64, 1, 1, 0, 1]))),
-    (|| Box::new(MultiClassHead::new(3)), || testing::example(Array::from([2i64, 1, 0, 2, 1]))),
-    (|| Box::new(RegressionHead::new()), || testing::example(Array::from([0.5f32, -1.0, 2.0, 0.0, 1.5]))),
-];

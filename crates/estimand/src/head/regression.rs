@@ -28,6 +28,7 @@ pub struct RegressionHead {
     pub(super) settings: Settings,
     label_dimension: usize,
     inverse_link: Option<Link>,
+    label_range: Option<(f64, f64)>,
 }
 
 /// A function from logits to predictions.
@@ -43,7 +44,7 @@ impl fmt::Debug for Link {
 impl RegressionHead {
     /// A head for one number.
     pub fn new() -> RegressionHead {
-        RegressionHead { settings: Settings::default(), label_dimension: 1, inverse_link: None }
+        RegressionHead { settings: Settings::default(), label_dimension: 1, inverse_link: None, label_range: None }
     }
 
     /// How many numbers there are for each example. By default, 1.
@@ -55,6 +56,12 @@ impl RegressionHead {
     /// From logits to predictions, such as `Tensor::exp`. The loss is one of logits. By default, logits are the predictions.
     pub fn inverse_link_fn(mut self, link: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> RegressionHead {
         self.inverse_link = Some(Link(Arc::new(link)));
+        self
+    }
+
+    /// What labels may be; others fail the run. By default, any number.
+    pub(super) fn label_range(mut self, low: f64, high: f64) -> RegressionHead {
+        self.label_range = Some((low, high));
         self
     }
 
@@ -127,12 +134,16 @@ impl Head for RegressionHead {
         if labels.dtype() == DType::Str {
             return Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"));
         }
+        let labels = match self.label_range {
+            Some((low, high)) => labels.cast(DType::F32).ensure_between(low, high, "label"),
+            None => labels.cast(DType::F32),
+        };
         let loss = LossKind {
             width: self.label_dimension,
             weights_by_logit: true,
             default: |cx| (cx.logits - cx.labels).square(),
         };
-        let scored = self.settings.score(batch, logits, labels.cast(DType::F32), &loss)?;
+        let scored = self.settings.score(batch, logits, labels, &loss)?;
         let (head, logits) = (self.clone(), logits.clone());
         Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
     }

@@ -25,10 +25,18 @@ type Check = fn(&dyn Head, &Batch) -> Result<()>;
 
 /// Rows with these labels: a feature `x` for the logits, and `group`, 0 or 1, for slices.
 pub fn example(labels: impl Into<Feature>) -> Result<Batch> {
-    let labels = labels.into();
-    let n = labels.n_rows().unwrap_or(0);
+    example_with([("label", labels.into())])
+}
+
+/// Rows with labels of several names.
+pub fn example_with<'a>(labels: impl IntoIterator<Item = (&'a str, Feature)>) -> Result<Batch> {
+    let mut batch = Batch::new();
+    for (name, label) in labels {
+        batch = batch.with_label(name, label)?;
+    }
+    let n = batch.n_rows();
     let groups = Array::from((0..n as i64).map(|i| i % 2).collect::<Vec<i64>>());
-    Batch::new().with_feature("x", spread(&[n, 3])?)?.with_feature("group", groups)?.with_label("label", labels)
+    batch.with_feature("x", spread(&[n, 3])?)?.with_feature("group", groups)
 }
 
 /// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are made of.

@@ -91,9 +91,18 @@ impl Tensor {
         (distinct, places)
     }
 
-    /// The elements or slices where a mask holds, one after the other: the mask's axes become one, of a size that only the run tells.
+    /// The numbers of the elements that are not 0, counted in order through all axes: i64, as many as only the run tells.
     ///
-    /// The mask is computed from what is fed, not from variables.
+    /// Computed from what is fed, not from variables.
+    #[track_caller]
+    pub fn where_true(&self) -> Tensor {
+        let site = Location::caller();
+        let flat = self.reshape_to(Shape::from([crate::Graph::ANY]), site);
+        let places = flat.then(Op::Host(HostOp::new(Where)), &[], site);
+        places.reshape_to(places.shape().dims().iter().copied().take(1).collect(), site)
+    }
+
+    /// The elements or slices where a mask of the first axes holds, one after the other.
     ///
     /// ```
     /// use estimand_graph::Graph;
@@ -106,7 +115,17 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn boolean_mask(&self, mask: &Tensor) -> Tensor {
-        let site = Location::caller();
+        self.masked(mask, &mask.where_true(), Location::caller())
+    }
+
+    /// As [`Tensor::boolean_mask`], with the places where the mask holds ([`Tensor::where_true`]) for several tensors: what is taken
+    /// from them has one size.
+    #[track_caller]
+    pub fn boolean_mask_at(&self, mask: &Tensor, places: &Tensor) -> Tensor {
+        self.masked(mask, places, Location::caller())
+    }
+
+    fn masked(&self, mask: &Tensor, places: &Tensor, site: &'static Location<'static>) -> Tensor {
         if self.is_poisoned() || mask.is_poisoned() {
             return self.graph().poison();
         }
@@ -116,12 +135,11 @@ impl Tensor {
             let error = Error::shape(format!("a mask {} for {}", mask.describe(), self.describe()));
             return self.graph().fail(error.help("expected a mask of its first axes"), site);
         }
-        let rest = own[holds.len()..].iter().copied();
-        let flat: Shape = std::iter::once(crate::Graph::ANY).chain(rest).collect();
-        let holds = mask.reshape_to(Shape::from([crate::Graph::ANY]), site);
-        let places = holds.then(Op::Host(HostOp::new(Where)), &[], site);
-        let places = places.reshape_to(places.shape().dims().iter().copied().take(1).collect(), site);
-        self.reshape_to(flat, site).then(Op::Gather { axis: 0, batch_dims: 0 }, &[&places], site)
+        // What only the run can tell: that the mask is as large as what it is for.
+        let rest = || own[holds.len()..].iter().copied();
+        let same = self.reshape_to(holds.iter().copied().chain(rest()).collect(), site);
+        let flat = same.reshape_to(std::iter::once(crate::Graph::ANY).chain(rest()).collect(), site);
+        flat.then(Op::Gather { axis: 0, batch_dims: 0 }, &[places], site)
     }
 
     /// These numbers, all of them from `low` to `high`. Another one is an error of the run that says what it is, its value and its

@@ -5,6 +5,7 @@
 
 mod absolute_error;
 mod huber;
+mod log_poisson;
 mod mean_squared_error;
 mod reduction;
 mod sigmoid_cross_entropy;
@@ -20,6 +21,7 @@ use crate::alignment::matched;
 
 pub use absolute_error::AbsoluteError;
 pub use huber::Huber;
+pub use log_poisson::LogPoisson;
 pub use mean_squared_error::MeanSquaredError;
 pub use reduction::Reduction;
 pub use sigmoid_cross_entropy::SigmoidCrossEntropy;
@@ -69,9 +71,10 @@ pub trait Loss: fmt::Debug {
 }
 
 /// Every loss of this crate, in its plainest form and from probabilities.
-pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 9] = [
+pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 10] = [
     || Box::new(AbsoluteError::new()),
     || Box::new(Huber::new()),
+    || Box::new(LogPoisson::new()),
     || Box::new(MeanSquaredError::new()),
     || Box::new(SigmoidCrossEntropy::new()),
     || Box::new(SigmoidCrossEntropy::new().from_probabilities()),

@@ -86,6 +86,7 @@ fn losses_say_what_they_got() {
             &["mean_squared_error of labels `list` f32[batch] and predictions `rows` f32[batch, 4]", "expand_dims(-1)"],
         ),
         (|g| AbsoluteError::new().apply(&images(g), &rows(g)), &["expected the same shape"]),
+        (|g| LogPoisson::new().apply(&images(g), &rows(g)), &["log_poisson_loss of labels", "expected the same shape"]),
         (|g| Huber::new().delta(0.0).apply(&rows(g), &rows(g)), &["huber delta 0, expected above 0"]),
         (
             |g| SigmoidCrossEntropy::new().label_smoothing(1.5).apply(&rows(g), &rows(g)),

@@ -107,6 +107,8 @@ fn loss(name: &str, reduction: Reduction) -> Box<dyn Loss> {
     match name {
         "mean_squared_error" => Box::new(MeanSquaredError::new().reduction(reduction)),
         "absolute_error" => Box::new(AbsoluteError::new().reduction(reduction)),
+        "log_poisson" => Box::new(LogPoisson::new().reduction(reduction)),
+        "log_poisson_short" => Box::new(LogPoisson::new().compute_full_loss(false).reduction(reduction)),
         "huber" => Box::new(Huber::new().delta(0.7).reduction(reduction)),
         "sigmoid" => Box::new(SigmoidCrossEntropy::new().label_smoothing(0.1).reduction(reduction)),
         "sigmoid_probabilities" => Box::new(SigmoidCrossEntropy::new().from_probabilities().reduction(reduction)),

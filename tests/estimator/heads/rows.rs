@@ -1,34 +1,11 @@
 //! Models whose logits are a feature, so that what a head makes of them can be worked out by hand.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use estimand::prelude::*;
 use estimand::{Metrics, Prediction};
 
-/// An empty folder, gone when this is.
-pub struct Folder(PathBuf);
-
-impl Folder {
-    pub fn new() -> Folder {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("estimand-heads-{}-{number}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        Folder(path)
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::models::Folder;
 
 /// A column `[n, 1]` of logits.
 pub fn column<const N: usize>(values: [f32; N]) -> Array {

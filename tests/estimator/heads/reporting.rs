@@ -1,8 +1,10 @@
 //! Features that pass through to predictions, metrics of slices, batches with weights of their own.
 
+use estimand::nn::metric;
 use estimand::prelude::*;
 
-use crate::models::{Folder, Rows, assert_metrics, column, estimator, evaluate, predict};
+use super::rows::{Rows, assert_metrics, column, estimator, evaluate, predict};
+use crate::models::Folder;
 
 fn people() -> Rows {
     let sex = Array::from_strings([4], ["f", "m", "f", "x"]).unwrap();
@@ -20,7 +22,7 @@ fn features_pass_through() -> Result<()> {
     // Row by row as well.
     let folder = Folder::new();
     let model = estimator(MultiClassHead::new(2).forward_feature("id"), &folder);
-    let data = Rows { logits: crate::models::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3, false);
+    let data = Rows { logits: super::rows::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3, false);
     let ids: Vec<Array> = model.predict(&data).map(|row| Ok(row?["id"].clone())).collect::<Result<_>>()?;
     assert_eq!(ids[3], Array::from_strings([], ["d"])?);
     Ok(())
@@ -93,5 +95,88 @@ fn losses_of_ones_own() -> Result<()> {
     let found = predict(head, &data)?;
     assert_eq!(found["predictions"].as_slice::<f32>()?, [10.0, 30.0]);
     assert_eq!(found["logits"].as_slice::<f32>()?, [1.0, 3.0]);
+    Ok(())
+}
+
+/// Slices of a head are its own, those of several heads are everybody's; features pass through once.
+#[test]
+fn several_heads_report() -> Result<()> {
+    let mut data = people();
+    data.logits = super::rows::rows([[1.0, 1.0], [-1.0, 0.0], [-1.0, 0.0], [2.0, 2.0]]);
+    data.labels = vec![("a", data.labels[0].1.clone()), ("b", Array::from([1.0f32, 0.0, 1.0, 0.0]))];
+    let both = MultiHead::new()
+        .head(BinaryClassHead::new().name("a").slice_by("age", [30]).forward_feature("id"))
+        .head(RegressionHead::new().name("b").forward_feature("id"))
+        .slice_by("sex", ["f"]);
+    let metrics = evaluate(both.clone(), &data, 4)?;
+    assert_metrics(
+        &metrics,
+        &[
+            ("accuracy/a/age=30", 0.5),
+            ("accuracy/a/sex=f", 0.5),
+            ("average_loss/b/sex=f", 0.5),
+            ("label/mean/b/sex=f", 1.0),
+            ("average_loss/b", 1.25),
+        ],
+    );
+    assert_eq!(metrics.iter().len(), 1 + 2 + 9 * 3 + 3 * 2);
+    let found = predict(both, &data)?;
+    assert_eq!(found["id"], Array::from_strings([4], ["a", "b", "c", "d"])?);
+    assert_eq!(found.len(), 7 + 1 + 1);
+    Ok(())
+}
+
+/// Two sequences of two and one steps; logits 1, -1 and 2 with labels 1, 1 and 0, and weights of rows and of steps.
+#[test]
+fn sequences() -> Result<()> {
+    let logits = Array::from_vec([2, 2, 1], vec![1.0f32, -1.0, 2.0, 9.0])?;
+    let data = Rows::new(logits, Array::from_vec([2, 2], vec![1.0f32, 1.0, 0.0, 5.0])?)
+        .feature("mask", Array::from_vec([2, 2], vec![true, true, true, false])?)
+        .feature("w", Array::from_vec([2, 2], vec![1.0f32, 1.0, 0.5, 7.0])?)
+        .feature("row", [3i64, 4])
+        .feature("own", [3.0f32, 4.0]);
+    let head = |head: RegressionHead| SequentialHeadWrapper::new(head).sequence_length_mask("mask");
+    let metrics = evaluate(head(RegressionHead::new().slice_by("row", [3, 4])), &data, 2)?;
+    // (0 + 4 + 4) / 3, and row by row
+    assert_metrics(
+        &metrics,
+        &[("loss", 8.0 / 3.0), ("label/mean", 2.0 / 3.0), ("average_loss/row=3", 2.0), ("average_loss/row=4", 4.0)],
+    );
+    let metrics = evaluate(head(RegressionHead::new().weight_column("w")), &data, 2)?;
+    // (0 + 4 + 2) / 3 and / 2.5
+    assert_metrics(&metrics, &[("loss", 2.0), ("average_loss", 2.4)]);
+    let found = predict(head(RegressionHead::new()), &data)?;
+    assert_eq!(found["predictions"].dims(), [2, 2, 1]);
+    assert_eq!(found["mask"].dims(), [2, 2]);
+    // Rows with weights of their own.
+    let folder = Folder::new();
+    let weighed = data.data().weights("own").batch(2, false);
+    let metrics = estimator(head(RegressionHead::new()), &folder).evaluate(&weighed)?;
+    // (3 * 0 + 3 * 4 + 4 * 4) / 10
+    assert_metrics(&metrics, &[("average_loss", 2.8)]);
+    Ok(())
+}
+
+#[test]
+fn metrics_that_are_added() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(BinaryClassHead::new(), &folder).add_metrics(|cx| {
+        let id = cx.prediction("class_ids")?;
+        let age = cx.features().dense("age");
+        Ok(vec![
+            ("positives", metric::mean(id, None)),
+            ("age", metric::mean(&age, cx.weights())),
+            // Takes the place of the head's own.
+            ("accuracy", metric::mean(&cx.label().zeros_like().cast(DType::F32), None)),
+        ])
+    });
+    let data = people().data().batch(3, false);
+    let metrics = model.evaluate(&data)?;
+    assert_metrics(&metrics, &[("positives", 0.5), ("age", 37.5), ("accuracy", 0.0), ("recall", 0.5)]);
+    assert!(model.predict(&data).next().is_some());
+    let model = estimator(BinaryClassHead::new(), &folder)
+        .add_metrics(|cx| Ok(vec![("x", metric::mean(cx.prediction("class_id")?, None))]));
+    let error = model.evaluate(&data).unwrap_err().to_string();
+    assert!(error.contains("no prediction `class_id`") && error.contains("did you mean `class_ids`?"), "{error}");
     Ok(())
 }

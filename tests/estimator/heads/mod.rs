@@ -1,8 +1,9 @@
-//! Heads, one file for each topic, in one binary.
+//! Heads, one file for each topic.
 
 mod bad_input;
 mod cases;
 mod contract;
-mod models;
 mod reporting;
+mod rows;
+mod tensorflow;
 mod training;

@@ -5,7 +5,8 @@ use estimand::nn::metric;
 use estimand::nn::testing::metric_value;
 use estimand::prelude::*;
 
-use crate::models::{Folder, Rows, assert_metrics, column, evaluate, predict, rows, with_regularization};
+use super::rows::{Rows, assert_metrics, column, evaluate, predict, rows, with_regularization};
+use crate::models::Folder;
 
 fn five() -> Rows {
     Rows::new(column([-1.0, 0.0, 0.5, 2.0, -0.3]), [0i64, 1, 0, 1, 1])
@@ -148,6 +149,37 @@ fn case_56_several_classes() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn case_57_several_labels() -> Result<()> {
+    let labels = Array::from_vec([2, 2], vec![1i64, 0, 1, 1])?;
+    let data = Rows::new(rows([[-1.0, 1.0], [-1.5, 1.5]]), labels);
+    let head = MultiLabelHead::new(2).thresholds([0.5]).metrics_of_classes([0, 1]);
+    let metrics = evaluate(head, &data, 2)?;
+    assert_metrics(
+        &metrics,
+        &[
+            ("loss", 1.1323376),
+            ("average_loss", 1.1323376),
+            ("auc", 1.0 / 3.0),
+            ("auc_precision_recall", 0.7689509),
+            ("auc/class0", 0.0),
+            ("auc/class1", 1.0),
+            ("accuracy/positive_threshold_0.5", 0.25),
+            ("precision/positive_threshold_0.5", 0.5),
+            ("recall/positive_threshold_0.5", 1.0 / 3.0),
+        ],
+    );
+    assert_eq!(metrics.iter().len(), 1 + 3 + 3 + 2 * 3);
+    let named = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]).metrics_of_classes(["dog"]).name("hd");
+    let metrics = evaluate(named.clone(), &data, 2)?;
+    // (sigmoid(1) + sigmoid(1.5)) / 2
+    assert_metrics(&metrics, &[("auc/dog/hd", 1.0), ("probability_mean/dog/hd", 0.7743165)]);
+    let found = predict(named, &data)?;
+    assert_eq!(found["classes"], Array::from_strings([2, 2], ["cat", "dog", "cat", "dog"])?);
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["logits", "probabilities", "classes"]);
+    Ok(())
+}
+
 /// Case 58: (2^2 + 3^2) / 2; with weights (4 + 4.5) / 2 and (4 + 4.5) / 1.5.
 #[test]
 fn case_58_regression() -> Result<()> {
@@ -168,6 +200,61 @@ fn case_59_several_numbers() -> Result<()> {
     let head = || RegressionHead::new().label_dimension(3);
     assert_metrics(&evaluate(head(), &data, 1)?, &[("loss", 14.0 / 3.0)]);
     assert_metrics(&evaluate(head().loss_reduction(Reduction::Sum), &data, 1)?, &[("loss", 14.0)]);
+    Ok(())
+}
+
+/// Case 60: exp(l) - z l, and Stirling's formula for 2 and 3.
+#[test]
+fn case_60_counts() -> Result<()> {
+    let data = Rows::new(column([0.0, -1.0, 1.0]), [1i64, 2, 3]);
+    assert_metrics(&evaluate(PoissonRegressionHead::new(), &data, 3)?, &[("loss", 1.8340163), ("label/mean", 2.0)]);
+    let short = PoissonRegressionHead::new().compute_full_loss(false);
+    assert_metrics(&evaluate(short, &data, 3)?, &[("loss", 1.0287204)]);
+    let found = predict(PoissonRegressionHead::new(), &data)?;
+    for (found, expected) in found["predictions"].to_f64_vec()?.into_iter().zip([1.0, 0.3678795, 2.7182817]) {
+        assert!((found - expected).abs() < 1e-6, "{found}");
+    }
+    assert_eq!(found.keys().collect::<Vec<_>>(), ["predictions", "logits"]);
+    Ok(())
+}
+
+#[test]
+fn case_61_probabilities_as_labels() -> Result<()> {
+    let data = Rows::new(column([0.0, -1.0, 1.0]), [0.4f32, 0.6, 0.8]);
+    let metrics = evaluate(LogisticRegressionHead::new(), &data, 3)?;
+    assert_metrics(&metrics, &[("loss", 0.7065568), ("label/mean", 0.6), ("prediction/mean", 0.5)]);
+    assert_eq!(metrics.iter().len(), 4);
+    Ok(())
+}
+
+/// Case 62: the first head costs (10 + (15 + 0) / 2) / 2, the second (20 + 30 / 3) / 2, both and what rounds them up.
+#[test]
+fn case_62_several_heads() -> Result<()> {
+    let mut data = Rows::new(
+        rows([[-10.0, 10.0, 20.0, -20.0, 20.0], [-15.0, 10.0, -30.0, 20.0, -20.0]]),
+        Array::from_vec([2, 2], vec![1i64, 0, 1, 1])?,
+    );
+    data.labels[0].0 = "head1";
+    data.labels.push(("head2", Array::from_vec([2, 3], vec![0i64, 1, 0, 1, 1, 0])?));
+    let both = MultiHead::new()
+        .head(MultiLabelHead::new(2).name("head1"))
+        .weighted_head(2.0, MultiLabelHead::new(3).name("head2"));
+    assert_eq!(Head::name(&both).as_deref(), Some("head1_head2"));
+    let metrics = evaluate(both.clone(), &data, 2)?;
+    assert_metrics(
+        &metrics,
+        &[
+            ("loss", 38.750034),
+            ("loss/head1", 8.750034),
+            ("loss/head2", 15.0),
+            ("average_loss/head1", 8.750034),
+            ("average_loss/head2", 15.0),
+        ],
+    );
+    assert_eq!(metrics.iter().len(), 1 + 2 + 2 * 3);
+    let found = predict(both, &data)?;
+    assert_eq!(found["head2/logits"], rows([[20.0, -20.0, 20.0], [-30.0, 20.0, -20.0]]));
+    assert_eq!(found.len(), 6);
     Ok(())
 }
 

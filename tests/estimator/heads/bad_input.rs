@@ -2,7 +2,7 @@
 
 use estimand::prelude::*;
 
-use crate::models::{Rows, column, evaluate, predict, rows};
+use super::rows::{Rows, column, evaluate, predict, rows};
 
 #[track_caller]
 fn says<T: std::fmt::Debug>(found: Result<T>, texts: &[&str]) {
@@ -35,6 +35,48 @@ fn configurations() {
     says(MultiClassHead::new(1).check(), &["1 classes", "at least 2"]);
     says(MultiClassHead::new(4).label_vocabulary(["a", "b", "c"]).check(), &["3 terms for 4 classes"]);
     says(RegressionHead::new().label_dimension(0).check(), &["label dimension of 0"]);
+    says(MultiLabelHead::new(1).check(), &["1 classes"]);
+    says(MultiLabelHead::new(2).thresholds([1.5]).check(), &["a threshold of 1.5"]);
+    says(MultiLabelHead::new(2).metrics_of_classes([2]).check(), &["class `2`, expected 0 to 1"]);
+    says(MultiLabelHead::new(2).metrics_of_classes(["a"]).check(), &["no vocabulary", ".label_vocabulary("]);
+    let animals = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]);
+    says(
+        animals.metrics_of_classes(["dogs"]).check(),
+        &["`dogs`, which is not in the vocabulary", "did you mean `dog`?"],
+    );
+    says(PoissonRegressionHead::new().loss_reduction(Reduction::None).check(), &["Reduction::None"]);
+}
+
+#[test]
+fn several_heads() {
+    let binary = || BinaryClassHead::new();
+    says(MultiHead::new().check(), &["without heads", ".head("]);
+    says(MultiHead::new().head(binary()).check(), &["without a name", ".name("]);
+    says(MultiHead::new().head(binary().name("a")).head(binary().name("a")).check(), &["two heads named `a`"]);
+    says(MultiHead::new().weighted_head(f64::NAN, binary().name("a")).check(), &["a weight of NaN"]);
+    says(MultiHead::new().head(binary().name("a").thresholds([2.0])).check(), &["in head `a`", "a threshold of 2"]);
+    let both = || MultiHead::new().head(binary().name("label")).head(binary().name("other"));
+    let wide = Rows::new(rows([[0.0, 1.0], [1.0, 0.0]]), [0i64, 1]);
+    says(evaluate(both(), &wide, 2), &["there is no label `other`", "by their names", "in head `other`"]);
+    says(evaluate(both(), &two(), 2), &["expected f32[batch, 2]"]);
+}
+
+#[test]
+fn sequences() {
+    let steps = |mask: Option<Array>| {
+        let logits = Array::from_vec([2, 2, 1], vec![0.0f32, 1.0, 2.0, 3.0]).unwrap();
+        let data = Rows::new(logits, Array::from_vec([2, 2], vec![0i64, 1, 1, 0]).unwrap());
+        mask.map_or(Rows { ..Rows::new(data.logits.clone(), data.labels[0].1.clone()) }, |mask| {
+            data.feature("mask", mask)
+        })
+    };
+    let head = || SequentialHeadWrapper::new(BinaryClassHead::new().weight_column("w")).sequence_length_mask("mask");
+    says(evaluate(head(), &steps(None), 2), &["there is no feature `mask`"]);
+    says(evaluate(head(), &steps(Some(Array::from([true, false]))), 2), &["expected [batch, steps]"]);
+    let mask = || Array::from_vec([2, 2], vec![true, true, true, false]).unwrap();
+    says(evaluate(head(), &steps(Some(mask())), 2), &["there is no feature of steps `w`"]);
+    let flat = Rows::new(column([0.0, 1.0]), [0i64, 1]).feature("mask", mask());
+    says(evaluate(head(), &flat, 2), &["expected [batch, steps, ...]"]);
 }
 
 #[test]
@@ -61,6 +103,8 @@ fn labels() {
     says(evaluate(RegressionHead::new(), &words(), 2), &["labels are strings"]);
     says(evaluate(BinaryClassHead::new().label_vocabulary(["a", "b"]), &two(), 2), &["for a vocabulary of str"]);
     says(evaluate(BinaryClassHead::new().label_vocabulary([1, 2]), &words(), 2), &["for a vocabulary of i64"]);
+    let several = Rows::new(rows([[0.0, 1.0], [1.0, 0.0]]), [0.5f32, 1.0]);
+    says(evaluate(MultiLabelHead::new(2), &several, 2), &["expected [batch, 2]"]);
     let fractions = Rows::new(rows([[0.0, 1.0, 2.0]]), [0.5f32]);
     says(evaluate(MultiClassHead::new(3), &fractions, 1), &["expected class numbers", ".label_vocabulary("]);
 }
@@ -77,6 +121,14 @@ fn labels_that_are_fed() {
     let words = Rows::new(rows([[0.0, 1.0, 2.0]; 2]), Array::from_strings([2], ["setosa", "virginia"]).unwrap());
     let head = MultiClassHead::new(3).label_vocabulary(["setosa", "versicolor", "virginica"]);
     says(evaluate(head, &words, 2), &["label `virginia` in row 1", "did you mean `virginica`?"]);
+    let hot = Rows::new(rows([[0.0, 1.0]]), Array::from_vec([1, 2], vec![1i64, 2]).unwrap());
+    says(evaluate(MultiLabelHead::new(2), &hot, 1), &["label 2 in row 0, column 1, expected 0 to 1"]);
+    let animals = Rows::new(rows([[0.0, 1.0]; 2]), Array::from_strings([2, 2], ["cat", "", "dog", "cow"]).unwrap());
+    let head = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]);
+    says(evaluate(head, &animals, 2), &["label `cow`", "is not in the vocabulary"]);
+    let counts = Rows::new(column([0.0, 1.0]), [3i64, -1]);
+    says(evaluate(PoissonRegressionHead::new(), &counts, 2), &["label -1 in row 1, expected 0 to inf"]);
+    says(evaluate(LogisticRegressionHead::new(), &counts, 2), &["label 3 in row 0, expected 0 to 1"]);
     let nan = Rows::new(column([0.0, 1.0]), [0.0f32, f32::NAN]);
     says(evaluate(BinaryClassHead::new(), &nan, 2), &["label NaN in row 1"]);
 }

@@ -1,0 +1,57 @@
+//! Heads that leave everything to another: those behind pointers, and those that are another with other settings.
+
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_tensor::Result;
+use indexmap::IndexMap;
+
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
+use crate::ExportOutput;
+
+/// A head that is what an expression of it is.
+macro_rules! delegate_head {
+    ($head:ty, |$self_:ident| $other:expr) => {
+        impl Head for $head {
+            fn name(&self) -> Option<String> {
+                let $self_ = self;
+                Head::name($other)
+            }
+
+            fn logits_dimension(&self) -> usize {
+                let $self_ = self;
+                Head::logits_dimension($other)
+            }
+
+            fn reporting(&self) -> &Reporting {
+                let $self_ = self;
+                Head::reporting($other)
+            }
+
+            fn check(&self) -> Result<()> {
+                let $self_ = self;
+                Head::check($other)
+            }
+
+            fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+                let $self_ = self;
+                Head::predictions($other, logits)
+            }
+
+            fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+                let $self_ = self;
+                Head::export_outputs($other, predictions)
+            }
+
+            fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+                let $self_ = self;
+                Head::measures($other, batch, logits)
+            }
+        }
+    };
+}
+
+delegate_head!(Box<dyn Head>, |head| &**head);
+delegate_head!(Arc<dyn Head>, |head| &**head);
+
+pub(super) use delegate_head;

@@ -1,0 +1,76 @@
+//! `PoissonRegressionHead` and `LogisticRegressionHead`: regression with another loss, a link, and labels from a range.
+
+use estimand_graph::Tensor;
+use estimand_nn::{LogPoisson, Loss};
+use estimand_tensor::Result;
+use indexmap::IndexMap;
+
+use super::delegate::delegate_head;
+use super::settings::{LossFn, head_setters};
+use super::{Head, LabelledBatch, Measures, Predictions, RegressionHead, Reporting};
+use crate::ExportOutput;
+
+/// Counts: logits are the logarithms of how many are expected, predictions these numbers.
+///
+/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1, and not negative. The loss is that of
+/// [`LogPoisson`]; keys are those of [`RegressionHead`].
+#[derive(Clone, Debug)]
+pub struct PoissonRegressionHead {
+    regression: RegressionHead,
+}
+
+impl PoissonRegressionHead {
+    /// A head for one count.
+    pub fn new() -> PoissonRegressionHead {
+        let regression = RegressionHead::new().inverse_link_fn(Tensor::exp).label_range(0.0, f64::INFINITY);
+        PoissonRegressionHead { regression }.compute_full_loss(true)
+    }
+
+    /// How many counts there are for each example. By default, 1.
+    pub fn label_dimension(mut self, n: usize) -> PoissonRegressionHead {
+        self.regression = self.regression.label_dimension(n);
+        self
+    }
+
+    /// Whether the loss has the term `ln(z!)`, which changes no gradient. By default it has.
+    pub fn compute_full_loss(mut self, full: bool) -> PoissonRegressionHead {
+        let loss =
+            move |labels: &Tensor, logits: &Tensor| LogPoisson::new().compute_full_loss(full).elements(labels, logits);
+        self.regression.settings.loss_fn = Some(LossFn::new(move |cx| loss(cx.labels, cx.logits)));
+        self
+    }
+}
+
+/// Probabilities: labels are numbers from 0 to 1, predictions the sigmoid of logits.
+///
+/// As [`BinaryClassHead`](super::BinaryClassHead) for labels that are fractions, without what makes sense for classes only: keys are
+/// those of [`RegressionHead`].
+#[derive(Clone, Debug)]
+pub struct LogisticRegressionHead {
+    regression: RegressionHead,
+}
+
+impl LogisticRegressionHead {
+    /// A head for one probability.
+    pub fn new() -> LogisticRegressionHead {
+        let regression = RegressionHead::new().inverse_link_fn(Tensor::sigmoid).label_range(0.0, 1.0);
+        LogisticRegressionHead { regression: regression.loss_fn(|cx| cx.logits.sigmoid_cross_entropy(cx.labels)) }
+    }
+}
+
+impl Default for PoissonRegressionHead {
+    fn default() -> PoissonRegressionHead {
+        PoissonRegressionHead::new()
+    }
+}
+
+impl Default for LogisticRegressionHead {
+    fn default() -> LogisticRegressionHead {
+        LogisticRegressionHead::new()
+    }
+}
+
+head_setters!(PoissonRegressionHead, regression.settings);
+head_setters!(LogisticRegressionHead, regression.settings);
+delegate_head!(PoissonRegressionHead, |head| &head.regression);
+delegate_head!(LogisticRegressionHead, |head| &head.regression);

@@ -1,0 +1,166 @@
+//! `MultiHead`: several tasks from one model.
+
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_nn::metric;
+use estimand_tensor::{Error, Result};
+use indexmap::IndexMap;
+
+use super::settings::reporting_setters;
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
+use crate::{ExportOutput, SERVING_DEFAULT};
+
+/// Several heads with names, each with its part of the logits and its own labels.
+///
+/// Logits are those of all heads side by side, in order; labels go by the heads' names. The loss is the weighted sum of the heads'.
+///
+/// | | |
+/// |---|---|
+/// | predictions | those of each head, as `head/key` |
+/// | metrics | those of each head, and `loss/head` |
+/// | exports | the first head's default (the default), each head's as `head` and `head/key`, `predict` with all |
+///
+/// ```
+/// use estimand::prelude::*;
+/// let both = MultiHead::new()
+///     .head(BinaryClassHead::new().name("click"))
+///     .weighted_head(0.1, RegressionHead::new().name("seconds"));
+/// assert_eq!((both.logits_dimension(), Head::name(&both).as_deref()), (2, Some("click_seconds")));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MultiHead {
+    heads: Vec<(Arc<dyn Head>, f64)>,
+    reporting: Reporting,
+}
+
+impl MultiHead {
+    /// Without heads yet.
+    pub fn new() -> MultiHead {
+        MultiHead::default()
+    }
+
+    /// Adds a head, whose loss counts once.
+    pub fn head(self, head: impl Head + 'static) -> MultiHead {
+        self.weighted_head(1.0, head)
+    }
+
+    /// Adds a head, whose loss is multiplied.
+    pub fn weighted_head(mut self, weight: f64, head: impl Head + 'static) -> MultiHead {
+        // A feature passes through once, whoever asks for it.
+        for name in &head.reporting().forward {
+            if !self.reporting.forward.contains(name) {
+                self.reporting.forward.push(name.clone());
+            }
+        }
+        self.heads.push((Arc::new(head), weight));
+        self
+    }
+
+    /// The heads with their names, which are there once `check` has passed.
+    fn named(&self) -> impl Iterator<Item = (String, &Arc<dyn Head>)> {
+        self.heads.iter().map(|(head, _)| (head.name().unwrap_or_default(), head))
+    }
+
+    /// Each head's part of the logits.
+    fn split(&self, logits: &Tensor) -> Vec<Tensor> {
+        let sizes: Vec<usize> = self.heads.iter().map(|(head, _)| head.logits_dimension()).collect();
+        logits.split(&sizes, -1)
+    }
+}
+
+reporting_setters!(MultiHead, reporting);
+
+impl Head for MultiHead {
+    fn name(&self) -> Option<String> {
+        Some(self.named().map(|(name, _)| name).collect::<Vec<_>>().join("_"))
+    }
+
+    fn logits_dimension(&self) -> usize {
+        self.heads.iter().map(|(head, _)| head.logits_dimension()).sum()
+    }
+
+    fn reporting(&self) -> &Reporting {
+        &self.reporting
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.heads.is_empty() {
+            return Err(Error::config("a MultiHead without heads").help("add some with .head(..)"));
+        }
+        let mut names = Vec::new();
+        for (head, weight) in &self.heads {
+            let Some(name) = head.name() else {
+                return Err(Error::config(format!("a head without a name among several: {head:?}"))
+                    .help("give it the name of its label: .name(..)"));
+            };
+            if !weight.is_finite() {
+                return Err(Error::config(format!("head `{name}` with a weight of {weight}")));
+            }
+            head.check().map_err(|e| e.context(format!("in head `{name}`")))?;
+            if names.contains(&name) {
+                return Err(Error::config(format!("two heads named `{name}`")).help("names tell labels apart"));
+            }
+            names.push(name);
+        }
+        self.reporting.check()
+    }
+
+    fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+        let mut all = Predictions::new();
+        for ((name, head), logits) in self.named().zip(self.split(logits)) {
+            all.extend(head.predictions(&logits)?.into_iter().map(|(key, tensor)| (format!("{name}/{key}"), tensor)));
+        }
+        Ok(all)
+    }
+
+    fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+        let mut all = IndexMap::new();
+        for (name, head) in self.named() {
+            let own = |(key, tensor): (&String, &Tensor)| {
+                Some((key.strip_prefix(&name)?.strip_prefix('/')?.to_string(), tensor.clone()))
+            };
+            for (key, output) in head.export_outputs(&predictions.iter().filter_map(own).collect())? {
+                if key != SERVING_DEFAULT {
+                    all.insert(format!("{name}/{key}"), output);
+                    continue;
+                }
+                all.entry(SERVING_DEFAULT.to_string()).or_insert_with(|| output.clone());
+                all.insert(name.clone(), output);
+            }
+        }
+        all.insert("predict".into(), ExportOutput::Predict(predictions.clone()));
+        Ok(all)
+    }
+
+    fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+        let mut parts = Vec::new();
+        let mut total: Option<Tensor> = None;
+        for ((head, weight), logits) in self.heads.iter().zip(self.split(logits)) {
+            let name = head.name().unwrap_or_default();
+            let place = |e: Error| e.context(format!("in head `{name}`"));
+            let own =
+                batch.only_label(&name).map_err(|e| place(e.context("labels of several heads go by their names")))?;
+            let measures = head.measures(&own, &logits).map_err(place)?;
+            let loss = if *weight == 1.0 { measures.loss().clone() } else { measures.loss() * *weight };
+            total = Some(total.map_or(loss.clone(), |total| total + loss));
+            parts.push((head.clone(), own, measures));
+        }
+        let total = total.ok_or_else(|| Error::config("a MultiHead without heads"))?;
+        Ok(Measures::new(total, move |rows| {
+            let mut all = IndexMap::new();
+            for (head, batch, measures) in &parts {
+                match rows {
+                    // Rows of a slice have no loss of a batch, and no slices of their own.
+                    Some(rows) => all.extend(measures.metrics(Some(rows))?),
+                    None => {
+                        let key = format!("loss/{}", head.name().unwrap_or_default());
+                        all.insert(key, metric::mean(measures.loss(), None));
+                        all.extend(spec::metrics(&**head, batch, measures)?);
+                    }
+                }
+            }
+            Ok(all)
+        }))
+    }
+}

@@ -1,0 +1,149 @@
+//! `SequentialHeadWrapper`: a head for every step of sequences.
+
+use std::sync::Arc;
+
+use estimand_graph::Tensor;
+use estimand_nn::{Input, Inputs};
+use estimand_tensor::{Dim, Error, Result, Shape};
+use indexmap::IndexMap;
+
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
+use crate::ExportOutput;
+
+/// A head for logits `[batch, steps, n]`, of which a mask tells the steps that are there: loss and metrics are those of the wrapped
+/// head for these steps alone.
+///
+/// The mask is a feature `[batch, steps]`. Labels and features `[batch, steps, ...]` are taken step by step; labels may also be
+/// ragged. Features and weights with one value a row count for all steps of the row. Predictions are those of the wrapped head for
+/// all steps, and the mask under its name.
+#[derive(Clone, Debug)]
+pub struct SequentialHeadWrapper {
+    head: Arc<dyn Head>,
+    mask: String,
+    reporting: Reporting,
+}
+
+impl SequentialHeadWrapper {
+    /// A head for every step; the mask is the feature `sequence_length_mask`.
+    pub fn new(head: impl Head + 'static) -> SequentialHeadWrapper {
+        // Slices are made of steps, by the wrapped head's own measures.
+        let reporting = Reporting { forward: head.reporting().forward.clone(), slices: Vec::new() };
+        let wrapper = SequentialHeadWrapper { head: Arc::new(head), mask: String::new(), reporting };
+        wrapper.sequence_length_mask("sequence_length_mask")
+    }
+
+    /// The feature that tells which steps are there. By default `sequence_length_mask`.
+    pub fn sequence_length_mask(mut self, feature: impl Into<String>) -> SequentialHeadWrapper {
+        self.reporting.forward.retain(|name| *name != self.mask);
+        self.mask = feature.into();
+        self.reporting.forward.push(self.mask.clone());
+        self
+    }
+
+    /// Which steps are there.
+    fn steps(&self, batch: &LabelledBatch) -> Result<Steps> {
+        let place = |e: Error| e.context("a head of sequences needs a mask of the steps that are there");
+        let mask = match batch.features().find(&self.mask).map_err(place)? {
+            Input::Dense(mask) if mask.rank() == 2 => mask,
+            other => {
+                let shown = match other {
+                    Input::Dense(mask) => mask.describe(),
+                    Input::Ragged(_) => "rows of different length".to_string(),
+                };
+                return Err(place(Error::shape(format!("mask `{}` is {shown}; expected [batch, steps]", self.mask))));
+            }
+        };
+        Ok(Steps { mask: mask.clone(), places: mask.where_true() })
+    }
+}
+
+/// The steps that are there: a mask `[batch, steps]`, and the places where it holds.
+struct Steps {
+    mask: Tensor,
+    places: Tensor,
+}
+
+impl Steps {
+    /// A batch of the steps.
+    fn batch(&self, batch: &LabelledBatch) -> LabelledBatch {
+        let of_steps = |input: &Input| match input {
+            // As many values as there are steps, which only the run can tell.
+            Input::Ragged(ragged) => Some(ragged.values.reshape_as(self.column())),
+            Input::Dense(tensor) if tensor.rank() == 1 => Some(self.repeated(tensor)),
+            Input::Dense(tensor) => self.has_steps(tensor).then(|| self.of(tensor)),
+        };
+        let all = |inputs: &Inputs, what: &'static str| {
+            let of_input = |(name, input): (&str, &Input)| Some((name.to_string(), Input::Dense(of_steps(input)?)));
+            Inputs::of(inputs.graph(), what, inputs.iter().filter_map(of_input))
+        };
+        LabelledBatch {
+            features: all(&batch.features, "feature of steps"),
+            labels: all(&batch.labels, "label of steps"),
+            weights: batch.weights.as_ref().map(|weights| self.repeated(weights)),
+        }
+    }
+
+    fn has_steps(&self, tensor: &Tensor) -> bool {
+        match (tensor.shape().dims().get(1), self.mask.shape().dims().get(1)) {
+            (Some(a), Some(b)) => a == b || a.known().is_none() || b.known().is_none(),
+            _ => false,
+        }
+    }
+
+    /// One value a row, for each of its steps.
+    fn repeated(&self, tensor: &Tensor) -> Tensor {
+        let all = tensor.expand_dims(-1).broadcast_to(self.mask.shape().clone());
+        all.boolean_mask_at(&self.mask, &self.places)
+    }
+
+    /// The steps of a tensor `[batch, steps, ...]`, at least a column.
+    fn of(&self, tensor: &Tensor) -> Tensor {
+        let steps = tensor.boolean_mask_at(&self.mask, &self.places);
+        if steps.rank() == 1 { steps.expand_dims(-1) } else { steps }
+    }
+
+    fn column(&self) -> Shape {
+        self.places.shape().dims().iter().copied().chain([Dim::Known(1)]).collect()
+    }
+}
+
+impl Head for SequentialHeadWrapper {
+    fn name(&self) -> Option<String> {
+        self.head.name()
+    }
+
+    fn logits_dimension(&self) -> usize {
+        self.head.logits_dimension()
+    }
+
+    fn reporting(&self) -> &Reporting {
+        &self.reporting
+    }
+
+    fn check(&self) -> Result<()> {
+        self.head.check()
+    }
+
+    fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
+        self.head.predictions(logits)
+    }
+
+    fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
+        self.head.export_outputs(predictions)
+    }
+
+    fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
+        if logits.rank() < 3 {
+            let error = Error::shape(format!("logits {}; expected [batch, steps, ...]", logits.describe()));
+            return Err(error.context("in a head of sequences"));
+        }
+        let steps = self.steps(batch)?;
+        let batch = steps.batch(batch);
+        let measures = self.head.measures(&batch, &steps.of(logits))?;
+        let head = self.head.clone();
+        Ok(Measures::new(measures.loss().clone(), move |rows| match rows {
+            Some(rows) => measures.metrics(Some(&steps.repeated(rows))),
+            None => spec::metrics(&*head, &batch, &measures),
+        }))
+    }
+}
