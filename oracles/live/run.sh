@@ -30,3 +30,4 @@ check records estimand-data record_exchange
 check parquet estimand-data-parquet columnar_exchange
 check events estimand event_exchange
 check ping_pong estimand ping_pong
+check premade estimand premade_exchange

@@ -1,0 +1,50 @@
+//! The census columns that TensorFlow's tutorial of wide and deep models has, for benchmarks and for checks beside TensorFlow.
+
+use estimand::prelude::*;
+
+/// Columns of numbers, with the mean and the deviation of the training set.
+pub const NUMBERS: [(&str, f64, f64); 5] = [
+    ("age", 38.58, 13.64),
+    ("educational-num", 10.08, 2.57),
+    ("capital-gain", 1077.65, 7385.18),
+    ("capital-loss", 87.30, 402.95),
+    ("hours-per-week", 40.44, 12.35),
+];
+
+/// Columns of strings, with the number of buckets they are hashed into.
+pub const STRINGS: [(&str, usize); 8] = [
+    ("workclass", 100),
+    ("education", 100),
+    ("marital-status", 100),
+    ("occupation", 1000),
+    ("relationship", 100),
+    ("race", 100),
+    ("gender", 100),
+    ("native-country", 1000),
+];
+
+/// Hashed strings, ages in buckets, and two crosses.
+pub fn wide() -> Columns {
+    let ages = [18.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0];
+    let age = bucketized_column(&numeric_column("age"), ages);
+    let mut columns: Vec<FeatureColumn> = vec![
+        (&age).into(),
+        crossed_column(["education", "occupation"], 10_000).into(),
+        crossed_column([ColumnKey::from(&age), "education".into(), "occupation".into()], 100_000).into(),
+    ];
+    columns.extend(STRINGS.map(|(name, n)| categorical_column_with_hash_bucket(name, n).into()));
+    columns.into()
+}
+
+/// The numbers, as they are or standardised, and embeddings of the strings.
+pub fn deep(standardised: bool) -> Columns {
+    let mut columns: Vec<FeatureColumn> = NUMBERS
+        .iter()
+        .map(|&(name, mean, stddev)| match standardised {
+            true => numeric_column(name).z_score(mean, stddev).into(),
+            false => numeric_column(name).into(),
+        })
+        .collect();
+    columns.extend(STRINGS.map(|(name, n)| embedding_column(&categorical_column_with_hash_bucket(name, n), 8).into()));
+    columns.into()
+}
