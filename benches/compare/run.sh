@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
-# TensorFlow and ours, the same training steps, one run. The last line is `ratio name=..`: the peer's time over ours.
-# Usage: bash benches/compare/run.sh
+# TensorFlow's Estimator 2.15 and ours: the same programs on the same data, in one run, in turns. Writes docs/benchmarks.md.
+# Usage: bash benches/compare/run.sh [ROUNDS]
+# The last line is `ratio iris=.. cnn=.. census=.. ctr=.. start=..`: the peer's time over ours, medians of the rounds.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+rounds=${1:-3}
 python=$(bash oracles/venv.sh | tail -n 1)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-cargo bench --quiet -p estimand --bench steps --no-run
-# Alternating, so that a busy moment of the machine meets both.
-for round in 1 2; do
-    "$python" benches/compare/peer.py | tee -a "$scratch/peer" | sed 's/^/tensorflow  /'
-    cargo bench --quiet -p estimand --bench steps | tee -a "$scratch/ours" | sed 's/^/estimand    /'
+program=$(cargo bench --quiet -p estimand --bench programs --no-run --message-format=json | sed -n 's/.*"executable":"\([^"]*programs[^"]*\)".*/\1/p' | tail -n 1)
+
+"$program" files "$scratch"
+"$python" benches/compare/peer_programs.py files "$scratch" 2>/dev/null
+for round in $(seq "$rounds"); do
+    for workload in iris cnn census ctr start; do
+        "$python" benches/compare/peer_programs.py "$workload" "$scratch" 2>/dev/null | grep ' = ' | sed 's/^/peer /' | tee -a "$scratch/times" | sed "s/^/round $round: /"
+        rm -rf "$scratch"/tmp*
+        "$program" "$workload" "$scratch" | sed 's/^/ours /' | tee -a "$scratch/times" | sed "s/^/round $round: /"
+    done
 done
-cargo bench --quiet -p estimand --bench memory | sed 's/^/estimand    /'
-awk '
-    $2 == "=" && FILENAME ~ /peer$/ { if (!($1 in peer) || $3 < peer[$1]) peer[$1] = $3; if (!seen[$1]++) order[++n] = $1 }
-    $2 == "=" && FILENAME ~ /ours$/ { if (!($1 in ours) || $3 < ours[$1]) ours[$1] = $3 }
-    END {
-        line = "ratio"
-        for (i = 1; i <= n; i++) { name = order[i]; short = name; sub(/_(us|ms)$/, "", short); line = line sprintf(" %s=%.1f", short, peer[name] / ours[name]) }
-        print line
-    }' "$scratch/peer" "$scratch/ours"
+"$python" benches/compare/table.py "$scratch/times" docs/benchmarks.md

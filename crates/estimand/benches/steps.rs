@@ -1,6 +1,6 @@
 //! Whole training steps, each with the time it cannot beat. `cargo bench --bench steps`
 //!
-//! Prints `name = value` lines; `benches/compare/run.sh` reads them beside TensorFlow's.
+//! Prints `name = value` lines; `benches/compare/steps.sh` reads them beside TensorFlow's.
 
 use std::time::Instant;
 

@@ -1,0 +1,53 @@
+//! Iris flowers with a premade estimator: a deep classifier trained from a CSV file, evaluated, and asked about three flowers.
+//!
+//! `cargo run --release --example iris [-- MAX_STEPS]`
+
+use estimand::console::{self, Level};
+use estimand::data::{Csv, datasets};
+use estimand::prelude::*;
+
+const MEASURES: [&str; 4] = ["SepalLength", "SepalWidth", "PetalLength", "PetalWidth"];
+
+fn main() -> Result<()> {
+    console::verbosity(Level::Warn);
+    let max_steps = std::env::args()
+        .nth(1)
+        .map_or(Ok(1_000), |text| text.parse().map_err(|_| Error::config(format!("`{text}` is no number of steps"))))?;
+    let folder = std::env::temp_dir().join(format!("estimand-iris-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
+
+    // Files as one meets them.
+    let iris = datasets::load("iris", "train")?;
+    let (train, test) = iris.validation_split(0.2)?;
+    let (train_file, test_file) = (folder.join("iris_training.csv"), folder.join("iris_test.csv"));
+    train.dataset().write_csv(&train_file)?;
+    test.dataset().write_csv(&test_file)?;
+
+    let columns: Columns = MEASURES.map(numeric_column).into_iter().collect();
+    let classifier = DnnClassifier::new([10, 10], columns)
+        .n_classes(3)
+        .optimizer(Optimizer::new(Adagrad::default(), 0.05))
+        .config(RunConfig::new().tf_random_seed(1))
+        .model_dir(folder.join("model"))
+        .build()?;
+
+    // Eight epochs; then on from where they ended, to a number of steps.
+    let rows = Csv::new(&train_file).label("Species").dataset().shuffle(1_000, 7);
+    println!("{}", classifier.train(rows.repeat(8).batch(32, false))?);
+    println!("{}", classifier.train(TrainSpec::new(rows.repeat_forever().batch(32, false)).max_steps(max_steps))?);
+    let metrics = classifier.evaluate(Csv::new(&test_file).label("Species").dataset().batch(32, false))?;
+    println!("\n{metrics}\n\naccuracy = {:.3}", metrics["accuracy"]);
+
+    // Three flowers, one of each kind.
+    let names = iris.info().classes;
+    let asked = [[5.1f32, 5.9, 6.9], [3.3, 3.0, 3.1], [1.7, 4.2, 5.4], [0.5, 1.5, 2.1]].map(Array::from);
+    let asked = Dataset::from_arrays(MEASURES.into_iter().zip(asked)).batch(3, false);
+    for (prediction, expected) in classifier.predict(asked).zip(names) {
+        let prediction = prediction?;
+        let class = prediction["class_ids"].item::<i64>()? as usize;
+        let probability = prediction["probabilities"].as_slice::<f32>()?[class];
+        println!("a {} ({:.1} %), expected {expected}", names[class], 100.0 * probability);
+    }
+    let _ = std::fs::remove_dir_all(folder);
+    Ok(())
+}
