@@ -45,6 +45,6 @@ pub fn deep(standardised: bool) -> Columns {
             false => numeric_column(name).into(),
         })
         .collect();
-    columns.extend(STRINGS.map(|(name, n)| embedding_column(&categorical_column_with_hash_bucket(name, n), 8).into()));
+    columns.extend(STRINGS.map(|(name, n)| embedding_column(categorical_column_with_hash_bucket(name, n), 8).into()));
     columns.into()
 }

@@ -100,7 +100,7 @@ fn census(folder: &Path, files: &Path) -> Result<f64> {
 /// Eight fields of a million buckets.
 fn ctr(folder: &Path, files: &Path) -> Result<f64> {
     let hashed = |i| categorical_column_with_hash_bucket(format!("c{i}"), 1_000_000).dtype(DType::I64);
-    let mut columns: Vec<FeatureColumn> = (0..8).map(|i| embedding_column(&hashed(i), 32).into()).collect();
+    let mut columns: Vec<FeatureColumn> = (0..8).map(|i| embedding_column(hashed(i), 32).into()).collect();
     columns.push(numeric_column("x").shape([13]).into());
     let config = RunConfig::new().save_checkpoints(Every::Never);
     let estimator = DnnClassifier::new([256, 128], columns).config(config).model_dir(folder).build()?;
