@@ -6,4 +6,5 @@ mod killed;
 mod life_cycle;
 mod models;
 mod premade;
+mod profiler;
 mod resume;

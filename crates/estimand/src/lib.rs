@@ -38,6 +38,7 @@ mod run_config;
 mod saver;
 mod session;
 pub mod signal;
+mod timeline;
 
 pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
@@ -59,6 +60,7 @@ pub use model_fn::{ModelFn, ModelFnContext};
 pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
 pub use session::TrainSession;
+pub use timeline::{Span, Timeline};
 
 /// What most programs use.
 pub mod prelude {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use estimand_data::Position;
 use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{Body, Compiled, Cpu, Entry, Executor, Program, Role, RunArgs, State, Value, VarId};
+use estimand_graph::{Body, Compiled, Cpu, Entry, Executor, Program, Rates, Role, RunArgs, State, Value, VarId};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
 use crate::model_fn::GLOBAL_STEP;
 use crate::saver::Snapshot;
+use crate::timeline::{Recording, Timeline};
 
 /// Where the reading of the input stands.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +43,9 @@ pub struct TrainSession {
     seed: u64,
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
+    /// Of the next run, if a hook has asked for it; then of the last one.
+    recording: Option<Box<Recording>>,
+    timeline: Option<Box<Timeline>>,
 }
 
 /// What TensorFlow has no room for goes under this prefix, which it ignores.
@@ -56,7 +60,7 @@ impl TrainSession {
         };
         let state = executor.place(body.variables(), seed)?;
         let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
-        Ok(TrainSession { body, executor, collective, state, seed, step: 0, input })
+        Ok(TrainSession { body, executor, collective, state, seed, step: 0, input, recording: None, timeline: None })
     }
 
     /// The number of training steps done.
@@ -109,6 +113,10 @@ impl TrainSession {
             }
         };
         let alone = collective.n_workers() == 1;
+        let mut recording = self.recording.take();
+        if let Some(recording) = &mut recording {
+            recording.begin_run();
+        }
         let args = RunArgs {
             entry: Entry::Step,
             feeds,
@@ -116,8 +124,35 @@ impl TrainSession {
             seed: self.seed,
             row_offset: 0,
             on_gradient: if alone { None } else { Some(&mut reduce) },
+            trace: recording.as_mut().map(|recording| &mut recording.trace),
         };
-        compiled.run_prepared(&mut *self.state, args, outputs)
+        compiled.run_prepared(&mut *self.state, args, outputs)?;
+        if let Some(recording) = recording {
+            self.timeline = Some(Box::new(recording.end_run(compiled.program())));
+        }
+        Ok(())
+    }
+
+    /// Has the next run timed, step by step. It costs some microseconds and changes no result.
+    pub fn time_next_run(&mut self) {
+        self.recording = Some(Box::default());
+    }
+
+    /// The times of the last run that was timed, if nobody has taken them.
+    pub fn take_timeline(&mut self) -> Option<Timeline> {
+        self.timeline.take().map(|timeline| *timeline)
+    }
+
+    /// What the machine can do at best, measured now; `None` where speed is no aim.
+    pub fn rates(&self) -> Option<Rates> {
+        self.executor.rates()
+    }
+
+    /// Says that waiting for the next batch begins.
+    pub(crate) fn begin_input(&mut self) {
+        if let Some(recording) = &mut self.recording {
+            recording.begin_input();
+        }
     }
 
     fn saved(&self) -> impl Iterator<Item = (VarId, &str)> {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use estimand_tensor::{Array, Result};
 
-use crate::executor::{Executable, Executor, OnGradient, RunArgs, State};
+use crate::executor::{Executable, Executor, RunArgs, State};
 use crate::host::HostProgram;
 use crate::program::Program;
+use crate::trace::Part;
 
 /// A program compiled for an executor. Runs all parts one after the other, or leaves the first out for what the host has [prepared]
 /// earlier, in this thread or another.
@@ -61,22 +62,20 @@ impl Compiled {
     }
 
     /// Runs all parts; `args.feeds` are the values of the placeholders.
-    pub fn run(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+    pub fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         if self.host.is_empty() {
             return self.run_prepared(state, args, outputs);
         }
-        let feeds = self.host.run(args.feeds)?;
-        let RunArgs { entry, step, seed, row_offset, on_gradient, .. } = args;
-        // Not `..args`: the prepared feeds live shorter than what the caller passed.
-        let on_gradient = on_gradient.map(|f| f as OnGradient<'_>);
-        self.run_prepared(state, RunArgs { entry, feeds: &feeds, step, seed, row_offset, on_gradient }, outputs)
+        let feeds = self.host.run_traced(args.feeds, Part::Host, args.trace.as_deref_mut())?;
+        self.run_prepared(state, args.with_feeds(&feeds), outputs)
     }
 
     /// Runs the step and what comes after it; `args.feeds` are what [`prepare`](Compiled::prepare) returned.
-    pub fn run_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.step.run(state, args, outputs)?;
+    pub fn run_prepared(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let feeds = args.feeds;
+        self.step.run(state, args.with_feeds(feeds), outputs)?;
         if let Some(after) = &self.after {
-            *outputs = after.run(outputs)?;
+            *outputs = after.run_traced(outputs, Part::After, args.trace)?;
         }
         Ok(())
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use estimand_tensor::{Array, Result};
 
+use crate::cost::Rates;
 use crate::program::Program;
+use crate::trace::Trace;
 use crate::variables::{VarId, Variables};
 
 /// Something that runs programs. Implementations: `Cpu` and `Reference`.
@@ -18,6 +20,11 @@ pub trait Executor: Send + Sync {
 
     /// Prepares a program. An op that this executor lacks is an error that names it.
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>>;
+
+    /// What the machine can do at best, measured now, which takes some hundredths of a second; `None` where speed is no aim.
+    fn rates(&self) -> Option<Rates> {
+        None
+    }
 }
 
 /// A program ready to run.
@@ -70,6 +77,17 @@ pub struct RunArgs<'a> {
     pub row_offset: u64,
     /// Called between gradients and updates.
     pub on_gradient: Option<OnGradient<'a>>,
+    /// Gets the time of every step. By default, nobody looks at the clock.
+    pub trace: Option<&'a mut Trace>,
+}
+
+impl RunArgs<'_> {
+    /// The same with other feeds, which may live shorter.
+    pub(crate) fn with_feeds<'b>(&'b mut self, feeds: &'b [Array]) -> RunArgs<'b> {
+        let RunArgs { entry, step, seed, row_offset, .. } = *self;
+        let on_gradient = self.on_gradient.as_mut().map(|f| &mut **f as OnGradient<'b>);
+        RunArgs { entry, feeds, step, seed, row_offset, on_gradient, trace: self.trace.as_deref_mut() }
+    }
 }
 
 /// The live values of a model's variables.

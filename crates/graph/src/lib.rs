@@ -21,6 +21,7 @@
 
 pub mod checkpoint;
 mod compiled;
+mod cost;
 mod cpu;
 pub mod custom;
 mod draw;
@@ -48,9 +49,11 @@ mod table;
 mod tensor;
 #[doc(hidden)]
 pub mod testing;
+mod trace;
 mod variables;
 
 pub use compiled::Compiled;
+pub use cost::{Cost, Rates};
 pub use cpu::Cpu;
 pub use executor::{Entry, Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
@@ -68,4 +71,5 @@ pub use session::Session;
 pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;
 pub use tensor::{IntoTensor, Tensor};
+pub use trace::{Part, TimedStep, Trace};
 pub use variables::{Role, VarId, VarSpec, Variables};

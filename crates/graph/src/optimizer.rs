@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_tensor::{Binary, DType, Error, Result, Unary, nearest_name};
-use estimand_update::{ALL_RULES, Schedule, UpdateRule};
+use estimand_update::{ALL_RULES, Schedule, SparseRule, UpdateRule};
 use smallvec::SmallVec;
 
 use crate::Init;
@@ -73,6 +73,13 @@ impl OptimizerConfig {
         }
         scalars.extend(rate.map(|rate| ("learning_rate", rate)));
         scalars.into_iter().map(|(name, value)| (format!("{}/{name}", self.scope), value as f32)).collect()
+    }
+}
+
+impl OptimizerConfig {
+    /// Whether rows without a gradient change too.
+    pub fn decays_all_rows(&self) -> bool {
+        self.rule.sparse() == SparseRule::DecayWholeTable && !self.lazy
     }
 }
 

@@ -207,26 +207,33 @@ fn check(body: &Body, fetches: &[Value]) -> Result<()> {
     }
 }
 
-/// What a step is called in the text form: `MatMul+bias+relu`, `Mul+Tanh`.
-fn step_name(program: &Program, step: &Step) -> String {
-    let op = |id: NodeId| program.body.node(id).op.name();
-    match &step.kernel {
-        Kernel::Node(id) => match &program.body.node(*id).op {
-            Op::Assign(v) => format!("Assign({})", program.body.variables().spec(*v).name),
-            Op::Apply(a) => format!(
-                "Apply{}({})",
-                program.body.optimizers()[a.optimizer.0 as usize].rule.name(),
-                program.body.variables().spec(a.variable).name
-            ),
-            other => other.name().to_string(),
-        },
-        Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
-        Kernel::Product { node, bias, relu, pool } => {
-            let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
-            format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+impl Program {
+    /// What a step is called: `MatMul+bias+relu`, `Mul+Tanh`.
+    pub(crate) fn kernel_name(&self, step: &Step) -> String {
+        let op = |id: NodeId| self.body.node(id).op.name();
+        match &step.kernel {
+            Kernel::Node(id) => match &self.body.node(*id).op {
+                Op::Apply(a) => format!("Apply{}", self.body.optimizers()[a.optimizer.0 as usize].rule.name()),
+                other => other.name().to_string(),
+            },
+            Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
+            Kernel::Product { node, bias, relu, pool } => {
+                let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
+                format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+            }
+            Kernel::Which(node) => format!("{}+which", op(*node)),
+            Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
         }
-        Kernel::Which(node) => format!("{}+which", op(*node)),
-        Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
+    }
+
+    /// The name of the variable that a step writes.
+    pub(crate) fn written_by(&self, step: &Step) -> Option<&str> {
+        let id = match &self.body.node(step.kernel.node()).op {
+            Op::Assign(id) => *id,
+            Op::Apply(apply) => apply.variable,
+            _ => return None,
+        };
+        Some(&self.body.variables().spec(id).name)
     }
 }
 
@@ -281,7 +288,8 @@ impl fmt::Display for Program {
                 outputs.push(format!("%{n} {}", self.spec(*value)));
             }
             let result = if outputs.is_empty() { String::new() } else { format!("{} = ", outputs.join(", ")) };
-            writeln!(f, "  {result}{}({})", step_name(self, step), inputs.join(", "))?;
+            let written = self.written_by(step).map_or(String::new(), |name| format!("({name})"));
+            writeln!(f, "  {result}{}{written}({})", self.kernel_name(step), inputs.join(", "))?;
         }
         let fetches: Vec<String> = self.results.iter().map(|v| show(v, &numbers)).collect();
         writeln!(f, "fetch: {}", fetches.join(", "))

@@ -96,6 +96,7 @@ impl Session {
             seed: self.seed,
             row_offset: 0,
             on_gradient: None,
+            trace: None,
         };
         let result = compiled.run(&mut *self.state, args, outputs);
         self.feeds = feeds;

@@ -1,8 +1,8 @@
-//! Numbers with names, as people read them: sorted by name, decimal points one below the other.
+//! Numbers with names, as people read them: decimal points one below the other.
 
 use std::fmt;
 
-/// Named numbers, displayed one on a line.
+/// Named numbers, displayed one on a line, or several columns of them below a header.
 ///
 /// ```
 /// use estimand::console::Table;
@@ -12,30 +12,84 @@ use std::fmt;
 /// accuracy       0.96875
 /// global_step  200
 /// loss          12.5");
+///
+/// let table = Table::with_header(["op"], ["calls", "ms"])
+///     .row(["MatMul"], [Some(10.0), Some(0.25)])
+///     .row(["Reshape"], [Some(2.0), None]);
+/// assert_eq!(table.to_string(), "\
+/// op       calls    ms
+/// MatMul      10  0.25
+/// Reshape      2");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    rows: Vec<(String, String)>,
+    /// Names of columns; none if there is no header.
+    header: Vec<String>,
+    /// So many columns are texts, the others numbers.
+    n_texts: usize,
+    rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table of these numbers, with six digits that count.
+    /// A table of these numbers, sorted by name, with six digits that count.
     pub fn new<N: Into<String>>(values: impl IntoIterator<Item = (N, f64)>) -> Table {
-        let mut rows: Vec<_> = values.into_iter().map(|(name, value)| (name.into(), number(value))).collect();
+        let mut rows: Vec<_> = values.into_iter().map(|(name, value)| vec![name.into(), number(value)]).collect();
         rows.sort();
-        Table { rows }
+        Table { header: Vec::new(), n_texts: 1, rows }
+    }
+
+    /// A table without rows, of columns of text and then columns of numbers.
+    pub fn with_header<const T: usize, const N: usize>(texts: [&str; T], numbers: [&str; N]) -> Table {
+        let header = texts.iter().chain(&numbers).map(|name| name.to_string()).collect();
+        Table { header, n_texts: T, rows: Vec::new() }
+    }
+
+    /// Adds a row below the others. A number that is not there leaves its place empty.
+    pub fn row<T: Into<String>>(
+        mut self,
+        texts: impl IntoIterator<Item = T>,
+        numbers: impl IntoIterator<Item = Option<f64>>,
+    ) -> Table {
+        let numbers = numbers.into_iter().map(|value| value.map_or(String::new(), number));
+        self.rows.push(texts.into_iter().map(Into::into).chain(numbers).collect());
+        self
+    }
+
+    /// A column's cells as they are shown: all of one width, but for spaces at their ends.
+    fn column(&self, i: usize) -> Vec<String> {
+        let cells = || self.rows.iter().map(|row| row.get(i).map_or("", String::as_str));
+        let name = self.header.get(i);
+        let mut shown: Vec<String> = if i < self.n_texts {
+            name.map(String::as_str).into_iter().chain(cells()).map(str::to_string).collect()
+        } else {
+            let before_point = |number: &str| number.find(['.', 'e']).unwrap_or(number.len());
+            let before = cells().map(before_point).max().unwrap_or(0);
+            let mut numbers: Vec<String> =
+                cells().map(|cell| format!("{:indent$}{cell}", "", indent = before - before_point(cell))).collect();
+            if let Some(name) = name {
+                // The header ends where the column does; a long one pushes the numbers to the right.
+                let width = numbers.iter().map(String::len).max().unwrap_or(0);
+                let pushed = " ".repeat(name.len().saturating_sub(width));
+                numbers.iter_mut().for_each(|number| number.insert_str(0, &pushed));
+                numbers.insert(0, format!("{name:>width$}"));
+            }
+            numbers
+        };
+        let width = shown.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        shown.iter_mut().for_each(|cell| cell.push_str(&" ".repeat(width - cell.chars().count())));
+        shown
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name_width = self.rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        let before_point = |number: &str| number.find(['.', 'e']).unwrap_or(number.len());
-        let width = self.rows.iter().map(|(_, number)| before_point(number)).max().unwrap_or(0);
-        for (i, (name, number)) in self.rows.iter().enumerate() {
-            let new_line = if i > 0 { "\n" } else { "" };
-            let indent = width - before_point(number);
-            write!(f, "{new_line}{name:name_width$}  {:indent$}{number}", "")?;
+        let n_columns = self.rows.iter().map(Vec::len).max().unwrap_or(0).max(self.header.len());
+        let columns: Vec<Vec<String>> = (0..n_columns).map(|i| self.column(i)).collect();
+        let n_lines = self.rows.len() + usize::from(!self.header.is_empty());
+        for line in 0..n_lines {
+            let cells: Vec<&str> = columns.iter().filter_map(|column| Some(column.get(line)?.as_str())).collect();
+            let new_line = if line > 0 { "\n" } else { "" };
+            write!(f, "{new_line}{}", cells.join("  ").trim_end())?;
         }
         Ok(())
     }

@@ -226,6 +226,7 @@ impl Run {
         self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
         while requests.stop.is_none() && steps.is_none_or(|n| losses.1 < n) {
             self.visit("before_run", &outputs, &mut requests, |hook, cx| hook.before_run(cx))?;
+            self.session.begin_input();
             let Some(fed) = self.input.next()? else { break };
             self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
             losses = (losses.0 + f64::from(outputs[0].item::<f32>()?), losses.1 + 1);

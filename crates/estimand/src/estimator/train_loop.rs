@@ -146,6 +146,7 @@ impl Run {
                 break signal.to_string();
             }
             self.visit("before_run", |hook, cx| hook.before_run(cx))?;
+            self.session.begin_input();
             let Some(fed) = self.input.next()? else {
                 self.session.input = InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
                 break "the input ended".to_string();

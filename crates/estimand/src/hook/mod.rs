@@ -23,6 +23,7 @@
 mod checkpoint_saver;
 mod logging;
 mod nan;
+mod profiler;
 mod step_counter;
 mod stop_at_step;
 mod summary;
@@ -30,6 +31,7 @@ mod summary;
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
 pub use logging::LoggingTensorHook;
 pub use nan::NanTensorHook;
+pub use profiler::{Profile, ProfileHandle, ProfileRow, ProfilerHook};
 pub use step_counter::StepCounterHook;
 pub use stop_at_step::StopAtStepHook;
 pub use summary::SummarySaverHook;

@@ -4,7 +4,7 @@ use estimand_tensor::cpu::prefetch::{AHEAD, Prefetch};
 use estimand_tensor::cpu::scatter;
 use estimand_tensor::parallel::{DisjointMut, Pool};
 use estimand_tensor::{DType, Dims, Error, Result};
-use estimand_update::{Hyper, SparseRule, UpdateRule};
+use estimand_update::{Hyper, UpdateRule};
 use smallvec::SmallVec;
 
 use super::plan::{Place, Plan};
@@ -15,6 +15,7 @@ use crate::graph::Value;
 use crate::op::Op;
 use crate::optimizer::Apply;
 use crate::program::{Program, Step};
+use crate::trace;
 use crate::variables::VarId;
 
 /// Elements of a dense update that one task takes.
@@ -100,8 +101,7 @@ impl CpuExecutable {
     fn decayed_rows(&self, apply: &Apply) -> usize {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
-        let decays = config.rule.sparse() == SparseRule::DecayWholeTable && !config.lazy;
-        if decays { body.variables().spec(apply.variable).dims[0] } else { 0 }
+        if config.decays_all_rows() { body.variables().spec(apply.variable).dims[0] } else { 0 }
     }
 
     /// Runs the steps that write variables.
@@ -125,7 +125,7 @@ impl CpuExecutable {
             }
         }
         for i in self.program.compute_steps().len()..self.steps.len() {
-            let node = self.steps[i].node;
+            let (node, start) = (self.steps[i].node, trace::start(&args.trace));
             let result = match &self.program.body().node(node).op {
                 Op::Assign(id) => {
                     self.assign(i, *id, workspace, state);
@@ -135,6 +135,7 @@ impl CpuExecutable {
                 other => Err(Error::internal(format!("{} among the updates", other.name()))),
             };
             result.map_err(|e| self.located(e, node))?;
+            self.note(i, start, workspace, &mut args.trace);
         }
         Ok(())
     }

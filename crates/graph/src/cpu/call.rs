@@ -12,6 +12,7 @@ use crate::executor::RunArgs;
 use crate::graph::{Node, Value};
 use crate::op::{Op, RandomKind};
 use crate::program::{Program, Step};
+use crate::trace::{self, Part, Trace};
 
 /// An input of a step.
 #[derive(Clone, Copy)]
@@ -173,9 +174,10 @@ impl CpuExecutable {
     }
 
     /// Runs the steps that compute.
-    pub(super) fn compute(&self, workspace: &mut Workspace, args: &RunArgs<'_>) -> Result<()> {
+    pub(super) fn compute(&self, workspace: &mut Workspace, args: &mut RunArgs<'_>) -> Result<()> {
         let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
         for (i, step) in self.steps[..self.program.compute_steps().len()].iter().enumerate() {
+            let start = trace::start(&args.trace);
             match &step.work {
                 Work::Tile(tile) => self.run_tile(step, tile, workspace),
                 Work::View | Work::Write { .. } => {}
@@ -193,8 +195,21 @@ impl CpuExecutable {
                     call.pooled_gradient(pool).map_err(|e| self.located(e, step.node))?
                 }
             }
+            self.note(i, start, workspace, &mut args.trace);
         }
         Ok(())
+    }
+
+    /// Notes the time of a step, if anybody asks.
+    pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Option<&mut Trace>) {
+        let Some(trace) = trace else { return };
+        let step = &self.steps[i];
+        trace.add(Part::Step, i, step.node, start, || {
+            let dims = |&n: &usize| &workspace.dims[n][..];
+            let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(dims).collect();
+            let y: SmallVec<[&[usize]; 2]> = step.outputs.iter().map(dims).collect();
+            crate::cost::cost(&self.program, &self.program.steps()[i], &x, &y)
+        });
     }
 
     fn run_tile(&self, step: &CompiledStep, tile: &TileProgram, workspace: &Workspace) {

@@ -9,6 +9,7 @@ mod index;
 mod layout;
 mod plan;
 mod products;
+mod rates;
 mod reductions;
 mod softmax;
 pub(crate) mod tile;
@@ -23,6 +24,7 @@ use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, DType, Error, Result};
 use smallvec::SmallVec;
 
+use crate::cost::Rates;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::NodeId;
 use crate::op::Op;
@@ -85,6 +87,10 @@ impl Executor for Cpu {
 
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
         Ok(Arc::new(CpuExecutable::new(program, self.pool.clone())?))
+    }
+
+    fn rates(&self) -> Option<Rates> {
+        Some(rates::measure(&self.pool))
     }
 }
 
@@ -308,7 +314,7 @@ impl Executable for CpuExecutable {
         let taken = self.idle().pop();
         let mut workspace = taken.unwrap_or_default();
         let result = workspace.bind(self, args.feeds, state).and_then(|()| {
-            self.compute(&mut workspace, &args)?;
+            self.compute(&mut workspace, &mut args)?;
             workspace.fetch(self, args.feeds, outputs)?;
             match args.entry {
                 Entry::Forward => Ok(()),

@@ -10,6 +10,7 @@ use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Body, Value};
 use crate::pass::{STEP, reads};
 use crate::program::{Program, Step};
+use crate::trace::Trace;
 use crate::variables::Variables;
 
 /// Some numeric nodes, compiled.
@@ -64,7 +65,7 @@ impl Island {
         self.executable.program().fetches()
     }
 
-    pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+    pub(super) fn run(&self, feeds: &[Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
         let idle = || self.states.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = idle().pop();
         let mut state = match taken {
@@ -72,7 +73,7 @@ impl Island {
             None => Cpu::with_threads(1).place(&Variables::default(), 0)?,
         };
         let mut outputs = Vec::new();
-        let args = RunArgs { entry: Entry::Forward, feeds, ..RunArgs::default() };
+        let args = RunArgs { entry: Entry::Forward, feeds, trace, ..RunArgs::default() };
         let result = self.executable.run(&mut *state, args, &mut outputs);
         idle().push(state);
         result.map(|()| outputs)

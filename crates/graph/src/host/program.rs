@@ -3,18 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, DType, Error, Result};
 use smallvec::SmallVec;
 
 use super::HostOp;
 use super::island::Island;
 use super::rearrange::Rearrange;
 use super::schedule::{Piece, schedule};
+use crate::cost::Cost;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass::all_given;
 use crate::program::{Program, Step};
 use crate::sizes::check_feed;
+use crate::trace::{self, Part as Section, Trace};
 
 /// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run it ahead of the step.
 ///
@@ -118,6 +120,16 @@ impl HostProgram {
 
     /// What it returns, from one array for each value it is given: before the steps, for each placeholder.
     pub fn run(&self, given: &[Array]) -> Result<Vec<Array>> {
+        self.run_traced(given, Section::Host, None)
+    }
+
+    /// As `run`, with the times of its work noted as those of a section of the program.
+    pub(crate) fn run_traced(
+        &self,
+        given: &[Array],
+        section: Section,
+        mut trace: Option<&mut Trace>,
+    ) -> Result<Vec<Array>> {
         if given.len() != self.given.len() {
             let names: Vec<String> = self.given.iter().map(|v| format!("`{}`", self.body.node(v.node).name)).collect();
             return Err(Error::config(format!(
@@ -135,18 +147,25 @@ impl HostProgram {
         for (slot, array) in &self.constants {
             slots[*slot] = Some(array.clone());
         }
-        for work in &self.work {
+        for (index, work) in self.work.iter().enumerate() {
+            let start = trace::start(&trace);
+            let mut inner = trace.as_ref().map(|_| Trace::new());
             let read =
                 |&slot: &usize| slots[slot].clone().ok_or_else(|| Error::internal("a value is read before it is made"));
             let inputs = work.reads.iter().map(read).collect::<Result<SmallVec<[Array; 4]>>>()?;
             let results = match &work.kind {
                 Kind::Op(op) => op.rules().run(&inputs),
-                Kind::Island(island) => island.run(&inputs),
+                Kind::Island(island) => island.run(&inputs, inner.as_mut()),
                 Kind::Rearrange(rearrange) => rearrange.run(&inputs),
             };
             let node = self.body.node(work.node);
             let results =
                 results.map_err(|e| e.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site))?;
+            if let (Some(trace), Some(inner)) = (&mut trace, inner) {
+                let flops = inner.cost().flops;
+                let cost = || Cost { read: byte_count(&inputs), written: byte_count(&results), flops };
+                trace.add(section, index, work.node, start, cost);
+            }
             for (&slot, array) in work.writes.iter().zip(results) {
                 slots[slot] = Some(array);
             }
@@ -154,6 +173,15 @@ impl HostProgram {
         let output = |&slot: &usize| slots[slot].clone().ok_or_else(|| Error::internal("a fed value was not made"));
         self.outputs.iter().map(output).collect()
     }
+}
+
+/// Strings count as many bytes as they have.
+fn byte_count(arrays: &[Array]) -> u64 {
+    let bytes = |array: &Array| match array.dtype() {
+        DType::Str => array.strings().map_or(0, |strings| strings.map(<[u8]>::len).sum()),
+        _ => array.bytes().len(),
+    };
+    arrays.iter().map(|array| bytes(array) as u64).sum()
 }
 
 /// Numbers for values, and the constants among them.

@@ -79,7 +79,7 @@ impl Rearrange {
         }
         let all: Vec<&[u8]> =
             sources.iter().map(|a| a.strings()).collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
-        let taken = self.numbers.run(&numbered)?;
+        let taken = self.numbers.run(&numbered, None)?;
         taken
             .iter()
             .map(|order| {

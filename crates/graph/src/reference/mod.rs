@@ -29,12 +29,14 @@ use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
 
+use crate::cost::cost;
 use crate::draw::Position;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Node, Value};
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
 use crate::sizes::bind_sizes;
+use crate::trace::{self, Part, Trace};
 use crate::variables::Variables;
 
 use apply::Writes;
@@ -93,21 +95,24 @@ impl Executable for Plain {
             values.computed.insert(fed, Arc::new(Wide::from_array(array)?));
         }
         let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
-        for step in program.compute_steps() {
+        for (i, step) in program.compute_steps().iter().enumerate() {
             let node = program.body().node(step.kernel.node());
+            let start = trace::start(&args.trace);
             let results = values
                 .inputs(step)
                 .and_then(|inputs| evaluate::evaluate(node, &inputs, &sizes, position))
                 .map_err(|error| at(node, error))?;
             values.computed.extend(step.outputs.iter().copied().zip(results.into_iter().map(Arc::new)));
+            values.note(i, start, &mut args.trace)?;
         }
         let fetched: Vec<Array> =
             program.fetches().iter().map(|&fetch| values.get(fetch)?.to_array()).collect::<Result<_>>()?;
 
         let mut writes = Writes::default();
         if args.entry == Entry::Step {
-            for step in program.apply_steps() {
+            for (i, step) in program.apply_steps().iter().enumerate() {
                 let node = program.body().node(step.kernel.node());
+                let start = trace::start(&args.trace);
                 let inputs = values.inputs(step)?;
                 match &node.op {
                     Op::Assign(id) => writes.assign(*id, inputs[0].clone()),
@@ -116,6 +121,7 @@ impl Executable for Plain {
                         .map_err(|error| at(node, error))?,
                     _ => return Err(at(node, Error::internal("a step that writes nothing"))),
                 }
+                values.note(program.compute_steps().len() + i, start, &mut args.trace)?;
             }
         }
         writes.commit(live)?;
@@ -147,6 +153,20 @@ impl Values<'_> {
             let name = &self.program.body().node(value.node).name;
             Error::internal(format!("output {} of `{name}` was not computed", value.output))
         })
+    }
+
+    /// Notes the time of a step, if anybody asks.
+    fn note(&self, i: usize, start: u64, trace: &mut Option<&mut Trace>) -> Result<()> {
+        let Some(trace) = trace else { return Ok(()) };
+        let step = &self.program.steps()[i];
+        let outputs = step.outputs.iter().map(|&value| self.get(value)).collect::<Result<Vec<_>>>()?;
+        let inputs = self.inputs(step)?;
+        trace.add(Part::Step, i, step.kernel.node(), start, || {
+            let x: Vec<&[usize]> = inputs.iter().map(|x| &x.dims[..]).collect();
+            let y: Vec<&[usize]> = outputs.iter().map(|y| &y.dims[..]).collect();
+            cost(self.program, step, &x, &y)
+        });
+        Ok(())
     }
 
     fn inputs(&self, step: &Step) -> Result<Vec<Arc<Wide>>> {

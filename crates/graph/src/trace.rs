@@ -1,0 +1,137 @@
+//! What the steps of a run took. An executor fills a [`Trace`] when [`RunArgs`](crate::RunArgs) brings one; without, nobody looks
+//! at the clock.
+
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use crate::cost::Cost;
+use crate::graph::NodeId;
+use crate::program::Program;
+
+/// A part of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// What the host computes before the steps.
+    Host,
+    /// The steps.
+    Step,
+    /// What the host computes from what the steps return.
+    After,
+}
+
+/// One step of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedStep {
+    /// The part it belongs to.
+    pub part: Part,
+    /// Its place among those of the part: for [`Part::Step`], in [`Program::steps`].
+    pub index: usize,
+    /// The node that stands for it.
+    pub node: NodeId,
+    /// When it began, in nanoseconds since the trace did.
+    pub start: u64,
+    /// How long it took, in nanoseconds.
+    pub duration: u64,
+    /// The thread that ran it, or handed it to the others: its place in [`Trace::threads`].
+    pub thread: usize,
+    /// What it moved and computed.
+    pub cost: Cost,
+}
+
+/// Times of steps, of one run or several.
+///
+/// ```
+/// use estimand_graph::{Compiled, Cpu, Executor, Graph, Program, RunArgs, Trace};
+/// use estimand_tensor::{Array, DType, Dim};
+///
+/// let g = Graph::new();
+/// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
+/// let y = x.matmul(&g.variable("w", [3, 2], estimand_graph::Init::Ones));
+/// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[y.value()])?;
+/// let compiled = Compiled::new(&Cpu::new(), program)?;
+/// let mut state = Cpu::new().place(g.body().variables(), 0)?;
+///
+/// let mut trace = Trace::new();
+/// let feeds = [Array::zeros(DType::F32, [4, 3])?];
+/// let args = RunArgs { feeds: &feeds, trace: Some(&mut trace), ..RunArgs::default() };
+/// compiled.run(&mut *state, args, &mut Vec::new())?;
+/// let product = trace.steps()[0];
+/// // 4 x 2 results of 3 products and 3 sums; 4 x 3 and 3 x 2 floats are read.
+/// assert_eq!((product.cost.flops, product.cost.read), (48, 72));
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Trace {
+    began: Instant,
+    steps: Vec<TimedStep>,
+    threads: Vec<(ThreadId, String)>,
+}
+
+impl Default for Trace {
+    fn default() -> Trace {
+        Trace::new()
+    }
+}
+
+impl Trace {
+    /// An empty trace that begins now.
+    pub fn new() -> Trace {
+        Trace { began: Instant::now(), steps: Vec::new(), threads: Vec::new() }
+    }
+
+    /// The steps, in the order they ended.
+    pub fn steps(&self) -> &[TimedStep] {
+        &self.steps
+    }
+
+    /// The names of the threads that ran them.
+    pub fn threads(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.threads.iter().map(|(_, name)| name.as_str())
+    }
+
+    /// Nanoseconds since it began.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// What all steps moved and computed.
+    pub fn cost(&self) -> Cost {
+        let mut all = Cost::default();
+        self.steps.iter().for_each(|step| all += step.cost);
+        all
+    }
+
+    /// Notes a step that has just ended in this thread. `cost` is asked for after the clock.
+    pub(crate) fn add(&mut self, part: Part, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
+        let duration = self.now().saturating_sub(start);
+        let thread = self.thread();
+        self.steps.push(TimedStep { part, index, node, start, duration, thread, cost: cost() });
+    }
+
+    fn thread(&mut self) -> usize {
+        let id = thread::current().id();
+        self.threads.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
+            let name = thread::current().name().unwrap_or("unnamed").to_string();
+            self.threads.push((id, name));
+            self.threads.len() - 1
+        })
+    }
+}
+
+/// When a step begins, if anybody asks.
+pub(crate) fn start(trace: &Option<&mut Trace>) -> u64 {
+    trace.as_ref().map_or(0, |trace| trace.now())
+}
+
+impl Program {
+    /// What a timed step is called: the kernel, as the program's text has it, and the variable that it writes or the node.
+    pub fn describe(&self, timed: &TimedStep) -> (String, String) {
+        let node = self.body().node(timed.node);
+        match (timed.part, self.steps().get(timed.index)) {
+            (Part::Step, Some(step)) => {
+                (self.kernel_name(step), self.written_by(step).unwrap_or(&node.name).to_string())
+            }
+            _ => (node.op.name().to_string(), node.name.to_string()),
+        }
+    }
+}
