@@ -123,6 +123,7 @@ mod book {
         model_fn => "../../../docs/model_fn.md",
         input_fn => "../../../docs/input_fn.md",
         checkpoints => "../../../docs/checkpoints.md",
+        profiling => "../../../docs/profiling.md",
         config => "../../../docs/config.md",
         heads => "../../../docs/heads.md",
     }
