@@ -5,8 +5,9 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use crate::cost::Cost;
-use crate::graph::NodeId;
-use crate::program::Program;
+use crate::graph::{NodeId, Value};
+use crate::op::Op;
+use crate::program::{Program, Step};
 
 /// A part of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,14 +125,34 @@ pub(crate) fn start(trace: &Option<&mut Trace>) -> u64 {
 }
 
 impl Program {
-    /// What a timed step is called: the kernel, as the program's text has it, and the variable that it writes or the node.
+    /// What a timed step is called: the kernel, as the program's text has it, and where in the model it belongs.
     pub fn describe(&self, timed: &TimedStep) -> (String, String) {
         let node = self.body().node(timed.node);
         match (timed.part, self.steps().get(timed.index)) {
-            (Part::Step, Some(step)) => {
-                (self.kernel_name(step), self.written_by(step).unwrap_or(&node.name).to_string())
-            }
+            (Part::Step, Some(step)) => (self.kernel_name(step), self.place_name(step).to_string()),
             _ => (node.op.name().to_string(), node.name.to_string()),
+        }
+    }
+
+    /// The variable that a step writes or computes the gradient of; else its node. Gradients have no scope of their own: they get
+    /// that of a variable they read.
+    fn place_name(&self, step: &Step) -> &str {
+        let name = &self.body().node(step.kernel.node()).name;
+        let applied = || {
+            let reads = |apply: &&Step| step.outputs.iter().any(|made| apply.inputs.contains(made));
+            self.apply_steps().iter().find(reads).and_then(|apply| self.written_by(apply))
+        };
+        let read = || {
+            let scope = |value: &Value| match self.body().node(value.node).op {
+                Op::Variable(id) => Some(self.body().variables().spec(id).name.rsplit_once('/')?.0),
+                _ => None,
+            };
+            step.inputs.iter().find_map(scope)
+        };
+        match self.written_by(step) {
+            Some(variable) => variable,
+            None if name.contains('/') => name,
+            None => applied().or_else(read).unwrap_or(name),
         }
     }
 }

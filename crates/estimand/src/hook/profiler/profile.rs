@@ -25,7 +25,7 @@ pub struct Profile {
 pub struct ProfileRow {
     /// What it computes: `MatMul+bias+relu`.
     pub op: String,
-    /// The node it stands for, or the variable it writes.
+    /// Where in the model it belongs: the node, or the variable that it writes or computes the gradient of.
     pub name: String,
     /// How often it ran.
     pub calls: u64,
@@ -130,12 +130,10 @@ impl Profile {
     }
 }
 
-/// Three digits that count.
+/// Three digits that count, and at most two decimals.
 fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let scale = 10f64.powi(2 - value.abs().log10().floor() as i32);
+    let n_decimals = if value > 0.0 { 2 - value.log10().floor() as i32 } else { 2 };
+    let scale = 10f64.powi(n_decimals.min(2));
     (value * scale).round() / scale
 }
 
