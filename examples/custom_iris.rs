@@ -9,8 +9,8 @@ use estimand::prelude::*;
 
 fn my_model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     // The four measurements, side by side.
-    let inputs: Vec<Tensor> = cx.features().names().map(|name| cx.feature(name).reshape([-1, 1])).collect();
-    let mut net = Tensor::concat(&inputs.iter().collect::<Vec<_>>(), -1);
+    let columns: Columns = cx.features().names().map(numeric_column).collect();
+    let mut net = input_layer(cx.features(), columns);
     for units in cx.params().usizes("hidden_units")? {
         net = Dense::new(units).relu().apply(&net);
     }

@@ -117,6 +117,7 @@ mod book {
         graphs => "../../../docs/graphs.md",
         training => "../../../docs/training.md",
         layers => "../../../docs/layers.md",
+        columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",
         data => "../../../docs/data.md",

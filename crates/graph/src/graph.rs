@@ -102,6 +102,9 @@ pub struct Graph {
     cell: Rc<Cell>,
 }
 
+/// An op on its inputs.
+type Work = (Op, SmallVec<[Value; 4]>);
+
 #[derive(Default)]
 struct Cell {
     body: RefCell<Body>,
@@ -109,6 +112,8 @@ struct Cell {
     scopes: RefCell<Vec<String>>,
     /// How often a name was asked for, to make the next one unique.
     names: RefCell<HashMap<String, u32>>,
+    /// The node of what the host computes, by op and inputs.
+    made: RefCell<HashMap<Work, Value>>,
     purpose: Purpose,
 }
 
@@ -354,6 +359,13 @@ impl Graph {
             ));
             return self.fail(error.help("build both in one graph, or pass the value through a placeholder"), site);
         }
+        // What the host makes has sizes of its own: the same work, asked for twice, must be one node to have the same ones. So must
+        // what stands between a feature and the host's ops.
+        let key = matches!(op, Op::Host(_) | Op::Reshape(_) | Op::Cast(_))
+            .then(|| -> Work { (op.clone(), inputs.iter().map(|t| t.value()).collect()) });
+        if let Some(known) = key.as_ref().and_then(|key| self.cell.made.borrow().get(key).copied()) {
+            return self.tensor(known);
+        }
         let outputs = {
             let body = &mut *self.cell.body.borrow_mut();
             let specs: SmallVec<[&TensorSpec; 4]> = inputs.iter().map(|t| t.spec()).collect();
@@ -366,7 +378,11 @@ impl Graph {
                     Op::Variable(id) => self.body().variables.spec(*id).name.clone(),
                     _ => self.scoped(op.name()),
                 };
-                self.push(op, inputs, outputs, &name, site)
+                let made = self.push(op, inputs, outputs, &name, site);
+                if let Some(key) = key {
+                    self.cell.made.borrow_mut().insert(key, made.value());
+                }
+                made
             }
             Err(error) => {
                 let operands: Vec<String> = inputs.iter().map(|t| t.describe()).collect();

@@ -66,7 +66,9 @@ impl Tensor {
     pub fn lookup(&self, ids: &RaggedTensor, how: impl Into<Lookup>) -> Tensor {
         let site = Location::caller();
         let Lookup { combiner, weights, max_norm } = how.into();
-        let op = Op::Host(HostOp::new(LookupIds { drop_light: combiner != Combiner::Sum }));
+        // Without weights all combiners look up the same ids, which are then found once.
+        let drop_light = weights.is_some() && combiner != Combiner::Sum;
+        let op = Op::Host(HostOp::new(LookupIds { drop_light }));
         let mut inputs = vec![&ids.row_splits];
         inputs.extend(&weights);
         let unique = ids.values.then(op, &inputs, site);

@@ -72,6 +72,10 @@ impl CrossedColumn {
                 return Err(Error::config(format!("{} is crossed", column.describe()))
                     .help("cross features by name and categorical columns; bucketize numbers"));
             }
+            if column.kind() == "weighted" {
+                return Err(Error::config(format!("{} is crossed", column.describe()))
+                    .help("cross the column without its weights"));
+            }
             column.check()
         })
     }
@@ -193,13 +197,7 @@ impl CategoricalColumn for CrossedColumn {
             ColumnKey::Feature(key) => raw(features, key),
             ColumnKey::Column(column) => {
                 let found = column.expect_categorical()?.categories(features).map_err(|e| column.place(e))?;
-                match found.weights {
-                    None => Ok(CrossKey::Ragged(found.ids)),
-                    Some(_) => {
-                        Err(Error::config(format!("{} has weights, which a cross cannot use", column.describe()))
-                            .help("cross the column without its weights"))
-                    }
-                }
+                Ok(CrossKey::Ragged(found.ids))
             }
         };
         let mut keys = self.leaves().into_iter().map(key).collect::<Result<Vec<CrossKey>>>()?;

@@ -40,14 +40,14 @@ fn tensors(features: &Inputs, columns: &[FeatureColumn]) -> Result<Vec<Tensor>> 
     let _layer = graph.reopen(&layer_name(graph, "input_layer"));
     let tensor = |column: &FeatureColumn| {
         let dense = column.dense().ok_or_else(|| not_dense(column))?;
-        flat(column, dense, features)
+        let _scope = graph.reopen(&scope_name(&column.name()));
+        flat(dense, features)
     };
     columns.iter().map(|column| tensor(column).map_err(|error| column.place(error))).collect()
 }
 
-/// A dense column's values, `[batch, n]`, its variables in its scope.
-pub(super) fn flat(column: &FeatureColumn, dense: &dyn DenseColumn, features: &Inputs) -> Result<Tensor> {
-    let _scope = features.graph().reopen(&scope_name(&column.name()));
+/// A dense column's values, `[batch, n]`.
+pub(super) fn flat(dense: &dyn DenseColumn, features: &Inputs) -> Result<Tensor> {
     let tensor = dense.tensor(features)?;
     let dims = dense.dims();
     Ok(if dims.len() == 1 { tensor } else { tensor.reshape(rows_of(&[dims.iter().product()])) })

@@ -37,6 +37,9 @@ pub struct LinearModel {
     trainable: bool,
 }
 
+/// What a linear model calls the weights of a column.
+const WEIGHTS: &str = "weights";
+
 /// What a linear model makes.
 #[derive(Clone, Debug)]
 pub struct LinearOutput {
@@ -81,10 +84,13 @@ impl LinearModel {
     /// Makes the variables and the sums.
     #[track_caller]
     pub fn apply(&self, features: &Inputs) -> LinearOutput {
-        self.build(features).unwrap_or_else(|error| {
-            let poison = features.graph().error(error);
-            LinearOutput { logits: poison.clone(), bias: poison, weights: IndexMap::new() }
-        })
+        match self.build(features) {
+            Ok(output) => output,
+            Err(error) => {
+                let poison = features.graph().error(error);
+                LinearOutput { logits: poison.clone(), bias: poison, weights: IndexMap::new() }
+            }
+        }
     }
 
     fn build(&self, features: &Inputs) -> Result<LinearOutput> {
@@ -114,41 +120,32 @@ impl LinearModel {
 
     /// What a column adds to the sums, and its weights.
     fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+        let _scope = features.graph().reopen(&scope_name(&column.name()));
         match (column.categorical(), column.dense()) {
-            (Some(categorical), _) => self.categorical(column, categorical, features),
-            (None, Some(dense)) => self.dense(column, dense, features),
+            (Some(categorical), _) => self.categorical(categorical, features),
+            (None, Some(dense)) => self.dense(dense, features),
             (None, None) => Err(Error::config(format!("{} cannot be added up", column.describe()))
                 .help("a linear model takes dense and categorical columns; sequences are for sequence_input_layer")),
         }
     }
 
-    fn categorical(
-        &self,
-        column: &FeatureColumn,
-        ids: &dyn CategoricalColumn,
-        features: &Inputs,
-    ) -> Result<(Tensor, Tensor)> {
-        let found = ids.categories(features)?;
-        let weights = self.weights(column, features, ids.n_buckets());
+    fn categorical(&self, column: &dyn CategoricalColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+        let found = column.categories(features)?;
+        let weights = self.variable(features, WEIGHTS, &[column.n_buckets(), self.units]);
         let mut how = Lookup::new(self.sparse_combiner);
-        if let Some(ids) = &found.weights {
-            how = how.weights(ids);
+        if let Some(weights) = &found.weights {
+            how = how.weights(weights);
         }
         Ok((weights.lookup(&found.ids, how), weights))
     }
 
-    fn dense(&self, column: &FeatureColumn, dense: &dyn DenseColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
-        let x = flat(column, dense, features)?;
-        let n = dense.dims().iter().product();
-        let weights = self.weights(column, features, n);
+    fn dense(&self, column: &dyn DenseColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
+        let x = flat(column, features)?;
+        let n = column.dims().iter().product();
+        let weights = self.variable(features, WEIGHTS, &[n, self.units]);
         // One number a row is multiplied where all columns are added up, in one pass.
         let part = if n == 1 { &x * &weights } else { x.matmul(&weights) };
         Ok((part, weights))
-    }
-
-    fn weights(&self, column: &FeatureColumn, features: &Inputs, n: usize) -> Tensor {
-        let _scope = features.graph().reopen(&scope_name(&column.name()));
-        self.variable(features, "weights", &[n, self.units])
     }
 
     fn variable(&self, features: &Inputs, name: &str, dims: &[usize]) -> Tensor {

@@ -67,8 +67,9 @@ pub use linear_model::{LinearModel, LinearOutput, linear_model};
 pub use numeric::{NumericColumn, numeric_column};
 pub use parse_spec::{classifier_parse_example_spec, make_parse_example_spec, regressor_parse_example_spec};
 pub use sequence_categorical::{
-    SequenceCategoricalColumn, sequence_categorical_column_with_hash_bucket, sequence_categorical_column_with_identity,
-    sequence_categorical_column_with_vocabulary_file, sequence_categorical_column_with_vocabulary_list,
+    SequenceCategoricalColumn, Steps, sequence_categorical_column_with_hash_bucket,
+    sequence_categorical_column_with_identity, sequence_categorical_column_with_vocabulary_file,
+    sequence_categorical_column_with_vocabulary_list,
 };
 pub use sequence_input_layer::sequence_input_layer;
 pub use sequence_numeric::{SequenceNumericColumn, sequence_numeric_column};
@@ -205,7 +206,7 @@ pub const ALL_COLUMNS: [fn() -> FeatureColumn; 17] = [
     || indicator_column(categorical_column_with_identity("id", 4)).into(),
     || embedding_column(categorical_column_with_hash_bucket("word", 7), 2).into(),
     || shared_embeddings([&categorical_column_with_identity("id", 4)], 2).columns().remove(0).into(),
-    || sequence_numeric_column("x").into(),
+    || sequence_numeric_column("weight").into(),
     || sequence_categorical_column_with_identity("id", 4).into(),
     || sequence_categorical_column_with_hash_bucket("word", 7).into(),
     || sequence_categorical_column_with_vocabulary_list("word", ["a", "b"]).into(),

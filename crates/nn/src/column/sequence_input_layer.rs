@@ -31,10 +31,13 @@ use crate::inputs::Inputs;
 /// ```
 #[track_caller]
 pub fn sequence_input_layer(features: &Inputs, columns: impl Into<Columns>) -> (Tensor, Tensor) {
-    build(features, columns).unwrap_or_else(|error| {
-        let poison = features.graph().error(error);
-        (poison.clone(), poison)
-    })
+    match build(features, columns) {
+        Ok(made) => made,
+        Err(error) => {
+            let poison = features.graph().error(error);
+            (poison.clone(), poison)
+        }
+    }
 }
 
 fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tensor)> {

@@ -66,6 +66,18 @@ impl SequenceNumericColumn {
         self
     }
 
+    /// TF: numbers of a dense feature have no end, and are refused.
+    fn rows<'a>(&self, features: &'a Inputs) -> Result<&'a RaggedTensor> {
+        match features.find(&self.key)? {
+            Input::Ragged(rows) => expect_numbers(&self.key, rows.values.dtype()).map(|()| rows),
+            Input::Dense(dense) => {
+                let text =
+                    format!("feature `{}` is {}, of which nothing tells where sequences end", self.key, dense.spec());
+                Err(Error::shape(text).help("feed it ragged"))
+            }
+        }
+    }
+
     fn n(&self) -> usize {
         self.dims.iter().product()
     }
@@ -103,35 +115,12 @@ impl SequenceColumn for SequenceNumericColumn {
     }
 
     fn extent(&self, features: &Inputs) -> Result<Extent> {
-        match features.find(&self.key)? {
-            Input::Ragged(rows) => Ok(Extent::of_rows(rows, self.n())),
-            Input::Dense(dense) => Ok(Extent::of_dense(&flat(dense)?.not_equal(0), self.n())),
-        }
+        Ok(Extent::of_rows(self.rows(features)?, self.n()))
     }
 
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
-        let rows = match features.find(&self.key)? {
-            Input::Ragged(rows) => rows.clone(),
-            Input::Dense(dense) => RaggedTensor::from_rows(&flat(dense)?),
-        };
-        expect_numbers(&self.key, rows.values.dtype())?;
-        let mut values = normalised(&rows.values, self.normalizer.as_ref())?;
-        if let (Input::Dense(_), true) = (features.find(&self.key)?, self.default_value != 0.0) {
-            // TF: a dense 0 is a missing value.
-            let filling = values.zeros_like() + self.default_value;
-            values = rows.values.equal(0).select(&filling, &values);
-        }
+        let rows = self.rows(features)?;
+        let values = normalised(&rows.values, self.normalizer.as_ref())?;
         Ok(rows.with_values(values).to_steps(n_steps, &self.dims, self.default_value))
-    }
-}
-
-/// A dense feature as one list a row.
-fn flat(dense: &Tensor) -> Result<Tensor> {
-    match dense.rank() {
-        _ if dense.is_poisoned() => Ok(dense.clone()),
-        0 => Err(Error::shape(format!("{} is no sequence; expected [batch, steps, ...]", dense.describe()))),
-        1 => Ok(dense.expand_dims(1)),
-        2 => Ok(dense.clone()),
-        _ => Ok(dense.flatten()),
     }
 }

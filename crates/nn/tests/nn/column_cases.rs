@@ -9,7 +9,7 @@ use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result}
 pub struct Fed {
     pub graph: Graph,
     pub features: Inputs,
-    feeds: Vec<(Tensor, Array)>,
+    pub feeds: Vec<(Tensor, Array)>,
 }
 
 impl Fed {
