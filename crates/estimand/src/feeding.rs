@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use estimand_data::{Item, Ordered, Position, Stream};
 use estimand_graph::{Compiled, NodeId};
-use estimand_tensor::{Array, Batch, Error, Feature, Result};
+use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
 use indexmap::IndexMap;
 
 use crate::model_fn::ModelFnContext;
@@ -114,9 +114,8 @@ impl Source {
             })?,
             Kind::Weights => {
                 let weights = batch.weights();
-                return weights
-                    .cloned()
-                    .ok_or_else(|| Error::config("a batch without weights; the first one had them"));
+                let gone = || Error::config("a batch without weights; the first one had them");
+                return as_weights(weights.ok_or_else(gone)?);
             }
         };
         match (self.part, feature) {
@@ -127,6 +126,17 @@ impl Source {
             }
             _ => Err(Error::shape(format!("`{}` is dense in some batches and ragged in others", self.name))),
         }
+    }
+}
+
+/// Weights in the dtype of their placeholder: any number will do.
+fn as_weights(weights: &Array) -> Result<Array> {
+    match weights.dtype() {
+        DType::F32 => Ok(weights.clone()),
+        dtype if dtype.is_number() => {
+            Array::from_vec(weights.dims(), weights.to_f64_vec()?.into_iter().map(|w| w as f32).collect())
+        }
+        dtype => Err(Error::dtype(Some(DType::F32), dtype, format!("weights of rows are {dtype}; expected numbers"))),
     }
 }
 

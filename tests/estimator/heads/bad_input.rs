@@ -2,7 +2,8 @@
 
 use estimand::prelude::*;
 
-use super::rows::{Rows, column, evaluate, predict, rows};
+use super::rows::{Rows, column, estimator, evaluate, predict, rows};
+use crate::models::Folder;
 
 #[track_caller]
 fn says<T: std::fmt::Debug>(found: Result<T>, texts: &[&str]) {
@@ -30,6 +31,8 @@ fn configurations() {
     wrong(BinaryClassHead::new().loss_reduction(Reduction::None), &["Reduction::None", "SumOverBatchSize"]);
     wrong(BinaryClassHead::new().label_vocabulary(["a"]), &["1 terms for 2 classes"]);
     wrong(BinaryClassHead::new().label_vocabulary(["a", "a"]), &["in the label vocabulary", "the same term, \"a\""]);
+    wrong(BinaryClassHead::new().class_weights([1.0]), &["1 class weights for 2 classes"]);
+    wrong(BinaryClassHead::new().class_weights([1.0, -1.0]), &["a class weight of -1"]);
     wrong(BinaryClassHead::new().name(""), &["empty name"]);
     wrong(BinaryClassHead::new().slice_by("sex", [0i64; 0]), &["no value of `sex`", ".slice_by("]);
     says(MultiClassHead::new(1).check(), &["1 classes", "at least 2"]);
@@ -117,6 +120,8 @@ fn labels_that_are_fed() {
     says(evaluate(MultiClassHead::new(3), &classes([0, 1, -1]), 3), &["label -1 in row 2"]);
     let head = MultiClassHead::new(3).loss_fn(|cx| cx.logits.mean_axes(&[-1], true));
     says(evaluate(head, &classes([0, 3, 1]), 3), &["label 3 in row 1, expected 0 to 2"]);
+    let head = MultiClassHead::new(3).class_weights([1.0; 3]);
+    says(evaluate(head, &classes([0, 1, 3]), 3), &["label 3 in row 2, expected 0 to 2"]);
     says(evaluate(MultiClassHead::new(3).label_vocabulary([5, 7, 9]), &classes([5, 9, 8]), 3), &["label `8` in row 2"]);
     let words = Rows::new(rows([[0.0, 1.0, 2.0]; 2]), Array::from_strings([2], ["setosa", "virginia"]).unwrap());
     let head = MultiClassHead::new(3).label_vocabulary(["setosa", "versicolor", "virginica"]);
@@ -141,6 +146,13 @@ fn weights() {
     says(evaluate(head(), &two().feature("weight", words), 2), &["weights `weight` are str", "expected numbers"]);
     let pairs = || Array::from_vec([2, 2], vec![1.0f32; 4]).unwrap();
     says(evaluate(head(), &two().feature("weight", pairs()), 2), &["[batch, 2]", "one weight for each example"]);
+    let own = two().feature("own", Array::from_strings([2], ["1", "2"]).unwrap());
+    let folder = Folder::new();
+    let data = own.data().weights("own").batch(2, false);
+    says(
+        estimator(BinaryClassHead::new(), &folder).evaluate(&data),
+        &["weights of rows are string", "expected numbers"],
+    );
     // Only regression weighs logits one by one.
     let twice = |head: RegressionHead| {
         let data = Rows::new(rows([[1.0, 2.0], [3.0, 4.0]]), pairs()).feature("weight", pairs());

@@ -135,6 +135,27 @@ fn case_55_labels_out_of_range() -> Result<()> {
     Ok(())
 }
 
+/// Losses of ln 2 for both rows, of which those of class 1 count four times; with weights of rows, 1 * 1 * 2 + 4 * 1 * 3.
+#[test]
+fn weights_of_classes() -> Result<()> {
+    let ln2 = std::f64::consts::LN_2;
+    let data = || Rows::new(column([0.0, 0.0]), [0i64, 1]).feature("w", [2.0f32, 3.0]);
+    let head = || BinaryClassHead::new().class_weights([1.0, 4.0]);
+    assert_metrics(&evaluate(head(), &data(), 2)?, &[("loss", 2.5 * ln2), ("average_loss", ln2), ("label/mean", 0.5)]);
+    assert_metrics(&evaluate(head().weight_column("w"), &data(), 2)?, &[("loss", 7.0 * ln2), ("average_loss", ln2)]);
+    let half = Rows::new(column([0.0]), [0.5f32]);
+    assert_metrics(&evaluate(head(), &half, 1)?, &[("loss", 2.5 * ln2)]);
+    let ln3 = 3.0f64.ln();
+    let data = Rows::new(rows([[0.0, 0.0, 0.0]; 3]), Array::from_strings([3], ["c", "a", "c"])?);
+    let head = MultiClassHead::new(3).label_vocabulary(["a", "b", "c"]).class_weights([1.0, 100.0, 0.5]);
+    let metrics = evaluate(head.loss_reduction(Reduction::Mean), &data, 3)?;
+    // The mean with any weights of losses that are all the same.
+    assert_metrics(&metrics, &[("loss", ln3), ("average_loss", ln3)]);
+    let sum = MultiClassHead::new(3).class_weights([1.0, 100.0, 0.5]).loss_reduction(Reduction::Sum);
+    assert_metrics(&evaluate(sum, &Rows::new(rows([[0.0; 3]; 3]), [2i64, 0, 2]), 3)?, &[("loss", 2.0 * ln3)]);
+    Ok(())
+}
+
 /// Case 56: the first row costs 10 + ln(1 + 2 e^-10), the second ln(1 + 2 e^-10).
 #[test]
 fn case_56_several_classes() -> Result<()> {

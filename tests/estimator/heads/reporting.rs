@@ -154,6 +154,10 @@ fn sequences() -> Result<()> {
     let metrics = estimator(head(RegressionHead::new()), &folder).evaluate(&weighed)?;
     // (3 * 0 + 3 * 4 + 4 * 4) / 10
     assert_metrics(&metrics, &[("average_loss", 2.8)]);
+    // Integers weigh as well.
+    let weighed = data.data().weights("row").batch(2, false);
+    let metrics = estimator(head(RegressionHead::new()), &folder).evaluate(&weighed)?;
+    assert_metrics(&metrics, &[("average_loss", 2.8)]);
     Ok(())
 }
 

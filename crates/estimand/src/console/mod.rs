@@ -12,6 +12,7 @@
 mod lines;
 mod progress;
 mod screen;
+mod sliced;
 mod table;
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -20,6 +21,7 @@ use tracing::callsite::rebuild_interest_cache;
 use tracing::level_filters::LevelFilter;
 
 pub use progress::Progress;
+pub(crate) use sliced::sliced;
 pub use table::Table;
 
 /// How much is said; each level includes those before it.

@@ -39,9 +39,14 @@ impl Table {
     }
 
     /// A table without rows, of columns of text and then columns of numbers.
-    pub fn with_header<const T: usize, const N: usize>(texts: [&str; T], numbers: [&str; N]) -> Table {
-        let header = texts.iter().chain(&numbers).map(|name| name.to_string()).collect();
-        Table { header, n_texts: T, rows: Vec::new() }
+    pub fn with_header<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        numbers: impl IntoIterator<Item = &'a str>,
+    ) -> Table {
+        let mut header: Vec<String> = texts.into_iter().map(str::to_string).collect();
+        let n_texts = header.len();
+        header.extend(numbers.into_iter().map(str::to_string));
+        Table { header, n_texts, rows: Vec::new() }
     }
 
     /// Adds a row below the others. A number that is not there leaves its place empty.

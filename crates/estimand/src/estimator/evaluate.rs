@@ -14,7 +14,7 @@ use tracing::info;
 
 use super::build::{Built, Opened};
 use super::{Estimator, checkpoint_at};
-use crate::console::Table;
+use crate::console::sliced;
 use crate::events::EventWriter;
 use crate::feeding::Feeder;
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
@@ -118,11 +118,12 @@ impl Index<&str> for Metrics {
     }
 }
 
-/// A table, sorted by name.
+/// A table, sorted by name; slices have a column each.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = ("global_step", self.global_step as f64);
-        Table::new(self.iter().chain(std::iter::once(step))).fmt(f)
+        let tables: Vec<String> = sliced(self.iter().chain([step])).iter().map(ToString::to_string).collect();
+        f.write_str(&tables.join("\n\n"))
     }
 }
 

@@ -5,10 +5,10 @@ use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
-use super::classes::Classes;
+use super::classes::{Classes, class_setters, class_weights_setter};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
-use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
 /// One of two classes, from one logit: that of the second class.
@@ -34,12 +34,6 @@ impl BinaryClassHead {
         BinaryClassHead { settings: Settings::default(), classes: Classes::new(2), thresholds: Vec::new() }
     }
 
-    /// The labels of the two classes, in order. By default, labels are 0 and 1.
-    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> BinaryClassHead {
-        self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
-        self
-    }
-
     /// Probabilities, between 0 and 1, above which a prediction counts as the second class: accuracy, precision and recall are reported
     /// for each. By default, only for 0.5.
     pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> BinaryClassHead {
@@ -56,6 +50,8 @@ impl Default for BinaryClassHead {
 
 head_setters!(BinaryClassHead, settings);
 loss_fn_setter!(BinaryClassHead, "`[batch, 1]`");
+class_setters!(BinaryClassHead, "0 and 1");
+class_weights_setter!(BinaryClassHead);
 
 const LOSS: LossKind =
     LossKind { width: 1, weights_by_logit: false, default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels) };
@@ -109,7 +105,12 @@ impl Head for BinaryClassHead {
             Some(ids) => ids.cast(DType::F32),
             None => labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"),
         };
-        let scored = self.settings.score(batch, logits, labels, &LOSS)?;
+        // A label that is a fraction has its share of both weights.
+        let class_weights = match self.classes.weights.as_deref() {
+            Some(&[first, second]) => Some(&labels * (second - first) + first),
+            _ => None,
+        };
+        let scored = self.settings.score(batch, logits, labels, &LOSS)?.class_weights(class_weights);
         let (head, logits) = (self.clone(), logits.clone());
         Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
     }

@@ -10,16 +10,26 @@ use super::slice::Term;
 pub(super) struct Classes {
     pub(super) n: usize,
     pub(super) vocabulary: Option<Vec<Term>>,
+    pub(super) weights: Option<Vec<f64>>,
 }
 
 impl Classes {
     pub(super) fn new(n: usize) -> Classes {
-        Classes { n, vocabulary: None }
+        Classes { n, vocabulary: None, weights: None }
     }
 
     pub(super) fn check(&self) -> Result<()> {
         if self.n < 2 {
             return Err(Error::config(format!("a classifier of {} classes; expected at least 2", self.n)));
+        }
+        if let Some(weights) = &self.weights {
+            if weights.len() != self.n {
+                let message = format!("{} class weights for {} classes", weights.len(), self.n);
+                return Err(Error::config(message).help("give one for every class, in the order of their ids"));
+            }
+            if let Some(w) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+                return Err(Error::config(format!("a class weight of {w}; expected 0 or more")));
+            }
         }
         let Some(terms) = &self.vocabulary else { return Ok(()) };
         if terms.len() != self.n {
@@ -68,6 +78,11 @@ impl Classes {
         Ok(Some(table.lookup_known(labels, "label")))
     }
 
+    /// The weights of classes as numbers of a graph.
+    pub(super) fn weights(&self) -> Option<Array> {
+        self.weights.as_ref().map(|weights| Array::from(weights.iter().map(|w| *w as f32).collect::<Vec<f32>>()))
+    }
+
     /// The name of each class id.
     pub(super) fn names_of(&self, ids: &Tensor) -> Result<Tensor> {
         Ok(match self.table()? {
@@ -94,3 +109,32 @@ impl Classes {
         logits.graph().constant(row).broadcast_to(shape)
     }
 }
+
+/// Setters of a classifier with a field `classes`.
+macro_rules! class_setters {
+    ($head:ty, $default:literal) => {
+        impl $head {
+            #[doc = concat!("The labels of the classes, in order: strings or integers. By default, labels are ", $default, ".")]
+            pub fn label_vocabulary<T: Into<crate::head::Term>>(mut self, terms: impl IntoIterator<Item = T>) -> Self {
+                self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
+                self
+            }
+        }
+    };
+}
+
+/// The setter of weights by class.
+macro_rules! class_weights_setter {
+    ($head:ty) => {
+        impl $head {
+            /// How much examples of each class count in the loss, in order, beside their own weights. Metrics count them alike. By
+            /// default, so does the loss.
+            pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
+                self.classes.weights = Some(weights.into_iter().collect());
+                self
+            }
+        }
+    };
+}
+
+pub(super) use {class_setters, class_weights_setter};

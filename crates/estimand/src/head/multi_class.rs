@@ -6,10 +6,10 @@ use estimand_nn::{Loss, SparseSoftmaxCrossEntropy};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
-use super::classes::Classes;
+use super::classes::{Classes, class_setters, class_weights_setter};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
-use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
+use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
 /// One class of several, from one logit for each.
@@ -33,12 +33,6 @@ impl MultiClassHead {
         MultiClassHead { settings: Settings::default(), classes: Classes::new(n_classes) }
     }
 
-    /// The labels of the classes, in order. By default, labels are class numbers.
-    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> MultiClassHead {
-        self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
-        self
-    }
-
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let labels = batch.dense_labels(logits, 1)?;
         if let Some(ids) = self.classes.looked_up(&labels)? {
@@ -50,9 +44,9 @@ impl MultiClassHead {
                 .help("cast them to i64, or give the head a .label_vocabulary([..])"));
         }
         // The softmax finds labels that are no classes by itself, and names them.
-        Ok(match self.settings.loss_fn {
-            None => labels,
-            Some(_) => labels.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
+        Ok(match self.settings.loss_fn.is_none() && self.classes.weights.is_none() {
+            true => labels,
+            false => labels.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
         })
     }
 
@@ -69,6 +63,8 @@ impl MultiClassHead {
 
 head_setters!(MultiClassHead, settings);
 loss_fn_setter!(MultiClassHead, "`[batch, 1]`");
+class_setters!(MultiClassHead, "class numbers");
+class_weights_setter!(MultiClassHead);
 
 const LOSS: LossKind = LossKind {
     width: 1,
@@ -113,7 +109,8 @@ impl Head for MultiClassHead {
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         let labels = self.labels(batch, logits)?;
-        let scored = self.settings.score(batch, logits, labels, &LOSS)?;
+        let class_weights = self.classes.weights().map(|weights| logits.graph().constant(weights).gather(&labels));
+        let scored = self.settings.score(batch, logits, labels, &LOSS)?.class_weights(class_weights);
         let (head, logits) = (self.clone(), logits.clone());
         Ok(Measures::new(scored.loss(), move |rows| head.metrics(&scored, &logits, rows)))
     }

@@ -6,7 +6,7 @@ use estimand_tensor::{DType, Error, Result, nearest_name};
 use indexmap::IndexMap;
 
 use super::binary_class::{at_thresholds, check_thresholds};
-use super::classes::Classes;
+use super::classes::{Classes, class_setters};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
@@ -39,12 +39,6 @@ impl MultiLabelHead {
             thresholds: Vec::new(),
             of_classes: Vec::new(),
         }
-    }
-
-    /// The labels of the classes, in order. By default, labels are class numbers.
-    pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> MultiLabelHead {
-        self.classes.vocabulary = Some(terms.into_iter().map(Into::into).collect());
-        self
     }
 
     /// Probabilities, between 0 and 1, above which a class counts as predicted: accuracy, precision and recall are reported for each.
@@ -149,6 +143,7 @@ fn column(x: &Tensor, i: usize) -> Tensor {
 
 head_setters!(MultiLabelHead, settings);
 loss_fn_setter!(MultiLabelHead, "`[batch, 1]`");
+class_setters!(MultiLabelHead, "class numbers");
 
 const LOSS: LossKind = LossKind {
     width: 1,

@@ -14,6 +14,7 @@ pub(super) struct Scored {
     pub(super) labels: Tensor,
     pub(super) losses: Tensor,
     weights: Option<Tensor>,
+    class_weights: Option<Tensor>,
     reduction: Reduction,
 }
 
@@ -49,14 +50,24 @@ impl Settings {
             return Err(error.help("return the loss of each example: no mean or sum over the batch, a last axis of 1"));
         }
         let weights = batch.weights(self.weight_column.as_deref(), logits, kind.weights_by_logit)?;
-        Ok(Scored { labels, losses, weights, reduction: self.reduction })
+        Ok(Scored { labels, losses, weights, class_weights: None, reduction: self.reduction })
     }
 }
 
 impl Scored {
+    /// With weights that count in the loss alone, as large as the losses.
+    pub(super) fn class_weights(mut self, weights: Option<Tensor>) -> Scored {
+        self.class_weights = weights;
+        self
+    }
+
     /// The loss of the batch.
     pub(super) fn loss(&self) -> Tensor {
-        self.reduction.of(&self.losses, self.weights.as_ref())
+        let product = match (&self.weights, &self.class_weights) {
+            (Some(own), Some(of_class)) => Some(own * of_class),
+            (own, of_class) => own.clone().or(of_class.clone()),
+        };
+        self.reduction.of(&self.losses, product.as_ref())
     }
 
     /// The weights of examples; with `rows`, only of those that have a 1 there.

@@ -8,6 +8,7 @@
 //! ```
 
 use estimand_data::slice_rows;
+use estimand_graph::graph_def::export;
 use estimand_graph::{Cpu, Graph, Optimizer, Session, Tensor, gradients};
 use estimand_nn::metric::{Metric, Totals};
 use estimand_nn::testing::spread;
@@ -41,8 +42,9 @@ pub fn example_with<'a>(labels: impl IntoIterator<Item = (&'a str, Feature)>) ->
 
 /// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are made of.
 pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
-    let checks: [(&str, Check); 5] = [
+    let checks: [(&str, Check); 6] = [
         ("modes", modes_agree),
+        ("exports", predictions_can_be_written),
         ("gradients", gradients_are_finite),
         ("rows", a_row_alone_is_the_same),
         ("batches", metrics_add_up),
@@ -148,6 +150,13 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
         format!("exports {:?}", exports.keys().collect::<Vec<_>>())
     })?;
     ensure(train.export_outputs.is_empty() && eval.export_outputs.is_empty(), || "exports outside of prediction".into())
+}
+
+/// TensorFlow could compute every prediction.
+fn predictions_can_be_written(head: &dyn Head, batch: &Batch) -> Result<()> {
+    let built = Built::new(head, batch, Mode::Predict)?;
+    let fetches: Vec<_> = built.spec.predictions.values().map(Tensor::value).collect();
+    export(&built.graph.body(), &fetches).map(|_| ())
 }
 
 /// The loss is a number, and so is every element of its gradient; not all of them are 0.

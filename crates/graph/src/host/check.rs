@@ -40,13 +40,16 @@ impl HostRules for Between {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let (low, high) = (f64::from_bits(self.low), f64::from_bits(self.high));
         // NaN is not between any two numbers.
-        match x[0].to_f64_vec()?.iter().enumerate().find(|(_, v)| !(low..=high).contains(*v)) {
-            None => Ok(vec![x[0].clone()]),
-            Some((i, value)) => {
-                let place = place(x[0].dims(), i);
-                Err(Error::data(format!("{} {value} {place}, expected {low} to {high}", self.what)))
-            }
-        }
+        let is_outside = |v: f64| !(low..=high).contains(&v);
+        // Labels of every batch come by: the usual kinds without a copy.
+        let found = match x[0].dtype() {
+            DType::F32 => x[0].as_slice::<f32>()?.iter().position(|&v| is_outside(v.into())),
+            DType::I64 => x[0].as_slice::<i64>()?.iter().position(|&v| is_outside(v as f64)),
+            _ => x[0].to_f64_vec()?.into_iter().position(is_outside),
+        };
+        let Some(i) = found else { return Ok(vec![x[0].clone()]) };
+        let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i));
+        Err(Error::data(format!("{} {value} {place}, expected {low} to {high}", self.what)))
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
