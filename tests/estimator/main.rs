@@ -1,6 +1,7 @@
 //! The Estimator, one file for each topic, in one binary.
 
 mod bad_input;
+mod full_disk;
 mod heads;
 mod killed;
 mod life_cycle;

@@ -32,6 +32,7 @@ pub mod head;
 pub mod hook;
 mod hparams;
 mod input_fn;
+mod memory;
 mod model_fn;
 pub mod premade;
 mod run_config;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use estimand_data::Position;
 use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{Body, Compiled, Cpu, Entry, Executor, Program, Rates, Role, RunArgs, State, Value, VarId};
+use estimand_graph::{
+    Body, Compiled, Cpu, Entry, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec,
+};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
 use crate::model_fn::GLOBAL_STEP;
-use crate::saver::Snapshot;
+use crate::saver::Each;
 use crate::timeline::{Recording, Timeline};
 
 /// Where the reading of the input stands.
@@ -170,23 +172,29 @@ impl TrainSession {
         Ok(all)
     }
 
-    /// Everything that a later run needs to go on as if it had not stopped.
-    pub(crate) fn snapshot(&self, position: Position, hooks: Vec<(String, Vec<u8>)>) -> Result<Snapshot> {
-        let mut all = Vec::new();
+    /// Everything that a later run needs to go on as if it had not stopped, one value after the other.
+    pub(crate) fn each_saved(&self, position: Position, hooks: Vec<(String, Vec<u8>)>, each: Each<'_>) -> Result<()> {
         for (id, name) in self.saved() {
-            all.push((name.to_string(), self.state.read(id)?));
+            each(name.to_string(), self.state.read(id)?)?;
         }
         for (name, value) in self.optimizer_scalars()? {
-            all.push((name, Array::scalar(value)));
+            each(name, Array::scalar(value))?;
         }
         let bytes = |bytes: Vec<u8>| Array::from_vec([bytes.len()], bytes);
-        all.push((format!("{OWN}seed"), Array::scalar(self.seed as i64)));
-        all.push((format!("{OWN}input/epoch"), Array::scalar(self.input.epoch as i64)));
-        all.push((format!("{OWN}input/position"), bytes(position.to_bytes())?));
+        each(format!("{OWN}seed"), Array::scalar(self.seed as i64))?;
+        each(format!("{OWN}input/epoch"), Array::scalar(self.input.epoch as i64))?;
+        each(format!("{OWN}input/position"), bytes(position.to_bytes())?)?;
         for (name, state) in hooks {
-            all.push((format!("{OWN}hook/{name}"), bytes(state)?));
+            each(format!("{OWN}hook/{name}"), bytes(state)?)?;
         }
-        Ok(all)
+        Ok(())
+    }
+
+    /// The bytes of all variables that are saved.
+    pub(crate) fn saved_bytes(&self) -> u64 {
+        let variables = self.body.variables();
+        let bytes = |spec: &VarSpec| spec.dims.iter().product::<usize>() * spec.dtype.size();
+        self.saved().map(|(id, _)| bytes(variables.spec(id)) as u64).sum()
     }
 
     /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.

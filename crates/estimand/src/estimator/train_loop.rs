@@ -154,6 +154,7 @@ impl Run {
             self.step(fed)?;
             self.visit("after_run", |hook, cx| hook.after_run(cx))?;
             self.save_if_asked(true)?;
+            self.saver.check()?;
             progress.step(self.session.step, || self.loss);
         };
         drop(progress);
@@ -221,9 +222,14 @@ impl Run {
         }
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
         let position = self.data.marked(&self.session.input.position);
-        self.saver.save(step, self.session.snapshot(position, self.hooks.states())?)?;
+        let (session, states) = (&self.session, self.hooks.states());
+        self.saver.save(step, session.saved_bytes(), |each| session.each_saved(position, states, each))?;
         let prefix = self.saver.prefix(step).display().to_string();
-        self.events.session_log(step, SessionStatus::Checkpoint, &prefix)?;
+        if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {
+            // A disk that has no room for this has none for the checkpoint either, whose error says more.
+            self.saver.wait()?;
+            return Err(self.saver.failed(step, error));
+        }
         for listener in &mut self.listeners {
             if listener.after_save(&self.session, step)? && may_stop {
                 self.requests.stop.get_or_insert("a listener of checkpoints asked for it".to_string());

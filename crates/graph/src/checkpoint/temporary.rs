@@ -8,9 +8,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use estimand_tensor::{Error, Result};
 
+/// Where the bytes of a checkpoint go: a file, or in tests one whose disk fails.
+pub(super) trait Disk: Write + Send {
+    /// Returns once every byte is on the disk.
+    fn sync(&self) -> io::Result<()>;
+
+    /// How many bytes there are.
+    fn byte_len(&self) -> io::Result<u64>;
+}
+
+impl Disk for File {
+    fn sync(&self) -> io::Result<()> {
+        self.sync_all()
+    }
+
+    fn byte_len(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// What stands between a new file and what is written to it.
+pub(super) type Mount = fn(File) -> Box<dyn Disk>;
+
 /// A file being written beside its target; removed again if it is dropped before [`rename`](Self::rename).
 pub(super) struct TemporaryFile {
-    output: BufWriter<File>,
+    output: BufWriter<Box<dyn Disk>>,
     path: PathBuf,
     target: PathBuf,
 }
@@ -18,17 +40,22 @@ pub(super) struct TemporaryFile {
 impl TemporaryFile {
     /// Starts a file that will be `target`. Folders on the way are made.
     pub(super) fn create(target: PathBuf) -> Result<TemporaryFile> {
+        TemporaryFile::mounted(target, |file| Box::new(file))
+    }
+
+    /// As `create`, through something else than the file itself.
+    pub(super) fn mounted(target: PathBuf, mount: Mount) -> Result<TemporaryFile> {
         fs::create_dir_all(folder_of(&target)).map_err(|e| Error::io(&target, "make the folder of", &e))?;
         let path = beside(&target);
         let file = File::create_new(&path).map_err(|e| Error::io(&path, "create", &e))?;
-        Ok(TemporaryFile { output: BufWriter::with_capacity(1 << 16, file), path, target })
+        Ok(TemporaryFile { output: BufWriter::with_capacity(1 << 16, mount(file)), path, target })
     }
 
     /// Waits until every byte is on the disk, and returns how many there are.
     pub(super) fn sync(&mut self) -> Result<u64> {
-        let flushed = self.output.flush().and_then(|()| self.output.get_ref().sync_all());
-        let length = flushed.and_then(|()| Ok(self.output.get_ref().metadata()?.len()));
-        length.map_err(|e| self.error("write", &e))
+        self.output.flush().map_err(|e| self.error("write", &e))?;
+        let disk = self.output.get_ref();
+        disk.sync().and_then(|()| disk.byte_len()).map_err(|e| self.error("sync", &e))
     }
 
     /// Gives the file its name, in place of what had it. Call [`sync`](Self::sync) before, [`sync_folder`] after.

@@ -11,7 +11,10 @@ use estimand_wire::{DataType, Message, TensorShapeProto, VersionDef};
 
 use super::{HEADER_KEY, VERSION, data_path, index_path, slice, strings};
 use crate::checkpoint::sstable::TableWriter;
-use crate::checkpoint::temporary::{Backup, TemporaryFile, sync_folder};
+use crate::checkpoint::temporary::{Backup, Mount, TemporaryFile, sync_folder};
+
+#[cfg(test)]
+mod tests;
 
 /// A checkpoint being written. Its files appear under their names in [`finish`](Self::finish); dropped before that, it
 /// leaves nothing behind.
@@ -20,14 +23,18 @@ pub struct BundleWriter {
     data: TemporaryFile,
     offset: u64,
     entries: BTreeMap<String, BundleEntryProto>,
+    mount: Mount,
 }
 
 impl BundleWriter {
     /// Starts a checkpoint with this prefix, such as `model/model.ckpt-100`. Makes the folder if there is none.
     pub fn create(prefix: impl AsRef<Path>) -> Result<BundleWriter> {
-        let prefix = prefix.as_ref().to_path_buf();
-        let data = TemporaryFile::create(data_path(&prefix, 0, 1))?;
-        Ok(BundleWriter { prefix, data, offset: 0, entries: BTreeMap::new() })
+        BundleWriter::mounted(prefix.as_ref(), |file| Box::new(file))
+    }
+
+    fn mounted(prefix: &Path, mount: Mount) -> Result<BundleWriter> {
+        let data = TemporaryFile::mounted(data_path(prefix, 0, 1), mount)?;
+        Ok(BundleWriter { prefix: prefix.to_path_buf(), data, offset: 0, entries: BTreeMap::new(), mount })
     }
 
     /// Appends a tensor. Names may come in any order, each once.
@@ -105,7 +112,7 @@ impl BundleWriter {
             endianness: Endianness::Little.into(),
             version: Some(VersionDef { producer: VERSION, ..Default::default() }),
         };
-        let mut table = TableWriter::new(TemporaryFile::create(path.clone())?);
+        let mut table = TableWriter::new(TemporaryFile::mounted(path.clone(), self.mount)?);
         let mut add = |key: &[u8], value: Vec<u8>| table.add(key, &value).map_err(|e| Error::io(&path, "write", &e));
         add(HEADER_KEY, header.encode_to_vec())?;
         for (name, entry) in &self.entries {

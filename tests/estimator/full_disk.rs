@@ -1,0 +1,128 @@
+//! A disk that is full: the training ends, says where the last whole checkpoint is, and goes on from there once there is room.
+//!
+//! The disk is full for a child process, whose files may not grow beyond a size from some step on: the kernel refuses the write.
+#![cfg(unix)]
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use estimand::hook::{Hook, HookContext};
+use estimand::prelude::*;
+
+use crate::models::{Folder, points};
+
+const FOLDER: &str = "ESTIMAND_TEST_FULL_DISK";
+const STEPS: &str = "ESTIMAND_TEST_FULL_DISK_STEPS";
+/// More than the graph and the events need, less than a checkpoint.
+const LIMIT: u64 = 1 << 18;
+
+/// 70,000 weights, with two slots each.
+fn broad(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let net = Dropout::new(0.3).apply(&Dense::new(10_000).relu().apply(&cx.feature("x")));
+    let loss = Dense::new(3).apply(&net).sparse_softmax_cross_entropy(&cx.label()).mean();
+    Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Adam::default(), 0.001)))
+}
+
+/// Saves at steps 10 and 20; if it fills the disk, then between the two.
+struct SaveTwice {
+    fills: bool,
+    step: Arc<AtomicU64>,
+}
+
+impl Hook for SaveTwice {
+    fn name(&self) -> &str {
+        "save_twice"
+    }
+
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        self.step.store(cx.global_step(), Ordering::Relaxed);
+        match cx.global_step() {
+            10 | 20 => cx.request_save(),
+            15 if self.fills => fill_disk(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn saves_checkpoints(&self) -> bool {
+        true
+    }
+}
+
+fn fill_disk() {
+    let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+    // SAFETY: both only change what the kernel does for this process: without the signal, a write beyond the limit is an error.
+    let done = unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &limit)
+    };
+    assert_eq!(done, 0);
+}
+
+fn estimator(folder: &Path) -> Result<Estimator> {
+    Estimator::new(broad).config(RunConfig::new().tf_random_seed(11).threads(2)).model_dir(folder).build()
+}
+
+/// Trains; also returns the last step that was done.
+fn train(folder: &Path, steps: u64, fills: bool) -> (u64, Result<()>) {
+    let step = Arc::new(AtomicU64::new(0));
+    let hook = SaveTwice { fills, step: step.clone() };
+    let spec = TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(steps).hook(hook);
+    let trained = estimator(folder).and_then(|model| model.train(spec)).map(|_| ());
+    (step.load(Ordering::Relaxed), trained)
+}
+
+/// What the child process runs: nothing, unless a test below has started it.
+#[test]
+fn child() {
+    let (Some(folder), Ok(steps)) = (std::env::var_os(FOLDER), std::env::var(STEPS)) else { return };
+    let (step, trained) = train(Path::new(&folder), steps.parse().unwrap(), true);
+    // Where the parent reads it: the limit holds for files alone.
+    println!("ended at {step}: {}", trained.map_or_else(|error| error.to_string(), |()| "well".to_string()));
+}
+
+/// What a training on a disk that is full after step 15 says, and the last step that it did.
+fn on_full_disk(folder: &Path, steps: u64) -> (u64, String) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "full_disk::child", "--test-threads=1", "--nocapture"]);
+    let output = command.env(FOLDER, folder).env(STEPS, steps.to_string()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = text.split_once("ended at ").unwrap_or_else(|| panic!("{text}")).1;
+    let (step, message) = said.split_once(": ").unwrap();
+    (step.parse().unwrap(), message.to_string())
+}
+
+fn check_folder_and_message(folder: &Folder, message: &str) {
+    for part in ["step 20", "model.ckpt-20.data-00000-of-00001", "last whole checkpoint is", "model.ckpt-10;"] {
+        assert!(message.contains(part), "`{part}` is not in: {message}");
+    }
+    assert_eq!(folder.steps(), [10]);
+    assert!(folder.files().iter().all(|name| !name.contains("tmp")), "{:?}", folder.files());
+}
+
+#[test]
+fn training_ends_soon_and_goes_on_from_the_checkpoint_before() -> Result<()> {
+    let (undisturbed, disturbed) = (Folder::new(), Folder::new());
+    train(undisturbed.path(), 20, false).1?;
+    let (step, message) = on_full_disk(disturbed.path(), 20_000);
+    check_folder_and_message(&disturbed, &message);
+    // Nobody asks for another checkpoint after step 20; the training ends all the same.
+    assert!(step < 10_000, "it went on to step {step}");
+
+    let metrics = estimator(disturbed.path())?.evaluate(points(16).batch(8, false))?;
+    assert_eq!(metrics.global_step(), 10);
+    train(disturbed.path(), 20, false).1?;
+    let read = |folder: &Folder| std::fs::read(folder.path().join("model.ckpt-20.data-00000-of-00001")).unwrap();
+    assert!(read(&disturbed) == read(&undisturbed), "other bits than without the full disk");
+    Ok(())
+}
+
+#[test]
+fn the_last_save_of_a_training_is_waited_for() {
+    let folder = Folder::new();
+    let (step, message) = on_full_disk(folder.path(), 20);
+    assert_eq!(step, 20);
+    check_folder_and_message(&folder, &message);
+}
