@@ -18,6 +18,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod adapt;
 mod add_metrics;
 pub mod builtin;
 mod cluster;
@@ -41,6 +42,7 @@ mod session;
 pub mod signal;
 mod timeline;
 
+pub use adapt::{Adapted, adapt};
 pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use estimand_data as data;

@@ -103,6 +103,11 @@ impl NumericColumn {
         &self.key
     }
 
+    /// Whether the numbers are normalised before the model sees them.
+    pub fn is_normalised(&self) -> bool {
+        self.normalizer.is_some()
+    }
+
     fn mistake(&self) -> Result<()> {
         check_shape(&self.dims, self.dtype)?;
         if let Some(normalizer) = &self.normalizer {

@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_graph::LookupTable;
+use estimand_tensor::vocabulary::Terms;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result, Strings};
 
 use super::feature::{self, Kind};
@@ -169,5 +170,18 @@ term_lists!(text: &str, String, Vec<u8>; integers: i32, i64);
 impl From<Strings> for TermList {
     fn from(terms: Strings) -> TermList {
         TermList::Text(terms)
+    }
+}
+
+impl From<&Terms> for TermList {
+    fn from(terms: &Terms) -> TermList {
+        if terms.dtype() != DType::Str {
+            return TermList::Integers(terms.ints().to_vec());
+        }
+        let mut text = Strings::with_capacity(terms.len());
+        for number in 0..terms.len() {
+            terms.push_to(number, &mut text);
+        }
+        TermList::Text(text)
     }
 }
