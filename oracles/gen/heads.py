@@ -3,7 +3,7 @@
 Run as `python oracles/gen/heads.py` in an environment with tensorflow 2.15. The first line names versions and seed; every other line
 is a case: a `head` (its kind and what it was told), `logits`, `labels`, `features` (weights, masks), the sizes of the `batches` into
 which rows are cut, `regularization` losses if there are some; and what TensorFlow's Estimator gives: `metrics` by key (with `loss`)
-over all batches, and `predictions` by key. Arrays are [dtype, sizes, values]. Keys of several heads are written `head/key`.
+over all batches, `predictions` by key, and the `gradient` of the loss of all rows with respect to the logits. Arrays are [dtype, sizes, values]. Keys of several heads are written `head/key`.
 """
 
 import json
@@ -83,6 +83,17 @@ def run(case):
         any_rows = tf.nest.map_structure(lambda s: tf.TensorSpec((None,) + tuple(s.shape[1:]), s.dtype), first)
         return tf.data.Dataset.from_generator(lambda: iter(parts), output_signature=any_rows)
 
+    # The gradient of the loss of all rows in one batch.
+    logits = tf.constant(case["logits"])
+    ragged = case.get("ragged", [])
+    labels = {k: sparse(tf.constant(v)) if k in ragged else tf.constant(v) for k, v in case["labels"].items()}
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        loss = head.loss(labels=labels if case["head"]["kind"] == "multi" else labels["label"], logits=logits,
+                         features={k: tf.constant(v) for k, v in case["features"].items()})
+    gradient = tape.gradient(loss, logits).numpy()
+
+    head = make(case["head"])
     folder = tempfile.mkdtemp()
     estimator = tf.estimator.Estimator(model_fn, model_dir=folder)
     metrics = estimator.evaluate(input_fn)
@@ -91,7 +102,7 @@ def run(case):
     shutil.rmtree(folder)
     name = lambda key: "/".join(key) if isinstance(key, tuple) else key
     predictions = {name(key): np.concatenate([batch[key] for batch in found]) for key in found[0]}
-    return {name(k): float(v) for k, v in metrics.items()}, predictions
+    return {name(k): float(v) for k, v in metrics.items()}, predictions, gradient
 
 
 def written(array):
@@ -104,12 +115,13 @@ def written(array):
 
 
 def put(case):
-    metrics, predictions = run(case)
+    metrics, predictions, gradient = run(case)
     line = {k: v for k, v in case.items() if k in ("head", "batches", "regularization", "ragged")}
     line["logits"] = written(case["logits"])
     for part in ("labels", "features"):
         line[part] = {k: written(v) for k, v in case[part].items()}
     line["metrics"] = {k: float(f"{v:.9g}") for k, v in sorted(metrics.items())}
+    line["gradient"] = written(gradient)
     line["predictions"] = {k: written(v) for k, v in sorted(predictions.items())}
     lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
 

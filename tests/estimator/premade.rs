@@ -80,6 +80,20 @@ fn case_120_baselines_take_any_features_and_weights() -> Result<()> {
     Ok(())
 }
 
+/// Six ones and two zeros that count three times each: even odds.
+#[test]
+fn classes_with_weights() -> Result<()> {
+    let folder = Folder::new();
+    let model = BaselineClassifier::new().class_weights([3.0, 1.0]).model_dir(folder.path()).build()?;
+    model.train(TrainSpec::new(ones()).steps(300))?;
+    assert!(value(&model, "baseline/bias")[0].abs() < 1e-4, "{:?}", value(&model, "baseline/bias"));
+    // Metrics count rows as they are.
+    near(model.evaluate(EvalSpec::new(ones()).steps(1))?["label/mean"], 0.75);
+    let error = BaselineClassifier::new().n_classes(3).class_weights([1.0]).model_dir(folder.path()).build();
+    assert!(error.is_err_and(|e| e.to_string().contains("1 class weights for 3 classes")));
+    Ok(())
+}
+
 /// The network and the rows of cases 80 and 81.
 struct Case80 {
     folder: Folder,

@@ -5,6 +5,7 @@ use std::panic::Location;
 use estimand_tensor::{Array, DType, Dim, Error, Ragged, Reduction, Shape};
 
 use crate::graph::Graph;
+use crate::host::check::Between;
 use crate::host::ragged::{FromDense, FromRows, MultiHot, RaggedConcat, RaggedFilter, RowIds, ToSteps};
 use crate::host::{HostOp, text};
 use crate::op::Op;
@@ -159,6 +160,13 @@ impl RaggedTensor {
             self.row_splits.then(op, &[], site)
         };
         part(1) - part(0)
+    }
+
+    /// These numbers, all of them from `low` to `high`: see [`Tensor::ensure_between`].
+    #[track_caller]
+    pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> RaggedTensor {
+        let op = Op::Host(HostOp::new(Between::new(low, high, what)));
+        self.with_values(self.values.then(op, &[&self.row_splits], Location::caller()))
     }
 
     /// Only the values where a mask `[n]` holds.

@@ -14,6 +14,7 @@ use crate::host::HostOp;
 use crate::host::check::Known;
 use crate::host::table::{FindId, FindTerm};
 use crate::op::Op;
+use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
 /// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs share the terms.
@@ -105,9 +106,20 @@ impl LookupTable {
     /// row.
     #[track_caller]
     pub fn lookup_known(&self, terms: &Tensor, what: &str) -> Tensor {
+        self.known(terms, None, what, Location::caller())
+    }
+
+    /// As [`LookupTable::lookup_known`], for rows of different length.
+    #[track_caller]
+    pub fn lookup_known_ragged(&self, terms: &RaggedTensor, what: &str) -> RaggedTensor {
+        terms.with_values(self.known(&terms.values, Some(&terms.row_splits), what, Location::caller()))
+    }
+
+    fn known(&self, terms: &Tensor, rows: Option<&Tensor>, what: &str, site: &'static Location<'static>) -> Tensor {
         let table = self.clone().default_id(-1);
-        let ids = table.lookup(terms);
-        terms.then(Op::Host(HostOp::new(Known { table, what: what.to_string() })), &[&ids], Location::caller())
+        let ids = terms.then(Op::Host(HostOp::new(FindId(table.clone()))), &[], site);
+        let inputs: Vec<&Tensor> = std::iter::once(&ids).chain(rows).collect();
+        terms.then(Op::Host(HostOp::new(Known { table, what: what.to_string() })), &inputs, site)
     }
 
     /// The terms as text, in order.

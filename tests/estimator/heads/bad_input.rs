@@ -130,7 +130,7 @@ fn labels_that_are_fed() {
     says(evaluate(MultiLabelHead::new(2), &hot, 1), &["label 2 in row 0, column 1, expected 0 to 1"]);
     let animals = Rows::new(rows([[0.0, 1.0]; 2]), Array::from_strings([2, 2], ["cat", "", "dog", "cow"]).unwrap());
     let head = MultiLabelHead::new(2).label_vocabulary(["cat", "dog"]);
-    says(evaluate(head, &animals, 2), &["label `cow`", "is not in the vocabulary"]);
+    says(evaluate(head, &animals, 2), &["label `cow` in row 1 is not in the vocabulary"]);
     let counts = Rows::new(column([0.0, 1.0]), [3i64, -1]);
     says(evaluate(PoissonRegressionHead::new(), &counts, 2), &["label -1 in row 1, expected 0 to inf"]);
     says(evaluate(LogisticRegressionHead::new(), &counts, 2), &["label 3 in row 0, expected 0 to 1"]);

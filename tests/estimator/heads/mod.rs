@@ -3,6 +3,7 @@
 mod bad_input;
 mod cases;
 mod contract;
+mod exports;
 mod reporting;
 mod rows;
 mod tensorflow;

@@ -25,6 +25,10 @@ fn features_pass_through() -> Result<()> {
     let data = Rows { logits: super::rows::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3, false);
     let ids: Vec<Array> = model.predict(&data).map(|row| Ok(row?["id"].clone())).collect::<Result<_>>()?;
     assert_eq!(ids[3], Array::from_strings([], ["d"])?);
+    // What is evaluated on need not have it.
+    let mut without = people();
+    without.features.retain(|(name, _)| *name != "id");
+    assert!(evaluate(BinaryClassHead::new().forward_feature("id"), &without, 4).is_ok());
     Ok(())
 }
 

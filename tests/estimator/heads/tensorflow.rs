@@ -1,6 +1,7 @@
 //! Random heads beside those of TensorFlow: `oracles/gen/heads.py` explains the fixture.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use estimand::data::slice_rows;
 use estimand::head::Term;
@@ -146,7 +147,8 @@ fn close(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-5 * expected.abs().max(0.1)
 }
 
-fn check(case: &Value) -> Result<()> {
+/// Rows of logits, labels and features.
+fn rows(case: &Value) -> Result<Batch> {
     let mut batch = Batch::new().with_feature("logits", array(&case["logits"]))?;
     for (name, values) in case["features"].as_object().unwrap() {
         batch = batch.with_feature(name, array(values))?;
@@ -159,6 +161,11 @@ fn check(case: &Value) -> Result<()> {
         };
         batch = batch.with_label(name, label)?;
     }
+    Ok(batch)
+}
+
+fn check(case: &Value) -> Result<()> {
+    let batch = rows(case)?;
     let mut first = 0;
     let mut data: Option<Dataset> = None;
     for n in numbers(&case["batches"]).unwrap().into_iter().map(|n| n as usize) {
@@ -199,9 +206,41 @@ fn check(case: &Value) -> Result<()> {
     Ok(())
 }
 
+/// A step of gradient descent at the rate 1, from 0: what is added to the logits is their gradient, with the other sign.
+fn check_gradient(case: &Value) -> Result<()> {
+    let batch = rows(case)?;
+    let (expected, n) = (array(&case["gradient"]), batch.n_rows());
+    let (head, dims): (Arc<dyn Head>, Vec<usize>) = (head(&case["head"]).into(), expected.dims().to_vec());
+    let model = move |cx: &ModelFnContext<'_>| {
+        let logits = cx.feature("logits");
+        let sum = (&logits + cx.graph().variable("added", &dims, Init::Zeros)).reshape_as(logits.shape().clone());
+        head.spec(cx, &sum, Optimizer::new(Sgd::default(), 1.0))
+    };
+    let folder = Folder::new();
+    let estimator = Estimator::new(model).model_dir(folder.path()).build()?;
+    estimator.train(Dataset::from_batch(batch).batch(n, false))?;
+    let found = estimator.variable_value("added")?;
+    let pairs = found.to_f64_vec()?.into_iter().zip(expected.to_f64_vec()?);
+    for (i, (found, expected)) in pairs.enumerate() {
+        assert!(close(-found, expected), "gradient {i} is {}, TensorFlow has {expected}: {}", -found, case["head"]);
+    }
+    Ok(())
+}
+
+fn cases() -> Vec<Value> {
+    CASES.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn gradients_agree_with_tensorflow() -> Result<()> {
+    let place =
+        |(i, case): (usize, &Value)| check_gradient(case).map_err(|e| e.context(format!("case {i}: {}", case["head"])));
+    cases().iter().enumerate().try_for_each(place)
+}
+
 #[test]
 fn heads_agree_with_tensorflow() -> Result<()> {
-    let cases: Vec<Value> = CASES.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases = cases();
     for (i, case) in cases.iter().enumerate() {
         check(case).map_err(|e| e.context(format!("case {i}: {}", case["head"])))?;
     }

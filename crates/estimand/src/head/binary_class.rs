@@ -100,11 +100,7 @@ impl Head for BinaryClassHead {
     }
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
-        let labels = batch.dense_labels(logits, 1)?;
-        let labels = match self.classes.looked_up(&labels)? {
-            Some(ids) => ids.cast(DType::F32),
-            None => labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"),
-        };
+        let labels = self.labels(batch, logits)?;
         // A label that is a fraction has its share of both weights.
         let class_weights = match self.classes.weights.as_deref() {
             Some(&[first, second]) => Some(&labels * (second - first) + first),
@@ -117,6 +113,16 @@ impl Head for BinaryClassHead {
 }
 
 impl BinaryClassHead {
+    /// Labels as numbers from 0 to 1.
+    fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
+        let _scope = logits.graph().scope("labels");
+        let labels = batch.dense_labels(logits, 1)?;
+        Ok(match self.classes.looked_up(&labels)? {
+            Some(ids) => ids.cast(DType::F32),
+            None => labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"),
+        })
+    }
+
     fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {
         let (labels, weights) = (&scored.labels, scored.weights(rows));
         let weights = weights.as_ref();

@@ -61,8 +61,8 @@ impl Classes {
         }
     }
 
-    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it fails the run.
-    pub(super) fn looked_up(&self, labels: &Tensor) -> Result<Option<Tensor>> {
+    /// The vocabulary for labels of a dtype, or nothing if there is none.
+    pub(super) fn table_for(&self, labels: &Tensor) -> Result<Option<LookupTable>> {
         let Some(table) = self.table()? else {
             return match labels.dtype() {
                 DType::Str => Err(Error::dtype(Some(DType::I64), DType::Str, "labels are strings")
@@ -75,7 +75,12 @@ impl Classes {
             let message = format!("labels {} for a vocabulary of {expected}", labels.describe());
             return Err(Error::dtype(Some(expected), found, message));
         }
-        Ok(Some(table.lookup_known(labels, "label")))
+        Ok(Some(table))
+    }
+
+    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it fails the run.
+    pub(super) fn looked_up(&self, labels: &Tensor) -> Result<Option<Tensor>> {
+        Ok(self.table_for(labels)?.map(|table| table.lookup_known(labels, "label")))
     }
 
     /// The weights of classes as numbers of a graph.

@@ -33,7 +33,9 @@ impl MultiClassHead {
         MultiClassHead { settings: Settings::default(), classes: Classes::new(n_classes) }
     }
 
+    /// Labels as class numbers.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
+        let _scope = logits.graph().scope("labels");
         let labels = batch.dense_labels(logits, 1)?;
         if let Some(ids) = self.classes.looked_up(&labels)? {
             return Ok(ids);

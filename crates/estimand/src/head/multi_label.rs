@@ -80,6 +80,7 @@ impl MultiLabelHead {
 
     /// Labels as `[batch, n_classes]` numbers.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
+        let _scope = logits.graph().scope("labels");
         let ragged = match batch.label()? {
             Input::Dense(labels) if labels.dtype() != DType::Str => {
                 let labels = batch.dense_labels(logits, self.classes.n)?;
@@ -91,21 +92,21 @@ impl MultiLabelHead {
         let dtype = ragged.values.dtype();
         let is_number = matches!(dtype, DType::I32 | DType::I64);
         let names_numbers = matches!(self.classes.vocabulary.as_deref(), Some([Term::Int(_), ..]));
-        let looked_up = match is_number && !names_numbers {
+        let table = match is_number && !names_numbers {
             // TF: class numbers stay class numbers beside a vocabulary of strings.
             true => None,
-            false => self.classes.looked_up(&ragged.values)?,
+            false => self.classes.table_for(&ragged.values)?,
         };
-        let ids = match looked_up {
-            Some(ids) => ids,
-            None if is_number => ragged.values.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
+        let ids = match table {
+            Some(table) => table.lookup_known_ragged(&ragged, "label"),
+            None if is_number => ragged.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
             None => {
                 let message = format!("labels {}; expected class numbers", ragged.values.describe());
                 return Err(Error::dtype(Some(DType::I64), dtype, message));
             }
         };
         // A class that is named twice is there once.
-        Ok(ragged.with_values(ids).multi_hot(self.classes.n, None).minimum(1.0))
+        Ok(ids.multi_hot(self.classes.n, None).minimum(1.0))
     }
 
     fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {

@@ -65,6 +65,20 @@ impl RegressionHead {
         self
     }
 
+    /// Labels as numbers, of the range if there is one.
+    fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
+        let _scope = logits.graph().scope("labels");
+        let labels = batch.dense_labels(logits, self.label_dimension)?;
+        if labels.dtype() == DType::Str {
+            return Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"));
+        }
+        let labels = labels.cast(DType::F32);
+        Ok(match self.label_range {
+            Some((low, high)) => labels.ensure_between(low, high, "label"),
+            None => labels,
+        })
+    }
+
     fn predicted(&self, logits: &Tensor) -> Tensor {
         match &self.inverse_link {
             Some(Link(link)) => link(logits),
@@ -121,23 +135,19 @@ impl Head for RegressionHead {
     }
 
     fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>> {
-        let value = || ExportOutput::Regression { value: predictions["predictions"].clone() };
+        let Some(value) = predictions.get("predictions") else {
+            return Err(Error::config("there is no prediction `predictions` to export"));
+        };
+        let value = ExportOutput::Regression { value: value.clone() };
         Ok(IndexMap::from([
-            (SERVING_DEFAULT.into(), value()),
-            ("regression".into(), value()),
+            (SERVING_DEFAULT.into(), value.clone()),
+            ("regression".into(), value),
             ("predict".into(), ExportOutput::Predict(predictions.clone())),
         ]))
     }
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
-        let labels = batch.dense_labels(logits, self.label_dimension)?;
-        if labels.dtype() == DType::Str {
-            return Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"));
-        }
-        let labels = match self.label_range {
-            Some((low, high)) => labels.cast(DType::F32).ensure_between(low, high, "label"),
-            None => labels.cast(DType::F32),
-        };
+        let labels = self.labels(batch, logits)?;
         let loss = LossKind {
             width: self.label_dimension,
             weights_by_logit: true,

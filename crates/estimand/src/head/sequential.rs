@@ -68,7 +68,8 @@ impl Steps {
     fn batch(&self, batch: &LabelledBatch) -> LabelledBatch {
         let of_steps = |input: &Input| match input {
             // As many values as there are steps, which only the run can tell.
-            Input::Ragged(ragged) => Some(ragged.values.reshape_as(self.column())),
+            Input::Ragged(ragged) if ragged.values.rank() == 1 => Some(ragged.values.reshape_as(self.column())),
+            Input::Ragged(_) => None,
             Input::Dense(tensor) if tensor.rank() == 1 => Some(self.repeated(tensor)),
             Input::Dense(tensor) => self.has_steps(tensor).then(|| self.of(tensor)),
         };

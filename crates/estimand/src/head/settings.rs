@@ -98,7 +98,7 @@ impl Settings {
 macro_rules! reporting_setters {
     ($head:ty, $($at:ident).+) => {
         impl $head {
-            /// Passes a feature through to the predictions under its own name, such as the id of a row. By default, none does.
+            /// In prediction, passes a feature through under its own name, such as the id of a row. By default, none does.
             pub fn forward_feature(mut self, name: impl Into<String>) -> Self {
                 self.$($at).+.forward.push(name.into());
                 self

@@ -68,14 +68,15 @@ pub(super) fn assemble(
     let batch = LabelledBatch::new(cx);
     let loss = {
         let _scope = cx.graph().scope(head.name().as_deref().unwrap_or("head"));
-        let predictions = answers(head, &batch, logits).map_err(place)?;
-        for (key, tensor) in &predictions {
-            spec = spec.prediction(key, tensor);
-        }
+        let mut predictions = head.predictions(logits).map_err(place)?;
         if cx.mode() == Mode::Predict {
+            forward(head, &batch, &mut predictions).map_err(place)?;
             for (key, output) in head.export_outputs(&predictions).map_err(place)? {
                 spec = spec.export_output(key, output);
             }
+        }
+        spec = predictions.iter().fold(spec, |spec, (key, tensor)| spec.prediction(key, tensor));
+        if cx.mode() == Mode::Predict {
             return Ok(spec);
         }
         let measures = head.measures(&batch, logits).map_err(place)?;
@@ -119,9 +120,8 @@ fn check_logits(head: &(impl Head + ?Sized), logits: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The head's predictions and the features that pass through.
-pub(super) fn answers(head: &(impl Head + ?Sized), batch: &LabelledBatch, logits: &Tensor) -> Result<Predictions> {
-    let mut predictions = head.predictions(logits)?;
+/// Adds the features that pass through. Only in prediction: what is trained on need not have them.
+fn forward(head: &(impl Head + ?Sized), batch: &LabelledBatch, predictions: &mut Predictions) -> Result<()> {
     for name in &head.reporting().forward {
         let feature =
             batch.features().find(name).map_err(|e| e.context("a feature that passes through to the predictions"))?;
@@ -130,12 +130,11 @@ pub(super) fn answers(head: &(impl Head + ?Sized), batch: &LabelledBatch, logits
                 .help("only features with the same number of values in every row pass through to the predictions"));
         };
         if predictions.insert(name.clone(), tensor.clone()).is_some() {
-            return Err(
-                Error::config(format!("feature `{name}` has the name of a prediction")).help("rename it in the input")
-            );
+            let error = Error::config(format!("feature `{name}` has the name of a prediction"));
+            return Err(error.help("rename it in the input"));
         }
     }
-    Ok(predictions)
+    Ok(())
 }
 
 /// The head's metrics, of all rows and of those of every slice.

@@ -135,7 +135,8 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     let (train, eval, predict) = (train?.spec, eval?.spec, predict?.spec);
     let keys = |spec: &EstimatorSpec| spec.predictions.keys().cloned().collect::<Vec<_>>();
     ensure(!keys(&predict).is_empty(), || "no predictions".into())?;
-    ensure(keys(&train) == keys(&predict) && keys(&eval) == keys(&predict), || {
+    // Features pass through in prediction only.
+    ensure(keys(&train) == keys(&eval) && keys(&predict).starts_with(&keys(&train)), || {
         format!("predictions {:?}, {:?} and {:?}", keys(&train), keys(&eval), keys(&predict))
     })?;
     ensure(train.metrics.is_empty() && predict.metrics.is_empty(), || "metrics outside of evaluation".into())?;

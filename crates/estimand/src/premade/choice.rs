@@ -29,12 +29,13 @@ struct Shared {
 pub struct Classifier {
     n_classes: usize,
     label_vocabulary: Option<Vec<Term>>,
+    class_weights: Option<Vec<f64>>,
     shared: Shared,
 }
 
 impl Default for Classifier {
     fn default() -> Classifier {
-        Classifier { n_classes: 2, label_vocabulary: None, shared: Shared::default() }
+        Classifier { n_classes: 2, label_vocabulary: None, class_weights: None, shared: Shared::default() }
     }
 }
 
@@ -87,13 +88,25 @@ macro_rules! told {
     }};
 }
 
+/// A classifier's head told what classifiers are told.
+macro_rules! told_classes {
+    ($head:expr, $choice:expr) => {{
+        let (mut head, choice) = ($head, $choice);
+        if let Some(terms) = choice.label_vocabulary {
+            head = head.label_vocabulary(terms);
+        }
+        if let Some(weights) = choice.class_weights {
+            head = head.class_weights(weights);
+        }
+        told!(head, choice.shared)
+    }};
+}
+
 impl HeadChoice for Classifier {
     fn head(self) -> Result<Arc<dyn Head>> {
-        Ok(match (self.n_classes, self.label_vocabulary) {
-            (2, None) => Arc::new(told!(BinaryClassHead::new(), self.shared)),
-            (2, Some(terms)) => Arc::new(told!(BinaryClassHead::new().label_vocabulary(terms), self.shared)),
-            (n, None) => Arc::new(told!(MultiClassHead::new(n), self.shared)),
-            (n, Some(terms)) => Arc::new(told!(MultiClassHead::new(n).label_vocabulary(terms), self.shared)),
+        Ok(match self.n_classes {
+            2 => Arc::new(told_classes!(BinaryClassHead::new(), self)),
+            n => Arc::new(told_classes!(MultiClassHead::new(n), self)),
         })
     }
 }
@@ -120,6 +133,12 @@ impl<N: Network + 'static> Premade<N, Classifier> {
     /// The names of the classes, as labels have them. By default, labels are the numbers of classes.
     pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> Self {
         self.head.label_vocabulary = Some(terms.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// How much examples of each class count in the loss, in order, beside their own weights. By default, they count alike.
+    pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
+        self.head.class_weights = Some(weights.into_iter().collect());
         self
     }
 }

@@ -12,7 +12,7 @@ use crate::graph_def::{Writer, typed};
 use crate::infer::expect;
 use crate::table::LookupTable;
 
-/// Numbers from `low` to `high`.
+/// Numbers from `low` to `high`; a second input tells where the rows of ragged ones begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Between {
     /// The bounds' bits, so that equal ones compare equal.
@@ -48,16 +48,17 @@ impl HostRules for Between {
             _ => x[0].to_f64_vec()?.into_iter().position(is_outside),
         };
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
-        let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i));
+        let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
         Err(Error::data(format!("{} {value} {place}, expected {low} to {high}", self.what)))
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+        def.input.truncate(1);
         Ok(typed(def, "T", writer.dtype(node, 0)))
     }
 }
 
-/// The ids of terms (the first input) that a table has found for them (the second).
+/// The ids of terms (the first input) that a table has found for them (the second); a third tells where the rows of ragged ones begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Known {
     pub table: LookupTable,
@@ -76,23 +77,25 @@ impl HostRules for Known {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         match x[1].as_slice::<i64>()?.iter().position(|&id| id < 0) {
             None => Ok(vec![x[1].clone()]),
-            Some(i) => Err(self.unknown(&x[0], i)?),
+            Some(i) => Err(self.unknown(&x[0], i, x.get(2))?),
         }
     }
 
     fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+        def.input.truncate(2);
         def.input.remove(0);
         Ok(typed(def, "T", DType::I64))
     }
 }
 
 impl Known {
-    fn unknown(&self, terms: &Array, i: usize) -> Result<Error> {
+    fn unknown(&self, terms: &Array, i: usize, row_splits: Option<&Array>) -> Result<Error> {
         let term = match terms.dtype() {
             DType::Str => String::from_utf8_lossy(terms.string_slice()?.get(i)).into_owned(),
             _ => terms.to_f64_vec()?.get(i).map_or_else(String::new, f64::to_string),
         };
-        let error = Error::data(format!("{} `{term}` {} is not in the vocabulary", self.what, place(terms.dims(), i)));
+        let place = place(terms.dims(), i, row_splits)?;
+        let error = Error::data(format!("{} `{term}` {place} is not in the vocabulary", self.what));
         let known = self.table.names();
         Ok(match nearest_name(&term, known.iter().map(String::as_str)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
@@ -103,12 +106,16 @@ impl Known {
 }
 
 /// Where the element of a number is, for people.
-fn place(dims: &[usize], i: usize) -> String {
-    let row: usize = dims.iter().skip(1).product::<usize>().max(1);
-    match row {
-        1 => format!("in row {i}"),
-        _ => format!("in row {}, column {}", i / row, i % row),
+fn place(dims: &[usize], i: usize, row_splits: Option<&Array>) -> Result<String> {
+    if let Some(splits) = row_splits {
+        let row = splits.as_slice::<i64>()?.partition_point(|&begin| begin <= i as i64);
+        return Ok(format!("in row {}", row.saturating_sub(1)));
     }
+    let width: usize = dims.iter().skip(1).product::<usize>().max(1);
+    Ok(match width {
+        1 => format!("in row {i}"),
+        _ => format!("in row {}, column {}", i / width, i % width),
+    })
 }
 
 #[cfg(test)]
@@ -139,6 +146,29 @@ mod tests {
         let g = Graph::new();
         g.placeholder("x", DType::Str, [Dim::BATCH]).ensure_between(0.0, 1.0, "label");
         assert!(g.check().is_err());
+    }
+
+    #[test]
+    fn ragged_values_are_named_with_their_row() {
+        let g = Graph::new();
+        let (numbers, words) = (g.ragged_placeholder("numbers", DType::I64), g.ragged_placeholder("words", DType::Str));
+        let numbers_checked = numbers.ensure_between(0.0, 3.0, "label").values;
+        let ids = LookupTable::from_list(["a", "b"]).unwrap().lookup_known_ragged(&words, "label").values;
+        let rows = |values: Array| estimand_tensor::Ragged::new(values, [0, 2, 2, 3]).unwrap();
+        let run = |last_number: i64, last_word: &str| {
+            let fed = [
+                numbers.feed(&rows(Array::from([1i64, 2, last_number]))),
+                words.feed(&rows(Array::from_strings([3], ["a", "b", last_word]).unwrap())),
+            ];
+            Session::new(&g).unwrap().run(&[&numbers_checked, &ids], &fed.concat())
+        };
+        let out = run(3, "a").unwrap();
+        assert_eq!(
+            (out[0].as_slice::<i64>().unwrap(), out[1].as_slice::<i64>().unwrap()),
+            (&[1i64, 2, 3][..], &[0i64, 1, 0][..])
+        );
+        assert!(run(4, "a").unwrap_err().to_string().contains("label 4 in row 2, expected 0 to 3"));
+        assert!(run(3, "c").unwrap_err().to_string().contains("label `c` in row 2 is not in the vocabulary"));
     }
 
     #[test]
