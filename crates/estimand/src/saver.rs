@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use estimand_graph::checkpoint::{self, BundleWriter, CheckpointState};
 use estimand_tensor::{Array, Error, Result};
+use tracing::info;
 
 use crate::memory;
 
@@ -88,6 +89,7 @@ impl Saver {
     pub(crate) fn save(&mut self, step: u64, n_bytes: u64, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
         self.wait()?;
         if !memory::has_room(n_bytes) {
+            info!("Training waits for the checkpoint: there is no room for a copy of its {n_bytes} bytes.");
             return self.save_at_once(step, values);
         }
         let mut snapshot = Vec::new();
