@@ -8,4 +8,5 @@ mod bad_input;
 mod golden;
 mod laws;
 mod low_level;
+mod parity;
 mod preprocessing;

@@ -20,10 +20,13 @@ fn all_near(estimator: &Estimator, name: &str, expected: &[f64]) {
 }
 
 /// Eight rows of `x` = 1, six of them labelled 1.
-fn ones() -> Dataset {
+fn eight() -> Dataset {
     let labels = [0i64, 1, 1, 1, 0, 1, 1, 1];
-    let y = Array::from(labels.to_vec());
-    Dataset::from_arrays([("x", Array::from(vec![1f32; 8])), ("y", y)]).label("y").repeat_forever().batch(8, false)
+    Dataset::from_arrays([("x", Array::from(vec![1f32; 8])), ("y", Array::from(labels.to_vec()))]).label("y")
+}
+
+fn ones() -> Dataset {
+    eight().repeat_forever().batch(8, false)
 }
 
 /// Case 77: by hand, the gradient of weight and bias is 1/2 - 6/8 = -1/4; Ftrl's accumulator is 0.1 + 1/16, its linear slot the
@@ -39,6 +42,24 @@ fn case_77_a_linear_classifier_s_first_step() -> Result<()> {
         all_near(&model, &format!("training/Ftrl/{variable}/linear"), &[-0.25]);
     }
     all_near(&model, "training/Ftrl/learning_rate", &[0.2]);
+    Ok(())
+}
+
+/// Case 78, version 1's sum as a loss reduction: for labels 0, 1, 1, 1 the gradient is 4/2 - 3 = -1, the accumulator 1.1, and
+/// w = 1 / (sqrt(1.1) / 0.2).
+#[test]
+fn case_78_a_loss_that_is_a_sum() -> Result<()> {
+    let folder = Folder::new();
+    let model = LinearClassifier::new([numeric_column("x").into()]).loss_reduction(Reduction::Sum);
+    let model = model.model_dir(folder.path()).build()?;
+    let fours = eight().batch(4, false);
+    model.train(TrainSpec::new(&fours).steps(1))?;
+    all_near(&model, "linear/linear_model/x/weights", &[0.19069253]);
+    all_near(&model, "linear/linear_model/bias_weights", &[0.19069253]);
+    all_near(&model, "training/Ftrl/linear/linear_model/bias_weights/accumulator", &[1.1]);
+    let metrics = model.evaluate(&fours)?;
+    near(metrics["loss"], 2.4634943);
+    near(metrics["loss"], 4.0 * metrics["average_loss"]);
     Ok(())
 }
 
