@@ -359,17 +359,22 @@ fn mistakes_are_told_when_an_estimator_is_built() {
     );
     let unsorted = bucketized_column(&numeric_column("x"), [2.0, 1.0]);
     refused(LinearClassifier::new([unsorted.into()]).build(), &["premade.rs"]);
+    let words = || Columns::from([categorical_column_with_hash_bucket("words", 10).into()]);
+    let remedy = ["`words`", "indicator_column or embedding_column", "premade.rs"];
+    refused(DnnClassifier::new([3], words()).build(), &remedy);
+    refused(both().dnn_feature_columns(words()).dnn_hidden_units([3]).build(), &remedy);
+    let steps = || Columns::from([sequence_numeric_column("x").into()]);
+    refused(LinearClassifier::new(steps()).build(), &["`x`", "sequence_input_layer", "premade.rs"]);
+    refused(both().linear_feature_columns(steps()).build(), &["`x`", "sequence_input_layer"]);
+    // A feature that two columns read in different ways is no mistake.
+    let id = indicator_column(categorical_column_with_identity("x", 3));
+    DnnClassifier::new([3], [numeric_column("x").into(), id.into()]).build().unwrap();
 }
 
-/// A categorical column in a deep network, and a feature that the input does not have.
+/// A feature that the input does not have.
 #[test]
 fn mistakes_are_told_when_a_model_is_built() {
     let folder = Folder::new();
-    let words = categorical_column_with_hash_bucket("words", 10);
-    let model = DnnClassifier::new([3], [words.into()]).model_dir(folder.path()).build().unwrap();
-    let rows = [("words", Array::from_strings([1], ["a"]).unwrap()), ("y", Array::from([1i64]))];
-    let text = model.train(Dataset::from_arrays(rows).label("y").batch(1, false)).unwrap_err().to_string();
-    assert!(text.contains("indicator_column or embedding_column"), "{text}");
     let model = LinearClassifier::new([numeric_column("heigth").into()]).model_dir(folder.path()).build().unwrap();
     let rows = [("height", Array::from([1f32])), ("y", Array::from([1i64]))];
     let text = model.train(Dataset::from_arrays(rows).label("y").batch(1, false)).unwrap_err().to_string();

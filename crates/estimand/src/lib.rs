@@ -130,5 +130,6 @@ mod book {
         profiling => "../../../docs/profiling.md",
         config => "../../../docs/config.md",
         heads => "../../../docs/heads.md",
+        premade => "../../../docs/premade.md",
     }
 }

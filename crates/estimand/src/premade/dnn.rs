@@ -44,7 +44,7 @@ impl Dnn {
     }
 
     pub(super) fn check_layers(&self) -> Result<()> {
-        check_columns(&self.columns, "a deep network")?;
+        check_columns(&self.columns, "a deep network", |features, column| input_layer(features, column))?;
         if let Some(place) = self.hidden_units.iter().position(|&units| units == 0) {
             return Err(Error::config(format!("hidden_units {:?}: layer {place} has no units", self.hidden_units))
                 .help("an empty list joins the columns to the logits; a layer has at least one unit"));

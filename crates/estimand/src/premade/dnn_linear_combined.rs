@@ -6,7 +6,7 @@ use estimand_nn::column::Columns;
 use estimand_tensor::{Error, Result};
 
 use super::dnn::Dnn;
-use super::linear::{Linear, check_columns};
+use super::linear::Linear;
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
@@ -57,7 +57,7 @@ impl Network for DnnLinearCombined {
                 .help("give it linear_feature_columns, dnn_feature_columns, or both"));
         }
         if self.has_linear() {
-            check_columns(&self.linear.columns, "the linear part")?;
+            self.linear.check_columns("the linear part")?;
         }
         match (self.has_dnn(), self.dnn.hidden_units.is_empty()) {
             (true, true) => {

@@ -1,8 +1,9 @@
 //! Linear estimators: a weighted sum of columns.
 
-use estimand_graph::{Combiner, Tensor};
-use estimand_nn::column::{Columns, LinearModel};
-use estimand_tensor::{Error, Result};
+use estimand_graph::{Combiner, Graph, Tensor};
+use estimand_nn::Inputs;
+use estimand_nn::column::{Columns, LinearModel, linear_model};
+use estimand_tensor::{Error, Mode, Result};
 
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
 use crate::ModelFnContext;
@@ -30,11 +31,15 @@ impl Linear {
     pub(super) fn new(columns: impl Into<Columns>) -> Linear {
         Linear { columns: columns.into(), optimizer: "Ftrl".into(), sparse_combiner: Combiner::Sum }
     }
+
+    pub(super) fn check_columns(&self, of: &str) -> Result<()> {
+        check_columns(&self.columns, of, |features, column| linear_model(features, column))
+    }
 }
 
 impl Network for Linear {
     fn check(&self) -> Result<()> {
-        check_columns(&self.columns, "a linear model")?;
+        self.check_columns("a linear model")?;
         self.optimizer.optimizer(Some(RATE)).map(drop)
     }
 
@@ -49,12 +54,18 @@ impl Network for Linear {
     }
 }
 
-/// That there are columns, and that each is right.
-pub(super) fn check_columns(columns: &Columns, of: &str) -> Result<()> {
+/// That there are columns, and that each is right and fits where it is used: it is put into a graph that nobody keeps.
+pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Columns) -> Tensor) -> Result<()> {
     if columns.is_empty() {
         return Err(Error::config(format!("{of} of no feature columns")).help("give it at least one"));
     }
-    columns.iter().try_for_each(|column| column.check())
+    columns.iter().try_for_each(|column| {
+        column.check()?;
+        let graph = Graph::with_mode(Mode::Predict);
+        // Each alone: two columns may read a feature in different ways.
+        place(&Inputs::new(&graph, "feature", &column.parse_spec()), [column.clone()].into());
+        graph.check()
+    })
 }
 
 impl LinearClassifier {
