@@ -1,6 +1,10 @@
 //! The census columns that TensorFlow's tutorial of wide and deep models has, for benchmarks and for checks beside TensorFlow.
 
+use std::path::Path;
+
+use estimand::data::datasets;
 use estimand::prelude::*;
+use estimand::tensor::{Batch, Feature};
 
 /// Columns of numbers, with the mean and the deviation of the training set.
 pub const NUMBERS: [(&str, f64, f64); 5] = [
@@ -47,4 +51,22 @@ pub fn deep(standardised: bool) -> Columns {
         .collect();
     columns.extend(STRINGS.map(|(name, n)| embedding_column(categorical_column_with_hash_bucket(name, n), 8).into()));
     columns.into()
+}
+
+/// Writes a split as CSV, incomes as the original file has them: text.
+pub fn write_csv(split: &str, path: &Path) -> Result<()> {
+    let adult = datasets::load("adult", split)?;
+    let classes = adult.info().classes;
+    let named = adult.dataset().batch(1_000, false).map(move |batch| {
+        let mut all = Batch::new();
+        for (name, feature) in batch.features() {
+            all = all.with_feature(name, feature.clone())?;
+        }
+        let Some(Feature::Dense(labels)) = batch.labels().get("income") else {
+            return Err(Error::internal("census rows without incomes"));
+        };
+        let names = labels.as_slice::<i64>()?.iter().map(|&class| classes[class as usize]);
+        all.with_feature("income", Array::from_strings([batch.n_rows()], names)?)
+    });
+    named.unbatch().write_csv(path).map(drop)
 }

@@ -4,7 +4,7 @@ usage: premade.py EXAMPLE_PROGRAM EMPTY_FOLDER
 
 For each premade estimator: 50 steps of both from the checkpoint that TensorFlow has made (weights within 1e-4 of each variable's largest with raw
 columns, within 1e-5 with standardised ones: TensorFlow differs from itself by 1e-5 on raw ones when it sums in another order); then TensorFlow 10
-steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both.
+steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both. At last the census itself, with the area under the curve of both.
 """
 
 import glob
@@ -98,8 +98,13 @@ def tensorflow(name, folder, max_steps):
     estimator(name, folder).train(input_fn(ROWS, name, BATCH, True), max_steps=max_steps)
 
 
-def ours(name, folder, max_steps):
-    subprocess.run([PROGRAM, "train", name, folder, PATH, str(BATCH), str(max_steps)], check=True)
+def ours(name, folder, max_steps, path=None, batch=BATCH):
+    subprocess.run([PROGRAM, "train", name, folder, path or PATH, str(batch), str(max_steps)], check=True)
+
+
+def our_metrics(name, folder, path):
+    lines = subprocess.run([PROGRAM, "evaluate", name, folder, path], check=True, capture_output=True, text=True).stdout.splitlines()
+    return {key: float(value) for key, value in (line.split(" = ") for line in lines)}
 
 
 def copy_of(folder, step, to):
@@ -127,6 +132,22 @@ def largest_difference(one, other, limit, what):
     return worst[1]
 
 
+def census():
+    """TensorFlow's own configuration on the census itself: the area under the curve of both after the same steps."""
+    name, steps, paths = "combined_raw", 500, {}
+    for split in ("train", "test"):
+        paths[split] = os.path.join(FOLDER, f"{split}.csv")
+        subprocess.run([PROGRAM, "rows", split, paths[split]], check=True)
+    train, test = (pd.read_csv(paths[split]) for split in ("train", "test"))
+    theirs, mine = os.path.join(FOLDER, "census", "tf"), os.path.join(FOLDER, "census", "ours")
+    model = estimator(name, theirs)
+    model.train(input_fn(train, name, 256, True), max_steps=steps)
+    ours(name, copy_of(theirs, 0, mine), steps, paths["train"], 256)
+    a, b = model.evaluate(input_fn(test, name, 1000, False))["auc"], our_metrics(name, mine, paths["test"])["auc"]
+    assert abs(a - b) <= 0.003, (a, b)
+    print(f"  census, {steps} steps: auc {a:.5f} TensorFlow, {b:.5f} ours")
+
+
 ROWS = made_rows(BATCH * N_BATCHES, 5)
 PATH = os.path.join(FOLDER, "rows.csv")
 ROWS.to_csv(PATH, index=False)
@@ -145,9 +166,9 @@ for name in ["baseline", "linear", "linear_numbers", "dnn", "dnn_races", "combin
     b = largest_difference(values(alone, 30), values(turns, 30), limit, name)
     theirs = estimator(name, at("ours")).evaluate(input_fn(ROWS, name, 1000, False))
     assert theirs.pop("global_step") == 50
-    lines = subprocess.run([PROGRAM, "evaluate", name, at("ours"), PATH], check=True, capture_output=True, text=True).stdout.splitlines()
-    found = {key: float(value) for key, value in (line.split(" = ") for line in lines)}
+    found = our_metrics(name, at("ours"), PATH)
     assert found.keys() == theirs.keys(), (name, sorted(found.keys() ^ theirs.keys()))
     for key, value in theirs.items():
         assert abs(found[key] - value) <= 1e-5 * max(1, abs(value)), (name, key, found[key], value)
     print(f"  {name}: 50 steps {a:.1e}; TensorFlow, ours, TensorFlow {b:.1e}; {len(theirs)} metrics alike")
+census()

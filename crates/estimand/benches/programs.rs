@@ -8,10 +8,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use estimand::data::{Csv, datasets};
+use estimand::data::Csv;
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
-use estimand::tensor::{Batch, Feature};
 
 #[path = "../../../benches/census.rs"]
 mod census;
@@ -118,23 +117,6 @@ fn start(folder: &Path) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn write_files(folder: &Path) -> Result<()> {
-    let adult = datasets::load("adult", "train")?;
-    let classes = adult.info().classes;
-    // Incomes as the original file has them: text.
-    let named = adult.dataset().batch(1_000, false).map(move |batch| {
-        let mut all = Batch::new();
-        for (name, feature) in batch.features() {
-            all = all.with_feature(name, feature.clone())?;
-        }
-        let labels = batch.labels().values().next().ok_or_else(|| Error::internal("census rows without labels"))?;
-        let Feature::Dense(labels) = labels else { return Err(Error::internal("ragged labels")) };
-        let names = labels.as_slice::<i64>()?.iter().map(|&class| classes[class as usize]);
-        all.with_feature("income", Array::from_strings([batch.n_rows()], names)?)
-    });
-    named.unbatch().write_csv(folder.join("adult_train.csv")).map(drop)
-}
-
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let [workload, files] = &arguments[..] else {
@@ -145,7 +127,7 @@ fn main() -> Result<()> {
     let files = Path::new(files);
     let folder = files.join(format!("model-{}", std::process::id()));
     let seconds = match workload.as_str() {
-        "files" => return write_files(files),
+        "files" => return census::write_csv("train", &files.join("adult_train.csv")),
         "one-step" => iris(files)?.train(TrainSpec::new(iris_rows()?).steps(1)).map(|_| 0.0)?,
         "iris" => timed(&iris(&folder)?, iris_rows()?, 20_000)?,
         "cnn" => cnn(&folder)?,

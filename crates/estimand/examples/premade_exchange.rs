@@ -1,7 +1,7 @@
 //! Our side of trainings that TensorFlow's premade estimators and ours do in turns (oracles/live/premade.py).
 //!
 //! `train PREMADE FOLDER ROWS.csv BATCH MAX_STEPS` trains in a model folder until the step; `evaluate PREMADE FOLDER ROWS.csv` prints
-//! every metric as `key = value`.
+//! every metric as `key = value`; `rows SPLIT ROWS.csv` writes rows of the census.
 
 use estimand::console::{self, Level};
 use estimand::data::Csv;
@@ -64,6 +64,7 @@ fn main() -> Result<()> {
                 println!("{key} = {value}");
             }
         }
+        ["rows", split, path] => census::write_csv(split, path.as_ref())?,
         _ => {
             let help = "train PREMADE FOLDER ROWS.csv BATCH MAX_STEPS, or evaluate PREMADE FOLDER ROWS.csv";
             return Err(Error::config("what to do?").help(help));

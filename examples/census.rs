@@ -1,0 +1,94 @@
+//! A wide and deep model of incomes in the census of 1994: the main program of the README.
+//!
+//! Vocabularies, bucket boundaries and the scale of numbers are learnt from the training rows in one pass and then fixed in the model;
+//! it is trained, evaluated, and asked about some persons. The model folder stays, for TensorBoard and for a second run, which goes on
+//! from there.
+//!
+//! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
+
+use estimand::console::{self, Level};
+use estimand::data::{Statistics, datasets};
+use estimand::prelude::*;
+use estimand::tensor::Feature;
+
+const NUMBERS: [&str; 5] = ["age", "educational-num", "capital-gain", "capital-loss", "hours-per-week"];
+const STRINGS: [&str; 8] =
+    ["workclass", "education", "marital-status", "occupation", "relationship", "race", "gender", "native-country"];
+
+fn main() -> Result<()> {
+    console::verbosity(Level::Warn);
+    let mut arguments = std::env::args().skip(1);
+    let max_steps = arguments
+        .next()
+        .map_or(Ok(2_000), |text| text.parse().map_err(|_| Error::config(format!("`{text}` is no number of steps"))))?;
+    let new_folder = || std::env::temp_dir().join(format!("estimand-census-{}", std::process::id()));
+    let folder = arguments.next().map_or_else(new_folder, Into::into);
+
+    let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
+    let (wide, deep) = columns(&train.dataset().statistics()?)?;
+    let classifier = DnnLinearCombinedClassifier::new()
+        .linear_feature_columns(wide)
+        .dnn_feature_columns(deep)
+        .dnn_hidden_units([100, 50])
+        .dnn_optimizer(Optimizer::new(Adagrad::default(), 0.05))
+        .config(RunConfig::new().tf_random_seed(1))
+        .model_dir(&folder)
+        .build()?;
+
+    let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256, false);
+    println!("{}\n", classifier.train(TrainSpec::new(rows).max_steps(max_steps))?);
+    let metrics = classifier.evaluate(test.dataset().batch(1_000, false))?;
+    println!("{metrics}\n");
+
+    println!(
+        "Six persons that it has not seen, and how likely it thinks they have an income {}:",
+        train.info().classes[1]
+    );
+    for (person, answer) in
+        test.dataset().take(6).batch(1, false).iter().zip(classifier.predict(test.dataset().take(6).batch(6, false)))
+    {
+        let (person, answer) = (person?, answer?);
+        let text = |name: &str| -> Result<String> {
+            match person.feature(name)? {
+                Feature::Dense(value) if value.dtype() == DType::Str => {
+                    Ok(value.strings()?.map(String::from_utf8_lossy).collect())
+                }
+                Feature::Dense(value) => Ok(value.as_slice::<i32>()?[0].to_string()),
+                Feature::Ragged(_) => Err(Error::internal("census rows are dense")),
+            }
+        };
+        let likely = 100.0 * answer["probabilities"].as_slice::<f32>()?[1];
+        println!(
+            "  {likely:5.1} %  aged {}, {}, {}, {} hours a week",
+            text("age")?,
+            text("education")?,
+            text("occupation")?,
+            text("hours-per-week")?
+        );
+    }
+    println!("\nThe model is in {0}; see it with: tensorboard --logdir {0}", folder.display());
+    println!("auc = {:.4}", metrics["auc"]);
+    Ok(())
+}
+
+/// The columns of the linear and of the deep part. What is learnt from the rows is fixed in them.
+fn columns(statistics: &Statistics) -> Result<(Columns, Columns)> {
+    let (mut wide, mut deep): (Vec<FeatureColumn>, Vec<FeatureColumn>) = (Vec::new(), Vec::new());
+    for name in STRINGS {
+        let terms: Vec<String> = statistics.terms(name)?.top(1_000, 1).into_iter().map(|(term, _)| term).collect();
+        let column = categorical_column_with_vocabulary_list(name, terms);
+        deep.push(embedding_column(&column, 8).into());
+        wide.push(column.into());
+    }
+    for name in NUMBERS {
+        let numbers = statistics.numbers(name)?;
+        deep.push(numeric_column(name).z_score(numbers.mean, numbers.std).into());
+        let boundaries = numbers.quantile_boundaries(10);
+        if boundaries.len() > 3 {
+            wide.push(bucketized_column(&numeric_column(name), boundaries).into());
+        }
+    }
+    wide.push(crossed_column(["education", "occupation"], 1_000).into());
+    wide.push(crossed_column(["relationship", "occupation"], 1_000).into());
+    Ok((wide.into(), deep.into()))
+}
