@@ -7,9 +7,10 @@
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 
 use estimand::console::{self, Level};
-use estimand::data::{Statistics, datasets};
+use estimand::data::datasets;
 use estimand::prelude::*;
 use estimand::tensor::Feature;
+use estimand::{Adapted, adapt};
 
 const NUMBERS: [&str; 5] = ["age", "educational-num", "capital-gain", "capital-loss", "hours-per-week"];
 const STRINGS: [&str; 8] =
@@ -25,7 +26,7 @@ fn main() -> Result<()> {
     let folder = arguments.next().map_or_else(new_folder, Into::into);
 
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
-    let (wide, deep) = columns(&train.dataset().statistics()?)?;
+    let (wide, deep) = columns(&adapt(&train.dataset())?)?;
     let classifier = DnnLinearCombinedClassifier::new()
         .linear_feature_columns(wide)
         .dnn_feature_columns(deep)
@@ -72,21 +73,18 @@ fn main() -> Result<()> {
 }
 
 /// The columns of the linear and of the deep part. What is learnt from the rows is fixed in them.
-fn columns(statistics: &Statistics) -> Result<(Columns, Columns)> {
+fn columns(adapted: &Adapted) -> Result<(Columns, Columns)> {
     let (mut wide, mut deep): (Vec<FeatureColumn>, Vec<FeatureColumn>) = (Vec::new(), Vec::new());
     for name in STRINGS {
-        let terms: Vec<String> = statistics.terms(name)?.top(1_000, 1).into_iter().map(|(term, _)| term).collect();
-        let column = categorical_column_with_vocabulary_list(name, terms);
+        let column = adapted.vocabulary(name, 1_000)?;
         deep.push(embedding_column(&column, 8).into());
         wide.push(column.into());
     }
     for name in NUMBERS {
-        let numbers = statistics.numbers(name)?;
-        deep.push(numeric_column(name).z_score(numbers.mean, numbers.std).into());
-        let boundaries = numbers.quantile_boundaries(10);
-        if boundaries.len() > 3 {
-            wide.push(bucketized_column(&numeric_column(name), boundaries).into());
-        }
+        deep.push(adapted.z_score(numeric_column(name))?.into());
+    }
+    for name in ["age", "hours-per-week", "educational-num"] {
+        wide.push(adapted.bucketized(&numeric_column(name), 10)?.into());
     }
     wide.push(crossed_column(["education", "occupation"], 1_000).into());
     wide.push(crossed_column(["relationship", "occupation"], 1_000).into());
