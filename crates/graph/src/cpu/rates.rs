@@ -9,11 +9,11 @@ use estimand_tensor::parallel::{DisjointMut, Pool};
 use crate::cost::Rates;
 
 /// So long each of the two is repeated.
-const TIME: Duration = Duration::from_millis(12);
+const TIME: Duration = Duration::from_millis(5);
 /// Rows and columns of the product.
 const SIDE: usize = 384;
-/// Floats of the copy: 16 MiB.
-const COPIED: usize = 4 << 20;
+/// Floats of the copy: 8 MiB.
+const COPIED: usize = 2 << 20;
 
 /// Measures both, on the threads of a pool. The best of many short runs: what disturbs them only makes them slower.
 pub(super) fn measure(pool: &Pool) -> Rates {
