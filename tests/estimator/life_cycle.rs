@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use estimand::hook::{BeginContext, CheckpointListener, CheckpointSaverHook, Fetch, Hook, HookContext};
+use estimand::hook::{CheckpointListener, CheckpointSaverHook};
 use estimand::prelude::*;
 use estimand::{ExportOutput, TrainSession};
 
 use crate::models::{Folder, line, linear, network, points};
+use crate::recorder::{Log, Recorder};
 
 fn estimator(folder: &Folder, config: RunConfig) -> Estimator {
     Estimator::new(linear).model_dir(folder.path()).config(config).build().unwrap()
@@ -147,65 +148,6 @@ fn a_loss_that_is_nan_ends_the_training() {
 }
 
 /// What happened to a hook, in order.
-#[derive(Clone, Default)]
-struct Log(Rc<RefCell<Vec<String>>>);
-
-struct Recorder {
-    log: Log,
-    fail_at: Option<u64>,
-    stop_at: Option<u64>,
-    fetch: Option<Fetch>,
-}
-
-impl Recorder {
-    fn new(log: &Log) -> Recorder {
-        Recorder { log: log.clone(), fail_at: None, stop_at: None, fetch: None }
-    }
-
-    fn note(&self, what: &str) {
-        self.log.0.borrow_mut().push(what.to_string());
-    }
-}
-
-impl Hook for Recorder {
-    fn name(&self) -> &str {
-        "recorder"
-    }
-
-    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
-        self.note("begin");
-        self.fetch = Some(cx.fetch_named("Mul")?);
-        Ok(())
-    }
-
-    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        self.note(&format!("created {} {:?}", cx.global_step(), cx.loss()));
-        Ok(())
-    }
-
-    fn before_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
-        self.note("before");
-        Ok(())
-    }
-
-    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        let rows = self.fetch.and_then(|fetch| cx.value(fetch)).map(|array| array.len());
-        self.note(&format!("after {} {rows:?}", cx.global_step()));
-        if self.fail_at == Some(cx.global_step()) {
-            return Err(Error::config("out of luck"));
-        }
-        if self.stop_at == Some(cx.global_step()) {
-            cx.request_stop("enough");
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
-        self.note("end");
-        Ok(())
-    }
-}
-
 /// Cases 96 and 100.
 #[test]
 fn hooks_are_called_in_their_phases() -> Result<()> {
@@ -239,51 +181,6 @@ fn an_empty_input_trains_nothing_and_saves() -> Result<()> {
     let finished = model.train(line(10).take(0).batch(4, false))?;
     assert_eq!((finished.n_steps, finished.reason.as_str()), (0, "the input ended"));
     assert_eq!(folder.steps(), [0]);
-    Ok(())
-}
-
-/// Case 98, and keys.
-#[test]
-fn predictions_by_row_and_by_batch() -> Result<()> {
-    let folder = Folder::new();
-    let model = estimator(&folder, every(100));
-    let data = line(5).batch(2, false);
-    let rows: Vec<_> = model.predict(&data).collect::<Result<_>>()?;
-    assert_eq!(rows.len(), 5);
-    assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
-    let batches: Vec<_> = model.predict(PredictSpec::new(&data).by_batch(true)).collect::<Result<_>>()?;
-    assert_eq!(batches.iter().map(|b| b["y"].len()).collect::<Vec<_>>(), [2, 2, 1]);
-    let some: Vec<_> = model.predict(PredictSpec::new(&data).keys(["twice", "unknown"])).collect::<Result<_>>()?;
-    assert_eq!(some[0].keys().collect::<Vec<_>>(), ["twice"]);
-    let error = model.predict(PredictSpec::new(&data).keys(["thrice"])).next().unwrap().unwrap_err().to_string();
-    assert!(error.contains("thrice") && error.contains("it has y, twice"), "{error}");
-
-    let uneven = |cx: &ModelFnContext<'_>| {
-        let x = cx.feature("x");
-        Ok(EstimatorSpec::new(cx).prediction("x", &x).prediction("mean", &x.mean().reshape([1])))
-    };
-    let model = Estimator::new(uneven).model_dir(folder.path().join("uneven")).build()?;
-    let error = model.predict(&data).next().unwrap().unwrap_err().to_string();
-    assert!(error.contains("`mean`") && error.contains("by_batch(true)"), "{error}");
-    assert_eq!(model.predict(PredictSpec::new(&data).by_batch(true)).count(), 3);
-    Ok(())
-}
-
-/// A predictor stays in memory: no file of the model is needed any more.
-#[test]
-fn a_predictor_needs_no_files() -> Result<()> {
-    let folder = Folder::new();
-    let model = estimator(&folder, every(100));
-    let data = line(8).repeat(100).batch(8, false);
-    model.train(&data)?;
-    let sample = data.iter().next().unwrap()?;
-    let mut predictor = model.predictor(&sample)?;
-    let expected: Vec<_> = model.predict(line(8).batch(8, false)).collect::<Result<_>>()?;
-    std::fs::remove_dir_all(folder.path()).unwrap();
-    let found = predictor.predict(&sample)?;
-    assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
-    assert!((expected[7]["y"].item::<f32>()? - 3.0 * 7.0 / 8.0).abs() < 1e-2);
-    assert_eq!(predictor.global_step(), 100);
     Ok(())
 }
 
@@ -337,6 +234,8 @@ fn a_warm_start_takes_the_trained_variables() -> Result<()> {
     let trained = estimator(&first, every(100)).variable_value("w")?;
     let warm = Estimator::new(linear).params(HParams::new().set("rate", 0.0)).warm_start_from(first.path());
     let warm = warm.model_dir(second.path()).build()?;
+    let mae = warm.evaluate(line(8).batch(8, false))?["mae"];
+    assert_eq!(mae, estimator(&first, every(100)).evaluate(line(8).batch(8, false))?["mae"], "before any training too");
     let finished = warm.train(TrainSpec::new(&data).steps(1))?;
     assert_eq!(finished.global_step, 1, "the step is its own");
     assert_eq!(warm.variable_value("w")?, trained);

@@ -6,6 +6,8 @@ mod heads;
 mod killed;
 mod life_cycle;
 mod models;
+mod prediction;
 mod premade;
 mod profiler;
+mod recorder;
 mod resume;

@@ -153,6 +153,7 @@ fn estimator() -> Vec<Text> {
         PredictSpec::new as fn(Dataset) -> _,
         PredictSpec::by_batch,
         PredictSpec::checkpoint as fn(_, Text) -> _,
+        PredictSpec::hook as fn(_, hook::NanTensorHook) -> _,
         PredictSpec::keys as fn(_, Vec<Text>) -> _,
     ];
     let spec = functions![
@@ -164,6 +165,7 @@ fn estimator() -> Vec<Text> {
         EstimatorSpec::metric as fn(_, Text, _) -> _,
         EstimatorSpec::optimizer,
         EstimatorSpec::prediction as fn(_, Text, &Tensor) -> _,
+        EstimatorSpec::prediction_hook as fn(_, hook::NanTensorHook) -> _,
         EstimatorSpec::ready_check as fn(_, fn(&TrainSession) -> Result<()>) -> _,
         EstimatorSpec::retention,
         EstimatorSpec::single_prediction,

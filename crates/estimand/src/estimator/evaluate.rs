@@ -148,7 +148,10 @@ impl Estimator {
                 info!("Restoring parameters from {}", prefix.display());
                 run.session.restore(prefix)?;
             }
-            None => info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display()),
+            None => {
+                info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display());
+                self.initialize(&mut run.session, std::mem::take(&mut run.initial_values))?;
+            }
         }
         let metrics = run.evaluate(spec.steps)?;
         info!("Saving dict for global step {}: {}", metrics.global_step, line(&metrics));
@@ -196,6 +199,7 @@ struct Run {
     /// The first of the fetches that belong to metrics: behind the loss and what hooks asked for.
     first_sum: usize,
     model_dir: PathBuf,
+    initial_values: Vec<(String, Array)>,
 }
 
 impl Run {
@@ -218,7 +222,8 @@ impl Run {
         let input = Feeder::new(first, stream, binding, compiled.clone(), estimator.config.n_input_threads());
         let model_dir = estimator.model_dir.clone();
         let metrics = spec.metrics.into_iter().map(Measured::new).collect();
-        Ok(Run { session, input, compiled, hooks, metrics, first_sum, model_dir })
+        let initial_values = spec.initial_values;
+        Ok(Run { session, input, compiled, hooks, metrics, first_sum, model_dir, initial_values })
     }
 
     fn evaluate(mut self, steps: Option<u64>) -> Result<Metrics> {

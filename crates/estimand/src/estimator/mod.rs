@@ -1,17 +1,20 @@
 //! [`Estimator`]: one model description that trains, evaluates and predicts.
 //!
-//! `build.rs` makes a model for a mode; `train.rs` prepares a training, `default_hooks.rs` lists its hooks, and `train_loop.rs` is the
-//! loop; `evaluate.rs` and `predict.rs` are the other two.
+//! `build.rs` makes a model for a mode, `initialize.rs` says what it begins with; `train.rs` prepares a training, `default_hooks.rs`
+//! lists its hooks, and `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the third.
 
 mod build;
 mod default_hooks;
 mod evaluate;
+mod initialize;
 mod predict;
+mod predictions;
 mod train;
 mod train_loop;
 
 pub use evaluate::{EvalSpec, Metrics};
-pub use predict::{PredictSpec, Prediction, Predictions, Predictor};
+pub use predict::{PredictSpec, Prediction, Predictor};
+pub use predictions::Predictions;
 pub use train::{Finished, TrainSpec};
 
 use std::collections::HashMap;

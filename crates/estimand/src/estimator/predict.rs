@@ -1,18 +1,18 @@
-//! Prediction: lazily over an input, or at once for a batch with a model that stays in memory.
+//! Prediction: what to predict for, and a model that stays in memory; `predictions.rs` goes over an input with it.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-use estimand_data::{Dataset, Item, Position, Stream};
+use estimand_data::Dataset;
 use estimand_graph::{Compiled, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result};
 use indexmap::IndexMap;
 use tracing::info;
 
-use super::build::Opened;
-use super::{Estimator, checkpoint_at};
+use super::Estimator;
+use super::predictions::Predictions;
 use crate::feeding::Binding;
+use crate::hook::{BeginContext, Hook, Hooks};
 use crate::input_fn::InputFn;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
@@ -24,16 +24,17 @@ pub type Prediction = IndexMap<String, Array>;
 ///
 /// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: every row gets all predictions.
 pub struct PredictSpec<'a> {
-    input: Box<dyn InputFn + 'a>,
-    keys: Option<Vec<String>>,
-    checkpoint: Option<PathBuf>,
-    by_batch: bool,
+    pub(super) input: Box<dyn InputFn + 'a>,
+    pub(super) keys: Option<Vec<String>>,
+    pub(super) checkpoint: Option<PathBuf>,
+    pub(super) by_batch: bool,
+    pub(super) hooks: Vec<Box<dyn Hook>>,
 }
 
 impl<'a> PredictSpec<'a> {
     /// Predicts for every row of an input. Labels are left alone.
     pub fn new(input: impl InputFn + 'a) -> PredictSpec<'a> {
-        PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false }
+        PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false, hooks: Vec::new() }
     }
 
     /// The predictions wanted. By default, all. Names that the model does not have are passed over, unless it has none of them.
@@ -53,6 +54,12 @@ impl<'a> PredictSpec<'a> {
         self.by_batch = by_batch;
         self
     }
+
+    /// Adds a hook, before those of the model. There is no loss, and batches count as steps.
+    pub fn hook(mut self, hook: impl Hook + 'static) -> PredictSpec<'a> {
+        self.hooks.push(Box::new(hook));
+        self
+    }
 }
 
 impl From<Dataset> for PredictSpec<'_> {
@@ -69,11 +76,11 @@ impl<'a> From<&'a Dataset> for PredictSpec<'a> {
 
 /// A model in memory that answers batches: no file is read after it was made.
 pub struct Predictor {
-    session: TrainSession,
+    pub(super) session: TrainSession,
     compiled: Arc<Compiled>,
     binding: Binding,
     keys: Vec<String>,
-    outputs: Vec<Array>,
+    pub(super) outputs: Vec<Array>,
 }
 
 /// A predictor, and what it was made from.
@@ -81,7 +88,7 @@ pub(super) struct Resident {
     checkpoint: Option<PathBuf>,
     spec: InputSpec,
     keys: Option<Vec<String>>,
-    predictor: Predictor,
+    pub(super) predictor: Predictor,
 }
 
 impl Predictor {
@@ -106,15 +113,14 @@ impl Predictor {
 impl Estimator {
     /// Predictions for the rows of an input, made as they are asked for.
     ///
-    /// The model stays in memory for the next call, until it is trained further.
+    /// The model stays in memory for the next call, until it is trained further; one with hooks is made anew for each call.
     pub fn predict<'a>(&'a self, spec: impl Into<PredictSpec<'a>>) -> Predictions<'a> {
-        let spec = spec.into();
-        Predictions { estimator: self, spec, state: State::Idle }
+        Predictions::new(self, spec.into())
     }
 
-    /// A model in memory for batches that look like `sample`, with the newest checkpoint.
+    /// A model in memory for batches that look like `sample`, with the newest checkpoint and without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
-        self.make_predictor(&InputSpec::of(sample), self.latest_checkpoint()?, None)
+        Ok(self.make_predictor(&InputSpec::of(sample), self.latest_checkpoint()?, None, None)?.0)
     }
 
     fn make_predictor(
@@ -122,8 +128,9 @@ impl Estimator {
         spec: &InputSpec,
         checkpoint: Option<PathBuf>,
         keys: Option<&[String]>,
-    ) -> Result<Predictor> {
-        let built = self.build(Mode::Predict, spec)?;
+        users: Option<Vec<Box<dyn Hook>>>,
+    ) -> Result<(Predictor, Hooks)> {
+        let mut built = self.build(Mode::Predict, spec)?;
         let predictions: Vec<(String, Value)> = built
             .spec
             .predictions
@@ -137,7 +144,15 @@ impl Estimator {
             return Err(Error::config(format!("none of the predictions {wanted} is the model's"))
                 .help(format!("it has {}", known.join(", "))));
         }
-        let (keys, fetches): (Vec<String>, Vec<Value>) = predictions.into_iter().unzip();
+        let (keys, mut fetches): (Vec<String>, Vec<Value>) = predictions.into_iter().unzip();
+        let mut hooks = Hooks::default();
+        if let Some(mut all) = users {
+            all.append(&mut built.spec.prediction_hooks);
+            hooks = Hooks::new(all);
+            let graph = &built.graph;
+            hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(graph, &mut fetches, &mut Vec::new())))?;
+            graph.check()?;
+        }
         let seed = self.config.tf_random_seed.unwrap_or(0);
         let mut session = TrainSession::new(Arc::new(built.graph.body().clone()), self.config.threads, seed)?;
         let compiled = session.compile(&fetches)?;
@@ -146,10 +161,18 @@ impl Estimator {
                 info!("Restoring parameters from {}", prefix.display());
                 session.restore(prefix)?;
             }
-            None => info!("There is no checkpoint in {}: initial values are used", self.model_dir.display()),
+            None => {
+                info!("There is no checkpoint in {}: initial values are used", self.model_dir.display());
+                self.initialize(&mut session, built.spec.initial_values)?;
+            }
         }
         let binding = built.placeholders.binding(&compiled)?;
-        Ok(Predictor { session, compiled, binding, keys, outputs: Vec::new() })
+        Ok((Predictor { session, compiled, binding, keys, outputs: Vec::new() }, hooks))
+    }
+
+    /// Keeps a model for the next prediction.
+    pub(super) fn keep_resident(&self, resident: Resident) {
+        *self.resident.lock().unwrap_or_else(PoisonError::into_inner) = Some(resident);
     }
 
     /// The variables are about to change.
@@ -157,126 +180,27 @@ impl Estimator {
         *self.resident.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The model of the last prediction if it fits, or a new one.
-    fn take_resident(
+    /// The model of the last prediction if it fits, or a new one with its hooks and those of the user.
+    pub(super) fn take_resident(
         &self,
         spec: &InputSpec,
         checkpoint: Option<PathBuf>,
         keys: Option<Vec<String>>,
-    ) -> Result<Resident> {
+        users: Vec<Box<dyn Hook>>,
+    ) -> Result<(Resident, Hooks)> {
         let kept = self.resident.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let fits =
-            |kept: &Resident| kept.checkpoint == checkpoint && kept.spec.features == spec.features && kept.keys == keys;
-        match kept.filter(fits) {
-            Some(kept) => Ok(kept),
-            None => {
-                let predictor = self.make_predictor(spec, checkpoint.clone(), keys.as_deref())?;
-                Ok(Resident { checkpoint, spec: spec.clone(), keys, predictor })
-            }
-        }
-    }
-}
-
-/// The predictions for an input, one by one. Ends after an error.
-pub struct Predictions<'a> {
-    estimator: &'a Estimator,
-    spec: PredictSpec<'a>,
-    state: State,
-}
-
-enum State {
-    /// Nothing was asked for yet, so nothing is read.
-    Idle,
-    Running(Box<Running>),
-    Ended,
-}
-
-struct Running {
-    resident: Resident,
-    first: Option<Item>,
-    stream: Box<dyn Stream>,
-    /// Rows of the last batch that were not given yet.
-    rows: VecDeque<Prediction>,
-}
-
-impl Predictions<'_> {
-    fn start(&self) -> Result<Running> {
-        let checkpoint = match &self.spec.checkpoint {
-            Some(path) => Some(checkpoint_at(path)?),
-            None => self.estimator.latest_checkpoint()?,
+        let fits = |kept: &Resident| {
+            users.is_empty()
+                && kept.checkpoint == checkpoint
+                && kept.spec.features == spec.features
+                && kept.keys == keys
         };
-        let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
-        let cx = self.estimator.input_context(Mode::Predict, seed, 0);
-        let data = self.estimator.dataset(&*self.spec.input, cx)?;
-        let Opened { stream, first, spec, .. } = self.estimator.open(data, &cx, &Position::default())?;
-        let resident = self.estimator.take_resident(&spec, checkpoint, self.spec.keys.clone())?;
-        Ok(Running { resident, first, stream, rows: VecDeque::new() })
-    }
-
-    fn try_next(&mut self) -> Result<Option<Prediction>> {
-        if let State::Idle = self.state {
-            self.state = State::Running(Box::new(self.start()?));
-        }
-        let State::Running(running) = &mut self.state else { return Ok(None) };
-        loop {
-            if let Some(row) = running.rows.pop_front() {
-                return Ok(Some(row));
+        match kept.filter(fits) {
+            Some(kept) => Ok((kept, Hooks::default())),
+            None => {
+                let (predictor, hooks) = self.make_predictor(spec, checkpoint.clone(), keys.as_deref(), Some(users))?;
+                Ok((Resident { checkpoint, spec: spec.clone(), keys, predictor }, hooks))
             }
-            let item = match running.first.take() {
-                Some(item) => item,
-                None => match running.stream.pull(1)? {
-                    Some(item) => item,
-                    None => return Ok(None),
-                },
-            };
-            let all = running.resident.predictor.predict(&item.batch)?;
-            if self.spec.by_batch {
-                return Ok(Some(all));
-            }
-            running.rows = rows(&all)?;
         }
-    }
-
-    /// The model stays for the next call.
-    fn end(&mut self) {
-        if let State::Running(running) = std::mem::replace(&mut self.state, State::Ended) {
-            *self.estimator.resident.lock().unwrap_or_else(PoisonError::into_inner) = Some(running.resident);
-        }
-    }
-}
-
-/// One prediction for each row.
-fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
-    let n_rows = all.values().next().and_then(|array| array.dims().first()).copied().unwrap_or(0);
-    for (name, array) in all {
-        if array.dims().first() != Some(&n_rows) {
-            let dims = array.dims();
-            return Err(Error::shape(format!("prediction `{name}` has the shape {dims:?}, others have {n_rows} rows"))
-                .help("ask for whole batches with by_batch(true), or give every prediction a row for each example"));
-        }
-    }
-    let row = |i: usize| {
-        let cut =
-            |(name, array): (&String, &Array)| Ok((name.clone(), array.rows(i..i + 1)?.reshape(&array.dims()[1..])?));
-        all.iter().map(cut).collect::<Result<Prediction>>()
-    };
-    (0..n_rows).map(row).collect()
-}
-
-impl Iterator for Predictions<'_> {
-    type Item = Result<Prediction>;
-
-    fn next(&mut self) -> Option<Result<Prediction>> {
-        let next = self.try_next().transpose();
-        if !matches!(next, Some(Ok(_))) {
-            self.end();
-        }
-        next
-    }
-}
-
-impl Drop for Predictions<'_> {
-    fn drop(&mut self) {
-        self.end();
     }
 }

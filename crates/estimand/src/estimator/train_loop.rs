@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_data::{Dataset, Position};
-use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{Compiled, Role, Value};
+use estimand_graph::{Compiled, Value};
 use estimand_tensor::{Array, Error, ErrorKind, Result};
 use tracing::{info, warn};
 
 use super::build::{Built, Opened};
 use super::train::{Finished, TrainSpec};
-use super::{Estimator, checkpoint_at, default_hooks};
+use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, SessionStatus};
@@ -110,23 +109,7 @@ impl Run {
 
     /// The values that a model begins with when there is no checkpoint.
     pub(super) fn initialize(&mut self, estimator: &Estimator) -> Result<()> {
-        for (name, value) in std::mem::take(&mut self.initial_values) {
-            self.session.set_value(&name, &value).map_err(|e| e.context("in the initial values of the model"))?;
-        }
-        let Some(from) = &estimator.warm_start_from else { return Ok(()) };
-        let prefix = checkpoint_at(from)?;
-        info!("Warm-starting from {}", prefix.display());
-        let reader = BundleReader::open(&prefix)?;
-        let trainable = self.session.body().variables().iter();
-        let names: Vec<String> = trainable
-            .filter(|(_, spec)| spec.role == Role::Model { trainable: true })
-            .map(|(_, spec)| spec.name.clone())
-            .collect();
-        for name in names {
-            let value = reader.read(&name)?;
-            self.session.set_value(&name, &value).map_err(|e| e.context(format!("in {}", prefix.display())))?;
-        }
-        Ok(())
+        estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))
     }
 
     /// The loop.

@@ -1,0 +1,155 @@
+//! The predictions for an input, made as they are asked for: row by row or batch by batch, with hooks around them.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use estimand_data::{Item, Position, Stream};
+use estimand_tensor::{Array, Error, Mode, Result};
+
+use super::build::Opened;
+use super::predict::{PredictSpec, Prediction, Predictor, Resident};
+use super::{Estimator, checkpoint_at};
+use crate::hook::{Hook, HookContext, Hooks, Requests};
+
+/// The predictions for an input, one by one. Ends after an error.
+pub struct Predictions<'a> {
+    estimator: &'a Estimator,
+    spec: PredictSpec<'a>,
+    state: State,
+}
+
+enum State {
+    /// Nothing was asked for yet, so nothing is read.
+    Idle,
+    Running(Box<Running>),
+    Ended,
+}
+
+struct Running {
+    resident: Resident,
+    hooks: Hooks,
+    requests: Requests,
+    first: Option<Item>,
+    stream: Box<dyn Stream>,
+    /// Rows of the last batch that were not given yet.
+    rows: VecDeque<Prediction>,
+}
+
+impl Running {
+    /// The predictions for the next batch, if there is one and no hook has asked for the end.
+    fn batch(&mut self, model_dir: &Path) -> Result<Option<Prediction>> {
+        if self.requests.stop.is_none() {
+            self.visit("before_run", model_dir, |hook, cx| hook.before_run(cx))?;
+            self.resident.predictor.session.begin_input();
+            let item = match self.first.take() {
+                Some(item) => Some(item),
+                None => self.stream.pull(1)?,
+            };
+            if let Some(item) = item {
+                let all = self.resident.predictor.predict(&item.batch)?;
+                self.visit("after_run", model_dir, |hook, cx| hook.after_run(cx))?;
+                return Ok(Some(all));
+            }
+        }
+        self.visit("end", model_dir, |hook, cx| hook.end(cx))?;
+        Ok(None)
+    }
+
+    /// Calls a method of every hook.
+    fn visit(
+        &mut self,
+        phase: &str,
+        model_dir: &Path,
+        mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Running { resident: Resident { predictor, .. }, hooks, requests, .. } = self;
+        let Predictor { session, outputs, .. } = predictor;
+        let mut cx = HookContext { session, model_dir, events: None, values: outputs, loss: None, requests };
+        hooks.each(phase, |hook| call(hook, &mut cx))
+    }
+}
+
+impl<'a> Predictions<'a> {
+    pub(super) fn new(estimator: &'a Estimator, spec: PredictSpec<'a>) -> Predictions<'a> {
+        Predictions { estimator, spec, state: State::Idle }
+    }
+
+    fn start(&mut self) -> Result<Running> {
+        let checkpoint = match &self.spec.checkpoint {
+            Some(path) => Some(checkpoint_at(path)?),
+            None => self.estimator.latest_checkpoint()?,
+        };
+        let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
+        let cx = self.estimator.input_context(Mode::Predict, seed, 0);
+        let data = self.estimator.dataset(&*self.spec.input, cx)?;
+        let Opened { stream, first, spec, .. } = self.estimator.open(data, &cx, &Position::default())?;
+        let users = std::mem::take(&mut self.spec.hooks);
+        let (resident, hooks) = self.estimator.take_resident(&spec, checkpoint, self.spec.keys.clone(), users)?;
+        let mut running =
+            Running { resident, hooks, requests: Requests::default(), first, stream, rows: VecDeque::new() };
+        running.visit("after_create_session", &self.estimator.model_dir, |hook, cx| hook.after_create_session(cx))?;
+        Ok(running)
+    }
+
+    fn try_next(&mut self) -> Result<Option<Prediction>> {
+        if let State::Idle = self.state {
+            self.state = State::Running(Box::new(self.start()?));
+        }
+        let State::Running(running) = &mut self.state else { return Ok(None) };
+        loop {
+            if let Some(row) = running.rows.pop_front() {
+                return Ok(Some(row));
+            }
+            let Some(all) = running.batch(&self.estimator.model_dir)? else { return Ok(None) };
+            if self.spec.by_batch {
+                return Ok(Some(all));
+            }
+            running.rows = rows(&all)?;
+        }
+    }
+
+    /// The model stays for the next call, unless it has hooks, which have seen their end.
+    fn end(&mut self) {
+        if let State::Running(running) = std::mem::replace(&mut self.state, State::Ended)
+            && running.hooks.iter().next().is_none()
+        {
+            self.estimator.keep_resident(running.resident);
+        }
+    }
+}
+
+/// One prediction for each row.
+fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
+    let n_rows = all.values().next().and_then(|array| array.dims().first()).copied().unwrap_or(0);
+    for (name, array) in all {
+        if array.dims().first() != Some(&n_rows) {
+            let dims = array.dims();
+            return Err(Error::shape(format!("prediction `{name}` has the shape {dims:?}, others have {n_rows} rows"))
+                .help("ask for whole batches with by_batch(true), or give every prediction a row for each example"));
+        }
+    }
+    let row = |i: usize| {
+        let cut =
+            |(name, array): (&String, &Array)| Ok((name.clone(), array.rows(i..i + 1)?.reshape(&array.dims()[1..])?));
+        all.iter().map(cut).collect::<Result<Prediction>>()
+    };
+    (0..n_rows).map(row).collect()
+}
+
+impl Iterator for Predictions<'_> {
+    type Item = Result<Prediction>;
+
+    fn next(&mut self) -> Option<Result<Prediction>> {
+        let next = self.try_next().transpose();
+        if !matches!(next, Some(Ok(_))) {
+            self.end();
+        }
+        next
+    }
+}
+
+impl Drop for Predictions<'_> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,120 @@
+//! Predictions: row by row, by batch, with hooks, and from a model in memory.
+
+use estimand::prelude::*;
+
+use crate::models::{Folder, line, linear};
+use crate::recorder::{Log, Recorder};
+
+fn estimator(folder: &Folder) -> Estimator {
+    Estimator::new(linear).model_dir(folder.path()).build().unwrap()
+}
+
+/// Case 98, and keys.
+#[test]
+fn predictions_by_row_and_by_batch() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder);
+    let data = line(5).batch(2, false);
+    let rows: Vec<_> = model.predict(&data).collect::<Result<_>>()?;
+    assert_eq!(rows.len(), 5);
+    assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
+    let batches: Vec<_> = model.predict(PredictSpec::new(&data).by_batch(true)).collect::<Result<_>>()?;
+    assert_eq!(batches.iter().map(|b| b["y"].len()).collect::<Vec<_>>(), [2, 2, 1]);
+    let some: Vec<_> = model.predict(PredictSpec::new(&data).keys(["twice", "unknown"])).collect::<Result<_>>()?;
+    assert_eq!(some[0].keys().collect::<Vec<_>>(), ["twice"]);
+    let error = model.predict(PredictSpec::new(&data).keys(["thrice"])).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("thrice") && error.contains("it has y, twice"), "{error}");
+
+    let uneven = |cx: &ModelFnContext<'_>| {
+        let x = cx.feature("x");
+        Ok(EstimatorSpec::new(cx).prediction("x", &x).prediction("mean", &x.mean().reshape([1])))
+    };
+    let model = Estimator::new(uneven).model_dir(folder.path().join("uneven")).build()?;
+    let error = model.predict(&data).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("`mean`") && error.contains("by_batch(true)"), "{error}");
+    assert_eq!(model.predict(PredictSpec::new(&data).by_batch(true)).count(), 3);
+    Ok(())
+}
+
+/// A predictor stays in memory: no file of the model is needed any more.
+#[test]
+fn a_predictor_needs_no_files() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder);
+    let data = line(8).repeat(100).batch(8, false);
+    model.train(&data)?;
+    let sample = data.iter().next().unwrap()?;
+    let mut predictor = model.predictor(&sample)?;
+    let expected: Vec<_> = model.predict(line(8).batch(8, false)).collect::<Result<_>>()?;
+    std::fs::remove_dir_all(folder.path()).unwrap();
+    let found = predictor.predict(&sample)?;
+    assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
+    assert!((expected[7]["y"].item::<f32>()? - 3.0 * 7.0 / 8.0).abs() < 1e-2);
+    assert_eq!(predictor.global_step(), 100);
+    Ok(())
+}
+
+/// Hooks of the user come before those of the model, each through all of its phases in every call; a hook can end the predictions.
+#[test]
+fn hooks_of_prediction() -> Result<()> {
+    let folder = Folder::new();
+    let data = line(5).batch(2, false);
+    let log = Log::default();
+    let predict = |spec: PredictSpec<'_>| estimator(&folder).predict(spec.hook(Recorder::new(&log))).count();
+    assert_eq!(predict(PredictSpec::new(&data)), 5);
+    let batch = |rows| ["before".to_string(), format!("after 0 Some({rows})")];
+    let all = |batches: &[[String; 2]]| {
+        [&["begin".to_string(), "created 0 None".to_string()], batches.as_flattened()].concat()
+    };
+    let ended = |mut notes: Vec<String>| {
+        notes.extend(["before".to_string(), "end".to_string()]);
+        notes
+    };
+    assert_eq!(log.0.take(), ended(all(&[batch(2), batch(2), batch(1)])));
+    let model = estimator(&folder);
+    assert_eq!(
+        model.predict(PredictSpec::new(&data).keys(["twice"]).hook(Recorder::new(&log))).next().unwrap()?.len(),
+        1
+    );
+    assert_eq!(log.0.take(), all(&[batch(2)]), "whoever stops asking gets no end");
+
+    // Both steps of an untrained model are 0: the first batch asks for the end.
+    let stopping = Recorder { stop_at: Some(0), ..Recorder::new(&log) };
+    assert_eq!(model.predict(PredictSpec::new(&data).by_batch(true).hook(stopping)).count(), 1);
+    assert_eq!(log.0.take().last().unwrap(), "end");
+    let failing = Recorder { fail_at: Some(0), ..Recorder::new(&log) };
+    let error = model.predict(PredictSpec::new(&data).hook(failing)).next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("out of luck") && error.contains("after_run of hook `recorder`"), "{error}");
+    Ok(())
+}
+
+/// A model's own hooks are made with the model: a second call has new ones.
+#[test]
+fn hooks_of_a_model_for_prediction() -> Result<()> {
+    thread_local!(static LOG: Log = Log::default());
+    let hooked = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.prediction_hook(LOG.with(Recorder::new)));
+    let folder = Folder::new();
+    let model = Estimator::new(hooked).model_dir(folder.path()).build()?;
+    let data = line(2).batch(2, false);
+    for _ in 0..2 {
+        assert_eq!(model.predict(&data).count(), 2);
+        let expected = ["begin", "created 0 None", "before", "after 0 Some(2)", "before", "end"];
+        assert_eq!(LOG.with(|log| log.0.take()), expected);
+    }
+    model.predictor(&data.iter().next().unwrap()?)?;
+    assert!(LOG.with(|log| log.0.take()).is_empty(), "a predictor has no hooks");
+    Ok(())
+}
+
+/// A model without a checkpoint predicts with the values that training would begin with.
+#[test]
+fn initial_values_before_training() -> Result<()> {
+    let doubling = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.initial_value("w", Array::from(2.0f32)));
+    let folder = Folder::new();
+    let model = Estimator::new(doubling).model_dir(folder.path()).build()?;
+    let data = line(2).batch(2, false);
+    assert_eq!(model.predict(&data).nth(1).unwrap()?["y"], Array::from(1.0f32));
+    // |2 x - 3 x| of 0 and 1/2.
+    assert_eq!(model.evaluate(&data)?["mae"], 0.25);
+    Ok(())
+}
