@@ -224,7 +224,10 @@ impl RaggedTensor {
     pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
         let mut inputs = vec![&self.row_splits];
         inputs.extend(weights);
-        self.values.then(Op::Host(HostOp::new(MultiHot { depth })), &inputs, Location::caller())
+        let site = Location::caller();
+        let places = self.values.then(Op::Host(HostOp::new(MultiHot { depth })), &inputs, site);
+        let counts = self.values.graph().output(&places, 1);
+        places.then(Op::ScatterNd(Shape::from([self.n_rows(), depth.into()])), &[&counts], site)
     }
 
     /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a row's values as it has elements;

@@ -38,6 +38,7 @@ mod identity;
 mod indicator;
 mod input_layer;
 mod linear_model;
+mod normalizer;
 mod numeric;
 mod parse_spec;
 mod sequence_categorical;

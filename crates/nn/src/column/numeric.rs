@@ -1,12 +1,12 @@
 //! `numeric_column`: numbers as they are, or normalised.
 
-use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, element_count};
 
+use super::normalizer::{Normalizer, normalised};
 use super::{Column, DenseColumn, feature, place};
 use crate::inputs::Inputs;
 
@@ -19,15 +19,6 @@ pub struct NumericColumn {
     default_value: Option<Array>,
     normalizer: Option<Normalizer>,
     site: &'static Location<'static>,
-}
-
-/// What becomes of the numbers before the model sees them.
-#[derive(Clone)]
-pub(super) enum Normalizer {
-    ZScore { mean: f64, stddev: f64 },
-    MinMax { low: f64, high: f64 },
-    Log,
-    Function(Arc<dyn Fn(&Tensor) -> Tensor + Send + Sync>),
 }
 
 /// Numbers of a dense feature: by default one in each row.
@@ -165,62 +156,6 @@ fn spread(values: Vec<f64>, n: usize, dtype: DType) -> Result<Array> {
         DType::I32 => Array::from_vec([n], all.iter().map(|&v| v as i32).collect()),
         DType::U8 => Array::from_vec([n], all.iter().map(|&v| v as u8).collect()),
         _ => Array::from_vec([n], all.iter().map(|&v| v as i64).collect()),
-    }
-}
-
-impl Normalizer {
-    fn check(&self) -> Result<()> {
-        match self {
-            Normalizer::ZScore { mean, stddev } if !(mean.is_finite() && stddev.is_finite() && *stddev > 0.0) => {
-                Err(Error::config(format!(
-                    "a z-score with mean {mean} and deviation {stddev}; expected a deviation above 0"
-                ))
-                .help("leave out a column whose numbers are all the same"))
-            }
-            Normalizer::MinMax { low, high } if !(low.is_finite() && high.is_finite() && low < high) => {
-                Err(Error::config(format!("a range from {low} to {high}; expected one that is not empty")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The numbers as the model sees them, f32.
-    pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
-        let float = || x.cast(DType::F32);
-        let y = match self {
-            Normalizer::ZScore { mean, stddev } => (float() - *mean) / *stddev,
-            Normalizer::MinMax { low, high } => (float() - *low) / (high - low),
-            Normalizer::Log => float().log1p(),
-            Normalizer::Function(function) => {
-                let y = function(x);
-                if !y.is_poisoned() && !x.is_poisoned() && y.shape() != x.shape() {
-                    let text = format!("the normalizer made {} of {}", y.spec(), x.spec());
-                    return Err(Error::shape(text).help("it must keep the shape"));
-                }
-                y
-            }
-        };
-        Ok(if y.dtype() == DType::F32 { y } else { y.cast(DType::F32) })
-    }
-}
-
-impl fmt::Debug for Normalizer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Normalizer::ZScore { mean, stddev } => write!(f, "(x - {mean}) / {stddev}"),
-            Normalizer::MinMax { low, high } => write!(f, "(x - {low}) / ({high} - {low})"),
-            Normalizer::Log => f.write_str("ln(1 + x)"),
-            Normalizer::Function(_) => f.write_str("a function"),
-        }
-    }
-}
-
-/// Numbers of any dtype as the model sees them, f32.
-pub(super) fn normalised(x: &Tensor, normalizer: Option<&Normalizer>) -> Result<Tensor> {
-    match normalizer {
-        Some(normalizer) => normalizer.apply(x),
-        None if x.dtype() == DType::F32 => Ok(x.clone()),
-        None => Ok(x.cast(DType::F32)),
     }
 }
 

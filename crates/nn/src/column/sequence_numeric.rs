@@ -7,7 +7,8 @@ use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::feature::expect_numbers;
-use super::numeric::{Normalizer, check_shape, normalised};
+use super::normalizer::{Normalizer, normalised};
+use super::numeric::check_shape;
 use super::{Column, Extent, SequenceColumn, place};
 use crate::inputs::{Input, Inputs};
 

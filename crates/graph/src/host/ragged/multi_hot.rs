@@ -1,6 +1,6 @@
-//! How often each id is in each row.
+//! Where each id of each row counts.
 
-use estimand_tensor::{Array, DType, Result, Shape, TensorSpec, element_count};
+use estimand_tensor::{Array, DType, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
@@ -10,7 +10,9 @@ use crate::graph_def::{Writer, typed};
 use crate::host::{Fresh, HostRules, Specs};
 use crate::infer::expect::{expect_rank, integer_ids};
 
-/// (ids `[n]`, row_splits, optional weights `[n]`) -> f32 `[rows, depth]`: counts, or sums of weights. Other ids count nowhere.
+/// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth` `[k, 2]`, its weight or 1 `[k]`).
+///
+/// The step adds them up: a table of rows and ids may be large, and the step has the memory for it already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MultiHot {
     pub depth: usize,
@@ -28,24 +30,28 @@ impl HostRules for MultiHot {
         if let Some(weights) = x.get(2) {
             expect_weights(weights, x[0])?;
         }
-        let rows = fresh.symbols.sub(x[1].shape.dims()[0], 1.into());
-        Ok(smallvec![TensorSpec { dtype: DType::F32, shape: Shape::from([rows, self.depth.into()]) }])
+        let kept = fresh.axis(0, 0);
+        Ok(smallvec![
+            TensorSpec { dtype: DType::I64, shape: Shape::from([kept, 2.into()]) },
+            TensorSpec { dtype: DType::F32, shape: Shape::from([kept]) }
+        ])
     }
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let ids = wide_ids(&x[0])?;
         let splits = splits(&x[1], ids.len())?;
         let weights = check_weights(x.get(2), ids.len())?;
-        let dims = [splits.len() - 1, self.depth];
-        let mut counts = vec![0f32; element_count(&dims)?];
-        for (ends, row) in splits.windows(2).zip(counts.chunks_exact_mut(self.depth.max(1))) {
+        let mut places = Vec::with_capacity(2 * ids.len());
+        let mut counts = Vec::with_capacity(ids.len());
+        for (row, ends) in splits.windows(2).enumerate() {
             for i in ends[0] as usize..ends[1] as usize {
-                if let Some(count) = usize::try_from(ids[i]).ok().and_then(|id| row.get_mut(id)) {
-                    *count += weights.map_or(1.0, |w| w[i]);
+                if (0..self.depth as i64).contains(&ids[i]) {
+                    places.extend([row as i64, ids[i]]);
+                    counts.push(weights.map_or(1.0, |w| w[i]));
                 }
             }
         }
-        Ok(vec![Array::from_vec(dims, counts)?])
+        Ok(vec![Array::from_vec([counts.len(), 2], places)?, Array::from(counts)])
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
@@ -74,9 +80,7 @@ impl HostRules for MultiHot {
         };
         let at = writer.part(&owner, "at", "Pack").input(rows).input(ids).attr("N", 2i64).attr("axis", 1i64);
         let at = writer.add(typed(at, "T", DType::I64));
-        let shape = writer.shape(&owner, "shape", node.outputs[0].shape.dims(), DType::I64)?;
-        let def = NodeDef { op: "ScatterNd".into(), input: vec![at, counts, shape], ..def };
-        Ok(typed(typed(def, "T", DType::F32), "Tindices", DType::I64))
+        Ok(writer.several(def, [(at, DType::I64), (counts, DType::F32)]))
     }
 }
 
@@ -89,10 +93,11 @@ mod tests {
         // Rows [1, 1, 7], [], [0, -1].
         let (ids, splits) = (Array::from([1i32, 1, 7, 0, -1]), Array::from([0i64, 3, 3, 5]));
         let out = MultiHot { depth: 2 }.run(&[ids.clone(), splits.clone()]).unwrap();
-        assert_eq!(out[0].as_slice::<f32>().unwrap(), [0.0, 2.0, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(out[0].as_slice::<i64>().unwrap(), [0, 1, 0, 1, 2, 0]);
+        assert_eq!(out[1].as_slice::<f32>().unwrap(), [1.0; 3]);
         let weights = Array::from([0.5f32, -2.0, 9.0, 3.0, 9.0]);
         let out = MultiHot { depth: 2 }.run(&[ids.clone(), splits.clone(), weights]).unwrap();
-        assert_eq!(out[0].as_slice::<f32>().unwrap(), [0.0, -1.5, 0.0, 0.0, 3.0, 0.0]);
+        assert_eq!(out[1].as_slice::<f32>().unwrap(), [0.5, -2.0, 3.0]);
         let error = MultiHot { depth: 2 }.run(&[ids, splits, Array::from([1f32])]).unwrap_err().to_string();
         assert!(error.contains("1 weights for 5 ids"), "{error}");
     }
