@@ -109,6 +109,10 @@ fn no_checkpoints_if_none_are_wanted() -> Result<()> {
         let model = estimator(&folder, RunConfig::new().save_checkpoints(never));
         model.train(line(10).batch(4, false))?;
         assert_eq!(folder.files(), ["events", "graph.pbtxt"]);
+        let bare = Folder::new();
+        let config = RunConfig::new().save_checkpoints(never).checkpoint_save_graph_def(false);
+        estimator(&bare, config).train(line(10).batch(4, false))?;
+        assert_eq!(bare.files(), ["events"]);
 
         struct Silent;
         impl CheckpointListener for Silent {}

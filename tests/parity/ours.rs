@@ -177,6 +177,7 @@ fn estimator() -> Vec<Text> {
         Graph::updates,
     ];
     let config = functions![
+        RunConfig::checkpoint_save_graph_def,
         RunConfig::cluster,
         RunConfig::device,
         RunConfig::eval_distribute,

@@ -39,6 +39,8 @@ pub struct RunConfig {
     pub keep_checkpoint_every_n_hours: f64,
     /// Steps between log lines; see [`RunConfig::log_step_count_steps`].
     pub log_step_count_steps: Option<u64>,
+    /// Whether the graph is written as text; see [`RunConfig::checkpoint_save_graph_def`].
+    pub checkpoint_save_graph_def: bool,
     /// How training is spread over devices; see [`RunConfig::train_distribute`].
     pub train_distribute: Strategy,
     /// How evaluation is spread over devices; see [`RunConfig::eval_distribute`].
@@ -99,6 +101,7 @@ impl Default for RunConfig {
             keep_checkpoint_max: Some(5),
             keep_checkpoint_every_n_hours: 10_000.0,
             log_step_count_steps: Some(100),
+            checkpoint_save_graph_def: true,
             train_distribute: Strategy::OneDevice,
             eval_distribute: Strategy::OneDevice,
             max_worker_delay_secs: None,
@@ -162,6 +165,13 @@ impl RunConfig {
     #[must_use]
     pub fn log_step_count_steps(mut self, steps: impl Into<Option<u64>>) -> RunConfig {
         self.log_step_count_steps = steps.into();
+        self
+    }
+
+    /// Whether the graph of training is written to `graph.pbtxt`; TensorBoard has it in any case. By default, it is.
+    #[must_use]
+    pub fn checkpoint_save_graph_def(mut self, save: bool) -> RunConfig {
+        self.checkpoint_save_graph_def = save;
         self
     }
 
@@ -295,7 +305,7 @@ impl fmt::Display for RunConfig {
         write!(
             f,
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
-             keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, train_distribute = {:?}, eval_distribute = {:?}, \
+             keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
              max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
@@ -304,6 +314,7 @@ impl fmt::Display for RunConfig {
             some(self.keep_checkpoint_max.filter(|&n| n > 0), "all"),
             self.keep_checkpoint_every_n_hours,
             some(self.log_step_count_steps, "none"),
+            self.checkpoint_save_graph_def,
             self.train_distribute,
             self.eval_distribute,
             some(self.max_worker_delay_secs, "none"),
@@ -331,6 +342,7 @@ mod tests {
         assert_eq!(config.keep_checkpoint_max, Some(5));
         assert_eq!(config.keep_checkpoint_every_n_hours, 10_000.0);
         assert_eq!(config.log_step_count_steps, Some(100));
+        assert!(config.checkpoint_save_graph_def);
         assert_eq!((config.model_dir.clone(), config.tf_random_seed), (None, None));
         config.validate().unwrap();
     }

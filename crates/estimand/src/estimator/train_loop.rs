@@ -238,12 +238,14 @@ fn write_graph(
 ) -> Result<()> {
     match estimand_graph::graph_def::graph_def(session.body(), fetches) {
         Ok(graph) => {
-            let path = estimator.model_dir.join("graph.pbtxt");
-            estimand_graph::checkpoint::write_text(&path, &graph.to_text())?;
+            if estimator.config.checkpoint_save_graph_def {
+                let path = estimator.model_dir.join("graph.pbtxt");
+                estimand_graph::checkpoint::write_text(&path, &graph.to_text())?;
+            }
             events.graph(&graph)
         }
         Err(error) => {
-            info!("graph.pbtxt is not written: {}", error.message());
+            info!("The graph is not written: {}", error.message());
             Ok(())
         }
     }
