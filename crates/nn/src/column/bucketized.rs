@@ -107,8 +107,7 @@ impl DenseColumn for BucketizedColumn {
     }
 
     fn tensor(&self, features: &Inputs) -> Result<Tensor> {
-        let one_hot = self.buckets(features)?.one_hot(self.boundaries.len() + 1, DType::F32);
-        Ok(one_hot)
+        Ok(self.buckets(features)?.one_hot(self.boundaries.len() + 1, DType::F32))
     }
 }
 

@@ -35,24 +35,18 @@ impl Kind {
 ///
 /// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like others (cases 9 and 10).
 pub(super) fn categories(features: &Inputs, key: &str, takes: Kind) -> Result<RaggedTensor> {
-    let (rows, dtype) = match features.find(key)? {
-        Input::Ragged(rows) => (rows.clone(), rows.values.dtype()),
-        Input::Dense(dense) => {
-            expect(dense, key, takes)?;
-            return Ok(RaggedTensor::from_dense(dense));
-        }
+    let input = features.find(key)?;
+    let values = match input {
+        Input::Dense(dense) => dense,
+        Input::Ragged(rows) => &rows.values,
     };
-    match Kind::of(dtype).ok() == Some(takes) {
-        true => Ok(rows),
-        false => Err(other_type(key, dtype, takes)),
+    if !values.is_poisoned() && Kind::of(values.dtype()).ok() != Some(takes) {
+        return Err(other_type(key, values.dtype(), takes));
     }
-}
-
-fn expect(dense: &Tensor, key: &str, takes: Kind) -> Result<()> {
-    if !dense.is_poisoned() && Kind::of(dense.dtype()).ok() != Some(takes) {
-        return Err(other_type(key, dense.dtype(), takes));
-    }
-    Ok(())
+    Ok(match input {
+        Input::Dense(dense) => RaggedTensor::from_dense(dense),
+        Input::Ragged(rows) => rows.clone(),
+    })
 }
 
 fn other_type(key: &str, dtype: DType, takes: Kind) -> Error {

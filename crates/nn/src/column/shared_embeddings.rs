@@ -8,6 +8,7 @@ use std::sync::Arc;
 use estimand_graph::{Combiner, Init, Tensor, VarId};
 use estimand_tensor::{BatchSpec, Error, Result};
 
+use super::assembly::scope_name;
 use super::embedding::{Table, table_setters};
 use super::{Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
 use crate::inputs::Inputs;
@@ -98,7 +99,7 @@ impl SharedEmbeddingColumn {
         let graph = features.graph();
         let made = graph.attachment::<Made>();
         let known = made.0.borrow().iter().any(|(shared, _)| Arc::ptr_eq(shared, &self.shared));
-        let name = self.shared.variable_name();
+        let name = scope_name(&self.shared.variable_name());
         if known {
             return Ok(graph.get_variable(&name));
         }

@@ -91,7 +91,8 @@ impl CategoricalColumn for WeightedColumn {
 
     fn categories(&self, features: &Inputs) -> Result<Categories> {
         let found = self.column.expect_categorical()?.categories(features)?;
-        let dtype = match features.find(&self.weight_key)? {
+        let input = features.find(&self.weight_key)?;
+        let dtype = match input {
             Input::Dense(dense) => dense.dtype(),
             Input::Ragged(rows) => rows.values.dtype(),
         };
@@ -101,11 +102,11 @@ impl CategoricalColumn for WeightedColumn {
                 Error::dtype(Some(self.dtype), dtype, text).help("give the column .dtype(..), or cast the feature")
             );
         }
-        let rows = match features.find(&self.weight_key)? {
-            Input::Dense(dense) => RaggedTensor::from_dense(dense),
-            Input::Ragged(rows) => rows.clone(),
+        let weights = match input {
+            Input::Dense(dense) => RaggedTensor::from_dense(dense).values,
+            Input::Ragged(rows) => rows.values.clone(),
         };
-        let weights = if dtype == DType::F32 { rows.values } else { rows.values.cast(DType::F32) };
+        let weights = if dtype == DType::F32 { weights } else { weights.cast(DType::F32) };
         Ok(Categories { ids: found.ids, weights: Some(weights) })
     }
 }

@@ -77,7 +77,7 @@ fn variables_are_called_as_in_tensorflow() {
     let names: Vec<String> = g.body().variables().iter().map(|(_, v)| v.name.clone()).collect();
     // Seen in TensorFlow 2.15, but for the blank, at which it stops.
     let expected = [
-        "id_other id_shared_embedding",
+        "id_other_id_shared_embedding",
         "dnn/input_from_feature_columns/input_layer/other_id_embedding/embedding_weights",
         "dnn/input_from_feature_columns/input_layer/word_embedding/embedding_weights",
         "dnn/input_from_feature_columns/input_layer_1/word_embedding/embedding_weights",
