@@ -368,7 +368,26 @@ fn mistakes_are_told_when_an_estimator_is_built() {
     refused(both().linear_feature_columns(steps()).build(), &["`x`", "sequence_input_layer"]);
     // A feature that two columns read in different ways is no mistake.
     let id = indicator_column(categorical_column_with_identity("x", 3));
-    DnnClassifier::new([3], [numeric_column("x").into(), id.into()]).build().unwrap();
+    let folder = Folder::new();
+    let two = DnnClassifier::new([3], [numeric_column("x").into(), id.into()]);
+    two.model_dir(folder.path()).build().unwrap();
+}
+
+/// Every column is taken by the networks that can use its sides, and refused with a remedy by the others.
+#[test]
+fn columns_are_taken_where_they_fit() {
+    let folder = Folder::new();
+    for make in estimand::nn::column::ALL_COLUMNS {
+        let column = make();
+        let (dense, ids) = (column.dense().is_some(), column.categorical().is_some());
+        let deep = DnnRegressor::new([3], [column.clone()]).model_dir(folder.path()).build();
+        assert_eq!(deep.is_ok(), dense, "{column:?}");
+        let linear = LinearRegressor::new([column.clone()]).model_dir(folder.path()).build();
+        assert_eq!(linear.is_ok(), dense || ids, "{column:?}");
+        for error in [deep.err(), linear.err()].into_iter().flatten() {
+            assert!(error.to_string().contains("help"), "{error}");
+        }
+    }
 }
 
 /// A feature that the input does not have.
