@@ -47,6 +47,17 @@ impl LabelledBatch {
 
     /// Dense labels as `[..., width]` beside logits `[..., n]`; a last axis of 1 may be missing.
     pub fn dense_labels(&self, logits: &Tensor, width: usize) -> Result<Tensor> {
+        self.dense_labels_by(logits, width, |labels| Ok(labels.clone()))
+    }
+
+    /// Dense labels, of which a function makes numbers before their shape is changed: what the host has to look at is then what is
+    /// fed, and all else is the step's.
+    pub(super) fn dense_labels_by(
+        &self,
+        logits: &Tensor,
+        width: usize,
+        numbers: impl FnOnce(&Tensor) -> Result<Tensor>,
+    ) -> Result<Tensor> {
         let labels = match self.label()? {
             Input::Dense(labels) => labels,
             Input::Ragged(_) => {
@@ -55,19 +66,18 @@ impl LabelledBatch {
             }
         };
         let rows = leading(logits)?;
-        let labels = match labels.rank() + 1 == logits.rank() && width == 1 {
-            true => labels.expand_dims(-1),
-            false => labels.clone(),
-        };
-        let expected: Shape = rows.iter().copied().chain([Dim::Known(width)]).collect();
-        if !fits(&labels, &expected) {
-            let error = Error::shape(format!("labels {}; expected {expected}", labels.describe()));
+        let is_list = labels.rank() == rows.len() && width == 1;
+        let column: Shape = rows.iter().copied().chain([Dim::Known(width)]).collect();
+        let expected = if is_list { rows.iter().copied().collect() } else { column.clone() };
+        if !fits(labels, &expected) {
+            let error = Error::shape(format!("labels {}; expected {column}", labels.describe()));
             return Err(error.help(match width {
                 1 => "one label for each row of the logits",
                 _ => "as many labels for each row as the head has logits",
             }));
         }
-        Ok(labels)
+        let labels = numbers(labels)?;
+        Ok(if is_list { labels.expand_dims(-1) } else { labels })
     }
 
     /// The weights of examples, `[..., 1]` beside logits `[..., n]`, or `[..., n]` where logits are weighed one by one: those of a

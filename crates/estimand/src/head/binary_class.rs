@@ -5,7 +5,7 @@ use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
-use super::classes::{Classes, class_setters, class_weights_setter};
+use super::classes::{Classes, between, class_setters, class_weights_setter};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
@@ -116,11 +116,13 @@ impl BinaryClassHead {
     /// Labels as numbers from 0 to 1.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
-        let labels = batch.dense_labels(logits, 1)?;
-        Ok(match self.classes.looked_up(&labels)? {
-            Some(ids) => ids.cast(DType::F32),
-            None => labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"),
-        })
+        let labels = batch.dense_labels_by(logits, 1, |labels| {
+            Ok(match self.classes.looked_up(labels)? {
+                Some(ids) => ids,
+                None => between(labels, 0.0, 1.0),
+            })
+        })?;
+        Ok(labels.cast(DType::F32))
     }
 
     fn metrics(&self, scored: &Scored, logits: &Tensor, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {

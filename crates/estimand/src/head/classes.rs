@@ -115,6 +115,14 @@ impl Classes {
     }
 }
 
+/// Numbers that are checked as they are fed: a truth value is one, too.
+pub(super) fn between(labels: &Tensor, low: f64, high: f64) -> Tensor {
+    match labels.dtype() {
+        DType::Bool => labels.cast(DType::F32),
+        _ => labels.ensure_between(low, high, "label"),
+    }
+}
+
 /// Setters of a classifier with a field `classes`.
 macro_rules! class_setters {
     ($head:ty, $default:literal) => {

@@ -6,7 +6,7 @@ use estimand_nn::{Loss, SparseSoftmaxCrossEntropy};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
-use super::classes::{Classes, class_setters, class_weights_setter};
+use super::classes::{Classes, between, class_setters, class_weights_setter};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
@@ -36,19 +36,20 @@ impl MultiClassHead {
     /// Labels as class numbers.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
-        let labels = batch.dense_labels(logits, 1)?;
-        if let Some(ids) = self.classes.looked_up(&labels)? {
-            return Ok(ids);
-        }
-        if !matches!(labels.dtype(), DType::I32 | DType::I64) {
-            let message = format!("labels {}; expected class numbers", labels.describe());
-            return Err(Error::dtype(Some(DType::I64), labels.dtype(), message)
-                .help("cast them to i64, or give the head a .label_vocabulary([..])"));
-        }
-        // The softmax finds labels that are no classes by itself, and names them.
-        Ok(match self.settings.loss_fn.is_none() && self.classes.weights.is_none() {
-            true => labels,
-            false => labels.ensure_between(0.0, (self.classes.n - 1) as f64, "label"),
+        batch.dense_labels_by(logits, 1, |labels| {
+            if let Some(ids) = self.classes.looked_up(labels)? {
+                return Ok(ids);
+            }
+            if !matches!(labels.dtype(), DType::I32 | DType::I64) {
+                let message = format!("labels {}; expected class numbers", labels.describe());
+                return Err(Error::dtype(Some(DType::I64), labels.dtype(), message)
+                    .help("cast them to i64, or give the head a .label_vocabulary([..])"));
+            }
+            // The softmax finds labels that are no classes by itself, and names them.
+            Ok(match self.settings.loss_fn.is_none() && self.classes.weights.is_none() {
+                true => labels.clone(),
+                false => between(labels, 0.0, (self.classes.n - 1) as f64),
+            })
         })
     }
 

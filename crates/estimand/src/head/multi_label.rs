@@ -6,7 +6,7 @@ use estimand_tensor::{DType, Error, Result, nearest_name};
 use indexmap::IndexMap;
 
 use super::binary_class::{at_thresholds, check_thresholds};
-use super::classes::{Classes, class_setters};
+use super::classes::{Classes, between, class_setters};
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
@@ -83,8 +83,8 @@ impl MultiLabelHead {
         let _scope = logits.graph().scope("labels");
         let ragged = match batch.label()? {
             Input::Dense(labels) if labels.dtype() != DType::Str => {
-                let labels = batch.dense_labels(logits, self.classes.n)?;
-                return Ok(labels.cast(DType::F32).ensure_between(0.0, 1.0, "label"));
+                let labels = batch.dense_labels_by(logits, self.classes.n, |labels| Ok(between(labels, 0.0, 1.0)))?;
+                return Ok(labels.cast(DType::F32));
             }
             Input::Dense(labels) => RaggedTensor::from_dense(labels),
             Input::Ragged(ragged) => ragged.clone(),

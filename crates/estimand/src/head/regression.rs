@@ -8,6 +8,7 @@ use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
+use super::classes::between;
 use super::scored::{LossKind, Scored};
 use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
@@ -68,15 +69,15 @@ impl RegressionHead {
     /// Labels as numbers, of the range if there is one.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
-        let labels = batch.dense_labels(logits, self.label_dimension)?;
-        if labels.dtype() == DType::Str {
-            return Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"));
-        }
-        let labels = labels.cast(DType::F32);
-        Ok(match self.label_range {
-            Some((low, high)) => labels.ensure_between(low, high, "label"),
-            None => labels,
-        })
+        let labels =
+            batch.dense_labels_by(logits, self.label_dimension, |labels| match (labels.dtype(), self.label_range) {
+                (DType::Str, _) => {
+                    Err(Error::dtype(Some(DType::F32), DType::Str, "labels are strings; expected numbers"))
+                }
+                (_, Some((low, high))) => Ok(between(labels, low, high)),
+                (_, None) => Ok(labels.clone()),
+            })?;
+        Ok(labels.cast(DType::F32))
     }
 
     fn predicted(&self, logits: &Tensor) -> Tensor {
