@@ -145,15 +145,21 @@ impl Shared {
                 return;
             }
             spins += 1;
-            if spins.is_multiple_of(64) && start.elapsed() >= self.spin {
-                self.parked[index].store(true, Ordering::SeqCst);
-                // Looked at once more after the flag is up: whoever opens the gate either sees the flag or is seen.
-                if !self.gate.has_news(seen) && !self.stop.load(Ordering::SeqCst) {
-                    thread::park();
-                }
-                self.parked[index].store(false, Ordering::SeqCst);
+            if !spins.is_multiple_of(64) {
+                std::hint::spin_loop();
+                continue;
             }
-            std::hint::spin_loop();
+            if start.elapsed() < self.spin {
+                // Threads that read input may wait for this very core.
+                thread::yield_now();
+                continue;
+            }
+            self.parked[index].store(true, Ordering::SeqCst);
+            // Looked at once more after the flag is up: whoever opens the gate either sees the flag or is seen.
+            if !self.gate.has_news(seen) && !self.stop.load(Ordering::SeqCst) {
+                thread::park();
+            }
+            self.parked[index].store(false, Ordering::SeqCst);
         }
     }
 }
