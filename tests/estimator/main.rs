@@ -5,6 +5,7 @@ mod full_disk;
 mod heads;
 mod killed;
 mod life_cycle;
+mod mapping;
 mod models;
 mod prediction;
 mod premade;

@@ -43,29 +43,37 @@ pub(crate) struct Placeholders {
 }
 
 impl Placeholders {
+    /// Those of a model.
     pub(crate) fn of(cx: &ModelFnContext<'_>) -> Placeholders {
-        let mut sources = IndexMap::new();
-        let mut add = |inputs: &Inputs, kind: Kind| {
-            for (name, input) in inputs.iter() {
-                let mut source = |tensor: &estimand_graph::Tensor, part| {
-                    sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
-                };
-                match input {
-                    Input::Dense(tensor) => source(tensor, Part::Dense),
-                    Input::Ragged(ragged) => {
-                        source(&ragged.values, Part::Values);
-                        source(&ragged.row_splits, Part::RowSplits);
-                    }
-                }
-            }
-        };
-        add(cx.features(), Kind::Feature);
-        add(cx.labels(), Kind::Label);
+        let mut all = Placeholders::of_features(cx.features());
+        all.add(cx.labels(), Kind::Label);
         if let Some(weights) = cx.weights() {
             let source = Source { part: Part::Dense, kind: Kind::Weights, name: String::new() };
-            sources.insert(weights.value().node, source);
+            all.sources.insert(weights.value().node, source);
         }
-        Placeholders { sources }
+        all
+    }
+
+    /// Those of features alone.
+    pub(crate) fn of_features(inputs: &Inputs) -> Placeholders {
+        let mut all = Placeholders::default();
+        all.add(inputs, Kind::Feature);
+        all
+    }
+
+    fn add(&mut self, inputs: &Inputs, kind: Kind) {
+        for (name, input) in inputs.iter() {
+            let mut source = |tensor: &estimand_graph::Tensor, part| {
+                self.sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
+            };
+            match input {
+                Input::Dense(tensor) => source(tensor, Part::Dense),
+                Input::Ragged(ragged) => {
+                    source(&ragged.values, Part::Values);
+                    source(&ragged.row_splits, Part::RowSplits);
+                }
+            }
+        }
     }
 
     /// What a program is fed, in its order.

@@ -33,6 +33,7 @@ pub mod head;
 pub mod hook;
 mod hparams;
 mod input_fn;
+mod map_graph;
 mod memory;
 mod model_fn;
 pub mod premade;
@@ -59,6 +60,7 @@ pub use estimator_spec::{EstimatorSpec, ExportOutput, ReadyCheck, SERVING_DEFAUL
 pub use every::{Every, Passed, Timer};
 pub use hparams::{HParams, Value};
 pub use input_fn::{InputFn, InputFnContext};
+pub use map_graph::MapGraph;
 pub use model_fn::{ModelFn, ModelFnContext};
 pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
@@ -77,8 +79,8 @@ pub mod prelude {
         LinearClassifier, LinearEstimator, LinearRegressor,
     };
     pub use crate::{
-        Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, ModelFnContext, PredictSpec, RunConfig,
-        TrainSpec,
+        Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext, PredictSpec,
+        RunConfig, TrainSpec,
     };
     pub use estimand_data::Dataset;
     pub use estimand_graph::{

@@ -13,6 +13,18 @@ pub enum Input {
     Ragged(RaggedTensor),
 }
 
+impl From<Tensor> for Input {
+    fn from(tensor: Tensor) -> Input {
+        Input::Dense(tensor)
+    }
+}
+
+impl From<RaggedTensor> for Input {
+    fn from(ragged: RaggedTensor) -> Input {
+        Input::Ragged(ragged)
+    }
+}
+
 impl From<Parsed> for Input {
     fn from(parsed: Parsed) -> Input {
         match parsed {

@@ -1,0 +1,151 @@
+//! `map_graph`: a map of an input pipeline that is written with the ops of graphs, strings and tables included.
+//!
+//! It stands where data and graphs meet: the pipeline knows no graph, and sees a function of batches.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use estimand_data::{Dataset, specs_of};
+use estimand_graph::{Compiled, Cpu, Executor, Graph, Program, RunArgs, State, Value};
+use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, Mode, Ragged, Result};
+
+use crate::feeding::{Binding, Placeholders};
+use crate::{Input, Inputs};
+
+/// Maps that are built as graphs, for [`Dataset`].
+pub trait MapGraph {
+    /// The features that a graph makes of each row's, instead of them; labels and weights stay. The graph is built once, from the first
+    /// rows, and run in the threads of the input, a few items ahead; the results are those of one thread.
+    ///
+    /// Before `batch` it gets rows in pieces of any size, so a row's result may depend on that row alone.
+    ///
+    /// ```
+    /// use estimand::prelude::*;
+    ///
+    /// let rows = [("city", Array::from_strings([2], ["Paris", "OSLO"])?)];
+    /// let data = Dataset::from_arrays(rows).map_graph(|row| {
+    ///     let lower = row.dense("city").lower(false);
+    ///     [("bucket", lower.hash_bucket(100)), ("length", lower.string_length(false))]
+    /// });
+    /// let batch = data.batch(2, false).iter().next().expect("a batch")?;
+    /// let Feature::Dense(length) = batch.feature("length")? else { panic!("dense") };
+    /// assert_eq!(length.as_slice::<i32>()?, [5, 4]);
+    /// # use estimand::tensor::Feature;
+    /// # Ok::<(), Error>(())
+    /// ```
+    fn map_graph<O, N, T>(&self, build: impl Fn(&Inputs) -> O + Send + Sync + 'static) -> Dataset
+    where
+        O: IntoIterator<Item = (N, T)>,
+        N: Into<String>,
+        T: Into<Input>;
+}
+
+impl MapGraph for Dataset {
+    fn map_graph<O, N, T>(&self, build: impl Fn(&Inputs) -> O + Send + Sync + 'static) -> Dataset
+    where
+        O: IntoIterator<Item = (N, T)>,
+        N: Into<String>,
+        T: Into<Input>,
+    {
+        let build = move |inputs: &Inputs| {
+            build(inputs).into_iter().map(|(name, made)| (name.into(), made.into())).collect::<Vec<(String, Input)>>()
+        };
+        let made: Mutex<Option<Arc<Made>>> = Mutex::new(None);
+        self.parallel_map(move |batch| {
+            let spec = specs_of(&batch).0;
+            let kept = lock(&made).clone().filter(|made| made.spec == spec);
+            let made = match kept {
+                Some(made) => made,
+                None => {
+                    let new = Arc::new(Made::new(spec, &build).map_err(|e| e.context("in map_graph"))?);
+                    *lock(&made) = Some(new.clone());
+                    new
+                }
+            };
+            made.apply(&batch).map_err(|e| e.context("in map_graph"))
+        })
+    }
+}
+
+/// A graph for rows of one kind, ready to run.
+struct Made {
+    spec: BatchSpec,
+    compiled: Compiled,
+    binding: Binding,
+    outputs: Vec<Output>,
+    /// One for each thread that has run it: there are no variables, but what a run remembers.
+    states: Mutex<Vec<Box<dyn State>>>,
+    graph: Arc<estimand_graph::Body>,
+}
+
+/// A feature that is made, and whether it is two tensors.
+struct Output {
+    name: String,
+    is_ragged: bool,
+}
+
+impl Made {
+    fn new(spec: BatchSpec, build: &dyn Fn(&Inputs) -> Vec<(String, Input)>) -> Result<Made> {
+        let graph = Graph::with_mode(Mode::Predict);
+        let inputs = Inputs::new(&graph, "feature", &spec);
+        let (mut outputs, mut fetches): (Vec<Output>, Vec<Value>) = (Vec::new(), Vec::new());
+        for (name, made) in build(&inputs) {
+            if outputs.iter().any(|output| output.name == name) {
+                return Err(Error::config(format!("`{name}` is made twice")));
+            }
+            let is_ragged = matches!(made, Input::Ragged(_));
+            match made {
+                Input::Dense(tensor) => fetches.push(tensor.value()),
+                Input::Ragged(ragged) => fetches.extend([ragged.values.value(), ragged.row_splits.value()]),
+            }
+            outputs.push(Output { name, is_ragged });
+        }
+        graph.check()?;
+        if outputs.is_empty() {
+            return Err(Error::config("the graph makes no feature").help("return at least one"));
+        }
+        if let Some((_, variable)) = graph.body().variables().iter().next() {
+            return Err(Error::config(format!("the graph has a variable, `{}`", variable.name))
+                .help("what is trained belongs into the model function"));
+        }
+        let body = Arc::new(graph.body().clone());
+        // Threads share rows among them: none needs others for a piece.
+        let compiled = Compiled::new(&Cpu::with_threads(1), Program::new(body.clone(), &fetches)?)?;
+        let binding = Placeholders::of_features(&inputs).binding(&compiled)?;
+        Ok(Made { spec, compiled, binding, outputs, states: Mutex::default(), graph: body })
+    }
+
+    fn apply(&self, batch: &Batch) -> Result<Batch> {
+        let feeds = self.binding.bind(batch)?;
+        let kept = lock(&self.states).pop();
+        let mut state = match kept {
+            Some(state) => state,
+            None => Cpu::with_threads(1).place(self.graph.variables(), 0)?,
+        };
+        let mut values = Vec::new();
+        self.compiled.run(&mut *state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut values)?;
+        lock(&self.states).push(state);
+        let mut values = values.into_iter();
+        let mut next = || values.next().ok_or_else(|| Error::internal("a run with too few results"));
+        let mut mapped = Batch::new();
+        for output in &self.outputs {
+            let first: Array = next()?;
+            let feature = match output.is_ragged {
+                true => Feature::Ragged(Ragged::new(first, next()?.as_slice::<i64>()?)?),
+                false => Feature::Dense(first),
+            };
+            mapped = mapped.with_feature(&output.name, feature)?;
+        }
+        for (name, label) in batch.labels() {
+            mapped = mapped.with_label(name, label.clone())?;
+        }
+        match batch.weights() {
+            Some(weights) => mapped.with_weights(weights.clone()),
+            None => Ok(mapped),
+        }
+    }
+}
+
+/// A panic of another thread leaves what is inside whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

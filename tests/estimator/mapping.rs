@@ -1,0 +1,67 @@
+//! Maps of a pipeline that are built as graphs.
+
+use estimand::Input;
+use estimand::data::InputContext;
+use estimand::prelude::*;
+use estimand::tensor::Feature;
+
+fn words(n: usize) -> Dataset {
+    let texts: Vec<String> = (0..n).map(|i| format!("Word {}", i % 7)).collect();
+    let numbers: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let labels: Vec<i64> = (0..n as i64).collect();
+    let rows =
+        [("text", Array::from_strings([n], texts).unwrap()), ("x", Array::from(numbers)), ("y", Array::from(labels))];
+    Dataset::from_arrays(rows).label("y")
+}
+
+/// Strings, a vocabulary, ragged rows and numbers: whatever the threads and the pieces, each row has its own result, and labels stay.
+#[test]
+fn rows_have_their_own_results_on_any_threads() -> Result<()> {
+    let table = LookupTable::from_list((0..7).map(|i| format!("word {i}")))?;
+    let data = words(100).shuffle(100, 3).map_graph(move |row| {
+        let x = row.dense("x");
+        [
+            ("id", Input::from(table.lookup(&row.dense("text").lower(false)))),
+            ("squared", (&x * &x).into()),
+            ("itself", RaggedTensor::from_dense(&x.reshape([-1, 1])).into()),
+        ]
+    });
+    for n_threads in [1, 4] {
+        let cx = InputContext { n_threads, seed: 5, ..InputContext::default() };
+        let mut n = 0;
+        for batch in data.batch(7, false).iter_from(&cx, &Default::default()) {
+            let batch = batch?;
+            let dense = |feature: &Feature| match feature {
+                Feature::Dense(array) => array.clone(),
+                Feature::Ragged(ragged) => ragged.values().clone(),
+            };
+            let (ids, squared) = (dense(batch.feature("id")?), dense(batch.feature("squared")?));
+            let labels = dense(&batch.labels()["y"]);
+            for (i, &label) in labels.as_slice::<i64>()?.iter().enumerate() {
+                assert_eq!(ids.as_slice::<i64>()?[i], label % 7);
+                assert_eq!(squared.as_slice::<f32>()?[i], (label * label) as f32);
+                n += 1;
+            }
+            let Feature::Ragged(itself) = batch.feature("itself")? else { panic!("ragged") };
+            // A zero is a missing number of a dense feature.
+            let n_zeros = labels.as_slice::<i64>()?.iter().filter(|&&label| label == 0).count();
+            assert_eq!(itself.values().len(), labels.len() - n_zeros);
+            assert!(batch.feature("text").is_err());
+        }
+        assert_eq!(n, 100, "{n_threads} threads");
+    }
+    Ok(())
+}
+
+#[test]
+fn mistakes_are_told_with_their_place() {
+    let error = |data: Dataset| data.batch(2, false).iter().next().unwrap().unwrap_err().to_string();
+    let text = error(words(4).map_graph(|row| [("z", row.dense("w"))]));
+    assert!(text.contains("`w`") && text.contains("in map_graph"), "{text}");
+    let text = error(words(4).map_graph(|row| [("z", Dense::new(3).apply(&row.dense("x").reshape([-1, 1])))]));
+    assert!(text.contains("a variable, `dense/kernel`") && text.contains("model function"), "{text}");
+    let text = error(words(4).map_graph(|row| [("z", row.dense("x")), ("z", row.dense("x"))]));
+    assert!(text.contains("`z` is made twice"), "{text}");
+    let text = error(words(4).map_graph(|row| [("z", row.dense("x").sum())]));
+    assert!(text.contains("`z`") && text.contains("rows"), "{text}");
+}
