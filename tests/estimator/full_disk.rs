@@ -40,7 +40,10 @@ impl Hook for SaveTwice {
         self.step.store(cx.global_step(), Ordering::Relaxed);
         match cx.global_step() {
             10 | 20 => cx.request_save(),
-            15 if self.fills => fill_disk(),
+            15 if self.fills => {
+                wait_for_checkpoint(cx.model_dir());
+                fill_disk();
+            }
             _ => {}
         }
         Ok(())
@@ -49,6 +52,19 @@ impl Hook for SaveTwice {
     fn saves_checkpoints(&self) -> bool {
         true
     }
+}
+
+/// The checkpoint of step 10 is written in the background; it is to be whole before the disk is full.
+fn wait_for_checkpoint(folder: &Path) {
+    let is_listed =
+        || std::fs::read_to_string(folder.join("checkpoint")).is_ok_and(|list| list.contains("model.ckpt-10"));
+    for _ in 0..30_000 {
+        if is_listed() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the checkpoint of step 10 was not written");
 }
 
 fn fill_disk() {
