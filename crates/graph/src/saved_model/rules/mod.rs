@@ -131,6 +131,7 @@ pub(super) fn find(op: &str) -> Option<Rule> {
         "SparseCross" | "SparseCrossV2" => sparse::cross,
         "SparseTensorDenseMatMul" => sparse::dense_matmul,
         "RaggedTensorToSparse" => sparse::from_ragged,
+        "RaggedTensorToTensor" => sparse::ragged_to_dense,
 
         "StringToHashBucketFast" | "StringToHashBucketStrong" => text::hash_bucket,
         "AsString" => text::as_string,

@@ -6,6 +6,7 @@ use super::super::call::{Call, Outputs, one};
 use super::super::item::Item;
 use super::super::numbers::{Number, Numbers};
 use super::shaping::with_rows;
+use crate::host::ragged::ToSteps;
 use crate::host::sparse::{
     CrossOutput, RaggedToSparse, SparseConcat, SparseCross, SparseFillEmptyRows, SparseReorder, SparseReshape,
     SparseSlice, SparseToDense,
@@ -34,6 +35,22 @@ pub(super) fn from_ragged(call: &mut Call<'_, '_>) -> Outputs {
         return Err(call.refuse(format!("a ragged tensor of {}", values.spec())));
     }
     Ok(sparse_of_ragged(call, &splits, &values)?.into())
+}
+
+/// Rows of one ragged axis, filled up to a length.
+pub(super) fn ragged_to_dense(call: &mut Call<'_, '_>) -> Outputs {
+    let kinds = call.list("row_partition_types")?.s;
+    let values = call.tensor(1)?;
+    if !matches!(&kinds[..], [only] if only == b"ROW_SPLITS") || values.rank() != 1 {
+        return Err(call.refuse("a ragged tensor that is not one list of row splits"));
+    }
+    let wanted = call.sizes(0)?;
+    let [_, n_steps] = wanted[..] else {
+        return Err(call.refuse(format!("{} sizes for rows and their length", wanted.len())));
+    };
+    let (padding, splits) = (call.tensor(2)?, call.tensor(3)?.cast(DType::I64));
+    let length = call.tensor(0)?.cast(DType::I64).slice(&[1], &[1]).reshape([0_i64; 0]);
+    Ok(items(call.host(ToSteps { dims: Vec::new(), n_steps }, &[&values, &splits, &length, &padding])?))
 }
 
 pub(super) fn reshape(call: &mut Call<'_, '_>) -> Outputs {
