@@ -19,7 +19,7 @@ import tensorflow as tf
 
 tf.get_logger().setLevel("ERROR")
 PROGRAM, FOLDER = sys.argv[1:]
-BATCH, N_BATCHES = 64, 10
+BATCH, N_BATCHES, SEED = 64, 10, 5
 COLUMNS = "age workclass fnlwgt education educational-num marital-status occupation relationship race gender capital-gain capital-loss hours-per-week native-country income".split()
 # As in benches/census.rs.
 NUMBERS = {"age": (38.58, 13.64), "educational-num": (10.08, 2.57), "capital-gain": (1077.65, 7385.18), "capital-loss": (87.30, 402.95), "hours-per-week": (40.44, 12.35)}
@@ -65,7 +65,9 @@ def columns(standardised):
 
 def estimator(name, folder):
     wide, numbers, embeddings = columns(not name.endswith("_raw"))
-    config = tf.estimator.RunConfig(keep_checkpoint_max=None)
+    # One thread and one seed: TensorFlow then gives the same numbers every time, and with raw columns how they are rounded counts.
+    one = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+    config = tf.estimator.RunConfig(tf_random_seed=SEED, session_config=one, keep_checkpoint_max=None)
     K, E = tf.keras.optimizers.legacy, tf.estimator
     return {
         "baseline": lambda: E.BaselineClassifier(folder, label_vocabulary=INCOME, config=config),
