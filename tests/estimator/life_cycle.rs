@@ -61,6 +61,19 @@ fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
     Ok(())
 }
 
+/// With a period that is over at once, every checkpoint that leaves the list stays on the disk.
+#[test]
+fn checkpoints_stay_for_ever_at_a_period() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, every(1).keep_checkpoint_max(2).keep_checkpoint_every_n_hours(1e-9));
+    model.train(TrainSpec::new(line(10).repeat_forever().batch(4, false)).steps(4))?;
+    // The first was saved before the period was over.
+    assert!(folder.steps().ends_with(&[2, 3, 4]) && folder.steps().len() >= 4, "{:?}", folder.steps());
+    let state = std::fs::read_to_string(folder.path().join("checkpoint")).unwrap();
+    assert_eq!(state.matches("all_model").count(), 2, "{state}");
+    Ok(())
+}
+
 /// Cases 89, 90 and 91.
 #[test]
 fn checkpoints_are_kept_as_asked_for() -> Result<()> {

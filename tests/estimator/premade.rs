@@ -399,3 +399,63 @@ fn mistakes_are_told_when_a_model_is_built() {
     let text = model.train(Dataset::from_arrays(rows).label("y").batch(1, false)).unwrap_err().to_string();
     assert!(text.contains("`heigth`") && text.contains("did you mean `height`?"), "{text}");
 }
+
+/// Every network as a classifier of three classes with weighted rows: rows of the last class weigh nothing, so that it is never
+/// predicted; and every one begins with another's values when it is told to. The optimizer comes from a function.
+#[test]
+fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
+    let folder = Folder::new();
+    let rows = [
+        ("x", Array::from([0f32, 1.0, 2.0, 0.0, 1.0, 2.0])),
+        ("w", Array::from([1f32, 2.0, 0.0, 1.0, 2.0, 0.0])),
+        ("y", Array::from([0i64, 1, 2, 0, 1, 2])),
+    ];
+    let data = Dataset::from_arrays(rows).label("y").repeat(60).batch(6, false);
+    let columns = || Columns::from([numeric_column("x").into()]);
+    let adam = || Optimizer::new(Adam::default(), 0.1);
+    let config = || RunConfig::new().tf_random_seed(2);
+    type Make<'a> = Box<dyn Fn(&std::path::Path, Option<&std::path::Path>) -> Result<Estimator> + 'a>;
+    macro_rules! classifier {
+        ($premade:expr) => {
+            Box::new(|to: &std::path::Path, from: Option<&std::path::Path>| {
+                let premade = $premade.n_classes(3).weight_column("w").config(config()).model_dir(to);
+                match from {
+                    Some(from) => premade.warm_start_from(from).build(),
+                    None => premade.build(),
+                }
+            })
+        };
+    }
+    let makes: [(&str, Make<'_>); 4] = [
+        ("baseline/bias", classifier!(BaselineClassifier::new().optimizer(adam))),
+        ("linear/linear_model/x/weights", classifier!(LinearClassifier::new(columns()).optimizer(adam))),
+        ("dnn/hiddenlayer_0/kernel", classifier!(DnnClassifier::new([4], columns()).optimizer(adam))),
+        (
+            "linear/linear_model/x/weights",
+            classifier!(
+                DnnLinearCombinedClassifier::new()
+                    .linear_feature_columns(columns())
+                    .linear_optimizer(adam)
+                    .dnn_feature_columns(columns())
+                    .dnn_hidden_units([4])
+                    .dnn_optimizer(adam)
+            ),
+        ),
+    ];
+    for (i, (variable, make)) in makes.into_iter().enumerate() {
+        let (first, second) = (folder.path().join(format!("{i}")), folder.path().join(format!("{i}-again")));
+        let model = make(&first, None)?;
+        model.train(&data)?;
+        for prediction in model.predict(&data.take(1)) {
+            assert_ne!(prediction?["class_ids"].item::<i64>()?, 2, "{variable}");
+        }
+        let warm = make(&second, Some(&first))?;
+        let (ours, theirs) = (warm.evaluate(&data)?["average_loss"], model.evaluate(&data)?["average_loss"]);
+        assert_eq!(ours, theirs, "{variable}");
+        warm.train(TrainSpec::new(&data).steps(1))?;
+        let (before, after) = (value(&model, variable), value(&warm, variable));
+        // One step of Adam at 0.1 moves a weight by about that much, from where the other had left it.
+        assert!(before.iter().zip(&after).all(|(b, a)| (a - b).abs() < 0.11), "{variable}: {before:?} to {after:?}");
+    }
+    Ok(())
+}

@@ -1,18 +1,20 @@
 //! TensorFlow's Estimator framework, reborn in Rust.
 //!
-//! This version holds the engine: symbolic graphs with gradients and updates, run by a CPU executor whose results do not depend
-//! on the number of threads, and the first data pipelines. Estimators and serving build on them.
+//! One model description trains, evaluates and predicts: a [premade] estimator of feature columns, or a model function of one's own
+//! with an optional [head]. Below it are input pipelines that never lose their place ([data]), layers, losses, metrics and columns
+//! ([nn]), and the engine: symbolic graphs with gradients, run by a CPU executor whose results do not depend on the number of threads
+//! ([graph]). The book is in `docs/`.
 //!
 //! ```
 //! use estimand::prelude::*;
 //!
-//! let g = Graph::new();
-//! let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
-//! let w = g.variable("w", [2, 1], Init::GlorotUniform);
-//! let mean = x.matmul(&w).mean();
-//! let mut session = Session::new(&g)?;
-//! let value = session.run(&[&mean], &[(&x, Array::from_vec([1, 2], vec![0.0f32, 0.0])?)])?;
-//! assert_eq!(value[0].item::<f32>()?, 0.0);
+//! # let folder = std::env::temp_dir().join(format!("estimand-doc-crate-{}", std::process::id()));
+//! let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+//! let data = Dataset::from_arrays(rows).label("y").repeat(200).batch(4, false);
+//! let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+//! classifier.train(&data)?;
+//! assert_eq!(classifier.evaluate(&data)?["auc"], 1.0);
+//! # std::fs::remove_dir_all(folder).unwrap();
 //! # Ok::<(), Error>(())
 //! ```
 
