@@ -73,13 +73,17 @@ def estimator(name, folder):
         "baseline": lambda: E.BaselineClassifier(folder, label_vocabulary=INCOME, config=config),
         "linear": lambda: E.LinearClassifier(wide, folder, label_vocabulary=INCOME, config=config),
         "linear_numbers": lambda: E.LinearRegressor(numbers, folder, weight_column="educational-num", optimizer=lambda: K.SGD(0.0001), config=config),
+        "baseline_numbers": lambda: E.BaselineRegressor(folder, config=config),
+        "dnn_numbers": lambda: E.DNNRegressor([20], numbers + embeddings, folder, config=config),
+        "combined_numbers": lambda: E.DNNLinearCombinedRegressor(folder, wide, "Ftrl", numbers + embeddings, "Adagrad", [20], config=config),
         "dnn": lambda: E.DNNClassifier([100, 50], numbers + embeddings, folder, label_vocabulary=INCOME, config=config),
         "dnn_races": lambda: E.DNNClassifier([20], numbers + embeddings, folder, n_classes=5, label_vocabulary=RACES, batch_norm=True, optimizer="Adam", activation_fn=tf.nn.tanh, config=config),
         "combined": lambda: E.DNNLinearCombinedClassifier(folder, wide, "Ftrl", numbers + embeddings, "Adagrad", [100, 50], label_vocabulary=INCOME, config=config),
     }[name.removesuffix("_raw")]()
 
 
-LABELS = {"linear_numbers": "capital-loss", "dnn_races": "race"}
+HOURS = "hours-per-week"
+LABELS = {"linear_numbers": "capital-loss", "dnn_races": "race", "baseline_numbers": HOURS, "dnn_numbers": HOURS, "combined_numbers": HOURS}
 
 
 def input_fn(rows, name, batch, repeat):
@@ -87,10 +91,10 @@ def input_fn(rows, name, batch, repeat):
         label = LABELS.get(name.removesuffix("_raw"), "income")
         features = {key: values.to_numpy() for key, values in rows.items()}
         # TF: the original's baseline takes one feature (defect 16.1).
-        if name == "baseline":
+        if name.startswith("baseline"):
             features = {"age": features["age"]}
         labels = rows[label].to_numpy()
-        data = tf.data.Dataset.from_tensor_slices((features, labels.astype(np.float32) if label == "capital-loss" else labels))
+        data = tf.data.Dataset.from_tensor_slices((features, labels.astype(np.float32) if name.endswith("_numbers") else labels))
         return (data.repeat() if repeat else data).batch(batch)
 
     return make
@@ -153,7 +157,7 @@ def census():
 ROWS = made_rows(BATCH * N_BATCHES, 5)
 PATH = os.path.join(FOLDER, "rows.csv")
 ROWS.to_csv(PATH, index=False)
-for name in ["baseline", "linear", "linear_numbers", "dnn", "dnn_races", "combined", "dnn_raw", "combined_raw"]:
+for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", "dnn_numbers", "dnn_races", "combined", "combined_numbers", "dnn_raw", "combined_raw"]:
     # Adam divides by the size of gradients: where they are nearly zero, what is left is how they were rounded.
     limit = 1e-4 if name.endswith("_raw") or name == "dnn_races" else 1e-5
     at = lambda part: os.path.join(FOLDER, name, part)

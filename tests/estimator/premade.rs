@@ -446,7 +446,7 @@ fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
         let (first, second) = (folder.path().join(format!("{i}")), folder.path().join(format!("{i}-again")));
         let model = make(&first, None)?;
         model.train(&data)?;
-        for prediction in model.predict(&data.take(1)) {
+        for prediction in model.predict(data.take(1)) {
             assert_ne!(prediction?["class_ids"].item::<i64>()?, 2, "{variable}");
         }
         let warm = make(&second, Some(&first))?;

@@ -26,6 +26,12 @@ fn estimator(name: &str, folder: &str) -> Result<(Estimator, &'static str)> {
             let linear = LinearRegressor::new(numbers).optimizer("SGD").weight_column("educational-num");
             (linear.optimizer(Optimizer::new(Sgd::default(), 0.0001)).model_dir(folder).build()?, "capital-loss")
         }
+        "baseline_numbers" => (BaselineRegressor::new().model_dir(folder).build()?, "hours-per-week"),
+        "dnn_numbers" => (DnnRegressor::new([20], deep).model_dir(folder).build()?, "hours-per-week"),
+        "combined_numbers" => {
+            let combined = DnnLinearCombinedRegressor::new().linear_feature_columns(wide).dnn_feature_columns(deep);
+            (combined.dnn_hidden_units([20]).model_dir(folder).build()?, "hours-per-week")
+        }
         "dnn" => (DnnClassifier::new([100, 50], deep).label_vocabulary(INCOME).model_dir(folder).build()?, "income"),
         "dnn_races" => {
             let dnn = DnnClassifier::new([20], deep).n_classes(5).label_vocabulary(RACES).batch_norm(true);
