@@ -22,16 +22,16 @@ pub(super) struct Built {
 }
 
 /// An input that was opened, and its first batch, which shows what all look like.
-pub(super) struct Opened {
-    pub(super) data: Dataset,
-    pub(super) stream: Box<dyn Stream>,
-    pub(super) first: Option<Item>,
-    pub(super) spec: InputSpec,
+pub(crate) struct Opened {
+    pub(crate) data: Dataset,
+    pub(crate) stream: Box<dyn Stream>,
+    pub(crate) first: Option<Item>,
+    pub(crate) spec: InputSpec,
 }
 
 impl Estimator {
     /// What reading the input of a mode depends on.
-    pub(super) fn input_context(&self, mode: Mode, seed: u64, epoch: u64) -> InputContext {
+    pub(crate) fn input_context(&self, mode: Mode, seed: u64, epoch: u64) -> InputContext {
         let n_workers = self.config.cluster.as_ref().map_or(1, |cluster| cluster.n_workers().max(1));
         let worker = self.config.cluster.as_ref().and_then(|cluster| cluster.global_id()).unwrap_or(0);
         let worker = worker.min(n_workers - 1);
@@ -47,7 +47,7 @@ impl Estimator {
     }
 
     /// Makes the dataset of a mode.
-    pub(super) fn dataset(&self, input: &dyn InputFn, cx: InputContext) -> Result<Dataset> {
+    pub(crate) fn dataset(&self, input: &dyn InputFn, cx: InputContext) -> Result<Dataset> {
         let data = input.dataset(&InputFnContext { input: cx, params: &self.params, config: &self.config })?;
         match data.unit() {
             estimand_data::Unit::Batch => Ok(data),
@@ -58,7 +58,7 @@ impl Estimator {
     }
 
     /// Opens a dataset at a position and looks at its first batch.
-    pub(super) fn open(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
+    pub(crate) fn open(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
         let mut stream = data.open(cx, from)?;
         let first = stream.pull(1)?;
         let spec = match &first {

@@ -6,20 +6,20 @@ use crate::hook::{
 use crate::{EstimatorSpec, Every, RunConfig};
 
 /// All hooks of a training, in the original's order.
-pub(super) fn all(
+pub(super) fn all<'a>(
     config: &RunConfig,
     spec: &mut EstimatorSpec,
-    users: Vec<Box<dyn Hook>>,
+    users: Vec<Box<dyn Hook + 'a>>,
     steps: Option<u64>,
     max_steps: Option<u64>,
-) -> Vec<Box<dyn Hook>> {
-    let mut hooks: Vec<Box<dyn Hook>> = Vec::new();
+) -> Vec<Box<dyn Hook + 'a>> {
+    let mut hooks: Vec<Box<dyn Hook + 'a>> = Vec::new();
     let own_saver =
         users.iter().chain(&spec.training_hooks).chain(&spec.training_chief_hooks).any(|h| h.saves_checkpoints());
     if !own_saver && !config.save_checkpoints.is_never() {
         hooks.push(Box::new(CheckpointSaverHook::new(config.save_checkpoints)));
     }
-    hooks.append(&mut spec.training_chief_hooks);
+    own(&mut hooks, &mut spec.training_chief_hooks);
     let log_every = config.log_step_count_steps.map_or(Every::Never, Every::Steps);
     if !log_every.is_never() {
         hooks.push(Box::new(StepCounterHook::new(log_every)));
@@ -38,6 +38,13 @@ pub(super) fn all(
     if !log_every.is_never() {
         hooks.push(Box::new(LoggingTensorHook::new(log_every).loss_and_step()));
     }
-    hooks.append(&mut spec.training_hooks);
+    own(&mut hooks, &mut spec.training_hooks);
     hooks
+}
+
+/// Adds the hooks of the model.
+fn own<'a>(hooks: &mut Vec<Box<dyn Hook + 'a>>, of_model: &mut Vec<Box<dyn Hook>>) {
+    for hook in of_model.drain(..) {
+        hooks.push(hook);
+    }
 }

@@ -5,14 +5,18 @@
 
 mod build;
 mod default_hooks;
+mod eval_spec;
 mod evaluate;
+mod evaluator;
 mod initialize;
+mod metrics;
 mod predict;
 mod predictions;
 mod train;
 mod train_loop;
 
-pub use evaluate::{EvalSpec, Metrics};
+pub use eval_spec::EvalSpec;
+pub use metrics::Metrics;
 pub use predict::{PredictSpec, Prediction, Predictor};
 pub use predictions::Predictions;
 pub use train::{Finished, TrainSpec};

@@ -28,7 +28,7 @@ pub struct PredictSpec<'a> {
     pub(super) keys: Option<Vec<String>>,
     pub(super) checkpoint: Option<PathBuf>,
     pub(super) by_batch: bool,
-    pub(super) hooks: Vec<Box<dyn Hook>>,
+    pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
 }
 
 impl<'a> PredictSpec<'a> {
@@ -56,7 +56,7 @@ impl<'a> PredictSpec<'a> {
     }
 
     /// Adds a hook, before those of the model. There is no loss, and batches count as steps.
-    pub fn hook(mut self, hook: impl Hook + 'static) -> PredictSpec<'a> {
+    pub fn hook(mut self, hook: impl Hook + 'a) -> PredictSpec<'a> {
         self.hooks.push(Box::new(hook));
         self
     }
@@ -123,13 +123,13 @@ impl Estimator {
         Ok(self.make_predictor(&InputSpec::of(sample), self.latest_checkpoint()?, None, None)?.0)
     }
 
-    fn make_predictor(
+    fn make_predictor<'a>(
         &self,
         spec: &InputSpec,
         checkpoint: Option<PathBuf>,
         keys: Option<&[String]>,
-        users: Option<Vec<Box<dyn Hook>>>,
-    ) -> Result<(Predictor, Hooks)> {
+        users: Option<Vec<Box<dyn Hook + 'a>>>,
+    ) -> Result<(Predictor, Hooks<'a>)> {
         let mut built = self.build(Mode::Predict, spec)?;
         let predictions: Vec<(String, Value)> = built
             .spec
@@ -147,7 +147,9 @@ impl Estimator {
         let (keys, mut fetches): (Vec<String>, Vec<Value>) = predictions.into_iter().unzip();
         let mut hooks = Hooks::default();
         if let Some(mut all) = users {
-            all.append(&mut built.spec.prediction_hooks);
+            for hook in std::mem::take(&mut built.spec.prediction_hooks) {
+                all.push(hook);
+            }
             hooks = Hooks::new(all);
             let graph = &built.graph;
             hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(graph, &mut fetches, &mut Vec::new())))?;
@@ -181,13 +183,13 @@ impl Estimator {
     }
 
     /// The model of the last prediction if it fits, or a new one with its hooks and those of the user.
-    pub(super) fn take_resident(
+    pub(super) fn take_resident<'a>(
         &self,
         spec: &InputSpec,
         checkpoint: Option<PathBuf>,
         keys: Option<Vec<String>>,
-        users: Vec<Box<dyn Hook>>,
-    ) -> Result<(Resident, Hooks)> {
+        users: Vec<Box<dyn Hook + 'a>>,
+    ) -> Result<(Resident, Hooks<'a>)> {
         let kept = self.resident.lock().unwrap_or_else(PoisonError::into_inner).take();
         let fits = |kept: &Resident| {
             users.is_empty()

@@ -15,19 +15,19 @@ use crate::hook::{Hook, HookContext, Hooks, Requests};
 pub struct Predictions<'a> {
     estimator: &'a Estimator,
     spec: PredictSpec<'a>,
-    state: State,
+    state: State<'a>,
 }
 
-enum State {
+enum State<'a> {
     /// Nothing was asked for yet, so nothing is read.
     Idle,
-    Running(Box<Running>),
+    Running(Box<Running<'a>>),
     Ended,
 }
 
-struct Running {
+struct Running<'a> {
     resident: Resident,
-    hooks: Hooks,
+    hooks: Hooks<'a>,
     requests: Requests,
     first: Option<Item>,
     stream: Box<dyn Stream>,
@@ -35,7 +35,7 @@ struct Running {
     rows: VecDeque<Prediction>,
 }
 
-impl Running {
+impl Running<'_> {
     /// The predictions for the next batch, if there is one and no hook has asked for the end.
     fn batch(&mut self, model_dir: &Path) -> Result<Option<Prediction>> {
         if self.requests.stop.is_none() {
@@ -74,7 +74,7 @@ impl<'a> Predictions<'a> {
         Predictions { estimator, spec, state: State::Idle }
     }
 
-    fn start(&mut self) -> Result<Running> {
+    fn start(&mut self) -> Result<Running<'a>> {
         let checkpoint = match &self.spec.checkpoint {
             Some(path) => Some(checkpoint_at(path)?),
             None => self.estimator.latest_checkpoint()?,

@@ -21,8 +21,8 @@ pub struct TrainSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(super) steps: Option<u64>,
     pub(super) max_steps: Option<u64>,
-    pub(super) hooks: Vec<Box<dyn Hook>>,
-    pub(super) listeners: Vec<Box<dyn CheckpointListener>>,
+    pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
+    pub(super) listeners: Vec<Box<dyn CheckpointListener + 'a>>,
 }
 
 impl<'a> TrainSpec<'a> {
@@ -44,13 +44,13 @@ impl<'a> TrainSpec<'a> {
     }
 
     /// Adds a hook.
-    pub fn hook(mut self, hook: impl Hook + 'static) -> TrainSpec<'a> {
+    pub fn hook(mut self, hook: impl Hook + 'a) -> TrainSpec<'a> {
         self.hooks.push(Box::new(hook));
         self
     }
 
     /// Adds a listener that is told of every checkpoint.
-    pub fn listener(mut self, listener: impl CheckpointListener + 'static) -> TrainSpec<'a> {
+    pub fn listener(mut self, listener: impl CheckpointListener + 'a) -> TrainSpec<'a> {
         self.listeners.push(Box::new(listener));
         self
     }

@@ -21,13 +21,13 @@ use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
 
 /// A training that is under way.
-pub(super) struct Run {
+pub(super) struct Run<'a> {
     pub(super) session: TrainSession,
     data: Dataset,
     input: Feeder,
     step: Arc<Compiled>,
-    pub(super) hooks: Hooks,
-    listeners: Vec<Box<dyn CheckpointListener>>,
+    pub(super) hooks: Hooks<'a>,
+    listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) saver: Saver,
     events: EventWriter,
     model_dir: PathBuf,
@@ -43,14 +43,14 @@ pub(super) struct Run {
     max_steps: Option<u64>,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     pub(super) fn new(
         estimator: &Estimator,
         built: Built,
         opened: Opened,
-        train: TrainSpec<'_>,
+        train: TrainSpec<'a>,
         seed: u64,
-    ) -> Result<Run> {
+    ) -> Result<Run<'a>> {
         let Built { graph, mut spec, placeholders } = built;
         let config = &estimator.config;
         let loss = spec.loss.clone().ok_or_else(|| Error::internal("a model without loss was let through"))?;
@@ -72,7 +72,11 @@ impl Run {
         info!("Hooks, in order: {}", hooks.names().join(", "));
 
         let mut fetches: Vec<Value> = vec![loss.value()];
-        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut listeners)))?;
+        let mut of_hooks = Vec::new();
+        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut of_hooks)))?;
+        for listener in of_hooks {
+            listeners.push(listener);
+        }
         let updates = graph.updates();
         let all = graph.group(&std::iter::once(&train_op).chain(&updates).collect::<Vec<_>>());
         graph.check()?;
@@ -200,6 +204,7 @@ impl Run {
             return Ok(());
         }
         let step = self.session.step;
+        self.visit("before_save", |hook, cx| hook.before_save(cx))?;
         for listener in &mut self.listeners {
             listener.before_save(&self.session, step)?;
         }
@@ -212,6 +217,10 @@ impl Run {
             // A disk that has no room for this has none for the checkpoint either, whose error says more.
             self.saver.wait()?;
             return Err(self.saver.failed(step, error));
+        }
+        if !self.listeners.is_empty() {
+            // They may want to read it.
+            self.saver.wait()?;
         }
         for listener in &mut self.listeners {
             if listener.after_save(&self.session, step)? && may_stop {

@@ -13,7 +13,7 @@ pub trait CheckpointListener {
         Ok(())
     }
 
-    /// After it was handed to the disk. `true` ends the training, except at the first and the last checkpoint of a run.
+    /// After it was written: its files are there. `true` ends the training, except at the first and the last checkpoint of a run.
     fn after_save(&mut self, _session: &TrainSession, _step: u64) -> Result<bool> {
         Ok(false)
     }

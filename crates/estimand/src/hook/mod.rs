@@ -71,6 +71,11 @@ pub trait Hook {
         Ok(())
     }
 
+    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into it.
+    fn before_save(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// After the last step, unless an error ended the run.
     fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
@@ -203,14 +208,14 @@ impl HookContext<'_> {
 
 /// All hooks of a run, in order.
 #[derive(Default)]
-pub(crate) struct Hooks(Vec<Box<dyn Hook>>);
+pub(crate) struct Hooks<'a>(Vec<Box<dyn Hook + 'a>>);
 
-impl Hooks {
-    pub(crate) fn new(hooks: Vec<Box<dyn Hook>>) -> Hooks {
+impl<'a> Hooks<'a> {
+    pub(crate) fn new(hooks: Vec<Box<dyn Hook + 'a>>) -> Hooks<'a> {
         Hooks(hooks)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Hook> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(dyn Hook + 'a)> {
         self.0.iter().map(|hook| &**hook)
     }
 

@@ -1,0 +1,140 @@
+//! A model for evaluation that stays in memory: built once, run on as many inputs and variables as one likes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use estimand_data::Position;
+use estimand_graph::{Compiled, Value};
+use estimand_nn::metric::{Metric, Totals};
+use estimand_tensor::{Array, Error, Mode, Result};
+use indexmap::IndexMap;
+use tracing::info;
+
+use super::build::{Built, Opened};
+use super::{Estimator, Metrics};
+use crate::feeding::{Binding, Feeder};
+use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
+use crate::input_fn::InputFn;
+use crate::model_fn::InputSpec;
+use crate::session::TrainSession;
+
+/// A metric, and what it has summed up.
+struct Measured {
+    name: String,
+    metric: Metric,
+    totals: Totals,
+}
+
+impl Measured {
+    fn new((name, metric): (String, Metric)) -> Measured {
+        Measured { name, metric, totals: Totals::default() }
+    }
+
+    fn place(&self) -> String {
+        format!("in metric `{}`", self.name)
+    }
+}
+
+/// A model for evaluation.
+pub(crate) struct Evaluator<'a> {
+    pub(crate) session: TrainSession,
+    compiled: Arc<Compiled>,
+    binding: Binding,
+    n_input_threads: usize,
+    hooks: Hooks<'a>,
+    metrics: Vec<Measured>,
+    /// The first of the fetches that belong to metrics: behind the loss and what hooks asked for.
+    first_sum: usize,
+    model_dir: PathBuf,
+    pub(super) initial_values: Vec<(String, Array)>,
+}
+
+impl Estimator {
+    /// Opens an input for an evaluation of all of it.
+    pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn) -> Result<Opened> {
+        let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
+        self.open(self.dataset(input, cx)?, &cx, &Position::default())
+    }
+
+    /// The model for evaluations on inputs that look like this one. Its variables have no values of use yet.
+    pub(crate) fn evaluator<'a>(&self, input: &InputSpec, mut hooks: Vec<Box<dyn Hook + 'a>>) -> Result<Evaluator<'a>> {
+        let Built { graph, spec, placeholders } = self.build(Mode::Eval, input)?;
+        let loss = spec.loss.ok_or_else(|| Error::internal("a model without loss was let through"))?;
+        for hook in spec.evaluation_hooks {
+            hooks.push(hook);
+        }
+        let mut hooks = Hooks::new(hooks);
+        let mut fetches: Vec<Value> = vec![loss.value()];
+        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut Vec::new())))?;
+        let first_sum = fetches.len();
+        fetches.extend(spec.metrics.values().flat_map(Metric::sums).map(estimand_graph::Tensor::value));
+        graph.check()?;
+        let seed = self.config.tf_random_seed.unwrap_or(0);
+        let session = TrainSession::new(Arc::new(graph.body().clone()), self.config.threads, seed)?;
+        let compiled = session.compile(&fetches)?;
+        Ok(Evaluator {
+            session,
+            binding: placeholders.binding(&compiled)?,
+            compiled,
+            n_input_threads: self.config.n_input_threads(),
+            hooks,
+            metrics: spec.metrics.into_iter().map(Measured::new).collect(),
+            first_sum,
+            model_dir: self.model_dir.clone(),
+            initial_values: spec.initial_values,
+        })
+    }
+}
+
+impl Evaluator<'_> {
+    /// Evaluates on the first `steps` batches of an input, or on all.
+    pub(crate) fn run(&mut self, opened: Opened, steps: Option<u64>) -> Result<Metrics> {
+        let Opened { stream, first, .. } = opened;
+        let mut input = Feeder::new(first, stream, self.binding.clone(), self.compiled.clone(), self.n_input_threads);
+        self.metrics.iter_mut().for_each(|metric| metric.totals = Totals::default());
+        let (mut outputs, mut requests) = (Vec::new(), Requests::default());
+        let mut losses = (0.0, 0_u64);
+        self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
+        while requests.stop.is_none() && steps.is_none_or(|n| losses.1 < n) {
+            self.visit("before_run", &outputs, &mut requests, |hook, cx| hook.before_run(cx))?;
+            self.session.begin_input();
+            let Some(fed) = input.next()? else { break };
+            self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
+            losses = (losses.0 + f64::from(outputs[0].item::<f32>()?), losses.1 + 1);
+            let mut sums = &outputs[self.first_sum..];
+            for metric in &mut self.metrics {
+                let own = sums.split_off(..metric.metric.sums().len()).unwrap_or_default();
+                metric.totals.add(own).map_err(|e| e.context(metric.place()))?;
+            }
+            if let Some(n) = steps.filter(|&n| n < 20 || losses.1.is_multiple_of(n / 10) || losses.1 == n) {
+                info!("Evaluation [{}/{n}]", losses.1);
+            }
+            self.visit("after_run", &outputs, &mut requests, |hook, cx| hook.after_run(cx))?;
+        }
+        if losses.1 == 0 {
+            return Err(Error::config("nothing to evaluate: the input has no batch")
+                .help("look at what the input's filters, its shard and its files leave of it"));
+        }
+        self.visit("end", &outputs, &mut requests, |hook, cx| hook.end(cx))?;
+        let mut values = IndexMap::new();
+        for metric in &self.metrics {
+            let value = metric.totals.value(&metric.metric).map_err(|e| e.context(metric.place()))?;
+            values.insert(metric.name.clone(), value);
+        }
+        values.insert("loss".to_string(), losses.0 / losses.1 as f64);
+        Ok(Metrics::new(values, self.session.step))
+    }
+
+    fn visit(
+        &mut self,
+        phase: &str,
+        values: &[Array],
+        requests: &mut Requests,
+        mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Evaluator { session, hooks, model_dir, .. } = self;
+        let loss = values.first().and_then(|loss| loss.item::<f32>().ok());
+        let mut cx = HookContext { session, model_dir, events: None, values, loss, requests };
+        hooks.each(phase, |hook| call(hook, &mut cx))
+    }
+}
