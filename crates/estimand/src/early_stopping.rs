@@ -1,0 +1,456 @@
+//! Early stopping on metrics of the process itself: when an evaluation no longer gets better, training may end.
+//!
+//! A value that whoever evaluates hands its metrics to. It decides; it neither evaluates nor stops anything. Its counters go into
+//! checkpoints, so that a run which was interrupted decides as if it had not been.
+
+use estimand_tensor::{Error, Result};
+use serde_json::{Map, Value, json};
+use tracing::{info, warn};
+
+/// Ends training once a metric has not got better for a while.
+///
+/// The rules are those of Keras' callback of the same name, with a patience in evaluations or in steps. A value that is NaN is never
+/// better.
+///
+/// ```
+/// use estimand::EarlyStopping;
+///
+/// let mut stopping = EarlyStopping::higher_is_better("auc").patience(2).min_delta(0.01);
+/// assert_eq!(stopping.update(100, 0.80), None);
+/// assert_eq!(stopping.update(200, 0.805), None); // not better by more than 0.01
+/// let why = stopping.update(300, 0.79).unwrap();
+/// assert_eq!(why, "`auc` has not got better than 0.8 of step 100 by more than 0.01 in 2 evaluations; it is 0.79");
+/// assert_eq!(stopping.best().map(|best| best.step), Some(100));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct EarlyStopping {
+    metric: String,
+    direction: Direction,
+    patience: Patience,
+    min_delta: f64,
+    baseline: Option<f64>,
+    start_from_step: u64,
+    history: History,
+}
+
+/// The best value of a metric, and its step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Best {
+    /// The global step of the evaluation.
+    pub step: u64,
+    /// The metric.
+    pub value: f64,
+}
+
+/// Which of two values is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Higher,
+    Lower,
+}
+
+impl Direction {
+    /// Whether a value beats another by more than a margin. NaN beats nothing and is beaten by nothing.
+    pub(crate) fn beats(self, value: f64, other: f64, margin: f64) -> bool {
+        match self {
+            Direction::Higher => value - margin > other,
+            Direction::Lower => value + margin < other,
+        }
+    }
+
+    /// What every number beats.
+    fn worst(self) -> f64 {
+        match self {
+            Direction::Higher => f64::NEG_INFINITY,
+            Direction::Lower => f64::INFINITY,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Direction::Higher => "higher",
+            Direction::Lower => "lower",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    Evaluations(u64),
+    Steps(u64),
+}
+
+/// What it has seen: this is what checkpoints hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct History {
+    best: Option<Best>,
+    /// Evaluations since the wait began, and the step at which it did.
+    n_waited: u64,
+    since: Option<u64>,
+    last_step: Option<u64>,
+    stopped_at: Option<u64>,
+}
+
+impl EarlyStopping {
+    /// On a metric that should rise, such as `auc`.
+    pub fn higher_is_better(metric: impl Into<String>) -> EarlyStopping {
+        EarlyStopping::new(metric, Direction::Higher)
+    }
+
+    /// On a metric that should fall, such as `loss`.
+    pub fn lower_is_better(metric: impl Into<String>) -> EarlyStopping {
+        EarlyStopping::new(metric, Direction::Lower)
+    }
+
+    fn new(metric: impl Into<String>, direction: Direction) -> EarlyStopping {
+        EarlyStopping {
+            metric: metric.into(),
+            direction,
+            patience: Patience::Evaluations(1),
+            min_delta: 0.0,
+            baseline: None,
+            start_from_step: 0,
+            history: History::default(),
+        }
+    }
+
+    /// Ends training at the `n`-th evaluation in a row that is not better. By default, at the first.
+    pub fn patience(mut self, n: u64) -> EarlyStopping {
+        self.patience = Patience::Evaluations(n);
+        self
+    }
+
+    /// Ends training when there was nothing better for so many steps, however often it was evaluated. By default, evaluations are
+    /// counted instead.
+    pub fn patience_steps(mut self, n: u64) -> EarlyStopping {
+        self.patience = Patience::Steps(n);
+        self
+    }
+
+    /// A value counts as better if it is so by more than this. By default, 0.
+    pub fn min_delta(mut self, delta: f64) -> EarlyStopping {
+        self.min_delta = delta;
+        self
+    }
+
+    /// A value that must be beaten within the patience, too. By default, none.
+    pub fn baseline(mut self, value: f64) -> EarlyStopping {
+        self.baseline = Some(value);
+        self
+    }
+
+    /// Evaluations of earlier steps are not looked at. By default, all are.
+    pub fn start_from_step(mut self, step: u64) -> EarlyStopping {
+        self.start_from_step = step;
+        self
+    }
+
+    /// An error if it could never do what it is for.
+    pub fn check(&self) -> Result<()> {
+        let refused = |message: String| Err(Error::config(format!("early stopping on `{}`: {message}", self.metric)));
+        match self.patience {
+            _ if self.metric.is_empty() => Err(Error::config("early stopping on a metric without a name")),
+            Patience::Evaluations(0) | Patience::Steps(0) => {
+                refused("a patience of 0; expected at least 1".to_string())
+            }
+            _ if !(self.min_delta >= 0.0 && self.min_delta.is_finite()) => {
+                refused(format!("min_delta is {}; expected a number from 0", self.min_delta))
+            }
+            _ if self.baseline.is_some_and(f64::is_nan) => refused("the baseline is NaN".to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The metric.
+    pub fn metric(&self) -> &str {
+        &self.metric
+    }
+
+    /// The best value until now.
+    pub fn best(&self) -> Option<Best> {
+        self.history.best
+    }
+
+    /// The step at which it decided to stop, if it did.
+    pub fn stopped_at(&self) -> Option<u64> {
+        self.history.stopped_at
+    }
+
+    /// Takes the metric of an evaluation; returns why training should end, if it should. A step that was seen is not counted again.
+    pub fn update(&mut self, step: u64, value: f64) -> Option<String> {
+        let seen = self.history.last_step.is_some_and(|last| step <= last);
+        if step < self.start_from_step || seen {
+            return None;
+        }
+        let beats = |other| self.direction.beats(value, other, self.min_delta);
+        let is_better = beats(self.history.best.map_or(self.direction.worst(), |best| best.value));
+        let beats_baseline = self.baseline.is_none_or(beats);
+
+        let history = &mut self.history;
+        history.last_step = Some(step);
+        history.n_waited += 1;
+        let since = *history.since.get_or_insert(step);
+        if is_better {
+            history.best = Some(Best { step, value });
+            if beats_baseline {
+                (history.n_waited, history.since) = (0, Some(step));
+            }
+            return None;
+        }
+        let waited = match self.patience {
+            Patience::Evaluations(n) if history.n_waited >= n => count(history.n_waited, "evaluation"),
+            Patience::Steps(n) if step - since >= n => count(step - since, "step"),
+            _ => return None,
+        };
+        history.stopped_at = Some(step);
+        Some(self.reason(value, &waited))
+    }
+
+    fn reason(&self, value: f64, waited: &str) -> String {
+        let margin = match self.min_delta {
+            0.0 => String::new(),
+            delta => format!(" by more than {delta}"),
+        };
+        let best = match (self.history.best, self.baseline) {
+            (Some(best), Some(line)) if !self.direction.beats(best.value, line, self.min_delta) => {
+                format!("the baseline {line} (best: {} of step {})", best.value, best.step)
+            }
+            (Some(best), _) => format!("{} of step {}", best.value, best.step),
+            (None, _) => "nothing at all".to_string(),
+        };
+        format!("`{}` has not got better than {best}{margin} in {waited}; it is {value}", self.metric)
+    }
+
+    /// What a later run needs to decide as this one would.
+    pub fn state(&self) -> Vec<u8> {
+        let History { best, n_waited, since, last_step, stopped_at } = &self.history;
+        // Bits, since JSON has no infinity.
+        let best = best.map(|best| json!({"step": best.step, "bits": best.value.to_bits()}));
+        let state = json!({
+            "metric": self.metric, "better": self.direction.text(), "best": best, "n_waited": n_waited, "since": since,
+            "last_step": last_step, "stopped_at": stopped_at,
+        });
+        state.to_string().into_bytes()
+    }
+
+    /// Goes on from the state of an earlier run. That of another metric is left alone, with a warning. Where the earlier run decided
+    /// to stop, this one goes on all the same: the best value stays, and patience begins anew.
+    pub fn restore(&mut self, state: &[u8]) -> Result<()> {
+        let state = parse(state).ok_or_else(|| {
+            Error::data(format!("the state of early stopping on `{}` cannot be read", self.metric))
+                .help("it is in the checkpoint; an older version may have written it")
+        })?;
+        if state.metric != self.metric || state.direction != self.direction.text() {
+            warn!(
+                "Early stopping looks at `{}`, {} is better; the checkpoint's looked at `{}`, {}. It begins anew",
+                self.metric,
+                self.direction.text(),
+                state.metric,
+                state.direction
+            );
+            return Ok(());
+        }
+        self.history = state.history;
+        if let Some(step) = self.history.stopped_at.take() {
+            (self.history.n_waited, self.history.since) = (0, None);
+            info!(
+                "Early stopping on `{}` was decided at step {step}. Training goes on, and patience begins anew.",
+                self.metric
+            );
+        }
+        Ok(())
+    }
+}
+
+struct Stored {
+    metric: String,
+    direction: String,
+    history: History,
+}
+
+fn parse(state: &[u8]) -> Option<Stored> {
+    let state: Map<String, Value> = serde_json::from_slice(state).ok()?;
+    let text = |name: &str| state.get(name)?.as_str().map(str::to_string);
+    let optional = |name: &str| match state.get(name)? {
+        Value::Null => Some(None),
+        number => number.as_u64().map(Some),
+    };
+    let best = match state.get("best")? {
+        Value::Null => None,
+        best => Some(Best { step: best.get("step")?.as_u64()?, value: f64::from_bits(best.get("bits")?.as_u64()?) }),
+    };
+    let history = History {
+        best,
+        n_waited: state.get("n_waited")?.as_u64()?,
+        since: optional("since")?,
+        last_step: optional("last_step")?,
+        stopped_at: optional("stopped_at")?,
+    };
+    Some(Stored { metric: text("metric")?, direction: text("better")?, history })
+}
+
+fn count(n: u64, what: &str) -> String {
+    match n {
+        1 => format!("1 {what}"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXTURE: &str = include_str!("../../../oracles/fixtures/early_stopping.jsonl");
+
+    fn number(value: &Value) -> f64 {
+        value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
+    }
+
+    fn of_keras(case: &Value) -> EarlyStopping {
+        let stopping = match case["keras"].as_str().unwrap() {
+            "max" => EarlyStopping::higher_is_better("m"),
+            _ => EarlyStopping::lower_is_better("m"),
+        };
+        let stopping = stopping
+            .patience(case["patience"].as_u64().unwrap())
+            .min_delta(number(&case["min_delta"]))
+            .start_from_step(case["start"].as_u64().unwrap());
+        match case["baseline"].as_f64() {
+            Some(baseline) => stopping.baseline(baseline),
+            None => stopping,
+        }
+    }
+
+    /// Also with an interruption before every value.
+    #[test]
+    fn stops_where_keras_does() {
+        let cases: Vec<Value> = FIXTURE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let cases: Vec<_> = cases.iter().filter(|case| case.get("keras").is_some()).collect();
+        assert_eq!(cases.len(), 150);
+        for case in cases {
+            for interrupted in [false, true] {
+                let mut stopping = of_keras(case);
+                stopping.check().unwrap();
+                let values = case["values"].as_array().unwrap();
+                let stops = values.iter().enumerate().position(|(step, value)| {
+                    if interrupted {
+                        let state = stopping.state();
+                        stopping = of_keras(case);
+                        stopping.restore(&state).unwrap();
+                    }
+                    stopping.update(step as u64, number(value)).is_some()
+                });
+                assert_eq!(stops.map(|step| step as u64), case["stops"].as_u64(), "{case}");
+                assert_eq!(stopping.stopped_at(), case["stops"].as_u64(), "{case}");
+                let best = stopping.best().map_or(stopping.direction.worst(), |best| best.value);
+                assert_eq!(best, number(&case["best"]), "{case}");
+            }
+        }
+    }
+
+    /// As stop_if_no_decrease_hook counts, case 111: nothing better than 0.9 of step 20.
+    #[test]
+    fn patience_in_steps() {
+        let values = [(10, 1.0), (20, 0.9), (30, 0.95), (40, 0.92), (50, 0.91)];
+        let stops =
+            |mut stopping: EarlyStopping| values.iter().find_map(|&(step, v)| stopping.update(step, v).and(Some(step)));
+        let loss = || EarlyStopping::lower_is_better("loss");
+        assert_eq!(stops(loss().patience_steps(20)), Some(40));
+        assert_eq!(stops(loss().patience_steps(30)), Some(50));
+        assert_eq!(stops(loss().patience_steps(31)), None);
+        assert_eq!(stops(loss().patience_steps(20).start_from_step(30)), None);
+    }
+
+    #[test]
+    fn nan_is_never_better() {
+        let mut stopping = EarlyStopping::lower_is_better("loss").patience(3);
+        assert_eq!(stopping.update(1, f64::NAN), None);
+        assert_eq!(stopping.update(2, 5.0), None);
+        assert_eq!(stopping.best(), Some(Best { step: 2, value: 5.0 }));
+        assert_eq!(stopping.update(3, f64::NAN), None);
+        assert_eq!(stopping.update(4, f64::NAN), None);
+        let why = stopping.update(5, f64::NAN).unwrap();
+        assert_eq!(why, "`loss` has not got better than 5 of step 2 in 3 evaluations; it is NaN");
+        let why = EarlyStopping::lower_is_better("loss").update(1, f64::NAN).unwrap();
+        assert_eq!(why, "`loss` has not got better than nothing at all in 1 evaluation; it is NaN");
+    }
+
+    #[test]
+    fn a_step_counts_once() {
+        let mut stopping = EarlyStopping::lower_is_better("loss").patience(2);
+        assert_eq!(stopping.update(10, 1.0), None);
+        for _ in 0..5 {
+            assert_eq!(stopping.update(20, 2.0), None);
+        }
+        assert!(stopping.update(30, 2.0).is_some());
+    }
+
+    #[test]
+    fn a_baseline_that_is_not_met_is_named() {
+        let mut stopping = EarlyStopping::higher_is_better("auc").baseline(0.9).patience(2);
+        assert_eq!(stopping.update(1, 0.5), None);
+        let why = stopping.update(2, 0.4).unwrap();
+        assert_eq!(
+            why,
+            "`auc` has not got better than the baseline 0.9 (best: 0.5 of step 1) in 2 evaluations; it is 0.4"
+        );
+    }
+
+    /// Whoever trains on after the decision wants more: as many evaluations as before are waited for.
+    #[test]
+    fn after_the_decision_patience_begins_anew() -> Result<()> {
+        let fresh = || EarlyStopping::lower_is_better("loss").patience(2);
+        let mut stopping = fresh();
+        let stops: Vec<_> =
+            [1.0, 2.0, 2.0].into_iter().zip(1..).map(|(v, step)| stopping.update(step, v).is_some()).collect();
+        assert_eq!(stops, [false, false, true]);
+        let mut resumed = fresh();
+        resumed.restore(&stopping.state())?;
+        assert_eq!((resumed.stopped_at(), resumed.best()), (None, Some(Best { step: 1, value: 1.0 })));
+        assert_eq!(resumed.update(4, 1.5), None);
+        assert!(resumed.update(5, 1.5).is_some());
+        Ok(())
+    }
+
+    #[test]
+    fn what_another_metric_left_is_not_taken() -> Result<()> {
+        let mut auc = EarlyStopping::higher_is_better("auc");
+        auc.update(1, 0.9);
+        for mut other in [EarlyStopping::higher_is_better("accuracy"), EarlyStopping::lower_is_better("auc")] {
+            other.restore(&auc.state())?;
+            assert_eq!(other.best(), None);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn states_that_are_none() {
+        let mut stopping = EarlyStopping::higher_is_better("auc");
+        stopping.update(1, f64::INFINITY);
+        let whole = stopping.state();
+        let mut copy = EarlyStopping::higher_is_better("auc");
+        copy.restore(&whole).unwrap();
+        assert_eq!(copy, stopping);
+        for length in 0..whole.len() {
+            let error = stopping.restore(&whole[..length]).unwrap_err().to_string();
+            assert!(error.contains("early stopping on `auc` cannot be read"), "{error}");
+        }
+        assert_eq!(copy, stopping, "nothing was changed");
+    }
+
+    #[test]
+    fn settings_that_make_no_sense() {
+        let auc = || EarlyStopping::higher_is_better("auc");
+        for (stopping, text) in [
+            (auc().patience(0), "a patience of 0"),
+            (auc().patience_steps(0), "a patience of 0"),
+            (auc().min_delta(-0.5), "min_delta is -0.5"),
+            (auc().min_delta(f64::NAN), "min_delta is NaN"),
+            (auc().baseline(f64::NAN), "the baseline is NaN"),
+            (EarlyStopping::higher_is_better(""), "without a name"),
+        ] {
+            let error = stopping.check().unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}
