@@ -7,6 +7,7 @@ mod killed;
 mod life_cycle;
 mod mapping;
 mod models;
+mod on_request;
 mod prediction;
 mod premade;
 mod profiler;

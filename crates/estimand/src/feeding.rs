@@ -156,6 +156,13 @@ pub(crate) struct Fed {
     pub(crate) after: Position,
 }
 
+impl Fed {
+    /// What another program of the same model is fed of this batch.
+    pub(crate) fn prepare_again(&self, binding: &Binding, compiled: &Compiled) -> Result<Vec<Array>> {
+        compiled.prepare(binding.bind(&self.batch)?)
+    }
+}
+
 /// What lies ready may take so many bytes.
 const AHEAD_BYTES: usize = 64 << 20;
 

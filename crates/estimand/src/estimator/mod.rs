@@ -12,6 +12,7 @@ mod initialize;
 mod metrics;
 mod predict;
 mod predictions;
+mod programs;
 mod train;
 mod train_loop;
 

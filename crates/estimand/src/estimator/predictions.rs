@@ -64,7 +64,8 @@ impl Running<'_> {
     ) -> Result<()> {
         let Running { resident: Resident { predictor, .. }, hooks, requests, .. } = self;
         let Predictor { session, outputs, .. } = predictor;
-        let mut cx = HookContext { session, model_dir, events: None, values: outputs, loss: None, requests };
+        let mut cx =
+            HookContext { session, model_dir, events: None, values: outputs, requested: &[], loss: None, requests };
         hooks.each(phase, |hook| call(hook, &mut cx))
     }
 }

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use estimand_data::{Dataset, Position};
-use estimand_graph::{Compiled, Value};
+use estimand_graph::Value;
 use estimand_tensor::{Array, Error, ErrorKind, Result};
 use tracing::{info, warn};
 
 use super::build::{Built, Opened};
+use super::programs::Programs;
 use super::train::{Finished, TrainSpec};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
@@ -25,7 +26,7 @@ pub(super) struct Run<'a> {
     pub(super) session: TrainSession,
     data: Dataset,
     input: Feeder,
-    step: Arc<Compiled>,
+    programs: Programs,
     pub(super) hooks: Hooks<'a>,
     listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) saver: Saver,
@@ -33,8 +34,6 @@ pub(super) struct Run<'a> {
     model_dir: PathBuf,
     initial_values: Vec<(String, Array)>,
     ready_checks: Vec<ReadyCheck>,
-    /// The values of the last step: the loss, then what hooks asked for.
-    outputs: Vec<Array>,
     loss: Option<f32>,
     requests: Requests,
     signals: Guard,
@@ -71,22 +70,23 @@ impl<'a> Run<'a> {
         let mut hooks = Hooks::new(default_hooks::all(config, &mut spec, train.hooks, train.steps, train.max_steps));
         info!("Hooks, in order: {}", hooks.names().join(", "));
 
-        let mut fetches: Vec<Value> = vec![loss.value()];
-        let mut of_hooks = Vec::new();
-        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut of_hooks)))?;
+        let (mut fetches, mut requested, mut of_hooks) = (vec![loss.value()], Vec::new(), Vec::new());
+        hooks.each("begin", |hook| {
+            hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut of_hooks).requested(&mut requested))
+        })?;
         for listener in of_hooks {
             listeners.push(listener);
         }
         let updates = graph.updates();
         let all = graph.group(&std::iter::once(&train_op).chain(&updates).collect::<Vec<_>>());
         graph.check()?;
-        fetches.push(all.value());
 
         let session = TrainSession::new(Arc::new(graph.body().clone()), config.threads, seed)?;
         info!("Graph was finalized.");
-        let step = session.compile(&fetches)?;
+        let programs = Programs::new(&session, &fetches, &requested, all.value(), &placeholders)?;
+        let step = programs.plain().clone();
         let Opened { data, stream, first, .. } = opened;
-        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step.clone(), config.n_input_threads());
+        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step, config.n_input_threads());
         let saver = Saver::new(&estimator.model_dir, retention)?;
         let mut events = EventWriter::create(&estimator.model_dir)?;
         write_graph(&session, &[loss.value()], &mut events, estimator)?;
@@ -94,7 +94,7 @@ impl<'a> Run<'a> {
             session,
             data,
             input,
-            step,
+            programs,
             hooks,
             listeners,
             saver,
@@ -102,7 +102,6 @@ impl<'a> Run<'a> {
             model_dir: estimator.model_dir.clone(),
             initial_values,
             ready_checks,
-            outputs: Vec::new(),
             loss: None,
             requests: Requests::default(),
             signals: Guard::install()?,
@@ -155,11 +154,12 @@ impl<'a> Run<'a> {
 
     /// One step of training.
     fn step(&mut self, mut fed: Fed) -> Result<()> {
-        self.session.run(&self.step, &fed.feeds, &mut self.outputs)?;
+        let all = std::mem::take(&mut self.requests.values);
+        self.programs.run(&mut self.session, &fed, all)?;
         self.session.step += 1;
         std::mem::swap(&mut self.session.input.position, &mut fed.after);
         self.input.recycle(fed);
-        self.loss = self.outputs.first().and_then(|loss| loss.item::<f32>().ok());
+        self.loss = self.programs.values().0.first().and_then(|loss| loss.item::<f32>().ok());
         Ok(())
     }
 
@@ -193,8 +193,10 @@ impl<'a> Run<'a> {
         phase: &str,
         mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Run { session, hooks, events, model_dir, outputs, loss, requests, .. } = self;
-        let mut cx = HookContext { session, model_dir, events: Some(events), values: outputs, loss: *loss, requests };
+        let Run { session, hooks, events, model_dir, programs, loss, requests, .. } = self;
+        let (values, requested) = programs.values();
+        let (events, loss) = (Some(events), *loss);
+        let mut cx = HookContext { session, model_dir, events, values, requested, loss, requests };
         hooks.each(phase, |hook| call(hook, &mut cx))
     }
 

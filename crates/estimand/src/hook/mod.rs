@@ -97,14 +97,23 @@ pub trait Hook {
     }
 }
 
-/// A tensor whose value a hook gets after every step.
+/// A tensor whose value a hook gets: after every step, or after those for which it was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetch(usize);
+pub struct Fetch(Place);
+
+/// Where a value is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Always(usize),
+    Requested(usize),
+}
 
 /// What a hook sees of a model that is being built.
 pub struct BeginContext<'a> {
     graph: &'a Graph,
     fetches: &'a mut Vec<Value>,
+    /// What is computed only on request; `None` where every run computes all.
+    requested: Option<&'a mut Vec<Value>>,
     listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
 }
 
@@ -114,7 +123,12 @@ impl<'a> BeginContext<'a> {
         fetches: &'a mut Vec<Value>,
         listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
     ) -> BeginContext<'a> {
-        BeginContext { graph, fetches, listeners }
+        BeginContext { graph, fetches, requested: None, listeners }
+    }
+
+    /// For runs that compute some values only on request.
+    pub(crate) fn requested(self, requested: &'a mut Vec<Value>) -> BeginContext<'a> {
+        BeginContext { requested: Some(requested), ..self }
     }
 
     /// The graph.
@@ -124,15 +138,25 @@ impl<'a> BeginContext<'a> {
 
     /// Asks for the value of a tensor after every step.
     pub fn fetch(&mut self, tensor: &Tensor) -> Result<Fetch> {
-        if !tensor.graph().same(self.graph) {
-            return Err(Error::config(format!("{} belongs to another graph", tensor.describe())));
+        let value = self.own(tensor)?;
+        Ok(Fetch(Place::Always(place(self.fetches, value))))
+    }
+
+    /// Asks for the value of a tensor after those steps for which [`HookContext::request_values`] was called. Other steps do not
+    /// compute it. Evaluation and prediction compute it always.
+    pub fn fetch_on_request(&mut self, tensor: &Tensor) -> Result<Fetch> {
+        let value = self.own(tensor)?;
+        Ok(Fetch(match &mut self.requested {
+            Some(requested) => Place::Requested(place(requested, value)),
+            None => Place::Always(place(self.fetches, value)),
+        }))
+    }
+
+    fn own(&self, tensor: &Tensor) -> Result<Value> {
+        match tensor.graph().same(self.graph) {
+            true => Ok(tensor.value()),
+            false => Err(Error::config(format!("{} belongs to another graph", tensor.describe()))),
         }
-        let value = tensor.value();
-        let found = self.fetches.iter().position(|fetch| *fetch == value);
-        Ok(Fetch(found.unwrap_or_else(|| {
-            self.fetches.push(value);
-            self.fetches.len() - 1
-        })))
     }
 
     /// Asks for the value of the tensor of a name, as [`Tensor::name`] tells it.
@@ -147,12 +171,22 @@ impl<'a> BeginContext<'a> {
     }
 }
 
+/// Where a value stands in a list, which gets it if it was not there.
+fn place(list: &mut Vec<Value>, value: Value) -> usize {
+    list.iter().position(|fetch| *fetch == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    })
+}
+
 /// What a hook sees of a run, and can ask of it.
 pub struct HookContext<'a> {
     pub(crate) session: &'a mut TrainSession,
     pub(crate) model_dir: &'a Path,
     pub(crate) events: Option<&'a mut EventWriter>,
     pub(crate) values: &'a [Array],
+    /// What was requested of the last step; empty if nothing was.
+    pub(crate) requested: &'a [Array],
     pub(crate) loss: Option<f32>,
     pub(crate) requests: &'a mut Requests,
 }
@@ -162,6 +196,7 @@ pub struct HookContext<'a> {
 pub(crate) struct Requests {
     pub(crate) stop: Option<String>,
     pub(crate) save: bool,
+    pub(crate) values: bool,
 }
 
 impl HookContext<'_> {
@@ -175,9 +210,17 @@ impl HookContext<'_> {
         self.loss
     }
 
-    /// The value of a tensor in the last step; `None` before the first.
+    /// The value of a tensor in the last step; `None` before the first, and where it had to be requested and was not.
     pub fn value(&self, fetch: Fetch) -> Option<&Array> {
-        self.values.get(fetch.0)
+        match fetch.0 {
+            Place::Always(i) => self.values.get(i),
+            Place::Requested(i) => self.requested.get(i),
+        }
+    }
+
+    /// Has the next step compute what hooks have asked for [on request](BeginContext::fetch_on_request) too.
+    pub fn request_values(&mut self) {
+        self.requests.values = true;
     }
 
     /// The model: values of variables to read and set.
