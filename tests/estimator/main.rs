@@ -3,7 +3,6 @@
 mod bad_input;
 mod full_disk;
 mod heads;
-mod hooks;
 mod killed;
 mod life_cycle;
 mod mapping;
@@ -14,3 +13,4 @@ mod premade;
 mod profiler;
 mod recorder;
 mod resume;
+mod train_and_evaluate;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use estimand::prelude::*;
 use estimand::{
-    Cluster, EstimatorBuilder, ExportOutput, InputFn, Metrics, MetricsContext, Strategy, Timer, TrainSession, data,
-    head, hook, nn, premade, tensor,
+    Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Strategy, Timer,
+    TrainSession, data, head, hook, nn, premade, tensor,
 };
 
 /// Types, by their paths.
@@ -38,7 +38,6 @@ pub fn names() -> BTreeSet<String> {
 type Text = &'static str;
 type Hidden = [usize; 1];
 type Transform = fn(&Tensor) -> Tensor;
-type StopFn = fn(&hook::HookContext<'_>) -> Result<Option<String>>;
 type LossFn = fn(&head::LossContext<'_>) -> Tensor;
 
 fn types() -> Vec<Text> {
@@ -60,6 +59,7 @@ fn types() -> Vec<Text> {
         EstimatorBuilder,
         EstimatorSpec,
         Every,
+        Export<'_>,
         ExportOutput,
         HParams,
         LinearClassifier,
@@ -87,12 +87,12 @@ fn types() -> Vec<Text> {
         hook::BeginContext<'_>,
         hook::CheckpointSaverHook,
         hook::HookContext<'_>,
+        hook::InMemoryEvaluatorHook<'_>,
         hook::LoggingTensorHook,
         hook::NanTensorHook,
         hook::ProfilerHook,
         hook::StepCounterHook,
         hook::StopAtStepHook,
-        hook::StopIfHook,
         hook::SummarySaverHook,
         nn::column::LinearOutput,
         premade::OptimizerChoice,
@@ -102,7 +102,7 @@ fn types() -> Vec<Text> {
 }
 
 fn traits() -> Vec<Text> {
-    traits![Head, HeadSpec, InputFn, hook::CheckpointListener, hook::Hook].to_vec()
+    traits![Exporter, Head, HeadSpec, InputFn, hook::CheckpointListener, hook::Hook].to_vec()
 }
 
 fn variants() -> Vec<Text> {
@@ -140,6 +140,7 @@ fn estimator() -> Vec<Text> {
         Estimator::predict as fn(&'static Estimator, Dataset) -> _,
         Estimator::predictor,
         Estimator::train as fn(&Estimator, Dataset) -> _,
+        Estimator::train_and_evaluate as fn(&'static Estimator, Dataset, Dataset) -> _,
         Estimator::variable_names,
         Estimator::variable_value,
         TrainSpec::new as fn(Dataset) -> _,
@@ -148,10 +149,16 @@ fn estimator() -> Vec<Text> {
         TrainSpec::max_steps,
         TrainSpec::steps,
         EvalSpec::new as fn(Dataset) -> _,
+        Exporter::export as fn(&mut NoExport, &Export<'_>) -> _,
+        Exporter::name as fn(&NoExport) -> &str,
         EvalSpec::checkpoint as fn(_, Text) -> _,
+        EvalSpec::every,
+        EvalSpec::exporter as fn(_, NoExport) -> _,
         EvalSpec::hook as fn(_, hook::NanTensorHook) -> _,
         EvalSpec::name as fn(_, Text) -> _,
+        EvalSpec::start_delay_secs,
         EvalSpec::steps,
+        EvalSpec::throttle_secs,
         PredictSpec::new as fn(Dataset) -> _,
         PredictSpec::by_batch,
         PredictSpec::checkpoint as fn(_, Text) -> _,
@@ -210,6 +217,19 @@ fn estimator() -> Vec<Text> {
     [&estimator[..], &spec, &config].concat()
 }
 
+/// Stands for an exporter of one's own.
+struct NoExport;
+
+impl Exporter for NoExport {
+    fn name(&self) -> Text {
+        "none"
+    }
+
+    fn export(&mut self, _export: &Export<'_>) -> Result<Option<std::path::PathBuf>> {
+        Ok(None)
+    }
+}
+
 /// Stands for a listener of one's own.
 struct Listener;
 
@@ -224,13 +244,13 @@ fn hooks() -> Vec<Text> {
         hook::CheckpointListener::end as fn(&mut Listener, &TrainSession, u64) -> _,
         hook::CheckpointSaverHook::listener as fn(_, Listener) -> _,
         hook::CheckpointSaverHook::new,
-        hook::EarlyStoppingHook::every as fn(hook::EarlyStoppingHook<StopFn>, Every) -> _,
-        hook::EarlyStoppingHook::new as fn(StopFn) -> _,
         hook::Hook::after_create_session as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::after_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::before_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::begin as fn(&mut hook::NanTensorHook, &mut hook::BeginContext<'_>) -> _,
         hook::Hook::end as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
+        hook::InMemoryEvaluatorHook::every_n_iter,
+        hook::InMemoryEvaluatorHook::new as fn(&'static Estimator, Dataset) -> _,
         hook::HookContext::global_step,
         hook::HookContext::loss,
         hook::HookContext::request_stop as fn(&mut hook::HookContext<'static>, Text),
@@ -248,13 +268,6 @@ fn hooks() -> Vec<Text> {
         hook::StepCounterHook::new,
         hook::StopAtStepHook::after_steps,
         hook::StopAtStepHook::at_step,
-        hook::StopIfHook::eval_dir as fn(_, Text) -> _,
-        hook::StopIfHook::every,
-        hook::StopIfHook::higher as fn(Text, f64) -> _,
-        hook::StopIfHook::lower as fn(Text, f64) -> _,
-        hook::StopIfHook::min_steps,
-        hook::StopIfHook::no_decrease as fn(Text, u64) -> _,
-        hook::StopIfHook::no_increase as fn(Text, u64) -> _,
         hook::SummarySaverHook::new,
         Timer::is_due,
         Timer::last_step,

@@ -7,6 +7,8 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 
+use crate::train_and_evaluate::Criterion;
+
 /// Ends training once a metric has not got better for a while.
 ///
 /// The rules are those of Keras' callback of the same name, with a patience in evaluations or in steps. A value that is NaN is never
@@ -66,7 +68,7 @@ impl Direction {
         }
     }
 
-    pub(crate) fn text(self) -> &'static str {
+    fn text(self) -> &'static str {
         match self {
             Direction::Higher => "higher",
             Direction::Lower => "lower",
@@ -166,6 +168,11 @@ impl EarlyStopping {
         &self.metric
     }
 
+    /// What makes one evaluation better than another.
+    pub(crate) fn criterion(&self) -> Criterion {
+        Criterion::Metric { name: self.metric.clone(), direction: self.direction }
+    }
+
     /// The best value until now.
     pub fn best(&self) -> Option<Best> {
         self.history.best
@@ -251,19 +258,14 @@ impl EarlyStopping {
             return Ok(());
         }
         self.history = state.history;
-        if let Some(step) = self.history.stopped_at {
-            self.begin_anew();
+        if let Some(step) = self.history.stopped_at.take() {
+            (self.history.n_waited, self.history.since) = (0, None);
             info!(
                 "Early stopping on `{}` was decided at step {step}. Training goes on, and patience begins anew.",
                 self.metric
             );
         }
         Ok(())
-    }
-
-    /// Forgets that it decided, and how long nothing got better; the best value stays.
-    pub(crate) fn begin_anew(&mut self) {
-        self.history = History { n_waited: 0, since: None, stopped_at: None, ..self.history };
     }
 }
 

@@ -45,6 +45,7 @@ mod saver;
 mod session;
 pub mod signal;
 mod timeline;
+mod train_and_evaluate;
 
 pub use adapt::{Adapted, adapt};
 pub use add_metrics::MetricsContext;
@@ -70,6 +71,7 @@ pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
 pub use session::TrainSession;
 pub use timeline::{Span, Timeline};
+pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 
 /// What most programs use.
 pub mod prelude {
@@ -83,8 +85,8 @@ pub mod prelude {
         LinearClassifier, LinearEstimator, LinearRegressor,
     };
     pub use crate::{
-        Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext, PredictSpec,
-        RunConfig, TrainSpec,
+        EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,
+        PredictSpec, RunConfig, TrainSpec,
     };
     pub use estimand_data::Dataset;
     pub use estimand_graph::{

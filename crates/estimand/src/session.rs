@@ -97,6 +97,19 @@ impl TrainSession {
         self.state.write(id, value)
     }
 
+    /// Takes the step and the values of its own variables from a model that has the same.
+    pub(crate) fn copy_from(&mut self, other: &TrainSession) -> Result<()> {
+        let own: Vec<(VarId, String)> = self.saved().map(|(id, name)| (id, name.to_string())).collect();
+        for (id, name) in own {
+            let value = other
+                .value(&name)
+                .map_err(|e| e.context("the model has a variable in evaluation that it has not in training"))?;
+            self.state.write(id, &value)?;
+        }
+        self.step = other.step;
+        Ok(())
+    }
+
     pub(crate) fn compile(&self, fetches: &[Value]) -> Result<Arc<Compiled>> {
         Ok(Arc::new(Compiled::new(&*self.executor, Program::new(self.body.clone(), fetches)?)?))
     }

@@ -5,8 +5,12 @@ use std::path::PathBuf;
 use estimand_data::Dataset;
 use estimand_tensor::{Error, Result};
 
+use super::Metrics;
+use crate::early_stopping::Direction;
 use crate::hook::Hook;
 use crate::input_fn::InputFn;
+use crate::train_and_evaluate::Criterion;
+use crate::{EarlyStopping, Every, Exporter};
 
 /// What to evaluate on.
 ///
@@ -17,12 +21,30 @@ pub struct EvalSpec<'a> {
     pub(crate) name: Option<String>,
     pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) hooks: Vec<Box<dyn Hook + 'a>>,
+    pub(crate) exporters: Vec<Box<dyn Exporter + 'a>>,
+    pub(crate) start_delay_secs: Option<f64>,
+    pub(crate) throttle_secs: Option<f64>,
+    pub(crate) every: Option<Every>,
+    pub(crate) early_stopping: Option<EarlyStopping>,
+    pub(crate) criterion: Option<Criterion>,
 }
 
 impl<'a> EvalSpec<'a> {
     /// Evaluates on all of an input.
     pub fn new(input: impl InputFn + 'a) -> EvalSpec<'a> {
-        EvalSpec { input: Box::new(input), steps: None, name: None, checkpoint: None, hooks: Vec::new() }
+        EvalSpec {
+            input: Box::new(input),
+            steps: None,
+            name: None,
+            checkpoint: None,
+            hooks: Vec::new(),
+            exporters: Vec::new(),
+            start_delay_secs: None,
+            throttle_secs: None,
+            every: None,
+            early_stopping: None,
+            criterion: None,
+        }
     }
 
     /// Evaluates on the first so many batches. By default, on all.
@@ -37,7 +59,7 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// The checkpoint to evaluate. By default, the newest.
+    /// The checkpoint to evaluate, in [`evaluate`](crate::Estimator::evaluate). By default, the newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> EvalSpec<'a> {
         self.checkpoint = Some(path.into());
         self
@@ -49,11 +71,107 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
-        match self.steps {
-            Some(0) => Err(Error::config("evaluate on 0 batches; expected at least 1")),
+    /// Adds an exporter, which is called after each evaluation of a training, once there is a checkpoint of its step.
+    pub fn exporter(mut self, exporter: impl Exporter + 'a) -> EvalSpec<'a> {
+        self.exporters.push(Box::new(exporter));
+        self
+    }
+
+    /// How long a process that only evaluates waits before it begins. By default, 120 seconds.
+    pub fn start_delay_secs(mut self, secs: f64) -> EvalSpec<'a> {
+        self.start_delay_secs = Some(secs);
+        self
+    }
+
+    /// A training is not evaluated with a checkpoint if the evaluation before has begun less than so many seconds ago. By default,
+    /// 600.
+    pub fn throttle_secs(mut self, secs: f64) -> EvalSpec<'a> {
+        self.throttle_secs = Some(secs);
+        self
+    }
+
+    /// How often a training is evaluated. By default, with each checkpoint.
+    pub fn every(mut self, every: Every) -> EvalSpec<'a> {
+        self.every = Some(every);
+        self
+    }
+
+    /// Ends a training when a metric of this evaluation no longer gets better. By default, it goes on.
+    pub fn early_stopping(mut self, early_stopping: EarlyStopping) -> EvalSpec<'a> {
+        self.early_stopping = Some(early_stopping);
+        self
+    }
+
+    /// The best evaluation is that with the highest value of a metric. By default, what early stopping looks at decides, or else the
+    /// lowest `loss`.
+    pub fn highest_is_best(mut self, metric: impl Into<String>) -> EvalSpec<'a> {
+        self.criterion = Some(Criterion::Metric { name: metric.into(), direction: Direction::Higher });
+        self
+    }
+
+    /// The best evaluation is that with the lowest value of a metric.
+    pub fn lowest_is_best(mut self, metric: impl Into<String>) -> EvalSpec<'a> {
+        self.criterion = Some(Criterion::Metric { name: metric.into(), direction: Direction::Lower });
+        self
+    }
+
+    /// The best evaluation is that for which this function of (the best until then, the new one) was true last.
+    pub fn is_better(mut self, is_better: impl Fn(&Metrics, &Metrics) -> bool + 'static) -> EvalSpec<'a> {
+        self.criterion = Some(Criterion::Function(Box::new(is_better)));
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        match (self.steps, self.name.as_deref()) {
+            (Some(0), _) => Err(Error::config("evaluate on 0 batches; expected at least 1")),
+            (_, Some(name)) if name.is_empty() || name.contains(['/', '\\']) => {
+                Err(Error::config(format!("an evaluation named `{name}`"))
+                    .help("its results are in the folder eval_<name>: take a name without slashes"))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Whether one evaluation can do all that is asked for.
+    pub(crate) fn check_alone(&self) -> Result<()> {
+        let asked = [
+            (!self.exporters.is_empty(), "exporters"),
+            (self.start_delay_secs.is_some(), "start_delay_secs"),
+            (self.throttle_secs.is_some(), "throttle_secs"),
+            (self.every.is_some(), "every"),
+            (self.early_stopping.is_some(), "early_stopping"),
+            (self.criterion.is_some(), "the best of several"),
+        ];
+        if let Some((_, option)) = asked.iter().find(|(asked, _)| *asked) {
+            return Err(Error::config(format!("one evaluation, with {option}"))
+                .help("that is for evaluations during training: call train_and_evaluate"));
+        }
+        self.check()
+    }
+
+    /// Whether evaluations during training can do all that is asked for.
+    pub(crate) fn check_scheduled(&self) -> Result<()> {
+        self.check()?;
+        if self.checkpoint.is_some() {
+            return Err(Error::config("train_and_evaluate with a checkpoint to evaluate")
+                .help("it evaluates what is being trained; call evaluate for one checkpoint"));
+        }
+        if let Some(every) = self.every {
+            every.check("an evaluation")?;
+            if every.is_never() {
+                return Err(Error::config("an evaluation that is never made").help("leave it out, or leave out every"));
+            }
+            if self.throttle_secs.is_some() {
+                return Err(Error::config("an evaluation with a period of its own and throttle_secs")
+                    .help("give one of the two"));
+            }
+        }
+        for (what, secs) in [("throttle_secs", self.throttle_secs), ("start_delay_secs", self.start_delay_secs)] {
+            if let Some(secs) = secs.filter(|&secs| !(secs >= 0.0 && secs.is_finite())) {
+                return Err(Error::config(format!("{what} is {secs}; expected a number from 0")));
+            }
+        }
+        Ok(())
     }
 }
 

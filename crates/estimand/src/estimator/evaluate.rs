@@ -6,13 +6,13 @@ use estimand_tensor::Result;
 use tracing::info;
 
 use super::{Estimator, EvalSpec, Metrics, checkpoint_at};
-use crate::events::{EventWriter, Value};
+use crate::events::EventWriter;
 
 impl Estimator {
     /// Evaluates: every metric of the model, the mean of the batches' losses, and the global step.
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
-        spec.check()?;
+        spec.check_alone()?;
         let checkpoint = match &spec.checkpoint {
             Some(path) => Some(checkpoint_at(path)?),
             None => self.latest_checkpoint()?,
@@ -42,8 +42,9 @@ pub(crate) fn record(metrics: &Metrics, checkpoint: Option<&Path>, events: &mut 
     let step = metrics.global_step();
     let all: Vec<_> = metrics.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     info!("Saving dict for global step {step}: {}", all.join(", "));
-    // One event, so that whoever reads the file meanwhile finds all metrics of a step or none.
-    events.summary(step, metrics.iter().map(|(name, value)| Value::scalar(name, value as f32)).collect())?;
+    for (name, value) in metrics.iter() {
+        events.scalar(step, name, value as f32)?;
+    }
     if let Some(prefix) = checkpoint {
         events.text(step, "checkpoint_path", &prefix.display().to_string())?;
     }

@@ -87,6 +87,12 @@ impl Estimator {
 }
 
 impl Evaluator<'_> {
+    /// The names that an evaluation will have results for.
+    pub(crate) fn metrics_without_values(&self) -> Metrics {
+        let names = self.metrics.iter().map(|metric| metric.name.clone()).chain(["loss".to_string()]);
+        Metrics::new(names.map(|name| (name, f64::NAN)).collect(), 0)
+    }
+
     /// Evaluates on the first `steps` batches of an input, or on all.
     pub(crate) fn run(&mut self, opened: Opened, steps: Option<u64>) -> Result<Metrics> {
         let Opened { stream, first, .. } = opened;

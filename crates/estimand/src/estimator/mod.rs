@@ -17,6 +17,8 @@ mod train;
 mod train_loop;
 
 pub use eval_spec::EvalSpec;
+pub(crate) use evaluate::record;
+pub(crate) use evaluator::Evaluator;
 pub use metrics::Metrics;
 pub use predict::{PredictSpec, Prediction, Predictor};
 pub use predictions::Predictions;

@@ -19,8 +19,8 @@ use crate::session::{self, InputPlace};
 /// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: training then ends with the input.
 pub struct TrainSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
-    pub(super) steps: Option<u64>,
-    pub(super) max_steps: Option<u64>,
+    pub(crate) steps: Option<u64>,
+    pub(crate) max_steps: Option<u64>,
     pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
     pub(super) listeners: Vec<Box<dyn CheckpointListener + 'a>>,
 }
@@ -129,7 +129,10 @@ impl Estimator {
         }
         run.session.input = place;
         if let Some(reader) = &reader {
-            run.hooks.restore(|key| session::hook_state(reader, key))?;
+            run.hooks.each("restore", |hook| match session::hook_state(reader, hook.name())? {
+                Some(state) => hook.restore(&state),
+                None => Ok(()),
+            })?;
         }
         self.forget_resident();
         run.train()

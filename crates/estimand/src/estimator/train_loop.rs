@@ -141,6 +141,9 @@ impl<'a> Run<'a> {
             self.visit("after_run", |hook, cx| hook.after_run(cx))?;
             self.save_if_asked(true)?;
             self.saver.check()?;
+            if let Some(text) = self.requests.show.take() {
+                progress.note(text);
+            }
             progress.step(self.session.step, || self.loss);
         };
         drop(progress);

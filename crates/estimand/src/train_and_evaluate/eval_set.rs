@@ -1,0 +1,253 @@
+//! One of the inputs that a training is evaluated on: when, with which model, and what came of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use estimand_tensor::{Error, Result};
+use serde_json::{Value, json};
+use tracing::info;
+
+use super::best::BestSoFar;
+use super::{Evaluated, Export, Exporter};
+use crate::early_stopping::EarlyStopping;
+use crate::estimator::{Evaluator, record};
+use crate::events::EventWriter;
+use crate::input_fn::InputFn;
+use crate::session::TrainSession;
+use crate::{Estimator, EvalSpec, Metrics, Timer};
+
+/// Between two evaluations of checkpoints at least so many seconds pass, as in TensorFlow.
+const THROTTLE_SECS: f64 = 600.0;
+/// An evaluator waits so many seconds before its first one.
+const START_DELAY_SECS: f64 = 120.0;
+
+/// When it is evaluated.
+enum Schedule {
+    /// With a checkpoint, unless the evaluation before has begun less than so many seconds ago.
+    Checkpoints { throttle_secs: f64, last: Option<Instant> },
+    /// By a timer of its own.
+    Every(Timer),
+}
+
+/// An input to evaluate on.
+pub(crate) struct EvalSet<'a> {
+    name: Option<String>,
+    input: Box<dyn InputFn + 'a>,
+    steps: Option<u64>,
+    pub(crate) start_delay_secs: f64,
+    schedule: Schedule,
+    evaluator: Evaluator<'a>,
+    events: EventWriter,
+    early_stopping: Option<EarlyStopping>,
+    best: BestSoFar,
+    exporters: Vec<Box<dyn Exporter + 'a>>,
+    /// The last evaluation and whether it was the best, until exporters have had it.
+    pending: Option<(Metrics, bool, bool)>,
+    history: Vec<Metrics>,
+}
+
+/// What an evaluation was for: what came of it depends on that.
+pub(crate) struct Occasion<'a> {
+    /// The checkpoint with the same variables, if there is one.
+    pub(crate) checkpoint: Option<&'a Path>,
+    /// Whether training ends with this step.
+    pub(crate) is_last_step: bool,
+}
+
+impl<'a> EvalSet<'a> {
+    /// Builds the model for it and looks at its first batch: what is wrong with it is told before training begins.
+    pub(crate) fn new(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
+        let place = place(spec.name.as_deref());
+        EvalSet::open(estimator, spec).map_err(|e| e.context(place))
+    }
+
+    fn open(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
+        let opened = estimator.open_for_evaluation(&*spec.input)?;
+        if opened.first.is_none() {
+            return Err(Error::config("nothing to evaluate: the input has no batch")
+                .help("look at what the input's filters, its shard and its files leave of it"));
+        }
+        let evaluator = estimator.evaluator(&opened.spec, spec.hooks)?;
+        let known = evaluator.metrics_without_values();
+        if let Some(early_stopping) = &spec.early_stopping {
+            early_stopping.check()?;
+            known.get(early_stopping.metric()).map_err(|e| e.context("in its early stopping"))?;
+        }
+        let of_stopping = || spec.early_stopping.as_ref().map(EarlyStopping::criterion).unwrap_or_default();
+        let criterion = spec.criterion.unwrap_or_else(of_stopping);
+        criterion.check(&known).map_err(|e| e.context("in what its best evaluation is"))?;
+        let schedule = match spec.every {
+            Some(every) => Schedule::Every(Timer::new(every)),
+            None => Schedule::Checkpoints { throttle_secs: spec.throttle_secs.unwrap_or(THROTTLE_SECS), last: None },
+        };
+        let events = EventWriter::create(estimator.eval_dir(spec.name.as_deref()))?;
+        Ok(EvalSet {
+            name: spec.name,
+            input: spec.input,
+            steps: spec.steps,
+            start_delay_secs: spec.start_delay_secs.unwrap_or(START_DELAY_SECS),
+            schedule,
+            evaluator,
+            events,
+            early_stopping: spec.early_stopping,
+            best: BestSoFar { criterion, metrics: None },
+            exporters: spec.exporters,
+            pending: None,
+            history: Vec::new(),
+        })
+    }
+
+    /// Says at which step training begins: time is counted from there.
+    pub(crate) fn begin(&mut self, step: u64) {
+        if let Schedule::Every(timer) = &mut self.schedule {
+            timer.trigger(step);
+        }
+    }
+
+    /// Whether its own timer says that it is time.
+    #[inline]
+    pub(crate) fn is_due(&self, step: u64) -> bool {
+        matches!(&self.schedule, Schedule::Every(timer) if timer.is_due(step))
+    }
+
+    /// Whether it is time since a checkpoint is there.
+    pub(crate) fn is_due_with_checkpoint(&self) -> bool {
+        match &self.schedule {
+            Schedule::Checkpoints { throttle_secs, last } => {
+                last.is_none_or(|last| last.elapsed().as_secs_f64() >= *throttle_secs)
+            }
+            Schedule::Every(_) => false,
+        }
+    }
+
+    /// Whether a step was evaluated last.
+    pub(crate) fn is_evaluated(&self, step: u64) -> bool {
+        self.last_step() == Some(step)
+    }
+
+    /// The step that was evaluated last.
+    pub(crate) fn last_step(&self) -> Option<u64> {
+        self.history.last().map(Metrics::global_step)
+    }
+
+    /// Its name in messages, and as a part of the model folder's.
+    pub(crate) fn place(&self) -> String {
+        place(self.name.as_deref())
+    }
+
+    /// Evaluates with the variables of a training; returns why that should end, if it should.
+    pub(crate) fn evaluate(
+        &mut self,
+        estimator: &Estimator,
+        session: &TrainSession,
+        occasion: &Occasion<'_>,
+    ) -> Result<Option<String>> {
+        self.evaluator.session.copy_from(session)?;
+        self.run(estimator, session.global_step(), occasion).map_err(|e| e.context(self.place()))
+    }
+
+    /// Evaluates a checkpoint.
+    pub(crate) fn evaluate_checkpoint(
+        &mut self,
+        estimator: &Estimator,
+        checkpoint: &Path,
+        is_last_step: impl FnOnce(u64) -> bool,
+    ) -> Result<()> {
+        self.evaluator.session.restore(checkpoint)?;
+        let step = self.evaluator.session.global_step();
+        let occasion = Occasion { checkpoint: Some(checkpoint), is_last_step: is_last_step(step) };
+        self.run(estimator, step, &occasion).map_err(|e| e.context(self.place()))?;
+        Ok(())
+    }
+
+    fn run(&mut self, estimator: &Estimator, step: u64, occasion: &Occasion<'_>) -> Result<Option<String>> {
+        match &mut self.schedule {
+            Schedule::Every(timer) => drop(timer.trigger(step)),
+            Schedule::Checkpoints { last, .. } => *last = Some(Instant::now()),
+        }
+        info!("Starting evaluation {}", self.name.as_deref().unwrap_or_default());
+        let opened = estimator.open_for_evaluation(&*self.input)?;
+        let metrics = self.evaluator.run(opened, self.steps)?;
+        record(&metrics, occasion.checkpoint, &mut self.events)?;
+        let is_best = self.best.update(&metrics)?;
+        let stop = match &mut self.early_stopping {
+            Some(stopping) => stopping.update(step, metrics.get(stopping.metric())?),
+            None => None,
+        };
+        if !self.exporters.is_empty() {
+            self.pending = Some((metrics.clone(), is_best, occasion.is_last_step || stop.is_some()));
+        }
+        self.history.push(metrics);
+        Ok(stop.map(|why| match &self.name {
+            Some(name) => format!("early stopping: in evaluation `{name}`, {why}"),
+            None => format!("early stopping: {why}"),
+        }))
+    }
+
+    /// Whether exporters wait for the checkpoint of the last evaluation.
+    pub(crate) fn has_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Calls the exporters with the last evaluation, whose checkpoint is written now; adds what they made.
+    pub(crate) fn export(&mut self, estimator: &Estimator, checkpoint: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
+        let Some((metrics, is_best, is_final)) = self.pending.take() else { return Ok(()) };
+        for exporter in &mut self.exporters {
+            let path = estimator.model_dir().join("export").join(exporter.name());
+            let export = Export { estimator, path, checkpoint, metrics: &metrics, is_best, is_final };
+            let place = format!("in exporter `{}` at step {}", exporter.name(), metrics.global_step());
+            made.extend(exporter.export(&export).map_err(|e| e.context(place))?);
+        }
+        Ok(())
+    }
+
+    /// The newest evaluation in a few words, for the progress bar.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let last = self.history.last()?;
+        let name = self.name.as_deref().unwrap_or("eval");
+        let metric = match &self.best.criterion {
+            super::Criterion::Metric { name, .. } => name.as_str(),
+            super::Criterion::Function(_) => "loss",
+        };
+        Some(format!("{name} {metric} {:.4}", last.get(metric).ok()?))
+    }
+
+    /// What a later run needs of it, under its name.
+    pub(crate) fn state(&self) -> (String, Value) {
+        let stopping = self.early_stopping.as_ref().map(|s| String::from_utf8_lossy(&s.state()).into_owned());
+        (self.name.clone().unwrap_or_default(), json!({"best": self.best.state(), "early_stopping": stopping}))
+    }
+
+    /// Goes on from what an earlier run left.
+    pub(crate) fn restore(&mut self, all: &Value) -> Result<()> {
+        let Some(state) = all.get(self.name.as_deref().unwrap_or_default()) else { return Ok(()) };
+        let unreadable = || Error::data("what the checkpoint says about it cannot be read").context(self.place());
+        let best = state.get("best").ok_or_else(unreadable)?;
+        let (mut early_stopping, place) = (self.early_stopping.take(), self.place());
+        if let (Some(stopping), Some(state)) =
+            (&mut early_stopping, state.get("early_stopping").and_then(Value::as_str))
+        {
+            stopping.restore(state.as_bytes())?;
+        }
+        self.early_stopping = early_stopping;
+        let unreadable = || Error::data("its best evaluation in the checkpoint cannot be read").context(place);
+        self.best.restore(best).ok_or_else(unreadable)
+    }
+
+    /// What came of it.
+    pub(crate) fn finish(self) -> Evaluated {
+        Evaluated {
+            name: self.name,
+            by: self.best.criterion.to_string(),
+            history: self.history,
+            best: self.best.metrics,
+        }
+    }
+}
+
+fn place(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("in evaluation `{name}`"),
+        None => "in the evaluation".to_string(),
+    }
+}

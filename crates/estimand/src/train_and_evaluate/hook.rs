@@ -1,0 +1,177 @@
+//! The evaluations of a training, as a hook of it; and as a listener of its checkpoints, which exporters wait for.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use estimand_tensor::{Error, Result};
+use serde_json::{Map, Value};
+
+use super::eval_set::{EvalSet, Occasion};
+use super::{Evaluated, Trained};
+use crate::hook::{CheckpointListener, Hook, HookContext};
+use crate::session::TrainSession;
+use crate::{Estimator, EvalSpec, TrainSpec};
+
+/// Trains, with a hook for the evaluations.
+pub(super) fn train<'a>(
+    estimator: &'a Estimator,
+    mut train: TrainSpec<'a>,
+    specs: Vec<EvalSpec<'a>>,
+) -> Result<Trained> {
+    let n_exporters: usize = specs.iter().map(|spec| spec.exporters.len()).sum();
+    let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let shared = Rc::new(RefCell::new(Evaluations {
+        estimator,
+        specs,
+        sets: Vec::new(),
+        steps: train.steps,
+        max_steps: train.max_steps,
+        first_step: 0,
+        state: None,
+        exports: Vec::new(),
+    }));
+    if n_exporters > 0 {
+        train = train.listener(Exports(shared.clone()));
+    }
+    let finished = estimator.train(train.hook(Evaluate(shared.clone())))?;
+    let mut all = shared.borrow_mut();
+    let mut evaluations: Vec<Evaluated> = std::mem::take(&mut all.sets).into_iter().map(EvalSet::finish).collect();
+    if evaluations.is_empty() {
+        // Nothing was trained, so nothing was evaluated.
+        evaluations = names.into_iter().map(Evaluated::none).collect();
+    }
+    Ok(Trained { finished, evaluations, exports: std::mem::take(&mut all.exports) })
+}
+
+/// All evaluations of a training.
+struct Evaluations<'a> {
+    estimator: &'a Estimator,
+    /// Until the training has begun, and from then on.
+    specs: Vec<EvalSpec<'a>>,
+    sets: Vec<EvalSet<'a>>,
+    steps: Option<u64>,
+    max_steps: Option<u64>,
+    first_step: u64,
+    /// What the checkpoint says, until the sets are there.
+    state: Option<Value>,
+    exports: Vec<PathBuf>,
+}
+
+impl Evaluations<'_> {
+    /// Evaluates the sets that are due. Returns whether exporters wait for a checkpoint of this step.
+    fn evaluate(
+        &mut self,
+        cx: &mut HookContext<'_>,
+        has_checkpoint: bool,
+        is_due: impl Fn(&EvalSet<'_>) -> bool,
+    ) -> Result<bool> {
+        let step = cx.global_step();
+        let last_step = self.max_steps.or_else(|| self.steps.map(|n| self.first_step.saturating_add(n)));
+        let path = self.estimator.model_dir().join(format!("model.ckpt-{step}"));
+        let occasion = Occasion {
+            checkpoint: has_checkpoint.then_some(&*path),
+            is_last_step: last_step.is_some_and(|last| step >= last),
+        };
+        let mut waits = false;
+        for set in self.sets.iter_mut().filter(|set| is_due(set)) {
+            if let Some(reason) = set.evaluate(self.estimator, cx.session(), &occasion)? {
+                cx.request_stop(reason);
+            }
+            waits |= set.has_pending();
+        }
+        let notes: Vec<String> = self.sets.iter().filter_map(EvalSet::summary).collect();
+        cx.show(notes.join(", "));
+        Ok(waits)
+    }
+
+    fn export(&mut self) -> Result<()> {
+        if !self.sets.iter().any(EvalSet::has_pending) {
+            return Ok(());
+        }
+        let Some(checkpoint) = self.estimator.latest_checkpoint()? else { return Ok(()) };
+        for set in &mut self.sets {
+            set.export(self.estimator, &checkpoint, &mut self.exports)?;
+        }
+        Ok(())
+    }
+}
+
+/// The evaluations as a hook.
+struct Evaluate<'a>(Rc<RefCell<Evaluations<'a>>>);
+
+impl Hook for Evaluate<'_> {
+    fn name(&self) -> &str {
+        "evaluations"
+    }
+
+    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let mut all = self.0.borrow_mut();
+        let estimator = all.estimator;
+        all.first_step = cx.global_step();
+        for spec in std::mem::take(&mut all.specs) {
+            let mut set = EvalSet::new(estimator, spec)?;
+            set.begin(all.first_step);
+            if let Some(state) = &all.state {
+                set.restore(state)?;
+            }
+            all.sets.push(set);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
+        if all.sets.iter().any(|set| set.is_due(step)) && all.evaluate(cx, false, |set| set.is_due(step))? {
+            cx.request_save();
+        }
+        Ok(())
+    }
+
+    /// The first checkpoint of a run has what the run before ended with, or nothing that was learnt.
+    fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
+        let is_due = |set: &EvalSet<'_>| set.is_due_with_checkpoint() && !set.is_evaluated(step);
+        if step > all.first_step && all.sets.iter().any(is_due) {
+            all.evaluate(cx, true, is_due)?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
+        let is_saved = !all.estimator.config().save_checkpoints.is_never();
+        if all.evaluate(cx, is_saved, |set| !set.is_evaluated(step))? {
+            cx.request_save();
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> Option<Vec<u8>> {
+        let all: Map<String, Value> = self.0.borrow().sets.iter().map(EvalSet::state).collect();
+        Some(Value::Object(all).to_string().into_bytes())
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<()> {
+        let state = serde_json::from_slice(state)
+            .map_err(|e| Error::data(format!("what the checkpoint says about evaluations cannot be read: {e}")))?;
+        self.0.borrow_mut().state = Some(state);
+        Ok(())
+    }
+}
+
+/// The evaluations as a listener: exporters are called once the checkpoint is there.
+struct Exports<'a>(Rc<RefCell<Evaluations<'a>>>);
+
+impl CheckpointListener for Exports<'_> {
+    fn after_save(&mut self, _session: &TrainSession, _step: u64) -> Result<bool> {
+        self.0.borrow_mut().export()?;
+        Ok(false)
+    }
+
+    /// The last evaluation may be of a checkpoint that was saved before.
+    fn end(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
+        self.0.borrow_mut().export()
+    }
+}

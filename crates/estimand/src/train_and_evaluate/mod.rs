@@ -1,0 +1,209 @@
+//! Training with evaluations in between: `train_and_evaluate`.
+//!
+//! It is training with one hook more. `eval_set` is one input to evaluate on: its schedule, its resident model, its history;
+//! `best` which of its evaluations was the best; `hook` brings the sets to the steps of a training; `watch` is the part of a process
+//! that only evaluates what another one trains; `exporter` what is made of a model after an evaluation.
+
+mod best;
+mod eval_set;
+mod exporter;
+mod hook;
+mod watch;
+
+pub(crate) use best::Criterion;
+pub(crate) use eval_set::{EvalSet, Occasion};
+pub use exporter::{Export, Exporter};
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use estimand_data::Dataset;
+use estimand_tensor::{Error, Result, nearest_name};
+use tracing::info;
+
+use crate::estimator::Finished;
+use crate::{Estimator, EvalSpec, Metrics, TrainSpec};
+
+/// One or several inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a [`Dataset`] is one by itself.
+pub struct EvalSpecs<'a>(Vec<EvalSpec<'a>>);
+
+impl<'a> From<EvalSpec<'a>> for EvalSpecs<'a> {
+    fn from(spec: EvalSpec<'a>) -> Self {
+        EvalSpecs(vec![spec])
+    }
+}
+
+impl<'a, const N: usize> From<[EvalSpec<'a>; N]> for EvalSpecs<'a> {
+    fn from(specs: [EvalSpec<'a>; N]) -> Self {
+        EvalSpecs(specs.into())
+    }
+}
+
+impl<'a> From<Vec<EvalSpec<'a>>> for EvalSpecs<'a> {
+    fn from(specs: Vec<EvalSpec<'a>>) -> Self {
+        EvalSpecs(specs)
+    }
+}
+
+impl From<Dataset> for EvalSpecs<'_> {
+    fn from(data: Dataset) -> Self {
+        EvalSpec::from(data).into()
+    }
+}
+
+impl<'a> From<&'a Dataset> for EvalSpecs<'a> {
+    fn from(data: &'a Dataset) -> Self {
+        EvalSpec::from(data).into()
+    }
+}
+
+impl EvalSpecs<'_> {
+    fn check(&self) -> Result<()> {
+        if self.0.is_empty() {
+            return Err(Error::config("train_and_evaluate without anything to evaluate on")
+                .help("give it an EvalSpec, or call train"));
+        }
+        let (mut names, mut exporters) = (HashSet::new(), HashSet::new());
+        for spec in &self.0 {
+            spec.check_scheduled()?;
+            if !names.insert(spec.name.as_deref()) {
+                return Err(match &spec.name {
+                    Some(name) => Error::config(format!("two evaluations named `{name}`")),
+                    None => Error::config("two evaluations without a name"),
+                }
+                .help("give each its own name with .name(..): its results are in the folder eval_<name>"));
+            }
+            for exporter in &spec.exporters {
+                let name = exporter.name();
+                if name.is_empty() || !exporters.insert(name) {
+                    return Err(Error::config(format!(
+                        "an exporter named `{name}`; expected a name that no other has"
+                    ))
+                    .help("its exports are in the folder export/<name>"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How a training with evaluations ended, and all results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// How the training ended. Where this process only evaluates, how that ended.
+    pub finished: Finished,
+    /// The evaluations, one for each input, in the order they were given.
+    pub evaluations: Vec<Evaluated>,
+    /// What exporters made, in order.
+    pub exports: Vec<PathBuf>,
+}
+
+/// What came of the evaluations on one input.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    /// Its name.
+    pub name: Option<String>,
+    /// What makes an evaluation the best, in words: `lowest loss`.
+    pub by: String,
+    /// All results of this run, in order.
+    pub history: Vec<Metrics>,
+    /// The best result, of earlier runs too.
+    pub best: Option<Metrics>,
+}
+
+impl Trained {
+    /// The newest results of the first input; `None` if nothing was evaluated.
+    pub fn metrics(&self) -> Option<&Metrics> {
+        self.evaluations.first()?.history.last()
+    }
+
+    /// The results of the input of a name.
+    pub fn evaluation(&self, name: &str) -> Result<&Evaluated> {
+        let names = || self.evaluations.iter().filter_map(|set| set.name.as_deref());
+        self.evaluations.iter().find(|set| set.name.as_deref() == Some(name)).ok_or_else(|| {
+            let error = Error::config(format!("there is no evaluation named `{name}`"));
+            match nearest_name(name, names()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+            }
+        })
+    }
+}
+
+impl fmt::Display for Trained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.finished)?;
+        for set in &self.evaluations {
+            write!(f, "\n{set}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Evaluated {
+    /// Nothing came of it.
+    fn none(name: Option<String>) -> Evaluated {
+        Evaluated { name, by: String::new(), history: Vec::new(), best: None }
+    }
+}
+
+/// `test: 3 evaluations, the last at step 300; best (highest auc) at step 200: accuracy 0.9, auc 0.95, loss 0.2`
+impl fmt::Display for Evaluated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("evaluation");
+        let Some(last) = self.history.last() else { return write!(f, "{name}: not evaluated") };
+        let n = self.history.len();
+        let plural = if n == 1 { "" } else { "s" };
+        write!(f, "{name}: {n} evaluation{plural}, the last at step {}", last.global_step())?;
+        let Some(best) = &self.best else { return Ok(()) };
+        let values: Vec<String> = best.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        write!(f, "; best ({}) at step {}: {}", self.by, best.global_step(), values.join(", "))
+    }
+}
+
+impl Estimator {
+    /// Trains, and evaluates in between.
+    ///
+    /// Every input is evaluated after each checkpoint, unless the evaluation before was less than
+    /// [`throttle_secs`](EvalSpec::throttle_secs) ago, and always after the last step; or by a period of its own
+    /// ([`every`](EvalSpec::every)). The model for it is built once and gets the variables as they are in memory. What was best until
+    /// now, and how long early stopping has waited, is kept in checkpoints.
+    ///
+    /// ```
+    /// use estimand::prelude::*;
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("estimand-doc-evaluate-{}", std::process::id()));
+    /// let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+    /// let data = Dataset::from_arrays(rows).label("y");
+    /// let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+    /// let trained = classifier.train_and_evaluate(
+    ///     TrainSpec::new(data.repeat_forever().batch(4, false)).max_steps(1000),
+    ///     EvalSpec::new(data.batch(4, false))
+    ///         .every(Every::Steps(10))
+    ///         .early_stopping(EarlyStopping::higher_is_better("auc").patience(3)),
+    /// )?;
+    /// assert!(trained.finished.reason.starts_with("early stopping"));
+    /// assert_eq!(trained.evaluations[0].best.as_ref().map(|best| best["auc"]), Some(1.0));
+    /// # std::fs::remove_dir_all(folder).unwrap();
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// A process that `TF_CONFIG` calls an evaluator trains nothing: it evaluates the checkpoints that others write, until that of
+    /// `max_steps`.
+    pub fn train_and_evaluate<'a>(
+        &'a self,
+        train: impl Into<TrainSpec<'a>>,
+        evaluate: impl Into<EvalSpecs<'a>>,
+    ) -> Result<Trained> {
+        let (train, evaluate) = (train.into(), evaluate.into());
+        evaluate.check()?;
+        let is_evaluator = self.config().cluster.as_ref().is_some_and(|cluster| cluster.is_evaluator());
+        let trained = match is_evaluator {
+            true => watch::watch(self, train, evaluate.0)?,
+            false => hook::train(self, train, evaluate.0)?,
+        };
+        info!("{trained}");
+        Ok(trained)
+    }
+}

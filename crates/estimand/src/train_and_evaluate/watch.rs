@@ -1,0 +1,122 @@
+//! A process that evaluates what another one trains: it watches the model folder for checkpoints.
+
+use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use estimand_tensor::{Error, ErrorKind, Result};
+use serde_json::{Map, Value};
+use tracing::{info, warn};
+
+use super::Trained;
+use super::eval_set::EvalSet;
+use crate::estimator::Finished;
+use crate::signal::Guard;
+use crate::{Estimator, EvalSpec, TrainSpec};
+
+/// Between two looks at the folder.
+const POLL: Duration = Duration::from_millis(200);
+/// Between two warnings that there is nothing new.
+const WARN: Duration = Duration::from_secs(600);
+/// What the evaluations know, in the model folder: an evaluator writes no checkpoints.
+const STATE: &str = "evaluations.json";
+
+/// Evaluates every checkpoint that it sees, until that of the last step.
+pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: Vec<EvalSpec<'a>>) -> Result<Trained> {
+    check(estimator, &specs)?;
+    let signals = Guard::install()?;
+    let mut sets: Vec<EvalSet<'a>> =
+        specs.into_iter().map(|spec| EvalSet::new(estimator, spec)).collect::<Result<_>>()?;
+    let state_path = estimator.model_dir().join(STATE);
+    if let Ok(text) = std::fs::read_to_string(&state_path) {
+        let state: Value = serde_json::from_str(&text).map_err(|e| {
+            Error::data(format!("what earlier evaluations left cannot be read: {e}")).in_file(&state_path)
+        })?;
+        sets.iter_mut().try_for_each(|set| set.restore(&state))?;
+    }
+    let (start, mut news) = (Instant::now(), News { since: Instant::now(), warned: None });
+    let mut evaluated: Vec<Option<PathBuf>> = vec![None; sets.len()];
+    let mut exports = Vec::new();
+    loop {
+        if let Some(signal) = signals.requested() {
+            let message = format!("evaluation was interrupted by {signal}");
+            return Err(Error::new(ErrorKind::Interrupted, message).help("run the program again to go on"));
+        }
+        let newest = estimator.latest_checkpoint()?;
+        let mut is_new = false;
+        for (set, evaluated) in sets.iter_mut().zip(&mut evaluated) {
+            let Some(checkpoint) = newest.as_ref().filter(|newest| evaluated.as_ref() != Some(newest)) else {
+                continue;
+            };
+            is_new = true;
+            if start.elapsed().as_secs_f64() < set.start_delay_secs || !set.is_due_with_checkpoint() {
+                continue;
+            }
+            let is_last = |step| train.max_steps.is_some_and(|max| step >= max);
+            match set.evaluate_checkpoint(estimator, checkpoint, is_last) {
+                // The trainer has written others meanwhile, and removed it.
+                Err(_) if !PathBuf::from(format!("{}.index", checkpoint.display())).exists() => continue,
+                done => done?,
+            }
+            set.export(estimator, checkpoint, &mut exports)?;
+            *evaluated = Some(checkpoint.clone());
+        }
+        if is_new {
+            let state: Map<String, Value> = sets.iter().map(EvalSet::state).collect();
+            estimand_graph::checkpoint::write_text(&state_path, &Value::Object(state).to_string())?;
+            news = News { since: Instant::now(), warned: None };
+        }
+        let last = sets.iter().map(EvalSet::last_step).min().flatten();
+        if let (Some(last), Some(max)) = (last, train.max_steps)
+            && last >= max
+        {
+            let reason = format!("step {last} was evaluated, and max_steps is {max}");
+            info!("Exiting evaluation: {reason}");
+            let finished = Finished { global_step: last, n_steps: 0, loss: None, reason };
+            return Ok(Trained { finished, evaluations: sets.into_iter().map(EvalSet::finish).collect(), exports });
+        }
+        news.warn_if_none(newest.is_some(), estimator);
+        thread::sleep(POLL);
+    }
+}
+
+/// An evaluator has no training to look into, and is alone.
+fn check(estimator: &Estimator, specs: &[EvalSpec<'_>]) -> Result<()> {
+    let index = estimator.config().cluster.as_ref().map_or(0, |cluster| cluster.task_index());
+    if index > 0 {
+        return Err(Error::new(
+            ErrorKind::Cluster,
+            format!("TF_CONFIG makes this process evaluator {index}; there can be one"),
+        )
+        .help("give it the index 0"));
+    }
+    for spec in specs {
+        if spec.every.is_some() {
+            return Err(Error::config("an evaluator with a period of its own: it sees checkpoints, not steps")
+                .help("use throttle_secs"));
+        }
+        if spec.early_stopping.is_some() {
+            return Err(Error::config("early stopping in an evaluator, which cannot end the training of others")
+                .help("give the TrainSpec a stop_if_no_increase_hook: it reads what the evaluator writes"));
+        }
+    }
+    Ok(())
+}
+
+/// How long there was nothing new.
+struct News {
+    since: Instant,
+    warned: Option<Instant>,
+}
+
+impl News {
+    fn warn_if_none(&mut self, has_checkpoint: bool, estimator: &Estimator) {
+        let is_time = self.warned.is_none_or(|warned| warned.elapsed() >= WARN);
+        if self.since.elapsed() < POLL * 2 || !is_time {
+            return;
+        }
+        let what = if has_checkpoint { "no new checkpoint" } else { "no checkpoint yet" };
+        warn!("Evaluation waits: there is {what} in {}", estimator.model_dir().display());
+        self.warned = Some(Instant::now());
+    }
+}
