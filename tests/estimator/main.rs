@@ -14,3 +14,4 @@ mod profiler;
 mod recorder;
 mod resume;
 mod train_and_evaluate;
+mod warm_start;

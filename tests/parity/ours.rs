@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use estimand::prelude::*;
 use estimand::{
     Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Strategy, Timer,
-    TrainSession, data, head, hook, nn, premade, tensor,
+    TrainSession, VocabSource, data, head, hook, nn, premade, tensor,
 };
 
 /// Types, by their paths.
@@ -82,6 +82,9 @@ fn types() -> Vec<Text> {
         Strategy,
         Timer,
         TrainSpec<'_>,
+        VocabInfo,
+        VocabSource,
+        WarmStartSettings,
         head::LabelledBatch,
         head::LossContext<'_>,
         hook::BeginContext<'_>,
@@ -164,6 +167,23 @@ fn estimator() -> Vec<Text> {
         PredictSpec::checkpoint as fn(_, Text) -> _,
         PredictSpec::hook as fn(_, hook::NanTensorHook) -> _,
         PredictSpec::keys as fn(_, Vec<Text>) -> _,
+    ];
+    let warm_start = functions![
+        VocabInfo::axis,
+        VocabInfo::backup_initializer,
+        VocabInfo::n_oov_buckets,
+        VocabInfo::new as fn(Text, Text) -> _,
+        VocabInfo::new_vocab_size,
+        VocabInfo::old_vocab_size,
+        WarmStartSettings::apply,
+        WarmStartSettings::named_vars as fn(_, [Text; 1]) -> _,
+        WarmStartSettings::new as fn(Text) -> _,
+        WarmStartSettings::only_vocab_vars,
+        WarmStartSettings::optimizer_slots,
+        WarmStartSettings::prev_var_name as fn(_, Text, Text) -> _,
+        WarmStartSettings::saved_vars as fn(_, [Text; 1]) -> _,
+        WarmStartSettings::vars as fn(_, Text) -> _,
+        WarmStartSettings::vocab_info as fn(_, Text, _) -> _,
     ];
     let spec = functions![
         EstimatorSpec::new,

@@ -46,6 +46,7 @@ mod session;
 pub mod signal;
 mod timeline;
 mod train_and_evaluate;
+mod warm_start;
 
 pub use adapt::{Adapted, adapt};
 pub use add_metrics::MetricsContext;
@@ -72,6 +73,7 @@ pub use saver::Retention;
 pub use session::TrainSession;
 pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
+pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
 
 /// What most programs use.
 pub mod prelude {
@@ -86,7 +88,7 @@ pub mod prelude {
     };
     pub use crate::{
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,
-        PredictSpec, RunConfig, TrainSpec,
+        PredictSpec, RunConfig, TrainSpec, VocabInfo, WarmStartSettings,
     };
     pub use estimand_data::Dataset;
     pub use estimand_graph::{

@@ -35,7 +35,7 @@ use tracing::{info, warn};
 
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::session::is_own;
-use crate::{EstimatorSpec, HParams, RunConfig};
+use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 
 /// A model function with a folder, a configuration and parameters.
 ///
@@ -67,7 +67,7 @@ pub struct Estimator {
     model_dir: PathBuf,
     config: RunConfig,
     params: HParams,
-    warm_start_from: Option<PathBuf>,
+    warm_start_from: Option<WarmStartSettings>,
     /// Where each variable was made, and in which mode first.
     sites: Mutex<HashMap<String, (Mode, String)>>,
     /// The model of the last prediction.
@@ -80,7 +80,7 @@ pub struct EstimatorBuilder {
     model_dir: Option<PathBuf>,
     config: RunConfig,
     params: HParams,
-    warm_start_from: Option<PathBuf>,
+    warm_start_from: Option<WarmStartSettings>,
 }
 
 impl EstimatorBuilder {
@@ -102,9 +102,10 @@ impl EstimatorBuilder {
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet.
-    pub fn warm_start_from(mut self, checkpoint: impl Into<PathBuf>) -> EstimatorBuilder {
-        self.warm_start_from = Some(checkpoint.into());
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet; or
+    /// [`WarmStartSettings`] that say more. By default, variables begin as their initializers say.
+    pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> EstimatorBuilder {
+        self.warm_start_from = Some(settings.into());
         self
     }
 
@@ -127,6 +128,9 @@ impl EstimatorBuilder {
         };
         if model_dir.as_os_str().is_empty() {
             return Err(Error::config("an empty path for model_dir"));
+        }
+        if let Some(settings) = &self.warm_start_from {
+            settings.check()?;
         }
         info!("Using config: {config}");
         Ok(Estimator {
@@ -236,7 +240,7 @@ fn latest(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 /// A checkpoint by its path, or the newest of a folder.
-fn checkpoint_at(path: &Path) -> Result<PathBuf> {
+pub(crate) fn checkpoint_at(path: &Path) -> Result<PathBuf> {
     if path.is_dir() {
         let saved_model = path.join("variables").join("variables");
         if saved_model.with_extension("index").exists() {

@@ -35,7 +35,7 @@ use estimand_graph::Tensor;
 use estimand_tensor::Result;
 
 use crate::head::{HeadSpec, Training};
-use crate::{Estimator, ModelFnContext, RunConfig};
+use crate::{Estimator, ModelFnContext, RunConfig, WarmStartSettings};
 
 pub use baseline::{Baseline, BaselineClassifier, BaselineEstimator, BaselineRegressor};
 pub use choice::{Classifier, GivenHead, HeadChoice, Regressor};
@@ -65,7 +65,7 @@ pub struct Premade<N, H> {
     head: H,
     model_dir: Option<PathBuf>,
     config: RunConfig,
-    warm_start_from: Option<PathBuf>,
+    warm_start_from: Option<WarmStartSettings>,
 }
 
 impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
@@ -85,9 +85,10 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet.
-    pub fn warm_start_from(mut self, checkpoint: impl Into<PathBuf>) -> Self {
-        self.warm_start_from = Some(checkpoint.into());
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet; or
+    /// [`WarmStartSettings`] that say more. By default, variables begin as their initializers say.
+    pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> Self {
+        self.warm_start_from = Some(settings.into());
         self
     }
 
@@ -106,8 +107,8 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         if let Some(folder) = model_dir {
             builder = builder.model_dir(folder);
         }
-        if let Some(checkpoint) = warm_start_from {
-            builder = builder.warm_start_from(checkpoint);
+        if let Some(settings) = warm_start_from {
+            builder = builder.warm_start_from(settings);
         }
         builder.build()
     }

@@ -1,0 +1,178 @@
+//! Which variables of a model a warm start means.
+
+use std::collections::BTreeSet;
+
+use estimand_graph::{Body, Init, Role, VarId, VarSpec, Variables};
+use estimand_tensor::cpu::text::RegexFullMatch;
+use estimand_tensor::{Error, Result, Strings, nearest_name};
+
+use super::{VocabInfo, WarmStartSettings};
+
+/// The most names that a message lists.
+const LISTED: usize = 12;
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub(super) enum Selection {
+    /// Trainable variables by a pattern.
+    Trainable(String),
+    /// All variables that are saved, by patterns.
+    Saved(Vec<String>),
+    /// By their names.
+    Named(Vec<String>),
+    /// Trainable variables that have a vocabulary.
+    Vocabularies,
+}
+
+/// One variable that is warm-started.
+pub(super) struct Chosen<'a> {
+    pub(super) spec: &'a VarSpec,
+    /// Its name in the checkpoint.
+    pub(super) prev_name: String,
+    /// Its vocabulary, and how rows without an old one begin.
+    pub(super) vocab: Option<(&'a VocabInfo, &'a Init)>,
+    pub(super) is_slot: bool,
+}
+
+impl Selection {
+    /// Whether all patterns are regular expressions.
+    pub(super) fn check(&self) -> Result<()> {
+        match self {
+            Selection::Trainable(pattern) => compile(pattern).map(drop),
+            Selection::Saved(patterns) => patterns.iter().try_for_each(|pattern| compile(pattern).map(drop)),
+            Selection::Named(_) | Selection::Vocabularies => Ok(()),
+        }
+    }
+
+    fn considers(&self, role: Role) -> bool {
+        match self {
+            Selection::Trainable(_) | Selection::Vocabularies => role == Role::Model { trainable: true },
+            Selection::Saved(_) | Selection::Named(_) => role != Role::Local,
+        }
+    }
+}
+
+impl WarmStartSettings {
+    /// The variables that are meant, in the order of the model. Patterns and names that mean none are errors.
+    pub(super) fn choose<'a>(&'a self, body: &'a Body) -> Result<Vec<Chosen<'a>>> {
+        let variables = body.variables();
+        // Slots are there only where something is trained: in an evaluation, a name may well mean nothing.
+        let is_lenient = body.optimizers().is_empty()
+            && (self.optimizer_slots || matches!(self.selection, Selection::Saved(_) | Selection::Named(_)));
+        let mut ids = self.selected(variables, is_lenient)?;
+        if self.optimizer_slots {
+            let slots = variables.iter().filter(|(_, spec)| owner(spec).is_some_and(|of| ids.contains(&of)));
+            let slots: Vec<VarId> = slots.map(|(id, _)| id).collect();
+            ids.extend(slots);
+        }
+        if !is_lenient {
+            self.check_entries(variables, &ids)?;
+        }
+        Ok(ids.into_iter().map(|id| self.chosen(variables, id)).collect())
+    }
+
+    fn selected(&self, variables: &Variables, is_lenient: bool) -> Result<BTreeSet<VarId>> {
+        let candidates: Vec<(VarId, &str)> = variables
+            .iter()
+            .filter(|(_, spec)| self.selection.considers(spec.role))
+            .map(|(id, spec)| (id, spec.name.as_str()))
+            .collect();
+        let names = || candidates.iter().map(|(_, name)| *name);
+        let patterns = match &self.selection {
+            Selection::Trainable(pattern) => std::slice::from_ref(pattern),
+            Selection::Saved(patterns) => patterns,
+            Selection::Vocabularies => {
+                let has_vocabulary = |(_, name): &&(VarId, &str)| self.vocab_infos.contains_key(*name);
+                return Ok(candidates.iter().filter(has_vocabulary).map(|(id, _)| *id).collect());
+            }
+            Selection::Named(wanted) => {
+                let mut ids = BTreeSet::new();
+                for name in wanted {
+                    match candidates.iter().find(|(_, candidate)| candidate == name) {
+                        Some((id, _)) => _ = ids.insert(*id),
+                        None if is_lenient => {}
+                        None => {
+                            return Err(Error::missing_variable(name, names()).context("in the names of a warm start"));
+                        }
+                    }
+                }
+                return Ok(ids);
+            }
+        };
+        let text: Strings = names().collect();
+        let mut ids = BTreeSet::new();
+        for pattern in patterns {
+            let mut matches = vec![false; text.len()];
+            compile(pattern)?.apply(text.as_slice(), &mut matches);
+            // TF: a pattern without a match is passed over in silence, and the model begins as if there were no warm start.
+            if !is_lenient && !matches.contains(&true) {
+                return Err(Error::config(format!("no variable's name begins with a match of {pattern:?}"))
+                    .help(format!("there are {}", listed(names()))));
+            }
+            ids.extend(candidates.iter().zip(matches).filter(|(_, is_match)| *is_match).map(|((id, _), _)| *id));
+        }
+        Ok(ids)
+    }
+
+    /// Entries of the two maps that no chosen variable has are slips of the pen.
+    fn check_entries(&self, variables: &Variables, chosen: &BTreeSet<VarId>) -> Result<()> {
+        let viable = || match self.selection {
+            // Nothing is chosen but by an entry: those that could have been.
+            Selection::Vocabularies => {
+                let all = variables.iter().filter(|(_, spec)| self.selection.considers(spec.role));
+                all.map(|(_, spec)| spec.name.as_str()).collect::<Vec<_>>()
+            }
+            _ => chosen.iter().map(|id| variables.spec(*id).name.as_str()).collect(),
+        };
+        let is_chosen = |name: &String| chosen.iter().any(|id| variables.spec(*id).name == *name);
+        let entries = self.vocab_infos.keys().map(|name| ("vocab_info", name));
+        let entries = entries.chain(self.prev_var_names.keys().map(|name| ("prev_var_name", name)));
+        for (map, name) in entries.filter(|(_, name)| !is_chosen(name)) {
+            let near = nearest_name(name, viable()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+            return Err(Error::config(format!("{map} is given for `{name}`, which is no variable of the warm start"))
+                .help(format!("{near}there are {}", listed(viable()))));
+        }
+        Ok(())
+    }
+
+    fn chosen<'a>(&'a self, variables: &'a Variables, id: VarId) -> Chosen<'a> {
+        let spec = variables.spec(id);
+        let own = self.vocab_infos.get(&spec.name).map(|info| (info, info.initializer()));
+        // A slot has a value for each of its variable's: where those move, these do.
+        let owner = owner(spec).map(|of| variables.spec(of));
+        let vocab = own.or_else(|| Some((self.vocab_infos.get(&owner?.name)?, &spec.init)));
+        let renamed = || {
+            let owner = owner?;
+            let prev = self.prev_var_names.get(&owner.name)?;
+            Some(spec.name.replacen(&format!("/{}/", owner.name), &format!("/{prev}/"), 1))
+        };
+        let prev_name = self.prev_var_names.get(&spec.name).cloned().or_else(renamed);
+        Chosen { spec, prev_name: prev_name.unwrap_or_else(|| spec.name.clone()), vocab, is_slot: owner.is_some() }
+    }
+}
+
+/// The variable that a slot belongs to.
+fn owner(spec: &VarSpec) -> Option<VarId> {
+    match spec.role {
+        Role::Slot { of } => Some(of),
+        _ => None,
+    }
+}
+
+/// A pattern that names begin with a match of, as Python's `re.match` has it.
+fn compile(pattern: &str) -> Result<RegexFullMatch> {
+    // Alone first, for an error that shows the pattern as it was written.
+    RegexFullMatch::new(pattern)?;
+    RegexFullMatch::new(&format!("(?:{pattern})(?s:.*)"))
+}
+
+fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut text = names[..names.len().min(LISTED)].join(", ");
+    match names.len() {
+        0 => text += "none",
+        n if n > LISTED => text += &format!(" and {} more", n - LISTED),
+        _ => {}
+    }
+    text
+}

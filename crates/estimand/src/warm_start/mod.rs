@@ -1,0 +1,209 @@
+//! Warm start: a model that begins with the values of another training.
+//!
+//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those of the model, `vocab_info.rs` finds which row
+//! of the old table is which of the new one, `remap.rs` moves the rows. Everything is read before any variable is changed.
+//!
+//! ```
+//! use estimand::prelude::*;
+//!
+//! # let base = std::env::temp_dir().join(format!("estimand-doc-warm-start-{}", std::process::id()));
+//! # let (first, second) = (base.join("first"), base.join("second"));
+//! let columns = |jobs: &[&str]| Columns::from([categorical_column_with_vocabulary_list("job", jobs).into()]);
+//! let rows = |jobs: &[&str]| -> Result<Dataset> {
+//!     let labels: Vec<i64> = jobs.iter().map(|job| i64::from(*job == "cook")).collect();
+//!     let jobs = Array::from_strings([jobs.len()], jobs)?;
+//!     Ok(Dataset::from_arrays([("job", jobs), ("y", Array::from(labels))]).label("y").batch(4, false))
+//! };
+//! let weights = "linear/linear_model/job/weights";
+//! let old = LinearClassifier::new(columns(&["baker", "cook"])).model_dir(&first).build()?;
+//! old.train(rows(&["cook", "baker"])?)?;
+//!
+//! let settings = WarmStartSettings::new(&first).vocab_info(weights, VocabInfo::new(["cook", "clerk", "baker"], ["baker", "cook"]));
+//! let new = LinearClassifier::new(columns(&["cook", "clerk", "baker"])).warm_start_from(settings).model_dir(&second).build()?;
+//! new.train(rows(&["clerk"])?)?;
+//! let (before, after) = (old.variable_value(weights)?, new.variable_value(weights)?);
+//! assert_eq!(after.as_slice::<f32>()?[0], before.as_slice::<f32>()?[1]); // the cook's row has moved
+//! # std::fs::remove_dir_all(base).unwrap();
+//! # Ok::<(), Error>(())
+//! ```
+
+mod choice;
+mod remap;
+mod vocab_info;
+
+pub use vocab_info::{VocabInfo, VocabSource};
+
+use std::path::{Path, PathBuf};
+
+use estimand_graph::checkpoint::BundleReader;
+use estimand_tensor::{Array, Error, Result};
+use indexmap::IndexMap;
+use tracing::info;
+
+use crate::estimator::checkpoint_at;
+use crate::model_fn::GLOBAL_STEP;
+use crate::session::TrainSession;
+use choice::{Chosen, Selection};
+use vocab_info::Sources;
+
+/// Which variables of a model begin with the values of a checkpoint, under which names and vocabularies.
+///
+/// A path is enough where all trainable variables are meant: [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from)
+/// takes either. It is applied only while the model's folder has no checkpoint of its own; then also to evaluate and predict.
+#[derive(Clone, Debug)]
+pub struct WarmStartSettings {
+    checkpoint: PathBuf,
+    selection: Selection,
+    vocab_infos: IndexMap<String, VocabInfo>,
+    prev_var_names: IndexMap<String, String>,
+    optimizer_slots: bool,
+}
+
+impl WarmStartSettings {
+    /// From a checkpoint, the newest of a folder, or the variables of a SavedModel, ours or TensorFlow's. By default, all trainable variables,
+    /// by their names.
+    pub fn new(checkpoint: impl Into<PathBuf>) -> WarmStartSettings {
+        WarmStartSettings {
+            checkpoint: checkpoint.into(),
+            selection: Selection::Trainable(".*".to_string()),
+            vocab_infos: IndexMap::new(),
+            prev_var_names: IndexMap::new(),
+            optimizer_slots: false,
+        }
+    }
+
+    /// The trainable variables whose names begin with a match of this regular expression. By default, `.*`.
+    pub fn vars(mut self, pattern: impl Into<String>) -> WarmStartSettings {
+        self.selection = Selection::Trainable(pattern.into());
+        self
+    }
+
+    /// Of all variables that are saved, those whose names begin with a match of one of these regular expressions: slots of optimizers,
+    /// moving statistics and `global_step` too, which then goes on counting.
+    pub fn saved_vars<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> WarmStartSettings {
+        self.selection = Selection::Saved(patterns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The variables of exactly these names.
+    pub fn named_vars<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> WarmStartSettings {
+        self.selection = Selection::Named(names.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Only the trainable variables that have a [`vocab_info`](WarmStartSettings::vocab_info).
+    pub fn only_vocab_vars(mut self) -> WarmStartSettings {
+        self.selection = Selection::Vocabularies;
+        self
+    }
+
+    /// A variable whose rows or columns belong to the terms of a vocabulary, which has changed. By default, no variable has one.
+    pub fn vocab_info(mut self, variable: impl Into<String>, vocab_info: VocabInfo) -> WarmStartSettings {
+        self.vocab_infos.insert(variable.into(), vocab_info);
+        self
+    }
+
+    /// The name that a variable has in the checkpoint. It only renames: what is chosen is said by the name in the model. By default, both
+    /// are the same.
+    pub fn prev_var_name(mut self, variable: impl Into<String>, in_checkpoint: impl Into<String>) -> WarmStartSettings {
+        self.prev_var_names.insert(variable.into(), in_checkpoint.into());
+        self
+    }
+
+    /// Whether the slots of optimizers come with the variables that they belong to, under the same vocabularies; new rows have the slot's own
+    /// initial value. Steps are still counted from 0. By default, slots begin anew.
+    pub fn optimizer_slots(mut self, with_slots: bool) -> WarmStartSettings {
+        self.optimizer_slots = with_slots;
+        self
+    }
+
+    /// What can be wrong without a model or a file.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.checkpoint.as_os_str().is_empty() {
+            return Err(Error::config("an empty path for a warm start").help("name a checkpoint or a folder of them"));
+        }
+        self.selection.check()?;
+        for (name, info) in &self.vocab_infos {
+            info.check().map_err(|e| e.context(format!("in the vocabulary of `{name}`")))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the variables of a session to what the checkpoint has for them, whether or not the model's folder has one: for a hook that does so by itself.
+    /// Nothing changes unless all of it can be read.
+    pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
+        self.check()?;
+        let prefix = checkpoint_at(&self.checkpoint)?;
+        info!("Warm-starting from {}", prefix.display());
+        let reader = BundleReader::open(&prefix)?;
+        let body = session.body().clone();
+        let chosen = self.choose(&body)?;
+        let mut sources = Sources::default();
+        let mut values = Vec::with_capacity(chosen.len());
+        for one in &chosen {
+            let value = read(one, &reader, &mut sources, session.seed());
+            values.push(value.map_err(|e| e.context(format!("in the warm start of `{}`", one.spec.name)))?);
+        }
+        for (one, value) in chosen.iter().zip(&values) {
+            session.set_value(&one.spec.name, value)?;
+            if one.spec.name == GLOBAL_STEP {
+                session.step = u64::try_from(value.item::<i64>()?).unwrap_or(0);
+            }
+        }
+        let names: Vec<&str> = chosen.iter().map(|one| one.spec.name.as_str()).collect();
+        info!("Warm-started {} variables: {}", names.len(), names.join(", "));
+        Ok(())
+    }
+}
+
+macro_rules! from_paths {
+    ($($path:ty),*) => {
+        $(impl From<$path> for WarmStartSettings {
+            fn from(checkpoint: $path) -> WarmStartSettings {
+                WarmStartSettings::new(checkpoint)
+            }
+        })*
+    };
+}
+from_paths!(&str, &String, String, &Path, &PathBuf, PathBuf);
+
+impl From<&WarmStartSettings> for WarmStartSettings {
+    fn from(settings: &WarmStartSettings) -> WarmStartSettings {
+        settings.clone()
+    }
+}
+
+/// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they belong to.
+fn read<'a>(one: &Chosen<'a>, reader: &BundleReader, sources: &mut Sources<'a>, seed: u64) -> Result<Array> {
+    let spec = one.spec;
+    let absent = |e: Error| match one.is_slot {
+        true => e.help(
+            "only the optimizer that wrote a checkpoint finds its slots there; without optimizer_slots they begin anew",
+        ),
+        false => e,
+    };
+    let old = reader.read(&one.prev_name).map_err(absent)?;
+    let Some((info, fresh)) = one.vocab else {
+        if old.dtype() != spec.dtype || old.dims() != &spec.dims[..] {
+            let (given, dims) = (old.dtype(), old.dims());
+            let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
+            let message = format!("`{}` is {given}{dims:?} in the checkpoint and {expected} in the model", one.prev_name);
+            return Err(Error::shape(message).help(
+                "if rows belong to the terms of a vocabulary that has changed, say so with vocab_info; or choose other variables",
+            ));
+        }
+        return Ok(old);
+    };
+    let sources = sources.of(info)?;
+    let fresh = fresh.sample(spec.dtype, &spec.dims, seed, &spec.name)?;
+    let value = remap::remap(&old, &fresh, info.axis_number(), sources)?;
+    let n_kept = sources.iter().flatten().count();
+    let what = if info.axis_number() == 0 { "rows" } else { "columns" };
+    info!(
+        "Warm-starting {}: {n_kept} of {} {what} from the checkpoint, {} new",
+        spec.name,
+        sources.len(),
+        sources.len() - n_kept
+    );
+    Ok(value)
+}

@@ -1,0 +1,193 @@
+//! [`VocabInfo`]: the vocabulary of a variable's rows or columns, before and now.
+
+use std::path::{Path, PathBuf};
+
+use estimand_graph::Init;
+use estimand_nn::column::TermList;
+use estimand_tensor::vocabulary::{Terms, Unknown, Vocabulary, VocabularyFile};
+use estimand_tensor::{Error, Result, Strings};
+
+/// A vocabulary: a file with a term on each line, or a list.
+#[derive(Clone, Debug)]
+pub enum VocabSource {
+    /// A file.
+    File(PathBuf),
+    /// A list.
+    List(TermList),
+}
+
+/// Which terms the rows of a variable belonged to in the checkpoint, and which they belong to now.
+///
+/// A row whose term the old vocabulary has is that term's old row; rows of new terms and of out-of-vocabulary buckets begin as the
+/// backup initializer says.
+///
+/// ```
+/// use estimand::VocabInfo;
+/// let info = VocabInfo::new(["c", "d", "a"], ["a", "b", "c"]).n_oov_buckets(1);
+/// let files = VocabInfo::new("words.2.txt", "words.1.txt").new_vocab_size(50_000).old_vocab_size(30_000);
+/// ```
+#[derive(Clone, Debug)]
+pub struct VocabInfo {
+    new_vocab: VocabSource,
+    new_vocab_size: Option<usize>,
+    n_oov_buckets: usize,
+    old_vocab: VocabSource,
+    old_vocab_size: Option<usize>,
+    backup_initializer: Init,
+    axis: usize,
+}
+
+impl VocabInfo {
+    /// The vocabulary of the model, and that of the checkpoint: a path is a file, an array or a vector the terms themselves.
+    pub fn new(new_vocab: impl Into<VocabSource>, old_vocab: impl Into<VocabSource>) -> VocabInfo {
+        VocabInfo {
+            new_vocab: new_vocab.into(),
+            new_vocab_size: None,
+            n_oov_buckets: 0,
+            old_vocab: old_vocab.into(),
+            old_vocab_size: None,
+            backup_initializer: Init::Zeros,
+            axis: 0,
+        }
+    }
+
+    /// How many terms of the new vocabulary the model uses, from the first. By default, all.
+    pub fn new_vocab_size(mut self, n: usize) -> VocabInfo {
+        self.new_vocab_size = Some(n);
+        self
+    }
+
+    /// How many rows behind those of the new vocabulary belong to terms that are not in it. By default, none.
+    pub fn n_oov_buckets(mut self, n: usize) -> VocabInfo {
+        self.n_oov_buckets = n;
+        self
+    }
+
+    /// How many terms of the old vocabulary the checkpoint was trained with, from the first. By default, all.
+    pub fn old_vocab_size(mut self, n: usize) -> VocabInfo {
+        self.old_vocab_size = Some(n);
+        self
+    }
+
+    /// How rows begin that the checkpoint has nothing for. By default, with zeros.
+    pub fn backup_initializer(mut self, init: Init) -> VocabInfo {
+        self.backup_initializer = init;
+        self
+    }
+
+    /// 0 if rows belong to terms (embeddings, linear weights), 1 if columns do (the last layer, where classes are terms). By default, 0.
+    pub fn axis(mut self, axis: usize) -> VocabInfo {
+        self.axis = axis;
+        self
+    }
+
+    pub(super) fn axis_number(&self) -> usize {
+        self.axis
+    }
+
+    pub(super) fn initializer(&self) -> &Init {
+        &self.backup_initializer
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        if self.axis > 1 {
+            return Err(Error::config(format!("a vocabulary along axis {}", self.axis))
+                .help("rows are axis 0, columns axis 1; there is no other"));
+        }
+        Ok(())
+    }
+
+    /// For each row of the model, the row of the checkpoint that it was.
+    fn sources(&self) -> Result<Vec<Option<usize>>> {
+        let old = self.old_vocab.vocabulary(self.old_vocab_size).map_err(|e| e.context("in the old vocabulary"))?;
+        let new = self.new_vocab.strings(self.new_vocab_size).map_err(|e| e.context("in the new vocabulary"))?;
+        let mut found = vec![0; new.len()];
+        old.lookup(new.as_slice(), Unknown::Id(-1), &mut found)?;
+        let known = found.into_iter().map(|id| usize::try_from(id).ok());
+        Ok(known.chain(std::iter::repeat_n(None, self.n_oov_buckets)).collect())
+    }
+}
+
+impl VocabSource {
+    fn vocabulary(&self, size: Option<usize>) -> Result<Vocabulary> {
+        match self {
+            VocabSource::File(path) => file(path, size).read(),
+            VocabSource::List(_) => Vocabulary::from_strings(self.strings(size)?),
+        }
+    }
+
+    /// The terms as text: what is compared is how a file would have them.
+    fn strings(&self, size: Option<usize>) -> Result<Strings> {
+        let terms = match self {
+            VocabSource::File(path) => file(path, size).terms()?,
+            VocabSource::List(TermList::Text(terms)) => Terms::from_strings(terms.clone())?,
+            VocabSource::List(TermList::Integers(terms)) => Terms::from_ints(terms.clone()),
+        };
+        let n = size.unwrap_or(terms.len());
+        if n > terms.len() || n == 0 {
+            return Err(Error::config(format!("a vocabulary of {n} terms from a list of {}", terms.len())));
+        }
+        let mut text = Strings::with_capacity(n);
+        for number in 0..n {
+            terms.push_to(number, &mut text);
+        }
+        Ok(text)
+    }
+}
+
+fn file(path: &Path, size: Option<usize>) -> VocabularyFile {
+    let file = VocabularyFile::new(path);
+    match size {
+        Some(size) => file.size(size),
+        None => file,
+    }
+}
+
+/// The sources of vocabularies that several variables share are found once.
+#[derive(Default)]
+pub(super) struct Sources<'a>(Vec<(&'a VocabInfo, Vec<Option<usize>>)>);
+
+impl<'a> Sources<'a> {
+    pub(super) fn of(&mut self, info: &'a VocabInfo) -> Result<&[Option<usize>]> {
+        let at = match self.0.iter().position(|(known, _)| std::ptr::eq(*known, info)) {
+            Some(at) => at,
+            None => {
+                self.0.push((info, info.sources()?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[at].1)
+    }
+}
+
+macro_rules! vocab_sources {
+    (files: $($path:ty),*; lists: $($term:ty),*) => {
+        $(impl From<$path> for VocabSource {
+            fn from(path: $path) -> VocabSource {
+                VocabSource::File(path.into())
+            }
+        })*
+        $(impl<const N: usize> From<[$term; N]> for VocabSource {
+            fn from(terms: [$term; N]) -> VocabSource {
+                VocabSource::List(terms.into())
+            }
+        }
+        impl From<Vec<$term>> for VocabSource {
+            fn from(terms: Vec<$term>) -> VocabSource {
+                VocabSource::List(terms.into())
+            }
+        }
+        impl From<&[$term]> for VocabSource {
+            fn from(terms: &[$term]) -> VocabSource {
+                VocabSource::List(terms.into())
+            }
+        })*
+    };
+}
+vocab_sources!(files: &str, &String, String, &Path, &PathBuf, PathBuf; lists: &str, String, i32, i64);
+
+impl From<TermList> for VocabSource {
+    fn from(terms: TermList) -> VocabSource {
+        VocabSource::List(terms)
+    }
+}
