@@ -31,3 +31,4 @@ check parquet estimand-data-parquet columnar_exchange
 check events estimand event_exchange
 check ping_pong estimand ping_pong
 check premade estimand premade_exchange
+check warm_start estimand warm_start_exchange

@@ -234,7 +234,7 @@ fn estimator() -> Vec<Text> {
         Cluster::task_index,
         Cluster::task_type,
     ];
-    [&estimator[..], &spec, &config].concat()
+    [&estimator[..], &warm_start, &spec, &config].concat()
 }
 
 /// Stands for an exporter of one's own.

@@ -141,5 +141,6 @@ mod book {
         config => "../../../docs/config.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
+        warm_start => "../../../docs/warm_start.md",
     }
 }

@@ -187,7 +187,8 @@ fn read<'a>(one: &Chosen<'a>, reader: &BundleReader, sources: &mut Sources<'a>, 
         if old.dtype() != spec.dtype || old.dims() != &spec.dims[..] {
             let (given, dims) = (old.dtype(), old.dims());
             let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
-            let message = format!("`{}` is {given}{dims:?} in the checkpoint and {expected} in the model", one.prev_name);
+            let message =
+                format!("`{}` is {given}{dims:?} in the checkpoint and {expected} in the model", one.prev_name);
             return Err(Error::shape(message).help(
                 "if rows belong to the terms of a vocabulary that has changed, say so with vocab_info; or choose other variables",
             ));
