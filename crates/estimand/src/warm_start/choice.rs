@@ -126,13 +126,11 @@ impl WarmStartSettings {
         };
         let is_chosen = |name: &String| chosen.iter().any(|id| variables.spec(*id).name == *name);
         let entries = self.vocab_infos.keys().map(|name| ("vocab_info", name));
-        let entries = entries.chain(self.prev_var_names.keys().map(|name| ("prev_var_name", name)));
-        for (map, name) in entries.filter(|(_, name)| !is_chosen(name)) {
-            let near = nearest_name(name, viable()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            return Err(Error::config(format!("{map} is given for `{name}`, which is no variable of the warm start"))
-                .help(format!("{near}there are {}", listed(viable()))));
-        }
-        Ok(())
+        let mut entries = entries.chain(self.prev_var_names.keys().map(|name| ("prev_var_name", name)));
+        let Some((map, name)) = entries.find(|(_, name)| !is_chosen(name)) else { return Ok(()) };
+        let near = nearest_name(name, viable()).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        Err(Error::config(format!("{map} is given for `{name}`, which is no variable of the warm start"))
+            .help(format!("{near}there are {}", listed(viable()))))
     }
 
     fn chosen<'a>(&'a self, variables: &'a Variables, id: VarId) -> Chosen<'a> {
