@@ -3,6 +3,7 @@
 mod bad_input;
 mod full_disk;
 mod heads;
+mod hooks;
 mod killed;
 mod life_cycle;
 mod mapping;

@@ -38,6 +38,7 @@ pub fn names() -> BTreeSet<String> {
 type Text = &'static str;
 type Hidden = [usize; 1];
 type Transform = fn(&Tensor) -> Tensor;
+type StopFn = fn(&hook::HookContext<'_>) -> Result<Option<String>>;
 type LossFn = fn(&head::LossContext<'_>) -> Tensor;
 
 fn types() -> Vec<Text> {
@@ -96,6 +97,7 @@ fn types() -> Vec<Text> {
         hook::ProfilerHook,
         hook::StepCounterHook,
         hook::StopAtStepHook,
+        hook::StopIfHook,
         hook::SummarySaverHook,
         nn::column::LinearOutput,
         premade::OptimizerChoice,
@@ -264,6 +266,8 @@ fn hooks() -> Vec<Text> {
         hook::CheckpointListener::end as fn(&mut Listener, &TrainSession, u64) -> _,
         hook::CheckpointSaverHook::listener as fn(_, Listener) -> _,
         hook::CheckpointSaverHook::new,
+        hook::EarlyStoppingHook::every as fn(hook::EarlyStoppingHook<StopFn>, Every) -> _,
+        hook::EarlyStoppingHook::new as fn(StopFn) -> _,
         hook::Hook::after_create_session as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::after_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::before_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
@@ -288,6 +292,13 @@ fn hooks() -> Vec<Text> {
         hook::StepCounterHook::new,
         hook::StopAtStepHook::after_steps,
         hook::StopAtStepHook::at_step,
+        hook::StopIfHook::eval_dir as fn(_, Text) -> _,
+        hook::StopIfHook::every,
+        hook::StopIfHook::higher as fn(Text, f64) -> _,
+        hook::StopIfHook::lower as fn(Text, f64) -> _,
+        hook::StopIfHook::min_steps,
+        hook::StopIfHook::no_decrease as fn(Text, u64) -> _,
+        hook::StopIfHook::no_increase as fn(Text, u64) -> _,
         hook::SummarySaverHook::new,
         Timer::is_due,
         Timer::last_step,

@@ -68,7 +68,7 @@ impl Direction {
         }
     }
 
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Direction::Higher => "higher",
             Direction::Lower => "lower",
@@ -258,14 +258,19 @@ impl EarlyStopping {
             return Ok(());
         }
         self.history = state.history;
-        if let Some(step) = self.history.stopped_at.take() {
-            (self.history.n_waited, self.history.since) = (0, None);
+        if let Some(step) = self.history.stopped_at {
+            self.begin_anew();
             info!(
                 "Early stopping on `{}` was decided at step {step}. Training goes on, and patience begins anew.",
                 self.metric
             );
         }
         Ok(())
+    }
+
+    /// Forgets that it decided, and how long nothing got better; the best value stays.
+    pub(crate) fn begin_anew(&mut self) {
+        self.history = History { n_waited: 0, since: None, stopped_at: None, ..self.history };
     }
 }
 

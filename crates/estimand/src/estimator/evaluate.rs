@@ -6,7 +6,7 @@ use estimand_tensor::Result;
 use tracing::info;
 
 use super::{Estimator, EvalSpec, Metrics, checkpoint_at};
-use crate::events::EventWriter;
+use crate::events::{EventWriter, Value};
 
 impl Estimator {
     /// Evaluates: every metric of the model, the mean of the batches' losses, and the global step.
@@ -42,9 +42,8 @@ pub(crate) fn record(metrics: &Metrics, checkpoint: Option<&Path>, events: &mut 
     let step = metrics.global_step();
     let all: Vec<_> = metrics.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     info!("Saving dict for global step {step}: {}", all.join(", "));
-    for (name, value) in metrics.iter() {
-        events.scalar(step, name, value as f32)?;
-    }
+    // One event, so that whoever reads the file meanwhile finds all metrics of a step or none.
+    events.summary(step, metrics.iter().map(|(name, value)| Value::scalar(name, value as f32)).collect())?;
     if let Some(prefix) = checkpoint {
         events.text(step, "checkpoint_path", &prefix.display().to_string())?;
     }

@@ -129,10 +129,7 @@ impl Estimator {
         }
         run.session.input = place;
         if let Some(reader) = &reader {
-            run.hooks.each("restore", |hook| match session::hook_state(reader, hook.name())? {
-                Some(state) => hook.restore(&state),
-                None => Ok(()),
-            })?;
+            run.hooks.restore(|key| session::hook_state(reader, key))?;
         }
         self.forget_resident();
         run.train()

@@ -1,7 +1,8 @@
 //! Event files: what TensorBoard shows of a run.
 //!
 //! A model directory has one such file for each time it was trained, and one in `eval/` for each time it was evaluated:
-//! `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new one, [`EventReader`] reads any.
+//! `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new one, [`EventReader`] reads any,
+//! [`read_eval_metrics`] sums up what evaluations have found.
 //!
 //! ```
 //! use estimand::events::{EventReader, EventWriter, What};
@@ -17,6 +18,7 @@
 //! # Ok::<(), estimand::prelude::Error>(())
 //! ```
 
+mod eval_metrics;
 mod host;
 mod reader;
 mod writer;
@@ -24,5 +26,6 @@ mod writer;
 pub use estimand_wire::Event;
 pub use estimand_wire::event::{SessionStatus, SummaryValue, Value, What};
 
+pub use eval_metrics::read_eval_metrics;
 pub use reader::EventReader;
 pub use writer::EventWriter;

@@ -21,23 +21,28 @@
 //! ```
 
 mod checkpoint_saver;
+mod early_stopping;
 mod in_memory_evaluator;
 mod logging;
 mod nan;
 mod profiler;
 mod step_counter;
 mod stop_at_step;
+mod stop_if;
 mod summary;
 
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
+pub use early_stopping::EarlyStoppingHook;
 pub use in_memory_evaluator::InMemoryEvaluatorHook;
 pub use logging::LoggingTensorHook;
 pub use nan::NanTensorHook;
 pub use profiler::{Profile, ProfileHandle, ProfileRow, ProfilerHook};
 pub use step_counter::StepCounterHook;
 pub use stop_at_step::StopAtStepHook;
+pub use stop_if::StopIfHook;
 pub use summary::SummarySaverHook;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use estimand_graph::{Graph, Tensor, Value};
@@ -278,9 +283,29 @@ impl<'a> Hooks<'a> {
         Ok(())
     }
 
-    /// What they want to keep.
+    /// What they want to keep, by [keys](Hooks::keys).
     pub(crate) fn states(&self) -> Vec<(String, Vec<u8>)> {
-        self.iter().filter_map(|hook| Some((hook.name().to_string(), hook.state()?))).collect()
+        self.keys().into_iter().zip(self.iter()).filter_map(|(key, hook)| Some((key, hook.state()?))).collect()
+    }
+
+    /// Hands each what it kept, found by its key.
+    pub(crate) fn restore(&mut self, state: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<()> {
+        let mut keys = self.keys().into_iter();
+        self.each("restore", |hook| match keys.next().map(|key| state(&key)).transpose()?.flatten() {
+            Some(state) => hook.restore(&state),
+            None => Ok(()),
+        })
+    }
+
+    /// What their states are called in checkpoints: their names, where hooks that share one are counted.
+    fn keys(&self) -> Vec<String> {
+        let mut seen = HashMap::new();
+        let mut key = |name: &str| {
+            let n: &mut usize = seen.entry(name.to_string()).or_default();
+            *n += 1;
+            if *n == 1 { name.to_string() } else { format!("{name}_{}", *n - 1) }
+        };
+        self.iter().map(|hook| key(hook.name())).collect()
     }
 
     /// Their names, as the list is printed.

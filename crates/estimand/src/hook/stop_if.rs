@@ -1,0 +1,261 @@
+//! The end of training by what evaluations have found: TensorFlow's four `stop_if_*_hook`s.
+//!
+//! Metrics are read from event files, so that another process may evaluate. Where the same process does, `EarlyStopping` needs no
+//! files.
+
+use std::path::{Path, PathBuf};
+
+use estimand_tensor::{Error, Result, nearest_name};
+use indexmap::IndexMap;
+
+use super::early_stopping::Decision;
+use super::{BeginContext, Hook, HookContext};
+use crate::early_stopping::Direction;
+use crate::events::read_eval_metrics;
+use crate::{EarlyStopping, Every};
+
+/// Ends training by a metric in the event files of evaluations.
+///
+/// All `events.out.tfevents.*` of a folder are read, every 60 seconds unless it is said otherwise. Numbers in them are `f32`, as in
+/// TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
+///
+/// A run that is started after such a decision goes on: what was found until then does not count again, and patience begins anew.
+///
+/// ```no_run
+/// use estimand::hook::StopIfHook;
+/// use estimand::prelude::*;
+///
+/// # fn train(estimator: &Estimator, data: &Dataset) -> Result<()> {
+/// let hook = StopIfHook::no_decrease("loss", 10_000).min_steps(5_000);
+/// estimator.train(TrainSpec::new(data).hook(hook))?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct StopIfHook {
+    name: &'static str,
+    watch: Watch,
+    decision: Decision,
+}
+
+/// What is looked at, and for what.
+struct Watch {
+    metric: String,
+    condition: Condition,
+    eval_dir: Option<PathBuf>,
+    min_steps: u64,
+}
+
+#[derive(Clone)]
+enum Condition {
+    /// Some value is beyond this.
+    Beyond(Direction, f64),
+    /// There was nothing better for some steps.
+    Idle(EarlyStopping),
+}
+
+impl Condition {
+    /// Takes an evaluation; returns why to stop, if it is met.
+    fn update(&mut self, metric: &str, step: u64, value: f64) -> Option<String> {
+        match self {
+            Condition::Beyond(direction, threshold) => direction
+                .beats(value, *threshold, 0.0)
+                .then(|| format!("`{metric}` is {value} at step {step}, {} than {threshold}", direction.text())),
+            Condition::Idle(stopping) => stopping.update(step, value),
+        }
+    }
+
+    /// What was waited for does not count.
+    fn begin_anew(&mut self) {
+        if let Condition::Idle(stopping) = self {
+            stopping.begin_anew();
+        }
+    }
+
+    fn check(&self, metric: &str) -> Result<()> {
+        match self {
+            Condition::Beyond(_, threshold) if threshold.is_nan() => {
+                Err(Error::config(format!("the threshold for `{metric}` is NaN; expected a number")))
+            }
+            Condition::Beyond(..) => Ok(()),
+            Condition::Idle(stopping) => stopping.check(),
+        }
+    }
+}
+
+impl StopIfHook {
+    /// Stops once an evaluation was higher than a threshold.
+    pub fn higher(metric: impl Into<String>, threshold: f64) -> StopIfHook {
+        StopIfHook::new(metric, "stop_if_higher", Condition::Beyond(Direction::Higher, threshold))
+    }
+
+    /// Stops once an evaluation was lower than a threshold.
+    pub fn lower(metric: impl Into<String>, threshold: f64) -> StopIfHook {
+        StopIfHook::new(metric, "stop_if_lower", Condition::Beyond(Direction::Lower, threshold))
+    }
+
+    /// Stops once the metric has had no new highest value for so many steps.
+    pub fn no_increase(metric: impl Into<String>, max_steps: u64) -> StopIfHook {
+        let metric = metric.into();
+        let stopping = EarlyStopping::higher_is_better(&metric).patience_steps(max_steps);
+        StopIfHook::new(metric, "stop_if_no_increase", Condition::Idle(stopping))
+    }
+
+    /// Stops once the metric has had no new lowest value for so many steps.
+    pub fn no_decrease(metric: impl Into<String>, max_steps: u64) -> StopIfHook {
+        let metric = metric.into();
+        let stopping = EarlyStopping::lower_is_better(&metric).patience_steps(max_steps);
+        StopIfHook::new(metric, "stop_if_no_decrease", Condition::Idle(stopping))
+    }
+
+    fn new(metric: impl Into<String>, name: &'static str, condition: Condition) -> StopIfHook {
+        let watch = Watch { metric: metric.into(), condition, eval_dir: None, min_steps: 0 };
+        StopIfHook { name, watch, decision: Decision::default() }
+    }
+
+    /// The folder of the evaluations' event files. By default, `eval` in the model folder.
+    pub fn eval_dir(mut self, folder: impl Into<PathBuf>) -> StopIfHook {
+        self.watch.eval_dir = Some(folder.into());
+        self
+    }
+
+    /// Evaluations of earlier steps are not looked at. By default, all are.
+    pub fn min_steps(mut self, step: u64) -> StopIfHook {
+        self.watch.min_steps = step;
+        self
+    }
+
+    /// How often the files are read. By default, every 60 seconds.
+    pub fn every(mut self, every: Every) -> StopIfHook {
+        self.decision = Decision::every(every);
+        self
+    }
+}
+
+impl Watch {
+    /// Why to stop, by evaluations. Those up to an earlier decision have had their say.
+    fn why(&self, model_dir: &Path, decided_at: Option<u64>) -> Result<Option<String>> {
+        let folder = self.eval_dir.clone().unwrap_or_else(|| model_dir.join("eval"));
+        let mut condition = self.condition.clone();
+        for (&step, metrics) in read_eval_metrics(&folder)?.range(self.min_steps..) {
+            let value = self.value(step, metrics).map_err(|e| e.context(format!("in {}", folder.display())))?;
+            let why = condition.update(&self.metric, step, value);
+            if decided_at.is_some_and(|decided| step <= decided) {
+                condition.begin_anew();
+            } else if why.is_some() {
+                return Ok(why);
+            }
+        }
+        Ok(None)
+    }
+
+    fn value(&self, step: u64, metrics: &IndexMap<String, f32>) -> Result<f64> {
+        metrics.get(&self.metric).map(|value| f64::from(*value)).ok_or_else(|| {
+            let names = || metrics.keys().map(String::as_str);
+            let error = Error::config(format!("the evaluation of step {step} has no metric `{}`", self.metric));
+            match nearest_name(&self.metric, names()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("it has {}", names().collect::<Vec<_>>().join(", "))),
+            }
+        })
+    }
+}
+
+impl Hook for StopIfHook {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn begin(&mut self, _cx: &mut BeginContext<'_>) -> Result<()> {
+        self.decision.check(self.name())?;
+        self.watch.condition.check(&self.watch.metric)
+    }
+
+    #[inline]
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let watch = &self.watch;
+        self.decision.ask(cx, |cx, decided_at| watch.why(cx.model_dir(), decided_at))
+    }
+
+    fn state(&self) -> Option<Vec<u8>> {
+        self.decision.state()
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<()> {
+        self.decision.restore(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::events::{self, EventWriter};
+
+    const FIXTURE: &str = include_str!("../../../../oracles/fixtures/early_stopping.jsonl");
+
+    /// Events of a file: steps and values under tags.
+    type File = Vec<(u64, Vec<(String, f32)>)>;
+
+    /// A folder with event files, which are written in the order of their names.
+    fn folder(name: &str, files: &[File]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("estimand-stop-if-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        for file in files {
+            let mut writer = EventWriter::create(&folder).unwrap();
+            for (step, tags) in file {
+                let values = tags.iter().map(|(tag, value)| events::Value::scalar(tag, *value)).collect();
+                writer.summary(*step, values).unwrap();
+            }
+        }
+        folder
+    }
+
+    fn number(value: &Value) -> f64 {
+        value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
+    }
+
+    fn of(case: &Value) -> StopIfHook {
+        let (metric, limit) = (case["metric"].as_str().unwrap(), &case["limit"]);
+        let hook = match case["event"].as_str().unwrap() {
+            "higher" => StopIfHook::higher(metric, number(limit)),
+            "lower" => StopIfHook::lower(metric, number(limit)),
+            "no_increase" => StopIfHook::no_increase(metric, limit.as_u64().unwrap()),
+            _ => StopIfHook::no_decrease(metric, limit.as_u64().unwrap()),
+        };
+        hook.min_steps(case["min_steps"].as_u64().unwrap())
+    }
+
+    /// Cases 111 and 112 are the first of them.
+    #[test]
+    fn stops_where_tensorflow_does() {
+        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let cases: Vec<_> = cases.filter(|case| case.get("event").is_some()).collect();
+        assert_eq!(cases.len(), 133);
+        for case in &cases {
+            let of_event = |event: &'_ Value| {
+                let tags = event[1].as_object().unwrap().iter();
+                (event[0].as_u64().unwrap(), tags.map(|(tag, v)| (tag.clone(), number(v) as f32)).collect())
+            };
+            let files = case["files"].as_array().unwrap().iter();
+            let files: Vec<File> = files.map(|file| file.as_array().unwrap().iter().map(of_event).collect()).collect();
+            let folder = folder("oracle", &files);
+            let cut = case["cut"].as_u64().unwrap();
+            if let Some(last) = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).max().filter(|_| cut > 0) {
+                let file = fs::OpenOptions::new().write(true).open(last).unwrap();
+                file.set_len(file.metadata().unwrap().len() - cut).unwrap();
+            }
+            let hook = of(case).eval_dir(&folder);
+            hook.watch.condition.check("m").unwrap();
+            match (hook.watch.why(Path::new("nowhere"), None), &case["stops"]) {
+                (Ok(why), Value::Bool(stops)) => assert_eq!(why.is_some(), *stops, "{case}: {why:?}"),
+                (Err(_), Value::String(_)) => {}
+                (ours, theirs) => panic!("{case}: {ours:?}, and {theirs} of TensorFlow"),
+            }
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+}
