@@ -70,6 +70,9 @@ fn each_kind_of_mistake_has_its_message() {
         (|g| drop(g.constant([1.0f32, 2.0]).tile(&[usize::MAX])), &["overflows"]),
         (|g| drop(g.constant([0i64]).one_hot(usize::MAX, DType::F32)), &["does not fit"]),
         (|g| drop(g.constant([1.0f32]).pad(&[(usize::MAX, 1)], 0.0)), &["overflows"]),
+        (|g| drop(g.constant([1.0f32]).crop(&[(1, 1)])), &["borders of 1 and 1 cut from axis 0 of", "f32[1]"]),
+        (|g| drop(g.constant([1.0f32]).crop(&[(usize::MAX, 1)])), &["cut from axis 0"]),
+        (|g| drop(g.constant([1.0f32]).crop(&[])), &["0 borders for", "expected one for each axis"]),
         (|g| drop(g.placeholder("x", DType::F32, [1usize; 9])), &["9 axes, at most 8"]),
         (
             |g| drop(Optimizer::new(Sgd::default(), 0.1).minimize(&g.constant([1.0f32]).sum())),
@@ -245,6 +248,7 @@ fn every_op() -> Vec<Build> {
         |t| t[0].slice(&[0, 1], &[-1, 1]),
         |t| t[0].strided_slice(&[(0, 9, 2), (-1, -9, -1)]),
         |t| t[0].pad(&[(1, 0), (0, 2)], 1.0),
+        |t| t[0].crop(&[(1, 0), (0, 1)]),
         |t| t[0].mirror_pad(&[(1, 0), (0, 1)], false),
         |t| t[0].tile(&[2, 1]),
         |t| t[0].reverse(&[0]),

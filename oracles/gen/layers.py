@@ -1,82 +1,13 @@
 """Writes oracles/fixtures/layers.txt: what Keras's layers and TensorFlow's losses make of small arrays, with their gradients.
 
-Run as `python oracles/gen/layers.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <name>                              what is computed; the test knows the same name
-    in|coef|out|... <dtype> <sizes> <values>  row by row; `-` stands for no sizes
-
-Of a layer: `in`, `weight:<name>` before the call, `out`, `coef` (as large as `out`), the gradients of sum(coef * out + losses)
-`grad:in` and `grad:<name>`, `after:<name>` for what a call in training leaves in a variable, `loss` for what regularizers add.
-Of a loss: `labels`, `in`, `weights` if there are some, `out`, and `grad:in`, the gradient of sum(coef * out).
+Run as `python oracles/gen/layers.py` in an environment with tensorflow 2.15. `layer_lines.py` explains the lines of layers. Of a
+loss: `labels`, `in`, `weights` if there are some, `out`, and `grad:in`, the gradient of sum(coef * out).
 """
 
-import os
-import pathlib
-
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 5
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "layers.txt"
-random = np.random.default_rng(SEED)
-lines = []
-keras = tf.keras
-L = keras.layers
-
-
-def put(key, array):
-    array = np.asarray(array)
-    sizes = ",".join(map(str, array.shape)) or "-"
-    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
-    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
-
-
-def floats(*shape):
-    return np.round(random.standard_normal(shape), 3).astype(np.float32)
-
-
-def positive(*shape):
-    return np.round(random.uniform(0.2, 2.0, shape), 3).astype(np.float32)
-
-
-def layer(name, layer, x, training=False):
-    """A layer called once, with weights drawn anew."""
-    layer.build(x.shape)
-    short = lambda w: w.name.split("/")[-1].split(":")[0]
-    for w in layer.weights:
-        w.assign(positive(*w.shape) if "variance" in w.name else floats(*w.shape))
-    lines.append(f"case {name}")
-    put("in", x)
-    for w in layer.weights:
-        put(f"weight:{short(w)}", w)
-    before = {short(w): w.numpy() for w in layer.weights}
-    x = tf.constant(x)
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        for w in layer.weights:
-            tape.watch(w)
-        y = layer(x, training=training) if training else layer(x)
-        coef = floats(*y.shape)
-        total = tf.reduce_sum(coef * y)
-        losses = tf.add_n(layer.losses) if layer.losses else None
-        if losses is not None:
-            total += losses
-    put("out", y)
-    put("coef", coef)
-    if losses is not None:
-        put("loss", losses)
-    if x.dtype.is_floating:
-        put("grad:in", tape.gradient(total, x))
-    for w in layer.weights:
-        gradient = tape.gradient(total, w)
-        if gradient is not None and not short(w).startswith("moving"):
-            put(f"grad:{short(w)}", tf.convert_to_tensor(gradient))
-        if training and short(w).startswith("moving"):
-            put(f"after:{short(w)}", w)
-        elif not training:
-            assert np.array_equal(before[short(w)], w.numpy()), f"{name} changes {w.name}"
-
+from layer_lines import L, floats, keras, layer, lines, positive, put, random, write
 
 rows, images = (5, 4), (2, 5, 6, 3)
 
@@ -212,6 +143,4 @@ for name, full in [("log_poisson", True), ("log_poisson_short", False)]:
     loss(f"loss {name} none fractions", np.array([[0, 0.5, 1, 1.5]], np.float32), floats(1, 4),
          lambda y, p, w: tf.nn.log_poisson_loss(y, p, full))
 
-header = f"# Made by oracles/gen/layers.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
-OUT.write_text(header + "\n".join(lines) + "\n")
-print(sum(line.startswith("case") for line in lines), "cases in", OUT)
+write("layers")

@@ -2,9 +2,9 @@
 //!
 //! Everything here is a plain value that adds nodes and variables to a [`Graph`](estimand_graph::Graph) when it is applied; nothing
 //! holds a weight. In the order a model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn) and one
-//! file for each kind), `layer` ([`Layer`] and one file for each kind), `activation`, `regularizer`,
+//! file for each kind), `layer` ([`Layer`] and one file for each kind), `merge` ([`Merge`]: several tensors become one), `activation`, `regularizer`,
 //! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
-//! file for each family). `testing` holds what every column, layer, loss and metric must do.
+//! file for each family). `testing` holds what every column, layer, merge, loss and metric must do.
 //!
 //! ```
 //! use estimand_graph::{Graph, Optimizer, Session};
@@ -35,26 +35,33 @@
 
 mod activation;
 mod alignment;
+mod border;
 pub mod column;
 mod defaults;
 mod inputs;
 pub mod layer;
 pub mod loss;
+pub mod merge;
 pub mod metric;
 mod regularizer;
 mod size;
 pub mod testing;
 
 pub use activation::{ALL_ACTIVATIONS, Activation};
+pub use border::Border;
 pub use defaults::Defaults;
 pub use inputs::{Input, Inputs};
 pub use layer::{
-    ALL_LAYERS, AvgPool2d, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, GlobalAvgPool2d, GlobalMaxPool2d,
-    Layer, LayerNorm, MaxPool2d, Reshape, Shared,
+    ALL_LAYERS, AlphaDropout, AvgPool1d, AvgPool2d, BatchNorm, Conv1d, Conv2d, Conv2dTranspose, Cropping1d, Cropping2d,
+    Dense, DepthwiseConv2d, Dropout, Elu, Embedding, Flatten, GaussianDropout, GaussianNoise, GlobalAvgPool1d,
+    GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Layer, LayerNorm, LeakyRelu, MaxPool1d, MaxPool2d, PRelu,
+    Permute, Relu, RepeatVector, Reshape, SeparableConv2d, Shared, Softmax, SpatialDropout1d, SpatialDropout2d,
+    ThresholdedRelu, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
 };
 pub use loss::{
     ALL_LOSSES, AbsoluteError, Huber, LogPoisson, Loss, MeanSquaredError, Reduction, SigmoidCrossEntropy,
     SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
 };
+pub use merge::{ALL_MERGES, Add, Average, Concat, Dot, Maximum, Merge, Minimum, Multiply, Subtract};
 pub use regularizer::Regularizer;
 pub use size::Size2d;

@@ -67,8 +67,19 @@ impl Tensor {
     /// One filter for each channel: [height, width, channels, multiplier].
     #[track_caller]
     pub fn depthwise_conv2d(&self, filter: &Tensor, strides: (usize, usize), padding: Padding) -> Tensor {
-        let window = Window { strides, dilations: (1, 1), padding };
-        self.then(Op::DepthwiseConv2d(window), &[filter], Location::caller())
+        self.depthwise_conv2d_dilated(filter, strides, (1, 1), padding)
+    }
+
+    /// One filter for each channel, with gaps between its taps.
+    #[track_caller]
+    pub fn depthwise_conv2d_dilated(
+        &self,
+        filter: &Tensor,
+        strides: (usize, usize),
+        dilations: (usize, usize),
+        padding: Padding,
+    ) -> Tensor {
+        self.then(Op::DepthwiseConv2d(Window { strides, dilations, padding }), &[filter], Location::caller())
     }
 
     /// The transpose of a convolution: [batch, h, w, in] with a filter [height, width, out, in] to an image of `size`.
@@ -78,6 +89,19 @@ impl Tensor {
         filter: &Tensor,
         size: (usize, usize),
         strides: (usize, usize),
+        padding: Padding,
+    ) -> Tensor {
+        self.conv2d_transpose_dilated(filter, size, strides, (1, 1), padding)
+    }
+
+    /// The transpose of a convolution with gaps between the filter's taps.
+    #[track_caller]
+    pub fn conv2d_transpose_dilated(
+        &self,
+        filter: &Tensor,
+        size: (usize, usize),
+        strides: (usize, usize),
+        dilations: (usize, usize),
         padding: Padding,
     ) -> Tensor {
         let site = Location::caller();
@@ -93,7 +117,7 @@ impl Tensor {
             return self.record(e, site);
         }
         let shape = Shape::from([self.shape().dims()[0], size.0.into(), size.1.into(), filter.shape().dims()[2]]);
-        let window = Window { strides, dilations: (1, 1), padding };
+        let window = Window { strides, dilations, padding };
         filter.then(Op::Conv2dBackpropInput(window, shape), &[self], site)
     }
 

@@ -285,6 +285,30 @@ impl Tensor {
         self.then(Op::StridedSlice { begin: starts, strides, size }, &[], site)
     }
 
+    /// What is left without borders: (before, after) for each axis. The inverse of [`Tensor::pad`].
+    #[track_caller]
+    pub fn crop(&self, borders: &[(usize, usize)]) -> Tensor {
+        let site = Location::caller();
+        if self.is_poisoned() {
+            return self.clone();
+        }
+        if borders.len() != self.rank() {
+            let e =
+                Error::shape(format!("{} borders for {}; expected one for each axis", borders.len(), self.describe()));
+            return self.record(e, site);
+        }
+        let mut size = Shape::scalar();
+        for (axis, (&d, &(before, after))) in self.shape().dims().iter().zip(borders).enumerate() {
+            let cut = before.checked_add(after);
+            let Some(cut) = cut.filter(|&cut| d.known().is_none_or(|d| cut <= d)) else {
+                let text = format!("borders of {before} and {after} cut from axis {axis} of {}", self.describe());
+                return self.record(Error::shape(text), site);
+            };
+            size.0.push(self.graph().symbols_mut(|s| s.sub(d, Dim::Known(cut))));
+        }
+        self.then(Op::Slice { begin: borders.iter().map(|b| b.0).collect(), size }, &[], site)
+    }
+
     /// Borders of one value: (before, after) for each axis.
     #[track_caller]
     pub fn pad(&self, paddings: &[(usize, usize)], value: f64) -> Tensor {

@@ -1,36 +1,48 @@
-//! What `Dense` and `Conv2d` have in common: a kernel, a bias, an activation, regularizers.
+//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers.
 
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::DType;
 
+use super::weight_options::WeightOptions;
 use super::{Build, Call};
 use crate::activation::Activation;
-use crate::defaults::Defaults;
 use crate::regularizer::Regularizer;
 
-/// The options around a product with a kernel.
+/// The options around a product with a kernel: what the layer itself says, before the scope's defaults.
 #[derive(Clone, Debug)]
 pub(super) struct Affine {
-    /// What the layer itself says, before the scope's defaults.
-    pub options: Defaults,
+    pub kernel: WeightOptions,
+    pub bias: WeightOptions,
     pub use_bias: bool,
+    pub activation: Option<Activation>,
     pub activity_regularizer: Option<Regularizer>,
 }
 
 impl Affine {
     pub fn new() -> Affine {
-        Affine { options: Defaults::new(), use_bias: true, activity_regularizer: None }
+        Affine {
+            kernel: WeightOptions::default(),
+            bias: WeightOptions::default(),
+            use_bias: true,
+            activation: None,
+            activity_regularizer: None,
+        }
     }
 
     /// Makes kernel and bias; the kernel's last axis counts the outputs.
     #[track_caller]
     pub fn build(&self, build: &mut Build<'_>, kernel: &[usize]) {
-        let options = self.options.clone().or(build.defaults().clone());
-        let init = options.kernel_init.unwrap_or(Init::GlorotUniform);
-        build.weight("kernel", kernel, init, options.kernel_regularizer);
+        build_kernel(&self.kernel, build, "kernel", kernel);
+        self.build_bias(build, kernel.last().copied().unwrap_or(1));
+    }
+
+    /// Makes the bias, if there is one.
+    #[track_caller]
+    pub fn build_bias(&self, build: &mut Build<'_>, outputs: usize) {
         if self.use_bias {
-            let init = options.bias_init.unwrap_or(Init::Zeros);
-            build.weight("bias", &kernel[kernel.len().saturating_sub(1)..], init, options.bias_regularizer);
+            let defaults = build.defaults();
+            let options = self.bias.or(defaults.bias_init.clone(), defaults.bias_regularizer);
+            options.build(build, "bias", &[outputs], Init::Zeros);
         }
     }
 
@@ -41,7 +53,7 @@ impl Affine {
             Some(bias) => product + bias,
             None => product.clone(),
         };
-        let activation = self.options.activation.or(call.defaults().activation);
+        let activation = self.activation.or(call.defaults().activation);
         let y = activation.unwrap_or(Activation::Linear).of(&sum);
         if let Some(regularizer) = self.activity_regularizer {
             // TF: a mean over the rows, whatever else the result's axes are.
@@ -52,37 +64,37 @@ impl Affine {
     }
 }
 
-/// The setters of a layer with a field `affine: Affine`.
+/// Makes a kernel, as the scope's defaults say where the layer says nothing.
+#[track_caller]
+pub(super) fn build_kernel(options: &WeightOptions, build: &mut Build<'_>, name: &'static str, dims: &[usize]) {
+    let defaults = build.defaults();
+    let options = options.or(defaults.kernel_init.clone(), defaults.kernel_regularizer);
+    options.build(build, name, dims, Init::GlorotUniform);
+}
+
+/// The setters of a layer with a field `affine: Affine` and one kernel.
 macro_rules! affine_setters {
     ($layer:ty) => {
+        super::weight_options::weight_setters!(
+            $layer, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
+            kernel_init, kernel_regularizer
+        );
+        super::affine::result_setters!($layer);
+    };
+}
+pub(super) use affine_setters;
+
+/// The setters of a layer with a field `affine: Affine` for all that follows the kernel.
+macro_rules! result_setters {
+    ($layer:ty) => {
+        super::weight_options::weight_setters!(
+            $layer, affine.bias, "bias", "as [`Defaults`](crate::Defaults) say, or at 0": bias_init, bias_regularizer
+        );
+
         impl $layer {
             /// Whether a bias is added. By default it is.
             pub fn use_bias(mut self, use_bias: bool) -> Self {
                 self.affine.use_bias = use_bias;
-                self
-            }
-
-            /// How the kernel begins. By default as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule.
-            pub fn kernel_init(mut self, init: estimand_graph::Init) -> Self {
-                self.affine.options.kernel_init = Some(init);
-                self
-            }
-
-            /// How the bias begins. By default as [`Defaults`](crate::Defaults) say, or at 0.
-            pub fn bias_init(mut self, init: estimand_graph::Init) -> Self {
-                self.affine.options.bias_init = Some(init);
-                self
-            }
-
-            /// What the kernel costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn kernel_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.affine.options.kernel_regularizer = Some(regularizer);
-                self
-            }
-
-            /// What the bias costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn bias_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.affine.options.bias_regularizer = Some(regularizer);
                 self
             }
 
@@ -94,7 +106,7 @@ macro_rules! affine_setters {
 
             /// What follows. By default what [`Defaults`](crate::Defaults) say, or nothing.
             pub fn activation(mut self, activation: crate::Activation) -> Self {
-                self.affine.options.activation = Some(activation);
+                self.affine.activation = Some(activation);
                 self
             }
 
@@ -125,4 +137,4 @@ macro_rules! affine_setters {
         }
     };
 }
-pub(super) use affine_setters;
+pub(super) use result_setters;

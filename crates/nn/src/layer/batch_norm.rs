@@ -3,6 +3,7 @@
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::{DType, Dim, Error, Shape};
 
+use super::build::resolve_axis;
 use super::{Build, Call, Config, Layer, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
@@ -59,12 +60,6 @@ impl BatchNorm {
         self.scale = scale;
         self
     }
-
-    /// The channels' axis among the input's.
-    fn channels(&self, x: &Tensor) -> Option<usize> {
-        let axis = if self.axis < 0 { self.axis + x.rank() as i64 } else { self.axis };
-        usize::try_from(axis).ok().filter(|a| *a < x.rank())
-    }
 }
 
 impl Default for BatchNorm {
@@ -85,7 +80,7 @@ impl Layer for BatchNorm {
     }
 
     fn build(&self, build: &mut Build<'_>) {
-        let Some(axis) = self.channels(build.input()) else {
+        let Some(axis) = resolve_axis(build.input(), self.axis) else {
             return build.refuse(Error::shape(format!("axis {} of {}", self.axis, build.input().describe())));
         };
         if !(0.0..=1.0).contains(&self.momentum) {
@@ -108,7 +103,7 @@ impl Layer for BatchNorm {
     fn call(&self, call: &Call<'_>) -> Tensor {
         let x = call.input();
         let (moving_mean, moving_variance) = (call.weight("moving_mean"), call.weight("moving_variance"));
-        let Some(channels) = self.channels(x).filter(|_| !moving_mean.is_poisoned()) else {
+        let Some(channels) = resolve_axis(x, self.axis).filter(|_| !moving_mean.is_poisoned()) else {
             return moving_mean;
         };
         // One size for the channels and 1 elsewhere, so that a vector of channels stands beside x.

@@ -177,6 +177,18 @@ impl Call<'_> {
         self.built.weights.iter().find(|(n, _)| *n == name).map(|(_, weight)| weight)
     }
 
+    /// An axis of the input, counted from the end if negative, or the tensor that stands for the error.
+    #[track_caller]
+    pub(crate) fn axis(&self, axis: i64) -> Result<usize, Tensor> {
+        match resolve_axis(self.x, axis) {
+            Some(axis) => Ok(axis),
+            None => {
+                let text = format!("layer `{}`: axis {axis} of {}", self.built.name, self.x.describe());
+                Err(self.x.graph().error(Error::shape(text)))
+            }
+        }
+    }
+
     /// Records an error about the input's axes unless there are this many.
     #[track_caller]
     pub(crate) fn expect_rank(&self, ranks: RangeInclusive<usize>, form: &str) -> Option<Tensor> {
@@ -189,6 +201,12 @@ impl Call<'_> {
 
 fn rank_error(layer: &str, x: &Tensor, form: &str) -> Error {
     Error::shape(format!("layer `{layer}` got {}; expected {form}", x.describe()))
+}
+
+/// The axis among a tensor's, counted from the end if negative.
+pub(crate) fn resolve_axis(x: &Tensor, axis: i64) -> Option<usize> {
+    let axis = if axis < 0 { axis + x.rank() as i64 } else { axis };
+    usize::try_from(axis).ok().filter(|axis| *axis < x.rank())
 }
 
 /// The sizes of a shape with one axis replaced.

@@ -7,17 +7,34 @@
 mod affine;
 mod batch_norm;
 mod build;
+mod conv1d;
 mod conv2d;
+mod conv2d_transpose;
+mod cropping;
 mod dense;
+mod depthwise_conv2d;
 mod dropout;
 mod embedding;
 mod flatten;
-mod global_pool2d;
+mod global_pool;
 mod layer_norm;
 pub(crate) mod name;
+mod noise;
+mod permute;
+mod pool1d;
 mod pool2d;
+mod prelu;
+mod rectifier;
+mod repeat_vector;
 mod reshape;
+mod separable_conv2d;
 mod shared;
+mod softmax;
+mod spatial_dropout;
+mod up_sampling;
+mod weight_options;
+mod window;
+mod zero_padding;
 
 use std::fmt;
 
@@ -27,17 +44,33 @@ use estimand_tensor::Mode;
 use crate::activation::Activation;
 pub use batch_norm::BatchNorm;
 use build::Built;
+pub(crate) use build::resolve_axis;
 pub use build::{Build, Call};
+pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
+pub use conv2d_transpose::Conv2dTranspose;
+pub use cropping::{Cropping1d, Cropping2d};
 pub use dense::Dense;
+pub use depthwise_conv2d::DepthwiseConv2d;
 pub use dropout::Dropout;
 pub use embedding::Embedding;
 pub use flatten::Flatten;
-pub use global_pool2d::{GlobalAvgPool2d, GlobalMaxPool2d};
+pub use global_pool::{GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d};
 pub use layer_norm::LayerNorm;
+pub use noise::{AlphaDropout, GaussianDropout, GaussianNoise};
+pub use permute::Permute;
+pub use pool1d::{AvgPool1d, MaxPool1d};
 pub use pool2d::{AvgPool2d, MaxPool2d};
+pub use prelu::PRelu;
+pub use rectifier::{Elu, LeakyRelu, Relu, ThresholdedRelu};
+pub use repeat_vector::RepeatVector;
 pub use reshape::Reshape;
+pub use separable_conv2d::SeparableConv2d;
 pub use shared::Shared;
+pub use softmax::Softmax;
+pub use spatial_dropout::{SpatialDropout1d, SpatialDropout2d};
+pub use up_sampling::{UpSampling1d, UpSampling2d};
+pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 
 /// One step of a model.
 ///
@@ -122,20 +155,47 @@ impl Default for Config {
 }
 
 /// Every layer of this crate, in its plainest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 13] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 40] = [
     || Box::new(Activation::Relu),
+    || Box::new(AlphaDropout::new(0.5)),
+    || Box::new(AvgPool1d::new(2)),
     || Box::new(AvgPool2d::new(2)),
     || Box::new(BatchNorm::new()),
+    || Box::new(Conv1d::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
+    || Box::new(Conv2dTranspose::new(3, 2)),
+    || Box::new(Cropping1d::new(1)),
+    || Box::new(Cropping2d::new(1)),
     || Box::new(Dense::new(3)),
+    || Box::new(DepthwiseConv2d::new(2)),
     || Box::new(Dropout::new(0.5)),
+    || Box::new(Elu::new(1.0)),
     || Box::new(Embedding::new(5, 3)),
     || Box::new(Flatten::new()),
+    || Box::new(GaussianDropout::new(0.5)),
+    || Box::new(GaussianNoise::new(0.1)),
+    || Box::new(GlobalAvgPool1d::new()),
     || Box::new(GlobalAvgPool2d::new()),
+    || Box::new(GlobalMaxPool1d::new()),
     || Box::new(GlobalMaxPool2d::new()),
     || Box::new(LayerNorm::new()),
+    || Box::new(LeakyRelu::new(0.3)),
+    || Box::new(MaxPool1d::new(2)),
     || Box::new(MaxPool2d::new(2)),
+    || Box::new(PRelu::new()),
+    || Box::new(Permute::new([2, 1])),
+    || Box::new(Relu::new()),
+    || Box::new(RepeatVector::new(2)),
     || Box::new(Reshape::new([-1])),
+    || Box::new(SeparableConv2d::new(3, 2)),
+    || Box::new(Softmax::new()),
+    || Box::new(SpatialDropout1d::new(0.5)),
+    || Box::new(SpatialDropout2d::new(0.5)),
+    || Box::new(ThresholdedRelu::new(0.5)),
+    || Box::new(UpSampling1d::new(2)),
+    || Box::new(UpSampling2d::new(2)),
+    || Box::new(ZeroPadding1d::new(1)),
+    || Box::new(ZeroPadding2d::new(1)),
 ];
 
 /// The setters of a layer with a field `config`.

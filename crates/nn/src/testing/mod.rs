@@ -1,4 +1,4 @@
-//! What every column, layer, loss and metric must do, as checks that also run on those of one's own.
+//! What every column, layer, merge, loss and metric must do, as checks that also run on those of one's own.
 //!
 //! ```
 //! use estimand_nn::Dense;
@@ -11,6 +11,7 @@ mod column;
 mod differences;
 mod layer;
 mod loss;
+mod merge;
 mod metric;
 
 use estimand_graph::{Graph, Tensor};
@@ -19,6 +20,7 @@ use estimand_tensor::{Array, Dim, Error, Result, Shape};
 pub use column::check_column;
 pub use layer::check_layer;
 pub use loss::check_loss;
+pub use merge::check_merge;
 pub use metric::{check_metric, metric_value};
 
 /// Floats between -1 and 1 in no order, no two of them close to each other: no maximum is a tie.

@@ -11,9 +11,9 @@ use estimand_tensor::{Array, Batch, DType, Ragged, Result};
 fn input(kind: &str) -> Array {
     match kind {
         "embedding" => Array::from_vec([3, 2], vec![0i64, 4, 1, 1, 2, 3]).unwrap(),
-        "conv2d" | "max_pooling2d" | "average_pooling2d" | "global_max_pooling2d" | "global_average_pooling2d" => {
-            spread(&[3, 4, 4, 2]).unwrap()
-        }
+        "permute" => spread(&[3, 4, 2]).unwrap(),
+        _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
+        _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
         _ => spread(&[3, 5]).unwrap(),
     }
 }
@@ -30,13 +30,26 @@ fn every_layer_keeps_the_contract() -> Result<()> {
 #[test]
 fn layers_with_options_keep_the_contract() -> Result<()> {
     let rows = spread(&[4, 3])?;
-    let images = spread(&[2, 5, 4, 3])?;
+    let (sequences, small, images) = (spread(&[2, 4, 2])?, spread(&[2, 3, 3, 2])?, spread(&[2, 5, 4, 3])?);
     for activation in ALL_ACTIVATIONS {
         check_layer(&Dense::new(4).activation(activation).name("hidden"), &rows)?;
     }
     check_layer(&Dense::new(2).use_bias(false).kernel_regularizer(Regularizer::l1_l2(0.1, 0.2)), &rows)?;
     check_layer(&Dense::new(2).bias_init(Init::Ones).activity_regularizer(Regularizer::l2(0.1)), &spread(&[2, 3, 2])?)?;
     check_layer(&Conv2d::new(2, (2, 3)).same().strides(2).relu().kernel_init(Init::HeNormal), &images)?;
+    check_layer(&Conv2d::new(4, 2).groups(2), &small)?;
+    check_layer(&Conv1d::new(2, 3).causal().dilation(2).tanh(), &sequences)?;
+    check_layer(&Conv1d::new(2, 3).same().strides(2).groups(2), &sequences)?;
+    check_layer(&DepthwiseConv2d::new(2).depth_multiplier(2).same().dilation(2), &small)?;
+    check_layer(&SeparableConv2d::new(2, 3).depth_multiplier(2).strides(2).relu(), &small)?;
+    check_layer(&Conv2dTranspose::new(2, 3).strides(2).same().output_padding(1), &small)?;
+    check_layer(&Conv2dTranspose::new(2, (1, 2)).strides(3).sigmoid(), &small)?;
+    check_layer(&UpSampling2d::new((2, 3)).bilinear(), &small)?;
+    check_layer(&PRelu::new().shared_axes([1, 2]).alpha_init(Init::Constant(0.3)), &small)?;
+    check_layer(&Relu::new().max_value(0.6).negative_slope(0.1).threshold(0.2), &rows)?;
+    check_layer(&Softmax::new().axis(1), &small)?;
+    check_layer(&GlobalMaxPool2d::new().keep_dims(true), &small)?;
+    check_layer(&MaxPool1d::new(3).strides(1).same(), &sequences)?;
     check_layer(&MaxPool2d::new(3).strides(1).same(), &images)?;
     check_layer(&AvgPool2d::new((2, 1)).same(), &images)?;
     check_layer(&BatchNorm::new(), &images)?;

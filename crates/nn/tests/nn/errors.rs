@@ -15,6 +15,14 @@ fn expect(graph: &Graph, parts: &[&str]) {
 /// A mistake, and what its error must contain.
 type Case = (fn(&Graph) -> Tensor, &'static [&'static str]);
 
+fn check(cases: &[Case]) {
+    for (build, parts) in cases {
+        let g = Graph::new();
+        let _ = build(&g);
+        expect(&g, parts);
+    }
+}
+
 fn rows(g: &Graph) -> Tensor {
     g.placeholder("rows", DType::F32, [Dim::BATCH, 4.into()])
 }
@@ -25,6 +33,15 @@ fn list(g: &Graph) -> Tensor {
 
 fn images(g: &Graph) -> Tensor {
     g.placeholder("images", DType::F32, [Dim::BATCH, 4.into(), 4.into(), 2.into()])
+}
+
+fn sequences(g: &Graph) -> Tensor {
+    g.placeholder("sequences", DType::F32, [Dim::BATCH, 6.into(), 2.into()])
+}
+
+/// Images of any width.
+fn wide(g: &Graph) -> Tensor {
+    g.placeholder("wide", DType::F32, [Dim::BATCH, 4.into(), Graph::ANY, 2.into()])
 }
 
 fn ids(g: &Graph) -> Tensor {
@@ -43,7 +60,7 @@ fn layers_say_what_they_got() {
         ),
         (|g| Conv2d::new(3, 2).apply(&rows(g)), &["layer `conv2d` got `rows`", "[batch, height, width, channels]"]),
         (|g| Conv2d::new(3, (0, 2)).apply(&images(g)), &["3 filters of 0 x 2"]),
-        (|g| Conv2d::new(3, 2).strides(0).apply(&images(g)), &["stride 0", "at least 1"]),
+        (|g| Conv2d::new(3, 2).strides(0).apply(&images(g)), &["strides [0, 0]", "at least 1"]),
         (|g| MaxPool2d::new(2).apply(&rows(g)), &["expected [batch, height, width, channels]"]),
         (|g| AvgPool2d::new(0).apply(&images(g)), &["window 0"]),
         (|g| GlobalMaxPool2d::new().apply(&rows(g)), &["layer `global_max_pooling2d` got `rows`"]),
@@ -71,11 +88,86 @@ fn layers_say_what_they_got() {
             &["variable `same/kernel` exists already; it was made at", "help:"],
         ),
     ];
-    for (build, parts) in cases {
-        let g = Graph::new();
-        let _ = build(&g);
-        expect(&g, parts);
-    }
+    check(cases);
+}
+
+#[test]
+fn convolutions_say_what_they_got() {
+    let cases: &[Case] = &[
+        (
+            |g| Conv2d::new(3, 2).strides(2).dilation(2).apply(&images(g)),
+            &["strides [2, 2] and dilation [2, 2]", "1 for one"],
+        ),
+        (
+            |g| Conv2d::new(4, 2).groups(3).apply(&images(g)),
+            &["3 groups of 2 channels and 4 filters", "a divisor of both"],
+        ),
+        (|g| Conv2d::new(4, 2).groups(0).apply(&images(g)), &["0 groups"]),
+        (|g| Conv1d::new(3, 2).apply(&rows(g)), &["layer `conv1d` got `rows`", "expected [batch, steps, channels]"]),
+        (|g| Conv1d::new(0, 2).apply(&sequences(g)), &["0 filters of 2 steps"]),
+        (|g| Conv1d::new(3, 2).strides(2).dilation(3).apply(&sequences(g)), &["strides [2] and dilation [3]"]),
+        (|g| Conv1d::new(3, 2).groups(2).apply(&sequences(g)), &["2 groups of 2 channels and 3 filters"]),
+        (|g| Conv1d::new(3, 2).causal().dilation(usize::MAX).apply(&sequences(g)), &["overflows"]),
+        (|g| DepthwiseConv2d::new(2).apply(&rows(g)), &["layer `depthwise_conv2d` got `rows`"]),
+        (|g| DepthwiseConv2d::new(2).depth_multiplier(0).apply(&images(g)), &["0 filters for each channel of 2 x 2"]),
+        (|g| DepthwiseConv2d::new(2).strides(2).dilation(2).apply(&images(g)), &["strides [2, 2] and dilation [2, 2]"]),
+        (|g| SeparableConv2d::new(2, 2).apply(&sequences(g)), &["layer `separable_conv2d` got `sequences`"]),
+        (|g| SeparableConv2d::new(2, 2).depth_multiplier(0).apply(&images(g)), &["a depth multiplier of 0"]),
+        (|g| Conv2dTranspose::new(2, 0).apply(&images(g)), &["2 filters of 0 x 0"]),
+        (|g| Conv2dTranspose::new(2, 3).apply(&list(g)), &["layer `conv2d_transpose` got `list`"]),
+        (
+            |g| Conv2dTranspose::new(2, 3).strides(2).output_padding(2).apply(&images(g)),
+            &["an output padding of 2 with strides of 2; expected fewer"],
+        ),
+        (
+            |g| Conv2dTranspose::new(2, 4).strides(2).same().output_padding(0).apply(&images(g)),
+            &["an output padding of 0 gives 6 for axis 1 of `images`", "turn back to 4", "help:"],
+        ),
+        (|g| Conv2dTranspose::new(2, 2).apply(&wide(g)), &["`wide`", "height or width is not known", "help:"]),
+        (|g| Conv2dTranspose::new(2, 2).strides(usize::MAX).apply(&images(g)), &["too large"]),
+    ];
+    check(cases);
+}
+
+#[test]
+fn layers_without_weights_say_what_they_got() {
+    let cases: &[Case] = &[
+        (|g| MaxPool1d::new(2).apply(&rows(g)), &["layer `max_pooling1d` got `rows`", "[batch, steps, channels]"]),
+        (|g| AvgPool1d::new(0).apply(&sequences(g)), &["window 0"]),
+        (|g| AvgPool1d::new(2).strides(0).apply(&sequences(g)), &["stride 0"]),
+        (|g| GlobalMaxPool1d::new().apply(&images(g)), &["layer `global_max_pooling1d` got `images`"]),
+        (|g| GlobalAvgPool1d::new().apply(&rows(g)), &["layer `global_average_pooling1d` got `rows`"]),
+        (|g| Permute::new([1, 1]).apply(&sequences(g)), &["axes [1, 1] of `sequences`", "each of 1 to 2 once"]),
+        (|g| Permute::new([0, 1]).apply(&sequences(g)), &["axes [0, 1]"]),
+        (|g| RepeatVector::new(2).apply(&sequences(g)), &["layer `repeat_vector` got", "expected [batch, features]"]),
+        (|g| ZeroPadding1d::new(1).apply(&rows(g)), &["layer `zero_padding1d` got `rows`"]),
+        (|g| ZeroPadding2d::new(usize::MAX).apply(&images(g)), &["overflows"]),
+        (|g| ZeroPadding2d::new(1).apply(&sequences(g)), &["layer `zero_padding2d` got `sequences`"]),
+        (|g| Cropping1d::new(1).apply(&rows(g)), &["layer `cropping1d` got `rows`"]),
+        (|g| Cropping1d::new((5, 1)).apply(&sequences(g)), &["[(5, 1)] cropped from `sequences`", "to be left"]),
+        (|g| Cropping2d::new(2).apply(&images(g)), &["[(2, 2), (2, 2)] cropped from `images`"]),
+        (|g| Cropping2d::new((usize::MAX, 1)).apply(&images(g)), &["cropped from `images`"]),
+        (|g| UpSampling1d::new(2).apply(&images(g)), &["layer `up_sampling1d` got `images`"]),
+        (|g| UpSampling1d::new(0).apply(&sequences(g)), &["up-sampling by 0"]),
+        (|g| UpSampling2d::new((0, 1)).apply(&images(g)), &["up-sampling by 0 x 1"]),
+        (|g| UpSampling2d::new(2).apply(&wide(g)), &["up-sampling of `wide`", "not known", "help:"]),
+        (|g| SpatialDropout1d::new(0.5).apply(&images(g)), &["layer `spatial_dropout1d` got `images`"]),
+        (|g| SpatialDropout2d::new(1.0).apply(&images(g)), &["dropout rate 1"]),
+        (|g| GaussianNoise::new(-1.0).apply(&rows(g)), &["gaussian_noise stddev -1, expected 0 or more"]),
+        (|g| GaussianDropout::new(1.0).apply(&rows(g)), &["gaussian_dropout rate 1, expected 0 <= rate < 1"]),
+        (|g| AlphaDropout::new(f64::NAN).apply_training(&rows(g), false), &["alpha_dropout rate NaN"]),
+        (|g| LeakyRelu::new(-0.1).apply(&rows(g)), &["leaky_re_lu alpha -0.1, expected 0 or more"]),
+        (|g| Elu::new(f64::NAN).apply(&rows(g)), &["elu alpha NaN"]),
+        (|g| ThresholdedRelu::new(-1.0).apply(&rows(g)), &["thresholded_re_lu theta -1"]),
+        (|g| Relu::new().max_value(-1.0).apply(&rows(g)), &["re_lu max_value -1"]),
+        (|g| Relu::new().negative_slope(-1.0).apply(&rows(g)), &["re_lu negative_slope -1"]),
+        (|g| Relu::new().threshold(f64::INFINITY).apply(&rows(g)), &["re_lu threshold inf"]),
+        (|g| Softmax::new().axis(2).apply(&rows(g)), &["layer `softmax`: axis 2 of `rows`"]),
+        (|g| PRelu::new().apply(&list(g)), &["layer `p_re_lu` got `list`"]),
+        (|g| PRelu::new().shared_axes([0]).apply(&rows(g)), &["shared axis 0 of `rows`", "expected 1 to 1"]),
+        (|g| PRelu::new().apply(&wide(g)), &["whose sizes are not all known", "help: share the slopes"]),
+    ];
+    check(cases);
 }
 
 #[test]
@@ -108,11 +200,7 @@ fn losses_say_what_they_got() {
             &["weights", "f32[1, 2] for losses [batch, 4]", "help: expected a number"],
         ),
     ];
-    for (build, parts) in cases {
-        let g = Graph::new();
-        let _ = build(&g);
-        expect(&g, parts);
-    }
+    check(cases);
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! Reads `layers.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
+//! Reads `layers.txt`, `keras_layers.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
 use estimand_tensor::Array;
 
 const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
+const KERAS_LAYERS: &str = include_str!("../../../../oracles/fixtures/keras_layers.txt");
 const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
 
 /// One case: its name and its arrays by key.
@@ -31,6 +32,10 @@ impl Case {
 /// Those of layers and losses.
 pub fn cases() -> Vec<Case> {
     LAYERS.split("case ").skip(1).map(case).collect()
+}
+
+pub fn keras_layer_cases() -> Vec<Case> {
+    KERAS_LAYERS.split("case ").skip(1).map(case).collect()
 }
 
 pub fn metric_cases() -> Vec<Case> {

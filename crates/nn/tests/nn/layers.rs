@@ -176,3 +176,21 @@ fn bias_and_relu_go_into_the_product() -> Result<()> {
     assert!(program.contains("MatMul+bias+relu"), "{program}");
     Ok(())
 }
+
+/// Of a sequence shorter than what is cropped nothing is left, as of Python's slices in Keras.
+#[test]
+fn sequences_of_any_length_are_cropped_and_stretched() -> Result<()> {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, Graph::ANY, 1.into()]);
+    let cropped = Cropping1d::new((1, 2)).apply(&x);
+    let stretched = UpSampling1d::new(2).apply(&cropped);
+    let mut session = Session::new(&g)?;
+    let mut run = |n: usize| -> Result<Vec<f32>> {
+        let sequence = Array::from_vec([1, n, 1], (0..n).map(|i| i as f32).collect())?;
+        Ok(session.run(&[&stretched], &[(&x, sequence)])?[0].as_slice::<f32>()?.to_vec())
+    };
+    assert_eq!(run(5)?, [1.0, 1.0, 2.0, 2.0]);
+    assert_eq!(run(4)?, [1.0, 1.0]);
+    assert_eq!(run(2)?, [0.0; 0]);
+    Ok(())
+}

@@ -1,4 +1,4 @@
-//! The tests of layers, losses and metrics, one file for each topic, in one binary.
+//! The tests of layers, merges, losses and metrics, one file for each topic, in one binary.
 
 mod column_cases;
 mod column_errors;
@@ -7,8 +7,11 @@ mod column_programs;
 mod contract;
 mod errors;
 mod fixture;
+mod keras_layers;
 mod layers;
+mod merges;
 mod metrics;
 mod programs;
+mod random_layers;
 mod scopes;
 mod tensorflow;

@@ -50,7 +50,7 @@ fn layer(name: &str) -> (Box<dyn Layer>, bool) {
 }
 
 /// A placeholder for rows like these, of any number.
-fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
+pub fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
     let mut shape = Shape::from(like.dims());
     if let Some(first) = shape.0.first_mut() {
         *first = Dim::BATCH;
@@ -58,8 +58,8 @@ fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
     g.placeholder(name, like.dtype(), shape)
 }
 
-fn check_layer(case: &Case) {
-    let (layer, training) = layer(case.name);
+/// Checks a layer against its case: result, gradients, updates, regularization.
+pub fn check_layer(case: &Case, layer: &dyn Layer, training: bool) {
     let g = Graph::new();
     let x = rows(&g, "x", case.array("in"));
     let coef = rows(&g, "coef", case.array("coef"));
@@ -161,10 +161,12 @@ fn layers_agree_with_keras() {
     let cases = cases();
     let cases: Vec<&Case> = cases.iter().filter(|case| !case.name.starts_with("loss ")).collect();
     for case in &cases {
-        check_layer(case);
+        let (layer, training) = layer(case.name);
+        check_layer(case, &*layer, training);
     }
     // Every layer is there: Dropout draws its own numbers.
-    let kinds: BTreeSet<&str> = cases.iter().map(|case| layer(case.name).0.kind()).collect();
+    let kinds: BTreeSet<&str> =
+        cases.iter().map(|case| layer(case.name).0.kind()).chain(crate::keras_layers::kinds()).collect();
     let all: BTreeSet<&str> = ALL_LAYERS.iter().map(|make| make().kind()).filter(|kind| *kind != "dropout").collect();
     assert_eq!(kinds, all);
     for activation in ALL_ACTIVATIONS {

@@ -32,6 +32,7 @@ pub(super) fn cases() -> Vec<Case> {
         op(Op::Slice { begin: vec![0, 1], size: Shape::from([BATCH, n(2)]) }, vec![symbolic(&[BATCH, n(3)], &[2, 3])]),
         case("rows after the first", vec![symbolic(&[BATCH, n(2)], &[3, 2])], |x| x[0].slice(&[1, 0], &[-1, 2])),
         case("two rows of a batch", vec![symbolic(&[BATCH, n(2)], &[3, 2])], |x| x[0].slice(&[1, 0], &[2, 2])),
+        case("a batch without its ends", vec![symbolic(&[BATCH, n(3)], &[4, 3])], |x| x[0].crop(&[(1, 2), (0, 1)])),
         op(Op::StridedSlice { begin: vec![3, 0], strides: vec![-2, 1], size: vec![2, 2] }, vec![floats(&[4, 3])]),
         op(Op::StridedSlice { begin: vec![1], strides: vec![3], size: vec![2] }, vec![floats(&[6])]),
         op(

@@ -1,0 +1,137 @@
+//! `Conv2dTranspose`: a convolution the other way round, from small images to large ones.
+
+use estimand_graph::{Padding, Tensor};
+use estimand_tensor::{Dim, Error, Result};
+
+use super::affine::{Affine, affine_setters, build_kernel};
+use super::window::{Window, window_setters};
+use super::{Build, Call, Config, Layer, config_setters};
+use crate::size::Size2d;
+
+/// What turns the result of a convolution back into images of the size it came from: `[batch, height, width, channels]` to images
+/// about `strides` times as large, with `filters` channels. Height and width must be known.
+///
+/// Variables: `kernel` `[height, width, filters, channels]` and `bias` `[filters]`.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Conv2dTranspose, Layer};
+/// use estimand_tensor::{DType, Dim};
+/// let g = Graph::new();
+/// let x = g.placeholder("code", DType::F32, [Dim::BATCH, 7.into(), 7.into(), 32.into()]);
+/// assert_eq!(Conv2dTranspose::new(8, 3).strides(2).same().apply(&x).shape().to_string(), "[batch, 14, 14, 8]");
+/// assert_eq!(Conv2dTranspose::new(8, 3).strides(2).apply(&x).shape().to_string(), "[batch, 15, 15, 8]");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conv2dTranspose {
+    filters: usize,
+    window: Window,
+    output_padding: Option<Size2d>,
+    affine: Affine,
+    config: Config,
+}
+
+impl Conv2dTranspose {
+    /// This many filters of a size (one number or `(height, width)`), with a bias and without activation.
+    pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> Conv2dTranspose {
+        let window = Window::new(kernel_size.into());
+        Conv2dTranspose { filters, window, output_padding: None, affine: Affine::new(), config: Config::default() }
+    }
+
+    /// Rows and columns added to the smallest result that gives the input back when it is convolved; fewer than the strides. By
+    /// default the result is the largest such, at most the strides times the input for `Same`.
+    pub fn output_padding(mut self, output_padding: impl Into<Size2d>) -> Conv2dTranspose {
+        self.output_padding = Some(output_padding.into());
+        self
+    }
+
+    /// Height and width of the result.
+    fn output_size(&self, x: &Tensor) -> Result<(usize, usize)> {
+        let (size, strides, dilation) =
+            (self.window.size.pair(), self.window.strides.pair(), self.window.dilation.pair());
+        let extra = self.output_padding.map(Size2d::pair).unzip();
+        let height = self.output_length(x, 1, size.0, strides.0, dilation.0, extra.0)?;
+        Ok((height, self.output_length(x, 2, size.1, strides.1, dilation.1, extra.1)?))
+    }
+
+    fn output_length(
+        &self,
+        x: &Tensor,
+        axis: usize,
+        taps: usize,
+        stride: usize,
+        dilation: usize,
+        extra: Option<usize>,
+    ) -> Result<usize> {
+        let Some(Dim::Known(n)) = x.shape().dims().get(axis).copied() else {
+            let text = format!("{}, whose height or width is not known", x.describe());
+            return Err(Error::shape(text).help("declare the placeholder's sizes, or reshape"));
+        };
+        let overflow = || Error::shape(format!("the result of {} is too large", x.describe()));
+        let span = (taps - 1).checked_mul(dilation).and_then(|s| s.checked_add(1)).ok_or_else(overflow)?;
+        let length = match (extra, self.window.padding) {
+            (None, Padding::Same) => n.checked_mul(stride),
+            (None, Padding::Valid) => n.checked_mul(stride).and_then(|n| n.checked_add(span.saturating_sub(stride))),
+            (Some(extra), _) if extra >= stride => {
+                let text = format!("an output padding of {extra} with strides of {stride}; expected fewer");
+                return Err(Error::config(text));
+            }
+            (Some(extra), padding) => {
+                let kept = if padding == Padding::Same { span - span / 2 * 2 } else { span };
+                n.saturating_sub(1).checked_mul(stride).and_then(|n| n.checked_add(kept + extra))
+            }
+        };
+        let length = length.ok_or_else(overflow)?;
+        // TF: an even kernel with `Same` and no output padding has no result that fits.
+        match self.window.padding.place(length, taps, stride, dilation) {
+            Some((back, ..)) if back == n => Ok(length),
+            _ => Err(Error::config(format!(
+                "an output padding of {} gives {length} for axis {axis} of {}, which a convolution does not turn back to {n}",
+                extra.unwrap_or(0),
+                x.describe()
+            ))
+            .help("use another output padding, or none")),
+        }
+    }
+}
+
+config_setters!(Conv2dTranspose);
+window_setters!(Conv2dTranspose);
+affine_setters!(Conv2dTranspose);
+
+impl Layer for Conv2dTranspose {
+    fn kind(&self) -> &'static str {
+        "conv2d_transpose"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        if !self.window.fits(build, self.filters, "filters") {
+            return;
+        }
+        if let Err(error) = self.output_size(build.input()) {
+            return build.refuse(error);
+        }
+        let (height, width) = self.window.size.pair();
+        build_kernel(&self.affine.kernel, build, "kernel", &[height, width, self.filters, build.channels()]);
+        self.affine.build_bias(build, self.filters);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let (x, kernel) = (call.input(), call.weight("kernel"));
+        if kernel.is_poisoned() {
+            return kernel;
+        }
+        let (strides, dilation) = (self.window.strides.pair(), self.window.dilation.pair());
+        match self.output_size(x) {
+            Ok(size) => {
+                let y = x.conv2d_transpose_dilated(&kernel, size, strides, dilation, self.window.padding);
+                self.affine.finish(call, &y)
+            }
+            Err(error) => x.graph().error(error),
+        }
+    }
+}

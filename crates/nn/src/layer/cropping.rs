@@ -1,0 +1,71 @@
+//! `Cropping1d` and `Cropping2d`: sequences and images without their borders.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{Call, Config, Layer, config_setters};
+use crate::border::Border;
+
+/// The input without its border, or the error of one that leaves nothing.
+#[track_caller]
+fn crop<const N: usize>(x: &Tensor, border: Border<N>) -> Tensor {
+    for (&(before, after), size) in border.0.iter().zip(&x.shape().dims()[1..]) {
+        if size.known().is_some_and(|n| before.saturating_add(after) >= n) {
+            let text = format!("{:?} cropped from {}; expected something to be left", border.0, x.describe());
+            return x.graph().error(Error::shape(text));
+        }
+    }
+    x.crop(&border.with_outer_axes())
+}
+
+macro_rules! cropping {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            border: Border<$axes>,
+            config: Config,
+        }
+
+        impl $layer {
+            /// As much is left out as the [`Border`] says.
+            pub fn new(border: impl Into<Border<$axes>>) -> $layer {
+                $layer { border: border.into(), config: Config::default() }
+            }
+        }
+
+        config_setters!($layer);
+
+        impl Layer for $layer {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn config(&self) -> &Config {
+                &self.config
+            }
+
+            fn call(&self, call: &Call<'_>) -> Tensor {
+                match call.expect_rank($axes + 2..=$axes + 2, $form) {
+                    Some(error) => error,
+                    None => crop(call.input(), self.border),
+                }
+            }
+        }
+    };
+}
+
+cropping!(
+    /// `[batch, steps, channels]` without its first and last steps.
+    Cropping1d,
+    "cropping1d",
+    1,
+    "[batch, steps, channels]"
+);
+cropping!(
+    /// The inner part of the images `[batch, height, width, channels]`.
+    Cropping2d,
+    "cropping2d",
+    2,
+    "[batch, height, width, channels]"
+);

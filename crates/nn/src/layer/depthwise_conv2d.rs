@@ -1,0 +1,67 @@
+//! `DepthwiseConv2d`: a window of its own for each channel.
+
+use estimand_graph::Tensor;
+
+use super::affine::{Affine, build_kernel, result_setters};
+use super::weight_options::weight_setters;
+use super::window::{Window, window_setters};
+use super::{Build, Call, Config, Layer, config_setters};
+use crate::size::Size2d;
+
+/// A convolution of images `[batch, height, width, channels]` in which channels do not see each other: each becomes
+/// `depth_multiplier` channels of the result.
+///
+/// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]` and `bias` `[channels * depth_multiplier]`.
+#[derive(Clone, Debug)]
+pub struct DepthwiseConv2d {
+    depth_multiplier: usize,
+    window: Window,
+    affine: Affine,
+    config: Config,
+}
+
+impl DepthwiseConv2d {
+    /// One filter of a size (one number or `(height, width)`) for each channel, with a bias and without activation.
+    pub fn new(kernel_size: impl Into<Size2d>) -> DepthwiseConv2d {
+        let window = Window::new(kernel_size.into());
+        DepthwiseConv2d { depth_multiplier: 1, window, affine: Affine::new(), config: Config::default() }
+    }
+
+    /// How many filters each channel has. By default 1.
+    pub fn depth_multiplier(mut self, depth_multiplier: usize) -> DepthwiseConv2d {
+        self.depth_multiplier = depth_multiplier;
+        self
+    }
+}
+
+config_setters!(DepthwiseConv2d);
+window_setters!(DepthwiseConv2d);
+weight_setters!(
+    DepthwiseConv2d, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
+    depthwise_init, depthwise_regularizer
+);
+result_setters!(DepthwiseConv2d);
+
+impl Layer for DepthwiseConv2d {
+    fn kind(&self) -> &'static str {
+        "depthwise_conv2d"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        if self.window.fits(build, self.depth_multiplier, "filters for each channel") {
+            let ((height, width), channels) = (self.window.size.pair(), build.channels());
+            let dims = [height, width, channels, self.depth_multiplier];
+            build_kernel(&self.affine.kernel, build, "depthwise_kernel", &dims);
+            self.affine.build_bias(build, channels.saturating_mul(self.depth_multiplier));
+        }
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let product = self.window.convolve_channels(call.input(), &call.weight("depthwise_kernel"));
+        self.affine.finish(call, &product)
+    }
+}

@@ -1,0 +1,58 @@
+//! `Permute`: the axes of each row in another order.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{Call, Config, Layer, config_setters};
+
+/// Axes in another order; the batch stays first.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Layer, Permute};
+/// use estimand_tensor::{DType, Dim};
+/// let g = Graph::new();
+/// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 10.into(), 64.into()]);
+/// assert_eq!(Permute::new([2, 1]).apply(&x).shape().to_string(), "[batch, 64, 10]");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Permute {
+    dims: Vec<usize>,
+    config: Config,
+}
+
+impl Permute {
+    /// Which axis comes first, second, ... of a row; they are counted from 1, as Keras does.
+    pub fn new(dims: impl Into<Vec<usize>>) -> Permute {
+        Permute { dims: dims.into(), config: Config::default() }
+    }
+}
+
+config_setters!(Permute);
+
+impl Layer for Permute {
+    fn kind(&self) -> &'static str {
+        "permute"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        let mut sorted = self.dims.clone();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(1..x.rank()) {
+            let text = format!(
+                "axes {:?} of {}; expected each of 1 to {} once",
+                self.dims,
+                x.describe(),
+                x.rank().saturating_sub(1)
+            );
+            return x.graph().error(Error::shape(text));
+        }
+        let order: Vec<usize> = [0].into_iter().chain(self.dims.iter().copied()).collect();
+        x.transpose(&order)
+    }
+}

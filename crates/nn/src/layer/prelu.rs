@@ -1,0 +1,76 @@
+//! `PRelu`: a leaky rectifier whose slopes are learnt.
+
+use estimand_graph::{Init, Tensor};
+use estimand_tensor::Error;
+
+use super::weight_options::{WeightOptions, weight_setters};
+use super::{Build, Call, Config, Layer, config_setters};
+
+/// `x` above 0, `alpha * x` below, with an `alpha` for each element of a row.
+///
+/// Variable: `alpha` of a row's shape, 1 along the shared axes.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Layer, PRelu};
+/// use estimand_tensor::{DType, Dim};
+/// let g = Graph::new();
+/// let x = g.placeholder("image", DType::F32, [Dim::BATCH, 8.into(), 8.into(), 3.into()]);
+/// // One slope for each channel.
+/// assert!(!PRelu::new().shared_axes([1, 2]).apply(&x).is_poisoned());
+/// assert_eq!(g.get_variable("p_re_lu/alpha").shape().to_string(), "[1, 1, 3]");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct PRelu {
+    shared_axes: Vec<usize>,
+    alpha: WeightOptions,
+    config: Config,
+}
+
+impl PRelu {
+    /// Slopes that begin at 0, one for each element of a row.
+    pub fn new() -> PRelu {
+        PRelu::default()
+    }
+
+    /// The axes (the first of a row is 1) along which slopes are the same. By default none.
+    pub fn shared_axes(mut self, axes: impl Into<Vec<usize>>) -> PRelu {
+        self.shared_axes = axes.into();
+        self
+    }
+}
+
+config_setters!(PRelu);
+weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer);
+
+impl Layer for PRelu {
+    fn kind(&self) -> &'static str {
+        "p_re_lu"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        if !build.takes(2..=usize::MAX, "[batch, ...]") {
+            return;
+        }
+        let x = build.input();
+        if let Some(axis) = self.shared_axes.iter().find(|&&axis| axis == 0 || axis >= x.rank()) {
+            let text = format!("shared axis {axis} of {}; expected 1 to {}", x.describe(), x.rank() - 1);
+            return build.refuse(Error::shape(text));
+        }
+        let size = |axis| if self.shared_axes.contains(&axis) { Some(1) } else { x.shape().dims()[axis].known() };
+        let Some(dims) = (1..x.rank()).map(size).collect::<Option<Vec<usize>>>() else {
+            let text = format!("slopes for {}, whose sizes are not all known", x.describe());
+            return build.refuse(Error::shape(text).help("share the slopes along such axes with .shared_axes(..)"));
+        };
+        self.alpha.build(build, "alpha", &dims, Init::Zeros);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        x.relu() - call.weight("alpha") * (-x).relu()
+    }
+}

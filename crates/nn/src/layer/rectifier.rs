@@ -1,0 +1,146 @@
+//! Activations with parameters, as layers: `LeakyRelu`, `Elu`, `ThresholdedRelu` and `Relu`. `PRelu`, whose parameter is learnt, has a
+//! file of its own.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{Call, Config, Layer, config_setters};
+
+macro_rules! rectifier {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident, $of:path) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            $option: f64,
+            config: Config,
+        }
+
+        impl $layer {
+            /// With this parameter.
+            pub fn new($option: f64) -> $layer {
+                $layer { $option, config: Config::default() }
+            }
+        }
+
+        config_setters!($layer);
+
+        impl Layer for $layer {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn config(&self) -> &Config {
+                &self.config
+            }
+
+            fn call(&self, call: &Call<'_>) -> Tensor {
+                let x = call.input();
+                if !(0.0..f64::INFINITY).contains(&self.$option) {
+                    let text = format!(concat!($kind, " ", stringify!($option), " {}, expected 0 or more"), self.$option);
+                    return x.graph().error(Error::config(text));
+                }
+                $of(x, self.$option)
+            }
+        }
+    };
+}
+
+rectifier!(
+    /// `x` above 0, `alpha * x` below. Keras's own alpha is 0.3.
+    LeakyRelu,
+    "leaky_re_lu",
+    alpha,
+    Tensor::leaky_relu
+);
+rectifier!(
+    /// `x` above 0, `alpha * (e^x - 1)` below. Keras's own alpha is 1.
+    Elu,
+    "elu",
+    alpha,
+    elu
+);
+rectifier!(
+    /// `x` above `theta`, 0 elsewhere. Keras's own theta is 1.
+    ThresholdedRelu,
+    "thresholded_re_lu",
+    theta,
+    above
+);
+
+#[track_caller]
+fn elu(x: &Tensor, alpha: f64) -> Tensor {
+    let y = x.elu();
+    if alpha == 1.0 { y } else { x.greater(0.0).select(&y, &y * alpha) }
+}
+
+#[track_caller]
+fn above(x: &Tensor, threshold: f64) -> Tensor {
+    x * x.greater(threshold).cast(x.dtype())
+}
+
+/// `max_value` above `max_value`, `x` above `threshold`, `negative_slope * (x - threshold)` below.
+#[derive(Clone, Debug, Default)]
+pub struct Relu {
+    max_value: Option<f64>,
+    negative_slope: f64,
+    threshold: f64,
+    config: Config,
+}
+
+impl Relu {
+    /// `max(x, 0)`
+    pub fn new() -> Relu {
+        Relu::default()
+    }
+
+    /// The largest result. By default there is none.
+    pub fn max_value(mut self, max_value: f64) -> Relu {
+        self.max_value = Some(max_value);
+        self
+    }
+
+    /// The slope below the threshold. By default 0.
+    pub fn negative_slope(mut self, negative_slope: f64) -> Relu {
+        self.negative_slope = negative_slope;
+        self
+    }
+
+    /// From where on `x` is the result. By default 0.
+    pub fn threshold(mut self, threshold: f64) -> Relu {
+        self.threshold = threshold;
+        self
+    }
+}
+
+config_setters!(Relu);
+
+impl Layer for Relu {
+    fn kind(&self) -> &'static str {
+        "re_lu"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        let options = [
+            ("max_value", self.max_value.unwrap_or(0.0)),
+            ("negative_slope", self.negative_slope),
+            ("threshold", self.threshold),
+        ];
+        if let Some((name, value)) = options.iter().find(|(_, value)| !(0.0..f64::INFINITY).contains(value)) {
+            return x.graph().error(Error::config(format!("re_lu {name} {value}, expected 0 or more")));
+        }
+        let y = if self.threshold == 0.0 { x.relu() } else { above(x, self.threshold) };
+        let y = match self.max_value {
+            Some(max) => y.clip(0.0, max),
+            None => y,
+        };
+        match self.negative_slope {
+            0.0 => y,
+            slope => y - (-(x - self.threshold)).relu() * slope,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `SpatialDropout1d` and `SpatialDropout2d`: in training, some channels are left out.
+
+use estimand_graph::Tensor;
+
+use super::{Call, Config, Dropout, Layer, config_setters};
+
+macro_rules! spatial_dropout {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $mask:expr) => {
+        $(#[$doc])*
+        ///
+        /// What is left is scaled by `1 / (1 - rate)`. Which channels is a pure function of seed, name, step and row, as with
+        /// [`Dropout`].
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            rate: f64,
+            config: Config,
+        }
+
+        impl $layer {
+            /// Leaves out this part of the channels.
+            pub fn new(rate: f64) -> $layer {
+                $layer { rate, config: Config::default() }
+            }
+        }
+
+        config_setters!($layer);
+
+        impl Layer for $layer {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn config(&self) -> &Config {
+                &self.config
+            }
+
+            fn call(&self, call: &Call<'_>) -> Tensor {
+                let mask: &[Option<usize>] = &$mask;
+                match call.expect_rank(mask.len()..=mask.len(), $form) {
+                    Some(error) => error,
+                    None => Dropout::new(self.rate).noise_shape(mask).call(call),
+                }
+            }
+        }
+    };
+}
+
+spatial_dropout!(
+    /// In training, sets whole channels of a sequence `[batch, steps, channels]` to 0 with probability `rate`.
+    SpatialDropout1d,
+    "spatial_dropout1d",
+    "[batch, steps, channels]",
+    [None, Some(1), None]
+);
+spatial_dropout!(
+    /// In training, sets whole channels of an image `[batch, height, width, channels]` to 0 with probability `rate`.
+    SpatialDropout2d,
+    "spatial_dropout2d",
+    "[batch, height, width, channels]",
+    [None, Some(1), Some(1), None]
+);

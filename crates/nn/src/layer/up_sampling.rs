@@ -1,0 +1,99 @@
+//! `UpSampling1d` and `UpSampling2d`: sequences and images made larger.
+
+use estimand_graph::{Graph, Tensor};
+use estimand_tensor::{Error, Shape};
+
+use super::{Call, Config, Layer, config_setters};
+use crate::size::Size2d;
+
+/// Every step of `[batch, steps, channels]` repeated.
+#[derive(Clone, Debug)]
+pub struct UpSampling1d {
+    size: usize,
+    config: Config,
+}
+
+impl UpSampling1d {
+    /// Every step so many times.
+    pub fn new(size: usize) -> UpSampling1d {
+        UpSampling1d { size, config: Config::default() }
+    }
+}
+
+config_setters!(UpSampling1d);
+
+impl Layer for UpSampling1d {
+    fn kind(&self) -> &'static str {
+        "up_sampling1d"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        if let Some(error) = call.expect_rank(3..=3, "[batch, steps, channels]") {
+            return error;
+        }
+        let x = call.input();
+        if self.size == 0 {
+            return x.graph().error(Error::config("up-sampling by 0; expected at least 1"));
+        }
+        let dims = x.shape().dims();
+        x.expand_dims(2).tile(&[1, 1, self.size, 1]).reshape_as(Shape::from([dims[0], Graph::ANY, dims[2]]))
+    }
+}
+
+/// Images `[batch, height, width, channels]` so many times as high and wide; height and width must be known.
+#[derive(Clone, Debug)]
+pub struct UpSampling2d {
+    size: Size2d,
+    bilinear: bool,
+    config: Config,
+}
+
+impl UpSampling2d {
+    /// Every pixel repeated, by a size (one number or `(height, width)`).
+    pub fn new(size: impl Into<Size2d>) -> UpSampling2d {
+        UpSampling2d { size: size.into(), bilinear: false, config: Config::default() }
+    }
+
+    /// Between pixels, colours change evenly. By default pixels are repeated.
+    pub fn bilinear(mut self) -> UpSampling2d {
+        self.bilinear = true;
+        self
+    }
+}
+
+config_setters!(UpSampling2d);
+
+impl Layer for UpSampling2d {
+    fn kind(&self) -> &'static str {
+        "up_sampling2d"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        if let Some(error) = call.expect_rank(4..=4, "[batch, height, width, channels]") {
+            return error;
+        }
+        let (x, (rows, columns)) = (call.input(), self.size.pair());
+        if rows == 0 || columns == 0 {
+            let text = format!("up-sampling by {rows} x {columns}; expected at least 1 of each");
+            return x.graph().error(Error::config(text));
+        }
+        let dims = x.shape().dims();
+        let size = |axis: usize, factor: usize| dims[axis].known().map(|n| n.saturating_mul(factor));
+        match (size(1, rows), size(2, columns)) {
+            (Some(height), Some(width)) if self.bilinear => x.resize_bilinear((height, width)),
+            (Some(height), Some(width)) => x.resize_nearest((height, width)),
+            _ => {
+                let text = format!("up-sampling of {}, whose height or width is not known", x.describe());
+                x.graph().error(Error::shape(text).help("declare the placeholder's sizes, or reshape"))
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `Concat`: inputs behind each other along an axis.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{Merge, described};
+use crate::layer::resolve_axis;
+
+/// The inputs behind each other along an axis; their other sizes are the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Concat {
+    axis: i64,
+}
+
+impl Concat {
+    /// Along the last axis.
+    pub fn new() -> Concat {
+        Concat { axis: -1 }
+    }
+
+    /// The axis along which inputs are joined. By default the last, -1.
+    pub fn axis(mut self, axis: i64) -> Concat {
+        self.axis = axis;
+        self
+    }
+}
+
+impl Default for Concat {
+    fn default() -> Concat {
+        Concat::new()
+    }
+}
+
+impl Merge for Concat {
+    fn kind(&self) -> &'static str {
+        "concatenate"
+    }
+
+    fn call(&self, inputs: &[&Tensor]) -> Tensor {
+        let axis = resolve_axis(inputs[0], self.axis);
+        let fits = |x: &&Tensor| {
+            let sizes = x.shape().dims().iter().zip(inputs[0].shape().dims()).enumerate();
+            let differ = |a: Option<usize>, b: Option<usize>| a.zip(b).is_some_and(|(a, b)| a != b);
+            x.rank() == inputs[0].rank()
+                && !sizes.into_iter().any(|(i, (a, b))| Some(i) != axis && differ(a.known(), b.known()))
+        };
+        if axis.is_none() || !inputs.iter().all(fits) {
+            let text = format!("{} along axis {} of {}", self.kind(), self.axis, described(inputs));
+            return inputs[0].graph().error(Error::shape(text).help("all sizes but that of the axis must be equal"));
+        }
+        Tensor::concat(inputs, self.axis)
+    }
+}

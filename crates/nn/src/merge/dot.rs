@@ -1,0 +1,107 @@
+//! `Dot`: products of two inputs, row by row.
+
+use estimand_graph::{Graph, Tensor};
+use estimand_tensor::{Dim, Error, Shape};
+
+use super::{Merge, described, pair};
+use crate::layer::resolve_axis;
+
+/// The sum of products along an axis of each of two inputs, for each row: `[batch, a, n]` and `[batch, b, n]` along the last axes
+/// to `[batch, a, b]`, two lists `[batch, n]` to `[batch, 1]`.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Dot, Merge};
+/// let g = Graph::new();
+/// let a = g.constant([3.0f32, 4.0]).expand_dims(0);
+/// let b = g.constant([1.0f32, 0.0]).expand_dims(0);
+/// assert_eq!(Dot::new(-1).apply(&[&a, &b]).eval()?.as_slice::<f32>()?, [3.0]);
+/// // The cosine of the angle between them.
+/// assert!((Dot::new(-1).normalize(true).apply(&[&a, &b]).eval()?.as_slice::<f32>()?[0] - 0.6).abs() < 1e-6);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Dot {
+    axes: (i64, i64),
+    normalize: bool,
+}
+
+impl Dot {
+    /// Along the same axis of both, counted from the end if negative; 0 is the batch, and refused.
+    pub fn new(axis: i64) -> Dot {
+        Dot::axes(axis, axis)
+    }
+
+    /// Along an axis of the first and one of the second.
+    pub fn axes(first: i64, second: i64) -> Dot {
+        Dot { axes: (first, second), normalize: false }
+    }
+
+    /// Whether the inputs are scaled to length 1 along their axes. By default they are not.
+    pub fn normalize(mut self, normalize: bool) -> Dot {
+        self.normalize = normalize;
+        self
+    }
+}
+
+impl Merge for Dot {
+    fn kind(&self) -> &'static str {
+        "dot"
+    }
+
+    fn call(&self, inputs: &[&Tensor]) -> Tensor {
+        let (a, b) = match pair(self.kind(), inputs) {
+            Ok(pair) => pair,
+            Err(error) => return error,
+        };
+        let inner = |x: &Tensor, axis: i64| resolve_axis(x, axis).filter(|&axis| axis > 0);
+        let (Some(i), Some(j)) = (inner(a, self.axes.0), inner(b, self.axes.1)) else {
+            let text =
+                format!("dot along axes {:?} of {}; expected axes behind the batch", self.axes, described(inputs));
+            return a.graph().error(Error::shape(text));
+        };
+        if let (Dim::Known(m), Dim::Known(n)) = (a.shape().dims()[i], b.shape().dims()[j])
+            && m != n
+        {
+            let text = format!(
+                "dot along axes {:?} of {}: sizes {m} and {n}; expected the same",
+                self.axes,
+                described(inputs)
+            );
+            return a.graph().error(Error::shape(text));
+        }
+        match self.normalize {
+            true => product(&unit(a, i), &unit(b, j), i, j),
+            false => product(a, b, i, j),
+        }
+    }
+}
+
+/// Of length 1 along an axis. TF: a vector of zeros stays so.
+#[track_caller]
+fn unit(x: &Tensor, axis: usize) -> Tensor {
+    x * x.square().sum_axes(&[axis as i64], true).maximum(1e-12).rsqrt()
+}
+
+/// A matrix product for each row, the other axes of each input taken as one.
+#[track_caller]
+fn product(a: &Tensor, b: &Tensor, i: usize, j: usize) -> Tensor {
+    if a.rank() == 2 && b.rank() == 2 {
+        return (a * b).sum_axes(&[1], true);
+    }
+    let others = |x: &Tensor, axis: usize| (1..x.rank()).filter(move |&k| k != axis).collect::<Vec<usize>>();
+    let (rows, columns) = (others(a, i), others(b, j));
+    let matrix = |x: &Tensor, order: &[usize], axis: usize, others_first: bool| {
+        let order: Vec<usize> = match others_first {
+            true => [&[0], order, &[axis]].concat(),
+            false => [&[0, axis], order].concat(),
+        };
+        let (batch, inner) = (x.shape().dims()[0], x.shape().dims()[axis]);
+        let shape = if others_first { [batch, Graph::ANY, inner] } else { [batch, inner, Graph::ANY] };
+        x.transpose(&order).reshape_as(shape)
+    };
+    let y = matrix(a, &rows, i, true).matmul(&matrix(b, &columns, j, false));
+    let sizes = |x: &Tensor, axes: &[usize]| axes.iter().map(|&k| x.shape().dims()[k]).collect::<Vec<Dim>>();
+    let dims = [vec![a.shape().dims()[0]], sizes(a, &rows), sizes(b, &columns)].concat();
+    y.reshape_as(dims.into_iter().collect::<Shape>())
+}

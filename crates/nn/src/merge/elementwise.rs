@@ -1,0 +1,125 @@
+//! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element by element, with Keras's broadcasting.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Dim, Error};
+
+use super::{Merge, described, pair};
+
+/// The inputs with one number of axes each: rows of fewer axes get such of size 1 in front, behind the batch. Sizes of an axis must be
+/// equal or 1, and those of the batch equal.
+#[track_caller]
+fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
+    let rank = inputs.iter().map(|t| t.rank()).max().unwrap_or(0);
+    let mut wide = Vec::with_capacity(inputs.len());
+    for x in inputs {
+        if x.rank() == 0 {
+            let text = format!("{kind} of {}; expected [batch, ...] of each", described(inputs));
+            return Err(x.graph().error(Error::shape(text)));
+        }
+        let mut x = (*x).clone();
+        while x.rank() < rank {
+            x = x.expand_dims(1);
+        }
+        wide.push(x);
+    }
+    if let Some(other) = wide.iter().find(|x| x.dtype() != wide[0].dtype()) {
+        let text = format!("{kind} of {}; expected one dtype", described(inputs));
+        return Err(wide[0].graph().error(Error::dtype(Some(wide[0].dtype()), other.dtype(), text)));
+    }
+    for axis in 0..rank {
+        let mut sizes = wide.iter().filter_map(|x| x.shape().dims()[axis].known()).filter(|&n| axis == 0 || n != 1);
+        let first = sizes.next();
+        if let Some(other) = sizes.find(|&n| Some(n) != first) {
+            let expected = if axis == 0 { "one batch" } else { "equal sizes, or 1" };
+            let first = first.map_or(Dim::BATCH, Dim::Known);
+            let text =
+                format!("{kind} of {}: sizes {first} and {other} side by side; expected {expected}", described(inputs));
+            return Err(wide[0].graph().error(Error::shape(text)));
+        }
+    }
+    Ok(wide)
+}
+
+/// All inputs joined two by two, from the first on.
+#[track_caller]
+fn fold(kind: &str, inputs: &[&Tensor], join: fn(&Tensor, &Tensor) -> Tensor) -> Tensor {
+    match aligned(kind, inputs) {
+        Err(error) => error,
+        Ok(wide) => {
+            let mut result = wide[0].clone();
+            for x in &wide[1..] {
+                result = join(&result, x);
+            }
+            result
+        }
+    }
+}
+
+macro_rules! merge {
+    ($(#[$doc:meta])* $merge:ident, $kind:literal, |$name:ident, $inputs:ident| $result:expr) => {
+        $(#[$doc])*
+        ///
+        /// Sizes of an axis are equal or 1; an input of fewer axes stands beside the last ones of the others.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct $merge;
+
+        impl $merge {
+            /// The merge; it has no options.
+            pub fn new() -> $merge {
+                $merge
+            }
+        }
+
+        impl Merge for $merge {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn call(&self, inputs: &[&Tensor]) -> Tensor {
+                // Not a closure, which would hide the caller's line.
+                let ($name, $inputs) = ($kind, inputs);
+                $result
+            }
+        }
+    };
+}
+
+merge!(
+    /// The sum of all inputs.
+    Add,
+    "add",
+    |kind, inputs| fold(kind, inputs, |a, b| a + b)
+);
+merge!(
+    /// The first of two inputs without the second.
+    Subtract,
+    "subtract",
+    |kind, inputs| match pair(kind, inputs) {
+        Ok((a, b)) => fold(kind, &[a, b], |a, b| a - b),
+        Err(error) => error,
+    }
+);
+merge!(
+    /// The product of all inputs.
+    Multiply,
+    "multiply",
+    |kind, inputs| fold(kind, inputs, |a, b| a * b)
+);
+merge!(
+    /// The mean of all inputs.
+    Average,
+    "average",
+    |kind, inputs| fold(kind, inputs, |a, b| a + b) / inputs.len() as f64
+);
+merge!(
+    /// The largest of all inputs.
+    Maximum,
+    "maximum",
+    |kind, inputs| fold(kind, inputs, |a, b| a.maximum(b))
+);
+merge!(
+    /// The smallest of all inputs.
+    Minimum,
+    "minimum",
+    |kind, inputs| fold(kind, inputs, |a, b| a.minimum(b))
+);

@@ -1,0 +1,155 @@
+//! Merges: against Keras's, through their contract, and with inputs that do not fit.
+
+use std::collections::BTreeSet;
+
+use estimand_graph::{Graph, Session, Tensor, gradients};
+use estimand_nn::testing::{check_merge, spread};
+use estimand_nn::*;
+use estimand_tensor::{Array, DType, Dim, Result};
+
+use crate::fixture::{assert_close, keras_layer_cases};
+use crate::tensorflow::rows;
+
+/// The merge of a case.
+fn merge(name: &str) -> Box<dyn Merge> {
+    let normalize = name.ends_with("normalized");
+    match name.trim_end_matches(" normalized") {
+        "dot" => Box::new(Dot::new(1).normalize(normalize)),
+        "dot last" => Box::new(Dot::new(-1).normalize(normalize)),
+        "dot pair" => Box::new(Dot::axes(2, 1).normalize(normalize)),
+        "dot ranks" => Box::new(Dot::axes(1, 2).normalize(normalize)),
+        "dot images" => Box::new(Dot::axes(1, 3).normalize(normalize)),
+        "concat" | "concat one" => Box::new(Concat::new()),
+        "concat axis" => Box::new(Concat::new().axis(1)),
+        other => match other.split(' ').next() {
+            Some("add") => Box::new(Add::new()),
+            Some("subtract") => Box::new(Subtract::new()),
+            Some("multiply") => Box::new(Multiply::new()),
+            Some("average") => Box::new(Average::new()),
+            Some("maximum") => Box::new(Maximum::new()),
+            Some("minimum") => Box::new(Minimum::new()),
+            _ => panic!("the fixture has a merge `{name}` that the test does not know"),
+        },
+    }
+}
+
+#[test]
+fn merges_agree_with_keras() -> Result<()> {
+    let mut kinds = BTreeSet::new();
+    for case in keras_layer_cases() {
+        let Some(name) = case.name.strip_prefix("merge ") else { continue };
+        let merge = merge(name);
+        kinds.insert(merge.kind());
+        let g = Graph::new();
+        let values: Vec<&Array> = case.with_prefix("in:").map(|(_, value)| value).collect();
+        let x: Vec<Tensor> = values.iter().enumerate().map(|(i, value)| rows(&g, &format!("x{i}"), value)).collect();
+        let coef = rows(&g, "coef", case.array("coef"));
+        let y = merge.apply(&x.iter().collect::<Vec<_>>());
+        let found = gradients(&(&y * &coef).sum(), &x.iter().collect::<Vec<_>>());
+        let dense: Vec<Tensor> = found.iter().zip(&x).filter_map(|(found, x)| found.to_dense(x.shape())).collect();
+        let mut feeds: Vec<(&Tensor, Array)> = x.iter().zip(values.into_iter().cloned()).collect();
+        feeds.push((&coef, case.array("coef").clone()));
+        let fetches: Vec<&Tensor> = [&y].into_iter().chain(&dense).collect();
+        let results = Session::new(&g)?.run(&fetches, &feeds)?;
+        assert_close(name, &results[0], case.array("out"));
+        assert_eq!(dense.len(), x.len());
+        for ((i, expected), actual) in case.with_prefix("grad:").zip(&results[1..]) {
+            assert_close(&format!("{name}, gradient of input {i}"), actual, expected);
+        }
+    }
+    assert_eq!(kinds, ALL_MERGES.iter().map(|make| make().kind()).collect());
+    Ok(())
+}
+
+#[test]
+fn every_merge_keeps_the_contract() -> Result<()> {
+    // Other numbers in the second, so that no element is equal to its neighbour.
+    let second = Array::from_vec([3, 4], spread(&[4, 4])?.as_slice::<f32>()?[3..15].to_vec())?;
+    for make in ALL_MERGES {
+        check_merge(&*make(), &[spread(&[3, 4])?, second.clone()])?;
+    }
+    check_merge(&Add::new(), &[spread(&[3, 4])?, spread(&[3, 2, 4])?, spread(&[3, 1])?])?;
+    check_merge(&Concat::new().axis(1), &[spread(&[3, 4, 2])?, spread(&[3, 1, 2])?])?;
+    check_merge(&Dot::axes(1, 2).normalize(true), &[spread(&[3, 4, 2])?, spread(&[3, 2, 4])?])
+}
+
+/// A merge that mixes rows.
+#[derive(Debug)]
+struct Mixing;
+
+impl Merge for Mixing {
+    fn kind(&self) -> &'static str {
+        "mixing"
+    }
+
+    fn call(&self, inputs: &[&Tensor]) -> Tensor {
+        inputs[0] + inputs[1].mean()
+    }
+}
+
+#[test]
+fn the_contract_finds_what_is_broken() {
+    let text = check_merge(&Mixing, &[spread(&[3, 4]).unwrap(), spread(&[3, 4]).unwrap()]).unwrap_err().to_string();
+    assert!(text.contains("alone and in its batch") && text.contains("Mixing"), "{text}");
+}
+
+/// Sequences of one length that only the run knows are merged; lengths that differ are an error of the run.
+#[test]
+fn sizes_may_be_unknown() -> Result<()> {
+    let g = Graph::new();
+    let shape = || [Dim::BATCH, Graph::ANY, 2.into()];
+    let (a, b) = (g.placeholder("a", DType::F32, shape()), g.placeholder("b", DType::F32, shape()));
+    let (sum, dot) = (Add::new().apply(&[&a, &b]), Dot::new(2).apply(&[&a, &b]));
+    let mut session = Session::new(&g)?;
+    let ones = |n: usize| Array::from_vec([1, n, 2], vec![1.0f32; 2 * n]).unwrap();
+    let results = session.run(&[&sum, &dot], &[(&a, ones(3)), (&b, ones(3))])?;
+    assert_eq!(results[0].as_slice::<f32>()?, [2.0; 6]);
+    assert_eq!((results[1].dims(), results[1].as_slice::<f32>()?), (&[1, 3, 3][..], &[2.0f32; 9][..]));
+    let text = session.run(&[&sum], &[(&a, ones(3)), (&b, ones(2))]).unwrap_err().to_string();
+    assert!(text.contains("sizes 3 and 2") && text.contains("cannot be broadcast"), "{text}");
+    Ok(())
+}
+
+/// A mistake, and what its error must contain.
+type Case = (fn(&[&Tensor; 4]) -> Tensor, &'static [&'static str]);
+
+#[test]
+fn merges_say_what_they_got() {
+    let cases: &[Case] = &[
+        (
+            |[x, y, ..]| Add::new().apply(&[x, y]),
+            &["add of `x` f32[batch, 4], `y` f32[batch, 3]: sizes 4 and 3", "equal sizes, or 1"],
+        ),
+        (|[x, .., image, _]| Maximum::new().apply(&[x, image]), &["maximum of `x`", "sizes 4 and 2"]),
+        (|[x, .., number]| Multiply::new().apply(&[x, number]), &["multiply of `x`", "expected [batch, ...]"]),
+        (|[x, ..]| Subtract::new().apply(&[x]), &["subtract of 1 tensors: `x`", "expected two"]),
+        (|[x, y, ..]| Dot::new(1).apply(&[x, y, x]), &["dot of 3 tensors", "expected two"]),
+        (|[x, y, ..]| Dot::new(1).apply(&[x, y]), &["dot along axes (1, 1) of `x`", "sizes 4 and 3"]),
+        (|[x, ..]| Dot::axes(0, 1).apply(&[x, x]), &["axes (0, 1)", "behind the batch"]),
+        (|[x, ..]| Dot::axes(1, 2).apply(&[x, x]), &["axes (1, 2)", "behind the batch"]),
+        (|[x, y, ..]| Concat::new().axis(2).apply(&[x, y]), &["concatenate along axis 2 of `x`", "help: all sizes"]),
+        (|[x, _, image, _]| Concat::new().apply(&[x, image]), &["concatenate along axis -1 of `x`", "`image`"]),
+        (|[x, ..]| Average::new().apply(&[x, &x.cast(DType::F64)]), &["average of `x` f32", "f64", "one dtype"]),
+    ];
+    for (build, parts) in cases {
+        let g = Graph::new();
+        let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
+        let y = g.placeholder("y", DType::F32, [Dim::BATCH, 3.into()]);
+        let image = g.placeholder("image", DType::F32, [Dim::BATCH, 5.into(), 2.into()]);
+        assert!(build(&[&x, &y, &image, &g.constant(1.0f32)]).is_poisoned());
+        let text = g.check().unwrap_err().to_string();
+        for part in parts.iter().chain(&["merges.rs:"]) {
+            assert!(text.contains(part), "{text}\nshould contain {part}");
+        }
+    }
+    let (a, b) = (Graph::new().constant([1.0f32]), Graph::new().constant([1.0f32]));
+    assert!(Add::new().apply(&[&a, &b]).is_poisoned());
+    assert!(a.graph().check().unwrap_err().to_string().contains("of another graph"));
+    let nothing = Add::new().apply(&[]);
+    assert!(nothing.graph().check().unwrap_err().to_string().contains("add of no tensors"));
+    // Batches of two known sizes.
+    let g = Graph::new();
+    let ones = |n: usize| g.constant(Array::from_vec([n, 1], vec![1.0f32; n]).unwrap());
+    assert!(Add::new().apply(&[&ones(1), &ones(2)]).is_poisoned());
+    assert!(g.check().unwrap_err().to_string().contains("expected one batch"));
+}

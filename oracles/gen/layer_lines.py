@@ -1,0 +1,85 @@
+"""How cases of layers are written: what `layers.py` and `keras_layers.py` share. Not a program.
+
+The lines of a fixture:
+
+    case <name>                              what is computed; the test knows the same name
+    in|coef|out|... <dtype> <sizes> <values>  row by row; `-` stands for no sizes
+
+Of a layer: `in`, `weight:<name>` before the call, `out`, `coef` (as large as `out`), the gradients of sum(coef * out + losses)
+`grad:in` and `grad:<name>`, `after:<name>` for what a call in training leaves in a variable, `loss` for what regularizers add.
+"""
+
+import os
+import pathlib
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+import tensorflow as tf
+
+SEED = 5
+FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
+random = np.random.default_rng(SEED)
+lines = []
+keras = tf.keras
+L = keras.layers
+
+
+def put(key, array):
+    array = np.asarray(array)
+    sizes = ",".join(map(str, array.shape)) or "-"
+    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
+    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
+
+
+def floats(*shape):
+    return np.round(random.standard_normal(shape), 3).astype(np.float32)
+
+
+def positive(*shape):
+    return np.round(random.uniform(0.2, 2.0, shape), 3).astype(np.float32)
+
+
+def layer(name, layer, x, training=False):
+    """A layer called once, with weights drawn anew."""
+    layer.build(x.shape)
+    short = lambda w: w.name.split("/")[-1].split(":")[0]
+    for w in layer.weights:
+        w.assign(positive(*w.shape) if "variance" in w.name else floats(*w.shape))
+    lines.append(f"case {name}")
+    put("in", x)
+    for w in layer.weights:
+        put(f"weight:{short(w)}", w)
+    before = {short(w): w.numpy() for w in layer.weights}
+    x = tf.constant(x)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        for w in layer.weights:
+            tape.watch(w)
+        y = layer(x, training=training) if training else layer(x)
+        coef = floats(*y.shape)
+        total = tf.reduce_sum(coef * y)
+        losses = tf.add_n(layer.losses) if layer.losses else None
+        if losses is not None:
+            total += losses
+    put("out", y)
+    put("coef", coef)
+    if losses is not None:
+        put("loss", losses)
+    if x.dtype.is_floating:
+        put("grad:in", tape.gradient(total, x))
+    for w in layer.weights:
+        gradient = tape.gradient(total, w)
+        if gradient is not None and not short(w).startswith("moving"):
+            put(f"grad:{short(w)}", tf.convert_to_tensor(gradient))
+        if training and short(w).startswith("moving"):
+            put(f"after:{short(w)}", w)
+        elif not training:
+            assert np.array_equal(before[short(w)], w.numpy()), f"{name} changes {w.name}"
+
+
+def write(program):
+    """The fixture of a program: all cases so far."""
+    out = FIXTURES / f"{program}.txt"
+    header = f"# Made by oracles/gen/{program}.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
+    out.write_text(header + "\n".join(lines) + "\n")
+    print(sum(line.startswith("case") for line in lines), "cases in", out)
