@@ -39,6 +39,7 @@ type Text = &'static str;
 type Hidden = [usize; 1];
 type Transform = fn(&Tensor) -> Tensor;
 type StopFn = fn(&hook::HookContext<'_>) -> Result<Option<String>>;
+type FeedFn = fn(&hook::HookContext<'_>) -> Result<Array>;
 type LossFn = fn(&head::LossContext<'_>) -> Tensor;
 
 fn types() -> Vec<Text> {
@@ -90,6 +91,8 @@ fn types() -> Vec<Text> {
         head::LossContext<'_>,
         hook::BeginContext<'_>,
         hook::CheckpointSaverHook,
+        hook::FeedFnHook<'_>,
+        hook::FinalOpsHook,
         hook::HookContext<'_>,
         hook::InMemoryEvaluatorHook<'_>,
         hook::LoggingTensorHook,
@@ -259,6 +262,7 @@ impl hook::CheckpointListener for Listener {}
 
 fn hooks() -> Vec<Text> {
     functions![
+        hook::BeginContext::feed,
         hook::BeginContext::fetch,
         hook::BeginContext::fetch_named,
         hook::CheckpointListener::after_save as fn(&mut Listener, &TrainSession, u64) -> _,
@@ -268,6 +272,12 @@ fn hooks() -> Vec<Text> {
         hook::CheckpointSaverHook::new,
         hook::EarlyStoppingHook::every as fn(hook::EarlyStoppingHook<StopFn>, Every) -> _,
         hook::EarlyStoppingHook::new as fn(StopFn) -> _,
+        hook::FeedFnHook::named as fn(_, Text, FeedFn) -> _,
+        hook::FeedFnHook::tensor as fn(_, &Tensor, FeedFn) -> _,
+        hook::FinalOpsHook::feed as fn(_, Text, Array) -> _,
+        hook::FinalOpsHook::named as fn(_, Text) -> _,
+        hook::FinalOpsHook::tensor as fn(_, Text, &Tensor) -> _,
+        hook::FinalOpsHook::values,
         hook::Hook::after_create_session as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::after_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::Hook::before_run as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
@@ -275,6 +285,7 @@ fn hooks() -> Vec<Text> {
         hook::Hook::end as fn(&mut hook::NanTensorHook, &mut hook::HookContext<'_>) -> _,
         hook::InMemoryEvaluatorHook::every_n_iter,
         hook::InMemoryEvaluatorHook::new as fn(&'static Estimator, Dataset) -> _,
+        hook::HookContext::feed,
         hook::HookContext::global_step,
         hook::HookContext::loss,
         hook::HookContext::request_stop as fn(&mut hook::HookContext<'static>, Text),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use estimand_data::{Item, Ordered, Position, Stream};
-use estimand_graph::{Compiled, NodeId};
+use estimand_graph::{Compiled, NodeId, Op, Tensor};
 use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
 use indexmap::IndexMap;
 
@@ -34,12 +34,15 @@ enum Kind {
     Feature,
     Label,
     Weights,
+    /// A hook's, by its number.
+    Hook(usize),
 }
 
 /// The placeholders of a model's inputs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Placeholders {
     sources: IndexMap<NodeId, Source>,
+    n_of_hooks: usize,
 }
 
 impl Placeholders {
@@ -63,7 +66,7 @@ impl Placeholders {
 
     fn add(&mut self, inputs: &Inputs, kind: Kind) {
         for (name, input) in inputs.iter() {
-            let mut source = |tensor: &estimand_graph::Tensor, part| {
+            let mut source = |tensor: &Tensor, part| {
                 self.sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
             };
             match input {
@@ -76,6 +79,31 @@ impl Placeholders {
         }
     }
 
+    /// Has a hook feed a placeholder; returns the number under which its values are found.
+    pub(crate) fn feed_by_hook(&mut self, tensor: &Tensor) -> Result<usize> {
+        let refused = |message: String, help: &str| Err(Error::config(message).help(help));
+        let (name, node) = (tensor.name(), tensor.value().node);
+        let is_placeholder = matches!(tensor.graph().body().node(node).op, Op::Placeholder);
+        match self.sources.get(&node) {
+            _ if !is_placeholder => refused(
+                format!("`{name}` is to be fed, and is no placeholder"),
+                "make one with cx.graph().placeholder(..)",
+            ),
+            Some(Source { kind: Kind::Hook(_), .. }) => {
+                refused(format!("placeholder `{name}` is fed by two hooks"), "leave it to one of them")
+            }
+            Some(_) => {
+                refused(format!("placeholder `{name}` is fed by the input"), "a hook feeds what the input does not")
+            }
+            None => {
+                let number = self.n_of_hooks;
+                self.sources.insert(node, Source { part: Part::Dense, kind: Kind::Hook(number), name });
+                self.n_of_hooks += 1;
+                Ok(number)
+            }
+        }
+    }
+
     /// What a program is fed, in its order.
     pub(crate) fn binding(&self, compiled: &Compiled) -> Result<Binding> {
         let body = compiled.program().body();
@@ -84,10 +112,12 @@ impl Placeholders {
                 let node = body.node(*id);
                 Error::config(format!("placeholder `{}` is no feature or label of the input", node.name))
                     .at(node.site)
-                    .help("take features and labels from the context of the model function")
+                    .help("take features and labels from the context of the model function, or feed it by a FeedFnHook")
             })
         };
-        Ok(Binding { sources: compiled.program().placeholders().iter().map(source).collect::<Result<_>>()? })
+        let sources: Vec<Source> = compiled.program().placeholders().iter().map(source).collect::<Result<_>>()?;
+        let has_hooks = sources.iter().any(|source| matches!(source.kind, Kind::Hook(_)));
+        Ok(Binding { sources, has_hooks })
     }
 }
 
@@ -95,26 +125,35 @@ impl Placeholders {
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     sources: Vec<Source>,
+    /// Whether hooks feed some: then nothing can be prepared before they have seen the step begin.
+    has_hooks: bool,
 }
+
+/// What hooks feed, by their numbers; it stays until they feed something else.
+pub(crate) type HookFeeds = Vec<Option<Array>>;
 
 impl Binding {
     /// The values of the placeholders in a batch.
-    pub(crate) fn bind(&self, batch: &Batch) -> Result<Vec<Array>> {
-        self.bind_into(batch, Vec::new())
+    pub(crate) fn bind(&self, batch: &Batch, of_hooks: &HookFeeds) -> Result<Vec<Array>> {
+        self.bind_into(batch, of_hooks, Vec::new())
+    }
+
+    pub(crate) fn has_hooks(&self) -> bool {
+        self.has_hooks
     }
 
     /// As [`bind`](Binding::bind), in a list that is no longer needed.
-    fn bind_into(&self, batch: &Batch, mut values: Vec<Array>) -> Result<Vec<Array>> {
+    fn bind_into(&self, batch: &Batch, of_hooks: &HookFeeds, mut values: Vec<Array>) -> Result<Vec<Array>> {
         values.clear();
         for source in &self.sources {
-            values.push(source.find(batch)?);
+            values.push(source.find(batch, of_hooks)?);
         }
         Ok(values)
     }
 }
 
 impl Source {
-    fn find(&self, batch: &Batch) -> Result<Array> {
+    fn find(&self, batch: &Batch, of_hooks: &HookFeeds) -> Result<Array> {
         let feature = match self.kind {
             Kind::Feature => batch.feature(&self.name)?,
             Kind::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
@@ -124,6 +163,12 @@ impl Source {
                 let weights = batch.weights();
                 let gone = || Error::config("a batch without weights; the first one had them");
                 return as_weights(weights.ok_or_else(gone)?);
+            }
+            Kind::Hook(number) => {
+                return of_hooks.get(number).cloned().flatten().ok_or_else(|| {
+                    Error::config(format!("the hook that feeds placeholder `{}` has not done so yet", self.name))
+                        .help("feed it in before_run, or once in after_create_session")
+                });
             }
         };
         match (self.part, feature) {
@@ -157,9 +202,14 @@ pub(crate) struct Fed {
 }
 
 impl Fed {
-    /// What another program of the same model is fed of this batch.
-    pub(crate) fn prepare_again(&self, binding: &Binding, compiled: &Compiled) -> Result<Vec<Array>> {
-        compiled.prepare(binding.bind(&self.batch)?)
+    /// What a program is fed of this batch, if it is not what lies ready: another program of the model, or one that hooks feed.
+    pub(crate) fn prepare_again(
+        &self,
+        binding: &Binding,
+        compiled: &Compiled,
+        of_hooks: &HookFeeds,
+    ) -> Result<Vec<Array>> {
+        compiled.prepare(binding.bind(&self.batch, of_hooks)?)
     }
 }
 
@@ -214,7 +264,10 @@ impl Feeder {
         };
         let work = move |job: Job| {
             let (Item { batch, after }, feeds) = job?;
-            let placeholders = binding.bind_into(&batch, feeds)?;
+            if binding.has_hooks {
+                return Ok(Fed { feeds, batch, after });
+            }
+            let placeholders = binding.bind_into(&batch, &HookFeeds::new(), feeds)?;
             Ok(Fed { feeds: compiled.prepare(placeholders)?, batch, after })
         };
         let trial = (n_threads > 1).then_some((0, Duration::ZERO));

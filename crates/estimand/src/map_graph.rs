@@ -115,7 +115,7 @@ impl Made {
     }
 
     fn apply(&self, batch: &Batch) -> Result<Batch> {
-        let feeds = self.binding.bind(batch)?;
+        let feeds = self.binding.bind(batch, &Vec::new())?;
         let kept = lock(&self.states).pop();
         let mut state = match kept {
             Some(state) => state,

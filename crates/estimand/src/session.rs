@@ -11,6 +11,7 @@ use estimand_graph::{
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
+use crate::feeding::HookFeeds;
 use crate::model_fn::GLOBAL_STEP;
 use crate::saver::Each;
 use crate::timeline::{Recording, Timeline};
@@ -45,6 +46,7 @@ pub struct TrainSession {
     seed: u64,
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
+    pub(crate) hook_feeds: HookFeeds,
     /// Of the next run, if a hook has asked for it; then of the last one.
     recording: Option<Box<Recording>>,
     timeline: Option<Box<Timeline>>,
@@ -62,7 +64,18 @@ impl TrainSession {
         };
         let state = executor.place(body.variables(), seed)?;
         let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
-        Ok(TrainSession { body, executor, collective, state, seed, step: 0, input, recording: None, timeline: None })
+        Ok(TrainSession {
+            body,
+            executor,
+            collective,
+            state,
+            seed,
+            step: 0,
+            input,
+            hook_feeds: HookFeeds::new(),
+            recording: None,
+            timeline: None,
+        })
     }
 
     /// The number of training steps done.

@@ -1,6 +1,7 @@
 //! Hooks, each in a real training.
 
 mod early_stopping;
+mod feeding;
 mod log_lines;
 mod stop_if;
 

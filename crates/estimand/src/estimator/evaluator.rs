@@ -58,14 +58,16 @@ impl Estimator {
 
     /// The model for evaluations on inputs that look like this one. Its variables have no values of use yet.
     pub(crate) fn evaluator<'a>(&self, input: &InputSpec, mut hooks: Vec<Box<dyn Hook + 'a>>) -> Result<Evaluator<'a>> {
-        let Built { graph, spec, placeholders } = self.build(Mode::Eval, input)?;
+        let Built { graph, spec, mut placeholders } = self.build(Mode::Eval, input)?;
         let loss = spec.loss.ok_or_else(|| Error::internal("a model without loss was let through"))?;
         for hook in spec.evaluation_hooks {
             hooks.push(hook);
         }
         let mut hooks = Hooks::new(hooks);
         let mut fetches: Vec<Value> = vec![loss.value()];
-        hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut Vec::new())))?;
+        hooks.each("begin", |hook| {
+            hook.begin(&mut BeginContext::new(&graph, &mut placeholders, &mut fetches, &mut Vec::new()))
+        })?;
         let first_sum = fetches.len();
         fetches.extend(spec.metrics.values().flat_map(Metric::sums).map(estimand_graph::Tensor::value));
         graph.check()?;
@@ -105,7 +107,12 @@ impl Evaluator<'_> {
             self.visit("before_run", &outputs, &mut requests, |hook, cx| hook.before_run(cx))?;
             self.session.begin_input();
             let Some(fed) = input.next()? else { break };
-            self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
+            if self.binding.has_hooks() {
+                let feeds = fed.prepare_again(&self.binding, &self.compiled, &self.session.hook_feeds)?;
+                self.session.run(&self.compiled, &feeds, &mut outputs)?;
+            } else {
+                self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
+            }
             losses = (losses.0 + f64::from(outputs[0].item::<f32>()?), losses.1 + 1);
             let mut sums = &outputs[self.first_sum..];
             for metric in &mut self.metrics {

@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use tracing::info;
 
 use super::Estimator;
+use super::build::Built;
 use super::predictions::Predictions;
 use crate::feeding::Binding;
 use crate::hook::{BeginContext, Hook, Hooks};
@@ -94,7 +95,7 @@ pub(super) struct Resident {
 impl Predictor {
     /// The predictions for all rows of a batch.
     pub fn predict(&mut self, batch: &Batch) -> Result<Prediction> {
-        let feeds = self.compiled.prepare(self.binding.bind(batch)?)?;
+        let feeds = self.compiled.prepare(self.binding.bind(batch, &self.session.hook_feeds)?)?;
         self.session.run(&self.compiled, &feeds, &mut self.outputs)?;
         Ok(self.keys.iter().cloned().zip(self.outputs.iter().cloned()).collect())
     }
@@ -151,8 +152,10 @@ impl Estimator {
                 all.push(hook);
             }
             hooks = Hooks::new(all);
-            let graph = &built.graph;
-            hooks.each("begin", |hook| hook.begin(&mut BeginContext::new(graph, &mut fetches, &mut Vec::new())))?;
+            let Built { graph, placeholders, .. } = &mut built;
+            hooks.each("begin", |hook| {
+                hook.begin(&mut BeginContext::new(graph, placeholders, &mut fetches, &mut Vec::new()))
+            })?;
             graph.check()?;
         }
         let seed = self.config.tf_random_seed.unwrap_or(0);

@@ -15,25 +15,32 @@ use crate::session::TrainSession;
 struct Runnable {
     compiled: Arc<Compiled>,
     outputs: Vec<Array>,
+    /// Where its feeds come from, if they are not those that lie ready.
+    binding: Option<Binding>,
 }
 
 impl Runnable {
     fn new(session: &TrainSession, fetches: &[Value]) -> Result<Runnable> {
-        Ok(Runnable { compiled: session.compile(fetches)?, outputs: Vec::new() })
+        Ok(Runnable { compiled: session.compile(fetches)?, outputs: Vec::new(), binding: None })
     }
-}
 
-/// The step with what was asked for now and then.
-struct Full {
-    runnable: Runnable,
-    /// Where its feeds come from, if they are not those of the plain step.
-    binding: Option<Binding>,
+    fn run(&mut self, session: &mut TrainSession, fed: &Fed) -> Result<()> {
+        let Runnable { compiled, outputs, binding } = self;
+        match binding {
+            None => session.run(compiled, &fed.feeds, outputs),
+            Some(binding) => {
+                let feeds = fed.prepare_again(binding, compiled, &session.hook_feeds)?;
+                session.run(compiled, &feeds, outputs)
+            }
+        }
+    }
 }
 
 /// A training step.
 pub(super) struct Programs {
     plain: Runnable,
-    full: Option<Full>,
+    /// The step with what was asked for now and then.
+    full: Option<Runnable>,
     /// Values of every step, and of those on request.
     n_always: usize,
     n_requested: usize,
@@ -49,15 +56,17 @@ impl Programs {
         train_op: Value,
         placeholders: &Placeholders,
     ) -> Result<Programs> {
-        let plain = Runnable::new(session, &[always, &[train_op]].concat())?;
+        let mut plain = Runnable::new(session, &[always, &[train_op]].concat())?;
+        plain.binding = Some(placeholders.binding(&plain.compiled)?).filter(Binding::has_hooks);
         let full = match requested {
             [] => None,
             _ => {
-                let runnable = Runnable::new(session, &[always, requested, &[train_op]].concat())?;
-                let (wide, narrow) = (runnable.compiled.program(), plain.compiled.program());
-                let same = wide.feeds() == narrow.feeds();
-                let binding = (!same).then(|| placeholders.binding(&runnable.compiled)).transpose()?;
-                Some(Full { runnable, binding })
+                let mut full = Runnable::new(session, &[always, requested, &[train_op]].concat())?;
+                let same = full.compiled.program().feeds() == plain.compiled.program().feeds();
+                if !same || plain.binding.is_some() {
+                    full.binding = Some(placeholders.binding(&full.compiled)?);
+                }
+                Some(full)
             }
         };
         Ok(Programs { plain, full, n_always: always.len(), n_requested: requested.len(), last_was_full: false })
@@ -72,20 +81,15 @@ impl Programs {
     pub(super) fn run(&mut self, session: &mut TrainSession, fed: &Fed, all: bool) -> Result<()> {
         self.last_was_full = all && self.full.is_some();
         match self.full.as_mut().filter(|_| all) {
-            None => session.run(&self.plain.compiled, &fed.feeds, &mut self.plain.outputs),
-            Some(Full { runnable: Runnable { compiled, outputs }, binding: None }) => {
-                session.run(compiled, &fed.feeds, outputs)
-            }
-            Some(Full { runnable: Runnable { compiled, outputs }, binding: Some(binding) }) => {
-                session.run(compiled, &fed.prepare_again(binding, compiled)?, outputs)
-            }
+            None => self.plain.run(session, fed),
+            Some(full) => full.run(session, fed),
         }
     }
 
     /// The values of the last step: those of every step, and those on request, if they were.
     pub(super) fn values(&self) -> (&[Array], &[Array]) {
         match self.full.as_ref().filter(|_| self.last_was_full) {
-            Some(Full { runnable: Runnable { outputs, .. }, .. }) => {
+            Some(Runnable { outputs, .. }) => {
                 let (always, rest) = outputs.split_at_checked(self.n_always).unwrap_or_default();
                 (always, rest.get(..self.n_requested).unwrap_or_default())
             }

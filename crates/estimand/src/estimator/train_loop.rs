@@ -50,7 +50,7 @@ impl<'a> Run<'a> {
         train: TrainSpec<'a>,
         seed: u64,
     ) -> Result<Run<'a>> {
-        let Built { graph, mut spec, placeholders } = built;
+        let Built { graph, mut spec, mut placeholders } = built;
         let config = &estimator.config;
         let loss = spec.loss.clone().ok_or_else(|| Error::internal("a model without loss was let through"))?;
         let train_op =
@@ -72,7 +72,8 @@ impl<'a> Run<'a> {
 
         let (mut fetches, mut requested, mut of_hooks) = (vec![loss.value()], Vec::new(), Vec::new());
         hooks.each("begin", |hook| {
-            hook.begin(&mut BeginContext::new(&graph, &mut fetches, &mut of_hooks).requested(&mut requested))
+            let cx = BeginContext::new(&graph, &mut placeholders, &mut fetches, &mut of_hooks);
+            hook.begin(&mut cx.requested(&mut requested))
         })?;
         for listener in of_hooks {
             listeners.push(listener);

@@ -22,10 +22,14 @@
 
 mod checkpoint_saver;
 mod early_stopping;
+mod feed;
+mod feed_fn;
+mod final_ops;
 mod in_memory_evaluator;
 mod logging;
 mod nan;
 mod profiler;
+mod side_run;
 mod step_counter;
 mod stop_at_step;
 mod stop_if;
@@ -33,10 +37,14 @@ mod summary;
 
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
 pub use early_stopping::EarlyStoppingHook;
+pub use feed::Feed;
+pub use feed_fn::FeedFnHook;
+pub use final_ops::{FinalOpsHook, FinalValues};
 pub use in_memory_evaluator::InMemoryEvaluatorHook;
 pub use logging::LoggingTensorHook;
 pub use nan::NanTensorHook;
 pub use profiler::{Profile, ProfileHandle, ProfileRow, ProfilerHook};
+pub use side_run::SideRun;
 pub use step_counter::StepCounterHook;
 pub use stop_at_step::StopAtStepHook;
 pub use stop_if::StopIfHook;
@@ -49,6 +57,7 @@ use estimand_graph::{Graph, Tensor, Value};
 use estimand_tensor::{Array, Error, Result};
 
 use crate::events::EventWriter;
+use crate::feeding::Placeholders;
 use crate::session::TrainSession;
 
 /// Code that runs around steps. Every method does nothing unless it is written.
@@ -118,6 +127,7 @@ enum Place {
 /// What a hook sees of a model that is being built.
 pub struct BeginContext<'a> {
     graph: &'a Graph,
+    placeholders: &'a mut Placeholders,
     fetches: &'a mut Vec<Value>,
     /// What is computed only on request; `None` where every run computes all.
     requested: Option<&'a mut Vec<Value>>,
@@ -127,10 +137,11 @@ pub struct BeginContext<'a> {
 impl<'a> BeginContext<'a> {
     pub(crate) fn new(
         graph: &'a Graph,
+        placeholders: &'a mut Placeholders,
         fetches: &'a mut Vec<Value>,
         listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
     ) -> BeginContext<'a> {
-        BeginContext { graph, fetches, requested: None, listeners }
+        BeginContext { graph, placeholders, fetches, requested: None, listeners }
     }
 
     /// For runs that compute some values only on request.
