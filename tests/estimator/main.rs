@@ -14,5 +14,6 @@ mod premade;
 mod profiler;
 mod recorder;
 mod resume;
+mod summaries;
 mod train_and_evaluate;
 mod warm_start;

@@ -44,6 +44,7 @@ mod run_config;
 mod saver;
 mod session;
 pub mod signal;
+pub mod summary;
 mod timeline;
 mod train_and_evaluate;
 mod warm_start;
@@ -71,6 +72,7 @@ pub use model_fn::{ModelFn, ModelFnContext};
 pub use run_config::{Device, RunConfig, Strategy};
 pub use saver::Retention;
 pub use session::TrainSession;
+pub use summary::Summaries;
 pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
@@ -88,7 +90,7 @@ pub mod prelude {
     };
     pub use crate::{
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,
-        PredictSpec, RunConfig, TrainSpec, VocabInfo, WarmStartSettings,
+        PredictSpec, RunConfig, Summaries, TrainSpec, VocabInfo, WarmStartSettings,
     };
     pub use estimand_data::Dataset;
     pub use estimand_graph::{

@@ -8,7 +8,7 @@ use estimand_graph::{Graph, Init, Role, Tensor};
 use estimand_nn::Inputs;
 use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
 
-use crate::{EstimatorSpec, HParams, RunConfig};
+use crate::{EstimatorSpec, HParams, RunConfig, Summaries};
 
 /// TensorFlow's name for the number of training steps.
 pub(crate) const GLOBAL_STEP: &str = "global_step";
@@ -55,6 +55,7 @@ pub struct ModelFnContext<'a> {
     labels: Inputs,
     weights: Option<Tensor>,
     global_step: Tensor,
+    summaries: Summaries,
     params: &'a HParams,
     config: &'a RunConfig,
 }
@@ -67,7 +68,8 @@ impl<'a> ModelFnContext<'a> {
         let features = Inputs::new(&graph, "feature", &input.features);
         let labels = Inputs::new(&graph, "label", &input.labels);
         let weights = input.weights.then(|| graph.placeholder("weights", DType::F32, [Dim::BATCH]));
-        ModelFnContext { graph: graph.clone(), mode, features, labels, weights, global_step, params, config }
+        let summaries = Summaries::of(&graph);
+        ModelFnContext { graph: graph.clone(), mode, features, labels, weights, global_step, summaries, params, config }
     }
 
     /// The graph to build in.
@@ -114,6 +116,14 @@ impl<'a> ModelFnContext<'a> {
     /// The number of training steps so far, i64.
     pub fn global_step(&self) -> &Tensor {
         &self.global_step
+    }
+
+    /// What TensorBoard shows of the model: `cx.summary().scalar("rate", &rate)`.
+    ///
+    /// Training writes it every `save_summary_steps`. Evaluation writes curves of precision and recall, and the rest where a
+    /// [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own is told to.
+    pub fn summary(&self) -> &Summaries {
+        &self.summaries
     }
 
     /// The parameters of the estimator.

@@ -92,7 +92,18 @@ impl Value {
             string_val: vec![text.into()],
             ..TensorProto::default()
         };
+        Value::tensor(tag, tensor)
+    }
+
+    /// Any tensor.
+    pub fn tensor(tag: impl Into<String>, tensor: TensorProto) -> Value {
         Value { tag: tag.into(), value: Some(SummaryValue::Tensor(Box::new(tensor))), ..Value::default() }
+    }
+
+    /// The same value, shown by a plugin that wants to know `content`.
+    pub fn shown_by(self, plugin_name: &str, content: Vec<u8>) -> Value {
+        let plugin_data = Some(PluginData { plugin_name: plugin_name.to_string(), content });
+        Value { metadata: Some(SummaryMetadata { plugin_data, ..SummaryMetadata::default() }), ..self }
     }
 }
 

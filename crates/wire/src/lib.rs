@@ -27,6 +27,7 @@ pub mod example;
 pub mod function_def;
 pub mod graph_def;
 mod graph_text;
+pub mod plugin;
 pub mod record;
 pub mod saved_model;
 mod tensor_array;

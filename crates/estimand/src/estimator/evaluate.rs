@@ -45,7 +45,8 @@ pub(crate) fn record(metrics: &Metrics, checkpoint: Option<&Path>, events: &mut 
     // One event, so that whoever reads the file meanwhile finds all metrics of a step or none.
     events.summary(step, metrics.iter().map(|(name, value)| Value::scalar(name, value as f32)).collect())?;
     if let Some(prefix) = checkpoint {
-        events.text(step, "checkpoint_path", &prefix.display().to_string())?;
+        // TF: a bare tensor, which TensorBoard's page of texts does not show.
+        events.summary(step, vec![Value::text("checkpoint_path", prefix.display().to_string())])?;
     }
     events.sync()
 }

@@ -25,6 +25,7 @@ mod writer;
 
 pub use estimand_wire::Event;
 pub use estimand_wire::event::{SessionStatus, SummaryValue, Value, What};
+pub use estimand_wire::plugin::RunStatus;
 
 pub use eval_metrics::read_eval_metrics;
 pub use reader::EventReader;

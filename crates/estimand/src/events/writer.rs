@@ -8,12 +8,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Array, Error, Result};
 use estimand_wire::event::{Event, FILE_VERSION, SessionLog, SessionStatus, SourceMetadata, Summary, Value, What};
+use estimand_wire::plugin::RunStatus;
 use estimand_wire::record::RecordWriter;
-use estimand_wire::{GraphDef, Message, MetaGraphDef};
+use estimand_wire::{GraphDef, Message, MetaGraphDef, TensorProto};
+use tracing::warn;
 
 use super::host::host_name;
+use crate::HParams;
+use crate::summary::{self, Converted, Kind};
 
 /// How many files of one second and host are tried before giving up.
 const MOST_FILES: usize = 1000;
@@ -29,6 +33,8 @@ pub struct EventWriter {
     n_bytes: u64,
     payload: Vec<u8>,
     record: Vec<u8>,
+    /// Whether it says that training started.
+    started: bool,
 }
 
 impl EventWriter {
@@ -37,7 +43,8 @@ impl EventWriter {
         let folder = folder.as_ref();
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
         let (file, path) = new_file(folder, now() as u64)?;
-        let mut writer = EventWriter { file, path, n_bytes: 0, payload: Vec::new(), record: Vec::new() };
+        let mut writer =
+            EventWriter { file, path, n_bytes: 0, payload: Vec::new(), record: Vec::new(), started: false };
         let source = SourceMetadata { writer: "estimand".to_string() };
         let version = What::FileVersion(FILE_VERSION.to_string());
         writer.write(&Event { wall_time: now(), step: 0, what: Some(version), source_metadata: Some(source) })?;
@@ -54,9 +61,67 @@ impl EventWriter {
         self.summary(step, vec![Value::scalar(tag, value)])
     }
 
-    /// A text, such as the path of the checkpoint that was evaluated, at a global step.
+    /// How the numbers of an array are spread, in TensorFlow's buckets. Those that are not finite are left out, with a warning.
+    pub fn histogram(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
+        self.show(step, tag, Kind::Histogram, array)
+    }
+
+    /// The first `max_outputs` images of `[n, height, width, channels]`, u8 or f32, scaled as
+    /// [`Summaries::image`](crate::Summaries::image) says.
+    pub fn image(&mut self, step: u64, tag: &str, array: &Array, max_outputs: usize) -> Result<()> {
+        self.show(step, tag, Kind::Image { max_outputs }, array)
+    }
+
+    /// A text in Markdown.
     pub fn text(&mut self, step: u64, tag: &str, text: &str) -> Result<()> {
-        self.summary(step, vec![Value::text(tag, text)])
+        self.show(step, tag, Kind::Text, &Array::from_strings([0_usize; 0], [text])?)
+    }
+
+    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless they are 0.
+    pub fn pr_curve(
+        &mut self,
+        step: u64,
+        tag: &str,
+        labels: &Array,
+        predictions: &Array,
+        num_thresholds: usize,
+        weights: Option<&Array>,
+    ) -> Result<()> {
+        let curve = summary::pr_curve(tag, labels, predictions, num_thresholds, weights)
+            .map_err(|e| e.context(format!("in summary `{tag}`")))?;
+        self.summary(step, vec![curve])
+    }
+
+    /// An array that no page of TensorBoard knows; programs read it back.
+    pub fn tensor(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
+        self.summary(step, vec![Value::tensor(tag, TensorProto::from_array(array))])
+    }
+
+    /// The parameters of the run that this folder is of: a line of TensorBoard's HParams page, with the last scalars of this folder
+    /// and of those below it as metrics.
+    pub fn hparams(&mut self, params: &HParams) -> Result<()> {
+        self.summary(0, vec![summary::session_start(params, now())])
+    }
+
+    /// How the run ended whose parameters were written.
+    pub fn hparams_end(&mut self, status: RunStatus) -> Result<()> {
+        self.summary(0, vec![summary::session_end(status, now())])
+    }
+
+    /// Which parameters and metrics the HParams page shows of all runs below a folder, for a file in that folder. Without it, which is
+    /// the usual case, the page shows whatever the runs have. A metric is a folder below that of a run, and a tag:
+    /// `("eval", "accuracy")`.
+    pub fn experiment(&mut self, params: &HParams, metrics: &[(&str, &str)]) -> Result<()> {
+        self.summary(0, vec![summary::experiment(params, metrics, now())])
+    }
+
+    fn show(&mut self, step: u64, tag: &str, kind: Kind, array: &Array) -> Result<()> {
+        let Converted { values, n_odd } =
+            kind.convert(tag, array).map_err(|e| e.context(format!("in summary `{tag}`")))?;
+        if n_odd > 0 {
+            warn!("{n_odd} numbers of summary `{tag}` at step {step} are not finite, and left out");
+        }
+        if values.is_empty() { Ok(()) } else { self.summary(step, values) }
     }
 
     /// Several values of one global step, as one event.
@@ -80,6 +145,14 @@ impl EventWriter {
     pub fn session_log(&mut self, step: u64, status: SessionStatus, checkpoint_path: &str) -> Result<()> {
         let checkpoint_path = checkpoint_path.to_string();
         self.event(step, What::SessionLog(SessionLog { status: status.into(), checkpoint_path, msg: String::new() }))
+    }
+
+    /// That training starts with this step; only the first call writes it.
+    pub(crate) fn start(&mut self, step: u64) -> Result<()> {
+        if !std::mem::replace(&mut self.started, true) {
+            self.session_log(step, SessionStatus::Start, "")?;
+        }
+        Ok(())
     }
 
     /// Waits until all events are on the disk and not only with the operating system.

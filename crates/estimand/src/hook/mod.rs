@@ -164,10 +164,15 @@ impl<'a> BeginContext<'a> {
     /// compute it. Evaluation and prediction compute it always.
     pub fn fetch_on_request(&mut self, tensor: &Tensor) -> Result<Fetch> {
         let value = self.own(tensor)?;
-        Ok(Fetch(match &mut self.requested {
+        Ok(self.fetch_value_on_request(value))
+    }
+
+    /// As [`fetch_on_request`](BeginContext::fetch_on_request), for a value of this graph.
+    pub(crate) fn fetch_value_on_request(&mut self, value: Value) -> Fetch {
+        Fetch(match &mut self.requested {
             Some(requested) => Place::Requested(place(requested, value)),
             None => Place::Always(place(self.fetches, value)),
-        }))
+        })
     }
 
     fn own(&self, tensor: &Tensor) -> Result<Value> {

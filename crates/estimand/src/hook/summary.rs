@@ -1,20 +1,96 @@
-//! Scalars for TensorBoard.
+//! Summaries for TensorBoard: the loss, and what a model wants to be shown.
 
-use estimand_tensor::Result;
+use std::collections::HashSet;
+use std::path::PathBuf;
 
-use super::{Hook, HookContext};
+use estimand_tensor::{Error, Result};
+use estimand_wire::event::Value;
+use tracing::warn;
+
+use super::{BeginContext, Fetch, Hook, HookContext};
+use crate::events::EventWriter;
+use crate::summary::{Converted, Summaries, Summary};
 use crate::{Every, Timer};
 
-/// Records the loss at the first step and every so often.
-#[derive(Clone, Debug)]
+/// Records summaries at the first step and every so often, stamped with the step after the update.
+///
+/// By default these are the model's and the loss. The steps between do not compute them.
+///
+/// ```
+/// use estimand::hook::SummarySaverHook;
+/// use estimand::prelude::*;
+///
+/// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+///     let logits = Dense::new(1).apply(&cx.feature("x"));
+///     let seldom = Summaries::new(cx.graph());
+///     seldom.histogram("logits", &logits);
+///     let hook = SummarySaverHook::new(Every::Steps(1_000)).summaries(&seldom).output_dir("model/seldom");
+///     let spec = RegressionHead::new().spec(cx, &logits, Optimizer::new(Sgd::default(), 0.1))?;
+///     Ok(spec.training_hook(hook))
+/// }
+/// ```
 pub struct SummarySaverHook {
     timer: Timer,
+    output_dir: Option<PathBuf>,
+    own: Option<Summaries>,
+    /// What is shown, and whether the loss is.
+    shown: Vec<(Summary, Fetch)>,
+    loss: bool,
+    is_due: bool,
+    writer: Option<EventWriter>,
+    /// Tags that something was told about.
+    told: HashSet<String>,
 }
 
 impl SummarySaverHook {
-    /// Every so often.
+    /// The model's summaries and its loss, every so often.
     pub fn new(every: Every) -> SummarySaverHook {
-        SummarySaverHook { timer: Timer::new(every) }
+        SummarySaverHook {
+            timer: Timer::new(every),
+            output_dir: None,
+            own: None,
+            shown: Vec::new(),
+            loss: true,
+            is_due: false,
+            writer: None,
+            told: HashSet::new(),
+        }
+    }
+
+    /// A list to show instead of the model's summaries and its loss.
+    pub fn summaries(mut self, summaries: &Summaries) -> SummarySaverHook {
+        self.own = Some(summaries.clone());
+        self
+    }
+
+    /// The folder of the event file. By default, training writes to that of the model; evaluation and prediction need one.
+    pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> SummarySaverHook {
+        self.output_dir = Some(folder.into());
+        self
+    }
+
+    /// The values of a step. What is odd about them is told once for each tag, and ends no training.
+    fn values(&mut self, cx: &HookContext<'_>) -> Vec<Value> {
+        let step = cx.global_step();
+        let mut all = Vec::new();
+        for (Summary { tag, kind, .. }, fetch) in &self.shown {
+            let Some(array) = cx.value(*fetch) else { continue };
+            let Converted { values, n_odd } = kind.convert(tag, array).unwrap_or_else(|error| {
+                if self.told.insert(tag.clone()) {
+                    warn!("Summary `{tag}` is not written at step {step}: {}", error.message());
+                }
+                Converted::default()
+            });
+            if n_odd > 0 && self.told.insert(tag.clone()) {
+                let n = array.len();
+                warn!("Summary `{tag}`: {n_odd} of {n} numbers are not finite at step {step}; training goes on");
+            }
+            all.extend(values);
+        }
+        if let Some(loss) = cx.loss().filter(|_| self.loss) {
+            all.push(Value::scalar("loss", loss));
+        }
+        all
     }
 }
 
@@ -23,15 +99,48 @@ impl Hook for SummarySaverHook {
         "summary_saver"
     }
 
+    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
+        let of_model = Summaries::of(cx.graph());
+        let all = self.own.as_ref().unwrap_or(&of_model).all();
+        self.shown = all.iter().map(|summary| (summary.clone(), cx.fetch_value_on_request(summary.value))).collect();
+        self.loss = self.own.is_none() && all.iter().all(|summary| summary.tag != "loss");
+        Ok(())
+    }
+
+    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        match &self.output_dir {
+            Some(folder) => self.writer = Some(EventWriter::create(folder)?),
+            None if cx.events().is_none() => {
+                return Err(Error::config("summaries of an evaluation or a prediction, and no folder for them")
+                    .help("give the hook one, for instance .output_dir(estimator.eval_dir(None))"));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        self.is_due = self.timer.is_due(cx.global_step() + 1);
+        if self.is_due {
+            cx.request_values();
+        }
+        Ok(())
+    }
+
     #[inline]
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        let step = cx.global_step();
-        if let Some(loss) = cx.loss().filter(|_| self.timer.is_due(step))
-            && let Some(events) = cx.events()
-        {
-            events.scalar(step, "loss", loss)?;
-            self.timer.trigger(step);
+        if !self.is_due {
+            return Ok(());
         }
+        let (step, values) = (cx.global_step(), self.values(cx));
+        if let Some(events) = self.writer.as_mut().or_else(|| cx.events()) {
+            events.start(step)?;
+            if !values.is_empty() {
+                events.summary(step, values)?;
+            }
+        }
+        self.timer.trigger(step);
         Ok(())
     }
 }

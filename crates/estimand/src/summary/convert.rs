@@ -1,0 +1,87 @@
+//! From the value of a tensor to what stands in an event file. Nothing here fails on numbers that are not finite.
+
+use estimand_tensor::{Array, DType, Error, Result};
+use estimand_wire::TensorProto;
+use estimand_wire::event::{SummaryValue, Value};
+
+use super::histogram::histogram;
+use super::image::images;
+use super::pr_curve::{buckets_of, check_thresholds, curve};
+
+/// How a tensor is shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Scalar,
+    Histogram,
+    Image {
+        max_outputs: usize,
+    },
+    Text,
+    /// Of the buckets of a curve.
+    PrCurve,
+}
+
+/// What is written of a tensor.
+#[derive(Debug, Default)]
+pub(crate) struct Converted {
+    pub(crate) values: Vec<Value>,
+    /// How many numbers were not finite. A scalar is shown all the same; a histogram or a curve is one of the others.
+    pub(crate) n_odd: usize,
+}
+
+impl From<Vec<Value>> for Converted {
+    fn from(values: Vec<Value>) -> Converted {
+        Converted { values, n_odd: 0 }
+    }
+}
+
+impl Kind {
+    /// Converts the value of a tensor.
+    pub(crate) fn convert(self, tag: &str, array: &Array) -> Result<Converted> {
+        match self {
+            Kind::Scalar => {
+                let values = array.to_f64_vec()?;
+                let &[value] = &values[..] else {
+                    return Err(Error::shape(format!("a scalar of {:?}; expected one number", array.dims())));
+                };
+                let values = vec![Value::scalar(tag, value as f32)];
+                Ok(Converted { values, n_odd: usize::from(!value.is_finite()) })
+            }
+            Kind::Histogram => {
+                let all = array.to_f64_vec()?;
+                let finite = || all.iter().copied().filter(|value| value.is_finite());
+                let n_odd = all.len() - finite().count();
+                if n_odd > 0 && n_odd == all.len() {
+                    return Ok(Converted { values: Vec::new(), n_odd });
+                }
+                let value = Some(SummaryValue::Histo(histogram(finite())));
+                Ok(Converted { values: vec![Value { tag: tag.to_string(), value, ..Value::default() }], n_odd })
+            }
+            Kind::Image { max_outputs } => Ok(images(tag, array, max_outputs)?.into()),
+            Kind::Text => {
+                if array.dtype() != DType::Str {
+                    return Err(Error::dtype(Some(DType::Str), array.dtype(), "a text is made of strings"));
+                }
+                Ok(vec![Value::tensor(tag, TensorProto::from_array(array)).shown_by("text", Vec::new())].into())
+            }
+            Kind::PrCurve => {
+                let mut buckets = array.to_f64_vec()?;
+                let odd = buckets.iter_mut().filter(|weight| !weight.is_finite()).map(|weight| *weight = 0.0);
+                let n_odd = odd.count();
+                Ok(Converted { values: vec![curve(tag, &buckets)], n_odd })
+            }
+        }
+    }
+}
+
+/// A curve of precision over recall at `num_thresholds` thresholds from 0 to 1.
+pub(crate) fn pr_curve(
+    tag: &str,
+    labels: &Array,
+    predictions: &Array,
+    num_thresholds: usize,
+    weights: Option<&Array>,
+) -> Result<Value> {
+    check_thresholds(num_thresholds)?;
+    Ok(curve(tag, &buckets_of(labels, predictions, num_thresholds, weights)?))
+}
