@@ -1,5 +1,6 @@
 //! Summaries: what is written of tensors, when, and that training does not notice.
 
+mod evaluation;
 mod oracle;
 mod training;
 

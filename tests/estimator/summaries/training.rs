@@ -102,14 +102,14 @@ fn looking_changes_no_bit() -> Result<()> {
     Ok(())
 }
 
-/// A model whose summaries are 1/x, for an x of 0 among others, and 0/0.
+/// A model whose summaries are 1/x, for an x of 0 among others, and the root of -1.
 fn odd(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let spec = linear(cx)?;
-    let zero = cx.feature("x") * 0.0;
-    cx.summary().scalar("none", &(&zero / &zero).mean());
+    let none = (cx.feature("x") * 0.0 - 1.0).sqrt();
+    cx.summary().scalar("none", &none.mean());
     let inverse: Tensor = 1.0 / cx.feature("x");
     cx.summary().histogram("inverse", &inverse);
-    cx.summary().histogram("nothing", &(&zero / &zero));
+    cx.summary().histogram("nothing", &none);
     cx.summary().image("picture", &inverse.reshape([-1, 1, 1, 1]), 4);
     Ok(spec)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use estimand_tensor::Result;
+use estimand_wire::TensorProto;
 use tracing::info;
 
 use super::{Estimator, EvalSpec, Metrics, checkpoint_at};
@@ -42,8 +43,10 @@ pub(crate) fn record(metrics: &Metrics, checkpoint: Option<&Path>, events: &mut 
     let step = metrics.global_step();
     let all: Vec<_> = metrics.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     info!("Saving dict for global step {step}: {}", all.join(", "));
+    let scalars = metrics.iter().map(|(name, value)| Value::scalar(name, value as f32));
+    let arrays = metrics.arrays().map(|(name, array)| Value::tensor(name, TensorProto::from_array(array)));
     // One event, so that whoever reads the file meanwhile finds all metrics of a step or none.
-    events.summary(step, metrics.iter().map(|(name, value)| Value::scalar(name, value as f32)).collect())?;
+    events.summary(step, scalars.chain(arrays).chain(metrics.summaries.iter().cloned()).collect())?;
     if let Some(prefix) = checkpoint {
         // TF: a bare tensor, which TensorBoard's page of texts does not show.
         events.summary(step, vec![Value::text("checkpoint_path", prefix.display().to_string())])?;

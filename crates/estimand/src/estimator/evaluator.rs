@@ -17,6 +17,7 @@ use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
 use crate::input_fn::InputFn;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
+use crate::summary::{Summaries, Summary};
 
 /// A metric, and what it has summed up.
 struct Measured {
@@ -43,6 +44,8 @@ pub(crate) struct Evaluator<'a> {
     n_input_threads: usize,
     hooks: Hooks<'a>,
     metrics: Vec<Measured>,
+    /// Curves of precision and recall, and the sums of their buckets.
+    curves: Vec<(Summary, Totals)>,
     /// The first of the fetches that belong to metrics: behind the loss and what hooks asked for.
     first_sum: usize,
     model_dir: PathBuf,
@@ -70,6 +73,8 @@ impl Estimator {
         })?;
         let first_sum = fetches.len();
         fetches.extend(spec.metrics.values().flat_map(Metric::sums).map(estimand_graph::Tensor::value));
+        let curves: Vec<Summary> = Summaries::of(&graph).all().iter().filter(|s| s.adds_up()).cloned().collect();
+        fetches.extend(curves.iter().map(|curve| curve.value));
         graph.check()?;
         let seed = self.config.tf_random_seed.unwrap_or(0);
         let session = TrainSession::new(Arc::new(graph.body().clone()), self.config.threads, seed)?;
@@ -81,6 +86,7 @@ impl Estimator {
             n_input_threads: self.config.n_input_threads(),
             hooks,
             metrics: spec.metrics.into_iter().map(Measured::new).collect(),
+            curves: curves.into_iter().map(|curve| (curve, Totals::default())).collect(),
             first_sum,
             model_dir: self.model_dir.clone(),
             initial_values: spec.initial_values,
@@ -100,6 +106,7 @@ impl Evaluator<'_> {
         let Opened { stream, first, .. } = opened;
         let mut input = Feeder::new(first, stream, self.binding.clone(), self.compiled.clone(), self.n_input_threads);
         self.metrics.iter_mut().for_each(|metric| metric.totals = Totals::default());
+        self.curves.iter_mut().for_each(|(_, totals)| *totals = Totals::default());
         let (mut outputs, mut requests) = (Vec::new(), Requests::default());
         let mut losses = (0.0, 0_u64);
         self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
@@ -119,6 +126,9 @@ impl Evaluator<'_> {
                 let own = sums.split_off(..metric.metric.sums().len()).unwrap_or_default();
                 metric.totals.add(own).map_err(|e| e.context(metric.place()))?;
             }
+            for ((_, totals), buckets) in self.curves.iter_mut().zip(sums) {
+                totals.add(std::slice::from_ref(buckets))?;
+            }
             if let Some(n) = steps.filter(|&n| n < 20 || losses.1.is_multiple_of(n / 10) || losses.1 == n) {
                 info!("Evaluation [{}/{n}]", losses.1);
             }
@@ -129,13 +139,22 @@ impl Evaluator<'_> {
                 .help("look at what the input's filters, its shard and its files leave of it"));
         }
         self.visit("end", &outputs, &mut requests, |hook, cx| hook.end(cx))?;
-        let mut values = IndexMap::new();
+        let (mut values, mut arrays) = (IndexMap::new(), IndexMap::new());
         for metric in &self.metrics {
-            let value = metric.totals.value(&metric.metric).map_err(|e| e.context(metric.place()))?;
-            values.insert(metric.name.clone(), value);
+            let value = metric.totals.array(&metric.metric).map_err(|e| e.context(metric.place()))?;
+            match value.to_f64_vec()?[..] {
+                [value] => drop(values.insert(metric.name.clone(), value)),
+                _ => drop(arrays.insert(metric.name.clone(), value)),
+            }
         }
         values.insert("loss".to_string(), losses.0 / losses.1 as f64);
-        Ok(Metrics::new(values, self.session.step))
+        let mut metrics = Metrics::new(values, self.session.step).with_arrays(arrays);
+        for (Summary { tag, kind, .. }, totals) in &self.curves {
+            for buckets in totals.sums()? {
+                metrics.summaries.extend(kind.convert(tag, &buckets)?.values);
+            }
+        }
+        Ok(metrics)
     }
 
     fn visit(

@@ -3,22 +3,35 @@
 use std::fmt;
 use std::ops::Index;
 
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Array, Error, Result, nearest_name};
 use indexmap::IndexMap;
 
 use crate::console::sliced;
+use crate::events;
 
 /// The results of an evaluation, by name.
+///
+/// Most are numbers. Those of several numbers, as a confusion matrix, are [`arrays`](Metrics::arrays) apart from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
     values: IndexMap<String, f64>,
+    arrays: IndexMap<String, Array>,
     global_step: u64,
+    /// What TensorBoard is shown beside the metrics.
+    pub(crate) summaries: Vec<events::Value>,
 }
 
 impl Metrics {
     pub(crate) fn new(mut values: IndexMap<String, f64>, global_step: u64) -> Metrics {
         values.sort_keys();
-        Metrics { values, global_step }
+        Metrics { values, arrays: IndexMap::new(), global_step, summaries: Vec::new() }
+    }
+
+    /// The same with results of several numbers.
+    pub(crate) fn with_arrays(mut self, mut arrays: IndexMap<String, Array>) -> Metrics {
+        arrays.sort_keys();
+        self.arrays = arrays;
+        self
     }
 
     /// The step of the checkpoint that was evaluated.
@@ -28,19 +41,34 @@ impl Metrics {
 
     /// A metric by name.
     pub fn get(&self, name: &str) -> Result<f64> {
-        self.values.get(name).copied().ok_or_else(|| {
-            let error = Error::config(format!("there is no metric `{name}`"));
-            let names = || self.values.keys().map(String::as_str);
-            match nearest_name(name, names()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
-            }
+        self.values.get(name).copied().ok_or_else(|| match self.arrays.get(name) {
+            Some(array) => Error::shape(format!("metric `{name}` is f64{:?}, not one number", array.dims()))
+                .help("Metrics::array gives all of it"),
+            None => unknown(name, self.values.keys().map(String::as_str)),
         })
     }
 
-    /// All of them, sorted by name.
+    /// A metric of several numbers by name, f64.
+    pub fn array(&self, name: &str) -> Result<&Array> {
+        self.arrays.get(name).ok_or_else(|| unknown(name, self.arrays.keys().map(String::as_str)))
+    }
+
+    /// Those of several numbers, sorted by name.
+    pub fn arrays(&self) -> impl ExactSizeIterator<Item = (&str, &Array)> {
+        self.arrays.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Those of one number, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
+    let error = Error::config(format!("there is no metric `{name}`"));
+    match nearest_name(name, names.clone()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(format!("there are {}", names.collect::<Vec<_>>().join(", "))),
     }
 }
 

@@ -40,6 +40,13 @@ pub(crate) struct Summary {
     pub(crate) value: Value,
 }
 
+impl Summary {
+    /// Whether its values of several batches, added up, are that of all of them.
+    pub(crate) fn adds_up(&self) -> bool {
+        self.kind == Kind::PrCurve
+    }
+}
+
 #[derive(Debug, Default)]
 struct List(RefCell<Vec<Summary>>);
 

@@ -50,8 +50,8 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of sums over a batch, of any known shape, and a function from the sums of all batches to one number. The function is
-    /// given f64 tensors of another graph.
+    /// A metric of sums over a batch, of any known shape, and a function from the sums of all batches to the value: one number, or
+    /// several, as a confusion matrix has. The function is given f64 tensors of another graph.
     pub fn new(sums: impl IntoIterator<Item = Tensor>, value: impl Fn(&[Tensor]) -> Tensor + 'static) -> Metric {
         Metric { sums: sums.into_iter().collect(), value: Rc::new(value) }
     }

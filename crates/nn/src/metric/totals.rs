@@ -48,8 +48,17 @@ impl Totals {
         Ok(())
     }
 
-    /// The metric's value of all that was added: computed in a small graph of its own, in f64.
+    /// The metric's value of all that was added, one number.
     pub fn value(&self, metric: &Metric) -> Result<f64> {
+        let value = self.array(metric)?;
+        match value.to_f64_vec()?[..] {
+            [value] => Ok(value),
+            _ => Err(Error::shape(format!("the value of a metric is {:?}; expected one number", value.dims()))),
+        }
+    }
+
+    /// The metric's value of all that was added, of any shape: computed in a small graph of its own, in f64.
+    pub fn array(&self, metric: &Metric) -> Result<Array> {
         let graph = Graph::new();
         let place = |(i, total): (usize, &Total)| {
             let shape = Shape::from(&total.dims[..]);
@@ -57,13 +66,13 @@ impl Totals {
         };
         let places: Vec<Tensor> = self.0.iter().enumerate().map(place).collect();
         let value = metric.value(&places);
-        let array = |total: &Total| Array::from_vec(&total.dims, total.values.clone());
-        let feeds = places.iter().zip(&self.0).map(|(place, total)| Ok((place, array(total)?)));
-        let feeds: Vec<(&Tensor, Array)> = feeds.collect::<Result<_>>()?;
-        let found = Session::with(&graph, Reference, 0)?.run(&[&value], &feeds)?;
-        match found.first().map(|value| value.to_f64_vec()).transpose()?.as_deref() {
-            Some(&[value]) => Ok(value),
-            _ => Err(Error::shape(format!("the value of a metric is {}; expected one number", value.describe()))),
-        }
+        let feeds: Vec<(&Tensor, Array)> = places.iter().zip(self.sums()?).collect();
+        let mut found = Session::with(&graph, Reference, 0)?.run(&[&value], &feeds)?;
+        found.pop().ok_or_else(|| Error::internal("a run without results"))
+    }
+
+    /// What was added, one array of f64 for each sum.
+    pub fn sums(&self) -> Result<Vec<Array>> {
+        self.0.iter().map(|total| Array::from_vec(&total.dims, total.values.clone())).collect()
     }
 }
