@@ -59,8 +59,9 @@ pub use layer::{
     ThresholdedRelu, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
 };
 pub use loss::{
-    ALL_LOSSES, AbsoluteError, Huber, LogPoisson, Loss, MeanSquaredError, Reduction, SigmoidCrossEntropy,
-    SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
+    ALL_LOSSES, AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh, LogLoss,
+    LogPoisson, Loss, MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson, Reduction,
+    SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SquaredHinge,
 };
 pub use merge::{ALL_MERGES, Add, Average, Concat, Dot, Maximum, Merge, Minimum, Multiply, Subtract};
 pub use regularizer::Regularizer;

@@ -4,9 +4,18 @@
 //! and those of `tf.compat.v1.losses`. This file is the seam, `reduction` the arithmetic around it; the others hold one loss each.
 
 mod absolute_error;
+mod categorical_hinge;
+mod cosine_similarity;
+mod hinge;
 mod huber;
+mod kl_divergence;
+mod log_cosh;
+mod log_loss;
 mod log_poisson;
+mod mean_absolute_percentage_error;
 mod mean_squared_error;
+mod mean_squared_logarithmic_error;
+mod poisson;
 mod reduction;
 mod sigmoid_cross_entropy;
 mod softmax_cross_entropy;
@@ -20,9 +29,18 @@ use estimand_tensor::{Error, Shape};
 use crate::alignment::matched;
 
 pub use absolute_error::AbsoluteError;
+pub use categorical_hinge::CategoricalHinge;
+pub use cosine_similarity::CosineSimilarity;
+pub use hinge::{Hinge, SquaredHinge};
 pub use huber::Huber;
+pub use kl_divergence::KlDivergence;
+pub use log_cosh::LogCosh;
+pub use log_loss::LogLoss;
 pub use log_poisson::LogPoisson;
+pub use mean_absolute_percentage_error::MeanAbsolutePercentageError;
 pub use mean_squared_error::MeanSquaredError;
+pub use mean_squared_logarithmic_error::MeanSquaredLogarithmicError;
+pub use poisson::Poisson;
 pub use reduction::Reduction;
 pub use sigmoid_cross_entropy::SigmoidCrossEntropy;
 pub use softmax_cross_entropy::SoftmaxCrossEntropy;
@@ -51,6 +69,11 @@ pub trait Loss: fmt::Debug {
     /// How the losses of elements become one number.
     fn how(&self) -> Reduction;
 
+    /// The least that an element can cost, right inputs given. By default 0.
+    fn least(&self) -> f64 {
+        0.0
+    }
+
     /// The loss of each element, or of each example where a loss is one of whole rows.
     #[track_caller]
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor;
@@ -71,17 +94,27 @@ pub trait Loss: fmt::Debug {
 }
 
 /// Every loss of this crate, in its plainest form and from probabilities.
-pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 10] = [
+pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 20] = [
     || Box::new(AbsoluteError::new()),
+    || Box::new(CategoricalHinge::new()),
+    || Box::new(CosineSimilarity::new()),
+    || Box::new(Hinge::new()),
     || Box::new(Huber::new()),
+    || Box::new(KlDivergence::new()),
+    || Box::new(LogCosh::new()),
+    || Box::new(LogLoss::new()),
     || Box::new(LogPoisson::new()),
+    || Box::new(MeanAbsolutePercentageError::new()),
     || Box::new(MeanSquaredError::new()),
+    || Box::new(MeanSquaredLogarithmicError::new()),
+    || Box::new(Poisson::new()),
     || Box::new(SigmoidCrossEntropy::new()),
     || Box::new(SigmoidCrossEntropy::new().from_probabilities()),
     || Box::new(SoftmaxCrossEntropy::new()),
     || Box::new(SoftmaxCrossEntropy::new().from_probabilities()),
     || Box::new(SparseSoftmaxCrossEntropy::new()),
     || Box::new(SparseSoftmaxCrossEntropy::new().from_probabilities()),
+    || Box::new(SquaredHinge::new()),
 ];
 
 /// How far from 0 and 1 probabilities are kept: Keras's `epsilon`.

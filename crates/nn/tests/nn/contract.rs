@@ -70,7 +70,10 @@ fn every_loss_keeps_the_contract() -> Result<()> {
     for make in ALL_LOSSES {
         let loss = make();
         let labels = if loss.name().starts_with("sparse") { &classes } else { &one_hot };
-        let predictions = if format!("{loss:?}").contains("probabilities: true") { &probabilities } else { &logits };
+        let of_probabilities = ["kl_divergence", "log_loss", "mean_squared_logarithmic_error", "poisson"];
+        let has_probabilities =
+            of_probabilities.contains(&loss.name()) || format!("{loss:?}").contains("probabilities: true");
+        let predictions = if has_probabilities { &probabilities } else { &logits };
         check_loss(&*loss, labels, predictions)?;
     }
     for reduction in Reduction::ALL {

@@ -179,6 +179,9 @@ fn losses_say_what_they_got() {
         ),
         (|g| AbsoluteError::new().apply(&images(g), &rows(g)), &["expected the same shape"]),
         (|g| LogPoisson::new().apply(&images(g), &rows(g)), &["log_poisson_loss of labels", "expected the same shape"]),
+        (|g| LogLoss::new().epsilon(-1.0).apply(&rows(g), &rows(g)), &["log_loss epsilon -1, expected 0 to 1"]),
+        (|g| Hinge::new().apply(&list(g), &rows(g)), &["hinge_loss of labels `list`"]),
+        (|g| CosineSimilarity::new().apply(&list(g), &rows(g)), &["cosine_similarity of labels `list`"]),
         (|g| Huber::new().delta(0.0).apply(&rows(g), &rows(g)), &["huber delta 0, expected above 0"]),
         (
             |g| SigmoidCrossEntropy::new().label_smoothing(1.5).apply(&rows(g), &rows(g)),

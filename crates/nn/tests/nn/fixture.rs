@@ -1,11 +1,13 @@
-//! Reads `layers.txt`, `keras_layers.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
+//! Reads `layers.txt`, `keras_layers.txt`, `losses.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
-use estimand_tensor::Array;
+use estimand_graph::{Graph, Tensor};
+use estimand_tensor::{Array, Dim, Shape};
 
 const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
 const KERAS_LAYERS: &str = include_str!("../../../../oracles/fixtures/keras_layers.txt");
+const LOSSES: &str = include_str!("../../../../oracles/fixtures/losses.txt");
 const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
 
 /// One case: its name and its arrays by key.
@@ -38,6 +40,10 @@ pub fn keras_layer_cases() -> Vec<Case> {
     KERAS_LAYERS.split("case ").skip(1).map(case).collect()
 }
 
+pub fn loss_cases() -> Vec<Case> {
+    LOSSES.split("case ").skip(1).map(case).collect()
+}
+
 pub fn metric_cases() -> Vec<Case> {
     METRICS.split("case ").skip(1).map(case).collect()
 }
@@ -58,6 +64,15 @@ fn case(text: &'static str) -> Case {
         (words[0], array.unwrap())
     };
     Case { name, arrays: lines.lines().map(array).collect() }
+}
+
+/// A placeholder for rows like these, of any number.
+pub fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
+    let mut shape = Shape::from(like.dims());
+    if let Some(first) = shape.0.first_mut() {
+        *first = Dim::BATCH;
+    }
+    g.placeholder(name, like.dtype(), shape)
 }
 
 /// Fails unless both have the same sizes and all elements agree within 1e-5, relative to those above a tenth.

@@ -9,6 +9,7 @@ mod errors;
 mod fixture;
 mod keras_layers;
 mod layers;
+mod losses;
 mod merges;
 mod metrics;
 mod programs;

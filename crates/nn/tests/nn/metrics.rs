@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use estimand_graph::{Graph, Session, Tensor};
 use estimand_nn::metric::*;
 use estimand_nn::testing::{check_metric, metric_value};
-use estimand_tensor::{Array, DType, Dim, Result, Shape};
+use estimand_tensor::{Array, DType, Dim, Result};
 
-use crate::fixture::{Case, metric_cases};
+use crate::fixture::{Case, metric_cases, rows};
 
 /// The metric of a case: its name, then what is special, of which the last word is the threshold or `k`.
 fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
@@ -36,13 +36,6 @@ fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Te
             None => panic!("the fixture has a metric `{plain}` that the test does not know"),
         },
     }
-}
-
-/// A placeholder for rows like these, of any number.
-fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
-    let mut shape = Shape::from(like.dims());
-    shape.0[0] = Dim::BATCH;
-    g.placeholder(name, like.dtype(), shape)
 }
 
 fn value(case: &Case) -> Result<f64> {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use estimand_graph::{Graph, Init, Session, Tensor, gradients};
 use estimand_nn::*;
-use estimand_tensor::{Array, Dim, Shape};
+use estimand_tensor::{Array, Dim};
 
-use crate::fixture::{Case, assert_close, cases};
+use crate::fixture::{Case, assert_close, cases, rows};
 
 /// The layer of a case, and whether it is called as in training.
 fn layer(name: &str) -> (Box<dyn Layer>, bool) {
@@ -47,15 +47,6 @@ fn layer(name: &str) -> (Box<dyn Layer>, bool) {
         "batch_norm_frozen" => return (Box::new(BatchNorm::new().trainable(false)), true),
         _ => panic!("the fixture has a case `{name}` that the test does not know"),
     })
-}
-
-/// A placeholder for rows like these, of any number.
-pub fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
-    let mut shape = Shape::from(like.dims());
-    if let Some(first) = shape.0.first_mut() {
-        *first = Dim::BATCH;
-    }
-    g.placeholder(name, like.dtype(), shape)
 }
 
 /// Checks a layer against its case: result, gradients, updates, regularization.

@@ -1,0 +1,71 @@
+//! `Hinge` and `SquaredHinge`: yes or no, with a margin.
+
+use estimand_graph::Tensor;
+
+use super::{Loss, Reduction, matched, reduction_setter};
+
+/// `max(1 - label * prediction, 0)` of elements. Labels are -1 and 1; 0 stands for -1.
+#[derive(Clone, Debug, Default)]
+pub struct Hinge {
+    reduction: Reduction,
+}
+
+impl Hinge {
+    /// The mean over all elements.
+    pub fn new() -> Hinge {
+        Hinge::default()
+    }
+}
+
+reduction_setter!(Hinge);
+
+impl Loss for Hinge {
+    fn name(&self) -> &'static str {
+        "hinge_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        shortfall(&matched(self.name(), labels, predictions), predictions)
+    }
+}
+
+/// The square of [`Hinge`]'s loss, which has no corner.
+#[derive(Clone, Debug, Default)]
+pub struct SquaredHinge {
+    reduction: Reduction,
+}
+
+impl SquaredHinge {
+    /// The mean over all elements.
+    pub fn new() -> SquaredHinge {
+        SquaredHinge::default()
+    }
+}
+
+reduction_setter!(SquaredHinge);
+
+impl Loss for SquaredHinge {
+    fn name(&self) -> &'static str {
+        "squared_hinge"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        shortfall(&matched(self.name(), labels, predictions), predictions).square()
+    }
+}
+
+/// How much is missing for a margin of 1 on the right side.
+#[track_caller]
+fn shortfall(labels: &Tensor, predictions: &Tensor) -> Tensor {
+    // TF: Keras moves labels to -1 and 1 only if a batch has none but 0 and 1; so it is for such labels here, in any batch.
+    let sides = labels.equal(0.0).select(-1.0f64, labels);
+    (1.0f64 - sides * predictions).relu()
+}

@@ -1,0 +1,37 @@
+//! `KlDivergence`: how far one distribution is from another.
+
+use estimand_graph::Tensor;
+
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+
+/// `sum(label * ln(label / prediction))` of rows, both of them probabilities, which are kept within 1e-7 and 1: Kullback and Leibler's divergence.
+#[derive(Clone, Debug, Default)]
+pub struct KlDivergence {
+    reduction: Reduction,
+}
+
+impl KlDivergence {
+    /// The mean over all rows.
+    pub fn new() -> KlDivergence {
+        KlDivergence::default()
+    }
+}
+
+reduction_setter!(KlDivergence);
+
+impl Loss for KlDivergence {
+    fn name(&self) -> &'static str {
+        "kl_divergence"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let labels = matched(self.name(), labels, predictions);
+        let labels = labels.clip(EPSILON, 1.0);
+        let ratio = &labels / predictions.clip(EPSILON, 1.0);
+        (labels * ratio.log()).sum_axes(&[-1], false)
+    }
+}

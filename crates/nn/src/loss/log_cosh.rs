@@ -1,0 +1,41 @@
+//! `LogCosh`: squared for small errors, linear for large ones, without a corner.
+
+use estimand_graph::Tensor;
+
+use super::{Loss, Reduction, matched, reduction_setter};
+
+/// `ln(cosh(prediction - label))` of elements, in the form that does not overflow.
+#[derive(Clone, Debug, Default)]
+pub struct LogCosh {
+    reduction: Reduction,
+}
+
+impl LogCosh {
+    /// The mean over all elements.
+    pub fn new() -> LogCosh {
+        LogCosh::default()
+    }
+}
+
+reduction_setter!(LogCosh);
+
+impl Loss for LogCosh {
+    fn name(&self) -> &'static str {
+        "log_cosh"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn least(&self) -> f64 {
+        // The difference of numbers that are nearly equal, where the error is small.
+        -f64::from(f32::EPSILON)
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let labels = matched(self.name(), labels, predictions);
+        let error = predictions - labels;
+        &error + (&error * -2.0).softplus() - std::f64::consts::LN_2
+    }
+}

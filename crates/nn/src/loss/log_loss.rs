@@ -1,0 +1,63 @@
+//! `LogLoss`: yes or no, from probabilities.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+
+/// `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of elements: `tf.compat.v1.losses.log_loss`.
+///
+/// Where a network gives logits, [`SigmoidCrossEntropy`](super::SigmoidCrossEntropy) is exact; its
+/// [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form of this loss.
+#[derive(Clone, Debug)]
+pub struct LogLoss {
+    epsilon: f64,
+    reduction: Reduction,
+}
+
+impl LogLoss {
+    /// With epsilon 1e-7.
+    pub fn new() -> LogLoss {
+        LogLoss { epsilon: EPSILON, reduction: Reduction::default() }
+    }
+
+    /// What is added inside of the logarithms. By default 1e-7.
+    pub fn epsilon(mut self, epsilon: f64) -> LogLoss {
+        self.epsilon = epsilon;
+        self
+    }
+}
+
+impl Default for LogLoss {
+    fn default() -> LogLoss {
+        LogLoss::new()
+    }
+}
+
+reduction_setter!(LogLoss);
+
+impl Loss for LogLoss {
+    fn name(&self) -> &'static str {
+        "log_loss"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn least(&self) -> f64 {
+        // Of a certain prediction that is right.
+        -(1.0 + self.epsilon).ln()
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let epsilon = self.epsilon;
+        if !(0.0..1.0).contains(&epsilon) {
+            return predictions.graph().error(Error::config(format!("log_loss epsilon {epsilon}, expected 0 to 1")));
+        }
+        let labels = matched(self.name(), labels, predictions);
+        let yes = &labels * (predictions + epsilon).log();
+        let no = (1.0f64 - &labels) * (1.0f64 - predictions + epsilon).log();
+        -(yes + no)
+    }
+}

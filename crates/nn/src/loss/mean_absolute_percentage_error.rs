@@ -1,0 +1,35 @@
+//! `MeanAbsolutePercentageError`: how far off, in hundredths of the label.
+
+use estimand_graph::Tensor;
+
+use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
+
+/// `100 * |prediction - label| / max(|label|, 1e-7)` of elements.
+#[derive(Clone, Debug, Default)]
+pub struct MeanAbsolutePercentageError {
+    reduction: Reduction,
+}
+
+impl MeanAbsolutePercentageError {
+    /// The mean over all elements.
+    pub fn new() -> MeanAbsolutePercentageError {
+        MeanAbsolutePercentageError::default()
+    }
+}
+
+reduction_setter!(MeanAbsolutePercentageError);
+
+impl Loss for MeanAbsolutePercentageError {
+    fn name(&self) -> &'static str {
+        "mean_absolute_percentage_error"
+    }
+
+    fn how(&self) -> Reduction {
+        self.reduction
+    }
+
+    fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
+        let labels = matched(self.name(), labels, predictions);
+        ((predictions - &labels) / labels.abs().maximum(EPSILON)).abs() * 100.0
+    }
+}
