@@ -104,6 +104,10 @@ pub mod prelude {
         indicator_column, input_layer, linear_model, make_parse_example_spec, numeric_column, sequence_input_layer,
         sequence_numeric_column, shared_embeddings, weighted_categorical_column,
     };
+    pub use estimand_nn::loss::{
+        CategoricalHinge, CosineSimilarity, Hinge, KlDivergence, LogCosh, LogLoss, MeanAbsolutePercentageError,
+        MeanSquaredLogarithmicError, Poisson, SquaredHinge,
+    };
     pub use estimand_nn::{
         AbsoluteError, Activation, Add, AlphaDropout, Average, AvgPool1d, AvgPool2d, BatchNorm, Concat, Conv1d, Conv2d,
         Conv2dTranspose, Cropping1d, Cropping2d, Defaults, Dense, DepthwiseConv2d, Dot, Dropout, Elu, Embedding,
@@ -136,6 +140,7 @@ mod book {
         graphs => "../../../docs/graphs.md",
         training => "../../../docs/training.md",
         layers => "../../../docs/layers.md",
+        losses_and_metrics => "../../../docs/losses_and_metrics.md",
         columns => "../../../docs/columns.md",
         features => "../../../docs/features.md",
         files => "../../../docs/files.md",

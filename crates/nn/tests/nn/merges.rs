@@ -7,8 +7,7 @@ use estimand_nn::testing::{check_merge, spread};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Result};
 
-use crate::fixture::{assert_close, keras_layer_cases};
-use crate::tensorflow::rows;
+use crate::fixture::{assert_close, keras_layer_cases, rows};
 
 /// The merge of a case.
 fn merge(name: &str) -> Box<dyn Merge> {
