@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use estimand::hook::CsvLogHook;
 use estimand::prelude::*;
 
 use crate::models::{Folder, network, points};
@@ -14,7 +15,8 @@ const FOLDER: &str = "ESTIMAND_TEST_KILLED";
 fn train(folder: &Path) -> Result<()> {
     let config = RunConfig::new().tf_random_seed(11).threads(2).save_checkpoints(Every::Steps(7));
     let model = Estimator::new(network).config(config).model_dir(folder).build()?;
-    model.train(TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(STEPS))?;
+    let log = CsvLogHook::new("training.csv", Every::Steps(5));
+    model.train(TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(STEPS).hook(log))?;
     Ok(())
 }
 
@@ -80,8 +82,8 @@ fn a_killed_training_ends_as_if_nothing_had_happened() -> Result<()> {
     }
     assert!(steps.windows(2).all(|pair| pair[0] <= pair[1]), "never backwards: {steps:?}");
     assert!(start(disturbed.path()).wait().unwrap().success());
-    for ending in ["index", "data-00000-of-00001"] {
-        let name = format!("model.ckpt-{STEPS}.{ending}");
+    for name in ["model.ckpt-STEPS.index", "model.ckpt-STEPS.data-00000-of-00001", "training.csv"] {
+        let name = name.replace("STEPS", &STEPS.to_string());
         let read = |folder: &Folder| std::fs::read(folder.path().join(&name)).unwrap();
         assert!(read(&disturbed) == read(&undisturbed), "{name} differs; killed at {steps:?}");
     }

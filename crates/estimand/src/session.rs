@@ -231,11 +231,11 @@ impl TrainSession {
         for (id, name) in self.saved() {
             values.push((id, reader.read(name)?));
         }
-        let step = reader.read(GLOBAL_STEP)?.item::<i64>()?;
+        let step = global_step(&reader)?;
         for (id, value) in values {
             self.state.write(id, &value)?;
         }
-        self.step = u64::try_from(step).unwrap_or(0);
+        self.step = step;
         self.tell_changed_settings(&reader)
     }
 
@@ -261,6 +261,11 @@ pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64
         true => Ok(Some(reader.read(&name)?.item::<i64>()? as u64)),
         false => Ok(None),
     }
+}
+
+/// The number of training steps of a checkpoint.
+pub(crate) fn global_step(reader: &BundleReader) -> Result<u64> {
+    Ok(u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
 }
 
 /// The state that a hook left in a checkpoint.

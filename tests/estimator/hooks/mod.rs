@@ -1,7 +1,9 @@
 //! Hooks, each in a real training.
 
+mod csv_log;
 mod early_stopping;
 mod feeding;
+mod global_step_waiter;
 mod log_lines;
 mod stop_if;
 

@@ -108,7 +108,7 @@ impl Estimator {
         self.check_may_train()?;
         let checkpoint = self.latest_checkpoint()?;
         let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
-        let step = reader.as_ref().map(global_step).transpose()?.unwrap_or(0);
+        let step = reader.as_ref().map(session::global_step).transpose()?.unwrap_or(0);
         if let Some(max) = spec.max_steps.filter(|&max| max <= step) {
             let reason = format!("step {step} was reached before, and max_steps is {max}");
             info!("Skipping training since {reason}");
@@ -190,8 +190,4 @@ fn drawn_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     // The standard library's only source of randomness; 31 bits, so that it is a TensorFlow seed too.
     RandomState::new().build_hasher().finish() >> 33
-}
-
-fn global_step(reader: &BundleReader) -> Result<u64> {
-    Ok(u64::try_from(reader.read(crate::model_fn::GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
 }

@@ -4,7 +4,8 @@ use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 use tracing::info;
 
-use super::{BeginContext, Fetch, Hook, HookContext};
+use super::watched::Watched;
+use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
 /// Logs tensors every so often: `loss = 0.69, step = 100 (0.12 sec)`.
@@ -18,9 +19,7 @@ pub struct LoggingTensorHook {
 enum Source {
     Loss,
     Step,
-    Tensor(Tensor),
-    Named(String),
-    Fetched(Fetch),
+    Tensor(Watched),
 }
 
 impl LoggingTensorHook {
@@ -38,14 +37,14 @@ impl LoggingTensorHook {
 
     /// Adds a tensor under a tag: for hooks that a model function makes.
     pub fn tensor(mut self, tag: impl Into<String>, tensor: &Tensor) -> LoggingTensorHook {
-        self.tensors.push((tag.into(), Source::Tensor(tensor.clone())));
+        self.tensors.push((tag.into(), Source::Tensor(Watched::Tensor(tensor.clone()))));
         self
     }
 
     /// Adds the tensor of a name, under that name: for hooks that know the model from outside.
     pub fn named(mut self, name: impl Into<String>) -> LoggingTensorHook {
         let name = name.into();
-        self.tensors.push((name.clone(), Source::Named(name)));
+        self.tensors.push((name.clone(), Source::Tensor(Watched::Named(name))));
         self
     }
 
@@ -60,8 +59,7 @@ impl LoggingTensorHook {
             Source::Loss => cx.loss().map_or("none".to_string(), |loss| loss.to_string()),
             // TF: the step beside the loss is the one before the update.
             Source::Step => cx.global_step().saturating_sub(1).to_string(),
-            Source::Fetched(fetch) => cx.value(*fetch).map_or("none".to_string(), text),
-            Source::Tensor(_) | Source::Named(_) => "none".to_string(),
+            Source::Tensor(watched) => watched.value(cx).map_or("none".to_string(), text),
         };
         let parts: Vec<_> = self.tensors.iter().map(|(tag, source)| format!("{tag} = {}", value(source))).collect();
         parts.join(", ")
@@ -86,10 +84,8 @@ impl Hook for LoggingTensorHook {
 
     fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
         for (_, source) in &mut self.tensors {
-            match source {
-                Source::Tensor(tensor) => *source = Source::Fetched(cx.fetch(tensor)?),
-                Source::Named(name) => *source = Source::Fetched(cx.fetch_named(name)?),
-                Source::Loss | Source::Step | Source::Fetched(_) => {}
+            if let Source::Tensor(watched) = source {
+                watched.ask(cx, false)?;
             }
         }
         Ok(())

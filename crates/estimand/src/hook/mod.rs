@@ -21,10 +21,12 @@
 //! ```
 
 mod checkpoint_saver;
+mod csv_log;
 mod early_stopping;
 mod feed;
 mod feed_fn;
 mod final_ops;
+mod global_step_waiter;
 mod in_memory_evaluator;
 mod logging;
 mod nan;
@@ -34,12 +36,15 @@ mod step_counter;
 mod stop_at_step;
 mod stop_if;
 mod summary;
+mod watched;
 
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
+pub use csv_log::CsvLogHook;
 pub use early_stopping::EarlyStoppingHook;
 pub use feed::Feed;
 pub use feed_fn::FeedFnHook;
 pub use final_ops::{FinalOpsHook, FinalValues};
+pub use global_step_waiter::GlobalStepWaiterHook;
 pub use in_memory_evaluator::InMemoryEvaluatorHook;
 pub use logging::LoggingTensorHook;
 pub use nan::NanTensorHook;

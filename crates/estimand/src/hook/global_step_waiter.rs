@@ -1,0 +1,120 @@
+//! A training that begins when another one has got far enough.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use estimand_graph::checkpoint::{self, BundleReader};
+use estimand_tensor::{Error, ErrorKind, Result};
+use tracing::info;
+
+use super::{Hook, HookContext};
+use crate::session;
+use crate::signal::Guard;
+
+/// How often the other's step is looked at.
+const POLL: Duration = Duration::from_millis(500);
+/// It is told how far the other is whenever it has done more than so many steps, and after so much time.
+const TELL_STEPS: u64 = 1000;
+const TELL_TIME: Duration = Duration::from_secs(60);
+
+/// Waits before the first step until the global step has reached a number.
+///
+/// What processes share is the model folder, so the step is that of its newest checkpoint, looked at every half second; the
+/// training then begins with the variables of that checkpoint. Ctrl-C and SIGTERM end the wait.
+///
+/// ```no_run
+/// use estimand::hook::GlobalStepWaiterHook;
+/// use estimand::prelude::*;
+///
+/// # fn train(student: &Estimator, data: &Dataset) -> Result<()> {
+/// // A student that begins once its teacher has learnt something.
+/// student.train(TrainSpec::new(data).hook(GlobalStepWaiterHook::new(10_000).folder("teacher")))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct GlobalStepWaiterHook {
+    step: u64,
+    folder: Option<PathBuf>,
+    timeout: Option<Duration>,
+}
+
+impl GlobalStepWaiterHook {
+    /// Waits for a step; 0 for none.
+    pub fn new(wait_until_step: u64) -> GlobalStepWaiterHook {
+        GlobalStepWaiterHook { step: wait_until_step, folder: None, timeout: None }
+    }
+
+    /// Waits for the checkpoints of another model, whose variables are left alone. By default, for those of the model itself.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> GlobalStepWaiterHook {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Fails after so much time. By default, it waits for ever.
+    pub fn timeout(mut self, timeout: Duration) -> GlobalStepWaiterHook {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The newest checkpoint that is far enough; `None` if a signal ended the wait.
+    fn wait(&self, folder: &Path) -> Result<Option<PathBuf>> {
+        let guard = Guard::install()?;
+        let (started, mut told) = (Instant::now(), (Instant::now(), 0));
+        let place = folder.display();
+        info!("Waiting for global step {} of {place} before starting training.", self.step);
+        loop {
+            let newest = newest(folder);
+            match &newest {
+                Ok(Some((prefix, step))) if *step >= self.step => return Ok(Some(prefix.clone())),
+                _ if guard.requested().is_some() => return Ok(None),
+                _ => {}
+            }
+            let step = newest.as_ref().ok().and_then(|newest| newest.as_ref()).map_or(0, |(_, step)| *step);
+            let status = match &newest {
+                Err(error) => format!("Its newest checkpoint cannot be read: {}", error.message()),
+                Ok(None) => "There is no checkpoint yet".to_string(),
+                Ok(Some(_)) => format!("Current step is {step}"),
+            };
+            if self.timeout.is_some_and(|timeout| started.elapsed() >= timeout) {
+                let secs = started.elapsed().as_secs_f64();
+                let message = format!("global step {} of {place} was not reached in {secs:.1} s. {status}", self.step);
+                return Err(Error::new(ErrorKind::Cluster, message).help("is the process that trains there alive?"));
+            }
+            if step.saturating_sub(told.1) > TELL_STEPS || told.0.elapsed() >= TELL_TIME {
+                info!("Waiting for global step {} before starting training. {status}.", self.step);
+                told = (Instant::now(), step);
+            }
+            thread::sleep(POLL);
+        }
+    }
+}
+
+/// The newest checkpoint of a folder, and its step.
+fn newest(folder: &Path) -> Result<Option<(PathBuf, u64)>> {
+    let Some(prefix) = checkpoint::latest_checkpoint(folder)? else { return Ok(None) };
+    let step = session::global_step(&BundleReader::open(&prefix)?)?;
+    Ok(Some((prefix, step)))
+}
+
+impl Hook for GlobalStepWaiterHook {
+    fn name(&self) -> &str {
+        "global_step_waiter"
+    }
+
+    fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let is_there = self.folder.is_none() && cx.global_step() >= self.step;
+        if self.step == 0 || is_there {
+            return Ok(());
+        }
+        let folder = self.folder.clone().unwrap_or_else(|| cx.model_dir().to_path_buf());
+        match self.wait(&folder)? {
+            Some(_) if self.folder.is_some() => {}
+            // Others have trained on: what was restored before the wait is old.
+            Some(prefix) => cx.session().restore(&prefix)?,
+            None => cx.request_stop("waiting for a global step was interrupted"),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! A tensor that a hook looks at, known by itself or by its name.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Array, Result};
+
+use super::{BeginContext, Fetch, HookContext};
+
+/// A tensor, before and after it was asked for.
+pub(super) enum Watched {
+    Tensor(Tensor),
+    Named(String),
+    Fetched(Fetch),
+}
+
+impl Watched {
+    /// Asks for it, in every step or on request.
+    pub(super) fn ask(&mut self, cx: &mut BeginContext<'_>, on_request: bool) -> Result<()> {
+        let tensor = match self {
+            Watched::Tensor(tensor) => tensor.clone(),
+            Watched::Named(name) => cx.graph().find(name)?,
+            Watched::Fetched(_) => return Ok(()),
+        };
+        let fetch = if on_request { cx.fetch_on_request(&tensor)? } else { cx.fetch(&tensor)? };
+        *self = Watched::Fetched(fetch);
+        Ok(())
+    }
+
+    /// Its value in the last step, if it was computed.
+    pub(super) fn value<'a>(&self, cx: &'a HookContext<'_>) -> Option<&'a Array> {
+        match self {
+            Watched::Fetched(fetch) => cx.value(*fetch),
+            Watched::Tensor(_) | Watched::Named(_) => None,
+        }
+    }
+}
