@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use estimand::events::{EventReader, SummaryValue, What};
 use estimand::hook::InMemoryEvaluatorHook;
@@ -317,6 +319,30 @@ fn mistakes_are_told_before_the_first_step() {
         let error = model.evaluate(spec).unwrap_err().to_string();
         assert!(error.contains(text) && error.contains("call train_and_evaluate"), "{error}");
     }
+}
+
+/// An evaluation that fails ends the training, and the checkpoint that it was made for is written all the same.
+#[test]
+fn an_evaluation_that_fails_loses_nothing() -> Result<()> {
+    let folder = Folder::new();
+    let opened = Arc::new(AtomicUsize::new(0));
+    let input = {
+        let opened = opened.clone();
+        move |_: &InputFnContext<'_>| match opened.fetch_add(1, Ordering::Relaxed) {
+            // The look at its first batch, and the first evaluation.
+            0 | 1 => Ok(rows()),
+            _ => Err(Error::config("the disk of the test set is gone")),
+        }
+    };
+    let model = estimator(&folder, every(2));
+    let evaluate = EvalSpec::new(input).name("test").throttle_secs(0.0);
+    let error = model.train_and_evaluate(TrainSpec::new(endless()).max_steps(6), evaluate).unwrap_err().to_string();
+    for part in ["the disk of the test set is gone", "in evaluation `test`", "before_save of hook `evaluations`"] {
+        assert!(error.contains(part), "`{part}` is not in: {error}");
+    }
+    assert_eq!(folder.steps(), [0, 2, 4]);
+    assert_eq!(model.train(TrainSpec::new(endless()).max_steps(6))?.n_steps, 2);
+    Ok(())
 }
 
 /// An exporter that fails ends the training; what was learnt is safe.

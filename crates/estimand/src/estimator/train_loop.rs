@@ -210,7 +210,8 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let step = self.session.step;
-        self.visit("before_save", |hook, cx| hook.before_save(cx))?;
+        // What a hook does before a checkpoint may fail, and what was learnt is saved all the same.
+        let seen = self.visit("before_save", |hook, cx| hook.before_save(cx));
         for listener in &mut self.listeners {
             listener.before_save(&self.session, step)?;
         }
@@ -224,10 +225,11 @@ impl<'a> Run<'a> {
             self.saver.wait()?;
             return Err(self.saver.failed(step, error));
         }
-        if !self.listeners.is_empty() {
+        if seen.is_err() || !self.listeners.is_empty() {
             // They may want to read it.
             self.saver.wait()?;
         }
+        seen?;
         for listener in &mut self.listeners {
             if listener.after_save(&self.session, step)? && may_stop {
                 self.requests.stop.get_or_insert("a listener of checkpoints asked for it".to_string());

@@ -92,7 +92,8 @@ pub trait Hook {
         Ok(())
     }
 
-    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into it.
+    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into it. After an error the run ends
+    /// with this checkpoint.
     fn before_save(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
