@@ -150,6 +150,7 @@ mod book {
         checkpoints => "../../../docs/checkpoints.md",
         profiling => "../../../docs/profiling.md",
         config => "../../../docs/config.md",
+        evaluation => "../../../docs/evaluation.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
         warm_start => "../../../docs/warm_start.md",
