@@ -13,6 +13,7 @@ mod prediction;
 mod premade;
 mod profiler;
 mod recorder;
+mod report;
 mod resume;
 mod summaries;
 mod train_and_evaluate;

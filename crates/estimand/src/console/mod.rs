@@ -21,8 +21,9 @@ use tracing::callsite::rebuild_interest_cache;
 use tracing::level_filters::LevelFilter;
 
 pub use progress::Progress;
-pub(crate) use sliced::sliced;
+pub(crate) use sliced::{slice_of, sliced};
 pub use table::Table;
+pub(crate) use table::number;
 
 /// How much is said; each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

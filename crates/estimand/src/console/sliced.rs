@@ -10,10 +10,7 @@ const N_SLICES: usize = 5;
 /// The tables of metrics by key. Where there are slices (`accuracy/sex=f` beside `accuracy`), each has a column.
 pub(crate) fn sliced<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<Table> {
     let values: BTreeMap<&str, f64> = values.into_iter().collect();
-    let slice = |key: &&'a str| {
-        let (whole, slice) = key.rsplit_once('/').filter(|(_, slice)| slice.contains('='))?;
-        values.contains_key(whole).then_some(slice)
-    };
+    let slice = |key: &&'a str| Some(slice_of(key, |whole| values.contains_key(whole))?.1);
     let slices: Vec<&str> = values.keys().filter_map(slice).collect::<BTreeSet<_>>().into_iter().collect();
     if slices.is_empty() {
         return vec![Table::new(values)];
@@ -33,6 +30,12 @@ pub(crate) fn sliced<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Ve
         table
     };
     slices.chunks(N_SLICES).enumerate().map(table).collect()
+}
+
+/// The metric of all rows and the slice that a key is made of, if there is such a metric.
+pub(crate) fn slice_of(key: &str, exists: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let parts = key.rsplit_once('/').filter(|(_, slice)| slice.contains('='));
+    parts.filter(|(whole, _)| exists(whole))
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl fmt::Display for Table {
 }
 
 /// A number with six digits that count and none that do not; very large and very small ones with an exponent.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }

@@ -227,7 +227,7 @@ impl Estimator {
 }
 
 /// The newest checkpoint of a folder, whose files are there.
-fn latest(folder: &Path) -> Result<Option<PathBuf>> {
+pub(crate) fn latest(folder: &Path) -> Result<Option<PathBuf>> {
     let found = checkpoint::latest_checkpoint(folder)?;
     if found.is_none()
         && let Some(state) = checkpoint::read_state(folder)?.filter(|state| !state.model_checkpoint_path.is_empty())

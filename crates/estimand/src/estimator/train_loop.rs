@@ -116,12 +116,21 @@ impl<'a> Run<'a> {
         estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))
     }
 
-    /// The loop.
+    /// Trains, and writes down why it ended: reports tell it.
     pub(super) fn train(mut self) -> Result<Finished> {
+        let first_step = self.session.step;
+        let ended = self.steps(first_step).and_then(|reason| self.finish(first_step, reason));
+        let why = ended.as_ref().map_or_else(Error::message, |finished| &finished.reason);
+        let told = self.events.stop(self.session.step, why).and_then(|()| self.events.sync());
+        // An error of the training says more than that of a disk which cannot take it.
+        ended.and_then(|finished| told.map(|()| finished))
+    }
+
+    /// The loop. Returns why it ended.
+    fn steps(&mut self, first_step: u64) -> Result<String> {
         for check in &self.ready_checks {
             check(&self.session)?;
         }
-        let first_step = self.session.step;
         let mut progress = Progress::start("train", first_step, self.last_step(first_step));
         self.visit("after_create_session", |hook, cx| hook.after_create_session(cx))?;
         self.save_if_asked(false)?;
@@ -147,8 +156,7 @@ impl<'a> Run<'a> {
             }
             progress.step(self.session.step, || self.loss);
         };
-        drop(progress);
-        self.finish(first_step, reason)
+        Ok(reason)
     }
 
     /// The step at which this call will end, if it is known.
@@ -167,7 +175,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn finish(mut self, first_step: u64, reason: String) -> Result<Finished> {
+    fn finish(&mut self, first_step: u64, reason: String) -> Result<Finished> {
         let global_step = self.session.step;
         if global_step == first_step {
             warn!("Training with no steps: {reason}");
@@ -179,7 +187,6 @@ impl<'a> Run<'a> {
         for listener in &mut self.listeners {
             listener.end(&self.session, global_step)?;
         }
-        self.events.sync()?;
         if let Some(loss) = self.loss {
             info!("Loss for final step: {loss}.");
         }

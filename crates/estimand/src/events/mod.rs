@@ -19,6 +19,7 @@
 //! ```
 
 mod eval_metrics;
+mod folder;
 mod host;
 mod reader;
 mod writer;
@@ -28,5 +29,6 @@ pub use estimand_wire::event::{SessionStatus, SummaryValue, Value, What};
 pub use estimand_wire::plugin::RunStatus;
 
 pub use eval_metrics::read_eval_metrics;
+pub(crate) use folder::each_event;
 pub use reader::EventReader;
 pub use writer::EventWriter;

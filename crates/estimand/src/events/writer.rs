@@ -155,6 +155,12 @@ impl EventWriter {
         Ok(())
     }
 
+    /// That training stopped, and why.
+    pub(crate) fn stop(&mut self, step: u64, reason: &str) -> Result<()> {
+        let (status, msg) = (SessionStatus::Stop.into(), reason.to_string());
+        self.event(step, What::SessionLog(SessionLog { status, checkpoint_path: String::new(), msg }))
+    }
+
     /// Waits until all events are on the disk and not only with the operating system.
     pub fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|e| Error::io(&self.path, "sync", &e))

@@ -84,11 +84,7 @@ impl BestSoFar {
     /// Goes on from the state of an earlier run; `None` if that is none. What was chosen by another criterion is left alone, with a
     /// warning.
     pub(super) fn restore(&mut self, state: &Value) -> Option<()> {
-        let by = state.get("by")?.as_str()?;
-        let metrics = match state.get("metrics")? {
-            Value::Null => None,
-            metrics => Some(from_json(metrics)?),
-        };
+        let (by, metrics) = stored(state)?;
         if by == self.criterion.to_string() {
             self.metrics = metrics;
         } else {
@@ -99,6 +95,16 @@ impl BestSoFar {
         }
         Some(())
     }
+}
+
+/// What makes an evaluation the best, in words, and which was it, by a state; `None` if that is none.
+pub(crate) fn stored(state: &Value) -> Option<(String, Option<Metrics>)> {
+    let by = state.get("by")?.as_str()?.to_string();
+    let metrics = match state.get("metrics")? {
+        Value::Null => None,
+        metrics => Some(from_json(metrics)?),
+    };
+    Some((by, metrics))
 }
 
 /// Values as bits, since JSON has neither NaN nor infinity.

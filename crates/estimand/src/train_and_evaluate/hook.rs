@@ -13,6 +13,9 @@ use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, TrainSpec};
 
+/// The hook's name, under which its state is in checkpoints.
+pub(crate) const EVALUATIONS: &str = "evaluations";
+
 /// Trains, with a hook for the evaluations.
 pub(super) fn train<'a>(
     estimator: &'a Estimator,
@@ -102,7 +105,7 @@ struct Evaluate<'a>(Rc<RefCell<Evaluations<'a>>>);
 
 impl Hook for Evaluate<'_> {
     fn name(&self) -> &str {
-        "evaluations"
+        EVALUATIONS
     }
 
     fn after_create_session(&mut self, cx: &mut HookContext<'_>) -> Result<()> {

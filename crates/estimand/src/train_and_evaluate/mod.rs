@@ -10,9 +10,11 @@ mod exporter;
 mod hook;
 mod watch;
 
-pub(crate) use best::Criterion;
+pub(crate) use best::{Criterion, stored as stored_best};
 pub(crate) use eval_set::{EvalSet, Occasion};
 pub use exporter::{Export, Exporter};
+pub(crate) use hook::EVALUATIONS;
+pub(crate) use watch::STATE as EVALUATOR_STATE;
 
 use std::collections::HashSet;
 use std::fmt;

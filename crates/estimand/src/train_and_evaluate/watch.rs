@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(200);
 /// Between two warnings that there is nothing new.
 const WARN: Duration = Duration::from_secs(600);
 /// What the evaluations know, in the model folder: an evaluator writes no checkpoints.
-const STATE: &str = "evaluations.json";
+pub(crate) const STATE: &str = "evaluations.json";
 
 /// Evaluates every checkpoint that it sees, until that of the last step.
 pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: Vec<EvalSpec<'a>>) -> Result<Trained> {

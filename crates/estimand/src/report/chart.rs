@@ -1,0 +1,250 @@
+//! Lines over steps as SVG, drawn by hand: axes with round numbers, a line for each series, best steps marked.
+
+use super::html::escape;
+use crate::console::number;
+
+/// The size of the picture, and of the margins around the lines.
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 280.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 34.0;
+/// A longer series is drawn by the lowest and the highest of neighbouring points.
+const MAX_POINTS: usize = 400;
+/// Points of a longer series have no dots.
+const MAX_DOTS: usize = 80;
+/// From this ratio of the largest to the smallest value on, values are drawn by their logarithm.
+const LOG_RATIO: f64 = 1000.0;
+/// There are so many colours; they begin anew after that.
+pub(super) const N_COLOURS: usize = 6;
+
+/// One line.
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) points: Vec<(u64, f64)>,
+    pub(super) best: Option<u64>,
+    /// Which of the page's colours.
+    pub(super) colour: usize,
+}
+
+/// The picture of some lines, and the names of them above it. What is not finite is left out, and counted.
+pub(super) fn chart(title: &str, series: &[Series]) -> String {
+    let finite = || series.iter().flat_map(|s| &s.points).filter(|(_, value)| value.is_finite());
+    let mut legend = String::new();
+    for Series { name, points, colour, best } in series {
+        let n_odd = points.iter().filter(|(_, value)| !value.is_finite()).count();
+        let odd = if n_odd > 0 { format!(", {n_odd} not finite") } else { String::new() };
+        let best = best.map_or(String::new(), |step| format!(", best at step {step}"));
+        legend += &format!("<span class=\"key c{colour}\">{}</span>", escape(&format!("{name}{best}{odd}")));
+    }
+    let values: Vec<f64> = finite().map(|(_, value)| *value).collect();
+    let steps = finite().map(|(step, _)| *step);
+    let (Some(first), Some(last)) = (steps.clone().min(), steps.max()) else {
+        return format!("<figure><figcaption>{}{legend}</figcaption><p>No finite values.</p></figure>", escape(title));
+    };
+    let x = Axis::new(first as f64, last as f64, false, LEFT, WIDTH - RIGHT);
+    let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    let is_log = low > 0.0 && high / low >= LOG_RATIO;
+    let y = Axis::new(low, high, is_log, HEIGHT - BOTTOM, TOP);
+
+    let mut lines = String::new();
+    for step in x.ticks(6).into_iter().filter(|step| step.fract() == 0.0) {
+        let at = x.place(step);
+        lines += &format!(
+            "<text class=\"t\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            HEIGHT - 14.0,
+            number(step)
+        );
+    }
+    for value in y.ticks(5) {
+        let (at, text) = (y.place(value), number(value));
+        lines += &format!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
+        lines += &format!(
+            "<text class=\"t\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            LEFT - 6.0,
+            at + 4.0
+        );
+    }
+    for one in series {
+        lines += &draw(one, &x, &y);
+    }
+    let scale = if is_log { " <small>(log scale)</small>" } else { "" };
+    let label = escape(title);
+    format!(
+        "<figure><figcaption><b>{label}</b>{scale} {legend}</figcaption>\n\
+         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label} by step\">{lines}</svg></figure>"
+    )
+}
+
+/// The line of a series: broken where values are not finite.
+fn draw(series: &Series, x: &Axis, y: &Axis) -> String {
+    let Series { name, points, best, colour } = series;
+    let mut out = format!("<g class=\"c{colour}\">");
+    let says = |step: u64, value: f64| {
+        format!("<title>{}</title>", escape(&format!("{name}: {} at step {step}", number(value))))
+    };
+    if let Some(step) = best.filter(|&step| x.contains(step as f64)) {
+        let at = x.place(step as f64);
+        let title = escape(&format!("best of {name}: step {step}"));
+        out +=
+            &format!("<path class=\"best\" d=\"M{at:.1} {TOP}V{:.1}\"><title>{title}</title></path>", HEIGHT - BOTTOM);
+    }
+    let mut path = String::new();
+    let mut is_broken = true;
+    for (step, value) in thinned(points) {
+        if value.is_finite() {
+            let command = if is_broken { 'M' } else { 'L' };
+            path += &format!("{command}{:.1} {:.1}", x.place(step as f64), y.place(value));
+        }
+        is_broken = !value.is_finite();
+    }
+    let last = points.iter().rev().find(|(_, value)| value.is_finite());
+    let title = last.map_or(String::new(), |&(step, value)| says(step, value));
+    out += &format!("<path class=\"line\" d=\"{path}\">{title}</path>");
+    for &(step, value) in points.iter().filter(|(_, value)| value.is_finite()) {
+        let is_best = *best == Some(step);
+        if points.len() <= MAX_DOTS || is_best {
+            let r = if is_best { 4.5 } else { 2.5 };
+            let (cx, cy) = (x.place(step as f64), y.place(value));
+            out += &format!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{r}\">{}</circle>", says(step, value));
+        }
+    }
+    out + "</g>"
+}
+
+/// The lowest and the highest of each so many neighbours, in their order; values that are not finite stay.
+fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
+    let size = points.len().div_ceil(MAX_POINTS / 2).max(1);
+    if size <= 2 {
+        return points.to_vec();
+    }
+    let mut kept = Vec::new();
+    for some in points.chunks(size) {
+        let by_value = |a: &&(u64, f64), b: &&(u64, f64)| a.1.total_cmp(&b.1);
+        let ends = [some.iter().min_by(by_value), some.iter().max_by(by_value)];
+        let odd = some.iter().find(|(_, value)| !value.is_finite());
+        let mut of_these: Vec<(u64, f64)> = ends.into_iter().flatten().chain(odd).copied().collect();
+        of_these.sort_by_key(|(step, _)| *step);
+        of_these.dedup_by_key(|(step, _)| *step);
+        kept.extend(of_these);
+    }
+    kept
+}
+
+/// Numbers along a line of the picture.
+struct Axis {
+    low: f64,
+    high: f64,
+    is_log: bool,
+    from: f64,
+    to: f64,
+}
+
+impl Axis {
+    fn new(low: f64, high: f64, is_log: bool, from: f64, to: f64) -> Axis {
+        // One value alone is in the middle.
+        let around = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
+        let (low, high) = if low == high { (low - around, high + around) } else { (low, high) };
+        Axis { low, high, is_log, from, to }
+    }
+
+    fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let share = match self.is_log {
+            true => (value / self.low).ln() / (self.high / self.low).ln(),
+            // Halves, since the difference of two finite numbers need not be finite.
+            false => (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0),
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// About `n` round numbers within.
+    fn ticks(&self, n: usize) -> Vec<f64> {
+        if self.is_log {
+            let (low, high) = (self.low.log10().ceil() as i32, self.high.log10().floor() as i32);
+            let every = ((high - low) / n as i32).max(0) as usize + 1;
+            return (low..=high).step_by(every).map(|power| 10f64.powi(power)).collect();
+        }
+        let rough = self.high / n as f64 - self.low / n as f64;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|&step| step >= rough * 0.999);
+        let Some(step) = step.filter(|step| *step > 0.0 && step.is_finite()) else { return vec![self.low] };
+        let first = (self.low / step).ceil();
+        // Products of whole numbers, so that errors do not add up; zero has no sign.
+        let ticks = (0..=2 * n).map(|i| (first + i as f64) * step + 0.0);
+        ticks.take_while(|&tick| tick <= self.high + step * 1e-9).filter(|tick| tick.is_finite()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(points: &[(u64, f64)]) -> Series {
+        Series { name: "test <b>".to_string(), points: points.to_vec(), best: None, colour: 0 }
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let ticks = |low, high| {
+            let ticks = Axis::new(low, high, false, 0.0, 1.0).ticks(5);
+            ticks.into_iter().map(number).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(ticks(0.0, 10.0), "0 2 4 6 8 10");
+        assert_eq!(ticks(0.13, 0.87), "0.2 0.4 0.6 0.8");
+        assert_eq!(ticks(-3.0, 4.0), "-2 0 2 4");
+        assert_eq!(ticks(1.0, 1.0), "0.9 0.95 1 1.05 1.1");
+        assert_eq!(ticks(1e-7, 9e-7), "2e-7 4e-7 6e-7 8e-7");
+        assert_eq!(Axis::new(0.002, 3000.0, true, 0.0, 1.0).ticks(5), [0.01, 1.0, 100.0]);
+    }
+
+    /// Whatever the values are, the picture has only numbers in it.
+    #[test]
+    fn values_that_are_not_finite_break_the_line() {
+        let big = f64::from(f32::MAX);
+        for points in [
+            vec![],
+            vec![(1, f64::NAN)],
+            vec![(5, 1.0)],
+            vec![(0, 0.0), (0, 0.0)],
+            vec![(1, -big), (2, big)],
+            vec![(1, f64::MIN), (u64::MAX, f64::MAX)],
+            vec![(1, 1.0), (2, f64::INFINITY), (3, 2.0), (4, 1.5), (5, f64::NEG_INFINITY)],
+            vec![(1, 1e-38), (2, 1e38)],
+        ] {
+            let picture = chart("loss", &[series(&points)]);
+            for bad in ["NaN", "inf", "<b>\"", "test <b>"] {
+                assert!(!picture.contains(bad), "{bad} of {points:?} is in {picture}");
+            }
+        }
+        let broken = chart("loss", &[series(&[(1, 1.0), (2, f64::INFINITY), (3, 2.0), (4, 1.5), (5, f64::NAN)])]);
+        let line = broken.split("class=\"line\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(line.matches('M').count(), 2, "{line}");
+        assert_eq!(line.matches('L').count(), 1, "{line}");
+        assert!(broken.contains("test &lt;b&gt;, 2 not finite"), "{broken}");
+        assert!(chart("loss", &[series(&[(1, f64::NAN)])]).contains("No finite values"));
+    }
+
+    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners of its inner part.
+    #[test]
+    fn points_are_where_they_should_be() {
+        let picture = chart("loss", &[Series { best: Some(10), ..series(&[(0, 0.0), (10, 1.0)]) }]);
+        assert!(picture.contains("d=\"M66.0 246.0L544.0 12.0\""), "{picture}");
+        assert!(picture.contains("<path class=\"best\" d=\"M544.0 12V246.0\">"), "{picture}");
+        assert!(picture.contains("best at step 10"), "{picture}");
+    }
+
+    #[test]
+    fn long_lines_keep_their_extremes() {
+        let mut points: Vec<(u64, f64)> = (0..10_000).map(|step| (step, 1.0)).collect();
+        (points[5_000].1, points[5_001].1, points[777].1) = (9.0, -9.0, f64::NAN);
+        let kept = thinned(&points);
+        assert!(kept.len() <= MAX_POINTS + 2, "{}", kept.len());
+        assert!(kept.contains(&(5_000, 9.0)) && kept.contains(&(5_001, -9.0)));
+        assert!(kept.iter().any(|(_, value)| value.is_nan()) && kept.is_sorted_by_key(|(step, _)| *step));
+    }
+}

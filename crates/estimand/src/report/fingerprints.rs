@@ -1,0 +1,56 @@
+//! What a model is and what it has learnt, in a few short texts: two runs with the same ones are the same.
+
+use std::path::Path;
+
+use estimand_graph::checkpoint::BundleReader;
+use estimand_tensor::Result;
+use estimand_tensor::cpu::text::fingerprint64;
+
+use crate::session::{is_own, own_number};
+
+/// A fingerprint as people compare it.
+pub(super) fn hex(fingerprint: u64) -> String {
+    format!("{fingerprint:016x}")
+}
+
+/// What a checkpoint says, by name.
+pub(super) fn of_checkpoint(reader: &BundleReader) -> Result<Vec<(String, String)>> {
+    let mut structure = String::new();
+    let (mut n_variables, mut n_values) = (0_usize, 0_usize);
+    for name in reader.names().filter(|name| !is_own(name)) {
+        let (dtype, dims) = reader.spec(name)?;
+        structure += &format!("{name} {dtype}{:?}\n", &dims[..]);
+        (n_variables, n_values) = (n_variables + 1, n_values + dims.iter().product::<usize>());
+    }
+    let mut all = vec![
+        ("variables".to_string(), format!("{n_variables}, with {n_values} values")),
+        (
+            "model".to_string(),
+            format!("{} (names, types and shapes of variables)", hex(fingerprint64(structure.as_bytes()))),
+        ),
+    ];
+    if let Some(seed) = own_number(reader, "seed")? {
+        all.push(("seed".to_string(), seed.to_string()));
+    }
+    Ok(all)
+}
+
+/// A fingerprint of all that a checkpoint's variables have learnt.
+pub(super) fn of_values(prefix: &Path) -> Result<u64> {
+    let reader = BundleReader::open(prefix)?;
+    let mut fingerprint = 0;
+    for name in reader.names().filter(|name| !is_own(name)) {
+        let array = reader.read(name)?;
+        let values = match array.strings() {
+            Ok(strings) => strings.fold(0, |all, text| join(all, fingerprint64(text))),
+            Err(_) => fingerprint64(array.bytes()),
+        };
+        fingerprint = join(join(fingerprint, fingerprint64(name.as_bytes())), values);
+    }
+    Ok(fingerprint)
+}
+
+/// A fingerprint of two, in their order.
+pub(super) fn join(first: u64, second: u64) -> u64 {
+    fingerprint64(&[first.to_le_bytes(), second.to_le_bytes()].concat())
+}

@@ -1,0 +1,216 @@
+//! The report of a training: why it ended, what was best, learning curves, evaluations, suspicious columns, fingerprints.
+//!
+//! It is read from what lies in the model folder, so it can be made at the end of a training or years later, over all its runs.
+//! It prints itself in short, and [`Report::html`] is one page that needs nothing else.
+//!
+//! ```
+//! use estimand::prelude::*;
+//!
+//! # let folder = std::env::temp_dir().join(format!("estimand-doc-report-{}", std::process::id()));
+//! let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
+//! let data = Dataset::from_arrays(rows).label("y");
+//! let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
+//! classifier.train_and_evaluate(data.repeat(100).batch(4, false), data.batch(4, false))?;
+//!
+//! let report = classifier.report()?.examine(&data)?;
+//! assert_eq!(report.end().and_then(|end| end.reason.as_deref()), Some("the input ended"));
+//! report.write_html(folder.join("report.html"))?;
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/` looks at a dataset, `fingerprints.rs` at
+//! checkpoints; `text.rs` and `html.rs` with `chart.rs` show it.
+
+mod chart;
+mod columns;
+mod evaluations;
+mod fingerprints;
+mod html;
+mod log;
+mod text;
+
+pub use columns::{ColumnCheck, Examined, Finding, Suspicion};
+pub use log::TrainingRun;
+
+use std::path::{Path, PathBuf};
+
+use estimand_data::Dataset;
+use estimand_graph::checkpoint::{BundleReader, write_text};
+use estimand_tensor::{Error, Result, nearest_name};
+
+use crate::{Estimator, Evaluated};
+use log::{Curves, Log};
+
+/// What became of a training. Made by [`Estimator::report`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    name: String,
+    runs: Vec<TrainingRun>,
+    curves: Curves,
+    evaluations: Vec<Evaluated>,
+    examined: Option<Examined>,
+    fingerprints: Vec<(String, String)>,
+    parameters: Vec<(String, String)>,
+    notes: Vec<String>,
+}
+
+impl Estimator {
+    /// The report of all trainings of the model folder.
+    pub fn report(&self) -> Result<Report> {
+        let mut report = Report::read(self.model_dir())?;
+        let parameters = self.params().iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        report.parameters = parameters.collect();
+        let threads = match self.config().threads {
+            0 => "one for each core; results do not depend on it".to_string(),
+            n => format!("{n}; results do not depend on it"),
+        };
+        report.fingerprints.push(("threads".to_string(), threads));
+        Ok(report)
+    }
+}
+
+impl Report {
+    /// The report of all trainings of a model folder, of which nothing else is known.
+    pub fn read(model_dir: impl AsRef<Path>) -> Result<Report> {
+        let model_dir = model_dir.as_ref();
+        let mut log = Log::read(model_dir)?;
+        let checkpoint = crate::estimator::latest(model_dir)?;
+        let mut evaluations = evaluations::read(model_dir, &mut log)?;
+        if log.runs.is_empty() && checkpoint.is_none() && evaluations.is_empty() {
+            let message =
+                format!("there is nothing to report: {} has no event files and no checkpoint", model_dir.display());
+            return Err(Error::config(message).help("train first, or name the folder of a model that was trained"));
+        }
+        let mut fingerprints = Vec::new();
+        if let Some(prefix) = &checkpoint {
+            let reader = BundleReader::open(prefix)?;
+            evaluations::choose(&mut evaluations, model_dir, Some(&reader), &mut log.notes);
+            fingerprints = fingerprints::of_checkpoint(&reader)?;
+            fingerprints.extend(learnt(model_dir, prefix, &evaluations)?);
+        } else {
+            evaluations::choose(&mut evaluations, model_dir, None, &mut log.notes);
+        }
+        fingerprints.push(("estimand".to_string(), env!("CARGO_PKG_VERSION").to_string()));
+        let is_run = |run: &TrainingRun| run.first_step.is_some() || run.reason.is_some();
+        Ok(Report {
+            name: folder_name(model_dir),
+            runs: log.runs.into_iter().filter(is_run).collect(),
+            curves: log.curves,
+            evaluations,
+            examined: None,
+            fingerprints,
+            parameters: Vec::new(),
+            notes: log.notes,
+        })
+    }
+
+    /// Looks at the columns of a dataset, in one pass over its first 100,000 rows: the training rows, as a rule.
+    pub fn examine(self, data: &Dataset) -> Result<Report> {
+        Ok(self.examined(ColumnCheck::new().run(data)?))
+    }
+
+    /// Adds what a [`ColumnCheck`] has found.
+    pub fn examined(mut self, examined: Examined) -> Report {
+        self.examined = Some(examined);
+        self
+    }
+
+    /// All trainings of the model folder, in order.
+    pub fn runs(&self) -> &[TrainingRun] {
+        &self.runs
+    }
+
+    /// The last of them; `None` if there is none with event files.
+    pub fn end(&self) -> Option<&TrainingRun> {
+        self.runs.last()
+    }
+
+    /// The evaluations of each input, of all runs; values are as event files hold them: `f32`.
+    pub fn evaluations(&self) -> &[Evaluated] {
+        &self.evaluations
+    }
+
+    /// The evaluations on the input of a name; `None` is the one without.
+    pub fn evaluation(&self, name: Option<&str>) -> Result<&Evaluated> {
+        let names = || self.evaluations.iter().filter_map(|set| set.name.as_deref());
+        self.evaluations.iter().find(|set| set.name.as_deref() == name).ok_or_else(|| {
+            let error = Error::config(match name {
+                Some(name) => format!("there are no evaluations named `{name}`"),
+                None => "there are no evaluations without a name".to_string(),
+            });
+            match name.and_then(|name| nearest_name(name, names())) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
+            }
+        })
+    }
+
+    /// The numbers that training has recorded under a tag, such as `loss`, by step. Steps that a later run did again are that run's.
+    pub fn curve(&self, tag: &str) -> Result<Vec<(u64, f64)>> {
+        match self.curves.get(tag) {
+            Some(curve) => Ok(curve.iter().map(|(&step, &value)| (step, value)).collect()),
+            None => {
+                let error = Error::config(format!("training has recorded no `{tag}`"));
+                let names = || self.curves.keys().map(String::as_str);
+                Err(match nearest_name(tag, names()) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
+                })
+            }
+        }
+    }
+
+    /// What was found in the columns, the worst first; none if no dataset was examined.
+    pub fn findings(&self) -> &[Finding] {
+        self.examined.as_ref().map_or(&[], |examined| &examined.findings)
+    }
+
+    /// What model, data and seed were, as short texts by name: two runs with the same ones are the same.
+    pub fn fingerprints(&self) -> Vec<(String, String)> {
+        let mut all = self.fingerprints.clone();
+        if let Some(examined) = &self.examined {
+            all.push(("data plan".to_string(), fingerprints::hex(examined.plan)));
+            all.push(("data".to_string(), format!("{} ({})", fingerprints::hex(examined.rows), examined.extent())));
+        }
+        all
+    }
+
+    /// What could not be read, in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The report as one HTML page, which needs nothing else. The same report gives the same bytes.
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+
+    /// Writes the page to a file, all or nothing.
+    pub fn write_html(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_text(path, &self.html())
+    }
+}
+
+/// What the newest checkpoint has learnt, and that of each best evaluation which is still there.
+fn learnt(model_dir: &Path, newest: &Path, evaluations: &[Evaluated]) -> Result<Vec<(String, String)>> {
+    let mut prefixes: Vec<(PathBuf, String)> = vec![(newest.to_path_buf(), folder_name(newest))];
+    for best in evaluations.iter().filter_map(|set| set.best.as_ref()) {
+        let name = format!("model.ckpt-{}", best.global_step());
+        let prefix = model_dir.join(&name);
+        let is_there = model_dir.join(format!("{name}.index")).exists();
+        if is_there && !prefixes.iter().any(|(_, known)| *known == name) {
+            prefixes.push((prefix, name));
+        }
+    }
+    let text = |(prefix, name): (PathBuf, String)| Ok((name, fingerprints::hex(fingerprints::of_values(&prefix)?)));
+    prefixes.into_iter().map(text).collect()
+}
+
+/// The last part of a path.
+fn folder_name(path: &Path) -> String {
+    // `.` has none of its own.
+    let whole = std::path::absolute(path);
+    let name = whole.as_deref().unwrap_or(path).file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
