@@ -1,7 +1,9 @@
-//! The four models that benchmarks and golden tests share: linear, a small network, the MNIST CNN, and an embedding lookup.
+//! The models that benchmarks and golden tests share: linear, a small network, the MNIST CNN, an embedding lookup, an LSTM and a GRU.
 //!
 //! Each is built with the low-level API alone and comes with feeds of its sizes.
 
+use estimand::graph::op::{Cell, CellFunction};
+use estimand::graph::{RecurrentInputs, RecurrentOutputs};
 use estimand::prelude::*;
 use estimand::tensor::random::{Key, Stream};
 
@@ -86,6 +88,41 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     let loss = logits.sigmoid_cross_entropy(&y).mean();
     let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);
     Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
+}
+
+/// The last state of an LSTM over rows of steps, and before it a GRU that skips what is marked by a first number below 0.1, with Adam.
+pub fn sequence(time: usize, inputs: usize, units: usize) -> Model {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, time.into(), inputs.into()]);
+    let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
+    let mask = x.slice(&[0, 0, 0], &[-1, -1, 1]).squeeze(&[2]).greater_equal(0.1);
+    let gru = recurrent(&x, "gru", units, Cell::Gru { reset_after: true }, Some(mask));
+    let lstm = recurrent(&gru.sequence, "lstm", units, Cell::Lstm, None);
+    let logits = dense(&lstm.states[0], "logits", 1);
+    let loss = logits.sigmoid_cross_entropy(&y).mean();
+    let train = Optimizer::new(Adam::default(), 0.001).minimize(&loss);
+    Model { graph: g, placeholders: vec![x, y], logits, loss, train }
+}
+
+/// A recurrent cell with its kernels, from a state of zeros.
+fn recurrent(x: &Tensor, name: &str, units: usize, cell: Cell, mask: Option<Tensor>) -> RecurrentOutputs {
+    let g = x.graph();
+    let _scope = g.scope(name);
+    let (gates, n_states) = if cell == Cell::Lstm { (4, 2) } else { (3, 1) };
+    let (inputs, time) = (x.dim(2), x.dim(1));
+    let kernel = g.variable("kernel", [inputs, gates * units], Init::GlorotUniform);
+    let bias = g.variable("bias", [gates * units], Init::Zeros);
+    let product = x.reshape([-1, inputs as i64]).matmul(&kernel) + &bias;
+    let others = RecurrentInputs {
+        kernel: g.variable("recurrent_kernel", [units, gates * units], Init::Orthogonal { gain: 1.0 }),
+        bias: (cell == Cell::Gru { reset_after: true })
+            .then(|| g.variable("recurrent_bias", [gates * units], Init::Zeros)),
+        states: vec![g.fill([Dim::BATCH, units.into()], DType::F32, 0.0); n_states],
+        mask,
+        keep: None,
+    };
+    let product = product.reshape([-1, time as i64, (gates * units) as i64]);
+    product.recurrent(cell, CellFunction::Tanh, CellFunction::Sigmoid, &others)
 }
 
 /// Categories of eight fields hashed into a million buckets each, embedded, and 13 numbers: a network of 256 and 128, with Adagrad.

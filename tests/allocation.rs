@@ -163,6 +163,8 @@ fn steps_do_not_allocate() {
         assert_eq!(allocations(&models::cnn(), threads, images).unwrap(), 0, "cnn, {threads} threads");
         let ids = |n: usize| Ok(vec![integers("ids", &[n, 8], 1_000)?, uniform("y", &[n, 1])?]);
         assert_eq!(allocations(&models::lookup(1_000, 32, 8), threads, ids).unwrap(), 0, "lookup, {threads} threads");
+        let steps = |n: usize| Ok(vec![uniform("x", &[n, 7, 5])?, uniform("y", &[n, 1])?]);
+        assert_eq!(allocations(&models::sequence(7, 5, 19), threads, steps).unwrap(), 0, "sequence, {threads} threads");
         assert_eq!(ragged_allocations(threads).unwrap(), 0, "ragged, {threads} threads");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use estimand::graph::RecurrentInputs;
 use estimand::graph::custom::CustomOp;
+use estimand::graph::op::{Cell, CellFunction};
 use estimand::prelude::*;
 use estimand::tensor::TensorSpec;
 
@@ -166,6 +168,22 @@ fn sizes_that_clash_only_at_run_time() {
 
 type Build = fn(&[Tensor; 3]) -> Tensor;
 
+/// What a recurrent cell could read beside a sequence, of any kind.
+fn beside(t: &[Tensor; 3], n_states: usize, mask: Option<&Tensor>) -> RecurrentInputs {
+    let [_, kernel, state] = t;
+    RecurrentInputs {
+        kernel: kernel.clone(),
+        bias: None,
+        states: vec![state.clone(); n_states],
+        mask: mask.cloned(),
+        keep: None,
+    }
+}
+
+fn recurrent(t: &[Tensor; 3], cell: Cell, n_states: usize, mask: Option<&Tensor>) -> Tensor {
+    t[0].recurrent(cell, CellFunction::Tanh, CellFunction::Sigmoid, &beside(t, n_states, mask)).sequence
+}
+
 /// Every op that can be built, on three tensors of any kind.
 fn every_op() -> Vec<Build> {
     vec![
@@ -285,6 +303,20 @@ fn every_op() -> Vec<Build> {
         |t| t[0].segment_max(&t[1], 3),
         |t| t[0].segment_min(&t[1], 0),
         |t| t[0].one_hot(3, DType::F32),
+        |t| recurrent(t, Cell::Simple, 1, None),
+        |t| recurrent(t, Cell::Lstm, 2, Some(&t[1])),
+        |t| recurrent(t, Cell::Gru { reset_after: true }, 1, Some(&t[2])),
+        |t| t[0].recurrent_unrolled(Cell::Simple, &|x| x.softmax(), &|x| x.softmax(), &beside(t, 1, None)).sequence,
+        |t| {
+            let x = t[0].graph().fill([Dim::BATCH, Graph::ANY, 3.into()], DType::F32, 0.5);
+            x.recurrent(Cell::Simple, CellFunction::Tanh, CellFunction::Tanh, &beside(t, 1, None)).states.remove(0)
+        },
+        |t| {
+            let kernel = t[0].graph().variable("kernel", [2, 2], Init::Ones);
+            let states = vec![t[0].graph().fill([Dim::BATCH, 2.into()], DType::F32, 0.5)];
+            let inputs = RecurrentInputs { kernel, bias: None, states, mask: None, keep: None };
+            t[0].recurrent(Cell::Simple, CellFunction::Tanh, CellFunction::Tanh, &inputs).sequence
+        },
         |t| t[0].resize_bilinear((3, 5)),
         |t| t[0].resize_nearest((2, 2)),
         |t| t[0].hash_bucket(10),
@@ -426,6 +458,7 @@ fn no_op_panics_on_any_input() {
         "ResizeBilinear",
         "Cumprod",
         "MirrorPad",
+        "SimpleRnn",
     ] {
         assert!(seen.contains(name), "no input fitted {name}");
     }

@@ -37,6 +37,11 @@ fn lookup() {
     check("lookup", models::lookup(1_000, 32, 8));
 }
 
+#[test]
+fn sequence() {
+    check("sequence", models::sequence(7, 5, 6));
+}
+
 /// With a part of the host: 13 numbers and eight hashed categories.
 #[test]
 fn ctr() {

@@ -34,6 +34,11 @@ fn all_models() -> Vec<(&'static str, Model, Vec<Array>)> {
             models::lookup(5_000, 32, 8),
             vec![integers("ids", &[512, 8], 5_000).unwrap(), uniform("y", &[512, 1]).unwrap()],
         ),
+        (
+            "sequence",
+            models::sequence(7, 5, 19),
+            vec![uniform("x", &[37, 7, 5]).unwrap(), uniform("y", &[37, 1]).unwrap()],
+        ),
     ]
 }
 
@@ -74,6 +79,19 @@ fn a_row_alone_has_the_bits_it_has_in_a_batch() {
     for i in [0, 5, 127] {
         let alone = predict(rows.rows(i..i + 1).unwrap());
         assert_eq!(all.rows(i..i + 1).unwrap().bytes(), alone.bytes(), "row {i}");
+    }
+}
+
+#[test]
+fn a_sequence_alone_has_the_bits_it_has_in_a_batch() {
+    let model = models::sequence(7, 5, 19);
+    let rows = uniform("x", &[37, 7, 5]).unwrap();
+    let mut session = Session::new(&model.graph).unwrap();
+    let mut predict = |x: Array| session.run(&[&model.logits], &[(&model.placeholders[0], x)]).unwrap().remove(0);
+    let all = predict(rows.clone());
+    for range in [0..1, 36..37, 20..33] {
+        let few = predict(rows.rows(range.clone()).unwrap());
+        assert_eq!(all.rows(range.clone()).unwrap().bytes(), few.bytes(), "rows {range:?}");
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 use std::ops::AddAssign;
 
 use crate::graph::Value;
-use crate::op::{Combiner, Op, PoolWindow, Resize, Window};
+use crate::op::{Cell, Combiner, Op, PoolWindow, Recurrent, Resize, Window};
 use crate::optimizer::Apply;
 use crate::program::{Kernel, Program, Step};
 
@@ -157,12 +157,21 @@ fn flops(op: &Op, x: &[&[usize]], y: &[&[usize]]) -> u64 {
         Op::ScatterNd(_) => product(x[1]),
         Op::SparseSegment(combiner) => looked_up(*combiner, x, y[0]),
         Op::SparseSegmentGrad(combiner, _) => looked_up(*combiner, x, x[0]),
+        Op::Recurrent(step) => recurrent(step, x[0], x[1]),
+        // Two products, of the states' gradients and of the kernel's, instead of one.
+        Op::RecurrentGrad(step) => recurrent(step, y[0], y[1]).saturating_mul(2),
         // Three interpolations of a difference, a product and a sum; backwards, four products and sums.
         Op::Resize(Resize { bilinear: true, .. }) => product(&[9, count(y[0])]),
         Op::ResizeGrad(Resize { bilinear: true, .. }, _) => product(&[8, count(x[0])]),
         Op::ResizeGrad(..) => product(x[0]),
         _ => 0,
     }
+}
+
+/// The product with the recurrent kernel, the sum with the input's, and a function and a product for each gate.
+fn recurrent(step: &Recurrent, x: &[usize], kernel: &[usize]) -> u64 {
+    let products = if step.cell == (Cell::Gru { reset_after: false }) { 2 } else { 1 };
+    product(&[2 * products * kernel[0], count(x)]).saturating_add(product(&[3, count(x)]))
 }
 
 /// A row of each id is added, weighted if there are weights, and the combined row is divided.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 pub use estimand_tensor::Reduction;
 pub use estimand_tensor::cpu::combine::Combiner;
+pub use estimand_tensor::cpu::recurrent::{Cell, CellFunction, Recurrent};
 use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use crate::custom::CustomOp;
@@ -224,6 +225,14 @@ pub enum Op {
         /// Where the new axis stands in the result.
         axis: usize,
     },
+
+    // Sequences.
+    /// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, first states, mask, dropout) -> (`h` after every
+    /// step, the last states, what the gradient needs).
+    Recurrent(Recurrent),
+    /// (what was kept, then the other inputs of `Recurrent`, `h` after every step, its gradient, the last states' gradients) -> the
+    /// gradients of x, kernel, bias and first states.
+    RecurrentGrad(Recurrent),
 
     // Images.
     /// NHWC to another height and width.
@@ -458,6 +467,12 @@ impl Op {
             Op::SparseSegmentGrad(Combiner::Mean, _) => "SparseSegmentMeanGrad",
             Op::SparseSegmentGrad(Combiner::SqrtN, _) => "SparseSegmentSqrtNGrad",
             Op::OneHot { .. } => "OneHot",
+            Op::Recurrent(Recurrent { cell: Cell::Simple, .. }) => "SimpleRnn",
+            Op::Recurrent(Recurrent { cell: Cell::Lstm, .. }) => "Lstm",
+            Op::Recurrent(Recurrent { cell: Cell::Gru { .. }, .. }) => "Gru",
+            Op::RecurrentGrad(Recurrent { cell: Cell::Simple, .. }) => "SimpleRnnGrad",
+            Op::RecurrentGrad(Recurrent { cell: Cell::Lstm, .. }) => "LstmGrad",
+            Op::RecurrentGrad(Recurrent { cell: Cell::Gru { .. }, .. }) => "GruGrad",
             Op::Resize(Resize { bilinear: true, .. }) => "ResizeBilinear",
             Op::Resize(_) => "ResizeNearestNeighbor",
             Op::ResizeGrad(Resize { bilinear: true, .. }, _) => "ResizeBilinearGrad",

@@ -1,4 +1,6 @@
 //! What the GraphDef writer writes, the reader reads: random programs and their gradients compute the same bits after both.
+//!
+//! Where one op is several nodes after reading, sums may round differently.
 
 use std::collections::BTreeMap;
 
@@ -50,6 +52,11 @@ fn is_repeatable(graph: &Graph) -> bool {
     !graph.body().nodes().iter().any(|node| matches!(node.op, Op::Random { .. }))
 }
 
+/// Whether a graph has an op that is written as the steps it takes.
+fn has_sequences(graph: &Graph) -> bool {
+    graph.body().nodes().iter().any(|node| matches!(node.op, Op::Recurrent(_)))
+}
+
 fn check(seed: u64, with_gradients: bool) -> Result<()> {
     let program = generate(seed)?;
     let mut tensors = program.fetches.clone();
@@ -62,6 +69,12 @@ fn check(seed: u64, with_gradients: bool) -> Result<()> {
     let expected = program.run(&Cpu::with_threads(1) as &dyn Executor, &tensors, true)?;
     let found = read_back(&program, &tensors)?;
     for ((tensor, a), b) in tensors.iter().zip(&expected).zip(&found) {
+        if has_sequences(&program.graph) {
+            match difference(a, b)? {
+                Some(why) => return Err(Error::internal(format!("`{}`: {why}", tensor.name()))),
+                None => continue,
+            }
+        }
         if a.dims() != b.dims() || a.dtype() != b.dtype() || a.bytes() != b.bytes() {
             return Err(Error::internal(format!("`{}` is {b:?} after reading, {a:?} before", tensor.name())));
         }

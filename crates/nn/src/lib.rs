@@ -52,11 +52,12 @@ pub use border::Border;
 pub use defaults::Defaults;
 pub use inputs::{Input, Inputs};
 pub use layer::{
-    ALL_LAYERS, AlphaDropout, AvgPool1d, AvgPool2d, BatchNorm, Conv1d, Conv2d, Conv2dTranspose, Cropping1d, Cropping2d,
-    Dense, DepthwiseConv2d, Dropout, Elu, Embedding, Flatten, GaussianDropout, GaussianNoise, GlobalAvgPool1d,
-    GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Layer, LayerNorm, LeakyRelu, MaxPool1d, MaxPool2d, PRelu,
-    Permute, Relu, RepeatVector, Reshape, SeparableConv2d, Shared, Softmax, SpatialDropout1d, SpatialDropout2d,
-    ThresholdedRelu, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
+    ALL_LAYERS, AlphaDropout, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Conv1d, Conv2d, Conv2dTranspose,
+    Cropping1d, Cropping2d, Dense, DepthwiseConv2d, Dropout, Elu, Embedding, Flatten, GaussianDropout, GaussianNoise,
+    GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d, Gru, Layer, LayerNorm, LeakyRelu, Lstm,
+    Masking, MaxPool1d, MaxPool2d, MergeMode, MultiHeadAttention, PRelu, Permute, RecurrentLayer, Relu, RepeatVector,
+    Reshape, SeparableConv2d, Shared, SimpleRnn, Softmax, SpatialDropout1d, SpatialDropout2d, ThresholdedRelu,
+    TimeDistributed, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
 };
 pub use loss::{
     ALL_LOSSES, AbsoluteError, CategoricalHinge, CosineSimilarity, Hinge, Huber, KlDivergence, LogCosh, LogLoss,

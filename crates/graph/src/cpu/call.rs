@@ -54,8 +54,8 @@ impl ViewMut<'_> {
 pub(super) struct Call<'a> {
     pub pool: &'a Pool,
     pub node: &'a Node,
-    pub x: SmallVec<[View<'a>; 4]>,
-    pub y: SmallVec<[ViewMut<'a>; 2]>,
+    pub x: SmallVec<[View<'a>; 10]>,
+    pub y: SmallVec<[ViewMut<'a>; 4]>,
     pub scratch: &'a mut [u8],
     pub position: Position,
     pub symbols: &'a [Option<usize>],
@@ -115,6 +115,8 @@ pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
                 | Op::SparseSoftmaxCrossEntropy
                 | Op::SparseSegment(_)
                 | Op::SparseSegmentGrad(..)
+                | Op::Recurrent(_)
+                | Op::RecurrentGrad(_)
         )
     };
     let dtype = |v: &Value| program.spec(*v).dtype;
@@ -137,7 +139,7 @@ impl CpuExecutable {
     /// What only a run can tell: sizes that were symbols when the graph was built must fit together.
     pub(super) fn check_sizes(&self, dims: &[Dims]) -> Result<()> {
         for step in &self.steps {
-            let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+            let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
             let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
             let op = &self.program.body().node(step.node).op;
             let fits = match &step.work {
@@ -160,7 +162,7 @@ impl CpuExecutable {
             Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
             Work::Node { .. } | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
         }
-        let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+        let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
         let op = &self.program.body().node(step.node).op;
         match op {
@@ -169,6 +171,7 @@ impl CpuExecutable {
             }
             Op::Reduce { .. } | Op::SumTo => Ok(super::reductions::scratch_bytes(op, &x)),
             Op::UnsortedSegment { .. } => Ok(super::index::scratch_bytes(op, y)),
+            Op::Recurrent(_) | Op::RecurrentGrad(_) => Ok(super::recurrent::scratch_bytes(op, &x)),
             _ => Ok(super::products::scratch_bytes(op, &x, y)),
         }
     }
@@ -206,8 +209,8 @@ impl CpuExecutable {
         let step = &self.steps[i];
         trace.add(Part::Step, i, step.node, start, || {
             let dims = |&n: &usize| &workspace.dims[n][..];
-            let x: SmallVec<[&[usize]; 8]> = step.inputs.iter().map(dims).collect();
-            let y: SmallVec<[&[usize]; 2]> = step.outputs.iter().map(dims).collect();
+            let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(dims).collect();
+            let y: SmallVec<[&[usize]; 4]> = step.outputs.iter().map(dims).collect();
             crate::cost::cost(&self.program, &self.program.steps()[i], &x, &y)
         });
     }
@@ -317,6 +320,7 @@ fn sizes_fit(op: &Op, x: &[&[usize]], y: &[usize]) -> bool {
         Op::UnsortedSegment { .. } => x[0][..x[1].len()] == *x[1],
         Op::SparseSegment(_) => x[2][0] == y[0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
         Op::SparseSegmentGrad(..) => x[2][0] == x[0][0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
+        Op::Recurrent(step) | Op::RecurrentGrad(step) => super::recurrent::fits(step, x),
         Op::ScatterNd(_) => x[1].starts_with(&x[0][..x[0].len() - 1]),
         Op::Conv2d(_) | Op::DepthwiseConv2d(_) => x[0][3] == x[1][2],
         Op::Conv2dBackpropInput(..) | Op::DepthwiseConv2dBackpropInput(..) => x[1][0] == y[0],
@@ -358,6 +362,8 @@ impl Call<'_> {
             | Op::SparseSegmentGrad(..)
             | Op::OneHot { .. } => self.index(),
             Op::MatMul { .. } | Op::BatchMatMul { .. } => self.product(bias, relu),
+            Op::Recurrent(step) => self.recurrent(step),
+            Op::RecurrentGrad(step) => self.recurrent_gradient(step),
             _ => self.window(bias, relu),
         }
     }

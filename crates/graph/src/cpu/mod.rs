@@ -10,6 +10,7 @@ mod layout;
 mod plan;
 mod products;
 mod rates;
+mod recurrent;
 mod reductions;
 mod softmax;
 pub(crate) mod tile;

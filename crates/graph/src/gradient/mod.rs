@@ -2,12 +2,13 @@
 //!
 //! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the gradients of the inputs as new
 //! nodes. The gradient of a lookup in a variable stays a list of rows. This file walks the graph; `rule` is the table, `pointwise`,
-//! `axes` and `index` hold the longer rules.
+//! `axes`, `index`, `combine` and `recurrent` hold the longer rules.
 
 mod axes;
 mod combine;
 mod index;
 mod pointwise;
+mod recurrent;
 mod rule;
 
 use std::collections::BTreeMap;

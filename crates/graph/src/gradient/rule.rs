@@ -226,6 +226,8 @@ impl Rule<'_> {
             Op::UnsortedSegment { kind, .. } => self.segments(*kind),
             Op::SparseSegment(combiner) => self.lookups(*combiner),
             Op::SparseSegmentGrad(combiner, _) => self.lookups_gradient(*combiner),
+            Op::Recurrent(step) => self.recurrent(step),
+            Op::RecurrentGrad(_) => Err(not_differentiable("the gradient of a recurrent network")),
             Op::Resize(r) => dense([self.node(Op::ResizeGrad(*r, x[0].shape().clone()), &[&self.dy(0)])]),
             Op::ResizeGrad(r, _) => dense([self.node(Op::Resize(*r), &[&self.dy(0)])]),
             Op::Custom(custom) => self.custom(custom),

@@ -26,6 +26,7 @@ mod elementwise;
 mod index;
 mod names;
 mod product;
+mod recurrent;
 mod reduce;
 mod shaping;
 mod sizes;
@@ -222,6 +223,9 @@ impl<'a> Writer<'a> {
             Op::SparseSegment(combiner) => self.sparse_segment(def, node, *combiner)?,
             Op::SparseSegmentGrad(combiner, n_rows) => self.sparse_segment_grad(def, node, *combiner, *n_rows)?,
             Op::OneHot { depth, axis } => self.one_hot(def, node, *depth, *axis)?,
+
+            Op::Recurrent(step) => self.recurrent(def, node, step)?,
+            Op::RecurrentGrad(step) => self.recurrent_gradient(def, node, step)?,
 
             Op::Resize(resize) => self.resize(def, node, resize)?,
             Op::ResizeGrad(resize, shape) => self.resize_gradient(def, node, resize, shape)?,

@@ -29,6 +29,29 @@ impl Names {
         names
     }
 
+    /// The names of a graph that is written in the place of one of this graph's nodes: placeholders are called as the inputs, all
+    /// others begin with the owner's name.
+    pub(super) fn inside(&mut self, body: &Body, owner: &str, inputs: &[String]) -> Names {
+        let mut inside = Names { nodes: Vec::new(), taken: std::mem::take(&mut self.taken) };
+        let mut inputs = inputs.iter();
+        for node in body.nodes() {
+            let name = match (&node.op, inputs.as_slice()) {
+                (Op::Placeholder, [input, ..]) => {
+                    inputs.next();
+                    input.clone()
+                }
+                _ => inside.unused(&format!("{owner}/{}", node.name)),
+            };
+            inside.nodes.push(name);
+        }
+        inside
+    }
+
+    /// Takes back the names that [`Names::inside`] has lent.
+    pub(super) fn take_all(&mut self, inside: Names) {
+        self.taken = inside.taken;
+    }
+
     /// What a node is called.
     pub fn node(&self, id: NodeId) -> &str {
         &self.nodes[id.0 as usize]

@@ -3,6 +3,7 @@
 //! The table of rules is here; `expect` checks inputs, `shapes` and `windows` work out sizes.
 
 pub(crate) mod expect;
+mod recurrent;
 mod shapes;
 mod windows;
 
@@ -15,6 +16,7 @@ use crate::op::{AxisSet, Op, RandomKind, Reduction};
 use crate::symbols::Symbols;
 use crate::variables::Variables;
 use expect::*;
+pub(crate) use recurrent::forward as recurrent_specs;
 pub(crate) use shapes::broadcast;
 use shapes::*;
 use windows::*;
@@ -429,6 +431,9 @@ fn rule(op: &Op, x: &[&TensorSpec], symbols: &mut Symbols, variables: &Variables
             shape.0.insert(*axis, Dim::Known(*depth));
             one(x[1].dtype, shape)
         }
+
+        Op::Recurrent(step) => recurrent::forward(step, x),
+        Op::RecurrentGrad(step) => recurrent::gradient(step, x),
 
         Op::Resize(r) => {
             expect_dtype(DType::F32, x[0], "image")?;

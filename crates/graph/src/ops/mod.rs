@@ -9,8 +9,10 @@ mod math;
 mod nn;
 mod product;
 mod random;
+mod recurrent;
 mod reduce;
 mod shape;
 mod text;
 
 pub use example::Parsed;
+pub use recurrent::{RecurrentInputs, RecurrentOutputs, StepFunction};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Dims, Error, Result};
 
 use super::value::Wide;
-use super::{combine, elementwise, index, layout, product, reduce, resize, softmax, window};
+use super::{combine, elementwise, index, layout, product, recurrent, reduce, resize, softmax, window};
 use crate::draw::Position;
 use crate::graph::Node;
 use crate::op::{Op, RandomKind};
@@ -88,6 +88,9 @@ pub(super) fn evaluate(
         Op::SparseSegment(combiner) => one(combine::combine(*combiner, &x, &dims)?),
         Op::SparseSegmentGrad(combiner, _) => one(combine::gradient(*combiner, &x, &dims)?),
         Op::OneHot { axis, .. } => one(index::one_hot(x[0], x[1], x[2], *axis, &dims)?),
+
+        Op::Recurrent(step) => recurrent::forward(step, &x),
+        Op::RecurrentGrad(step) => recurrent::gradient(step, &x),
 
         Op::Resize(r) => one(resize::resize(r, x[0], &dims)?),
         Op::ResizeGrad(r, _) => one(resize::resize_grad(r, x[0], &dims)?),

@@ -13,6 +13,7 @@ mod gradient_check;
 mod index;
 mod layout;
 mod product;
+mod recurrent;
 mod reduce;
 mod resize;
 mod softmax;

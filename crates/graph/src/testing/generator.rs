@@ -5,7 +5,7 @@ use estimand_tensor::{Array, DType, Dim, Dims, Error, Result};
 use super::RandomProgram;
 use super::dice::Dice;
 use super::facts::Facts;
-use super::{layout, leaves, linear, lookup, losses, pointwise, reducing};
+use super::{layout, leaves, linear, lookup, losses, pointwise, reducing, sequence};
 use crate::graph::Graph;
 use crate::symbols::SymbolDef;
 use crate::tensor::Tensor;
@@ -32,7 +32,7 @@ impl Item {
 type Family = fn(&mut Generator) -> Result<bool>;
 
 /// The families and how often each is tried.
-const FAMILIES: [(usize, Family); 16] = [
+const FAMILIES: [(usize, Family); 17] = [
     (2, leaves::any),
     (4, pointwise::unary),
     (6, pointwise::binary),
@@ -49,6 +49,7 @@ const FAMILIES: [(usize, Family); 16] = [
     (2, lookup::gather),
     (2, lookup::segment),
     (1, lookup::one_hot_or_range),
+    (2, sequence::recurrent),
 ];
 
 /// Tensors above this are not built, so that thousands of programs run in minutes.

@@ -129,7 +129,8 @@ pub(super) fn separated(g: &mut Generator, item: &Item) -> Result<Option<Item>> 
     g.item(sum, Facts::real(-2.5, 2.5)).map(Some)
 }
 
-fn feed(g: &mut Generator, dtype: DType, shape: Shape, value: Array) -> Tensor {
+/// A placeholder with its value; not in the pool.
+pub(super) fn feed(g: &mut Generator, dtype: DType, shape: Shape, value: Array) -> Tensor {
     let tensor = g.graph.placeholder(&format!("x{}", g.feeds.len()), dtype, shape);
     g.feeds.push((tensor.clone(), value));
     tensor

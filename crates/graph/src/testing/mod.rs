@@ -6,7 +6,7 @@
 //! more than rounding is a bug in someone's op, shape rule or gradient.
 //!
 //! `generator` holds the pool of values built so far; each family (`leaves`, `pointwise`, `layout`, `reducing`, `linear`,
-//! `losses`, `lookup`) adds one more from what it finds there. [`generate_preprocessing`] does the same for the host's ops.
+//! `losses`, `lookup`, `sequence`) adds one more from what it finds there. [`generate_preprocessing`] does the same for the host's ops.
 
 mod compare;
 mod dice;
@@ -20,6 +20,7 @@ mod losses;
 mod pointwise;
 mod preprocessing;
 mod reducing;
+mod sequence;
 
 use std::sync::Arc;
 

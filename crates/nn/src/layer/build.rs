@@ -11,11 +11,13 @@ use crate::regularizer::Regularizer;
 
 /// A layer's variables, and the defaults it was built under: all that calls of it share.
 #[derive(Clone, Debug)]
-pub(super) struct Built {
+pub(crate) struct Built {
     name: String,
     trainable: bool,
     defaults: Defaults,
     weights: Vec<(&'static str, Tensor)>,
+    /// Layers inside this one, by key.
+    children: Vec<(&'static str, Built)>,
 }
 
 impl Built {
@@ -31,7 +33,13 @@ impl Built {
             }
             None => name::made(graph, layer.kind()),
         };
-        let mut built = Built { name, trainable: config.trainable, defaults: Defaults::of(graph), weights: Vec::new() };
+        let mut built = Built {
+            name,
+            trainable: config.trainable,
+            defaults: Defaults::of(graph),
+            weights: Vec::new(),
+            children: Vec::new(),
+        };
         // After an error there is no shape to build for; the graph has it already.
         if !x.is_poisoned() {
             let _scope = graph.reopen(&built.name);
@@ -43,11 +51,18 @@ impl Built {
     /// Computes the layer's result for an input.
     #[track_caller]
     pub fn call<L: Layer + ?Sized>(&self, layer: &L, x: &Tensor, training: bool) -> Tensor {
+        self.enter(x, training, |call| layer.call(call)).unwrap_or_else(|| x.clone())
+    }
+
+    /// Computes something with the layer's variables, in its scope; `None` for an input that stands for an error.
+    #[track_caller]
+    pub fn enter<T>(&self, x: &Tensor, training: bool, compute: impl FnOnce(&Call<'_>) -> T) -> Option<T> {
         if x.is_poisoned() {
-            return x.clone();
+            return None;
         }
-        let _scope = x.graph().reopen(&self.name);
-        layer.call(&Call { x, training, built: self })
+        // A layer inside another may have no scope of its own.
+        let _scope = (!self.name.is_empty()).then(|| x.graph().reopen(&self.name));
+        Some(compute(&Call { x, training, built: self }))
     }
 }
 
@@ -101,6 +116,30 @@ impl Build<'_> {
     #[track_caller]
     pub fn statistic(&mut self, name: &'static str, dims: &[usize], init: Init) {
         self.variable(name, dims, init, false);
+    }
+
+    /// Builds a layer inside this one, for the same input; its variables are in the scope of this name, or in this layer's own if it is
+    /// empty.
+    #[track_caller]
+    pub(crate) fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L) {
+        self.child_for(key, scope, layer, &self.x.clone());
+    }
+
+    /// As [`Build::child`], for another input.
+    #[track_caller]
+    pub(crate) fn child_for<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, x: &Tensor) {
+        let mut built = Built {
+            name: scope.to_string(),
+            trainable: self.built.trainable && layer.config().trainable,
+            defaults: self.built.defaults.clone(),
+            weights: Vec::new(),
+            children: Vec::new(),
+        };
+        if !x.is_poisoned() {
+            let _scope = (!scope.is_empty()).then(|| self.graph().reopen(scope));
+            layer.build(&mut Build { x, built: &mut built });
+        }
+        self.built.children.push((key, built));
     }
 
     /// Records an error unless the input is of f32, as weights are, and has this many axes; `form` shows what is expected.
@@ -187,6 +226,11 @@ impl Call<'_> {
                 Err(self.x.graph().error(Error::shape(text)))
             }
         }
+    }
+
+    /// A layer that `build` has built inside this one.
+    pub(crate) fn child(&self, key: &str) -> Option<&Built> {
+        self.built.children.iter().find(|(k, _)| *k == key).map(|(_, built)| built)
     }
 
     /// Records an error about the input's axes unless there are this many.

@@ -18,6 +18,8 @@ mod embedding;
 mod flatten;
 mod global_pool;
 mod layer_norm;
+mod masking;
+mod multi_head_attention;
 pub(crate) mod name;
 mod noise;
 mod permute;
@@ -25,12 +27,14 @@ mod pool1d;
 mod pool2d;
 mod prelu;
 mod rectifier;
+mod recurrent;
 mod repeat_vector;
 mod reshape;
 mod separable_conv2d;
 mod shared;
 mod softmax;
 mod spatial_dropout;
+mod time_distributed;
 mod up_sampling;
 mod weight_options;
 mod window;
@@ -57,18 +61,22 @@ pub use embedding::Embedding;
 pub use flatten::Flatten;
 pub use global_pool::{GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d};
 pub use layer_norm::LayerNorm;
+pub use masking::Masking;
+pub use multi_head_attention::MultiHeadAttention;
 pub use noise::{AlphaDropout, GaussianDropout, GaussianNoise};
 pub use permute::Permute;
 pub use pool1d::{AvgPool1d, MaxPool1d};
 pub use pool2d::{AvgPool2d, MaxPool2d};
 pub use prelu::PRelu;
 pub use rectifier::{Elu, LeakyRelu, Relu, ThresholdedRelu};
+pub use recurrent::{Bidirectional, Gru, Lstm, MergeMode, RecurrentLayer, Rnn, SimpleRnn};
 pub use repeat_vector::RepeatVector;
 pub use reshape::Reshape;
 pub use separable_conv2d::SeparableConv2d;
 pub use shared::Shared;
 pub use softmax::Softmax;
 pub use spatial_dropout::{SpatialDropout1d, SpatialDropout2d};
+pub use time_distributed::TimeDistributed;
 pub use up_sampling::{UpSampling1d, UpSampling2d};
 pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 
@@ -155,12 +163,13 @@ impl Default for Config {
 }
 
 /// Every layer of this crate, in its plainest form.
-pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 40] = [
+pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
     || Box::new(Activation::Relu),
     || Box::new(AlphaDropout::new(0.5)),
     || Box::new(AvgPool1d::new(2)),
     || Box::new(AvgPool2d::new(2)),
     || Box::new(BatchNorm::new()),
+    || Box::new(Bidirectional::new(Lstm::new(2))),
     || Box::new(Conv1d::new(3, 2)),
     || Box::new(Conv2d::new(3, 2)),
     || Box::new(Conv2dTranspose::new(3, 2)),
@@ -178,20 +187,26 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 40] = [
     || Box::new(GlobalAvgPool2d::new()),
     || Box::new(GlobalMaxPool1d::new()),
     || Box::new(GlobalMaxPool2d::new()),
+    || Box::new(Gru::new(3)),
     || Box::new(LayerNorm::new()),
     || Box::new(LeakyRelu::new(0.3)),
+    || Box::new(Lstm::new(3)),
+    || Box::new(Masking::new(0.0)),
     || Box::new(MaxPool1d::new(2)),
     || Box::new(MaxPool2d::new(2)),
+    || Box::new(MultiHeadAttention::new(2, 3)),
     || Box::new(PRelu::new()),
     || Box::new(Permute::new([2, 1])),
     || Box::new(Relu::new()),
     || Box::new(RepeatVector::new(2)),
     || Box::new(Reshape::new([-1])),
     || Box::new(SeparableConv2d::new(3, 2)),
+    || Box::new(SimpleRnn::new(3)),
     || Box::new(Softmax::new()),
     || Box::new(SpatialDropout1d::new(0.5)),
     || Box::new(SpatialDropout2d::new(0.5)),
     || Box::new(ThresholdedRelu::new(0.5)),
+    || Box::new(TimeDistributed::new(Dense::new(3))),
     || Box::new(UpSampling1d::new(2)),
     || Box::new(UpSampling2d::new(2)),
     || Box::new(ZeroPadding1d::new(1)),

@@ -14,6 +14,9 @@ fn input(kind: &str) -> Array {
         "permute" => spread(&[3, 4, 2]).unwrap(),
         _ if kind.ends_with("1d") => spread(&[3, 4, 2]).unwrap(),
         _ if kind.contains("2d") => spread(&[3, 4, 4, 2]).unwrap(),
+        "bidirectional" | "gru" | "lstm" | "simple_rnn" | "multi_head_attention" | "time_distributed" | "masking" => {
+            spread(&[3, 4, 2]).unwrap()
+        }
         _ => spread(&[3, 5]).unwrap(),
     }
 }
@@ -56,6 +59,12 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
     check_layer(&BatchNorm::new().axis(1).center(false).momentum(0.5), &images)?;
     check_layer(&LayerNorm::new().scale(false), &images)?;
     check_layer(&Dropout::new(0.3).noise_shape([None, Some(1), Some(1), None]), &images)?;
+    let steps = spread(&[2, 3, 2])?;
+    check_layer(&Lstm::new(2).dropout(0.3).recurrent_dropout(0.4).return_sequences(true).go_backwards(true), &steps)?;
+    check_layer(&Gru::new(2).reset_after(false).recurrent_regularizer(Regularizer::l2(0.1)).use_bias(false), &steps)?;
+    check_layer(&SimpleRnn::new(2).activation(Activation::Softmax).return_sequences(true), &steps)?;
+    check_layer(&Bidirectional::new(Gru::new(2).return_sequences(true)).merge_mode(MergeMode::Mul), &steps)?;
+    check_layer(&MultiHeadAttention::new(2, 2).use_causal_mask(true).dropout(0.2).output_dim(3), &steps)?;
     check_layer(&Embedding::new(5, 2).regularizer(Regularizer::l2(0.1)), &input("embedding"))
 }
 

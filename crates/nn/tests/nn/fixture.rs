@@ -1,4 +1,5 @@
-//! Reads `layers.txt`, `keras_layers.txt`, `losses.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same names in `oracles/gen` explain the lines.
+//! Reads `layers.txt`, `keras_layers.txt`, `recurrent.txt`, `losses.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same
+//! names in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,7 @@ const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
 const KERAS_LAYERS: &str = include_str!("../../../../oracles/fixtures/keras_layers.txt");
 const LOSSES: &str = include_str!("../../../../oracles/fixtures/losses.txt");
 const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
+const RECURRENT: &str = include_str!("../../../../oracles/fixtures/recurrent.txt");
 
 /// One case: its name and its arrays by key.
 pub struct Case {
@@ -46,6 +48,10 @@ pub fn loss_cases() -> Vec<Case> {
 
 pub fn metric_cases() -> Vec<Case> {
     METRICS.split("case ").skip(1).map(case).collect()
+}
+
+pub fn recurrent_cases() -> Vec<Case> {
+    RECURRENT.split("case ").skip(1).map(case).collect()
 }
 
 fn case(text: &'static str) -> Case {

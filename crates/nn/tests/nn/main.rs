@@ -14,5 +14,6 @@ mod merges;
 mod metrics;
 mod programs;
 mod random_layers;
+mod recurrent;
 mod scopes;
 mod tensorflow;

@@ -156,8 +156,9 @@ fn layers_agree_with_keras() {
         check_layer(case, &*layer, training);
     }
     // Every layer is there: Dropout draws its own numbers.
-    let kinds: BTreeSet<&str> =
+    let mut kinds: BTreeSet<&str> =
         cases.iter().map(|case| layer(case.name).0.kind()).chain(crate::keras_layers::kinds()).collect();
+    kinds.extend(crate::recurrent::KINDS);
     let all: BTreeSet<&str> = ALL_LAYERS.iter().map(|make| make().kind()).filter(|kind| *kind != "dropout").collect();
     assert_eq!(kinds, all);
     for activation in ALL_ACTIVATIONS {

@@ -19,6 +19,7 @@ pub(crate) mod pack;
 pub mod packed;
 pub mod pool2d;
 pub mod prefetch;
+pub mod recurrent;
 pub mod reduce;
 pub mod resize;
 pub mod scan;

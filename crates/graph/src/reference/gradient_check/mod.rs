@@ -7,6 +7,7 @@
 mod elementwise;
 mod index;
 mod layout;
+mod recurrent;
 mod reduce;
 mod window;
 
@@ -218,14 +219,14 @@ variants! {
         DepthwiseConv2d DepthwiseConv2dBackpropInput DepthwiseConv2dBackpropFilter
         MaxPool AvgPool AvgPoolGrad
         Softmax LogSoftmax SoftmaxCrossEntropy SparseSoftmaxCrossEntropy
-        Gather GatherNd ScatterNd UnsortedSegment SparseSegment SparseSegmentGrad
+        Gather GatherNd ScatterNd UnsortedSegment SparseSegment SparseSegmentGrad Recurrent
         Resize ResizeGrad Custom;
-    Refused: MaxPoolGrad;
+    Refused: MaxPoolGrad RecurrentGrad;
     Silent: Placeholder Constant Variable DimSize Range Random StopGradient ArgMax OneHot Host Assign Apply Group;
 }
 
 fn all_cases() -> Vec<Case> {
-    [elementwise::cases(), layout::cases(), reduce::cases(), window::cases(), index::cases()]
+    [elementwise::cases(), layout::cases(), reduce::cases(), window::cases(), index::cases(), recurrent::cases()]
         .into_iter()
         .flatten()
         .collect()
@@ -271,7 +272,9 @@ fn every_differentiable_op_has_a_case() {
 /// What has no gradient says so by name, instead of giving a wrong one.
 #[test]
 fn refused_gradients_are_errors() {
-    for case in [elementwise::refused(), window::refused(), index::refused()].into_iter().flatten() {
+    for case in
+        [elementwise::refused(), window::refused(), index::refused(), recurrent::refused()].into_iter().flatten()
+    {
         let (graph, x, y) = build(&case);
         graph.check().unwrap();
         gradients(&y, &x.iter().filter(|x| x.dtype() == DType::F64).collect::<Vec<_>>());

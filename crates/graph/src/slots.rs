@@ -1,0 +1,50 @@
+//! Where a recurrent op has its inputs and outputs, which depend on its cell and options.
+
+use std::ops::Range;
+
+use crate::op::Recurrent;
+
+/// The places of inputs. The sequence is the first, the recurrent kernel the second.
+///
+/// The gradient's inputs are the same, with what was kept instead of the sequence, and behind them the states of all steps, their gradient
+/// and the gradients of the last states.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    pub bias: Option<usize>,
+    /// What the first step begins with.
+    pub states: Range<usize>,
+    pub mask: Option<usize>,
+    pub keep: Option<usize>,
+    /// How many inputs there are.
+    pub n: usize,
+}
+
+/// The place of the recurrent kernel.
+pub(crate) const KERNEL: usize = 1;
+
+impl Slots {
+    pub fn of(step: &Recurrent) -> Slots {
+        let bias = step.has_bias().then_some(KERNEL + 1);
+        let first = bias.unwrap_or(KERNEL) + 1;
+        let states = first..first + step.n_states();
+        let mask = step.masked.then_some(states.end);
+        let keep = step.dropped.then_some(mask.map_or(states.end, |mask| mask + 1));
+        let n = keep.or(mask).map_or(states.end, |last| last + 1);
+        Slots { bias, states, mask, keep, n }
+    }
+
+    /// Of the gradient: the states of all steps.
+    pub fn sequence(&self) -> usize {
+        self.n
+    }
+
+    /// Of the gradient: the gradients of all steps' and of the last states.
+    pub fn upstream(&self, step: &Recurrent) -> Range<usize> {
+        self.n + 1..self.n + 2 + step.n_states()
+    }
+
+    /// The inputs that have a gradient, in the order of the gradient's outputs.
+    pub fn differentiated(&self) -> impl Iterator<Item = usize> {
+        [0, KERNEL].into_iter().chain(self.bias).chain(self.states.clone())
+    }
+}

@@ -1,0 +1,275 @@
+//! `MultiHeadAttention`: every step takes what it needs from all others.
+
+use estimand_graph::{Init, Tensor};
+use estimand_tensor::{DType, Dim, Error, Mode, Shape};
+
+use super::build::Built;
+use super::{Build, Call, Config, Layer, config_setters};
+use crate::regularizer::Regularizer;
+
+/// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key and value; the heads' results are
+/// projected once more.
+///
+/// `apply` is given the query, `[batch, steps, inputs]`; value and key are the query too unless they are set. The result has as many steps
+/// as the query and, by default, as many outputs as it has inputs.
+///
+/// Variables: `query/kernel` `[inputs, heads, key_dim]`, `query/bias` `[heads, key_dim]`, the same of `key` and, with `value_dim`, of `value`;
+/// `attention_output/kernel` `[heads, value_dim, outputs]` and `attention_output/bias` `[outputs]`.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Layer, MultiHeadAttention};
+/// use estimand_tensor::{DType, Dim};
+/// let g = Graph::new();
+/// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 4.into()]);
+/// let memory = g.placeholder("memory", DType::F32, [Dim::BATCH, 9.into(), 6.into()]);
+/// let x = MultiHeadAttention::new(2, 8).use_causal_mask(true).apply(&x);
+/// let (y, scores) = MultiHeadAttention::new(2, 8).value(&memory).apply_scores(&x);
+/// assert_eq!(y.shape().to_string(), "[batch, 7, 4]");
+/// assert_eq!(scores.shape().to_string(), "[batch, 2, 7, 9]");
+/// ```
+#[derive(Clone, Debug)]
+pub struct MultiHeadAttention {
+    num_heads: usize,
+    key_dim: usize,
+    value_dim: usize,
+    output_dim: Option<usize>,
+    dropout: f64,
+    use_bias: bool,
+    use_causal_mask: bool,
+    kernel_init: Init,
+    bias_init: Init,
+    kernel_regularizer: Option<Regularizer>,
+    bias_regularizer: Option<Regularizer>,
+    value: Option<Tensor>,
+    key: Option<Tensor>,
+    attention_mask: Option<Tensor>,
+    config: Config,
+}
+
+/// A score that no softmax notices. TF: added, not put in the score's place, so a row without any place to look at still has scores.
+const NEVER: f64 = -1e9;
+
+impl MultiHeadAttention {
+    /// This many heads, each with queries and keys of `key_dim` numbers.
+    pub fn new(num_heads: usize, key_dim: usize) -> MultiHeadAttention {
+        MultiHeadAttention {
+            num_heads,
+            key_dim,
+            value_dim: key_dim,
+            output_dim: None,
+            dropout: 0.0,
+            use_bias: true,
+            use_causal_mask: false,
+            kernel_init: Init::GlorotUniform,
+            bias_init: Init::Zeros,
+            kernel_regularizer: None,
+            bias_regularizer: None,
+            value: None,
+            key: None,
+            attention_mask: None,
+            config: Config::default(),
+        }
+    }
+
+    /// The numbers of a head's values. By default as many as of its keys.
+    pub fn value_dim(mut self, value_dim: usize) -> MultiHeadAttention {
+        self.value_dim = value_dim;
+        self
+    }
+
+    /// The size of the result's last axis. By default the query's.
+    pub fn output_dim(mut self, output_dim: usize) -> MultiHeadAttention {
+        self.output_dim = Some(output_dim);
+        self
+    }
+
+    /// In training, leaves out this part of the scores. By default none.
+    pub fn dropout(mut self, rate: f64) -> MultiHeadAttention {
+        self.dropout = rate;
+        self
+    }
+
+    /// Whether projections have biases. By default they do.
+    pub fn use_bias(mut self, use_bias: bool) -> MultiHeadAttention {
+        self.use_bias = use_bias;
+        self
+    }
+
+    /// Whether a step looks only at itself and those before it. By default at all.
+    pub fn use_causal_mask(mut self, use_causal_mask: bool) -> MultiHeadAttention {
+        self.use_causal_mask = use_causal_mask;
+        self
+    }
+
+    /// How kernels begin. By default uniform by Glorot's rule.
+    pub fn kernel_init(mut self, init: Init) -> MultiHeadAttention {
+        self.kernel_init = init;
+        self
+    }
+
+    /// How biases begin. By default at 0.
+    pub fn bias_init(mut self, init: Init) -> MultiHeadAttention {
+        self.bias_init = init;
+        self
+    }
+
+    /// What kernels cost. By default nothing.
+    pub fn kernel_regularizer(mut self, regularizer: Regularizer) -> MultiHeadAttention {
+        self.kernel_regularizer = Some(regularizer);
+        self
+    }
+
+    /// What biases cost. By default nothing.
+    pub fn bias_regularizer(mut self, regularizer: Regularizer) -> MultiHeadAttention {
+        self.bias_regularizer = Some(regularizer);
+        self
+    }
+
+    /// What is looked at, `[batch, places, inputs]`. By default the query.
+    pub fn value(mut self, value: &Tensor) -> MultiHeadAttention {
+        self.value = Some(value.clone());
+        self
+    }
+
+    /// What places are found by, `[batch, places, inputs]`. By default the value.
+    pub fn key(mut self, key: &Tensor) -> MultiHeadAttention {
+        self.key = Some(key.clone());
+        self
+    }
+
+    /// Which step may look at which place, booleans that spread to `[batch, steps, places]`. By default each at all.
+    ///
+    /// The mask of a sequence, `[batch, places]`, becomes one with `.expand_dims(1)`.
+    pub fn attention_mask(mut self, mask: &Tensor) -> MultiHeadAttention {
+        self.attention_mask = Some(mask.clone());
+        self
+    }
+
+    /// As `apply`, with the scores `[batch, heads, steps, places]`.
+    #[track_caller]
+    pub fn apply_scores(&self, query: &Tensor) -> (Tensor, Tensor) {
+        let training = query.graph().mode() == Mode::Train;
+        let poison = || (query.clone(), query.clone());
+        Built::new(self, query).enter(query, training, |call| self.run(call)).unwrap_or_else(poison)
+    }
+
+    /// Query, key and value of a call.
+    fn inputs(&self, query: &Tensor) -> [Tensor; 3] {
+        let value = self.value.as_ref().unwrap_or(query);
+        [query.clone(), self.key.as_ref().unwrap_or(value).clone(), value.clone()]
+    }
+
+    /// `[batch, steps, inputs]` to `[batch, heads, steps, width]`.
+    #[track_caller]
+    fn heads(&self, call: &Call<'_>, [kernel, bias]: [&'static str; 2], x: &Tensor, width: usize) -> Tensor {
+        let n = self.num_heads * width;
+        let kernel = call.weight(kernel).reshape([-1, n as i64]);
+        let mut y = x.reshape([-1, x.channels() as i64]).matmul(&kernel);
+        if let Some(bias) = call.find(bias) {
+            y = y + bias.reshape([n as i64]);
+        }
+        let steps = x.shape().dims().iter().take(2).copied();
+        let shape: Shape = steps.chain([self.num_heads.into(), width.into()]).collect();
+        y.reshape_as(shape).transpose(&[0, 2, 1, 3])
+    }
+
+    /// Booleans that spread to the scores.
+    #[track_caller]
+    fn mask(&self, steps: Dim, places: Dim, graph: &estimand_graph::Graph) -> Option<Tensor> {
+        let causal = self.use_causal_mask.then(|| {
+            let step = graph.range(steps, DType::I64).expand_dims(-1);
+            graph.range(places, DType::I64).less_equal(step)
+        });
+        // The heads' axis stands behind the batch's, if the mask has one.
+        let given = self.attention_mask.as_ref().map(|m| if m.rank() == 3 { m.expand_dims(1) } else { m.clone() });
+        match (given, causal) {
+            (Some(given), Some(causal)) => Some(given.logical_and(&causal)),
+            (given, causal) => given.or(causal),
+        }
+    }
+
+    #[track_caller]
+    fn run(&self, call: &Call<'_>) -> (Tensor, Tensor) {
+        let [query, key, value] = self.inputs(call.input());
+        if let Some(poison) = call.expect_rank(3..=3, "[batch, steps, inputs]") {
+            return (poison.clone(), poison);
+        }
+        let (steps, places) = (query.shape().dims()[1], key.shape().dims()[1]);
+        let q = self.heads(call, QUERY, &query, self.key_dim) * (1.0 / (self.key_dim as f64).sqrt());
+        let k = self.heads(call, KEY, &key, self.key_dim);
+        let v = self.heads(call, VALUE, &value, self.value_dim);
+        let mut scores = q.matmul_with(&k, false, true);
+        if let Some(mask) = self.mask(steps, places, query.graph()) {
+            scores = scores + (1.0 - mask.cast(DType::F32)) * NEVER;
+        }
+        let scores = scores.softmax();
+        let kept = if call.training() && self.dropout > 0.0 { scores.dropout(self.dropout) } else { scores.clone() };
+        let found = kept.matmul(&v).transpose(&[0, 2, 1, 3]);
+        let [kernel, bias] = OUTPUT;
+        let kernel = call.weight(kernel);
+        let (n, outputs) = ((self.num_heads * self.value_dim) as i64, kernel.channels());
+        let mut y = found.reshape([-1, n]).matmul(&kernel.reshape([n, -1]));
+        if let Some(bias) = call.find(bias) {
+            y = y + bias;
+        }
+        let shape: Shape = query.shape().dims().iter().take(2).copied().chain([outputs.into()]).collect();
+        (y.reshape_as(shape), scores)
+    }
+}
+
+const QUERY: [&str; 2] = ["query/kernel", "query/bias"];
+const KEY: [&str; 2] = ["key/kernel", "key/bias"];
+const VALUE: [&str; 2] = ["value/kernel", "value/bias"];
+const OUTPUT: [&str; 2] = ["attention_output/kernel", "attention_output/bias"];
+
+config_setters!(MultiHeadAttention);
+
+impl Layer for MultiHeadAttention {
+    fn kind(&self) -> &'static str {
+        "multi_head_attention"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        let sizes = [self.num_heads, self.key_dim, self.value_dim, self.output_dim.unwrap_or(1)];
+        if sizes.contains(&0) {
+            let text = format!("{} heads of {} and {} numbers", self.num_heads, self.key_dim, self.value_dim);
+            return build.refuse(Error::config(text).help("expected at least 1 of each"));
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return build.refuse(Error::config(format!("dropout rate {}, expected 0 <= rate < 1", self.dropout)));
+        }
+        let [query, key, value] = self.inputs(build.input());
+        for x in [&query, &key, &value] {
+            let known = x.shape().dims().last().is_some_and(|d| d.known().is_some());
+            if x.rank() != 3 || x.dtype() != DType::F32 || !known {
+                let text = format!("attention over {}; expected f32 [batch, steps, inputs]", x.describe());
+                return build.refuse(Error::shape(text).help("the number of inputs must be known"));
+            }
+        }
+        let projections = [(QUERY, &query, self.key_dim), (KEY, &key, self.key_dim), (VALUE, &value, self.value_dim)];
+        for (names, x, width) in projections {
+            self.projection(build, names, &[x.channels(), self.num_heads, width], &[self.num_heads, width]);
+        }
+        let outputs = self.output_dim.unwrap_or_else(|| query.channels());
+        self.projection(build, OUTPUT, &[self.num_heads, self.value_dim, outputs], &[outputs]);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        self.run(call).0
+    }
+}
+
+impl MultiHeadAttention {
+    #[track_caller]
+    fn projection(&self, build: &mut Build<'_>, names: [&'static str; 2], kernel: &[usize], bias: &[usize]) {
+        build.weight(names[0], kernel, self.kernel_init.clone(), self.kernel_regularizer);
+        if self.use_bias {
+            build.weight(names[1], bias, self.bias_init.clone(), self.bias_regularizer);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `Gru`: a state of which a gate replaces a part.
+
+use estimand_graph::Tensor;
+use estimand_graph::op::Cell;
+
+use super::super::{Build, Call, Config, Layer, config_setters};
+use super::{Rnn, rnn_setters};
+
+/// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`, with update gate z and, in the candidate, reset
+/// gate r from the input and the last `h`.
+///
+/// Variables: `gru_cell/kernel` `[inputs, 3 units]`, `gru_cell/recurrent_kernel` `[units, 3 units]` and `gru_cell/bias`, `[2, 3 units]` of
+/// the input's product and of the state's, or `[3 units]` if it resets before the product; in the order z, r, candidate.
+#[derive(Clone, Debug)]
+pub struct Gru {
+    rnn: Rnn,
+    config: Config,
+}
+
+impl Gru {
+    /// A layer of this many units; its result is the last state.
+    pub fn new(units: usize) -> Gru {
+        Gru { rnn: Rnn::new(Cell::Gru { reset_after: true }, units), config: Config::default() }
+    }
+
+    /// The function of gates. By default the sigmoid.
+    pub fn recurrent_activation(mut self, activation: crate::Activation) -> Gru {
+        self.rnn.recurrent_activation = activation;
+        self
+    }
+
+    /// Whether the reset gate is applied to the state's product and not to the state. By default it is, as in cuDNN; before the product it
+    /// takes two products a step.
+    pub fn reset_after(mut self, reset_after: bool) -> Gru {
+        self.rnn.cell = Cell::Gru { reset_after };
+        self
+    }
+}
+
+config_setters!(Gru);
+rnn_setters!(Gru);
+
+impl Layer for Gru {
+    fn kind(&self) -> &'static str {
+        "gru"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        self.rnn.build(build);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        self.rnn.run(call, self.rnn.way()).0
+    }
+}

@@ -1,0 +1,429 @@
+//! What recurrent layers have in common: kernels, options, masks, and how one op becomes what Keras returns.
+//!
+//! `simple_rnn`, `lstm` and `gru` hold one layer each, `bidirectional` the wrapper that reads both ways.
+
+mod bidirectional;
+mod gru;
+mod lstm;
+mod mask;
+mod simple_rnn;
+
+use estimand_graph::op::{Cell, CellFunction};
+use estimand_graph::{Init, RecurrentInputs, Tensor};
+use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
+
+use super::build::Built;
+use super::{Build, Call, Layer};
+use crate::activation::Activation;
+use crate::defaults::Defaults;
+use crate::regularizer::Regularizer;
+pub use bidirectional::{Bidirectional, MergeMode};
+pub use gru::Gru;
+pub use lstm::Lstm;
+use mask::Mask;
+pub use simple_rnn::SimpleRnn;
+
+/// A layer that goes over sequences step by step: [`SimpleRnn`], [`Lstm`], [`Gru`].
+pub trait RecurrentLayer: Layer {
+    /// Its cell and options.
+    fn rnn(&self) -> &Rnn;
+
+    /// As `apply`, with the states after the last step: `h`, and `c` of an LSTM.
+    #[track_caller]
+    fn apply_states(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
+        let training = x.graph().mode() == Mode::Train;
+        let rnn = self.rnn();
+        let built = Built::new(self, x);
+        built.enter(x, training, |call| rnn.run(call, rnn.way())).unwrap_or_else(|| (x.clone(), Vec::new()))
+    }
+}
+
+/// The options of a recurrent layer.
+#[derive(Clone, Debug)]
+pub struct Rnn {
+    cell: Cell,
+    units: usize,
+    /// Initial values and regularizers of kernel and bias, before the scope's defaults.
+    options: Defaults,
+    activation: Activation,
+    recurrent_activation: Activation,
+    use_bias: bool,
+    unit_forget_bias: bool,
+    recurrent_init: Init,
+    recurrent_regularizer: Option<Regularizer>,
+    dropout: f64,
+    recurrent_dropout: f64,
+    return_sequences: bool,
+    go_backwards: bool,
+    zero_output_for_mask: bool,
+    mask: Option<Mask>,
+    initial_state: Vec<Tensor>,
+}
+
+/// How a layer goes over sequences.
+#[derive(Clone, Copy)]
+struct Way {
+    backwards: bool,
+    /// Whether steps that do not count have an output of 0.
+    zero_output: bool,
+    /// Which of several sets of first states it begins with.
+    set: usize,
+}
+
+/// The names of a cell's variables.
+struct Names {
+    kernel: &'static str,
+    recurrent_kernel: &'static str,
+    bias: &'static str,
+}
+
+impl Rnn {
+    fn new(cell: Cell, units: usize) -> Rnn {
+        Rnn {
+            cell,
+            units,
+            options: Defaults::new(),
+            activation: Activation::Tanh,
+            recurrent_activation: Activation::Sigmoid,
+            use_bias: true,
+            unit_forget_bias: true,
+            recurrent_init: Init::Orthogonal { gain: 1.0 },
+            recurrent_regularizer: None,
+            dropout: 0.0,
+            recurrent_dropout: 0.0,
+            return_sequences: false,
+            go_backwards: false,
+            zero_output_for_mask: false,
+            mask: None,
+            initial_state: Vec::new(),
+        }
+    }
+
+    fn names(&self) -> Names {
+        match self.cell {
+            Cell::Simple => Names {
+                kernel: "simple_rnn_cell/kernel",
+                recurrent_kernel: "simple_rnn_cell/recurrent_kernel",
+                bias: "simple_rnn_cell/bias",
+            },
+            Cell::Lstm => Names {
+                kernel: "lstm_cell/kernel",
+                recurrent_kernel: "lstm_cell/recurrent_kernel",
+                bias: "lstm_cell/bias",
+            },
+            Cell::Gru { .. } => Names {
+                kernel: "gru_cell/kernel",
+                recurrent_kernel: "gru_cell/recurrent_kernel",
+                bias: "gru_cell/bias",
+            },
+        }
+    }
+
+    fn n_gates(&self) -> usize {
+        match self.cell {
+            Cell::Simple => 1,
+            Cell::Lstm => 4,
+            Cell::Gru { .. } => 3,
+        }
+    }
+
+    fn n_states(&self) -> usize {
+        if self.cell == Cell::Lstm { 2 } else { 1 }
+    }
+
+    fn has_two_biases(&self) -> bool {
+        self.cell == Cell::Gru { reset_after: true }
+    }
+
+    #[track_caller]
+    fn build(&self, build: &mut Build<'_>) {
+        if self.units == 0 {
+            return build.refuse(Error::config("0 units; expected at least 1"));
+        }
+        for (what, rate) in [("dropout", self.dropout), ("recurrent dropout", self.recurrent_dropout)] {
+            if !(0.0..1.0).contains(&rate) {
+                return build.refuse(Error::config(format!("{what} rate {rate}, expected 0 <= rate < 1")));
+            }
+        }
+        if !build.takes(3..=3, "[batch, time, inputs]") {
+            return;
+        }
+        let (names, width) = (self.names(), self.n_gates() * self.units);
+        let options = self.options.clone().or(build.defaults().clone());
+        let kernel_init = options.kernel_init.unwrap_or(Init::GlorotUniform);
+        build.weight(names.kernel, &[build.channels(), width], kernel_init, options.kernel_regularizer);
+        let dims = [self.units, width];
+        build.weight(names.recurrent_kernel, &dims, self.recurrent_init.clone(), self.recurrent_regularizer);
+        if self.use_bias {
+            let dims: &[usize] = if self.has_two_biases() { &[2, width] } else { &[width] };
+            match self.bias_init(options.bias_init.unwrap_or(Init::Zeros)) {
+                Ok(init) => build.weight(names.bias, dims, init, options.bias_regularizer),
+                Err(error) => build.refuse(error),
+            }
+        }
+    }
+
+    /// The bias of an LSTM's forget gate begins at 1, so that it begins by remembering.
+    fn bias_init(&self, init: Init) -> Result<Init, Error> {
+        if self.cell != Cell::Lstm || !self.unit_forget_bias {
+            return Ok(init);
+        }
+        let other = match init {
+            Init::Zeros => 0.0,
+            Init::Ones => 1.0,
+            Init::Constant(value) => value as f32,
+            init => {
+                return Err(Error::config(format!("a bias that begins as {init:?} beside a forget gate's at 1"))
+                    .help("take .unit_forget_bias(false)"));
+            }
+        };
+        let forget = self.units..2 * self.units;
+        let bias = (0..4 * self.units).map(|i| if forget.contains(&i) { 1.0 } else { other });
+        Ok(Init::Value(Array::from(bias.collect::<Vec<f32>>())))
+    }
+
+    /// As the options say.
+    fn way(&self) -> Way {
+        Way { backwards: self.go_backwards, zero_output: self.zero_output_for_mask, set: 0 }
+    }
+
+    /// The layer's output and last states.
+    #[track_caller]
+    fn run(&self, call: &Call<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
+        let graph = call.input().graph();
+        let fail = |error: Error| {
+            let poison = graph.error(error);
+            (poison.clone(), vec![poison; self.n_states()])
+        };
+        let reversed = |x: &Tensor| if way.backwards { x.reverse(&[1]) } else { x.clone() };
+        let x = reversed(call.input());
+        let Some(&[batch, time, _]) = x.shape().dims().first_chunk() else {
+            return fail(Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())));
+        };
+        let mask = self.mask.as_ref().map(|mask| reversed(&mask.steps(time)));
+        let states = match self.first_states(&x, batch, way.set) {
+            Ok(states) => states,
+            Err(error) => return fail(error),
+        };
+        let x = match call.training() && self.dropout > 0.0 {
+            // The same for all steps.
+            true => &x * keep(&x, Shape::from([batch, 1.into(), x.channels().into()]), self.dropout),
+            false => x,
+        };
+        let dropped = call.training() && self.recurrent_dropout > 0.0;
+        let keep = dropped.then(|| keep(&x, Shape::from([batch, self.units.into()]), self.recurrent_dropout));
+        let names = self.names();
+        let biases = self.biases(call, &names);
+        let width = self.n_gates() * self.units;
+        let product = x.reshape([-1, x.channels() as i64]).matmul(&call.weight(names.kernel));
+        let product = match &biases[0] {
+            Some(bias) => product + bias,
+            None => product,
+        };
+        let product = product.reshape_as(Shape::from([batch, time, width.into()]));
+        let bias = self.has_two_biases().then(|| {
+            let none = || graph.fill([width], DType::F32, 0.0);
+            biases[1].clone().unwrap_or_else(none)
+        });
+        let inputs =
+            RecurrentInputs { kernel: call.weight(names.recurrent_kernel), bias, states, mask: mask.clone(), keep };
+        let functions = cell_function(self.activation).zip(cell_function(self.recurrent_activation));
+        let outputs = match functions {
+            Some((activation, recurrent)) => product.recurrent(self.cell, activation, recurrent, &inputs),
+            None => {
+                let (activation, recurrent) = (self.activation, self.recurrent_activation);
+                product.recurrent_unrolled(self.cell, &|x| activation.of(x), &|x| recurrent.of(x), &inputs)
+            }
+        };
+        let output = match self.return_sequences {
+            true => self.steps_output(&outputs.sequence, mask.as_ref(), way.zero_output),
+            false => self.last_output(&outputs.states[0], mask.as_ref(), way.zero_output),
+        };
+        (output, outputs.states)
+    }
+
+    /// The bias of the input's product, and of the state's.
+    fn biases(&self, call: &Call<'_>, names: &Names) -> [Option<Tensor>; 2] {
+        let Some(bias) = call.find(names.bias) else { return [None, None] };
+        if !self.has_two_biases() {
+            return [Some(bias.clone()), None];
+        }
+        [0, 1].map(|row| Some(bias.slice(&[row, 0], &[1, -1]).squeeze(&[0])))
+    }
+
+    fn first_states(&self, x: &Tensor, batch: Dim, set: usize) -> Result<Vec<Tensor>, Error> {
+        let n = self.n_states();
+        if self.initial_state.is_empty() {
+            let zeros = x.graph().fill(Shape::from([batch, self.units.into()]), DType::F32, 0.0);
+            return Ok(vec![zeros; n]);
+        }
+        self.initial_state.get(set * n..(set + 1) * n).map(<[Tensor]>::to_vec).ok_or_else(|| {
+            let expected = (set + 1) * n;
+            Error::config(format!("{} first states, expected {expected}", self.initial_state.len()))
+        })
+    }
+
+    /// What Keras returns for every step. TF: before the first step that counts there is no output to repeat, so it is 0 and not the
+    /// first state.
+    fn steps_output(&self, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
+        let Some(mask) = mask else { return sequence.clone() };
+        let begun = || mask.cast(DType::I32).cumsum(1, false, false).greater(0);
+        let shown = match (zero, self.initial_state.is_empty()) {
+            (true, _) => mask.clone(),
+            (false, true) => return sequence.clone(),
+            (false, false) => begun(),
+        };
+        shown.expand_dims(2).select(sequence, 0.0)
+    }
+
+    /// What Keras returns for the last step, by the same rules.
+    fn last_output(&self, last: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
+        let Some(mask) = mask else { return last.clone() };
+        let shown = match (zero, self.initial_state.is_empty()) {
+            (true, _) => mask.reverse(&[1]).slice(&[0, 0], &[-1, 1]),
+            (false, true) => return last.clone(),
+            (false, false) => mask.any_axes(&[1], true),
+        };
+        shown.select(last, 0.0)
+    }
+}
+
+/// Factors of 0 with the probability of the rate, else what makes up for it.
+#[track_caller]
+fn keep(x: &Tensor, shape: Shape, rate: f64) -> Tensor {
+    let kept = x.graph().random_uniform(shape).greater_equal(rate);
+    kept.cast(DType::F32) * (1.0 / (1.0 - rate))
+}
+
+/// The functions that one op for all steps has.
+fn cell_function(activation: Activation) -> Option<CellFunction> {
+    Some(match activation {
+        Activation::Linear => CellFunction::Linear,
+        Activation::Relu => CellFunction::Relu,
+        Activation::Relu6 => CellFunction::Relu6,
+        Activation::Elu => CellFunction::Elu,
+        Activation::Selu => CellFunction::Selu,
+        Activation::Softplus => CellFunction::Softplus,
+        Activation::Softsign => CellFunction::Softsign,
+        Activation::Sigmoid => CellFunction::Sigmoid,
+        Activation::HardSigmoid => CellFunction::HardSigmoid,
+        Activation::Tanh => CellFunction::Tanh,
+        Activation::Exponential => CellFunction::Exponential,
+        Activation::Softmax | Activation::Gelu | Activation::Swish | Activation::LeakyRelu(_) => return None,
+    })
+}
+
+/// The setters of a layer with a field `rnn: Rnn`.
+macro_rules! rnn_setters {
+    ($layer:ty) => {
+        impl $layer {
+            /// The function of candidates and results. By default the hyperbolic tangent.
+            ///
+            /// Softmax, gelu, swish and leaky relu are computed step by step, for a number of steps that is known when the graph is built.
+            pub fn activation(mut self, activation: crate::Activation) -> Self {
+                self.rnn.activation = activation;
+                self
+            }
+
+            /// Whether there is a bias. By default there is.
+            pub fn use_bias(mut self, use_bias: bool) -> Self {
+                self.rnn.use_bias = use_bias;
+                self
+            }
+
+            /// How the kernel begins. By default as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule.
+            pub fn kernel_init(mut self, init: estimand_graph::Init) -> Self {
+                self.rnn.options.kernel_init = Some(init);
+                self
+            }
+
+            /// How the recurrent kernel begins. By default orthogonal.
+            pub fn recurrent_init(mut self, init: estimand_graph::Init) -> Self {
+                self.rnn.recurrent_init = init;
+                self
+            }
+
+            /// How the bias begins. By default as [`Defaults`](crate::Defaults) say, or at 0.
+            pub fn bias_init(mut self, init: estimand_graph::Init) -> Self {
+                self.rnn.options.bias_init = Some(init);
+                self
+            }
+
+            /// What the kernel costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
+            pub fn kernel_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
+                self.rnn.options.kernel_regularizer = Some(regularizer);
+                self
+            }
+
+            /// What the recurrent kernel costs. By default nothing.
+            pub fn recurrent_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
+                self.rnn.recurrent_regularizer = Some(regularizer);
+                self
+            }
+
+            /// What the bias costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
+            pub fn bias_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
+                self.rnn.options.bias_regularizer = Some(regularizer);
+                self
+            }
+
+            /// In training, leaves out this part of the inputs: the same ones at all steps. By default none.
+            pub fn dropout(mut self, rate: f64) -> Self {
+                self.rnn.dropout = rate;
+                self
+            }
+
+            /// In training, leaves out this part of the state before it meets the recurrent kernel: the same units at all steps and for
+            /// all gates. By default none.
+            pub fn recurrent_dropout(mut self, rate: f64) -> Self {
+                self.rnn.recurrent_dropout = rate;
+                self
+            }
+
+            /// Whether the result is `[batch, time, units]`, the output of every step, and not only the last. By default it is the last.
+            pub fn return_sequences(mut self, return_sequences: bool) -> Self {
+                self.rnn.return_sequences = return_sequences;
+                self
+            }
+
+            /// Whether to begin with the last step; the outputs then are in that order too. By default not.
+            pub fn go_backwards(mut self, go_backwards: bool) -> Self {
+                self.rnn.go_backwards = go_backwards;
+                self
+            }
+
+            /// Whether the output of a step that does not count is 0. By default it is that of the step before.
+            pub fn zero_output_for_mask(mut self, zero: bool) -> Self {
+                self.rnn.zero_output_for_mask = zero;
+                self
+            }
+
+            /// Which steps count, as booleans `[batch, time]`: the others leave the states as they are. By default all do.
+            pub fn mask(mut self, mask: &estimand_graph::Tensor) -> Self {
+                self.rnn.mask = Some(super::mask::Mask::Steps(mask.clone()));
+                self
+            }
+
+            /// How many steps of each sequence count, `[batch]`, as [`sequence_input_layer`](crate::column::sequence_input_layer) has them.
+            /// By default all do.
+            pub fn lengths(mut self, lengths: &estimand_graph::Tensor) -> Self {
+                self.rnn.mask = Some(super::mask::Mask::Lengths(lengths.clone()));
+                self
+            }
+
+            /// What the first step begins with, `[batch, units]`: `h`, and `c` of an LSTM; inside [`Bidirectional`](crate::Bidirectional)
+            /// those of the backward layer after them. By default 0.
+            pub fn initial_state(mut self, states: &[estimand_graph::Tensor]) -> Self {
+                self.rnn.initial_state = states.to_vec();
+                self
+            }
+        }
+
+        impl super::RecurrentLayer for $layer {
+            fn rnn(&self) -> &super::Rnn {
+                &self.rnn
+            }
+        }
+    };
+}
+use rnn_setters;

@@ -1,0 +1,45 @@
+//! `SimpleRnn`: the state is a function of the input and the last state.
+
+use estimand_graph::Tensor;
+use estimand_graph::op::Cell;
+
+use super::super::{Build, Call, Config, Layer, config_setters};
+use super::{Rnn, rnn_setters};
+
+/// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of `[batch, time, inputs]`.
+///
+/// Variables: `simple_rnn_cell/kernel` `[inputs, units]`, `simple_rnn_cell/recurrent_kernel` `[units, units]` and
+/// `simple_rnn_cell/bias` `[units]`.
+#[derive(Clone, Debug)]
+pub struct SimpleRnn {
+    rnn: Rnn,
+    config: Config,
+}
+
+impl SimpleRnn {
+    /// A layer of this many units; its result is the last state.
+    pub fn new(units: usize) -> SimpleRnn {
+        SimpleRnn { rnn: Rnn::new(Cell::Simple, units), config: Config::default() }
+    }
+}
+
+config_setters!(SimpleRnn);
+rnn_setters!(SimpleRnn);
+
+impl Layer for SimpleRnn {
+    fn kind(&self) -> &'static str {
+        "simple_rnn"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        self.rnn.build(build);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        self.rnn.run(call, self.rnn.way()).0
+    }
+}

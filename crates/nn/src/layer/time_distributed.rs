@@ -1,0 +1,81 @@
+//! `TimeDistributed`: a layer for every step.
+
+use std::rc::Rc;
+
+use estimand_graph::Tensor;
+use estimand_tensor::{Error, Shape};
+
+use super::{Build, Call, Config, Layer, config_setters};
+
+/// Applies a layer to every step of `[batch, time, ...]`, with the same weights.
+///
+/// All steps of all rows are one batch to the layer. Its variables are in the scope of this one.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Conv2d, Layer, TimeDistributed};
+/// use estimand_tensor::{DType, Dim};
+/// let g = Graph::new();
+/// let films = g.placeholder("films", DType::F32, [Dim::BATCH, 7.into(), 5.into(), 5.into(), 3.into()]);
+/// let y = TimeDistributed::new(Conv2d::new(2, 3)).apply(&films);
+/// assert_eq!(y.shape().to_string(), "[batch, 7, 3, 3, 2]");
+/// assert!(g.body().variables().find("time_distributed/kernel").is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct TimeDistributed {
+    layer: Rc<dyn Layer>,
+    config: Config,
+}
+
+impl TimeDistributed {
+    /// Applies this layer.
+    pub fn new(layer: impl Layer + 'static) -> TimeDistributed {
+        TimeDistributed { layer: Rc::new(layer), config: Config::default() }
+    }
+}
+
+config_setters!(TimeDistributed);
+
+const LAYER: &str = "layer";
+
+/// All steps of all rows, one after the other.
+#[track_caller]
+fn all_steps(x: &Tensor) -> Tensor {
+    let rows = Shape::from([estimand_graph::Graph::ANY]);
+    let step = x.shape().dims().iter().skip(2);
+    x.reshape_as(rows.dims().iter().chain(step).copied().collect::<Shape>())
+}
+
+impl Layer for TimeDistributed {
+    fn kind(&self) -> &'static str {
+        "time_distributed"
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn build(&self, build: &mut Build<'_>) {
+        let x = build.input();
+        if x.rank() < 3 {
+            let text = format!("{} has no steps; expected [batch, time, ...]", x.describe());
+            return build.refuse(Error::shape(text));
+        }
+        let steps = all_steps(x);
+        build.child_for(LAYER, "", &*self.layer, &steps);
+    }
+
+    fn call(&self, call: &Call<'_>) -> Tensor {
+        let x = call.input();
+        if let Some(poison) = call.expect_rank(3..=usize::MAX, "[batch, time, ...]") {
+            return poison;
+        }
+        let Some(layer) = call.child(LAYER) else { return x.clone() };
+        let y = layer.call(&*self.layer, &all_steps(x), call.training());
+        if y.is_poisoned() {
+            return y;
+        }
+        let steps = x.shape().dims().iter().take(2);
+        y.reshape_as(steps.chain(y.shape().dims().iter().skip(1)).copied().collect::<Shape>())
+    }
+}

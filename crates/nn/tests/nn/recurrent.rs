@@ -1,0 +1,302 @@
+//! Recurrent layers, their wrappers and attention against Keras's: results, last states, gradients of everything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use estimand_graph::{Cpu, Graph, Session, Tensor, gradients};
+use estimand_nn::*;
+use estimand_tensor::{Array, DType, Dim, Shape};
+
+use crate::fixture::{Case, assert_close, recurrent_cases};
+
+/// The words of a case: what it is, and its options.
+struct Words<'a> {
+    kind: &'a str,
+    options: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn of(name: &'a str) -> Words<'a> {
+        let (kind, options) = name.split_once(' ').unwrap_or((name, ""));
+        Words { kind, options: options.split_whitespace().map(|o| o.split_once('=').unwrap()).collect() }
+    }
+
+    fn number(&self, key: &str) -> Option<usize> {
+        self.options.get(key).map(|v| v.parse().unwrap())
+    }
+
+    fn flag(&self, key: &str, default: bool) -> bool {
+        self.options.get(key).map_or(default, |v| v.parse().unwrap())
+    }
+
+    fn activation(&self, key: &str, default: Activation) -> Activation {
+        self.options.get(key).map_or(default, |v| v.parse().unwrap())
+    }
+}
+
+/// A tensor for every array of a case that is fed.
+type Fed<'a> = BTreeMap<&'a str, Tensor>;
+
+/// A layer with the options of a case.
+macro_rules! with_options {
+    ($layer:expr, $words:expr, $fed:expr) => {{
+        let mut layer = $layer
+            .use_bias($words.flag("use_bias", true))
+            .return_sequences($words.flag("return_sequences", false))
+            .go_backwards($words.flag("go_backwards", false))
+            .zero_output_for_mask($words.flag("zero_output_for_mask", false))
+            .activation($words.activation("activation", Activation::Tanh));
+        if let Some(mask) = $fed.get("mask") {
+            layer = layer.mask(&mask.not_equal(0));
+        }
+        let states: Vec<Tensor> = (0..4).filter_map(|i| $fed.get(format!("state:{i}").as_str()).cloned()).collect();
+        layer.initial_state(&states)
+    }};
+}
+
+/// The result of a case's layer, its further results, and the scope of its variables.
+fn apply(words: &Words<'_>, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
+    let x = &fed["in"];
+    let units = words.number("units").unwrap_or(1);
+    let gate = words.activation("recurrent_activation", Activation::Sigmoid);
+    let simple = || with_options!(SimpleRnn::new(units), words, fed);
+    let lstm = || with_options!(Lstm::new(units).recurrent_activation(gate), words, fed);
+    let gru = || {
+        let gru = Gru::new(units).recurrent_activation(gate).reset_after(words.flag("reset_after", true));
+        with_options!(gru, words, fed)
+    };
+    match words.kind {
+        "simple_rnn" => simple().apply_states(x),
+        "lstm" => lstm().apply_states(x),
+        "gru" => gru().apply_states(x),
+        "bidirectional" => {
+            let both = match words.options["layer"] {
+                "simple_rnn" => Bidirectional::new(simple()),
+                "lstm" => Bidirectional::new(lstm()),
+                _ => Bidirectional::new(gru()),
+            };
+            let mode = match words.options["merge_mode"] {
+                "concat" => MergeMode::Concat,
+                "sum" => MergeMode::Sum,
+                "mul" => MergeMode::Mul,
+                _ => MergeMode::Ave,
+            };
+            both.merge_mode(mode).apply_states(x)
+        }
+        "multi_head_attention" => {
+            let mut layer = MultiHeadAttention::new(units_of(words, "num_heads"), units_of(words, "key_dim"))
+                .use_bias(words.flag("use_bias", true))
+                .use_causal_mask(words.flag("use_causal_mask", false));
+            if let Some(n) = words.number("value_dim") {
+                layer = layer.value_dim(n);
+            }
+            if let Some(n) = words.number("output_dim") {
+                layer = layer.output_dim(n);
+            }
+            if let Some(value) = fed.get("value") {
+                layer = layer.value(value);
+            }
+            if let Some(key) = fed.get("key") {
+                layer = layer.key(key);
+            }
+            if let Some(mask) = fed.get("mask") {
+                layer = layer.attention_mask(&mask.not_equal(0));
+            }
+            let (y, scores) = layer.apply_scores(x);
+            (y, vec![scores])
+        }
+        "time_distributed" => {
+            let layer = match words.options["layer"] {
+                "dense" => TimeDistributed::new(Dense::new(3).relu()),
+                "conv2d" => TimeDistributed::new(Conv2d::new(2, 2)),
+                _ => TimeDistributed::new(LayerNorm::new()),
+            };
+            (layer.apply(x), Vec::new())
+        }
+        "masking" => {
+            let layer = Masking::new(words.options["mask_value"].parse().unwrap());
+            (layer.apply(x), vec![layer.compute_mask(x).cast(DType::F32)])
+        }
+        other => panic!("the fixture has a kind `{other}` that the test does not know"),
+    }
+}
+
+fn units_of(words: &Words<'_>, key: &str) -> usize {
+    words.number(key).unwrap()
+}
+
+/// Everything of a case that is an input, as placeholders: of any number of rows, and of steps if the time is open.
+fn feeds<'a>(g: &Graph, case: &'a Case, open_time: bool) -> Vec<(&'static str, Tensor, &'a Array)> {
+    let is_fed = |key: &str| matches!(key, "in" | "mask" | "value" | "key") || key.starts_with("state:");
+    let placeholder = |key: &'static str, array: &'a Array| {
+        let mut shape = Shape::from(array.dims());
+        shape.0[0] = Dim::BATCH;
+        if open_time && matches!(key, "in" | "mask") {
+            shape.0[1] = Graph::ANY;
+        }
+        (key, g.placeholder(key, array.dtype(), shape), array)
+    };
+    case.with_prefix("").filter(|(key, _)| is_fed(key)).map(|(key, array)| placeholder(key, array)).collect()
+}
+
+fn check(case: &Case, open_time: bool) {
+    let words = Words::of(case.name);
+    let g = Graph::new();
+    let fed = feeds(&g, case, open_time);
+    let by_key: Fed<'_> = fed.iter().map(|(key, tensor, _)| (*key, tensor.clone())).collect();
+    let (y, last) = apply(&words, &by_key);
+    g.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    let weighted = |y: &Tensor, key: &str| (y * &g.constant(case.array(key).clone())).sum();
+    let others = last.iter().enumerate().map(|(i, s)| weighted(s, &format!("coef:{i}")));
+    let total = others.fold(weighted(&y, "coef"), |a, b| a + b);
+
+    let full = |name: &str| format!("{}/{name}", words.kind);
+    let weights: Vec<(&str, &Array)> = case.with_prefix("weight:").collect();
+    assert_eq!(g.body().variables().len(), weights.len(), "{}: variables of\n{g}", case.name);
+    let wanted: Vec<(&str, &Array)> = case.with_prefix("grad:").collect();
+    let source = |name: &&str| by_key.get(name).cloned().unwrap_or_else(|| g.get_variable(&full(name)));
+    let sources: Vec<Tensor> = wanted.iter().map(|(name, _)| source(name)).collect();
+    let found = gradients(&total, &sources.iter().collect::<Vec<_>>());
+    let dense: Vec<Tensor> = found
+        .iter()
+        .zip(&sources)
+        .map(|(gradient, s)| gradient.to_dense(s.shape()).unwrap_or_else(|| s.zeros_like()))
+        .collect();
+
+    let mut session = Session::with(&g, Cpu::with_threads(1), 0).unwrap();
+    for (name, value) in &weights {
+        session.set_value(&full(name), value).unwrap();
+    }
+    let fetches: Vec<&Tensor> = [&y].into_iter().chain(&last).chain(&dense).collect();
+    let values: Vec<(&Tensor, Array)> = fed.iter().map(|(_, tensor, array)| (tensor, (*array).clone())).collect();
+    let results = session.run(&fetches, &values).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    assert_close(case.name, &results[0], case.array("out"));
+    for (i, actual) in results[1..1 + last.len()].iter().enumerate() {
+        assert_close(&format!("{} state {i}", case.name), actual, case.array(&format!("last:{i}")));
+    }
+    for ((name, expected), actual) in wanted.iter().zip(&results[1 + last.len()..]) {
+        assert_close(&format!("{} gradient of {name}", case.name), actual, expected);
+    }
+}
+
+#[test]
+fn recurrent_layers_agree_with_keras() {
+    let cases = recurrent_cases();
+    for case in &cases {
+        check(case, false);
+    }
+    let kinds: BTreeSet<&str> = cases.iter().map(|case| Words::of(case.name).kind).collect();
+    assert_eq!(kinds, BTreeSet::from(KINDS));
+}
+
+/// The layers that this file compares with Keras's.
+pub const KINDS: [&str; 7] =
+    ["bidirectional", "gru", "lstm", "masking", "multi_head_attention", "simple_rnn", "time_distributed"];
+
+/// The number of steps may be one that only the run tells, but for functions that are computed step by step.
+#[test]
+fn any_number_of_steps_agrees_with_keras() {
+    let mut n_checked = 0;
+    for case in &recurrent_cases() {
+        let words = Words::of(case.name);
+        let odd = ["softmax", "gelu", "swish", "leaky_relu"];
+        if words.kind != "time_distributed" && !words.options.values().any(|v| odd.contains(v)) {
+            check(case, true);
+            n_checked += 1;
+        }
+    }
+    assert!(n_checked > 50, "{n_checked} cases");
+}
+
+/// `[1, 4, 1]` of ones.
+fn ones(g: &Graph) -> Tensor {
+    g.fill([1, 4, 1], DType::F32, 1.0)
+}
+
+/// Lengths are masks: of the first steps.
+#[test]
+fn lengths_are_masks() {
+    let g = Graph::new();
+    let x = g.constant(Array::from_vec([3, 2, 1], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap());
+    // h = x + h: sums of the steps that count.
+    let sums = |rnn: SimpleRnn| {
+        let one = Init::Ones;
+        rnn.activation(Activation::Linear).kernel_init(one.clone()).recurrent_init(one).apply(&x)
+    };
+    let by_length = sums(SimpleRnn::new(1).lengths(&g.constant([0i64, 1, 2])));
+    let mask = Array::from_vec([3, 2], vec![false, false, true, false, true, true]).unwrap();
+    let by_mask = sums(SimpleRnn::new(1).mask(&g.constant(mask)));
+    let results = Session::new(&g).unwrap().run(&[&by_length, &by_mask], &[]).unwrap();
+    for result in results {
+        assert_eq!(result.as_slice::<f32>().unwrap(), [0.0, 3.0, 11.0]);
+    }
+}
+
+use estimand_graph::Init;
+
+/// With linear units of weight 1 that read only the first step, h is what dropout makes of it, step after step: 0, or 2^t at a rate of a half,
+/// since the same units are left out at every step.
+#[test]
+fn dropout_is_the_same_at_all_steps() {
+    let g = Graph::with_mode(estimand_tensor::Mode::Train);
+    let first = g.constant(Array::from_vec([1, 4, 1], vec![1.0f32, 0.0, 0.0, 0.0]).unwrap());
+    let layer = |rnn: SimpleRnn| {
+        rnn.activation(Activation::Linear).kernel_init(Init::Ones).return_sequences(true).use_bias(false)
+    };
+    let identity = || layer(SimpleRnn::new(64).recurrent_init(Init::Identity { gain: 1.0 }));
+    let recurrent = identity().recurrent_dropout(0.5).apply(&first);
+    // Without recurrence, h is what dropout makes of the input: of one input, the same number at all steps.
+    let inputs =
+        layer(SimpleRnn::new(1).recurrent_init(Init::Zeros)).dropout(0.5).apply(&g.fill([32, 4, 1], DType::F32, 1.0));
+    let results = Session::new(&g).unwrap().run(&[&recurrent, &inputs], &[]).unwrap();
+    let units = results[0].as_slice::<f32>().unwrap();
+    let mut n_kept = 0;
+    for unit in 0..64 {
+        let over_time: Vec<f32> = (0..4).map(|t| units[t * 64 + unit]).collect();
+        assert!(over_time == [1.0, 2.0, 4.0, 8.0] || over_time == [1.0, 0.0, 0.0, 0.0], "{over_time:?}");
+        n_kept += usize::from(over_time[1] > 0.0);
+    }
+    assert!((16..=48).contains(&n_kept), "{n_kept} of 64 units are kept");
+    let rows = results[1].as_slice::<f32>().unwrap();
+    assert!(rows.chunks(4).all(|row| row == [2.0; 4] || row == [0.0; 4]), "{rows:?}");
+    assert!(rows.contains(&0.0) && rows.contains(&2.0));
+    // Outside of training nothing is left out.
+    let all = identity().recurrent_dropout(0.5).dropout(0.5).apply_training(&ones(&g), false);
+    assert_eq!(all.eval().unwrap().as_slice::<f32>().unwrap()[3 * 64], 4.0);
+}
+
+#[test]
+fn both_directions_can_stay_apart() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into(), 2.into()]);
+    let (forward, backward) = Bidirectional::new(Gru::new(3).return_sequences(true)).apply_both(&x);
+    g.check().unwrap();
+    assert_eq!(forward.shape(), backward.shape());
+}
+
+/// The defaults are Keras's: Glorot's kernels, orthogonal recurrent kernels, biases at 0 but the forget gate's at 1.
+#[test]
+fn recurrent_variables_begin_as_keras_ones() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into(), 2.into()]);
+    let _ = (Lstm::new(1).apply(&x), Gru::new(1).apply(&x), MultiHeadAttention::new(1, 1).apply(&x));
+    let orthogonal = Init::Orthogonal { gain: 1.0 };
+    let attention = ["query", "key", "value", "attention_output"].into_iter().flat_map(|part| {
+        let name = |what: &str| format!("multi_head_attention/{part}/{what}");
+        [(name("kernel"), Init::GlorotUniform), (name("bias"), Init::Zeros)]
+    });
+    let expected: Vec<(String, Init)> = [
+        ("lstm/lstm_cell/kernel", Init::GlorotUniform),
+        ("lstm/lstm_cell/recurrent_kernel", orthogonal.clone()),
+        ("lstm/lstm_cell/bias", Init::Value(Array::from([0f32, 1.0, 0.0, 0.0]))),
+        ("gru/gru_cell/kernel", Init::GlorotUniform),
+        ("gru/gru_cell/recurrent_kernel", orthogonal),
+        ("gru/gru_cell/bias", Init::Zeros),
+    ]
+    .into_iter()
+    .map(|(name, init)| (name.to_string(), init))
+    .chain(attention)
+    .collect();
+    let body = g.body();
+    let actual: Vec<(String, Init)> = body.variables().iter().map(|(_, v)| (v.name.clone(), v.init.clone())).collect();
+    assert_eq!(actual, expected);
+}

@@ -1,0 +1,276 @@
+//! The gradient: all steps of all rows from the last to the first, then one product for the recurrent kernel.
+
+use super::row::{Backward, Part, backward_kernel};
+use super::{Cell, Inputs, Recurrent, Sizes, take};
+use crate::cpu::isa::Isa;
+use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_packed};
+use crate::parallel::{DisjointMut, Pool};
+
+/// What came out of [`forward`](super::forward), and its gradients.
+#[derive(Clone, Copy, Debug)]
+pub struct Upstream<'a> {
+    /// What was kept.
+    pub kept: &'a [f32],
+    /// `h` after every step.
+    pub sequence: &'a [f32],
+    /// The gradient of the sequence.
+    pub d_sequence: &'a [f32],
+    /// The gradients of the last states.
+    pub d_last: [&'a [f32]; 2],
+}
+
+/// Where the gradients go.
+pub struct Gradients<'a> {
+    /// Of the inputs' products, `[batch, time, gates * units]`.
+    pub x: &'a mut [f32],
+    /// Of the recurrent kernel.
+    pub kernel: &'a mut [f32],
+    /// Of its bias, if it has one.
+    pub bias: &'a mut [f32],
+    /// Of the first states.
+    pub states: [&'a mut [f32]; 2],
+}
+
+/// The transposed recurrent kernel.
+fn packed(step: &Recurrent, units: usize) -> PackedShape {
+    PackedShape { k: step.n_gates() * units, n: units }
+}
+
+/// The product of all states with all gradients.
+fn product(step: &Recurrent, Sizes { batch, time, units }: Sizes) -> Product {
+    Product { m: units, n: step.n_gates() * units, k: batch * time, transpose_a: true, transpose_b: false }
+}
+
+/// Scratch of a row: the gradients of `h` and `c`, of the product, and the product of that.
+fn row_len(step: &Recurrent, units: usize) -> usize {
+    units * (3 + step.n_gates())
+}
+
+/// Whether the gradient of the state's product is not that of the input's.
+fn has_own_gradient(step: &Recurrent) -> bool {
+    step.cell == Cell::Gru { reset_after: true }
+}
+
+/// Whether the candidate sees another state than the gates.
+fn resets_before(step: &Recurrent) -> bool {
+    step.cell == Cell::Gru { reset_after: false }
+}
+
+/// Floats of scratch that [`backward`] needs.
+pub fn backward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
+    let Sizes { batch, time, units } = sizes;
+    let (steps, width) = (batch * time, step.n_gates() * units);
+    let own = if has_own_gradient(step) { steps * width } else { 0 };
+    let reset = if resets_before(step) { steps * units + units * width } else { 0 };
+    let products = packed(step, units).packed_len() + product(step, sizes).scratch_len();
+    products + batch * row_len(step, units) + steps * units + own + reset
+}
+
+/// What the tasks share.
+struct Job<'a> {
+    step: &'a Recurrent,
+    sizes: Sizes,
+    inputs: Inputs<'a>,
+    upstream: Upstream<'a>,
+    /// The gradients of the input's products.
+    dx: DisjointMut<'a, f32>,
+    /// The gradients of the states' products, if they are others.
+    own: DisjointMut<'a, f32>,
+    /// The states as the kernel saw them, and as the candidate's part of it did if that was another.
+    seen: DisjointMut<'a, f32>,
+    reset: DisjointMut<'a, f32>,
+}
+
+/// The scratch of the rows of one task, or of one of them.
+struct Scratch<'a> {
+    dh: &'a mut [f32],
+    dc: &'a mut [f32],
+    dz: &'a mut [f32],
+    product: &'a mut [f32],
+}
+
+impl Scratch<'_> {
+    fn row(&mut self, i: usize, units: usize, width: usize) -> Scratch<'_> {
+        let part = |of: &mut [f32], width: usize| if of.is_empty() { 0..0 } else { i * width..(i + 1) * width };
+        let (h, c) = (part(self.dh, units), part(self.dc, units));
+        Scratch {
+            dz: &mut self.dz[i * width..(i + 1) * width],
+            product: &mut self.product[h.clone()],
+            dh: &mut self.dh[h],
+            dc: &mut self.dc[c],
+        }
+    }
+}
+
+impl Job<'_> {
+    /// The states of a row before a step.
+    fn before(&self, row: usize, t: usize) -> [&[f32]; 2] {
+        let (units, n_kept) = (self.sizes.units, self.step.n_kept() * self.sizes.units);
+        let first = |states: &'_ [f32]| if states.is_empty() { 0..0 } else { row * units..(row + 1) * units };
+        let [h, c] = self.inputs.states;
+        if t == 0 {
+            return [&h[first(h)], &c[first(c)]];
+        }
+        let place = row * self.sizes.time + t - 1;
+        // An LSTM has kept `c` behind its four gates.
+        let c = if c.is_empty() { c } else { &self.upstream.kept[place * n_kept + 4 * units..][..units] };
+        [&self.upstream.sequence[place * units..(place + 1) * units], c]
+    }
+
+    /// A part of the gradient of a step of a row.
+    ///
+    /// # Safety
+    /// No other thread works on the row, and the processor has the kernel's instructions.
+    unsafe fn row(&self, part: Part, row: usize, t: usize, compute: RowKernel, scratch: Scratch<'_>) {
+        let Sizes { time, units, .. } = self.sizes;
+        let (width, n_kept) = (self.step.n_gates() * units, self.step.n_kept() * units);
+        let place = row * time + t;
+        let at = place * units..(place + 1) * units;
+        let [h_before, c_before] = self.before(row, t);
+        // SAFETY: the row is this thread's.
+        let (dx, seen) = unsafe { (self.dx.slice(place * width, width), self.seen.slice(at.start, units)) };
+        // SAFETY: as above.
+        let reset = if resets_before(self.step) { unsafe { self.reset.slice(at.start, units) } } else { &mut [] };
+        let mut of_row = Backward {
+            dy: &self.upstream.d_sequence[at.clone()],
+            dh: scratch.dh,
+            dc: scratch.dc,
+            kept: &self.upstream.kept[place * n_kept..(place + 1) * n_kept],
+            h: &self.upstream.sequence[at],
+            h_before,
+            c_before,
+            keep: self.inputs.keep.map_or(&[], |keep| &keep[row * units..(row + 1) * units]),
+            dx,
+            dz: scratch.dz,
+            product: scratch.product,
+            reset,
+        };
+        if part == Part::First {
+            self.inputs.dropped(row, h_before, seen);
+        }
+        if self.inputs.counts(row, t, self.sizes) {
+            // SAFETY: the caller answers for the processor.
+            unsafe { compute(self.step, part, &mut of_row) };
+        } else if part == Part::First {
+            // The state was handed on, and so is its gradient.
+            for (dh, dy) in of_row.dh.iter_mut().zip(of_row.dy) {
+                *dh += dy;
+            }
+            of_row.dx.fill(0.0);
+            of_row.dz.fill(0.0);
+            of_row.reset.fill(0.0);
+        }
+        if has_own_gradient(self.step) {
+            // SAFETY: as above.
+            unsafe { self.own.slice(place * width, width) }.copy_from_slice(of_row.dz);
+        }
+    }
+
+    /// Adds what came through the kernel to the gradient of a row's state.
+    fn add_product(&self, row: usize, t: usize, scratch: Scratch<'_>) {
+        if !self.inputs.counts(row, t, self.sizes) {
+            return;
+        }
+        let keep = self.inputs.keep.map(|keep| &keep[row * self.sizes.units..]);
+        for (j, (dh, product)) in scratch.dh.iter_mut().zip(scratch.product).enumerate() {
+            *dh += *product * keep.map_or(1.0, |keep| keep[j]);
+        }
+    }
+}
+
+/// A kernel of `row`, compiled for some instruction set.
+type RowKernel = unsafe fn(&Recurrent, Part, &mut Backward<'_>);
+
+/// The gradients of everything that [`forward`](super::forward) has read, from those of its results.
+///
+/// `scratch` holds at least [`backward_scratch_len`] floats.
+pub fn backward(
+    pool: &Pool,
+    step: &Recurrent,
+    sizes: Sizes,
+    inputs: Inputs<'_>,
+    upstream: Upstream<'_>,
+    gradients: Gradients<'_>,
+    mut scratch: &mut [f32],
+) {
+    let Sizes { batch, time, units } = sizes;
+    let (steps, width) = (batch * time, step.n_gates() * units);
+    inputs.check(step, sizes);
+    let n_kept = step.n_kept() * units;
+    assert_eq!((upstream.kept.len(), upstream.sequence.len()), (steps * n_kept, steps * units), "what was kept");
+    assert_eq!(upstream.d_sequence.len(), steps * units, "the sequence's gradient");
+    let Gradients { x: dx, kernel: d_kernel, bias: d_bias, states } = gradients;
+    let shape = packed(step, units);
+    let kernel = take(&mut scratch, shape.packed_len());
+    shape.pack(pool, inputs.kernel, true, kernel);
+    let kernel = &*kernel;
+    let rows = DisjointMut::new(take(&mut scratch, batch * row_len(step, units)));
+    let seen = take(&mut scratch, steps * units);
+    let own = take(&mut scratch, if has_own_gradient(step) { steps * width } else { 0 });
+    let reset = take(&mut scratch, if resets_before(step) { steps * units } else { 0 });
+    let job = Job {
+        step,
+        sizes,
+        inputs,
+        upstream,
+        dx: DisjointMut::new(dx),
+        own: DisjointMut::new(own),
+        seen: DisjointMut::new(seen),
+        reset: DisjointMut::new(reset),
+    };
+    let [d_h, d_c] = states.map(DisjointMut::new);
+    let parts: &[Part] = if resets_before(step) { &[Part::First, Part::Second] } else { &[Part::First] };
+    let compute = backward_kernel(Isa::active());
+    let per_task = sizes.rows_per_task();
+    pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {
+        let first = task * per_task;
+        let n_rows = per_task.min(batch - first);
+        // SAFETY: tasks have rows of their own, and scratch for each of them.
+        let mut scratch = unsafe { rows.slice(first * row_len(step, units), n_rows * row_len(step, units)) };
+        let n_c = if step.n_states() == 2 { n_rows * units } else { 0 };
+        let mut scratch = Scratch {
+            dh: take(&mut scratch, n_rows * units),
+            dc: take(&mut scratch, n_c),
+            dz: take(&mut scratch, n_rows * width),
+            product: take(&mut scratch, n_rows * units),
+        };
+        scratch.dh.copy_from_slice(&upstream.d_last[0][first * units..][..n_rows * units]);
+        scratch.dc.copy_from_slice(&upstream.d_last[1][first * units * n_c.min(1)..][..n_c]);
+        for t in (0..time).rev() {
+            for &part in parts {
+                for i in 0..n_rows {
+                    // SAFETY: this task's rows; the processor has the active set.
+                    unsafe { job.row(part, first + i, t, compute, scratch.row(i, units, width)) };
+                }
+                let Scratch { dz, product, .. } = &mut scratch;
+                matmul_packed(pool, n_rows, false, dz, shape, kernel, product, Epilogue::default());
+            }
+            for i in 0..n_rows {
+                job.add_product(first + i, t, scratch.row(i, units, width));
+            }
+        }
+        // SAFETY: this task's rows.
+        unsafe {
+            d_h.slice(first * units, n_rows * units).copy_from_slice(scratch.dh);
+            d_c.slice(first * units * n_c.min(1), n_c).copy_from_slice(scratch.dc);
+        }
+    });
+    let product = product(step, sizes);
+    let dz = if has_own_gradient(step) { &*own } else { &*dx };
+    let candidate = take(&mut scratch, if resets_before(step) { units * width } else { 0 });
+    matmul(pool, &product, seen, dz, d_kernel, Epilogue::default(), scratch);
+    if resets_before(step) {
+        matmul(pool, &product, reset, dz, candidate, Epilogue::default(), scratch);
+        for (to, from) in d_kernel.chunks_exact_mut(width.max(1)).zip(candidate.chunks_exact(width.max(1))) {
+            to[2 * units..].copy_from_slice(&from[2 * units..]);
+        }
+    }
+    if has_own_gradient(step) {
+        d_bias.fill(0.0);
+        for dz in own.chunks_exact(width.max(1)) {
+            for (sum, dz) in d_bias.iter_mut().zip(dz) {
+                *sum += dz;
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! All steps of all rows.
+
+use super::row::{Forward, Part, forward_kernel};
+use super::{Cell, Inputs, Recurrent, Sizes, take};
+use crate::cpu::isa::Isa;
+use crate::cpu::matmul::{Epilogue, PackedShape, matmul_packed};
+use crate::parallel::{DisjointMut, Pool};
+
+/// Where the results go.
+pub struct Results<'a> {
+    /// `[batch, time, units]`: `h` after every step.
+    pub sequence: &'a mut [f32],
+    /// The states after the last step.
+    pub last: [&'a mut [f32]; 2],
+    /// `[batch, time, kept * units]`: what the gradient needs.
+    pub kept: &'a mut [f32],
+}
+
+/// The recurrent kernel as the products read it.
+fn packed(step: &Recurrent, units: usize) -> PackedShape {
+    PackedShape { k: units, n: step.n_gates() * units }
+}
+
+/// Scratch of a row: the state as the kernel sees it, its product, `h`, and `c`.
+fn row_len(step: &Recurrent, units: usize) -> usize {
+    units * (3 + step.n_gates())
+}
+
+/// Floats of scratch that [`forward`] needs.
+pub fn forward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
+    let Sizes { batch, units, .. } = sizes;
+    packed(step, units).packed_len() + batch * row_len(step, units)
+}
+
+/// Applies a cell to sequences `x` `[batch, time, gates * units]`: the inputs' products with their kernel, with bias.
+///
+/// A row's bits do not depend on the rows around it. `scratch` holds at least [`forward_scratch_len`] floats.
+pub fn forward(
+    pool: &Pool,
+    step: &Recurrent,
+    sizes: Sizes,
+    x: &[f32],
+    inputs: Inputs<'_>,
+    results: Results<'_>,
+    mut scratch: &mut [f32],
+) {
+    let Sizes { batch, time, units } = sizes;
+    let (width, n_kept) = (step.n_gates() * units, step.n_kept() * units);
+    inputs.check(step, sizes);
+    assert_eq!((x.len(), results.sequence.len()), (batch * time * width, batch * time * units), "sequences");
+    assert_eq!(results.kept.len(), batch * time * n_kept, "what is kept");
+    if batch * units == 0 {
+        return;
+    }
+    let shape = packed(step, units);
+    let kernel = take(&mut scratch, shape.packed_len());
+    shape.pack(pool, inputs.kernel, false, kernel);
+    let kernel = &*kernel;
+    let rows_scratch = DisjointMut::new(take(&mut scratch, batch * row_len(step, units)));
+    let (sequence, kept) = (DisjointMut::new(results.sequence), DisjointMut::new(results.kept));
+    let [last_h, last_c] = results.last.map(DisjointMut::new);
+    let has_c = step.n_states() == 2;
+    let compute = forward_kernel(Isa::active());
+    let epilogue = Epilogue { bias: step.has_bias().then_some(inputs.bias), relu: false };
+    let per_task = sizes.rows_per_task();
+    pool.run(sizes.n_tasks(), &|task| {
+        let first = task * per_task;
+        let n_rows = per_task.min(batch - first);
+        // SAFETY: tasks have rows of their own, and scratch for each of them.
+        let mut scratch = unsafe { rows_scratch.slice(first * row_len(step, units), n_rows * row_len(step, units)) };
+        let [left, h] = [(); 2].map(|()| take(&mut scratch, n_rows * units));
+        let c = take(&mut scratch, if has_c { n_rows * units } else { 0 });
+        let z = take(&mut scratch, n_rows * width);
+        let rows = first * units..(first + n_rows) * units;
+        h.copy_from_slice(&inputs.states[0][rows.clone()]);
+        if has_c {
+            c.copy_from_slice(&inputs.states[1][rows.clone()]);
+        }
+        for t in 0..time {
+            for (i, (left, h)) in left.chunks_exact_mut(units).zip(h.chunks_exact(units)).enumerate() {
+                inputs.dropped(first + i, h, left);
+            }
+            let parts: &[Part] = match step.cell {
+                Cell::Gru { reset_after: false } => &[Part::First, Part::Second],
+                _ => &[Part::First],
+            };
+            for &part in parts {
+                matmul_packed(pool, n_rows, false, left, shape, kernel, z, epilogue);
+                for i in 0..n_rows {
+                    let place = (first + i) * time + t;
+                    // SAFETY: this task's rows.
+                    let (y, kept) =
+                        unsafe { (sequence.slice(place * units, units), kept.slice(place * n_kept, n_kept)) };
+                    let own = i * units..(i + 1) * units;
+                    let mut row = Forward {
+                        x: &x[place * width..(place + 1) * width],
+                        z: &mut z[i * width..(i + 1) * width],
+                        left: &mut left[own.clone()],
+                        h: &mut h[own.clone()],
+                        c: if has_c { &mut c[own.clone()] } else { &mut [] },
+                        kept,
+                    };
+                    if inputs.counts(first + i, t, sizes) {
+                        // SAFETY: the processor has the active set.
+                        unsafe { compute(step, part, &mut row) };
+                    } else {
+                        row.kept.fill(0.0);
+                        if has_c {
+                            row.kept[4 * units..5 * units].copy_from_slice(row.c);
+                        }
+                    }
+                    y.copy_from_slice(row.h);
+                }
+            }
+        }
+        // SAFETY: this task's rows.
+        unsafe {
+            last_h.slice(rows.start, rows.len()).copy_from_slice(h);
+            if has_c {
+                last_c.slice(rows.start, rows.len()).copy_from_slice(c);
+            }
+        }
+    });
+}

@@ -1,0 +1,202 @@
+"""Writes oracles/fixtures/recurrent.txt: what Keras's recurrent layers, their wrappers and attention make of small arrays, with gradients.
+
+Run as `python oracles/gen/recurrent.py` in an environment with tensorflow 2.15. The fixture's lines:
+
+    case <kind> <option>=<value> ...         what is computed; the test builds the same layer
+    in|out|... <dtype> <sizes> <values>      row by row; `-` stands for no sizes
+
+Of a layer: `in`, `mask` (1 where a step counts), `state:<i>` (first states), `value`, `key`, `weight:<name>`, `out`, `last:<i>` (last
+states), `coef` and `coef:<i>` (as large as `out` and `last:<i>`), and the gradients of sum(coef * out) + sum(coef:<i> * last:<i>):
+`grad:in`, `grad:state:<i>`, `grad:value`, `grad:key`, `grad:<name>`.
+"""
+
+import os
+import pathlib
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import numpy as np
+import tensorflow as tf
+
+SEED = 11
+OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "recurrent.txt"
+random = np.random.default_rng(SEED)
+lines = []
+L = tf.keras.layers
+ACTIVATIONS = """linear relu relu6 elu selu softplus softsign sigmoid hard_sigmoid tanh softmax gelu swish leaky_relu
+exponential""".split()
+
+# Exponentials of exponentials have no digits left to compare.
+TAME = [name for name in ACTIVATIONS if name != "exponential"]
+
+
+def put(key, array):
+    array = np.asarray(array)
+    sizes = ",".join(map(str, array.shape)) or "-"
+    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
+    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
+
+
+def floats(*shape):
+    return np.round(0.8 * random.standard_normal(shape), 2).astype(np.float32)
+
+
+def flip():
+    return bool(random.integers(2))
+
+
+def function(name):
+    return tf.nn.leaky_relu if name == "leaky_relu" else getattr(tf.keras.activations, name, name) if name != "relu6" else tf.nn.relu6
+
+
+def short(w):
+    """A variable's name inside its layer."""
+    return w.name.split("/", 1)[1].split(":")[0]
+
+
+def record(name, layer, arrays, call):
+    """A layer called once with weights drawn anew; `call` gets the arrays as tensors and returns (output, other outputs)."""
+    tensors = {key: tf.constant(a) for key, a in arrays.items()}
+    call(tensors)
+    for w in layer.weights:
+        w.assign(floats(*w.shape))
+    lines.append(f"case {name}")
+    for key, array in arrays.items():
+        put(key, array)
+    for w in layer.weights:
+        put(f"weight:{short(w)}", w)
+    watched = {key: t for key, t in tensors.items() if t.dtype.is_floating}
+    with tf.GradientTape(persistent=True) as tape:
+        for t in watched.values():
+            tape.watch(t)
+        out, last = call(tensors)
+        coef = floats(*out.shape)
+        coefs = [floats(*s.shape) for s in last]
+        total = tf.reduce_sum(coef * out) + sum(tf.reduce_sum(c * s) for c, s in zip(coefs, last))
+    put("out", out)
+    put("coef", coef)
+    for i, (c, s) in enumerate(zip(coefs, last)):
+        put(f"last:{i}", s)
+        put(f"coef:{i}", c)
+    sources = list(watched.items()) + [(short(w), w) for w in layer.weights]
+    for key, source in sources:
+        gradient = tape.gradient(total, source)
+        put(f"grad:{key}", tf.zeros_like(source) if gradient is None else gradient)
+
+
+def options(**values):
+    """As words of a case's name; what is Keras's default is left out."""
+    return "".join(f" {key}={str(v).lower()}" for key, v in values.items())
+
+
+def recurrent(kind, wrap=None, **given):
+    cls = {"simple_rnn": L.SimpleRNN, "lstm": L.LSTM, "gru": L.GRU}[kind]
+    batch, time, inputs, units = random.integers(1, 4), random.integers(1, 6), random.integers(1, 4), random.integers(1, 4)
+    keras = dict(units=int(units), return_state=True)
+    words = dict(units=units)
+    for key, value in given.items():
+        words[key] = value
+        keras[key] = function(value) if "activation" in key else value
+    has_mask = words.pop("mask", flip())
+    has_state = words.pop("initial_state", random.integers(4) == 0)
+    keras.pop("mask", None), keras.pop("initial_state", None)
+    layer = cls(**keras, name=kind)
+    if wrap:
+        layer = L.Bidirectional(layer, merge_mode=wrap)
+        words["merge_mode"] = wrap
+    arrays = {"in": floats(batch, time, inputs)}
+    if has_mask:
+        arrays["mask"] = (random.random((batch, time)) < 0.6).astype(np.int32)
+    n_states = (2 if kind == "lstm" else 1) * (2 if wrap else 1)
+    for i in range(n_states if has_state else 0):
+        arrays[f"state:{i}"] = floats(batch, units)
+
+    def call(t):
+        mask = tf.cast(t["mask"], tf.bool) if has_mask else None
+        state = [t[f"state:{i}"] for i in range(n_states)] if has_state else None
+        out, *last = layer(t["in"], mask=mask, initial_state=state)
+        return out, last
+
+    record(("bidirectional layer=" if wrap else "") + kind + options(**words), layer, arrays, call)
+
+
+for kind in ["simple_rnn", "lstm", "gru"]:
+    # Every option on its own, then at random.
+    extra = dict(reset_after=False) if kind == "gru" else {}
+    recurrent(kind, mask=False, initial_state=False)
+    recurrent(kind, mask=True, initial_state=True, return_sequences=True)
+    recurrent(kind, mask=True, initial_state=False, return_sequences=True, zero_output_for_mask=True)
+    recurrent(kind, mask=True, initial_state=True, zero_output_for_mask=True)
+    recurrent(kind, mask=True, initial_state=True, go_backwards=True)
+    recurrent(kind, use_bias=False, return_sequences=True, go_backwards=True)
+    for _ in range(5):
+        options_of = dict(return_sequences=flip(), go_backwards=flip(), zero_output_for_mask=flip(), use_bias=flip())
+        if kind == "gru":
+            options_of["reset_after"] = flip()
+        if flip():
+            options_of["activation"] = str(random.choice(TAME))
+        if flip() and kind != "simple_rnn":
+            options_of["recurrent_activation"] = str(random.choice(TAME))
+        recurrent(kind, **options_of)
+    for merge in ["concat", "sum", "mul", "ave"]:
+        recurrent(kind, wrap=merge, return_sequences=flip(), **extra)
+for reset_after in [False, True]:
+    recurrent("gru", reset_after=reset_after, mask=True, return_sequences=True)
+for activation in ACTIVATIONS:
+    recurrent("simple_rnn", activation=activation, return_sequences=True)
+for activation in ["softmax", "gelu", "swish", "leaky_relu", "hard_sigmoid"]:
+    recurrent("lstm", activation=activation, recurrent_activation="hard_sigmoid", mask=True)
+    recurrent("gru", recurrent_activation=activation, mask=True, return_sequences=True)
+
+
+def attention(**given):
+    batch, steps, places = random.integers(1, 4), random.integers(1, 5), random.integers(1, 5)
+    words = dict(num_heads=int(random.integers(1, 4)), key_dim=int(random.integers(1, 4)), **given)
+    keras = dict(words)
+    value, key, mask, causal = [keras.pop(k, False) for k in ["value", "key", "mask", "use_causal_mask"]]
+    words = {k: v for k, v in words.items() if k not in ["value", "key", "mask"]}
+    if "output_dim" in keras:
+        keras["output_shape"] = keras.pop("output_dim")
+    layer = L.MultiHeadAttention(**keras, name="multi_head_attention")
+    arrays = {"in": floats(batch, steps, random.integers(1, 4))}
+    if value:
+        arrays["value"] = floats(batch, places, random.integers(1, 4))
+    if key:
+        arrays["key"] = floats(batch, places, random.integers(1, 4))
+    if mask:
+        shape = (batch, steps, places if value else steps)
+        arrays["mask"] = (random.random(shape) < 0.6).astype(np.int32)
+
+    def call(t):
+        out, scores = layer(t["in"], t.get("value", t["in"]), key=t.get("key"), attention_mask=t.get("mask"),
+                            use_causal_mask=causal, return_attention_scores=True)
+        return out, [scores]
+
+    record("multi_head_attention" + options(**words), layer, arrays, call)
+
+
+attention()
+attention(use_causal_mask=True)
+attention(value=True, value_dim=2, output_dim=5)
+attention(value=True, key=True, mask=True)
+attention(mask=True, use_causal_mask=True, use_bias=False)
+attention(value=True, use_causal_mask=True, value_dim=3)
+attention(value=True, key=True, output_dim=1, mask=True, use_bias=False)
+
+
+def plain(name, layer, x):
+    record(name, layer, {"in": x}, lambda t: (layer(t["in"]), []))
+
+
+plain("time_distributed layer=dense", L.TimeDistributed(L.Dense(3, activation="relu"), name="time_distributed"), floats(2, 3, 4))
+plain("time_distributed layer=conv2d", L.TimeDistributed(L.Conv2D(2, 2), name="time_distributed"), floats(2, 2, 3, 3, 2))
+plain("time_distributed layer=layer_norm", L.TimeDistributed(L.LayerNormalization(), name="time_distributed"), floats(2, 3, 4))
+steps = floats(3, 4, 2)
+steps[0, 1:] = -1
+steps[1, 0] = -1
+masking = L.Masking(-1.0)
+record("masking mask_value=-1.0", masking, {"in": steps},
+       lambda t: (masking(t["in"]), [tf.cast(masking.compute_mask(t["in"]), tf.float32)]))
+
+header = f"# Made by oracles/gen/recurrent.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
+OUT.write_text(header + "\n".join(lines) + "\n")
+print(sum(line.startswith("case") for line in lines), "cases in", OUT)
