@@ -111,13 +111,15 @@ pub mod prelude {
         MeanSquaredLogarithmicError, Poisson, SquaredHinge,
     };
     pub use estimand_nn::{
-        AbsoluteError, Activation, Add, AlphaDropout, Average, AvgPool1d, AvgPool2d, BatchNorm, Concat, Conv1d, Conv2d,
-        Conv2dTranspose, Cropping1d, Cropping2d, Defaults, Dense, DepthwiseConv2d, Dot, Dropout, Elu, Embedding,
-        Flatten, GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d, GlobalMaxPool2d,
-        Huber, Layer, LayerNorm, LeakyRelu, LogPoisson, Loss, MaxPool1d, MaxPool2d, Maximum, MeanSquaredError, Merge,
-        Minimum, Multiply, PRelu, Permute, Reduction, Regularizer, Relu, RepeatVector, Reshape, SeparableConv2d,
-        Shared, SigmoidCrossEntropy, Softmax, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SpatialDropout1d,
-        SpatialDropout2d, Subtract, ThresholdedRelu, UpSampling1d, UpSampling2d, ZeroPadding1d, ZeroPadding2d,
+        AbsoluteError, Activation, Add, AlphaDropout, Average, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Concat,
+        Conv1d, Conv2d, Conv2dTranspose, Cropping1d, Cropping2d, Defaults, Dense, DepthwiseConv2d, Dot, Dropout, Elu,
+        Embedding, Flatten, GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d,
+        GlobalMaxPool2d, Gru, Huber, Layer, LayerNorm, LeakyRelu, LogPoisson, Loss, Lstm, Masking, MaxPool1d,
+        MaxPool2d, Maximum, MeanSquaredError, Merge, MergeMode, Minimum, MultiHeadAttention, Multiply, PRelu, Permute,
+        RecurrentLayer, Reduction, Regularizer, Relu, RepeatVector, Reshape, SeparableConv2d, Shared,
+        SigmoidCrossEntropy, SimpleRnn, Softmax, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SpatialDropout1d,
+        SpatialDropout2d, Subtract, ThresholdedRelu, TimeDistributed, UpSampling1d, UpSampling2d, ZeroPadding1d,
+        ZeroPadding2d,
     };
     pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Ragged, Result};
     pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};

@@ -6,8 +6,9 @@ use estimand_tensor::{Array, DType, Dim};
 use estimand_update::{Adagrad, Adam, Sgd};
 
 use super::*;
+use crate::op::{Cell, CellFunction};
 use crate::{Combiner, Compiled, Cpu, Executor, Graph, Init, Optimizer, Padding, Part, Reference};
-use crate::{RunArgs, Tensor, Trace};
+use crate::{RecurrentInputs, RunArgs, Tensor, Trace};
 
 fn zeros(dims: &[usize]) -> Array {
     Array::zeros(DType::F32, dims).unwrap()
@@ -96,6 +97,31 @@ fn a_convolution_merged_with_its_pooling() {
     // Reads the images, which, and the gradient of what was pooled.
     let backward = cost(4 * (300 + 2 * 768), 4 * (144 + 16), 2 * 3072 * 9 + 3072 + 768);
     assert_eq!(of("MaxPoolGrad+Conv2DBackpropFilter+bias"), backward);
+}
+
+#[test]
+fn a_recurrent_network_and_its_gradient() {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 20.into()]);
+    let zeros_of = || g.fill([Dim::BATCH, 5.into()], DType::F32, 0.0);
+    let kernel = g.variable("kernel", [5, 20], Init::Ones);
+    let inputs = RecurrentInputs {
+        kernel: kernel.clone(),
+        bias: None,
+        states: vec![zeros_of(), zeros_of()],
+        mask: None,
+        keep: None,
+    };
+    let last = x.recurrent(Cell::Lstm, CellFunction::Tanh, CellFunction::Sigmoid, &inputs).states[0].clone();
+    let gradient = crate::gradients(&last.sum(), &[&kernel])[0].to_dense(kernel.shape()).unwrap();
+    let found = costs(&[&last, &gradient], &[zeros(&[3, 7, 20])]);
+    let of = |name: &str| found.iter().find(|(op, _)| op == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1;
+    // Four gates of 5 units, 3 rows, 7 steps: 420 numbers, each with 5 products and sums, and 3 operations more. In floats: x 420, kernel 100,
+    // states 2 x 15; the sequence 105, the last states 2 x 15, and 6 x 105 kept.
+    let flops = 420 * (2 * 5 + 3);
+    assert_eq!(of("Lstm"), cost(4 * (420 + 100 + 30), 4 * (105 + 30 + 630), flops));
+    // Reads what was kept, the kernel, first states, the sequence, and the gradients of sequence and states.
+    assert_eq!(of("LstmGrad"), cost(4 * (630 + 100 + 30 + 105 + 105 + 30), 4 * (420 + 100 + 30), 2 * flops));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use estimand_graph::{Graph, Init, Role, Tensor};
+use estimand_graph::{Graph, Init, Role, Scope, Tensor};
 use estimand_tensor::{DType, Dim, Error};
 
 use super::{Layer, name};
@@ -51,19 +51,29 @@ impl Built {
     /// Computes the layer's result for an input.
     #[track_caller]
     pub fn call<L: Layer + ?Sized>(&self, layer: &L, x: &Tensor, training: bool) -> Tensor {
-        self.enter(x, training, |call| layer.call(call)).unwrap_or_else(|| x.clone())
+        match self.open(x, training) {
+            Some(open) => layer.call(&open.call),
+            None => x.clone(),
+        }
     }
 
-    /// Computes something with the layer's variables, in its scope; `None` for an input that stands for an error.
-    #[track_caller]
-    pub fn enter<T>(&self, x: &Tensor, training: bool, compute: impl FnOnce(&Call<'_>) -> T) -> Option<T> {
+    /// The layer's variables and its scope, for as long as something is computed; `None` for an input that stands for an error.
+    ///
+    /// Not a function that takes what to compute: a closure would hide the caller's line.
+    pub fn open<'a>(&'a self, x: &'a Tensor, training: bool) -> Option<Open<'a>> {
         if x.is_poisoned() {
             return None;
         }
         // A layer inside another may have no scope of its own.
-        let _scope = (!self.name.is_empty()).then(|| x.graph().reopen(&self.name));
-        Some(compute(&Call { x, training, built: self }))
+        let scope = (!self.name.is_empty()).then(|| x.graph().reopen(&self.name));
+        Some(Open { call: Call { x, training, built: self }, _scope: scope })
     }
+}
+
+/// A call with the scope it happens in.
+pub(crate) struct Open<'a> {
+    pub call: Call<'a>,
+    _scope: Option<Scope>,
 }
 
 /// What a layer's `build` gets: its input, and the means to make variables.

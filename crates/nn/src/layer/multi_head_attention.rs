@@ -4,8 +4,8 @@ use estimand_graph::{Init, Tensor};
 use estimand_tensor::{DType, Dim, Error, Mode, Shape};
 
 use super::build::Built;
+use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Call, Config, Layer, config_setters};
-use crate::regularizer::Regularizer;
 
 /// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key and value; the heads' results are
 /// projected once more.
@@ -37,10 +37,8 @@ pub struct MultiHeadAttention {
     dropout: f64,
     use_bias: bool,
     use_causal_mask: bool,
-    kernel_init: Init,
-    bias_init: Init,
-    kernel_regularizer: Option<Regularizer>,
-    bias_regularizer: Option<Regularizer>,
+    kernels: WeightOptions,
+    biases: WeightOptions,
     value: Option<Tensor>,
     key: Option<Tensor>,
     attention_mask: Option<Tensor>,
@@ -61,10 +59,8 @@ impl MultiHeadAttention {
             dropout: 0.0,
             use_bias: true,
             use_causal_mask: false,
-            kernel_init: Init::GlorotUniform,
-            bias_init: Init::Zeros,
-            kernel_regularizer: None,
-            bias_regularizer: None,
+            kernels: WeightOptions::default(),
+            biases: WeightOptions::default(),
             value: None,
             key: None,
             attention_mask: None,
@@ -102,30 +98,6 @@ impl MultiHeadAttention {
         self
     }
 
-    /// How kernels begin. By default uniform by Glorot's rule.
-    pub fn kernel_init(mut self, init: Init) -> MultiHeadAttention {
-        self.kernel_init = init;
-        self
-    }
-
-    /// How biases begin. By default at 0.
-    pub fn bias_init(mut self, init: Init) -> MultiHeadAttention {
-        self.bias_init = init;
-        self
-    }
-
-    /// What kernels cost. By default nothing.
-    pub fn kernel_regularizer(mut self, regularizer: Regularizer) -> MultiHeadAttention {
-        self.kernel_regularizer = Some(regularizer);
-        self
-    }
-
-    /// What biases cost. By default nothing.
-    pub fn bias_regularizer(mut self, regularizer: Regularizer) -> MultiHeadAttention {
-        self.bias_regularizer = Some(regularizer);
-        self
-    }
-
     /// What is looked at, `[batch, places, inputs]`. By default the query.
     pub fn value(mut self, value: &Tensor) -> MultiHeadAttention {
         self.value = Some(value.clone());
@@ -150,8 +122,11 @@ impl MultiHeadAttention {
     #[track_caller]
     pub fn apply_scores(&self, query: &Tensor) -> (Tensor, Tensor) {
         let training = query.graph().mode() == Mode::Train;
-        let poison = || (query.clone(), query.clone());
-        Built::new(self, query).enter(query, training, |call| self.run(call)).unwrap_or_else(poison)
+        let built = Built::new(self, query);
+        match built.open(query, training) {
+            Some(open) => self.run(&open.call),
+            None => (query.clone(), query.clone()),
+        }
     }
 
     /// Query, key and value of a call.
@@ -224,6 +199,8 @@ const VALUE: [&str; 2] = ["value/kernel", "value/bias"];
 const OUTPUT: [&str; 2] = ["attention_output/kernel", "attention_output/bias"];
 
 config_setters!(MultiHeadAttention);
+weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_init, kernel_regularizer);
+weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_init, bias_regularizer);
 
 impl Layer for MultiHeadAttention {
     fn kind(&self) -> &'static str {
@@ -267,9 +244,9 @@ impl Layer for MultiHeadAttention {
 impl MultiHeadAttention {
     #[track_caller]
     fn projection(&self, build: &mut Build<'_>, names: [&'static str; 2], kernel: &[usize], bias: &[usize]) {
-        build.weight(names[0], kernel, self.kernel_init.clone(), self.kernel_regularizer);
+        self.kernels.build(build, names[0], kernel, Init::GlorotUniform);
         if self.use_bias {
-            build.weight(names[1], bias, self.bias_init.clone(), self.bias_regularizer);
+            self.biases.build(build, names[1], bias, Init::Zeros);
         }
     }
 }

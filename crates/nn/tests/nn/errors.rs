@@ -1,6 +1,6 @@
 //! Wrong inputs and options: an error that says what, where (this file) and how to fix it; never a panic.
 
-use estimand_graph::{Graph, Session, Tensor};
+use estimand_graph::{Graph, Init, Session, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim};
 
@@ -44,6 +44,10 @@ fn wide(g: &Graph) -> Tensor {
     g.placeholder("wide", DType::F32, [Dim::BATCH, 4.into(), Graph::ANY, 2.into()])
 }
 
+fn steps(g: &Graph) -> Tensor {
+    g.placeholder("steps", DType::F32, [Dim::BATCH, 5.into(), 2.into()])
+}
+
 fn ids(g: &Graph) -> Tensor {
     g.placeholder("ids", DType::I64, [Dim::BATCH, 4.into()])
 }
@@ -79,6 +83,45 @@ fn layers_say_what_they_got() {
         (|g| LayerNorm::new().apply(&list(g)), &["layer `layer_normalization` got `list`"]),
         (|g| Embedding::new(0, 3).apply(&ids(g)), &["a table of [0, 3]"]),
         (|g| Embedding::new(5, 3).apply(&rows(g)), &["indices are f32, expected i32 or i64"]),
+        (|g| Lstm::new(0).apply(&steps(g)), &["0 units", "in layer `lstm`"]),
+        (|g| Gru::new(3).apply(&rows(g)), &["layer `gru` got `rows` f32[batch, 4]; expected [batch, time, inputs]"]),
+        (|g| SimpleRnn::new(3).dropout(1.0).apply(&steps(g)), &["dropout rate 1, expected 0 <= rate < 1"]),
+        (|g| Gru::new(3).recurrent_dropout(-0.5).apply(&steps(g)), &["recurrent dropout rate -0.5"]),
+        (|g| Gru::new(3).mask(&steps(g)).apply(&steps(g)), &["the mask is f32, expected bool"]),
+        (
+            |g| Gru::new(3).mask(&rows(g).greater(0.0)).apply(&steps(g)),
+            &["the mask is [batch, 4], expected [batch, 5]"],
+        ),
+        (|g| Lstm::new(4).initial_state(&[rows(g)]).apply(&steps(g)), &["1 first states, expected 2"]),
+        (
+            |g| Gru::new(3).initial_state(&[rows(g)]).apply(&steps(g)),
+            &["the first state is [batch, 4], expected [batch, 3]"],
+        ),
+        (
+            |g| Lstm::new(3).bias_init(Init::HeNormal).apply(&steps(g)),
+            &["a bias that begins as HeNormal", "help: take .unit_forget_bias(false)", "in layer `lstm`"],
+        ),
+        (
+            |g| {
+                let x = g.placeholder("x", DType::F32, [Dim::BATCH, Graph::ANY, 2.into()]);
+                SimpleRnn::new(3).activation(Activation::Gelu).apply(&x)
+            },
+            &["a number of steps that only the run tells", "help: declare its time axis"],
+        ),
+        (|g| Bidirectional::new(Gru::new(3)).apply(&rows(g)), &["layer `forward_gru` got `rows`"]),
+        (|g| TimeDistributed::new(Dense::new(3)).apply(&rows(g)), &["`rows` f32[batch, 4] has no steps"]),
+        (|g| TimeDistributed::new(Dense::new(0)).apply(&steps(g)), &["0 units"]),
+        (|g| Masking::new(0.0).apply(&list(g)), &["layer `masking` got `list`"]),
+        (|g| MultiHeadAttention::new(2, 0).apply(&steps(g)), &["2 heads of 0 and 0 numbers", "at least 1 of each"]),
+        (
+            |g| MultiHeadAttention::new(2, 3).apply(&rows(g)),
+            &["attention over `rows`", "expected f32 [batch, steps, inputs]"],
+        ),
+        (|g| MultiHeadAttention::new(2, 3).dropout(1.0).apply(&steps(g)), &["dropout rate 1"]),
+        (
+            |g| MultiHeadAttention::new(2, 3).attention_mask(&rows(g).greater(0.0)).apply(&steps(g)),
+            &["cannot be broadcast"],
+        ),
         (|g| Activation::Relu.apply(&ids(g).equal(1)), &["not defined on bool"]),
         (
             |g| {

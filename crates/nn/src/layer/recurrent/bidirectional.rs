@@ -86,22 +86,23 @@ impl Bidirectional {
     #[track_caller]
     fn parts(&self, x: &Tensor) -> Option<[Part; 2]> {
         let training = x.graph().mode() == Mode::Train;
-        Built::new(self, x).enter(x, training, |call| self.run(call))
+        let built = Built::new(self, x);
+        let open = built.open(x, training)?;
+        Some([self.run(&open.call, 0), self.run(&open.call, 1)])
     }
 
+    /// What one direction makes of the input.
     #[track_caller]
-    fn run(&self, call: &Call<'_>) -> [Part; 2] {
-        let rnn = self.layer.rnn();
-        [0, 1].map(|set| {
-            // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer says; else they never are.
-            let way = Way { backwards: rnn.go_backwards != (set == 1), zero_output: rnn.return_sequences, set };
-            let part = call.child(DIRECTIONS[set]);
-            let ran = part.and_then(|part| part.enter(call.input(), call.training(), |call| rnn.run(call, way)));
-            let (y, states) = ran.unwrap_or_else(|| (call.input().clone(), Vec::new()));
-            // Every step beside the one that has read the same input.
-            let y = if set == 1 && rnn.return_sequences { y.reverse(&[1]) } else { y };
-            (y, states)
-        })
+    fn run(&self, call: &Call<'_>, direction: usize) -> Part {
+        let (rnn, x) = (self.layer.rnn(), call.input());
+        // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer says; else they never are.
+        let is_second = direction == 1;
+        let way = Way { backwards: rnn.go_backwards != is_second, zero_output: rnn.return_sequences, set: direction };
+        let part = call.child(DIRECTIONS[direction]);
+        let Some(open) = part.and_then(|part| part.open(x, call.training())) else { return (x.clone(), Vec::new()) };
+        let (y, states) = rnn.run(&open.call, way);
+        // Every step beside the one that has read the same input.
+        (if is_second && rnn.return_sequences { y.reverse(&[1]) } else { y }, states)
     }
 
     #[track_caller]
@@ -134,7 +135,6 @@ impl Layer for Bidirectional {
     }
 
     fn call(&self, call: &Call<'_>) -> Tensor {
-        let [(forward, _), (backward, _)] = self.run(call);
-        self.merged(&forward, &backward)
+        self.merged(&self.run(call, 0).0, &self.run(call, 1).0)
     }
 }

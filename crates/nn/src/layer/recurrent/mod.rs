@@ -9,14 +9,14 @@ mod mask;
 mod simple_rnn;
 
 use estimand_graph::op::{Cell, CellFunction};
-use estimand_graph::{Init, RecurrentInputs, Tensor};
+use estimand_graph::{Graph, Init, RecurrentInputs, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
 
 use super::build::Built;
+use super::weight_options::WeightOptions;
 use super::{Build, Call, Layer};
 use crate::activation::Activation;
 use crate::defaults::Defaults;
-use crate::regularizer::Regularizer;
 pub use bidirectional::{Bidirectional, MergeMode};
 pub use gru::Gru;
 pub use lstm::Lstm;
@@ -32,9 +32,11 @@ pub trait RecurrentLayer: Layer {
     #[track_caller]
     fn apply_states(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
         let training = x.graph().mode() == Mode::Train;
-        let rnn = self.rnn();
         let built = Built::new(self, x);
-        built.enter(x, training, |call| rnn.run(call, rnn.way())).unwrap_or_else(|| (x.clone(), Vec::new()))
+        match built.open(x, training) {
+            Some(open) => self.rnn().run(&open.call, self.rnn().way()),
+            None => (x.clone(), vec![x.clone(); self.rnn().n_states()]),
+        }
     }
 }
 
@@ -49,8 +51,7 @@ pub struct Rnn {
     recurrent_activation: Activation,
     use_bias: bool,
     unit_forget_bias: bool,
-    recurrent_init: Init,
-    recurrent_regularizer: Option<Regularizer>,
+    recurrent: WeightOptions,
     dropout: f64,
     recurrent_dropout: f64,
     return_sequences: bool,
@@ -87,8 +88,7 @@ impl Rnn {
             recurrent_activation: Activation::Sigmoid,
             use_bias: true,
             unit_forget_bias: true,
-            recurrent_init: Init::Orthogonal { gain: 1.0 },
-            recurrent_regularizer: None,
+            recurrent: WeightOptions::default(),
             dropout: 0.0,
             recurrent_dropout: 0.0,
             return_sequences: false,
@@ -152,8 +152,8 @@ impl Rnn {
         let options = self.options.clone().or(build.defaults().clone());
         let kernel_init = options.kernel_init.unwrap_or(Init::GlorotUniform);
         build.weight(names.kernel, &[build.channels(), width], kernel_init, options.kernel_regularizer);
-        let dims = [self.units, width];
-        build.weight(names.recurrent_kernel, &dims, self.recurrent_init.clone(), self.recurrent_regularizer);
+        let init = Init::Orthogonal { gain: 1.0 };
+        self.recurrent.build(build, names.recurrent_kernel, &[self.units, width], init);
         if self.use_bias {
             let dims: &[usize] = if self.has_two_biases() { &[2, width] } else { &[width] };
             match self.bias_init(options.bias_init.unwrap_or(Init::Zeros)) {
@@ -191,19 +191,18 @@ impl Rnn {
     #[track_caller]
     fn run(&self, call: &Call<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
         let graph = call.input().graph();
-        let fail = |error: Error| {
-            let poison = graph.error(error);
-            (poison.clone(), vec![poison; self.n_states()])
-        };
         let reversed = |x: &Tensor| if way.backwards { x.reverse(&[1]) } else { x.clone() };
         let x = reversed(call.input());
         let Some(&[batch, time, _]) = x.shape().dims().first_chunk() else {
-            return fail(Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())));
+            return self.failed(
+                graph,
+                Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())),
+            );
         };
         let mask = self.mask.as_ref().map(|mask| reversed(&mask.steps(time)));
         let states = match self.first_states(&x, batch, way.set) {
             Ok(states) => states,
-            Err(error) => return fail(error),
+            Err(error) => return self.failed(graph, error),
         };
         let x = match call.training() && self.dropout > 0.0 {
             // The same for all steps.
@@ -240,6 +239,13 @@ impl Rnn {
             false => self.last_output(&outputs.states[0], mask.as_ref(), way.zero_output),
         };
         (output, outputs.states)
+    }
+
+    /// What stands for an error.
+    #[track_caller]
+    fn failed(&self, graph: &Graph, error: Error) -> (Tensor, Vec<Tensor>) {
+        let poison = graph.error(error);
+        (poison.clone(), vec![poison; self.n_states()])
     }
 
     /// The bias of the input's product, and of the state's.
@@ -337,12 +343,6 @@ macro_rules! rnn_setters {
                 self
             }
 
-            /// How the recurrent kernel begins. By default orthogonal.
-            pub fn recurrent_init(mut self, init: estimand_graph::Init) -> Self {
-                self.rnn.recurrent_init = init;
-                self
-            }
-
             /// How the bias begins. By default as [`Defaults`](crate::Defaults) say, or at 0.
             pub fn bias_init(mut self, init: estimand_graph::Init) -> Self {
                 self.rnn.options.bias_init = Some(init);
@@ -352,12 +352,6 @@ macro_rules! rnn_setters {
             /// What the kernel costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
             pub fn kernel_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
                 self.rnn.options.kernel_regularizer = Some(regularizer);
-                self
-            }
-
-            /// What the recurrent kernel costs. By default nothing.
-            pub fn recurrent_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.rnn.recurrent_regularizer = Some(regularizer);
                 self
             }
 
@@ -418,6 +412,14 @@ macro_rules! rnn_setters {
                 self
             }
         }
+
+        crate::layer::weight_options::weight_setters!(
+            $layer,
+            rnn.recurrent,
+            "recurrent kernel",
+            "orthogonal": recurrent_init,
+            recurrent_regularizer
+        );
 
         impl super::RecurrentLayer for $layer {
             fn rnn(&self) -> &super::Rnn {

@@ -118,10 +118,9 @@ fn gru(step: &Recurrent, reset_after: bool, part: Part, row: &mut Forward<'_>) {
             }
             return;
         }
-        let candidate = &mut candidate[..n];
-        for j in 0..n {
-            row.kept[3 * n + j] = candidate[j];
-            candidate[j] *= row.kept[n + j];
+        row.kept[3 * n..].copy_from_slice(candidate);
+        for (candidate, reset) in candidate.iter_mut().zip(&row.kept[n..2 * n]) {
+            *candidate *= reset;
         }
     }
     add(candidate, &row.x[2 * n..]);
@@ -219,7 +218,12 @@ fn gru_gradient(step: &Recurrent, reset_after: bool, part: Part, row: &mut Backw
     }
     step.recurrent_activation.multiply_slope(reset, d_reset);
     row.dz.copy_from_slice(row.dx);
-    for j in 0..n {
-        row.dz[2 * n + j] *= if reset_after { reset[j] } else { 0.0 };
+    match reset_after {
+        true => {
+            for (dz, reset) in row.dz[2 * n..].iter_mut().zip(reset) {
+                *dz *= reset;
+            }
+        }
+        false => row.dz[2 * n..].fill(0.0),
     }
 }
