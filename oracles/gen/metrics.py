@@ -6,7 +6,8 @@ Run as `python oracles/gen/metrics.py` in an environment with tensorflow 2.15. T
     labels|predictions|weights|... <dtype> <sizes> <values>   row by row; `-` stands for no sizes
 
 `labels` and `predictions` (of `mean` only the latter), `weights` if there are some, the sizes of the `batches` into which the rows
-are cut, and the result `out`. Where tf.compat.v1.metrics has the same metric, this program fails unless both agree.
+are cut, and the result `out`. Where tf.compat.v1.metrics has the same metric, this program fails unless both agree. What Keras has no metric for comes from
+tf.compat.v1.metrics, or, as the calibration error, from its definition in NumPy's doubles.
 """
 
 import os
@@ -54,11 +55,15 @@ def case(name, special, metric, labels, predictions, weights, batches, old=None,
         part = {key: cut(a, batches)[i] for key, a in arrays.items()}
         given = [column(part[key]) for key in ("labels", "predictions") if key in part]
         metric.update_state(*given, sample_weight=part.get("weights"))
-    out = np.float32(metric.result().numpy())
+    out = np.float32(metric.result())
     if old is not None:
         same = {k: a[:, None] if k == "weights" and a.ndim < predictions.ndim else a for k, a in arrays.items()}
         was = first_version(old, same, batches)
-        assert abs(was - out) <= tolerance, f"{name} {special}: {out}, with tf.compat.v1 {was}"
+        assert np.all(abs(was - out) <= tolerance), f"{name} {special}: {out}, with tf.compat.v1 {was}"
+    write(name, special, arrays, batches, out)
+
+
+def write(name, special, arrays, batches, out):
     lines.append(f"case {name} {special}")
     for key, array in arrays.items():
         put(key, array)
@@ -161,6 +166,93 @@ for stream, (p, labels, batches) in STREAMS.items():
         pr = lambda **a: v1.metrics.auc(curve="PR", summation_method="careful_interpolation", **a)
         case("auc", special, K.AUC(), labels, p, w, batches, roc if agree else None, 1e-5)
         case("auc_precision_recall", special, K.AUC(curve="PR"), labels, p, w, batches, pr if agree else None, 1e-5)
+
+FEW = ["few", "rows", "ends", "positives"]
+for stream in FEW + ["good"]:
+    p, labels, batches = STREAMS[stream]
+    for special, w in list(weighings(*p.shape))[: 4 if stream == "few" else 2]:
+        special = f"{stream} {special}"
+        for limit in [0.5, 0.8] if stream in FEW else [0.7]:
+            at = f"{special} {limit}"
+            case("sensitivity_at_specificity", at, K.SensitivityAtSpecificity(limit), labels, p, w, batches)
+            case("specificity_at_sensitivity", at, K.SpecificityAtSensitivity(limit), labels, p, w, batches)
+            case("precision_at_recall", at, K.PrecisionAtRecall(limit), labels, p, w, batches)
+            case("recall_at_precision", at, K.RecallAtPrecision(limit), labels, p, w, batches)
+        if stream not in FEW:
+            continue
+        some = [0.25, 0.5]
+        case("precision_at_thresholds", special, K.Precision(some), labels, p, w, batches,
+             lambda **a: v1.metrics.precision_at_thresholds(thresholds=some, **a))
+        case("recall_at_thresholds", special, K.Recall(some), labels, p, w, batches,
+             lambda **a: v1.metrics.recall_at_thresholds(thresholds=some, **a))
+        # What Keras has no metric for: 10 ranges, (0, 1/10] and so on, and 0 in the first.
+        weights = np.ones(p.shape) if w is None else np.broadcast_to(w.reshape(w.shape + (1,) * (p.ndim - w.ndim)), p.shape).astype(np.float64)
+        ranges = np.maximum(np.ceil(p * np.float32(10)).astype(int) - 1, 0)
+        far = sum(abs((weights * (labels - p.astype(np.float64)))[ranges == i].sum()) for i in range(10))
+        arrays = {"labels": labels, "predictions": p} | ({} if w is None else {"weights": w})
+        write("expected_calibration_error", special, arrays, batches, np.float32(far / weights.sum() if weights.sum() else 0))
+
+for curve in ["ROC", "PR"]:
+    for method in ["interpolation", "minoring", "majoring"]:
+        for n in [2, 11, 200]:
+            for stream in ["few", "rows"]:
+                p, labels, batches = STREAMS[stream]
+                w = np.round(random.uniform(0, 3, N), 2).astype(np.float32)
+                case("auc", f"settings {curve} {method} {n} {stream}", K.AUC(n, curve, method), labels, p, w, batches)
+        p, labels, batches = STREAMS["rows"]
+        for n, label_weights in [(11, None), (200, None), (200, [0.5, 0, 2])]:
+            w = np.round(random.uniform(0, 3, N), 2).astype(np.float32)
+            special = "weighed" if label_weights else "labels"
+            case("auc", f"settings {curve} {method} {n} {special}", K.AUC(n, curve, method, multi_label=True, label_weights=label_weights), labels, p, w, batches)
+logits = floats(N)
+case("auc", "settings ROC interpolation 200 logits", K.AUC(from_logits=True), random.integers(0, 2, N), logits, None, BATCHES)
+
+
+class Matrix:
+    """tf.math.confusion_matrix, added up."""
+
+    def __init__(self):
+        self.total = np.zeros((3, 3))
+
+    def update_state(self, labels, predictions, sample_weight):
+        flat = lambda a: None if a is None else np.broadcast_to(a.reshape(a.shape + (1,) * (labels.ndim - a.ndim)), labels.shape).ravel()
+        self.total += tf.math.confusion_matrix(flat(labels), flat(predictions), 3, flat(sample_weight), tf.float64).numpy()
+
+    def result(self):
+        return self.total
+
+
+for shape in [(N,), (N, 3)]:
+    of = "lists" if len(shape) == 1 else "rows"
+    for special, w in list(weighings(*shape))[:4]:
+        special = f"{of} {special}"
+        x, y = floats(*shape), floats(*shape)
+        x.flat[0], y.flat[5] = 0, 0
+        if not special.endswith("nothing"):
+            # Keras divides 0 by 0 where there is nothing.
+            case("r2_score", special, K.R2Score(), x, y, w, BATCHES)
+        case("mean_loss", special, K.Hinge(), np.where(x > 0, 1, -1).astype(np.float32), y, w, BATCHES)
+        if of == "rows":
+            case("cosine_similarity", special, K.CosineSimilarity(), x, y, w, BATCHES)
+        arrays = {"labels": x, "predictions": y} | ({} if w is None else {"weights": w})
+        same = {k: a[:, None] if k == "weights" and a.ndim < y.ndim else a for k, a in arrays.items()}
+        relative = first_version(lambda labels, predictions, weights=None: v1.metrics.mean_relative_error(labels, predictions, labels, weights), same, BATCHES)
+        write("mean_relative_error", special, arrays, BATCHES, np.float32(relative))
+        # Class 2 is never a label.
+        classes, found = random.integers(0, 2, shape), random.integers(0, 3, shape)
+        case("confusion_matrix", special, Matrix(), classes, found, w, BATCHES)
+        arrays = {"labels": classes, "predictions": found} | ({} if w is None else {"weights": w})
+        each = {k: np.broadcast_to(a.reshape(a.shape + (1,) * (found.ndim - a.ndim)), found.shape) for k, a in arrays.items()}
+        for name in ["mean_iou", "mean_per_class_accuracy"]:
+            old = getattr(v1.metrics, name)
+            value = first_version(lambda labels, predictions, weights=None: old(labels, predictions, 3, weights), each, BATCHES)
+            if name == "mean_iou":
+                keras = K.MeanIoU(3)
+                keras.update_state(classes, found, each.get("weights"))
+                # Keras has 0 for nothing at all.
+                assert abs(keras.result() - np.nan_to_num(value)) < 1e-6, (special, keras.result(), value)
+                value = keras.result()
+            write(name, special, arrays, BATCHES, np.float32(value))
 
 head = f"# Made by oracles/gen/metrics.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}."
 OUT.write_text("\n".join([head] + lines) + "\n")

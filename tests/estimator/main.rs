@@ -7,6 +7,7 @@ mod hooks;
 mod killed;
 mod life_cycle;
 mod mapping;
+mod metrics;
 mod models;
 mod on_request;
 mod prediction;

@@ -41,7 +41,11 @@ impl Metrics {
 
     /// A metric by name.
     pub fn get(&self, name: &str) -> Result<f64> {
-        self.values.get(name).copied().ok_or_else(|| match self.arrays.get(name) {
+        self.find(name).copied()
+    }
+
+    fn find(&self, name: &str) -> Result<&f64> {
+        self.values.get(name).ok_or_else(|| match self.arrays.get(name) {
             Some(array) => Error::shape(format!("metric `{name}` is f64{:?}, not one number", array.dims()))
                 .help("Metrics::array gives all of it"),
             None => unknown(name, self.values.keys().map(String::as_str)),
@@ -77,18 +81,16 @@ impl Index<&str> for Metrics {
     type Output = f64;
 
     fn index(&self, name: &str) -> &f64 {
-        match self.values.get(name) {
-            Some(value) => value,
-            None => panic!("there is no metric `{name}`; there are {:?}", self.values.keys().collect::<Vec<_>>()),
-        }
+        self.find(name).unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
-/// A table, sorted by name; slices have a column each.
+/// A table, sorted by name; slices have a column each. What has several numbers comes behind it.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = ("global_step", self.global_step as f64);
         let tables: Vec<String> = sliced(self.iter().chain([step])).iter().map(ToString::to_string).collect();
-        f.write_str(&tables.join("\n\n"))
+        f.write_str(&tables.join("\n\n"))?;
+        self.arrays().try_for_each(|(name, array)| write!(f, "\n\n{name}\n{array}"))
     }
 }

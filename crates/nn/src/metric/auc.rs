@@ -1,21 +1,209 @@
 //! Areas under curves: how well probabilities order examples, whatever threshold will be chosen.
 //!
-//! The curves have a point for each of 200 thresholds from 0 to 1, as those of `tf.keras.metrics.AUC`. What is summed is a histogram:
+//! The curves have a point for each of some thresholds from 0 to 1, as those of `tf.keras.metrics.AUC`. What is summed is a histogram:
 //! the weight of true and of false labels whose probability lies between two thresholds. All points follow from it.
 
 use estimand_graph::Tensor;
-use estimand_tensor::DType;
+use estimand_tensor::{DType, Error};
 
 use super::Metric;
 use super::confusion::Truth;
+use super::histogram::{N_INTERVALS, histograms, histograms_of_labels};
 
-/// The intervals between 200 thresholds.
-const N_INTERVALS: usize = 199;
+/// Which curve the area is under.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Curve {
+    /// True over false positive rates: how probable it is that a true example is above a false one.
+    #[default]
+    Roc,
+    /// Precision over recall.
+    Pr,
+}
+
+/// How high the area between two points is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Summation {
+    /// As high as their mean; for precisions, which are no straight line, counts of positives are interpolated (Davis and Goadrich 2006).
+    #[default]
+    Interpolation,
+    /// As the lower one: never too large.
+    Minoring,
+    /// As the higher one: never too small.
+    Majoring,
+}
+
+/// An area with other settings than those of [`auc`]: `tf.keras.metrics.AUC`.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::metric::{Auc, Curve, Summation};
+/// use estimand_nn::testing::metric_value;
+///
+/// let g = Graph::new();
+/// let (labels, probabilities) = (g.constant([0i64, 0, 1, 1]), g.constant([0.1f32, 0.4, 0.35, 0.8]));
+/// let auc = Auc::new().curve(Curve::Pr).summation_method(Summation::Minoring).n_thresholds(5);
+/// // Above 3/4 is one true one; above 1/4 are three examples, of which two are true: 1/2 (recall) at 2/3 (precision), then 1/2 at 0.
+/// assert!((metric_value(&auc.of(&labels, &probabilities, None), &[vec![]])? - 1.0 / 3.0).abs() < 1e-12);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Auc {
+    curve: Curve,
+    summation: Summation,
+    n_thresholds: usize,
+    by_label: bool,
+    label_weights: Option<Vec<f64>>,
+    logits: bool,
+}
+
+impl Auc {
+    /// That of true over false positive rates, interpolated between 200 thresholds.
+    pub fn new() -> Auc {
+        Auc {
+            curve: Curve::Roc,
+            summation: Summation::Interpolation,
+            n_thresholds: N_INTERVALS + 1,
+            by_label: false,
+            label_weights: None,
+            logits: false,
+        }
+    }
+
+    /// Which curve. By default `Roc`.
+    pub fn curve(mut self, curve: Curve) -> Auc {
+        self.curve = curve;
+        self
+    }
+
+    /// How high the area between two points is. By default `Interpolation`.
+    pub fn summation_method(mut self, summation: Summation) -> Auc {
+        self.summation = summation;
+        self
+    }
+
+    /// The number of points, those of 0 and 1 included. By default 200.
+    pub fn n_thresholds(mut self, n: usize) -> Auc {
+        self.n_thresholds = n;
+        self
+    }
+
+    /// Whether each label (the second axis) has an area of its own, of which the value is the mean. By default all are one.
+    pub fn multi_label(mut self, by_label: bool) -> Auc {
+        self.by_label = by_label;
+        self
+    }
+
+    /// What each label counts in that mean. By default all count the same.
+    pub fn label_weights(mut self, weights: impl Into<Vec<f64>>) -> Auc {
+        self.label_weights = Some(weights.into());
+        self
+    }
+
+    /// Predictions are logits. By default they are probabilities.
+    #[must_use]
+    #[allow(clippy::wrong_self_convention, reason = "Keras's word for it")]
+    pub fn from_logits(mut self) -> Auc {
+        self.logits = true;
+        self
+    }
+
+    /// The metric of labels, which are true unless they are 0, and predictions.
+    #[track_caller]
+    pub fn of(&self, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+        let name = match self.curve {
+            Curve::Roc => "auc",
+            Curve::Pr => "auc_precision_recall",
+        };
+        let probabilities =
+            if self.logits { predictions.cast(DType::F32).sigmoid() } else { predictions.cast(DType::F32) };
+        let truth = Truth::new(name, labels, &probabilities, weights);
+        if let Some(error) = self.wrong(&truth.probabilities) {
+            return Metric::new([labels.graph().error(error.context(format!("in {name}")))], |sums| sums[0].clone());
+        }
+        let n_intervals = self.n_thresholds - 1;
+        let sums = match self.by_label {
+            true => histograms_of_labels(truth, n_intervals),
+            false => histograms(truth, n_intervals),
+        };
+        let this = self.clone();
+        Metric::new(sums, move |sums| this.mean(&this.areas(&sums[0], &sums[1])))
+    }
+
+    fn wrong(&self, probabilities: &Tensor) -> Option<Error> {
+        let n_labels = probabilities.shape().dims().last().and_then(|labels| labels.known());
+        match &self.label_weights {
+            _ if self.n_thresholds < 2 => {
+                Some(Error::config(format!("{} thresholds, expected at least 2", self.n_thresholds)))
+            }
+            Some(_) if !self.by_label => {
+                Some(Error::config("label weights, and one area of all labels").help("add multi_label(true)"))
+            }
+            Some(weights) if n_labels.is_some_and(|n| n != weights.len()) => {
+                let n_labels = n_labels.unwrap_or(0);
+                Some(Error::config(format!("{} label weights for {n_labels} labels", weights.len())))
+            }
+            Some(weights) if weights.iter().any(|weight| weight.is_nan() || *weight < 0.0) => {
+                Some(Error::config(format!("label weights {weights:?}, expected none below 0")))
+            }
+            _ => None,
+        }
+    }
+
+    /// The areas of histograms, whose last axis is the intervals.
+    fn areas(&self, positive: &Tensor, negative: &Tensor) -> Tensor {
+        // What is above the upper and above the lower end of each interval.
+        let above = |x: &Tensor| (x.cumsum(-1, true, true), x.cumsum(-1, false, true));
+        let all = |x: &Tensor| x.sum_axes(&[-1], true);
+        let ((tp_upper, tp_lower), (fp_upper, fp_lower)) = (above(positive), above(negative));
+        if (self.curve, self.summation) == (Curve::Pr, Summation::Interpolation) {
+            // In an interval, true positives = intercept + slope * all positives; precision is integrated over them.
+            let (both, both_upper) = (positive + negative, &tp_upper + &fp_upper);
+            let slope = positive.div_no_nan(&both);
+            let intercept = tp_upper - &slope * &both_upper;
+            // Nothing is above the highest interval: precision is constant in it.
+            let growth = both_upper.greater(0.0).select((&both_upper + &both).div_no_nan(&both_upper), 1.0);
+            let area = slope * (positive + intercept * growth.log());
+            return area.sum_axes(&[-1], false).div_no_nan(all(positive).squeeze(&[-1]));
+        }
+        let (width, upper, lower) = match self.curve {
+            Curve::Roc => {
+                let rate = |tp: Tensor| tp.div_no_nan(all(positive));
+                (negative.div_no_nan(all(negative)), rate(tp_upper), rate(tp_lower))
+            }
+            Curve::Pr => {
+                let precision = |tp: Tensor, fp: Tensor| tp.div_no_nan(&tp + fp);
+                (positive.div_no_nan(all(positive)), precision(tp_upper, fp_upper), precision(tp_lower, fp_lower))
+            }
+        };
+        let height = match self.summation {
+            Summation::Interpolation => (upper + lower) * 0.5,
+            Summation::Minoring => upper.minimum(lower),
+            Summation::Majoring => upper.maximum(lower),
+        };
+        (width * height).sum_axes(&[-1], false)
+    }
+
+    fn mean(&self, areas: &Tensor) -> Tensor {
+        match &self.label_weights {
+            None => areas.mean(),
+            Some(weights) => {
+                let weights = areas.graph().constant(weights.clone());
+                (areas * &weights).sum().div_no_nan(weights.sum())
+            }
+        }
+    }
+}
+
+impl Default for Auc {
+    fn default() -> Auc {
+        Auc::new()
+    }
+}
 
 /// The area under the curve of true over false positive rates (ROC): how probable it is that a true example is above a false one.
 ///
 /// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the run. Without true or without false
-/// labels the area is 0.
+/// labels the area is 0. [`Auc`] has more settings.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -30,12 +218,7 @@ const N_INTERVALS: usize = 199;
 /// ```
 #[track_caller]
 pub fn auc(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) -> Metric {
-    Metric::new(histograms("auc", labels, probabilities, weights), |sums| {
-        let (positive, negative) = (&sums[0], &sums[1]);
-        // A trapezium for each interval: its width is the negatives in it, its height the positives above its middle.
-        let height = positive.cumsum(0, true, true) + positive * 0.5;
-        (negative * height).sum().div_no_nan(positive.sum() * negative.sum())
-    })
+    Auc::new().of(labels, probabilities, weights)
 }
 
 /// The area under the curve of precision over recall, `auc_precision_recall` of the Estimator's heads.
@@ -44,29 +227,5 @@ pub fn auc(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) ->
 /// 2006): Keras's default, and `careful_interpolation` of `tf.compat.v1.metrics.auc`. Inputs are those of [`auc`].
 #[track_caller]
 pub fn auc_precision_recall(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) -> Metric {
-    Metric::new(histograms("auc_precision_recall", labels, probabilities, weights), |sums| {
-        let (positive, all) = (&sums[0], &sums[0] + &sums[1]);
-        let (positive_above, all_above) = (positive.cumsum(0, true, true), all.cumsum(0, true, true));
-        // In an interval, true positives = intercept + slope * all positives; precision is integrated over them.
-        let slope = positive.div_no_nan(&all);
-        let intercept = positive_above - &slope * &all_above;
-        // Nothing is above the highest interval: precision is constant in it.
-        let growth = all_above.greater(0.0).select((&all_above + &all).div_no_nan(&all_above), 1.0);
-        (slope * (positive + intercept * growth.log())).sum().div_no_nan(positive.sum())
-    })
-}
-
-/// The weights of true and of false labels in each interval.
-#[track_caller]
-fn histograms(name: &str, labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) -> [Tensor; 2] {
-    let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);
-    // The error of a run names this scope.
-    let _scope = probabilities.graph().scope("probabilities_from_0_to_1");
-    let p = probabilities.reshape([-1]);
-    // TF: the thresholds are i / 199 and an interval does not hold its lower end; the product decides in f32. 0 is in the first.
-    let interval = ((&p * N_INTERVALS as f64).ceil() - 1.0).relu();
-    // An interval that does not exist makes the run fail.
-    let within = p.greater_equal(0.0).logical_and(p.less_equal(1.0));
-    let interval = within.select(interval, N_INTERVALS as f64).cast(DType::I32);
-    [positive, negative].map(|weights| weights.reshape([-1]).segment_sum(&interval, N_INTERVALS))
+    Auc::new().curve(Curve::Pr).of(labels, probabilities, weights)
 }

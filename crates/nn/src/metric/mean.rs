@@ -1,10 +1,11 @@
-//! Means: of any values, and of errors.
+//! Means: of any values, of errors, and of losses.
 
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
 
 use super::{Metric, pair};
 use crate::alignment::beside;
+use crate::loss::{CosineSimilarity, Loss};
 
 /// The weighted mean of values; weights have the values' shape, or one for each row.
 #[track_caller]
@@ -40,6 +41,41 @@ pub fn mean_absolute_error(labels: &Tensor, predictions: &Tensor, weights: Optio
 pub fn root_mean_squared_error(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
     let squares = differences("root_mean_squared_error", labels, predictions).square();
     Metric::new(totals(&squares, weights), |sums| sums[0].div_no_nan(&sums[1]).sqrt())
+}
+
+/// The mean of absolute differences, each divided by what `normalizer` has in its place; 0 where that is 0.
+#[track_caller]
+pub fn mean_relative_error(
+    labels: &Tensor,
+    predictions: &Tensor,
+    normalizer: &Tensor,
+    weights: Option<&Tensor>,
+) -> Metric {
+    let errors = differences("mean_relative_error", labels, predictions).abs();
+    mean(&errors.div_no_nan(pair("mean_relative_error", normalizer, &errors).0), weights)
+}
+
+/// The mean of a loss, of elements or of rows as it is defined, whatever its reduction: any loss is a metric too.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::{Hinge, metric};
+/// use estimand_nn::testing::metric_value;
+///
+/// let g = Graph::new();
+/// let (labels, predictions) = (g.constant([1f32, -1.0]), g.constant([0.5f32, -2.0]));
+/// assert_eq!(metric_value(&metric::mean_loss(&Hinge::new(), &labels, &predictions, None), &[vec![]])?, 0.25);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[track_caller]
+pub fn mean_loss(loss: &dyn Loss, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+    mean(&loss.elements(labels, predictions), weights)
+}
+
+/// The mean cosine of the angle between label and prediction, which are rows: 1 for the same direction.
+#[track_caller]
+pub fn cosine_similarity(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+    mean(&-CosineSimilarity::new().elements(labels, predictions), weights)
 }
 
 #[track_caller]

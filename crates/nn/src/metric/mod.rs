@@ -8,25 +8,40 @@
 
 mod accuracy;
 mod auc;
+mod calibration;
 mod confusion;
+mod confusion_matrix;
+mod histogram;
 mod mean;
+mod r2;
+mod thresholds;
 mod top_k;
 mod totals;
+mod trade_off;
 
 pub use accuracy::{accuracy, binary_accuracy, categorical_accuracy, sparse_categorical_accuracy};
-pub use auc::{auc, auc_precision_recall};
+pub use auc::{Auc, Curve, Summation, auc, auc_precision_recall};
+pub use calibration::expected_calibration_error;
 pub use confusion::{false_negatives, false_positives, precision, recall, true_negatives, true_positives};
-pub use mean::{mean, mean_absolute_error, mean_squared_error, root_mean_squared_error};
+pub use confusion_matrix::{confusion_matrix, mean_iou, mean_per_class_accuracy};
+pub use mean::{
+    cosine_similarity, mean, mean_absolute_error, mean_loss, mean_relative_error, mean_squared_error,
+    root_mean_squared_error,
+};
+pub use r2::r2_score;
+pub use thresholds::{precision_at_thresholds, recall_at_thresholds};
 pub use top_k::{sparse_top_k_categorical_accuracy, top_k_categorical_accuracy};
 pub use totals::Totals;
+pub use trade_off::{precision_at_recall, recall_at_precision, sensitivity_at_specificity, specificity_at_sensitivity};
 
 use std::fmt;
 use std::rc::Rc;
 
 use estimand_graph::Tensor;
-use estimand_tensor::Dim;
+use estimand_tensor::{Dim, Error, Result, nearest_name};
 
 use crate::alignment::matched;
+use crate::loss::Hinge;
 
 type ValueFn = dyn Fn(&[Tensor]) -> Tensor;
 
@@ -76,29 +91,63 @@ impl fmt::Debug for Metric {
 /// A metric of labels, predictions and weights.
 pub type MetricFn = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
 
-/// Every metric of this crate by name, with the threshold 0.5 and `k` 2 where there is one. The mean is that of predictions.
-pub const ALL_METRICS: [(&str, MetricFn); 18] = [
+/// Every metric of this crate by name, in its plainest form: with the threshold or the limit 0.5, `k` 2, 3 classes, 10 ranges, the thresholds
+/// 0.25 and 0.5, the loss `Hinge`, relative to labels. The mean is that of predictions.
+pub const ALL_METRICS: [(&str, MetricFn); 32] = [
     ("accuracy", accuracy),
     ("auc", auc),
     ("auc_precision_recall", auc_precision_recall),
     ("binary_accuracy", |labels, p, weights| binary_accuracy(labels, p, 0.5, weights)),
     ("categorical_accuracy", categorical_accuracy),
+    ("confusion_matrix", |labels, classes, weights| confusion_matrix(labels, classes, 3, weights)),
+    ("cosine_similarity", cosine_similarity),
+    ("expected_calibration_error", |labels, p, weights| expected_calibration_error(labels, p, 10, weights)),
     ("false_negatives", |labels, p, weights| false_negatives(labels, p, 0.5, weights)),
     ("false_positives", |labels, p, weights| false_positives(labels, p, 0.5, weights)),
     ("mean", |_, predictions, weights| mean(predictions, weights)),
     ("mean_absolute_error", mean_absolute_error),
+    ("mean_iou", |labels, classes, weights| mean_iou(labels, classes, 3, weights)),
+    ("mean_loss", |labels, predictions, weights| mean_loss(&Hinge::new(), labels, predictions, weights)),
+    ("mean_per_class_accuracy", |labels, classes, weights| mean_per_class_accuracy(labels, classes, 3, weights)),
+    ("mean_relative_error", |labels, predictions, weights| mean_relative_error(labels, predictions, labels, weights)),
     ("mean_squared_error", mean_squared_error),
     ("precision", |labels, p, weights| precision(labels, p, 0.5, weights)),
+    ("precision_at_recall", |labels, p, weights| precision_at_recall(labels, p, 0.5, weights)),
+    ("precision_at_thresholds", |labels, p, weights| precision_at_thresholds(labels, p, &[0.25, 0.5], weights)),
+    ("r2_score", r2_score),
     ("recall", |labels, p, weights| recall(labels, p, 0.5, weights)),
+    ("recall_at_precision", |labels, p, weights| recall_at_precision(labels, p, 0.5, weights)),
+    ("recall_at_thresholds", |labels, p, weights| recall_at_thresholds(labels, p, &[0.25, 0.5], weights)),
     ("root_mean_squared_error", root_mean_squared_error),
+    ("sensitivity_at_specificity", |labels, p, weights| sensitivity_at_specificity(labels, p, 0.5, weights)),
     ("sparse_categorical_accuracy", sparse_categorical_accuracy),
     ("sparse_top_k_categorical_accuracy", |labels, p, weights| {
         sparse_top_k_categorical_accuracy(labels, p, 2, weights)
     }),
+    ("specificity_at_sensitivity", |labels, p, weights| specificity_at_sensitivity(labels, p, 0.5, weights)),
     ("top_k_categorical_accuracy", |labels, p, weights| top_k_categorical_accuracy(labels, p, 2, weights)),
     ("true_negatives", |labels, p, weights| true_negatives(labels, p, 0.5, weights)),
     ("true_positives", |labels, p, weights| true_positives(labels, p, 0.5, weights)),
 ];
+
+/// A metric of [`ALL_METRICS`] by its name; an unknown one gets the nearest in the error.
+///
+/// ```
+/// use estimand_nn::metric;
+/// assert!(metric::named("auc").is_ok());
+/// assert!(metric::named("precison").unwrap_err().to_string().contains("did you mean `precision`?"));
+/// ```
+pub fn named(name: &str) -> Result<MetricFn> {
+    let names = || ALL_METRICS.iter().map(|(name, _)| *name);
+    let found = ALL_METRICS.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric);
+    found.ok_or_else(|| {
+        let error = Error::config(format!("there is no metric `{name}`"));
+        match nearest_name(name, names()) {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    })
+}
 
 /// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them has a last axis of 1 more than
 /// the other, it is dropped.

@@ -14,10 +14,15 @@ type Make<'a> = &'a dyn Fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
 
 /// The value of a metric over batches, each given by what its graph's placeholders are fed.
 pub fn metric_value(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Result<f64> {
-    on_threads(metric, batches, 1)
+    totals(metric, batches, 1)?.value(metric)
 }
 
-fn on_threads(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) -> Result<f64> {
+/// The value of a metric of several numbers, likewise.
+pub fn metric_array(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Result<Array> {
+    totals(metric, batches, 1)?.array(metric)
+}
+
+fn totals(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) -> Result<Totals> {
     let sums: Vec<&Tensor> = metric.sums().iter().collect();
     let Some(first) = sums.first().filter(|_| !batches.is_empty()) else {
         return Err(Error::config(format!("a metric of {} sums over {} batches", sums.len(), batches.len())));
@@ -27,7 +32,7 @@ fn on_threads(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize
     for batch in batches {
         totals.add(&session.run(&sums, batch)?)?;
     }
-    totals.value(metric)
+    Ok(totals)
 }
 
 /// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they are batched, what weights mean,
@@ -61,7 +66,7 @@ struct Case<'a> {
 
 impl Case<'_> {
     /// The value over batches, each a list of rows.
-    fn value(&self, batches: &[Vec<usize>], weights: Option<&[f32]>, threads: usize) -> Result<f64> {
+    fn value(&self, batches: &[Vec<usize>], weights: Option<&[f32]>, threads: usize) -> Result<Vec<f64>> {
         let graph = Graph::new();
         let (labels, predictions) =
             (rows(&graph, "labels", self.labels), rows(&graph, "predictions", self.predictions));
@@ -79,7 +84,7 @@ impl Case<'_> {
             }
             feeds.push(feed);
         }
-        on_threads(&metric, &feeds, threads)
+        totals(&metric, &feeds, threads)?.array(&metric)?.to_f64_vec()
     }
 
     fn all(&self) -> Vec<usize> {
@@ -99,21 +104,25 @@ fn take(array: &Array, indices: &[usize]) -> Result<Array> {
     }
 }
 
-fn ensure_equal(what: &str, a: f64, b: f64) -> Result<()> {
-    ensure((a - b).abs() <= 1e-12 * b.abs().max(1.0), || format!("{what}: {a} is not {b}"))
+/// An error unless two values are the same up to rounding, number by number.
+fn ensure_equal(what: &str, a: &[f64], b: &[f64]) -> Result<()> {
+    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+    ensure(a.len() == b.len() && a.iter().zip(b).all(close), || format!("{what}: {a:?} is not {b:?}"))
 }
 
 /// All rows at once, one by one, in parts of which one is empty, and backwards: the value is the same, and on any number of threads.
 fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
     let all = case.all();
     let at_once = case.value(&[case.all()], None, 1)?;
-    ensure(at_once.is_finite(), || format!("the value {at_once}"))?;
+    ensure(at_once.iter().all(|value| value.is_finite()), || format!("the value {at_once:?}"))?;
     let one_by_one: Vec<Vec<usize>> = all.iter().map(|&i| vec![i]).collect();
     let parts = [all[..2].to_vec(), vec![], all[2..].to_vec()];
-    ensure_equal("rows one by one", case.value(&one_by_one, None, 1)?, at_once)?;
-    ensure_equal("rows in parts", case.value(&parts, None, 1)?, at_once)?;
-    ensure_equal("rows backwards", case.value(&[all.iter().rev().copied().collect()], None, 1)?, at_once)?;
-    ensure(case.value(&[all], None, 3)?.to_bits() == at_once.to_bits(), || "3 threads give other bits than 1".into())
+    ensure_equal("rows one by one", &case.value(&one_by_one, None, 1)?, &at_once)?;
+    ensure_equal("rows in parts", &case.value(&parts, None, 1)?, &at_once)?;
+    ensure_equal("rows backwards", &case.value(&[all.iter().rev().copied().collect()], None, 1)?, &at_once)?;
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    let same = bits(&case.value(&[all], None, 3)?) == bits(&at_once);
+    ensure(same, || "3 threads give other bits than 1".into())
 }
 
 /// A row of weight 2 is the row twice, and one of weight 0 is not there.
@@ -121,13 +130,18 @@ fn a_weight_is_a_number_of_rows(case: &Case<'_>) -> Result<()> {
     let weights: Vec<f32> = (0..case.n).map(|i| (i % 3) as f32).collect();
     let repeated: Vec<usize> = case.all().into_iter().flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();
     let weighed = case.value(&[case.all()], Some(&weights), 1)?;
-    ensure_equal("rows of weights 0, 1 and 2", weighed, case.value(&[repeated], None, 1)?)?;
+    ensure_equal("rows of weights 0, 1 and 2", &weighed, &case.value(&[repeated], None, 1)?)?;
     let ones = case.value(&[case.all()], Some(&vec![1.0; case.n]), 1)?;
-    ensure_equal("weights of 1", ones, case.value(&[case.all()], None, 1)?)
+    ensure_equal("weights of 1", &ones, &case.value(&[case.all()], None, 1)?)
 }
 
 /// Without rows, or with no weight at all, the value is 0 and not NaN.
 fn nothing_is_zero(case: &Case<'_>) -> Result<()> {
-    ensure_equal("a batch without rows", case.value(&[vec![]], None, 1)?, 0.0)?;
-    ensure_equal("weights of 0", case.value(&[case.all()], Some(&vec![0.0; case.n]), 1)?, 0.0)
+    for (what, value) in [
+        ("a batch without rows", case.value(&[vec![]], None, 1)?),
+        ("weights of 0", case.value(&[case.all()], Some(&vec![0.0; case.n]), 1)?),
+    ] {
+        ensure_equal(what, &value, &vec![0.0; value.len()])?;
+    }
+    Ok(())
 }

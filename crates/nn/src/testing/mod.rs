@@ -21,7 +21,7 @@ pub use column::check_column;
 pub use layer::check_layer;
 pub use loss::check_loss;
 pub use merge::check_merge;
-pub use metric::{check_metric, metric_value};
+pub use metric::{check_metric, metric_array, metric_value};
 
 /// Floats between -1 and 1 in no order, no two of them close to each other: no maximum is a tie.
 pub fn spread(dims: &[usize]) -> Result<Array> {

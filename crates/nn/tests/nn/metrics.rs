@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use estimand_graph::{Graph, Session, Tensor};
 use estimand_nn::metric::*;
-use estimand_nn::testing::{check_metric, metric_value};
+use estimand_nn::testing::{check_metric, metric_array, metric_value};
 use estimand_tensor::{Array, DType, Dim, Result};
 
 use crate::fixture::{Case, metric_cases, rows};
@@ -21,12 +21,17 @@ fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Te
         "false_positives" => Some(false_positives as _),
         "true_negatives" => Some(true_negatives as _),
         "false_negatives" => Some(false_negatives as _),
+        "sensitivity_at_specificity" => Some(sensitivity_at_specificity as _),
+        "specificity_at_sensitivity" => Some(specificity_at_sensitivity as _),
+        "precision_at_recall" => Some(precision_at_recall as _),
+        "recall_at_precision" => Some(recall_at_precision as _),
         _ => None,
     };
     if let Some(make) = with_threshold {
         return make(labels, predictions, number(), weights);
     }
     match words[0] {
+        "auc" if words[1] == "settings" => settings(&words[2..]).of(labels, predictions, weights),
         "top_k_categorical_accuracy" => top_k_categorical_accuracy(labels, predictions, number() as usize, weights),
         "sparse_top_k_categorical_accuracy" => {
             sparse_top_k_categorical_accuracy(labels, predictions, number() as usize, weights)
@@ -38,7 +43,24 @@ fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Te
     }
 }
 
-fn value(case: &Case) -> Result<f64> {
+/// `<curve> <summation> <thresholds> <what is special>`.
+fn settings(words: &[&str]) -> Auc {
+    let curve = if words[0] == "PR" { Curve::Pr } else { Curve::Roc };
+    let summation = match words[1] {
+        "minoring" => Summation::Minoring,
+        "majoring" => Summation::Majoring,
+        _ => Summation::Interpolation,
+    };
+    let auc = Auc::new().curve(curve).summation_method(summation).n_thresholds(words[2].parse().unwrap());
+    match words[3] {
+        "labels" => auc.multi_label(true),
+        "weighed" => auc.multi_label(true).label_weights([0.5, 0.0, 2.0]),
+        "logits" => auc.from_logits(),
+        _ => auc,
+    }
+}
+
+fn value(case: &Case) -> Result<Array> {
     let g = Graph::new();
     // The mean has no labels.
     let arrays = [
@@ -57,16 +79,18 @@ fn value(case: &Case) -> Result<f64> {
         batches.push(places.iter().map(|(place, all)| (place, all.rows(range.clone()).unwrap())).collect());
         first += n as usize;
     }
-    metric_value(&metric, &batches)
+    metric_array(&metric, &batches)
 }
 
 #[test]
 fn metrics_agree_with_tensorflow() {
     let cases = metric_cases();
     for case in &cases {
-        let (actual, expected) = (value(case).unwrap(), f64::from(case.array("out").item::<f32>().unwrap()));
-        let close = (actual - expected).abs() <= 1e-6 * expected.abs().max(1.0);
-        assert!(close, "{} is {actual}, TensorFlow has {expected}", case.name);
+        let (actual, expected) = (value(case).unwrap(), case.array("out"));
+        assert_eq!(actual.dims(), expected.dims(), "{}", case.name);
+        let mut pairs = actual.to_f64_vec().unwrap().into_iter().zip(expected.to_f64_vec().unwrap());
+        let close = pairs.all(|(actual, expected)| (actual - expected).abs() <= 1e-6 * expected.abs().max(1.0));
+        assert!(close, "{} is {actual:?}, TensorFlow has {expected:?}", case.name);
     }
     let found: BTreeSet<&str> = cases.iter().map(|case| case.name.split(' ').next().unwrap()).collect();
     assert_eq!(found, ALL_METRICS.iter().map(|(name, _)| *name).collect());
@@ -83,8 +107,17 @@ fn every_metric_keeps_the_contract() -> Result<()> {
     let labels = Array::from([1i64, 0, 1, 1, 0, 0, 1, 0]);
     let one_hot = [[1.0f32, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]];
     let one_hot = Array::from_vec([5, 3], one_hot.concat())?;
+    let classes = Array::from([0i64, 2, 1, 1, 0, 2, 2, 1]);
     for (name, make) in ALL_METRICS {
-        if name.starts_with("sparse") {
+        if name.contains("confusion") || name.contains("iou") || name.contains("per_class") {
+            check_metric(name, &make, &labels, &classes)?;
+        } else if name == "cosine_similarity" {
+            // Rows whose lengths are powers of two: (1, 1, 1, 1) has 2.
+            let quarters =
+                Array::from_vec([3, 4], vec![0.25f32, -0.25, 0.25, 0.25, 1.0, 1.0, 1.0, 1.0, 0.0, -2.0, 0.0, 0.0])?;
+            let others = Array::from_vec([3, 4], vec![0.5f32, 0.5, 0.5, 0.5, 0.0, 0.0, 4.0, 0.0, 1.0, -1.0, 1.0, 1.0])?;
+            check_metric(name, &make, &quarters, &others)?;
+        } else if name.starts_with("sparse") {
             check_metric(name, &make, &labels, &sixteenths(&[8, 3]))?;
         } else if name.contains("categorical") {
             check_metric(name, &make, &one_hot, &sixteenths(&[5, 3]))?;
@@ -105,7 +138,7 @@ fn the_contract_finds_what_is_broken() {
         (|_, p, _| Metric::new([p.mean(), p.graph().constant(1.0f32)], |sums| &sums[0] / &sums[1]), "rows in parts"),
         (|_, p, _| mean(p, None), "rows of weights 0, 1 and 2"),
         (|_, p, w| Metric::new(mean(p, w).sums().to_vec(), |sums| &sums[0] / &sums[1]), "a batch without rows"),
-        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value -inf"),
+        (|_, p, _| Metric::new([p.min().log()], |sums| sums[0].clone()), "the value [-inf]"),
     ];
     for (make, text) in broken {
         let error = check_metric("broken", &make, &labels, &sixteenths(&[4])).unwrap_err().to_string();
@@ -150,6 +183,27 @@ fn metrics_say_what_they_got() {
         (|g| top_k_categorical_accuracy(&scores(g), &scores(g), 0, None), &["the top 0 classes; expected at least 1"]),
         (|g| precision(&list(g), &list(g), 1.5, None), &["precision at threshold 1.5, expected 0 to 1"]),
         (|g| recall(&list(g), &list(g), f64::NAN, None), &["recall at threshold NaN"]),
+        (|g| recall_at_precision(&list(g), &list(g), 1.5, None), &["recall_at_precision at 1.5, expected 0 to 1"]),
+        (
+            |g| recall_at_thresholds(&list(g), &list(g), &[], None),
+            &["recall_at_thresholds at [], expected some numbers"],
+        ),
+        (
+            |g| precision_at_thresholds(&list(g), &list(g), &[0.5, 2.0], None),
+            &["precision_at_thresholds at [0.5, 2.0]"],
+        ),
+        (|g| expected_calibration_error(&list(g), &list(g), 0, None), &["expected_calibration_error of 0 ranges"]),
+        (|g| confusion_matrix(&list(g), &list(g), 0, None), &["confusion_matrix of 0 classes, expected 1 to 4096"]),
+        (|g| mean_iou(&list(g), &scores(g), 3, None), &["mean_iou of labels `list`"]),
+        (|g| r2_score(&list(g), &scores(g), None), &["r2_score of labels `list`"]),
+        (|g| cosine_similarity(&list(g), &scores(g), None), &["cosine_similarity of labels `list`"]),
+        (|g| Auc::new().n_thresholds(1).of(&list(g), &list(g), None), &["1 thresholds, expected at least 2", "in auc"]),
+        (|g| Auc::new().multi_label(true).of(&list(g), &list(g), None), &["expected [batch, labels]"]),
+        (|g| Auc::new().label_weights([1.0]).of(&scores(g), &scores(g), None), &["add multi_label(true)"]),
+        (
+            |g| Auc::new().multi_label(true).label_weights([1.0, 2.0]).of(&scores(g), &scores(g), None),
+            &["2 label weights for 4 labels"],
+        ),
         (
             |g| mean(&scores(g), Some(&g.constant([1.0f32, 2.0]).expand_dims(0))),
             &["f32[1, 2] for values [batch, 4]", "help: expected a number"],
@@ -186,5 +240,17 @@ fn the_area_of_what_is_no_probability_is_an_error() {
         let sums: Vec<&Tensor> = metric.sums().iter().collect();
         let text = Session::new(&g).unwrap().run(&sums, &[]).unwrap_err().to_string();
         assert!(text.contains("probabilities_from_0_to_1"), "{wrong}: {text}");
+    }
+}
+
+#[test]
+fn a_class_that_is_none_is_an_error_of_the_run() {
+    for wrong in [-1.0, 3.0, 0.5, f32::NAN] {
+        let g = Graph::new();
+        let (labels, predictions) = (g.constant([0f32, 1.0]), g.constant([2.0, wrong]));
+        for metric in [confusion_matrix(&labels, &predictions, 3, None), mean_iou(&predictions, &labels, 3, None)] {
+            let text = metric_array(&metric, &[vec![]]).unwrap_err().to_string();
+            assert!(text.contains("classes_below_3"), "{wrong}: {text}");
+        }
     }
 }

@@ -1,0 +1,40 @@
+//! Calibration: whether what is said to happen in 7 of 10 cases does.
+
+use estimand_graph::Tensor;
+use estimand_tensor::Error;
+
+use super::Metric;
+use super::confusion::Truth;
+use super::histogram::sums_in_ranges;
+
+/// How far probabilities are from what happens, on average: in each of `n_bins` ranges of one width, the share of true labels beside the mean
+/// probability; the mean of their distances, each range with the weight of its examples.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::metric;
+/// use estimand_nn::testing::metric_value;
+///
+/// let g = Graph::new();
+/// let (labels, probabilities) = (g.constant([0i64, 1, 1, 1]), g.constant([0.25f32, 0.25, 0.75, 0.75]));
+/// // Half of the first two are true, and they say a quarter; all of the others, and they say three quarters.
+/// assert_eq!(metric_value(&metric::expected_calibration_error(&labels, &probabilities, 10, None), &[vec![]])?, 0.25);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[track_caller]
+pub fn expected_calibration_error(
+    labels: &Tensor,
+    probabilities: &Tensor,
+    n_bins: usize,
+    weights: Option<&Tensor>,
+) -> Metric {
+    let name = "expected_calibration_error";
+    if n_bins == 0 {
+        let error = labels.graph().error(Error::config(format!("{name} of 0 ranges, expected at least 1")));
+        return Metric::new([error], |sums| sums[0].clone());
+    }
+    let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);
+    let all = &positive + negative;
+    let [happened, said] = sums_in_ranges(&probabilities, n_bins, [&positive, &(&all * &probabilities)]);
+    Metric::new([happened, said, all.sum()], |sums| (&sums[0] - &sums[1]).abs().sum().div_no_nan(&sums[2]))
+}

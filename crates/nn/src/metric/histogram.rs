@@ -1,0 +1,83 @@
+//! Histograms of probabilities: what curves and calibrations are sums of.
+//!
+//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but for the first.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{DType, Error};
+
+use super::confusion::Truth;
+
+/// The intervals between 200 thresholds.
+pub(super) const N_INTERVALS: usize = 199;
+
+/// The scope of everything here, which the error of a run names.
+const SCOPE: &str = "probabilities_from_0_to_1";
+
+/// The weights of true and of false labels in each interval.
+#[track_caller]
+pub(super) fn histograms(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
+    let _scope = truth.probabilities.graph().scope(SCOPE);
+    let interval = intervals(&truth.probabilities, n_intervals, n_intervals);
+    [truth.positive, truth.negative].map(|weights| sum(&weights, &interval, n_intervals))
+}
+
+/// The same for each label by itself: `[labels, intervals]` of rows with a probability for each label.
+#[track_caller]
+pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
+    let Truth { positive, negative, probabilities } = truth;
+    let n_labels = match probabilities.shape().dims() {
+        [_, labels] if labels.known().is_some() => labels.known().unwrap_or(0),
+        _ => {
+            let text = format!("labels by themselves of {}; expected [batch, labels]", probabilities.describe());
+            let error = probabilities.graph().error(Error::shape(text));
+            return [error.clone(), error];
+        }
+    };
+    let _scope = probabilities.graph().scope(SCOPE);
+    let n_segments = n_labels * n_intervals;
+    let first: Vec<f32> = (0..n_labels).map(|label| (label * n_intervals) as f32).collect();
+    let first = probabilities.graph().constant(first).cast(DType::I32);
+    // A probability that is none has an interval behind all of them, whatever is added.
+    let interval = intervals(&probabilities, n_intervals, n_segments) + first;
+    let shape = [n_labels as i64, n_intervals as i64];
+    [positive, negative].map(|weights| sum(&weights, &interval, n_segments).reshape(shape))
+}
+
+/// The weights of true and of false labels by how many of the thresholds `0, 1/n, 2/n, ..` are below their probability, from 0 to `n`.
+#[track_caller]
+pub(super) fn by_thresholds_below(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
+    let _scope = truth.probabilities.graph().scope(SCOPE);
+    let n_below = within(&truth.probabilities, &ends(&truth.probabilities, n_intervals), n_intervals + 1);
+    [truth.positive, truth.negative].map(|weights| sum(&weights, &n_below, n_intervals + 1))
+}
+
+/// Sums of values in each of some ranges of probabilities, of the same width.
+#[track_caller]
+pub(super) fn sums_in_ranges<const N: usize>(probabilities: &Tensor, n: usize, values: [&Tensor; N]) -> [Tensor; N] {
+    let _scope = probabilities.graph().scope(SCOPE);
+    let interval = intervals(probabilities, n, n);
+    values.map(|values| sum(values, &interval, n))
+}
+
+/// The number of each probability's interval; `beyond`, an interval that does not exist and makes the run fail, for what is none.
+#[track_caller]
+fn intervals(probabilities: &Tensor, n_intervals: usize, beyond: usize) -> Tensor {
+    within(probabilities, &(ends(probabilities, n_intervals) - 1.0).relu(), beyond)
+}
+
+/// The end of each probability's interval, in intervals. TF: the thresholds are i / n, but it is the product in f32 that decides.
+#[track_caller]
+fn ends(probabilities: &Tensor, n_intervals: usize) -> Tensor {
+    (probabilities * n_intervals as f64).ceil()
+}
+
+#[track_caller]
+fn within(probabilities: &Tensor, numbers: &Tensor, beyond: usize) -> Tensor {
+    let within = probabilities.greater_equal(0.0).logical_and(probabilities.less_equal(1.0));
+    within.select(numbers, beyond as f64).cast(DType::I32)
+}
+
+#[track_caller]
+fn sum(values: &Tensor, ids: &Tensor, n: usize) -> Tensor {
+    values.reshape([-1]).segment_sum(&ids.reshape([-1]), n)
+}

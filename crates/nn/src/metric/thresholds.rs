@@ -1,0 +1,65 @@
+//! Precision and recall at several thresholds at once: metrics of several numbers.
+
+use estimand_graph::Tensor;
+use estimand_tensor::{DType, Error};
+
+use super::Metric;
+use super::confusion::Truth;
+
+/// The share of the positive predictions that are true, at each threshold; 0 if there are none.
+///
+/// ```
+/// use estimand_graph::Graph;
+/// use estimand_nn::metric;
+/// use estimand_nn::testing::metric_array;
+///
+/// let g = Graph::new();
+/// let (labels, probabilities) = (g.constant([0i64, 1, 1]), g.constant([0.4f32, 0.6, 0.9]));
+/// let precision = metric::precision_at_thresholds(&labels, &probabilities, &[0.25, 0.5], None);
+/// assert_eq!(metric_array(&precision, &[vec![]])?.as_slice::<f64>()?, [2.0 / 3.0, 1.0]);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+#[track_caller]
+pub fn precision_at_thresholds(
+    labels: &Tensor,
+    probabilities: &Tensor,
+    thresholds: &[f64],
+    weights: Option<&Tensor>,
+) -> Metric {
+    let [tp, fp, _] = above("precision_at_thresholds", labels, probabilities, thresholds, weights);
+    Metric::new([tp, fp], |sums| sums[0].div_no_nan(&sums[0] + &sums[1]))
+}
+
+/// The share of the true labels that are found, at each threshold; 0 if there are none.
+#[track_caller]
+pub fn recall_at_thresholds(
+    labels: &Tensor,
+    probabilities: &Tensor,
+    thresholds: &[f64],
+    weights: Option<&Tensor>,
+) -> Metric {
+    let [tp, _, positives] = above("recall_at_thresholds", labels, probabilities, thresholds, weights);
+    Metric::new([tp, positives], |sums| sums[0].div_no_nan(&sums[1]))
+}
+
+/// True and false positives at each threshold, and all that are true.
+#[track_caller]
+fn above(
+    name: &str,
+    labels: &Tensor,
+    probabilities: &Tensor,
+    thresholds: &[f64],
+    weights: Option<&Tensor>,
+) -> [Tensor; 3] {
+    if thresholds.is_empty() || thresholds.iter().any(|t| !(0.0..=1.0).contains(t)) {
+        let error = Error::config(format!("{name} at {thresholds:?}, expected some numbers from 0 to 1"));
+        let error = labels.graph().error(error);
+        return [error.clone(), error.clone(), error];
+    }
+    let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);
+    let column = |x: &Tensor| x.reshape([-1, 1]);
+    let thresholds: Vec<f32> = thresholds.iter().map(|&t| t as f32).collect();
+    let is_above = column(&probabilities).greater(probabilities.graph().constant(thresholds)).cast(DType::F32);
+    let sum = |weights: &Tensor| (column(weights) * &is_above).sum_axes(&[0], false);
+    [sum(&positive), sum(&negative), positive.sum()]
+}
