@@ -4,6 +4,7 @@ mod bad_input;
 mod full_disk;
 mod heads;
 mod hooks;
+mod input_retry;
 mod killed;
 mod life_cycle;
 mod mapping;

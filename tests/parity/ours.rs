@@ -267,6 +267,7 @@ fn hooks() -> Vec<Text> {
         hook::BeginContext::fetch,
         hook::BeginContext::fetch_named,
         hook::CheckpointListener::after_save as fn(&mut Listener, &TrainSession, u64) -> _,
+        hook::CheckpointListener::begin as fn(&mut Listener) -> _,
         hook::CheckpointListener::before_save as fn(&mut Listener, &TrainSession, u64) -> _,
         hook::CheckpointListener::end as fn(&mut Listener, &TrainSession, u64) -> _,
         hook::CheckpointSaverHook::listener as fn(_, Listener) -> _,

@@ -155,6 +155,7 @@ mod book {
         profiling => "../../../docs/profiling.md",
         config => "../../../docs/config.md",
         evaluation => "../../../docs/evaluation.md",
+        hooks => "../../../docs/hooks.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
         warm_start => "../../../docs/warm_start.md",

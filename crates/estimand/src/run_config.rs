@@ -53,6 +53,8 @@ pub struct RunConfig {
     pub threads: usize,
     /// Threads of the input; see [`RunConfig::input_threads`].
     pub input_threads: Option<usize>,
+    /// Retries after an error of the input that may pass; see [`RunConfig::input_retries`].
+    pub input_retries: u32,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -108,6 +110,7 @@ impl Default for RunConfig {
             device: Device::Cpu,
             threads: 0,
             input_threads: None,
+            input_retries: 0,
             cluster: None,
         }
     }
@@ -218,6 +221,17 @@ impl RunConfig {
         self
     }
 
+    /// How often in a row the input of a training is opened again after an error that may pass: one of the system's (a connection
+    /// that was reset, a read that timed out), or one that the input itself has marked with
+    /// [`Error::transient`]. Training goes on behind the last batch that it had, with the bits of
+    /// a run that was never disturbed; before each retry it waits, twice as long as before. By default, never: the error ends the
+    /// training.
+    #[must_use]
+    pub fn input_retries(mut self, n: u32) -> RunConfig {
+        self.input_retries = n;
+        self
+    }
+
     /// The threads that read and prepare input, found out where none are given.
     pub(crate) fn n_input_threads(&self) -> usize {
         match self.input_threads.unwrap_or(self.threads) {
@@ -306,7 +320,7 @@ impl fmt::Display for RunConfig {
             f,
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
-             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}",
+             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -321,6 +335,7 @@ impl fmt::Display for RunConfig {
             self.device,
             some(Some(self.threads).filter(|&n| n > 0), "all"),
             some(self.input_threads.or(Some(self.threads)).filter(|&n| n > 0), "all"),
+            self.input_retries,
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),

@@ -27,6 +27,7 @@ struct Inner {
     message: String,
     context: Vec<String>,
     help: Option<String>,
+    is_transient: bool,
 }
 
 /// What sort of thing went wrong. "Your input" and "our bug" are told apart: only `Internal` is ours.
@@ -85,7 +86,8 @@ pub enum ErrorKind {
 impl Error {
     /// An error of a kind, with what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), context: Vec::new(), help: None }))
+        let (message, context) = (message.into(), Vec::new());
+        Error(Box::new(Inner { kind, message, context, help: None, is_transient: false }))
     }
 
     /// Shapes that do not fit together.
@@ -132,9 +134,15 @@ impl Error {
 
     /// A failed file operation: `what` names it ("read", "rename").
     pub fn io(path: impl AsRef<Path>, what: &str, error: &std::io::Error) -> Error {
+        use std::io::ErrorKind as Io;
         let path = path.as_ref().to_path_buf();
         let message = format!("cannot {what} {}: {error}", path.display());
-        Error::new(ErrorKind::Io { path }, message)
+        let result = Error::new(ErrorKind::Io { path }, message);
+        match error.kind() {
+            Io::Interrupted | Io::TimedOut | Io::WouldBlock | Io::BrokenPipe => result.transient(),
+            Io::ConnectionReset | Io::ConnectionAborted | Io::NotConnected => result.transient(),
+            _ => result,
+        }
     }
 
     /// A variable that is not there, with the nearest of the names that are.
@@ -176,6 +184,17 @@ impl Error {
     pub fn help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(help.into());
         self
+    }
+
+    /// Marks it as one that may be gone when the same is tried again: a server that is busy, a connection that was lost.
+    pub fn transient(mut self) -> Error {
+        self.0.is_transient = true;
+        self
+    }
+
+    /// Whether it may be gone when the same is tried again.
+    pub fn is_transient(&self) -> bool {
+        self.0.is_transient
     }
 
     /// What sort of error it is.

@@ -1,5 +1,6 @@
 //! Hooks, each in a real training.
 
+mod contract;
 mod csv_log;
 mod early_stopping;
 mod feeding;

@@ -24,6 +24,7 @@ pub(super) struct Built {
 /// An input that was opened, and its first batch, which shows what all look like.
 pub(crate) struct Opened {
     pub(crate) data: Dataset,
+    pub(super) cx: InputContext,
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) first: Option<Item>,
     pub(crate) spec: InputSpec,
@@ -65,7 +66,7 @@ impl Estimator {
             Some(item) => InputSpec::of(&item.batch),
             None => InputSpec { features: data.spec()?, labels: data.label_spec()?, weights: false },
         };
-        Ok(Opened { data, stream, first, spec })
+        Ok(Opened { data, cx: *cx, stream, first, spec })
     }
 
     /// Calls the model function for a mode.

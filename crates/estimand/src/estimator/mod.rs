@@ -1,7 +1,7 @@
 //! [`Estimator`]: one model description that trains, evaluates and predicts.
 //!
 //! `build.rs` makes a model for a mode, `initialize.rs` says what it begins with; `train.rs` prepares a training, `default_hooks.rs`
-//! lists its hooks, and `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the third.
+//! lists its hooks, `train_input.rs` its batches, and `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the third.
 
 mod build;
 mod default_hooks;
@@ -14,6 +14,7 @@ mod predict;
 mod predictions;
 mod programs;
 mod train;
+mod train_input;
 mod train_loop;
 
 pub use eval_spec::EvalSpec;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use estimand_data::{Dataset, Position};
+use estimand_data::Position;
 use estimand_graph::Value;
 use estimand_tensor::{Array, Error, ErrorKind, Result};
 use tracing::{info, warn};
@@ -11,11 +11,12 @@ use tracing::{info, warn};
 use super::build::{Built, Opened};
 use super::programs::Programs;
 use super::train::{Finished, TrainSpec};
+use super::train_input::{Next, TrainInput};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, SessionStatus};
-use crate::feeding::{Fed, Feeder};
+use crate::feeding::Fed;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
@@ -24,8 +25,7 @@ use crate::signal::{Guard, Signal};
 /// A training that is under way.
 pub(super) struct Run<'a> {
     pub(super) session: TrainSession,
-    data: Dataset,
-    input: Feeder,
+    input: TrainInput,
     programs: Programs,
     pub(super) hooks: Hooks<'a>,
     listeners: Vec<Box<dyn CheckpointListener + 'a>>,
@@ -78,6 +78,7 @@ impl<'a> Run<'a> {
         for listener in of_hooks {
             listeners.push(listener);
         }
+        tell(&mut listeners, "begin", |listener| listener.begin())?;
         let updates = graph.updates();
         let all = graph.group(&std::iter::once(&train_op).chain(&updates).collect::<Vec<_>>());
         graph.check()?;
@@ -86,14 +87,12 @@ impl<'a> Run<'a> {
         info!("Graph was finalized.");
         let programs = Programs::new(&session, &fetches, &requested, all.value(), &placeholders)?;
         let step = programs.plain().clone();
-        let Opened { data, stream, first, .. } = opened;
-        let input = Feeder::new(first, stream, placeholders.binding(&step)?, step, config.n_input_threads());
+        let input = TrainInput::new(opened, placeholders.binding(&step)?, step, config);
         let saver = Saver::new(&estimator.model_dir, retention)?;
         let mut events = EventWriter::create(&estimator.model_dir)?;
         write_graph(&session, &[loss.value()], &mut events, estimator)?;
         Ok(Run {
             session,
-            data,
             input,
             programs,
             hooks,
@@ -143,9 +142,14 @@ impl<'a> Run<'a> {
             }
             self.visit("before_run", |hook, cx| hook.before_run(cx))?;
             self.session.begin_input();
-            let Some(fed) = self.input.next()? else {
-                self.session.input = InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
-                break "the input ended".to_string();
+            let fed = match self.input.next(&self.session.input.position, &self.signals)? {
+                Next::Batch(fed) => fed,
+                Next::End => {
+                    self.session.input =
+                        InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
+                    break "the input ended".to_string();
+                }
+                Next::Interrupted => continue,
             };
             self.step(fed)?;
             self.visit("after_run", |hook, cx| hook.after_run(cx))?;
@@ -184,9 +188,8 @@ impl<'a> Run<'a> {
         self.requests.save &= self.saver.last_step() != Some(global_step);
         self.save_if_asked(false)?;
         self.saver.wait()?;
-        for listener in &mut self.listeners {
-            listener.end(&self.session, global_step)?;
-        }
+        let session = &self.session;
+        tell(&mut self.listeners, "end", |listener| listener.end(session, global_step))?;
         if let Some(loss) = self.loss {
             info!("Loss for final step: {loss}.");
         }
@@ -219,11 +222,10 @@ impl<'a> Run<'a> {
         let step = self.session.step;
         // What a hook does before a checkpoint may fail, and what was learnt is saved all the same.
         let seen = self.visit("before_save", |hook, cx| hook.before_save(cx));
-        for listener in &mut self.listeners {
-            listener.before_save(&self.session, step)?;
-        }
+        let session = &self.session;
+        tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
-        let position = self.data.marked(&self.session.input.position);
+        let position = self.input.marked(&self.session.input.position);
         let (session, states) = (&self.session, self.hooks.states());
         self.saver.save(step, session.saved_bytes(), |each| session.each_saved(position, states, each))?;
         let prefix = self.saver.prefix(step).display().to_string();
@@ -237,13 +239,24 @@ impl<'a> Run<'a> {
             self.saver.wait()?;
         }
         seen?;
-        for listener in &mut self.listeners {
-            if listener.after_save(&self.session, step)? && may_stop {
-                self.requests.stop.get_or_insert("a listener of checkpoints asked for it".to_string());
+        let (session, stop) = (&self.session, &mut self.requests.stop);
+        tell(&mut self.listeners, "after_save", |listener| {
+            if listener.after_save(session, step)? && may_stop {
+                stop.get_or_insert("a listener of checkpoints asked for it".to_string());
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
+}
+
+/// Calls a method of every listener.
+fn tell<'a>(
+    listeners: &mut [Box<dyn CheckpointListener + 'a>],
+    phase: &str,
+    mut call: impl FnMut(&mut (dyn CheckpointListener + 'a)) -> Result<()>,
+) -> Result<()> {
+    let place = || format!("in {phase} of a listener of checkpoints");
+    listeners.iter_mut().try_for_each(|listener| call(&mut **listener).map_err(|e| e.context(place())))
 }
 
 /// The program that trains should end too, and its user know how to go on.

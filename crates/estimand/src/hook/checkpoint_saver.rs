@@ -7,7 +7,14 @@ use crate::session::TrainSession;
 use crate::{Every, Timer};
 
 /// Told of every checkpoint.
+///
+/// Listeners are told in the order of their list. An error ends the run at once: the checkpoints saved before are whole.
 pub trait CheckpointListener {
+    /// Once, before the first step.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Before the state of a step is written.
     fn before_save(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
         Ok(())

@@ -20,6 +20,8 @@
 //! }
 //! ```
 
+mod all;
+mod boxed;
 mod checkpoint_saver;
 mod csv_log;
 mod early_stopping;
@@ -36,8 +38,10 @@ mod step_counter;
 mod stop_at_step;
 mod stop_if;
 mod summary;
+pub mod testing;
 mod watched;
 
+pub use all::{ALL_HOOKS, HookExample};
 pub use checkpoint_saver::{CheckpointListener, CheckpointSaverHook};
 pub use csv_log::CsvLogHook;
 pub use early_stopping::EarlyStoppingHook;

@@ -1,0 +1,116 @@
+//! The batches of a training: prepared ahead, and read again after an error that may pass.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use estimand_data::{Dataset, InputContext, Position};
+use estimand_graph::Compiled;
+use estimand_tensor::{Error, Result};
+use tracing::warn;
+
+use super::build::Opened;
+use crate::RunConfig;
+use crate::feeding::{Binding, Fed, Feeder};
+use crate::signal::Guard;
+
+/// The pause before the first retry; each that follows is twice as long, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The input of a training.
+pub(super) struct TrainInput {
+    data: Dataset,
+    cx: InputContext,
+    binding: Binding,
+    step: Arc<Compiled>,
+    n_threads: usize,
+    n_retries: u32,
+    feeder: Feeder,
+}
+
+/// What comes next.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is handed over once and never kept; a box would be an allocation in every step"
+)]
+pub(super) enum Next {
+    Batch(Fed),
+    End,
+    /// A signal came while a retry was waited for.
+    Interrupted,
+}
+
+impl TrainInput {
+    pub(super) fn new(opened: Opened, binding: Binding, step: Arc<Compiled>, config: &RunConfig) -> TrainInput {
+        let Opened { data, cx, stream, first, .. } = opened;
+        let n_threads = config.n_input_threads();
+        let feeder = Feeder::new(first, stream, binding.clone(), step.clone(), n_threads);
+        TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder }
+    }
+
+    /// A position with the names of the stages it belongs to.
+    pub(super) fn marked(&self, position: &Position) -> Position {
+        self.data.marked(position)
+    }
+
+    /// Takes back what a step is done with.
+    pub(super) fn recycle(&mut self, fed: Fed) {
+        self.feeder.recycle(fed);
+    }
+
+    /// The next batch, behind the position of the last one that was trained on.
+    #[inline]
+    pub(super) fn next(&mut self, behind: &Position, signals: &Guard) -> Result<Next> {
+        match self.feeder.next() {
+            Ok(Some(fed)) => Ok(Next::Batch(fed)),
+            Ok(None) => Ok(Next::End),
+            Err(error) => self.retry(error, behind, signals),
+        }
+    }
+
+    /// Opens the input again if the error may pass. The model is whole in memory: so not a step is lost, where TensorFlow goes back to
+    /// the last checkpoint.
+    fn retry(&mut self, mut error: Error, behind: &Position, signals: &Guard) -> Result<Next> {
+        let mut pause = FIRST_PAUSE;
+        for retry in 1..=self.n_retries {
+            if !error.is_transient() {
+                return Err(error);
+            }
+            let n = self.n_retries;
+            warn!("The input is opened again in {pause:?}, retry {retry} of {n}: {}", error.message());
+            if !wait(pause, signals) {
+                return Ok(Next::Interrupted);
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            match self.reopen(behind).and_then(|()| self.feeder.next()) {
+                Ok(Some(fed)) => return Ok(Next::Batch(fed)),
+                Ok(None) => return Ok(Next::End),
+                Err(again) => error = again,
+            }
+        }
+        Err(match (error.is_transient(), self.n_retries) {
+            (true, 0) => error.help("it may pass: RunConfig::input_retries has the input opened again"),
+            (true, n) => error.context(format!("after {n} retries")),
+            (false, _) => error,
+        })
+    }
+
+    fn reopen(&mut self, behind: &Position) -> Result<()> {
+        let stream = self.data.open(&self.cx, behind)?;
+        self.feeder = Feeder::new(None, stream, self.binding.clone(), self.step.clone(), self.n_threads);
+        Ok(())
+    }
+}
+
+/// Waits for a time; whether no signal came meanwhile.
+fn wait(pause: Duration, signals: &Guard) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < pause {
+        if signals.requested().is_some() {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20).min(pause));
+    }
+    true
+}
