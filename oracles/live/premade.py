@@ -4,7 +4,8 @@ usage: premade.py EXAMPLE_PROGRAM EMPTY_FOLDER
 
 For each premade estimator: 50 steps of both from the checkpoint that TensorFlow has made (weights within 1e-4 of each variable's largest with raw
 columns, within 1e-5 with standardised ones: TensorFlow differs from itself by 1e-5 on raw ones when it sums in another order); then TensorFlow 10
-steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both. At last the census itself, with the area under the curve of both.
+steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both; then evaluations
+during training. At last the census itself, with the area under the curve of both.
 """
 
 import glob
@@ -63,11 +64,13 @@ def columns(standardised):
     return list(hashed.values()) + [age] + crosses, numbers, [fc.embedding_column(c, 8) for c in hashed.values()]
 
 
-def estimator(name, folder):
+def estimator(name, folder, save_steps=None):
     wide, numbers, embeddings = columns(not name.endswith("_raw"))
     # One thread and one seed: TensorFlow then gives the same numbers every time, and with raw columns how they are rounded counts.
     one = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config = tf.estimator.RunConfig(tf_random_seed=SEED, session_config=one, keep_checkpoint_max=None)
+    if save_steps:
+        config = config.replace(save_checkpoints_steps=save_steps)
     K, E = tf.keras.optimizers.legacy, tf.estimator
     return {
         "baseline": lambda: E.BaselineClassifier(folder, label_vocabulary=INCOME, config=config),
@@ -138,6 +141,36 @@ def largest_difference(one, other, limit, what):
     return worst[1]
 
 
+def evaluated(folder):
+    """The metrics of every evaluation, by step."""
+    found = {}
+    for path in sorted(glob.glob(f"{folder}/eval/*tfevents*")):
+        for event in tf.compat.v1.train.summary_iterator(path):
+            for value in event.summary.value:
+                if value.HasField("simple_value"):
+                    found.setdefault(event.step, {})[value.tag] = value.simple_value
+    return found
+
+
+def train_and_evaluate():
+    """Both evaluate at the same steps, with the same metrics."""
+    for throttle, steps in ((0, [4, 8, 10]), (600, [4, 10])):
+        for name in ("linear", "dnn"):
+            at = lambda part: os.path.join(FOLDER, f"{name}_{throttle}", part)
+            train = tf.estimator.TrainSpec(input_fn(ROWS, name, BATCH, True), max_steps=10)
+            evaluate = tf.estimator.EvalSpec(input_fn(ROWS, name, 1000, False), steps=None, throttle_secs=throttle)
+            tf.estimator.train_and_evaluate(estimator(name, at("tf"), 4), train, evaluate)
+            arguments = ["train_and_evaluate", name, copy_of(at("tf"), 0, at("ours")), PATH, str(BATCH), "10", "4", str(throttle)]
+            subprocess.run([PROGRAM, *arguments], check=True)
+            theirs, found = evaluated(at("tf")), evaluated(at("ours"))
+            assert sorted(theirs) == sorted(found) == steps, (name, sorted(theirs), sorted(found))
+            for step in steps:
+                assert found[step].keys() == theirs[step].keys(), (name, sorted(found[step].keys() ^ theirs[step].keys()))
+                for key, value in theirs[step].items():
+                    assert abs(found[step][key] - value) <= 1e-5 * max(1, abs(value)), (name, step, key, found[step][key], value)
+    print(f"  train_and_evaluate: linear and dnn, the same steps and {len(theirs[10])} metrics each")
+
+
 def census():
     """TensorFlow's own configuration on the census itself: the area under the curve of both after the same steps."""
     name, steps, paths = "combined_raw", 500, {}
@@ -177,4 +210,5 @@ for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", 
     for key, value in theirs.items():
         assert abs(found[key] - value) <= 1e-5 * max(1, abs(value)), (name, key, found[key], value)
     print(f"  {name}: 50 steps {a:.1e}; TensorFlow, ours, TensorFlow {b:.1e}; {len(theirs)} metrics alike")
+train_and_evaluate()
 census()
