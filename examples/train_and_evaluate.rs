@@ -1,9 +1,11 @@
 //! Training with evaluations in between: incomes in the census of 1994, evaluated on two sets and by gender, stopped once it no longer
-//! gets better.
+//! gets better; and the report of it.
 //!
 //! The rows that it is trained on are evaluated beside those it has not seen: where the two part, it learns by heart.
 //!
 //! `cargo run --release --example train_and_evaluate [-- MODEL_FOLDER]`
+
+use std::path::PathBuf;
 
 use estimand::adapt;
 use estimand::console::{self, Level};
@@ -17,7 +19,7 @@ const STRINGS: [&str; 8] =
 fn main() -> Result<()> {
     console::verbosity(Level::Warn);
     let new_folder = || std::env::temp_dir().join(format!("estimand-train-and-evaluate-{}", std::process::id()));
-    let folder = std::env::args().nth(1).map_or_else(new_folder, Into::into);
+    let folder: PathBuf = std::env::args().nth(1).map_or_else(new_folder, Into::into);
 
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
     let adapted = adapt(&train.dataset())?;
@@ -46,7 +48,6 @@ fn main() -> Result<()> {
             EvalSpec::new(train.dataset().take(10_000).batch(1_000, false)).name("seen").every(Every::Steps(200)),
         ],
     )?;
-    println!("{trained}\n");
 
     println!(" step   auc of test   auc of rows it has seen");
     let (unseen, seen) = (trained.evaluation("test")?, trained.evaluation("seen")?);
@@ -54,7 +55,10 @@ fn main() -> Result<()> {
         println!("{:5}   {:11.4}   {:23.4}", unseen.global_step(), unseen["auc"], seen["auc"]);
     }
     let best = unseen.best.as_ref().ok_or_else(|| Error::internal("nothing was evaluated"))?;
-    println!("\nThe best model, on rows that it has not seen:\n{best}\n");
+
+    let (report, page) = (classifier.report()?.examine(&train.dataset())?, folder.join("report.html"));
+    report.write_html(&page)?;
+    println!("\n{report}\nThe same with curves, for a browser: {}", page.display());
     println!("auc = {:.4}", best["auc"]);
     println!("stopped_early = {}", i32::from(trained.finished.reason.starts_with("early stopping")));
     Ok(())
