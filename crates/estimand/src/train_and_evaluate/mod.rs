@@ -24,6 +24,7 @@ use estimand_data::Dataset;
 use estimand_tensor::{Error, Result, nearest_name};
 use tracing::info;
 
+use crate::console::slice_of;
 use crate::estimator::Finished;
 use crate::{Estimator, EvalSpec, Metrics, TrainSpec};
 
@@ -150,7 +151,7 @@ impl Evaluated {
     }
 }
 
-/// `test: 3 evaluations, the last at step 300; best (highest auc) at step 200: accuracy 0.9, auc 0.95, loss 0.2`
+/// `test: 3 evaluations, the last at step 300; best (highest auc) at step 200: accuracy 0.9, auc 0.95, loss 0.2`, without slices.
 impl fmt::Display for Evaluated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("evaluation");
@@ -159,7 +160,9 @@ impl fmt::Display for Evaluated {
         let plural = if n == 1 { "" } else { "s" };
         write!(f, "{name}: {n} evaluation{plural}, the last at step {}", last.global_step())?;
         let Some(best) = &self.best else { return Ok(()) };
-        let values: Vec<String> = best.iter().map(|(name, value)| format!("{name} {value:.4}")).collect();
+        let of_all = |key: &&str| slice_of(key, |whole| best.get(whole).is_ok()).is_none();
+        let shown = best.iter().filter(|(name, _)| of_all(name));
+        let values: Vec<String> = shown.map(|(name, value)| format!("{name} {value:.4}")).collect();
         write!(f, "; best ({}) at step {}: {}", self.by, best.global_step(), values.join(", "))
     }
 }
