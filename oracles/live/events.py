@@ -1,4 +1,5 @@
-"""Exchanges event files with our program: TensorBoard's own reader and TensorFlow's iterator read what we wrote, we read what TensorFlow wrote.
+"""Exchanges event files with our program: TensorBoard's own reader and TensorFlow's iterator read what we wrote, we read what TensorFlow wrote, and
+every kind of summary is what TensorFlow's own ops write of the same tensors.
 
 usage: events.py EXAMPLE_PROGRAM EMPTY_FOLDER
 """
@@ -13,6 +14,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.pr_curve import summary as pr_curve
 from tensorflow.core.util.event_pb2 import SessionLog
 
 PROGRAM, FOLDER = sys.argv[1:]
@@ -73,6 +75,57 @@ def shown_by_tensorboard(folder):
     print(f"  TensorBoard shows {len(shown)} steps of two runs, their graph and their text")
 
 
+def written_by_tensorflow(folder):
+    """The summaries of the program's `show`, by TensorFlow's and TensorBoard's own ops."""
+    numbers = np.arange(24, dtype="f") * np.float32(0.3) - np.float32(1.25)
+    labels, predictions = np.arange(24) % 3 == 0, (np.arange(24) * 7 % 24).astype("f") / np.float32(24)
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        ops = [
+            v1.summary.histogram("scope/histogram", tf.constant(numbers)),
+            v1.summary.image("scope/picture", tf.reshape(tf.constant(numbers), [2, 2, 2, 3]), max_outputs=3),
+            v1.summary.text("scope/text", tf.constant("# žluť\n*text*")),
+            pr_curve.op("scope/curve", tf.constant(labels), tf.constant(predictions), 21),
+            v1.summary.tensor_summary("scope/tensor", tf.reshape(tf.constant(numbers), [2, 12])),
+        ]
+        writer = v1.summary.FileWriter(folder)
+        writer.add_summary(session.run(v1.summary.merge(ops)), 3)
+        writer.close()
+
+
+def shown_by(board, tag):
+    """The plugin that shows a tensor, and what it is told. A tensor that none shows has no metadata."""
+    if tag not in board.summary_metadata:
+        return ("", b"")
+    data = board.summary_metadata[tag].plugin_data
+    return (data.plugin_name, data.content)
+
+
+def every_kind_alike(folder):
+    boards = []
+    for part, write in [("ours", lambda path: run("show", path)), ("theirs", written_by_tensorflow)]:
+        path = os.path.join(folder, part)
+        write(path)
+        board = EventAccumulator(path, size_guidance={"tensors": 0, "histograms": 0, "images": 0})
+        board.Reload()
+        boards.append(board)
+    ours, theirs = boards
+    tags = lambda board: {kind: sorted(t.removesuffix("/pr_curves") for t in found) for kind, found in board.Tags().items() if isinstance(found, list)}
+    assert tags(ours) == tags(theirs), (ours.Tags(), theirs.Tags())
+    assert ours.Histograms("scope/histogram")[0].histogram_value == theirs.Histograms("scope/histogram")[0].histogram_value
+    for tag in ours.Tags()["images"]:
+        [a], [b] = ours.Images(tag), theirs.Images(tag)
+        assert (a.step, a.width, a.height) == (b.step, b.width, b.height) == (3, 2, 2)
+        same = tf.io.decode_png(a.encoded_image_string) == tf.io.decode_png(b.encoded_image_string)
+        assert np.all(same), tag
+    for tag in theirs.Tags()["tensors"]:
+        [a], [b] = ours.Tensors(tag.removesuffix("/pr_curves")), theirs.Tensors(tag)
+        assert np.all(tf.make_ndarray(a.tensor_proto) == tf.make_ndarray(b.tensor_proto)), tag
+        plugins = [shown_by(ours, tag.removesuffix("/pr_curves")), shown_by(theirs, tag)]
+        assert plugins[0] == plugins[1], plugins
+    print(f"  every kind of summary is as TensorFlow writes it: {', '.join(sorted(t for k in tags(ours).values() for t in k))}")
+
+
 def read_by_us(folder):
     with tf.Graph().as_default() as graph:
         tf.compat.v1.placeholder(tf.float32, name="x")
@@ -100,4 +153,5 @@ if __name__ == "__main__":
     ours = os.path.join(FOLDER, "ours")
     iterated_by_tensorflow(ours)
     shown_by_tensorboard(ours)
+    every_kind_alike(os.path.join(FOLDER, "kinds"))
     read_by_us(os.path.join(FOLDER, "theirs"))

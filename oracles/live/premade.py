@@ -5,7 +5,7 @@ usage: premade.py EXAMPLE_PROGRAM EMPTY_FOLDER
 For each premade estimator: 50 steps of both from the checkpoint that TensorFlow has made (weights within 1e-4 of each variable's largest with raw
 columns, within 1e-5 with standardised ones: TensorFlow differs from itself by 1e-5 on raw ones when it sums in another order); then TensorFlow 10
 steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both; then evaluations
-during training. At last the census itself, with the area under the curve of both.
+during training. The summaries of the first step are alike too. At last the census itself, with the area under the curve of both.
 """
 
 import glob
@@ -130,6 +130,27 @@ def values(folder, step):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if not name.startswith("_")}
 
 
+def summaries(folder):
+    """What was written of the first step: kind, and number or moments, by tag."""
+    found = {}
+    for path in sorted(glob.glob(f"{folder}/events.out.tfevents.*")):
+        for event in tf.compat.v1.train.summary_iterator(path):
+            for value in event.summary.value if event.step == 1 else []:
+                kind, h = value.WhichOneof("value"), value.histo
+                numbers = [value.simple_value] if kind == "simple_value" else [h.num, h.min, h.max, h.sum, h.sum_squares]
+                found.setdefault(value.tag, (kind, np.float64(numbers)))
+    return found
+
+
+def same_summaries(name, theirs, mine):
+    theirs, mine = summaries(theirs), summaries(mine)
+    assert list(theirs) == list(mine), (name, list(theirs), list(mine))
+    for tag, (kind, numbers) in theirs.items():
+        scale = np.abs(numbers).max(initial=1)
+        assert mine[tag][0] == kind and np.abs(mine[tag][1] - numbers).max() <= 1e-5 * scale, (name, tag, numbers, mine[tag])
+    return len(theirs)
+
+
 def largest_difference(one, other, limit, what):
     assert one.keys() == other.keys(), (what, sorted(one.keys() ^ other.keys()))
     worst = ("", 0.0)
@@ -198,6 +219,7 @@ for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", 
     tensorflow(name, at("tf"), 50)
     ours(name, copy_of(at("tf"), 0, at("ours")), 50)
     a = largest_difference(values(at("tf"), 50), values(at("ours"), 50), limit, name)
+    n_summaries = same_summaries(name, at("tf"), at("ours"))
     turns, alone = copy_of(at("tf"), 10, at("turns")), copy_of(at("tf"), 10, at("alone"))
     ours(name, turns, 20)
     tensorflow(name, turns, 30)
@@ -209,6 +231,6 @@ for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", 
     assert found.keys() == theirs.keys(), (name, sorted(found.keys() ^ theirs.keys()))
     for key, value in theirs.items():
         assert abs(found[key] - value) <= 1e-5 * max(1, abs(value)), (name, key, found[key], value)
-    print(f"  {name}: 50 steps {a:.1e}; TensorFlow, ours, TensorFlow {b:.1e}; {len(theirs)} metrics alike")
+    print(f"  {name}: 50 steps {a:.1e}; TensorFlow, ours, TensorFlow {b:.1e}; {len(theirs)} metrics and {n_summaries} summaries alike")
 train_and_evaluate()
 census()

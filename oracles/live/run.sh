@@ -29,6 +29,7 @@ check csv_files estimand-data csv_exchange
 check records estimand-data record_exchange
 check parquet estimand-data-parquet columnar_exchange
 check events estimand event_exchange
+check tensorboard_pages estimand tensorboard_runs
 check ping_pong estimand ping_pong
 check premade estimand premade_exchange
 check warm_start estimand warm_start_exchange

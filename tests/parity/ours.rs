@@ -314,6 +314,8 @@ fn hooks() -> Vec<Text> {
         hook::StopIfHook::no_decrease as fn(Text, u64) -> _,
         hook::StopIfHook::no_increase as fn(Text, u64) -> _,
         hook::SummarySaverHook::new,
+        hook::SummarySaverHook::output_dir as fn(_, Text) -> _,
+        hook::SummarySaverHook::summaries,
         Timer::is_due,
         Timer::last_step,
         Timer::new,

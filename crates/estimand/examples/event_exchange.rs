@@ -1,7 +1,7 @@
 //! Our side of the exchange of event files with TensorFlow and TensorBoard (oracles/live/events.py).
 //!
-//! `write FOLDER FIRST LAST` writes one file as a training from step FIRST to LAST does; `read FILE` prints every event as
-//! `step kind` or, for summaries, `step tag value`, numbers as their bits and texts as they are.
+//! `write FOLDER FIRST LAST` writes one file as a training from step FIRST to LAST does; `show FOLDER` writes every kind of summary;
+//! `read FILE` prints every event as `step kind` or, for summaries, `step tag value`, numbers as their bits and texts as they are.
 
 use std::io::{self, Write};
 
@@ -13,8 +13,9 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["write", folder, first, last] => write(folder, number(first)?, number(last)?),
+        ["show", folder] => show(folder),
         ["read", file] => read(file),
-        _ => Err(Error::config("expected `write FOLDER FIRST LAST` or `read FILE`")),
+        _ => Err(Error::config("expected `write FOLDER FIRST LAST`, `show FOLDER` or `read FILE`")),
     }
 }
 
@@ -35,8 +36,22 @@ fn write(folder: &str, first: u64, last: u64) -> Result<()> {
         writer.summary(step, vec![Value::scalar("loss", loss), Value::scalar("scope/global_step_sec", f32::NAN)])?;
     }
     writer.scalar(last, "infinite", f32::INFINITY)?;
-    writer.text(last, "checkpoint_path", &format!("žluť/model.ckpt-{last}"))?;
+    writer.summary(last, vec![Value::text("checkpoint_path", format!("žluť/model.ckpt-{last}"))])?;
     writer.session_log(last, SessionStatus::Checkpoint, "model.ckpt")?;
+    writer.sync()
+}
+
+/// Of numbers that the other side computes too.
+fn show(folder: &str) -> Result<()> {
+    let mut writer = EventWriter::create(folder)?;
+    let numbers: Vec<f32> = (0..24).map(|i| i as f32 * 0.3 - 1.25).collect();
+    writer.histogram(3, "scope/histogram", &Array::from(numbers.clone()))?;
+    writer.image(3, "scope/picture", &Array::from_vec([2, 2, 2, 3], numbers.clone())?, 3)?;
+    writer.text(3, "scope/text", "# žluť\n*text*")?;
+    let labels: Vec<bool> = (0..24).map(|i| i % 3 == 0).collect();
+    let predictions: Vec<f32> = (0..24).map(|i| (i * 7 % 24) as f32 / 24.0).collect();
+    writer.pr_curve(3, "scope/curve", &Array::from(labels), &Array::from(predictions), 21, None)?;
+    writer.tensor(3, "scope/tensor", &Array::from_vec([2, 12], numbers)?)?;
     writer.sync()
 }
 

@@ -158,6 +158,7 @@ mod book {
         hooks => "../../../docs/hooks.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
+        tensorboard => "../../../docs/tensorboard.md",
         warm_start => "../../../docs/warm_start.md",
     }
 }

@@ -1,6 +1,7 @@
 //! Summaries: what is written of tensors, when, and that training does not notice.
 
 mod evaluation;
+mod hparams;
 mod oracle;
 mod training;
 

@@ -15,7 +15,7 @@ use super::train_input::{Next, TrainInput};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
-use crate::events::{EventWriter, SessionStatus};
+use crate::events::{EventWriter, RunStatus, SessionStatus};
 use crate::feeding::Fed;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
 use crate::saver::{Retention, Saver};
@@ -31,6 +31,8 @@ pub(super) struct Run<'a> {
     listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) saver: Saver,
     events: EventWriter,
+    /// Whether TensorBoard knows the parameters, and waits for the end.
+    tells_params: bool,
     model_dir: PathBuf,
     initial_values: Vec<(String, Array)>,
     ready_checks: Vec<ReadyCheck>,
@@ -91,6 +93,10 @@ impl<'a> Run<'a> {
         let saver = Saver::new(&estimator.model_dir, retention)?;
         let mut events = EventWriter::create(&estimator.model_dir)?;
         write_graph(&session, &[loss.value()], &mut events, estimator)?;
+        let tells_params = estimator.params.iter().len() > 0;
+        if tells_params {
+            events.hparams(&estimator.params)?;
+        }
         Ok(Run {
             session,
             input,
@@ -99,6 +105,7 @@ impl<'a> Run<'a> {
             listeners,
             saver,
             events,
+            tells_params,
             model_dir: estimator.model_dir.clone(),
             initial_values,
             ready_checks,
@@ -120,7 +127,12 @@ impl<'a> Run<'a> {
         let first_step = self.session.step;
         let ended = self.steps(first_step).and_then(|reason| self.finish(first_step, reason));
         let why = ended.as_ref().map_or_else(Error::message, |finished| &finished.reason);
-        let told = self.events.stop(self.session.step, why).and_then(|()| self.events.sync());
+        let mut told = self.events.stop(self.session.step, why);
+        if self.tells_params {
+            let status = if ended.is_ok() { RunStatus::Success } else { RunStatus::Failure };
+            told = told.and_then(|()| self.events.hparams_end(status));
+        }
+        told = told.and_then(|()| self.events.sync());
         // An error of the training says more than that of a disk which cannot take it.
         ended.and_then(|finished| told.map(|()| finished))
     }

@@ -43,6 +43,11 @@ macro_rules! delegate_head {
                 Head::export_outputs($other, predictions)
             }
 
+            fn summary_key(&self, key: &str) -> String {
+                let $self_ = self;
+                Head::summary_key($other, key)
+            }
+
             fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
                 let $self_ = self;
                 Head::measures($other, batch, logits)

@@ -80,6 +80,11 @@ pub trait Head: fmt::Debug + Send + Sync {
     /// What an exported model answers, from the predictions; the first one is the default.
     fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>>;
 
+    /// What TensorBoard shows a number of the head as: the key with the head's name behind it.
+    fn summary_key(&self, key: &str) -> String {
+        suffixed(self.name().as_deref(), key)
+    }
+
     /// The loss of a batch, without what regularizers add to it, and its metrics.
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures>;
 }

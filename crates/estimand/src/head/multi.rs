@@ -76,6 +76,11 @@ impl Head for MultiHead {
         Some(self.named().map(|(name, _)| name).collect::<Vec<_>>().join("_"))
     }
 
+    fn summary_key(&self, key: &str) -> String {
+        // TF: what several heads have in common has no name.
+        key.to_string()
+    }
+
     fn logits_dimension(&self) -> usize {
         self.heads.iter().map(|(head, _)| head.logits_dimension()).sum()
     }

@@ -133,6 +133,10 @@ impl Head for SequentialHeadWrapper {
         self.head.export_outputs(predictions)
     }
 
+    fn summary_key(&self, key: &str) -> String {
+        self.head.summary_key(key)
+    }
+
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         if logits.rank() < 3 {
             let error = Error::shape(format!("logits {}; expected [batch, steps, ...]", logits.describe()));

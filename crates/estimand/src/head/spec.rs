@@ -99,6 +99,14 @@ pub(super) fn assemble(
             }
             return Ok(spec.loss(&loss));
         }
+        // TF: whatever scopes are open. The estimator shows the loss of a head without a name by itself.
+        let _scope = cx.graph().outside();
+        if head.summary_key("loss") != "loss" {
+            cx.summary().scalar(&head.summary_key("loss"), &loss);
+        }
+        if let Some(more) = &regularization {
+            cx.summary().scalar(&head.summary_key("regularization_loss"), more);
+        }
         loss
     };
     Ok(match training {

@@ -6,7 +6,7 @@ use estimand_nn::{Activation, BatchNorm, Dense, Dropout, Layer};
 use estimand_tensor::{Error, Result};
 
 use super::linear::check_columns;
-use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
 
@@ -82,8 +82,11 @@ impl Network for Dnn {
                 let _scope = graph.reopen(&name);
                 net = BatchNorm::new().momentum(0.999).name(&format!("batchnorm_{i}")).apply(&net);
             }
+            shown::layer(cx, &name, &net);
         }
-        Ok(Dense::new(units).name("logits").apply(&net))
+        let logits = Dense::new(units).name("logits").apply(&net);
+        shown::layer(cx, "logits", &logits);
+        Ok(logits)
     }
 
     fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {

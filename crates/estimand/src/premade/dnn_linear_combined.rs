@@ -7,7 +7,7 @@ use estimand_tensor::{Error, Result};
 
 use super::dnn::Dnn;
 use super::linear::Linear;
-use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
 
@@ -78,6 +78,9 @@ impl Network for DnnLinearCombined {
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
         let dnn = self.has_dnn().then(|| self.dnn.logits(cx, units)).transpose()?;
         let linear = self.has_linear().then(|| self.linear.logits(cx, units)).transpose()?;
+        if let Some(logits) = &linear {
+            shown::layer(cx, "linear", logits);
+        }
         match (dnn, linear) {
             (Some(dnn), Some(linear)) => Ok(dnn + linear),
             (Some(one), None) | (None, Some(one)) => Ok(one),

@@ -5,7 +5,7 @@ use estimand_nn::Inputs;
 use estimand_nn::column::{Columns, LinearModel, linear_model};
 use estimand_tensor::{Error, Mode, Result};
 
-use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
+use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor, shown};
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
 
@@ -46,7 +46,9 @@ impl Network for Linear {
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
         let _scope = cx.graph().reopen("linear");
         let linear = LinearModel::new(&self.columns).units(units).sparse_combiner(self.sparse_combiner);
-        Ok(linear.apply(cx.features()).logits)
+        let output = linear.apply(cx.features());
+        shown::weights(cx, &output);
+        Ok(output.logits)
     }
 
     fn training<'a>(&'a self, _cx: &'a ModelFnContext<'_>) -> Result<Training<'a>> {

@@ -2,7 +2,8 @@
 //!
 //! Each is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`, `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a
 //! classifier's, a regressor's, or a head that was given), and [`Premade`] is all there is around them: it turns the two into a model
-//! function. `optimizer.rs` says how optimizers are named. Defaults, learning rates and the names of variables are those of
+//! function. `optimizer.rs` says how optimizers are named, `shown.rs` what
+//! TensorBoard shows of a network. Defaults, learning rates and the names of variables are those of
 //! `tf.estimator` 2.15.
 //!
 //! ```
@@ -26,6 +27,7 @@ mod dnn;
 mod dnn_linear_combined;
 mod linear;
 mod optimizer;
+mod shown;
 
 use std::fmt;
 use std::path::PathBuf;
