@@ -289,6 +289,43 @@ fn from_files_of_tensorflow() -> Result<()> {
     Ok(())
 }
 
+/// A checkpoint of objects, as Keras writes it (oracles/gen/object_checkpoint.py): kernels and biases count from 0, 100, 200 and 300, and the
+/// slots of its optimizer are found by their names too.
+#[test]
+fn from_a_model_of_keras() -> Result<()> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures/bundle_tf_objects");
+    let model = |cx: &ModelFnContext<'_>| {
+        let logits = Dense::new(2).apply(&Dense::new(3).apply(&cx.feature("x")));
+        let loss = logits.sparse_softmax_cross_entropy(&cx.label()).mean();
+        Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Adam::default(), 0.01)))
+    };
+    let folder = Folder::new();
+    let build = |settings: WarmStartSettings| {
+        Estimator::new(model).warm_start_from(settings).model_dir(inside(&folder)).build()
+    };
+    let rows = || {
+        let x = Array::from_vec([1, 4], vec![0f32; 4]).unwrap();
+        Dataset::from_arrays([("x", x), ("y", Array::from([1i64]))]).label("y").batch(1, false)
+    };
+    let begun = begun(&build(WarmStartSettings::new(&from).optimizer_slots(true))?, rows())?;
+    let mut found = Vec::new();
+    for (name, value) in begun.iter().filter(|(name, _)| name.starts_with("dense")) {
+        found.push((name.as_str(), value.as_slice::<f32>()?.to_vec()));
+    }
+    let counted = |from: usize, n: usize| (from..from + n).map(|i| i as f32).collect::<Vec<_>>();
+    let expected = [
+        ("dense/kernel", counted(0, 12)),
+        ("dense/bias", counted(100, 3)),
+        ("dense_1/kernel", counted(200, 6)),
+        ("dense_1/bias", counted(300, 2)),
+    ];
+    assert_eq!(found, expected);
+    let renamed = WarmStartSettings::new(&from).vars("dense/bias").prev_var_name("dense/bias", "dense/biased");
+    let text = build(renamed)?.train(rows()).unwrap_err().to_string();
+    assert!(text.contains("no variable `dense/biased`") && text.contains("did you mean `dense/bias`?"), "{text}");
+    Ok(())
+}
+
 /// Every mistake is named before anything is trained.
 #[test]
 fn mistakes() -> Result<()> {

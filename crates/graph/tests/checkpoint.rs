@@ -125,6 +125,32 @@ fn several_data_files_of_tensorflow() {
     assert_eq!(bundle.read("b").unwrap(), Array::from([3i32, 4, 5]));
 }
 
+/// Keras' files: the names of variables are in a table beside the tensors.
+#[test]
+fn names_in_a_checkpoint_of_objects() {
+    let keys = BundleReader::open(fixture("bundle_tf_objects")).unwrap().object_keys().unwrap();
+    assert_eq!(keys["dense_1/kernel"], "model/layer_with_weights-1/kernel/.ATTRIBUTES/VARIABLE_VALUE");
+    assert_eq!(
+        keys["Adam/dense/bias/m"],
+        "model/layer_with_weights-0/bias/.OPTIMIZER_SLOT/optimizer/m/.ATTRIBUTES/VARIABLE_VALUE"
+    );
+    assert!(BundleReader::open(fixture("bundle_tf")).unwrap().object_keys().unwrap().is_empty());
+
+    let folder = Folder::new("objects");
+    // A node with one value whose key is no tensor, bytes that are no message, and a number where a table should be.
+    let stray = b"\x0a\x0a\x12\x08\x12\x01v\x1a\x03key";
+    let write = |value: Array| {
+        let prefix = folder.prefix();
+        let mut writer = BundleWriter::create(&prefix).unwrap();
+        writer.add("_CHECKPOINTABLE_OBJECT_GRAPH", &value).unwrap();
+        writer.finish().unwrap();
+        BundleReader::open(prefix).unwrap().object_keys()
+    };
+    assert!(write(Array::from_strings([], [stray]).unwrap()).unwrap().is_empty());
+    assert!(write(Array::from_strings([], [b"\x0a\xff"]).unwrap()).unwrap_err().to_string().contains("is damaged"));
+    assert!(write(Array::from(1i64)).is_err());
+}
+
 #[test]
 fn compressed_index() {
     let folder = Folder::new("snappy");

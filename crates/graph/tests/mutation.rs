@@ -45,7 +45,13 @@ static ALLOCATOR: Watching = Watching;
 /// The indices that TensorFlow wrote, as files, as blocks and as pairs of keys and values.
 fn seeds() -> Vec<Vec<u8>> {
     let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures");
-    let names = ["bundle_tf.index", "bundle_tf_names.index", "bundle_tf_shards.index", "bundle_snappy.index"];
+    let names = [
+        "bundle_tf.index",
+        "bundle_tf_names.index",
+        "bundle_tf_shards.index",
+        "bundle_tf_objects.index",
+        "bundle_snappy.index",
+    ];
     let mut seeds = Vec::new();
     for name in names {
         let path = fixtures.join(name);

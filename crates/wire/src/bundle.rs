@@ -72,3 +72,33 @@ pub struct Extent {
     #[prost(int64, optional, tag = "2")]
     pub length: Option<i64>,
 }
+
+/// What a checkpoint of objects, as Keras writes them, holds beside its tensors: which object's value stands under which key.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct TrackableObjectGraph {
+    /// The objects.
+    #[prost(message, repeated, tag = "1")]
+    pub nodes: Vec<TrackableObject>,
+}
+
+/// One object; how objects hang together is left out.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct TrackableObject {
+    /// The values of the object.
+    #[prost(message, repeated, tag = "2")]
+    pub attributes: Vec<SerializedTensor>,
+}
+
+/// One value of an object.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SerializedTensor {
+    /// What it is to the object: `VARIABLE_VALUE`.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// The name of the variable; empty if it has none.
+    #[prost(string, tag = "2")]
+    pub full_name: String,
+    /// The name of the tensor in the checkpoint.
+    #[prost(string, tag = "3")]
+    pub checkpoint_key: String,
+}

@@ -1,7 +1,7 @@
 //! Warm start: a model that begins with the values of another training.
 //!
-//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those of the model, `vocab_info.rs` finds which row
-//! of the old table is which of the new one, `remap.rs` moves the rows. Everything is read before any variable is changed.
+//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those of the model, `values.rs` in the
+//! checkpoint, `vocab_info.rs` finds which row of the old table is which of the new one, `remap.rs` moves the rows. Everything is read before any variable is changed.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -29,13 +29,13 @@
 
 mod choice;
 mod remap;
+mod values;
 mod vocab_info;
 
 pub use vocab_info::{VocabInfo, VocabSource};
 
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 use indexmap::IndexMap;
 use tracing::info;
@@ -44,7 +44,8 @@ use crate::estimator::checkpoint_at;
 use crate::model_fn::GLOBAL_STEP;
 use crate::session::TrainSession;
 use choice::{Chosen, Selection};
-use vocab_info::Sources;
+use values::Values;
+use vocab_info::OldRows;
 
 /// Which variables of a model begin with the values of a checkpoint, under which names and vocabularies.
 ///
@@ -135,13 +136,13 @@ impl WarmStartSettings {
         self.check()?;
         let prefix = checkpoint_at(&self.checkpoint)?;
         info!("Warm-starting from {}", prefix.display());
-        let reader = BundleReader::open(&prefix)?;
+        let old = Values::open(&prefix)?;
         let body = session.body().clone();
         let chosen = self.choose(&body)?;
-        let mut sources = Sources::default();
+        let mut old_rows = OldRows::default();
         let mut values = Vec::with_capacity(chosen.len());
         for one in &chosen {
-            let value = read(one, &reader, &mut sources, session.seed());
+            let value = read(one, &old, &mut old_rows, session.seed());
             values.push(value.map_err(|e| e.context(format!("in the warm start of `{}`", one.spec.name)))?);
         }
         for (one, value) in chosen.iter().zip(&values) {
@@ -174,7 +175,7 @@ impl From<&WarmStartSettings> for WarmStartSettings {
 }
 
 /// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they belong to.
-fn read<'a>(one: &Chosen<'a>, reader: &BundleReader, sources: &mut Sources<'a>, seed: u64) -> Result<Array> {
+fn read<'a>(one: &Chosen<'a>, values: &Values<'_>, old_rows: &mut OldRows<'a>, seed: u64) -> Result<Array> {
     let spec = one.spec;
     let absent = |e: Error| match one.is_slot {
         true => e.help(
@@ -182,7 +183,7 @@ fn read<'a>(one: &Chosen<'a>, reader: &BundleReader, sources: &mut Sources<'a>, 
         ),
         false => e,
     };
-    let old = reader.read(&one.prev_name).map_err(absent)?;
+    let old = values.read(&one.prev_name).map_err(absent)?;
     let Some((info, fresh)) = one.vocab else {
         if old.dtype() != spec.dtype || old.dims() != &spec.dims[..] {
             let (given, dims) = (old.dtype(), old.dims());
@@ -195,16 +196,16 @@ fn read<'a>(one: &Chosen<'a>, reader: &BundleReader, sources: &mut Sources<'a>, 
         }
         return Ok(old);
     };
-    let sources = sources.of(info)?;
+    let old_rows = old_rows.of(info)?;
     let fresh = fresh.sample(spec.dtype, &spec.dims, seed, &spec.name)?;
-    let value = remap::remap(&old, &fresh, info.axis_number(), sources)?;
-    let n_kept = sources.iter().flatten().count();
+    let value = remap::remap(&old, &fresh, info.axis_number(), old_rows)?;
+    let n_kept = old_rows.iter().flatten().count();
     let what = if info.axis_number() == 0 { "rows" } else { "columns" };
     info!(
         "Warm-starting {}: {n_kept} of {} {what} from the checkpoint, {} new",
         spec.name,
-        sources.len(),
-        sources.len() - n_kept
+        old_rows.len(),
+        old_rows.len() - n_kept
     );
     Ok(value)
 }

@@ -98,7 +98,7 @@ impl VocabInfo {
     }
 
     /// For each row of the model, the row of the checkpoint that it was.
-    fn sources(&self) -> Result<Vec<Option<usize>>> {
+    fn old_rows(&self) -> Result<Vec<Option<usize>>> {
         let old = self.old_vocab.vocabulary(self.old_vocab_size).map_err(|e| e.context("in the old vocabulary"))?;
         let new = self.new_vocab.strings(self.new_vocab_size).map_err(|e| e.context("in the new vocabulary"))?;
         let mut found = vec![0; new.len()];
@@ -143,16 +143,16 @@ fn file(path: &Path, size: Option<usize>) -> VocabularyFile {
     }
 }
 
-/// The sources of vocabularies that several variables share are found once.
+/// The old row of each new one; what variables share is found once.
 #[derive(Default)]
-pub(super) struct Sources<'a>(Vec<(&'a VocabInfo, Vec<Option<usize>>)>);
+pub(super) struct OldRows<'a>(Vec<(&'a VocabInfo, Vec<Option<usize>>)>);
 
-impl<'a> Sources<'a> {
+impl<'a> OldRows<'a> {
     pub(super) fn of(&mut self, info: &'a VocabInfo) -> Result<&[Option<usize>]> {
         let at = match self.0.iter().position(|(known, _)| std::ptr::eq(*known, info)) {
             Some(at) => at,
             None => {
-                self.0.push((info, info.sources()?));
+                self.0.push((info, info.old_rows()?));
                 self.0.len() - 1
             }
         };

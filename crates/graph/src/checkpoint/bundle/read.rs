@@ -48,6 +48,11 @@ impl BundleReader {
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
     }
 
+    /// The common beginning of its files' names.
+    pub(super) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
     /// The names of all tensors, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.index.names()

@@ -1,0 +1,33 @@
+//! The values that a warm start reads: a checkpoint, whether its tensors have the names of variables or, as in Keras' files, those of objects.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use estimand_graph::checkpoint::BundleReader;
+use estimand_tensor::{Array, Error, Result};
+
+/// An open checkpoint, by the names of variables.
+pub(super) struct Values<'a> {
+    prefix: &'a Path,
+    reader: BundleReader,
+    /// Names of variables with those of tensors, where they differ.
+    keys: BTreeMap<String, String>,
+}
+
+impl Values<'_> {
+    pub(super) fn open(prefix: &Path) -> Result<Values<'_>> {
+        let reader = BundleReader::open(prefix)?;
+        let keys = reader.object_keys()?;
+        Ok(Values { prefix, reader, keys })
+    }
+
+    pub(super) fn read(&self, variable: &str) -> Result<Array> {
+        match self.keys.get(variable) {
+            // A tensor may be meant by its own name too.
+            _ if self.keys.is_empty() || self.reader.contains(variable) => self.reader.read(variable),
+            Some(key) => self.reader.read(key),
+            None => Err(Error::missing_variable(variable, self.keys.keys().map(String::as_str))
+                .context(format!("in checkpoint {}", self.prefix.display()))),
+        }
+    }
+}
