@@ -1,6 +1,6 @@
 //! What hooks feed, and what they compute when a run is over.
 
-use estimand::hook::{FeedFnHook, FinalOpsHook};
+use estimand::hook::{BeginContext, FeedFnHook, Fetch, FinalOpsHook, Hook, HookContext};
 use estimand::prelude::*;
 
 use super::{endless, estimator};
@@ -54,37 +54,45 @@ fn a_function_feeds_every_step() -> Result<()> {
     Ok(())
 }
 
-/// A hook that a model function makes, with what the host has to look up first: strings are fed as numbers are.
+/// Takes down the values of a tensor.
+struct Values<'a> {
+    name: &'static str,
+    fetch: Option<Fetch>,
+    values: &'a mut Vec<f32>,
+}
+
+impl Hook for Values<'_> {
+    fn name(&self) -> &str {
+        "values"
+    }
+
+    fn begin(&mut self, cx: &mut BeginContext<'_>) -> Result<()> {
+        self.fetch = Some(cx.fetch_named(self.name)?);
+        Ok(())
+    }
+
+    fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let value = self.fetch.and_then(|fetch| cx.value(fetch)).unwrap();
+        self.values.push(value.item::<f32>()?);
+        Ok(())
+    }
+}
+
+/// A hook that a model function makes, and a placeholder that the host has to look at before the step can: strings are fed as
+/// numbers are.
 #[test]
 fn strings_are_fed_too() -> Result<()> {
     let folder = Folder::new();
     let model = |cx: &ModelFnContext<'_>| {
         let word = cx.graph().placeholder("word", DType::Str, [1]);
         let length = word.string_length(false).cast(DType::F32).sum();
-        let spec = linear(cx)?;
         let hook = FeedFnHook::new().tensor(&word, |_| Array::from_strings([1], ["abc"]));
-        let log = FinalOpsHook::new();
-        Ok(spec.prediction("length", &length).training_hook(hook).training_hook(log))
+        Ok(linear(cx)?.prediction("length", &length).training_hook(hook))
     };
     let model = Estimator::new(model).model_dir(folder.path()).build()?;
-    struct Length(Option<estimand::hook::Fetch>, Vec<f32>);
-    impl estimand::hook::Hook for &mut Length {
-        fn name(&self) -> &str {
-            "length"
-        }
-        fn begin(&mut self, cx: &mut estimand::hook::BeginContext<'_>) -> Result<()> {
-            self.0 = Some(cx.fetch_named("Sum")?);
-            Ok(())
-        }
-        fn after_run(&mut self, cx: &mut estimand::hook::HookContext<'_>) -> Result<()> {
-            let value = self.0.and_then(|fetch| cx.value(fetch)).unwrap().item::<f32>()?;
-            self.1.push(value);
-            Ok(())
-        }
-    }
-    let mut length = Length(None, Vec::new());
-    model.train(TrainSpec::new(endless()).steps(2).hook(&mut length))?;
-    assert_eq!(length.1, [3.0, 3.0]);
+    let mut values = Vec::new();
+    model.train(TrainSpec::new(endless()).steps(2).hook(Values { name: "Sum", fetch: None, values: &mut values }))?;
+    assert_eq!(values, [3.0, 3.0]);
     Ok(())
 }
 
