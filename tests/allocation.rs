@@ -71,8 +71,11 @@ fn ragged_allocations(threads: usize) -> Result<usize> {
     let g = Graph::new();
     let ids = g.ragged_placeholder("ids", DType::I64);
     let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
-    let rows = g.variable("rows", [1_000, 8], Init::Ones).lookup(&ids, Combiner::Mean);
+    let table = g.variable("rows", [1_000, 8], Init::Ones);
+    let rows = table.lookup(&ids, Combiner::Mean);
     let kernel = g.variable("kernel", [8, 1], Init::GlorotUniform);
+    g.constrain(&table, Arc::new(MaxNorm::new(2.0).axes([1])));
+    g.constrain(&kernel, Arc::new(MaxNorm::new(2.0)));
     let loss = rows.matmul(&kernel).sigmoid_cross_entropy(&y).mean();
     let train = Optimizer::new(Adagrad::default(), 0.1).minimize(&loss);
     let program = Program::new(Arc::new(g.body().clone()), &[train.value(), loss.value()])?;

@@ -78,6 +78,9 @@ for name, activation in {
 layer("softmax_axis", L.Softmax(axis=1), floats(*images))
 layer("prelu", L.PReLU(), floats(3, 5))
 layer("prelu_shared", L.PReLU(shared_axes=[1, 2], alpha_regularizer=R.L2(0.3)), floats(*images))
+layer("layer_norm_axes", L.LayerNormalization(axis=[1, 2], gamma_regularizer=R.L2(0.3)), floats(*images))
+layer("layer_norm_middle", L.LayerNormalization(axis=1, beta_regularizer=R.L1(0.2)), floats(*sequences))
+layer("batch_norm_regularized", L.BatchNormalization(beta_regularizer=R.L2(0.2), gamma_regularizer=R.L1(0.1)), floats(4, 3))
 # What is random in training hands its input on elsewhere.
 layer("alpha_dropout", L.AlphaDropout(0.5), floats(2, 3))
 layer("gaussian_dropout", L.GaussianDropout(0.5), floats(2, 3))

@@ -122,7 +122,10 @@ pub mod prelude {
         ZeroPadding2d,
     };
     pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Ragged, Result};
-    pub use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd};
+    pub use estimand_update::{
+        Adadelta, Adagrad, Adam, Adamax, Constraint, Ftrl, MaxNorm, MinMaxNorm, Nadam, NonNeg, RmsProp, Schedule, Sgd,
+        UnitNorm,
+    };
 }
 
 /// Damage for parsers, as the fuzz targets' tests use it.

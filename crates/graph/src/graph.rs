@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
+use estimand_update::Constraint;
 use smallvec::SmallVec;
 
 use crate::Init;
@@ -287,9 +289,46 @@ impl Graph {
     pub fn variable_with(&self, name: &str, dtype: DType, dims: impl AsRef<[usize]>, init: Init, role: Role) -> Tensor {
         let site = Location::caller();
         let name = self.scoped(name);
-        match self.add_variable(VarSpec { name, dtype, dims: dims.as_ref().into(), init, role, site }) {
+        let spec = VarSpec { name, dtype, dims: dims.as_ref().into(), init, role, constraint: None, site };
+        match self.add_variable(spec) {
             Ok(id) => self.read(id, site),
             Err(error) => self.fail(error, site),
+        }
+    }
+
+    /// Says what a variable must be like after every update by an optimizer, which ends with it, also where only some rows change.
+    /// Values that are assigned or restored are left as they are.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use estimand_graph::{Graph, Init, Optimizer, Session};
+    /// use estimand_update::{NonNeg, Sgd};
+    /// let g = Graph::new();
+    /// let w = g.variable("w", [2], Init::Ones);
+    /// g.constrain(&w, Arc::new(NonNeg));
+    /// let train = Optimizer::new(Sgd::default(), 1.0).minimize(&(&w * g.constant([0.25f32, 3.0])).sum());
+    /// let mut session = Session::new(&g)?;
+    /// session.run(&[&train], &[])?;
+    /// // 1 - 0.25, and 1 - 3, which is below 0.
+    /// assert_eq!(session.value("w")?.as_slice::<f32>()?, [0.75, 0.0]);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn constrain(&self, variable: &Tensor, constraint: Arc<dyn Constraint>) {
+        let site = Location::caller();
+        if variable.is_poisoned() {
+            return;
+        }
+        let result = match variable.variable().filter(|_| variable.graph().same(self)) {
+            Some(id) => self.cell.body.borrow_mut().variables.constrain(id, constraint),
+            None => {
+                let text =
+                    format!("{} for {}, which is no variable of this graph", constraint.name(), variable.describe());
+                Err(Error::config(text))
+            }
+        };
+        if let Err(error) = result {
+            self.record(error, site);
         }
     }
 

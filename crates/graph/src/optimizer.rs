@@ -1,6 +1,7 @@
 //! Optimizers: a rule of the `update` crate, a schedule, and what is done to gradients before.
 //!
-//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable.
+//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable. Where a variable has a constraint, its
+//! update ends with it.
 
 use std::fmt;
 use std::panic::Location;
@@ -235,6 +236,7 @@ impl Optimizer {
             dims: Default::default(),
             init: Init::Zeros,
             role: Role::Step,
+            constraint: None,
             site,
         };
         let iterations = match step.map_or_else(|| graph.add_variable(iterations), Ok) {
@@ -289,6 +291,7 @@ impl Optimizer {
                 dims: dims.clone(),
                 init: Init::Constant(slot.initial.into()),
                 role: Role::Slot { of: variable },
+                constraint: None,
                 site,
             })
         };

@@ -213,7 +213,11 @@ impl Program {
         let op = |id: NodeId| self.body.node(id).op.name();
         match &step.kernel {
             Kernel::Node(id) => match &self.body.node(*id).op {
-                Op::Apply(a) => format!("Apply{}", self.body.optimizers()[a.optimizer.0 as usize].rule.name()),
+                Op::Apply(a) => {
+                    let constraint = self.body.variables().spec(a.variable).constraint.as_ref();
+                    let constraint = constraint.map_or(String::new(), |c| format!("+{}", c.name()));
+                    format!("Apply{}{constraint}", self.body.optimizers()[a.optimizer.0 as usize].rule.name())
+                }
                 other => other.name().to_string(),
             },
             Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
+use std::sync::Arc;
 
 use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
+use estimand_update::Constraint;
 
 use crate::Init;
 
@@ -43,6 +45,8 @@ pub struct VarSpec {
     pub init: Init,
     /// What it is for.
     pub role: Role,
+    /// What it must be like after an optimizer has changed it.
+    pub constraint: Option<Arc<dyn Constraint>>,
     /// The line that made it.
     pub site: &'static Location<'static>,
 }
@@ -76,6 +80,20 @@ impl Variables {
         self.by_name.insert(spec.name.clone(), id);
         self.specs.push(spec);
         Ok(id)
+    }
+
+    /// Says what a variable must be like after every update.
+    pub(crate) fn constrain(&mut self, id: VarId, constraint: Arc<dyn Constraint>) -> Result<()> {
+        let spec = &mut self.specs[id.0 as usize];
+        let place = |e: Error| e.context(format!("variable `{}`", spec.name));
+        if spec.dtype != DType::F32 {
+            let text = format!("{} for {}; optimizers train f32", constraint.name(), spec.dtype);
+            return Err(place(Error::dtype(Some(DType::F32), spec.dtype, text)));
+        }
+        let refusal = |text: String| place(Error::config(format!("{}: {text}", constraint.name())));
+        constraint.validate(&spec.dims).map_err(refusal)?;
+        spec.constraint = Some(constraint);
+        Ok(())
     }
 
     /// The number of variables.

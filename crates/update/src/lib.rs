@@ -10,6 +10,7 @@
 //! 4. A sparse gradient calls it per touched row, duplicates summed beforehand in order of position. If the rule is
 //!    [`SparseRule::DecayWholeTable`], the rows without a gradient go through [`UpdateRule::decay`]; a lazy caller leaves
 //!    that out, and every rule stays well defined: slots keep the values of the row's last gradient.
+//! 5. [`Constraint::project`] takes the new weights to where they may be, if the variable has a constraint.
 //!
 //! ```
 //! use estimand_update::{Adagrad, UpdateRule};
@@ -26,6 +27,7 @@ mod adagrad;
 mod adam;
 mod adamax;
 mod bounds;
+mod constraint;
 mod ftrl;
 mod nadam;
 mod rmsprop;
@@ -37,6 +39,7 @@ pub use adadelta::Adadelta;
 pub use adagrad::Adagrad;
 pub use adam::Adam;
 pub use adamax::Adamax;
+pub use constraint::{ALL_CONSTRAINTS, Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm};
 pub use ftrl::Ftrl;
 pub use nadam::Nadam;
 pub use rmsprop::RmsProp;

@@ -171,6 +171,12 @@ impl CpuExecutable {
                 target.rows(&self.pool, n_rows, indices, values, scratch)?;
             }
         }
+        drop(target);
+        let spec = body.variables().spec(apply.variable);
+        if let Some(constraint) = &spec.constraint {
+            // SAFETY: the state is borrowed exclusively, and the update is over.
+            constraint.project(&spec.dims, unsafe { state.weights(apply.variable) });
+        }
         Ok(())
     }
 

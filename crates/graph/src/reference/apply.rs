@@ -60,6 +60,9 @@ impl Writes {
                 update.rows(&ids, &values, dims[0], config.lazy);
             }
         }
+        if let Some(constraint) = &body.variables().spec(apply.variable).constraint {
+            constraint.project(&dims, &mut update.weights);
+        }
         for (id, values) in
             [apply.variable].iter().chain(&apply.slots).zip([update.weights].iter().chain(&update.slots))
         {

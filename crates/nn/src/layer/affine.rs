@@ -1,4 +1,4 @@
-//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers.
+//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers and constraints.
 
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::DType;
@@ -77,7 +77,7 @@ macro_rules! affine_setters {
     ($layer:ty) => {
         super::weight_options::weight_setters!(
             $layer, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-            kernel_init, kernel_regularizer
+            kernel_init, kernel_regularizer, kernel_constraint
         );
         super::affine::result_setters!($layer);
     };
@@ -88,7 +88,7 @@ pub(super) use affine_setters;
 macro_rules! result_setters {
     ($layer:ty) => {
         super::weight_options::weight_setters!(
-            $layer, affine.bias, "bias", "as [`Defaults`](crate::Defaults) say, or at 0": bias_init, bias_regularizer
+            $layer, affine.bias, "bias", "as [`Defaults`](crate::Defaults) say, or at 0": bias_init, bias_regularizer, bias_constraint
         );
 
         impl $layer {

@@ -4,6 +4,7 @@ use estimand_graph::{Init, Tensor};
 use estimand_tensor::{DType, Dim, Error, Shape};
 
 use super::build::resolve_axis;
+use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
@@ -22,13 +23,28 @@ pub struct BatchNorm {
     epsilon: f64,
     center: bool,
     scale: bool,
+    beta: WeightOptions,
+    gamma: WeightOptions,
+    moving_mean_init: Init,
+    moving_variance_init: Init,
     config: Config,
 }
 
 impl BatchNorm {
     /// Over the last axis, with momentum 0.99.
     pub fn new() -> BatchNorm {
-        BatchNorm { axis: -1, momentum: 0.99, epsilon: 1e-3, center: true, scale: true, config: Config::default() }
+        BatchNorm {
+            axis: -1,
+            momentum: 0.99,
+            epsilon: 1e-3,
+            center: true,
+            scale: true,
+            beta: WeightOptions::default(),
+            gamma: WeightOptions::default(),
+            moving_mean_init: Init::Zeros,
+            moving_variance_init: Init::Ones,
+            config: Config::default(),
+        }
     }
 
     /// The axis of the channels. By default the last, -1.
@@ -60,6 +76,18 @@ impl BatchNorm {
         self.scale = scale;
         self
     }
+
+    /// How the moving mean begins. By default at 0.
+    pub fn moving_mean_init(mut self, init: Init) -> BatchNorm {
+        self.moving_mean_init = init;
+        self
+    }
+
+    /// How the moving variance begins. By default at 1.
+    pub fn moving_variance_init(mut self, init: Init) -> BatchNorm {
+        self.moving_variance_init = init;
+        self
+    }
 }
 
 impl Default for BatchNorm {
@@ -69,6 +97,8 @@ impl Default for BatchNorm {
 }
 
 config_setters!(BatchNorm);
+weight_setters!(BatchNorm, beta, "offset `beta`", "at 0": beta_init, beta_regularizer, beta_constraint);
+weight_setters!(BatchNorm, gamma, "factor `gamma`", "at 1": gamma_init, gamma_regularizer, gamma_constraint);
 
 impl Layer for BatchNorm {
     fn kind(&self) -> &'static str {
@@ -91,13 +121,13 @@ impl Layer for BatchNorm {
         }
         let dims = [build.input().dim(axis)];
         if self.scale {
-            build.weight("gamma", &dims, Init::Ones, None);
+            self.gamma.build(build, "gamma", &dims, Init::Ones);
         }
         if self.center {
-            build.weight("beta", &dims, Init::Zeros, None);
+            self.beta.build(build, "beta", &dims, Init::Zeros);
         }
-        build.statistic("moving_mean", &dims, Init::Zeros);
-        build.statistic("moving_variance", &dims, Init::Ones);
+        build.statistic("moving_mean", &dims, self.moving_mean_init.clone());
+        build.statistic("moving_variance", &dims, self.moving_variance_init.clone());
     }
 
     fn call(&self, call: &Call<'_>) -> Tensor {

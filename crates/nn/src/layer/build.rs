@@ -1,9 +1,11 @@
 //! What a layer sees while it is built and called, and what is left of it in between: `Built`.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use estimand_graph::{Graph, Init, Role, Scope, Tensor};
 use estimand_tensor::{DType, Dim, Error};
+use estimand_update::Constraint;
 
 use super::{Layer, name};
 use crate::defaults::Defaults;
@@ -119,6 +121,45 @@ impl Build<'_> {
         let weight = self.variable(name, dims, init, self.built.trainable);
         if let Some(regularizer) = regularizer {
             self.graph().add_regularization_loss(&regularizer.loss(&weight));
+        }
+    }
+
+    /// Says what a variable that was made before must be like after every update.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use estimand_graph::{Init, Tensor};
+    /// use estimand_nn::layer::{Build, Call, Config, Layer};
+    /// use estimand_update::NonNeg;
+    ///
+    /// /// Positive weights of the channels.
+    /// #[derive(Debug, Default)]
+    /// struct Weigh(Config);
+    ///
+    /// impl Layer for Weigh {
+    ///     fn kind(&self) -> &'static str {
+    ///         "weigh"
+    ///     }
+    ///     fn config(&self) -> &Config {
+    ///         &self.0
+    ///     }
+    ///     fn build(&self, build: &mut Build<'_>) {
+    ///         build.weight("w", &[build.channels()], Init::Ones, None);
+    ///         build.constrain("w", Arc::new(NonNeg));
+    ///     }
+    ///     fn call(&self, call: &Call<'_>) -> Tensor {
+    ///         call.input() * call.weight("w")
+    ///     }
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn constrain(&self, name: &str, constraint: Arc<dyn Constraint>) {
+        match self.built.weights.iter().find(|(n, _)| *n == name) {
+            Some((_, weight)) => self.graph().constrain(weight, constraint),
+            None => {
+                let text = format!("{} for a weight `{name}`, which was not made", constraint.name());
+                self.refuse(Error::config(text).help("make it with build.weight before"));
+            }
         }
     }
 

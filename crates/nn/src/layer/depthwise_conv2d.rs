@@ -38,7 +38,7 @@ config_setters!(DepthwiseConv2d);
 window_setters!(DepthwiseConv2d);
 weight_setters!(
     DepthwiseConv2d, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    depthwise_init, depthwise_regularizer
+    depthwise_init, depthwise_regularizer, depthwise_constraint
 );
 result_setters!(DepthwiseConv2d);
 

@@ -1,8 +1,12 @@
 //! `Embedding`: a vector for each id.
 
+use std::sync::Arc;
+
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::Error;
+use estimand_update::Constraint;
 
+use super::weight_options::WeightOptions;
 use super::{Build, Call, Config, Layer, config_setters};
 use crate::regularizer::Regularizer;
 
@@ -16,27 +20,32 @@ use crate::regularizer::Regularizer;
 pub struct Embedding {
     input_dim: usize,
     output_dim: usize,
-    init: Init,
-    regularizer: Option<Regularizer>,
+    options: WeightOptions,
     config: Config,
 }
 
 impl Embedding {
     /// A table of `input_dim` vectors of `output_dim` numbers.
     pub fn new(input_dim: usize, output_dim: usize) -> Embedding {
-        let init = Init::RandomUniform { low: -0.05, high: 0.05 };
-        Embedding { input_dim, output_dim, init, regularizer: None, config: Config::default() }
+        Embedding { input_dim, output_dim, options: WeightOptions::default(), config: Config::default() }
     }
 
     /// How the table begins. By default uniform in [-0.05, 0.05).
     pub fn init(mut self, init: Init) -> Embedding {
-        self.init = init;
+        self.options.init = Some(init);
         self
     }
 
     /// What the table costs, all of it: the gradient is then of the whole table. By default nothing.
     pub fn regularizer(mut self, regularizer: Regularizer) -> Embedding {
-        self.regularizer = Some(regularizer);
+        self.options.regularizer = Some(regularizer);
+        self
+    }
+
+    /// What the table is like after every update, all of it: a step then costs as much as the table is large. By default it may be
+    /// anything.
+    pub fn constraint(mut self, constraint: impl Constraint + 'static) -> Embedding {
+        self.options.constraint = Some(Arc::new(constraint));
         self
     }
 }
@@ -57,7 +66,7 @@ impl Layer for Embedding {
         if dims.contains(&0) {
             return build.refuse(Error::config(format!("a table of {dims:?}; expected at least 1 of each")));
         }
-        build.weight("embeddings", &dims, self.init.clone(), self.regularizer);
+        self.options.build(build, "embeddings", &dims, Init::RandomUniform { low: -0.05, high: 0.05 });
     }
 
     fn call(&self, call: &Call<'_>) -> Tensor {

@@ -1,24 +1,44 @@
 //! `LayerNorm`: rows of mean 0 and variance 1.
 
 use estimand_graph::{Init, Tensor};
+use estimand_tensor::{Dim, Error, Shape};
 
+use super::build::resolve_axis;
+use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 
-/// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance of each row's last axis.
+/// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over one or several axes of each row.
 ///
-/// Variables: `gamma` and `beta`, each `[channels]`.
+/// Variables: `gamma` and `beta`, each with the sizes of these axes.
 #[derive(Clone, Debug)]
 pub struct LayerNorm {
+    axes: Vec<i64>,
     epsilon: f64,
     center: bool,
     scale: bool,
+    beta: WeightOptions,
+    gamma: WeightOptions,
     config: Config,
 }
 
 impl LayerNorm {
     /// Over the last axis.
     pub fn new() -> LayerNorm {
-        LayerNorm { epsilon: 1e-3, center: true, scale: true, config: Config::default() }
+        LayerNorm {
+            axes: vec![-1],
+            epsilon: 1e-3,
+            center: true,
+            scale: true,
+            beta: WeightOptions::default(),
+            gamma: WeightOptions::default(),
+            config: Config::default(),
+        }
+    }
+
+    /// The axes over which rows are normalised, counted from the end if negative. By default the last, -1.
+    pub fn axes(mut self, axes: impl Into<Vec<i64>>) -> LayerNorm {
+        self.axes = axes.into();
+        self
     }
 
     /// Added to variances. By default 0.001.
@@ -38,6 +58,14 @@ impl LayerNorm {
         self.scale = scale;
         self
     }
+
+    /// The axes among the input's, in rising order; `None` if one is not there, is the batch, or is named twice.
+    fn resolved(&self, x: &Tensor) -> Option<Vec<usize>> {
+        let mut axes = self.axes.iter().map(|&axis| resolve_axis(x, axis)).collect::<Option<Vec<usize>>>()?;
+        axes.sort_unstable();
+        let fits = !axes.is_empty() && axes[0] > 0 && axes.windows(2).all(|pair| pair[0] != pair[1]);
+        fits.then_some(axes)
+    }
 }
 
 impl Default for LayerNorm {
@@ -47,6 +75,8 @@ impl Default for LayerNorm {
 }
 
 config_setters!(LayerNorm);
+weight_setters!(LayerNorm, beta, "offset `beta`", "at 0": beta_init, beta_regularizer, beta_constraint);
+weight_setters!(LayerNorm, gamma, "factor `gamma`", "at 1": gamma_init, gamma_regularizer, gamma_constraint);
 
 impl Layer for LayerNorm {
     fn kind(&self) -> &'static str {
@@ -61,20 +91,41 @@ impl Layer for LayerNorm {
         if !build.takes(2..=usize::MAX, "[batch, ..., channels]") {
             return;
         }
-        let dims = [build.channels()];
+        let x = build.input();
+        let Some(axes) = self.resolved(x) else {
+            let text = format!("axes {:?} of {}; expected some behind the batch, each once", self.axes, x.describe());
+            return build.refuse(Error::shape(text));
+        };
+        let size = |&axis: &usize| x.shape().dims()[axis].known();
+        let Some(dims) = axes.iter().map(size).collect::<Option<Vec<usize>>>() else {
+            let text = format!("axes {:?} of {}, whose sizes are not all known", self.axes, x.describe());
+            let help = "variables need sizes: declare the placeholder's axes, or reshape";
+            return build.refuse(Error::shape(text).help(help));
+        };
         if self.scale {
-            build.weight("gamma", &dims, Init::Ones, None);
+            self.gamma.build(build, "gamma", &dims, Init::Ones);
         }
         if self.center {
-            build.weight("beta", &dims, Init::Zeros, None);
+            self.beta.build(build, "beta", &dims, Init::Zeros);
         }
     }
 
     fn call(&self, call: &Call<'_>) -> Tensor {
         let x = call.input();
+        let Some(axes) = self.resolved(x) else { return call.weight("gamma") };
+        // The sizes of the axes and 1 elsewhere, so that the variables stand beside x.
+        let beside = |v: &Tensor| {
+            let size = |axis| if axes.contains(&axis) { x.shape().dims()[axis] } else { Dim::Known(1) };
+            if axes.len() == 1 && axes[0] + 1 == x.rank() {
+                v.clone()
+            } else {
+                v.reshape_as((1..x.rank()).map(size).collect::<Shape>())
+            }
+        };
         let number = |n: f32| x.graph().constant(n);
-        let gamma = call.find("gamma").cloned().unwrap_or_else(|| number(1.0));
-        let beta = call.find("beta").cloned().unwrap_or_else(|| number(0.0));
-        x.layer_normalization(&beta, &gamma, self.epsilon)
+        let gamma = call.find("gamma").map_or_else(|| number(1.0), beside);
+        let beta = call.find("beta").map_or_else(|| number(0.0), beside);
+        let (mean, variance) = x.moments(&axes.iter().map(|&axis| axis as i64).collect::<Vec<_>>());
+        x.batch_normalization(&mean, &variance, &beta, &gamma, self.epsilon)
     }
 }

@@ -199,8 +199,8 @@ const VALUE: [&str; 2] = ["value/kernel", "value/bias"];
 const OUTPUT: [&str; 2] = ["attention_output/kernel", "attention_output/bias"];
 
 config_setters!(MultiHeadAttention);
-weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_init, kernel_regularizer);
-weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_init, bias_regularizer);
+weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_init, kernel_regularizer, kernel_constraint);
+weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_init, bias_regularizer, bias_constraint);
 
 impl Layer for MultiHeadAttention {
     fn kind(&self) -> &'static str {

@@ -41,7 +41,7 @@ impl PRelu {
 }
 
 config_setters!(PRelu);
-weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer);
+weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer, alpha_constraint);
 
 impl Layer for PRelu {
     fn kind(&self) -> &'static str {

@@ -48,12 +48,12 @@ config_setters!(SeparableConv2d);
 window_setters!(SeparableConv2d);
 weight_setters!(
     SeparableConv2d, depthwise, "kernel in space", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    depthwise_init, depthwise_regularizer
+    depthwise_init, depthwise_regularizer, depthwise_constraint
 );
 weight_setters!(
     SeparableConv2d, affine.kernel, "kernel over channels",
     "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    pointwise_init, pointwise_regularizer
+    pointwise_init, pointwise_regularizer, pointwise_constraint
 );
 result_setters!(SeparableConv2d);
 

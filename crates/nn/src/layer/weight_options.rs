@@ -1,6 +1,9 @@
-//! What a layer may say about one of its weights: how it begins and what it costs.
+//! What a layer may say about one of its weights: how it begins, what it costs, and what it must be like.
+
+use std::sync::Arc;
 
 use estimand_graph::Init;
+use estimand_update::Constraint;
 
 use super::Build;
 use crate::regularizer::Regularizer;
@@ -10,25 +13,33 @@ use crate::regularizer::Regularizer;
 pub(super) struct WeightOptions {
     pub init: Option<Init>,
     pub regularizer: Option<Regularizer>,
+    pub constraint: Option<Arc<dyn Constraint>>,
 }
 
 impl WeightOptions {
     /// These, and the options of the scopes around the layer where these say nothing.
     pub fn or(&self, init: Option<Init>, regularizer: Option<Regularizer>) -> WeightOptions {
-        WeightOptions { init: self.init.clone().or(init), regularizer: self.regularizer.or(regularizer) }
+        WeightOptions {
+            init: self.init.clone().or(init),
+            regularizer: self.regularizer.or(regularizer),
+            constraint: self.constraint.clone(),
+        }
     }
 
     /// Makes the variable, which begins like this unless the options say otherwise.
     #[track_caller]
     pub fn build(&self, build: &mut Build<'_>, name: &'static str, dims: &[usize], init: Init) {
         build.weight(name, dims, self.init.clone().unwrap_or(init), self.regularizer);
+        if let Some(constraint) = &self.constraint {
+            build.constrain(name, constraint.clone());
+        }
     }
 }
 
-/// The setters of one weight's options: `weight_setters!(PRelu, alpha, "slopes", "0": alpha_init, alpha_regularizer)` for a layer with
-/// a field `alpha: WeightOptions`.
+/// The setters of one weight's options, for a layer with a field `alpha: WeightOptions`:
+/// `weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer, alpha_constraint)`.
 macro_rules! weight_setters {
-    ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $init:ident, $regularizer:ident) => {
+    ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $init:ident, $regularizer:ident, $constraint:ident) => {
         impl $layer {
             #[doc = concat!("How the ", $what, " begins. By default ", $default, ".")]
             pub fn $init(mut self, init: estimand_graph::Init) -> Self {
@@ -39,6 +50,12 @@ macro_rules! weight_setters {
             #[doc = concat!("What the ", $what, " costs. By default nothing.")]
             pub fn $regularizer(mut self, regularizer: crate::Regularizer) -> Self {
                 self.$($field).+.regularizer = Some(regularizer);
+                self
+            }
+
+            #[doc = concat!("What the ", $what, " is like after every update. By default it may be anything.")]
+            pub fn $constraint(mut self, constraint: impl estimand_update::Constraint + 'static) -> Self {
+                self.$($field).+.constraint = Some(std::sync::Arc::new(constraint));
                 self
             }
         }

@@ -58,6 +58,7 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
     check_layer(&BatchNorm::new(), &images)?;
     check_layer(&BatchNorm::new().axis(1).center(false).momentum(0.5), &images)?;
     check_layer(&LayerNorm::new().scale(false), &images)?;
+    check_layer(&LayerNorm::new().axes([1, -1]), &small)?;
     check_layer(&Dropout::new(0.3).noise_shape([None, Some(1), Some(1), None]), &images)?;
     let steps = spread(&[2, 3, 2])?;
     check_layer(&Lstm::new(2).dropout(0.3).recurrent_dropout(0.4).return_sequences(true).go_backwards(true), &steps)?;

@@ -1,5 +1,4 @@
-//! Reads `layers.txt`, `keras_layers.txt`, `recurrent.txt`, `losses.txt` and `metrics.txt` of `oracles/fixtures`; the programs of the same
-//! names in `oracles/gen` explain the lines.
+//! Reads fixtures of `oracles/fixtures`, one function for each file; the programs of the same names in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +7,7 @@ use estimand_tensor::{Array, Dim, Shape};
 
 const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
 const KERAS_LAYERS: &str = include_str!("../../../../oracles/fixtures/keras_layers.txt");
+const CONSTRAINTS: &str = include_str!("../../../../oracles/fixtures/constraints.txt");
 const LOSSES: &str = include_str!("../../../../oracles/fixtures/losses.txt");
 const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
 const RECURRENT: &str = include_str!("../../../../oracles/fixtures/recurrent.txt");
@@ -40,6 +40,10 @@ pub fn cases() -> Vec<Case> {
 
 pub fn keras_layer_cases() -> Vec<Case> {
     KERAS_LAYERS.split("case ").skip(1).map(case).collect()
+}
+
+pub fn constraint_cases() -> Vec<Case> {
+    CONSTRAINTS.split("case ").skip(1).map(case).collect()
 }
 
 pub fn loss_cases() -> Vec<Case> {

@@ -69,6 +69,11 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "softmax_axis" => Box::new(Softmax::new().axis(1)),
         "prelu" => Box::new(PRelu::new()),
         "prelu_shared" => Box::new(PRelu::new().shared_axes([1, 2]).alpha_regularizer(Regularizer::l2(0.3))),
+        "layer_norm_axes" => Box::new(LayerNorm::new().axes([1, 2]).gamma_regularizer(Regularizer::l2(0.3))),
+        "layer_norm_middle" => Box::new(LayerNorm::new().axes([1]).beta_regularizer(Regularizer::l1(0.2))),
+        "batch_norm_regularized" => {
+            Box::new(BatchNorm::new().beta_regularizer(Regularizer::l2(0.2)).gamma_regularizer(Regularizer::l1(0.1)))
+        }
         "alpha_dropout" => Box::new(AlphaDropout::new(0.5)),
         "gaussian_dropout" => Box::new(GaussianDropout::new(0.5)),
         "gaussian_noise" => Box::new(GaussianNoise::new(0.5)),

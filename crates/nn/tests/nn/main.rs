@@ -4,6 +4,7 @@ mod column_cases;
 mod column_errors;
 mod column_oracle;
 mod column_programs;
+mod constraints;
 mod contract;
 mod errors;
 mod fixture;

@@ -78,7 +78,7 @@ fn variable_of(call: &mut Call<'_, '_>) -> Result<VarId> {
     };
     let role = Role::Model { trainable: dtype.is_float() };
     let site = std::panic::Location::caller();
-    let spec = VarSpec { name, dtype, dims: dims.into(), init: Init::Zeros, role, site };
+    let spec = VarSpec { name, dtype, dims: dims.into(), init: Init::Zeros, role, constraint: None, site };
     let id = call.graph().add_variable(spec)?;
     call.reader.variables.push((call.def.name.clone(), id));
     Ok(id)

@@ -418,7 +418,8 @@ macro_rules! rnn_setters {
             rnn.recurrent,
             "recurrent kernel",
             "orthogonal": recurrent_init,
-            recurrent_regularizer
+            recurrent_regularizer,
+            recurrent_constraint
         );
 
         impl super::RecurrentLayer for $layer {

@@ -1,0 +1,20 @@
+//! `NonNeg`: no weight below 0.
+
+use super::Constraint;
+
+/// Weights below 0 become 0.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NonNeg;
+
+impl Constraint for NonNeg {
+    fn name(&self) -> &'static str {
+        "NonNeg"
+    }
+
+    fn project(&self, _dims: &[usize], weights: &mut [f32]) {
+        for w in weights {
+            // TF: a product, so that what is not a number stays so.
+            *w *= if *w >= 0.0 { 1.0 } else { 0.0 };
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `MaxNorm`, `UnitNorm` and `MinMaxNorm`: how long the vectors of a variable are.
+
+use super::Constraint;
+use crate::bounds;
+
+/// What Keras adds to a length before it divides by it.
+const EPSILON: f32 = 1e-7;
+
+/// The setter of the axes, for a constraint with a field `axes`.
+macro_rules! axes_setter {
+    ($constraint:ty) => {
+        impl $constraint {
+            /// The axes along which lengths are taken, counted from the end if negative. By default 0: the weights of each unit of a
+            /// dense layer. `[0, 1, 2]` are those of each filter of a convolution, 1 the rows of an embedding.
+            pub fn axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
+                self.axes = axes.into();
+                self
+            }
+        }
+    };
+}
+
+/// No vector is longer than a number.
+#[derive(Clone, Debug)]
+pub struct MaxNorm {
+    max_value: f64,
+    axes: Vec<i64>,
+}
+
+impl MaxNorm {
+    /// Longer vectors become this long. Keras's own number is 2.
+    pub fn new(max_value: f64) -> MaxNorm {
+        MaxNorm { max_value, axes: vec![0] }
+    }
+}
+
+axes_setter!(MaxNorm);
+
+impl Constraint for MaxNorm {
+    fn name(&self) -> &'static str {
+        "MaxNorm"
+    }
+
+    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+        bounds::at_least_zero("max_value", self.max_value)?;
+        check_axes(&self.axes, dims)
+    }
+
+    fn project(&self, dims: &[usize], weights: &mut [f32]) {
+        let max = self.max_value as f32;
+        rescale(dims, &self.axes, weights, |norm| norm.clamp(0.0, max) / (EPSILON + norm));
+    }
+}
+
+/// Every vector is of length 1.
+#[derive(Clone, Debug)]
+pub struct UnitNorm {
+    axes: Vec<i64>,
+}
+
+impl UnitNorm {
+    /// Along the first axis.
+    pub fn new() -> UnitNorm {
+        UnitNorm { axes: vec![0] }
+    }
+}
+
+impl Default for UnitNorm {
+    fn default() -> UnitNorm {
+        UnitNorm::new()
+    }
+}
+
+axes_setter!(UnitNorm);
+
+impl Constraint for UnitNorm {
+    fn name(&self) -> &'static str {
+        "UnitNorm"
+    }
+
+    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+        check_axes(&self.axes, dims)
+    }
+
+    fn project(&self, dims: &[usize], weights: &mut [f32]) {
+        rescale(dims, &self.axes, weights, |norm| 1.0 / (EPSILON + norm));
+    }
+}
+
+/// Every vector is as long as one of two numbers, or between them.
+#[derive(Clone, Debug)]
+pub struct MinMaxNorm {
+    min_value: f64,
+    max_value: f64,
+    rate: f64,
+    axes: Vec<i64>,
+}
+
+impl MinMaxNorm {
+    /// Shorter and longer vectors become as long as the nearer of these. Keras's own are 0 and 1.
+    pub fn new(min_value: f64, max_value: f64) -> MinMaxNorm {
+        MinMaxNorm { min_value, max_value, rate: 1.0, axes: vec![0] }
+    }
+
+    /// How far a length goes at a step to where it should be. By default 1: all the way.
+    pub fn rate(mut self, rate: f64) -> MinMaxNorm {
+        self.rate = rate;
+        self
+    }
+}
+
+axes_setter!(MinMaxNorm);
+
+impl Constraint for MinMaxNorm {
+    fn name(&self) -> &'static str {
+        "MinMaxNorm"
+    }
+
+    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+        bounds::at_least_zero("min_value", self.min_value)?;
+        bounds::at_least_zero("max_value", self.max_value)?;
+        bounds::zero_to_one("rate", self.rate)?;
+        if self.min_value > self.max_value {
+            return Err(format!("`min_value` {} is above `max_value` {}", self.min_value, self.max_value));
+        }
+        check_axes(&self.axes, dims)
+    }
+
+    fn project(&self, dims: &[usize], weights: &mut [f32]) {
+        let (min, max, rate) = (self.min_value as f32, self.max_value as f32, self.rate as f32);
+        rescale(dims, &self.axes, weights, |norm| {
+            let wanted = rate * norm.clamp(min, max) + (1.0 - rate) * norm;
+            wanted / (EPSILON + norm)
+        });
+    }
+}
+
+/// Refuses axes that a shape does not have, or has no place for twice.
+fn check_axes(axes: &[i64], dims: &[usize]) -> Result<(), String> {
+    let rank = dims.len() as i64;
+    let resolved = |axis: i64| if axis < 0 { axis + rank } else { axis };
+    for (i, &axis) in axes.iter().enumerate() {
+        if !(0..rank.min(32)).contains(&resolved(axis)) {
+            return Err(format!("axis {axis} of weights {dims:?}, which have {rank} axes"));
+        }
+        if axes[..i].iter().any(|&other| resolved(other) == resolved(axis)) {
+            return Err(format!("axis {axis} of weights {dims:?} is named twice in {axes:?}"));
+        }
+    }
+    if axes.is_empty() { Err("no axes to take lengths along".to_string()) } else { Ok(()) }
+}
+
+/// Vectors side by side whose lengths are summed up together.
+const BLOCK: usize = 64;
+
+/// Multiplies every vector along some axes with a number that depends on its length.
+fn rescale(dims: &[usize], axes: &[i64], weights: &mut [f32], factor: impl Fn(f32) -> f32) {
+    let along = axes.iter().fold(0u32, |set, &a| set | 1 << if a < 0 { a + dims.len() as i64 } else { a });
+    let is_along = |axis: usize| along >> axis & 1 == 1;
+    // The last axes that are all along vectors, or all across them, are runs of neighbours in memory.
+    let across_last = !is_along(dims.len() - 1);
+    let n_front = (0..dims.len()).rev().find(|&axis| is_along(axis) == across_last).map_or(0, |axis| axis + 1);
+    let (front, run) = (&dims[..n_front], dims[n_front..].iter().product::<usize>());
+    let count = |of_vectors: bool| -> usize {
+        front.iter().enumerate().filter(|(axis, _)| is_along(*axis) == of_vectors).map(|(_, n)| n).product()
+    };
+    // Where the run of a number is, counted over the front axes along or across vectors.
+    let place = |mut number: usize, of_vectors: bool| {
+        let (mut stride, mut at) = (run, 0);
+        for (axis, &n) in front.iter().enumerate().rev() {
+            if is_along(axis) == of_vectors {
+                at += number % n * stride;
+                number /= n;
+            }
+            stride *= n;
+        }
+        at
+    };
+    let (n_vectors, n_runs) = (count(false), count(true));
+    for vector in 0..n_vectors {
+        let base = place(vector, false);
+        if across_last {
+            for first in (0..run).step_by(BLOCK) {
+                let len = BLOCK.min(run - first);
+                let part = |i: usize| base + place(i, true) + first;
+                let mut squares = [0f64; BLOCK];
+                for at in (0..n_runs).map(part) {
+                    for (square, w) in squares.iter_mut().zip(&weights[at..at + len]) {
+                        *square += f64::from(*w) * f64::from(*w);
+                    }
+                }
+                let factors = squares.map(|square| factor(square.sqrt() as f32));
+                for at in (0..n_runs).map(part) {
+                    weights[at..at + len].iter_mut().zip(&factors).for_each(|(w, factor)| *w *= factor);
+                }
+            }
+        } else {
+            let part = |i: usize| base + place(i, true);
+            let squares = |at: usize| weights[at..at + run].iter().map(|&w| f64::from(w) * f64::from(w)).sum::<f64>();
+            let square: f64 = (0..n_runs).map(part).map(squares).sum();
+            let factor = factor(square.sqrt() as f32);
+            for at in (0..n_runs).map(part) {
+                weights[at..at + run].iter_mut().for_each(|w| *w *= factor);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every set of axes of `[2, 3, 4, 5]` against the definition: each element divided by the length of its vector.
+    #[test]
+    fn any_axes_are_those_of_the_definition() {
+        let dims = [2usize, 3, 4, 5];
+        let n: usize = dims.iter().product();
+        let weights: Vec<f32> = (0..n).map(|i| (i * 37 % 23) as f32 - 11.3).collect();
+        let index = |mut i: usize| {
+            let mut index = [0; 4];
+            for (axis, &n) in dims.iter().enumerate().rev() {
+                (index[axis], i) = (i % n, i / n);
+            }
+            index
+        };
+        for set in 1..16u32 {
+            let axes: Vec<i64> = (0..4).filter(|axis| set >> axis & 1 == 1).collect();
+            let across =
+                |i: usize| (0..4).filter(|axis| set >> axis & 1 == 0).map(|axis| index(i)[axis]).collect::<Vec<_>>();
+            let norm = |i: usize| {
+                let same = (0..n).filter(|&j| across(j) == across(i));
+                same.map(|j| f64::from(weights[j]).powi(2)).sum::<f64>().sqrt()
+            };
+            let mut scaled = weights.clone();
+            UnitNorm::new().axes(axes.clone()).project(&dims, &mut scaled);
+            for i in 0..n {
+                let expected = f64::from(weights[i]) / (1e-7 + norm(i));
+                assert!((f64::from(scaled[i]) - expected).abs() < 1e-6, "{axes:?}: element {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn empty_and_long_weights() {
+        MaxNorm::new(1.0).project(&[0, 3], &mut []);
+        MaxNorm::new(1.0).axes([1]).project(&[3, 0], &mut []);
+        // 100 columns, more than a block: each (3, 4) becomes (0.6, 0.8).
+        let mut weights: Vec<f32> = [[3.0f32; 100], [4.0; 100]].concat();
+        MaxNorm::new(1.0).project(&[2, 100], &mut weights);
+        assert!(weights[..100].iter().all(|w| (w - 0.6).abs() < 1e-6));
+        assert!(weights[100..].iter().all(|w| (w - 0.8).abs() < 1e-6));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let error = |c: &dyn Constraint, dims: &[usize]| c.validate(dims).unwrap_err();
+        assert_eq!(error(&MaxNorm::new(-1.0), &[2]), "`max_value` must be zero or positive, got -1.0");
+        assert_eq!(error(&UnitNorm::new().axes([2]), &[3, 4]), "axis 2 of weights [3, 4], which have 2 axes");
+        assert_eq!(error(&UnitNorm::new(), &[]), "axis 0 of weights [], which have 0 axes");
+        assert_eq!(
+            error(&UnitNorm::new().axes([0, -2]), &[3, 4]),
+            "axis -2 of weights [3, 4] is named twice in [0, -2]"
+        );
+        assert_eq!(error(&UnitNorm::new().axes([]), &[3]), "no axes to take lengths along");
+        assert_eq!(error(&MinMaxNorm::new(2.0, 1.0), &[3]), "`min_value` 2 is above `max_value` 1");
+        assert_eq!(error(&MinMaxNorm::new(0.0, 1.0).rate(1.5), &[3]), "`rate` must be between 0 and 1, got 1.5");
+    }
+}
