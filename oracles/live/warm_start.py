@@ -122,7 +122,7 @@ def check_words(seed):
         kept = len(set(new_terms[:new_size]) & set(old_terms if old_size < 0 else old_terms[:old_size]))
         weights = found[tables("term")["linear"]]
         assert len(weights) == new_size + n_oov and (weights == 0.25).all(axis=1).sum() == len(weights) - kept
-    print(f"  words {seed}: {n_old} old terms (of which {old_size} count), {new_size} new ones, {n_oov} buckets: {kept} rows kept, slots too")
+    print(f"  words {seed}: {n_old} old terms ({'all' if old_size < 0 else old_size} count), {new_size} new ones, {n_oov} buckets: {kept} rows kept, slots too")
     return at("first"), old_path, at(f"ours{False}"), new_path, new_size, n_oov
 
 
@@ -156,7 +156,7 @@ first, old_path, mine, new_path, new_size, n_oov = check_words(1)
 check_words(2)
 check_all(first, old_path)
 check_classes(3)
-check_classes(4)
+check_classes(5)
 again = os.path.join(FOLDER, "again")
 train(words_model("term", new_path, new_size, n_oov, again, mine), *words(8, "term", 1), 1)
 trainable = lambda found: {name: value for name, value in found.items() if name.startswith(("dnn", "linear"))}

@@ -2,7 +2,6 @@
 //!
 //! The sums of a batch are computed with the model. Whoever evaluates adds them up, in f64, and computes the value once, at the
 //! end: so a metric has no state, and its value does not depend on how rows were batched, up to rounding.
-
 //!
 //! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file is the seam; the others hold a family each.
 
