@@ -133,7 +133,10 @@ impl Hook for Watch {
 /// Allocations of 10 steps of `train`, rows of a width from shuffled memory, with all default hooks.
 fn training_allocations(threads: usize, width: usize, batch: usize) -> Result<usize> {
     let model = |cx: &ModelFnContext<'_>| {
-        let logits = Dense::new(3).apply(&Dense::new(10).relu().apply(&cx.feature("x")));
+        let hidden = Dense::new(10).relu().apply(&cx.feature("x"));
+        // Shown at the first step: those that follow have nothing to do with it.
+        cx.summary().histogram("hidden", &hidden);
+        let logits = Dense::new(3).apply(&hidden);
         let loss = logits.sparse_softmax_cross_entropy(&cx.label()).mean();
         Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Adagrad::default(), 0.05)))
     };

@@ -33,22 +33,23 @@ TEXT = """(() => {
 })()"""
 
 
+class CannotStart(Exception):
+    """There is a Chromium, and this machine does not let it run."""
+
+
 class Browser:
     def __init__(self, profile):
         self.profile = profile
         self.n_calls = 0
-
-    def __enter__(self):
-        os.makedirs(self.profile)
-        command = ["chromium", *FLAGS, f"--user-data-dir={self.profile}", "about:blank"]
+        os.makedirs(profile)
+        command = ["chromium", *FLAGS, f"--user-data-dir={profile}", "about:blank"]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port = self.port()
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=20) as reply:
             [page] = [page for page in json.load(reply) if page["type"] == "page"]
         self.connect(page["webSocketDebuggerUrl"])
-        return self
 
-    def __exit__(self, *_):
+    def close(self):
         self.process.terminate()
         self.process.wait(20)
 
@@ -58,7 +59,9 @@ class Browser:
         while True:
             if os.path.exists(path) and (lines := open(path).read().split()):
                 return int(lines[0])
-            assert time.time() < end and self.process.poll() is None, "Chromium does not start"
+            if time.time() > end or self.process.poll() is not None:
+                self.process.kill()
+                raise CannotStart
             time.sleep(0.1)
 
     def connect(self, url):

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 python=${1:?usage: run.sh PYTHON}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
+export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
 
 # check NAME CRATE EXAMPLE: runs oracles/live/NAME.py with the example program of the crate.
 check() {

@@ -5,6 +5,7 @@ usage: tensorboard_pages.py EXAMPLE_PROGRAM EMPTY_FOLDER
 With a third argument, a folder, screenshots of the pages are kept there.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -151,7 +152,12 @@ def pages(board):
     if not shutil.which("chromium"):
         print("  no Chromium here: the pages themselves were left out")
         return
-    with browser.Browser(os.path.join(FOLDER, "profile")) as window:
+    try:
+        window = browser.Browser(os.path.join(FOLDER, "profile"))
+    except browser.CannotStart:
+        print("  Chromium does not start here: the pages themselves were left out")
+        return
+    with contextlib.closing(window):
         for page, expected in PAGES.items():
             window.show(f"{board.url}/#{page}")
             text = window.wait_for_text(expected)
