@@ -10,7 +10,7 @@ use estimand_update::{Adagrad, Constraint, MaxNorm, MinMaxNorm, NonNeg, Sgd, Uni
 
 use crate::fixture::{Case, assert_close, constraint_cases, rows};
 
-/// The layer of a case, called as in training or not.
+/// The layer of a case.
 fn layer(name: &str) -> Box<dyn Layer> {
     match name {
         "max_norm" => Box::new(Dense::new(3).kernel_constraint(MaxNorm::new(1.2)).bias_constraint(NonNeg)),
@@ -119,7 +119,7 @@ impl Constraint for Whole {
     }
 }
 
-/// 3 - 0.5 * 2 * 3 = 0; 1.6 - 0.4 * 2 * 1.6 = 0.32 without, and 0 with the constraint.
+/// 1.6 - 0.4 * 2 * 1.6 = 0.32 without, and 0 with the constraint.
 #[test]
 fn a_constraint_of_ones_own() -> Result<()> {
     let g = Graph::new();
