@@ -159,6 +159,7 @@ mod book {
         config => "../../../docs/config.md",
         evaluation => "../../../docs/evaluation.md",
         hooks => "../../../docs/hooks.md",
+        report => "../../../docs/report.md",
         heads => "../../../docs/heads.md",
         premade => "../../../docs/premade.md",
         tensorboard => "../../../docs/tensorboard.md",

@@ -23,12 +23,14 @@ pub struct TrainSpec<'a> {
     pub(crate) max_steps: Option<u64>,
     pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
     pub(super) listeners: Vec<Box<dyn CheckpointListener + 'a>>,
+    report: Option<Dataset>,
 }
 
 impl<'a> TrainSpec<'a> {
     /// Trains on an input until it ends.
     pub fn new(input: impl InputFn + 'a) -> TrainSpec<'a> {
-        TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks: Vec::new(), listeners: Vec::new() }
+        let (hooks, listeners) = (Vec::new(), Vec::new());
+        TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
     }
 
     /// Trains for so many steps more. By default, until the input ends.
@@ -52,6 +54,13 @@ impl<'a> TrainSpec<'a> {
     /// Adds a listener that is told of every checkpoint.
     pub fn listener(mut self, listener: impl CheckpointListener + 'a) -> TrainSpec<'a> {
         self.listeners.push(Box::new(listener));
+        self
+    }
+
+    /// Writes the [report](crate::report) to `report.html` in the model folder, however the training ends, with a look at the columns of
+    /// these rows: those of the input, before they are repeated and batched. By default, none is written.
+    pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
+        self.report = Some(data.clone());
         self
     }
 
@@ -103,7 +112,7 @@ impl fmt::Display for Finished {
 impl Estimator {
     /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at the very next row of the input.
     pub fn train<'a>(&self, spec: impl Into<TrainSpec<'a>>) -> Result<Finished> {
-        let spec = spec.into();
+        let mut spec = spec.into();
         spec.check()?;
         self.check_may_train()?;
         let checkpoint = self.latest_checkpoint()?;
@@ -118,6 +127,7 @@ impl Estimator {
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
         let (opened, place) = self.open_training_input(&*spec.input, seed, place)?;
         let built = self.build(Mode::Train, &opened.spec)?;
+        let report = spec.report.take();
         let mut run = Run::new(self, built, opened, spec, seed)?;
         match &checkpoint {
             Some(prefix) => {
@@ -132,7 +142,21 @@ impl Estimator {
             run.hooks.restore(|key| session::hook_state(reader, key))?;
         }
         self.forget_resident();
-        run.train()
+        let ended = run.train();
+        if let Some(data) = report {
+            self.write_report(&data);
+        }
+        ended
+    }
+
+    /// A report that cannot be written takes nothing from what was learnt.
+    fn write_report(&self, data: &Dataset) {
+        let path = self.model_dir.join("report.html");
+        let written = self.report().and_then(|report| report.examine(data)?.write_html(&path));
+        match written {
+            Ok(()) => info!("The report is in {}", path.display()),
+            Err(error) => warn!("There is no report: {error}"),
+        }
     }
 
     /// Only chief and workers train, and for now only one of them.

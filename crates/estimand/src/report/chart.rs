@@ -9,7 +9,9 @@ const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
-const BOTTOM: f64 = 34.0;
+const BOTTOM: f64 = 36.0;
+/// Between the lowest and the highest value and the edges.
+const INSET: f64 = 8.0;
 /// A longer series is drawn by the lowest and the highest of neighbouring points.
 const MAX_POINTS: usize = 400;
 /// Points of a longer series have no dots.
@@ -43,28 +45,27 @@ pub(super) fn chart(title: &str, series: &[Series]) -> String {
     let (Some(first), Some(last)) = (steps.clone().min(), steps.max()) else {
         return format!("<figure><figcaption>{}{legend}</figcaption><p>No finite values.</p></figure>", escape(title));
     };
+    // From the beginning, so that all charts of a training have one scale; unless it began late.
+    let first = if first <= last / 2 { 0 } else { first };
     let x = Axis::new(first as f64, last as f64, false, LEFT, WIDTH - RIGHT);
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
     let is_log = low > 0.0 && high / low >= LOG_RATIO;
-    let y = Axis::new(low, high, is_log, HEIGHT - BOTTOM, TOP);
+    let y = Axis::new(low, high, is_log, HEIGHT - BOTTOM - INSET, TOP + INSET);
 
-    let mut lines = String::new();
+    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    let mut lines = format!("<path class=\"axis\" d=\"M{LEFT} {bottom}H{right}\"/>");
+    lines += &format!("<text class=\"t\" x=\"{right}\" y=\"{}\" text-anchor=\"end\">step</text>", HEIGHT - 3.0);
     for step in x.ticks(6).into_iter().filter(|step| step.fract() == 0.0) {
-        let at = x.place(step);
-        lines += &format!(
-            "<text class=\"t\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            HEIGHT - 14.0,
-            number(step)
-        );
+        let (at, text) = (x.place(step), number(step));
+        lines += &format!("<path class=\"axis\" d=\"M{at:.1} {bottom}v4\"/>");
+        lines +=
+            &format!("<text class=\"t\" x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", bottom + 16.0);
     }
     for value in y.ticks(5) {
         let (at, text) = (y.place(value), number(value));
-        lines += &format!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
-        lines += &format!(
-            "<text class=\"t\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
-            LEFT - 6.0,
-            at + 4.0
-        );
+        lines += &format!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>");
+        let (left, below) = (LEFT - 6.0, at + 4.0);
+        lines += &format!("<text class=\"t\" x=\"{left}\" y=\"{below:.1}\" text-anchor=\"end\">{text}</text>");
     }
     for one in series {
         lines += &draw(one, &x, &y);
@@ -229,12 +230,12 @@ mod tests {
         assert!(chart("loss", &[series(&[(1, f64::NAN)])]).contains("No finite values"));
     }
 
-    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners of its inner part.
+    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners of its inner part, 8 from its edges.
     #[test]
     fn points_are_where_they_should_be() {
         let picture = chart("loss", &[Series { best: Some(10), ..series(&[(0, 0.0), (10, 1.0)]) }]);
-        assert!(picture.contains("d=\"M66.0 246.0L544.0 12.0\""), "{picture}");
-        assert!(picture.contains("<path class=\"best\" d=\"M544.0 12V246.0\">"), "{picture}");
+        assert!(picture.contains("d=\"M66.0 236.0L544.0 20.0\""), "{picture}");
+        assert!(picture.contains("<path class=\"best\" d=\"M544.0 12V244.0\">"), "{picture}");
         assert!(picture.contains("best at step 10"), "{picture}");
     }
 

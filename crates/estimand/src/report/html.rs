@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::chart::{N_COLOURS, Series, chart};
+use super::next::advice;
 use super::text::secs;
 use super::{Report, Suspicion};
 use crate::console::{number, slice_of};
@@ -42,13 +43,24 @@ pub(super) fn escape(text: &str) -> String {
     out
 }
 
+/// As [`escape`], with names in backticks set as code.
+fn prose(text: &str) -> String {
+    let parts: Vec<String> = escape(text).split('`').map(str::to_string).collect();
+    if parts.len().is_multiple_of(2) {
+        // A name has a backtick of its own.
+        return parts.join("`");
+    }
+    let part = |(i, part): (usize, &String)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() };
+    parts.iter().enumerate().map(part).collect()
+}
+
 fn head(report: &Report) -> String {
     let mut out = format!("<header>\n<p class=\"kind\">Training report</p>\n<h1>{}</h1>\n", escape(&report.name));
     let mut cards = String::new();
     match report.end() {
         Some(run) => {
             let why = run.reason.as_deref().unwrap_or("not recorded: it was killed, or still runs");
-            out += &format!("<p class=\"why\"><b>Why it ended:</b> {}</p>\n", escape(why));
+            out += &format!("<p class=\"why\"><b>Why it ended:</b> {}</p>\n", prose(why));
             cards += &card("step", &run.last_step.to_string(), &format!("{} in the last run", run.n_steps()));
             if run.secs > 0.0 && run.n_steps() > 0 {
                 let rate = format!("{:.0} steps a second, evaluations included", run.n_steps() as f64 / run.secs);
@@ -69,6 +81,10 @@ fn head(report: &Report) -> String {
     }
     if let Some(examined) = &report.examined {
         cards += &card("suspicious columns", &examined.findings.len().to_string(), &examined.extent());
+    }
+    let advice: String = advice(report).iter().map(|text| format!("<li>{}</li>\n", prose(text))).collect();
+    if !advice.is_empty() {
+        out += &format!("<p><b>What next:</b></p>\n<ul>\n{advice}</ul>\n");
     }
     out + &format!("<div class=\"cards\">\n{cards}</div>\n</header>\n")
 }
@@ -140,7 +156,7 @@ fn evaluations(report: &Report) -> String {
         let both: Vec<_> = best.into_iter().chain(last.filter(|_| !is_one).map(|m| (m, "last"))).collect();
         let by = if set.best.is_some() { format!("best: {}", set.by) } else { String::new() };
         sets += &format!(
-            "<th colspan=\"{}\">{} <small>{} evaluated, {}</small></th>",
+            "<th colspan=\"{}\">{} <small>evaluated {}, {}</small></th>",
             both.len(),
             escape(set_name(set)),
             times(set.history.len()),
@@ -222,8 +238,8 @@ fn columns(report: &Report) -> String {
             "<tr><th>{}</th><td><span class=\"{level}\">{}</span></td><td>{}</td><td>{}</td></tr>\n",
             escape(&finding.column),
             finding.suspicion,
-            escape(&finding.evidence),
-            escape(&finding.advice)
+            prose(&finding.evidence),
+            prose(&finding.advice)
         );
     }
     let header = "<th>column</th><th>looks</th><th>evidence</th><th>what to do</th>";
@@ -241,7 +257,7 @@ fn runs(report: &Report) -> String {
             let reason = run.reason.as_deref().unwrap_or("not recorded");
             let (first, time) = (run.first_step.map(|step| step as f64), secs(run.secs));
             let (first, last) = (cell(first), cell(Some(run.last_step as f64)));
-            format!("<tr><th>{}</th>{first}{last}<td class=\"n\">{time}</td><td>{}</td></tr>\n", i + 1, escape(reason))
+            format!("<tr><th>{}</th>{first}{last}<td class=\"n\">{time}</td><td>{}</td></tr>\n", i + 1, prose(reason))
         };
         let rows: String = report.runs.iter().enumerate().map(row).collect();
         let header = "<th>run</th><th>first step</th><th>last step</th><th>time</th><th>why it ended</th>";

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/` looks at a dataset, `fingerprints.rs` at
-//! checkpoints; `text.rs` and `html.rs` with `chart.rs` show it.
+//! checkpoints; `next.rs` says what to do; `text.rs` and `html.rs` with `chart.rs` show it.
 
 mod chart;
 mod columns;
@@ -28,6 +28,7 @@ mod evaluations;
 mod fingerprints;
 mod html;
 mod log;
+mod next;
 mod text;
 
 pub use columns::{ColumnCheck, Examined, Finding, Suspicion};

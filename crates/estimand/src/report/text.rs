@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::next::advice;
 use super::{Report, TrainingRun};
 use crate::console::sliced;
 
@@ -10,10 +11,15 @@ const SHOWN: usize = 10;
 
 impl fmt::Display for TrainingRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = self.reason.as_deref().unwrap_or("not recorded: it was killed, or still runs");
-        let n_steps = self.n_steps();
+        let (step, n_steps) = (self.last_step, self.n_steps());
+        let Some(reason) = &self.reason else {
+            return write!(
+                f,
+                "why training ended is not recorded: it was killed, or still runs; it was at step {step}"
+            );
+        };
         let plural = if n_steps == 1 { "" } else { "s" };
-        write!(f, "training ended at step {}, after {n_steps} step{plural}", self.last_step)?;
+        write!(f, "training ended at step {step}, after {n_steps} step{plural}")?;
         if self.secs > 0.0 && n_steps > 0 {
             write!(f, " in {} ({:.0} a second)", secs(self.secs), n_steps as f64 / self.secs)?;
         }
@@ -31,7 +37,8 @@ impl fmt::Display for Report {
         for set in &self.evaluations {
             let name = set.name.as_deref().unwrap_or("evaluation");
             let (n, last) = (set.history.len(), set.history.last());
-            write!(f, "\n\n{name}: evaluated {n} times")?;
+            let times = if n == 1 { "once".to_string() } else { format!("{n} times") };
+            write!(f, "\n\n{name}: evaluated {times}")?;
             if let Some(last) = last {
                 write!(f, ", the last at step {}", last.global_step())?;
             }
@@ -56,6 +63,10 @@ impl fmt::Display for Report {
             if n > SHOWN {
                 write!(f, "\n  and {} more", n - SHOWN)?;
             }
+        }
+        let advice = advice(self);
+        if !advice.is_empty() {
+            write!(f, "\n\nwhat next:\n  {}", advice.join("\n  "))?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "\nnote: {note}"))
     }

@@ -170,7 +170,7 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is {}: {}; {}", self.column, self.suspicion, self.evidence, self.advice)
+        write!(f, "`{}`, {}: {}; {}", self.column, self.suspicion, self.evidence, self.advice)
     }
 }
 
