@@ -104,6 +104,18 @@ pub fn sequence(time: usize, inputs: usize, units: usize) -> Model {
     Model { graph: g, placeholders: vec![x, y], logits, loss, train }
 }
 
+/// An LSTM over rows of steps and a layer on its last state, with Adam.
+pub fn lstm(time: usize, inputs: usize, units: usize) -> Model {
+    let g = Graph::new();
+    let x = g.placeholder("x", DType::F32, [Dim::BATCH, time.into(), inputs.into()]);
+    let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
+    let lstm = recurrent(&x, "lstm", units, Cell::Lstm, None);
+    let logits = dense(&lstm.states[0], "logits", 1);
+    let loss = logits.sigmoid_cross_entropy(&y).mean();
+    let train = Optimizer::new(Adam::default(), 0.001).minimize(&loss);
+    Model { graph: g, placeholders: vec![x, y], logits, loss, train }
+}
+
 /// A recurrent cell with its kernels, from a state of zeros.
 fn recurrent(x: &Tensor, name: &str, units: usize, cell: Cell, mask: Option<Tensor>) -> RecurrentOutputs {
     let g = x.graph();

@@ -64,6 +64,13 @@ def cnn():
     return tf1.train.AdamOptimizer(0.002).minimize(loss)
 
 
+def lstm():
+    rng = np.random.default_rng(0)
+    x, y = batches((rng.random((320, 50, 64), dtype=np.float32), rng.random((320, 1), dtype=np.float32)), 32)
+    loss = tf1.losses.sigmoid_cross_entropy(y, dense(tf.keras.layers.LSTM(64)(x), 1))
+    return tf1.train.AdamOptimizer(0.001).minimize(loss)
+
+
 def lookup(rows):
     def build():
         rng = np.random.default_rng(0)
@@ -106,6 +113,7 @@ def ctr():
 
 print("iris_step_us = %.2f" % (measure(iris, 2000) * 1e6))
 print("cnn_step_ms = %.3f" % (measure(cnn, 30) * 1e3))
+print("lstm_step_ms = %.3f" % (measure(lstm, 30) * 1e3))
 print("lookup_step_us = %.1f" % (measure(lookup(100_000), 200) * 1e6))
 print("lookup_large_step_us = %.1f" % (measure(lookup(1_000_000), 200) * 1e6))
 print("ctr_step_ms = %.2f" % (ctr() * 1e3))

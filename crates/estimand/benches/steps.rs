@@ -70,6 +70,15 @@ fn main() -> Result<()> {
         "1.36 GFLOP issued in convolutions, 0.18 in layers, at 140 GFLOP/s on each of 2 threads",
     );
 
+    let lstm = [uniform("x", &[32, 50, 64])?, uniform("y", &[32, 1])?];
+    let time = measure(&models::lstm(50, 64, 64), 2, &lstm, 20)? / 1e3;
+    report(
+        "lstm_step_ms",
+        time,
+        0.9,
+        "0.26 GFLOP in five products of 1,600 x 64 by 64 x 256 at 140 GFLOP/s on each of 2 threads",
+    );
+
     for (name, rows) in [("sparse_adagrad_100k_us", 100_000), ("sparse_adagrad_10m_us", 10_000_000)] {
         let feeds = [integers("ids", &[4_096], rows as i64)?, uniform("rows", &[4_096, 32])?];
         let time = measure(&models::sparse_update(rows, 32), 2, &feeds, 100)?;

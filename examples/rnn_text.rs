@@ -1,0 +1,89 @@
+//! Is a word written forwards or backwards? Learnt from the words of this project's book.
+//!
+//! Both have the same letters, so that whoever only counts them is right half of the time: a GRU reads them one after the other. The model
+//! function is given raw text; the host cuts it into letters and numbers them, and the lengths of words tell the GRU which steps count.
+//!
+//!     cargo run --release --example rnn_text
+
+use std::collections::BTreeSet;
+
+use estimand::console::{self, Level};
+use estimand::nn::metric;
+use estimand::prelude::*;
+
+const BOOK: [&str; 12] = [
+    include_str!("../ARCHITECTURE.md"),
+    include_str!("../CONTRIBUTING.md"),
+    include_str!("../README.md"),
+    include_str!("../docs/checkpoints.md"),
+    include_str!("../docs/columns.md"),
+    include_str!("../docs/data.md"),
+    include_str!("../docs/determinism.md"),
+    include_str!("../docs/heads.md"),
+    include_str!("../docs/layers.md"),
+    include_str!("../docs/model_fn.md"),
+    include_str!("../docs/premade.md"),
+    include_str!("../docs/tf-parity.md"),
+];
+
+/// The words of five letters and more, each once, without those of code.
+fn words() -> BTreeSet<&'static str> {
+    let prose = BOOK.iter().flat_map(|file| file.split("```").step_by(2));
+    let words = prose.flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic()));
+    words.filter(|word| word.len() >= 5 && word.chars().all(|c| c.is_ascii_lowercase())).collect()
+}
+
+/// Words forwards (1) and backwards (0): those to learn from, and every fourth one to be asked about.
+fn datasets() -> Result<[Dataset; 2]> {
+    let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
+    for (i, word) in words().into_iter().enumerate() {
+        let (texts, labels) = &mut parts[usize::from(i % 4 == 3)];
+        texts.extend([word.to_string(), word.chars().rev().collect()]);
+        labels.extend([1i64, 0]);
+    }
+    let [learn, ask] = parts.map(|(texts, labels)| -> Result<Dataset> {
+        let columns = [("word", Array::from_strings([texts.len()], &texts)?), ("forwards", Array::from(labels))];
+        Ok(Dataset::from_arrays(columns).label("forwards"))
+    });
+    Ok([learn?, ask?])
+}
+
+fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    let letters = cx.feature("word").regex_replace("(.)", r"\1 ", true).string_split("", -1);
+    let alphabet = LookupTable::from_list(('a'..='z').map(String::from))?;
+    let ids = letters.with_values(alphabet.lookup_known(&letters.values, "letter"));
+    let lengths = letters.row_lengths();
+    let steps = ids.to_steps(&lengths.max().maximum(0), &[], 0);
+
+    let x = Embedding::new(26, 16).apply(&steps);
+    let last = Gru::new(32).lengths(&lengths).apply(&x);
+    let logits = Dense::new(2).apply(&last);
+    let forwards = logits.argmax(-1);
+    let spec = EstimatorSpec::new(cx).prediction("forwards", &forwards);
+    if cx.mode() == Mode::Predict {
+        return Ok(spec);
+    }
+    let loss = logits.sparse_softmax_cross_entropy(&cx.label()).mean();
+    Ok(spec
+        .loss(&loss)
+        .optimizer(Optimizer::new(Adam::default(), 0.005))
+        .metric("accuracy", metric::accuracy(&cx.label(), &forwards, None)))
+}
+
+fn main() -> Result<()> {
+    console::verbosity(Level::Warn);
+    let [learn, ask] = datasets()?;
+    let classifier = Estimator::new(model).config(RunConfig::new().tf_random_seed(1)).build()?;
+    let finished = classifier.train(learn.shuffle(10_000, 7).repeat(30).batch(32, false))?;
+    println!("{finished}");
+    let metrics = classifier.evaluate(ask.batch(256, false))?;
+    println!("\n{metrics}\n");
+
+    let questions = Array::from_strings([2], ["sentence", "ecnetnes"])?;
+    for prediction in classifier.predict(Dataset::from_arrays([("word", questions)]).batch(2, false)) {
+        println!("forwards: {}", prediction?["forwards"].item::<i64>()? == 1);
+    }
+    println!("accuracy = {:.3}", metrics["accuracy"]);
+    let _ = std::fs::remove_dir_all(classifier.model_dir());
+    Ok(())
+}
