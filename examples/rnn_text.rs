@@ -56,7 +56,7 @@ fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let steps = ids.to_steps(&lengths.max().maximum(0), &[], 0);
 
     let x = Embedding::new(26, 16).apply(&steps);
-    let last = Gru::new(32).lengths(&lengths).apply(&x);
+    let last = Gru::new(32).lengths(&lengths).dropout(0.1).recurrent_dropout(0.2).apply(&x);
     let logits = Dense::new(2).apply(&last);
     let forwards = logits.argmax(-1);
     let spec = EstimatorSpec::new(cx).prediction("forwards", &forwards);
@@ -74,12 +74,12 @@ fn main() -> Result<()> {
     console::verbosity(Level::Warn);
     let [learn, ask] = datasets()?;
     let classifier = Estimator::new(model).config(RunConfig::new().tf_random_seed(1)).build()?;
-    let finished = classifier.train(learn.shuffle(10_000, 7).repeat(30).batch(32, false))?;
+    let finished = classifier.train(learn.shuffle(10_000, 7).repeat(16).batch(32, false))?;
     println!("{finished}");
     let metrics = classifier.evaluate(ask.batch(256, false))?;
     println!("\n{metrics}\n");
 
-    let questions = Array::from_strings([2], ["sentence", "ecnetnes"])?;
+    let questions = Array::from_strings([2], ["training", "gniniart"])?;
     for prediction in classifier.predict(Dataset::from_arrays([("word", questions)]).batch(2, false)) {
         println!("forwards: {}", prediction?["forwards"].item::<i64>()? == 1);
     }

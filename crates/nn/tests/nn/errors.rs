@@ -97,6 +97,14 @@ fn layers_say_what_they_got() {
         ),
         (|g| Lstm::new(4).initial_state(&[rows(g)]).apply(&steps(g)), &["1 first states, expected 2"]),
         (
+            |g| Bidirectional::new(Gru::new(4).initial_state(&[rows(g)])).apply(&steps(g)),
+            &["1 first states, expected 2"],
+        ),
+        (
+            |g| Gru::new(3).go_backwards(true).mask(&list(g).greater(0.0)).apply(&steps(g)),
+            &["axis 1 of a tensor with 1 axes"],
+        ),
+        (
             |g| Gru::new(3).initial_state(&[rows(g)]).apply(&steps(g)),
             &["the first state is [batch, 4], expected [batch, 3]"],
         ),

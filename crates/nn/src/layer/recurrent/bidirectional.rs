@@ -97,7 +97,12 @@ impl Bidirectional {
         let (rnn, x) = (self.layer.rnn(), call.input());
         // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer says; else they never are.
         let is_second = direction == 1;
-        let way = Way { backwards: rnn.go_backwards != is_second, zero_output: rnn.return_sequences, set: direction };
+        let way = Way {
+            backwards: rnn.go_backwards != is_second,
+            zero_output: rnn.return_sequences,
+            set: direction,
+            n_sets: 2,
+        };
         let part = call.child(DIRECTIONS[direction]);
         let Some(open) = part.and_then(|part| part.open(x, call.training())) else { return (x.clone(), Vec::new()) };
         let (y, states) = rnn.run(&open.call, way);

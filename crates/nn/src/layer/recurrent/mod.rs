@@ -1,11 +1,13 @@
 //! What recurrent layers have in common: kernels, options, masks, and how one op becomes what Keras returns.
 //!
-//! `simple_rnn`, `lstm` and `gru` hold one layer each, `bidirectional` the wrapper that reads both ways.
+//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` which steps count, `bidirectional` the wrapper that
+//! reads both ways.
 
 mod bidirectional;
 mod gru;
 mod lstm;
 mod mask;
+mod setters;
 mod simple_rnn;
 
 use estimand_graph::op::{Cell, CellFunction};
@@ -21,6 +23,7 @@ pub use bidirectional::{Bidirectional, MergeMode};
 pub use gru::Gru;
 pub use lstm::Lstm;
 use mask::Mask;
+use setters::rnn_setters;
 pub use simple_rnn::SimpleRnn;
 
 /// A layer that goes over sequences step by step: [`SimpleRnn`], [`Lstm`], [`Gru`].
@@ -67,8 +70,17 @@ struct Way {
     backwards: bool,
     /// Whether steps that do not count have an output of 0.
     zero_output: bool,
-    /// Which of several sets of first states it begins with.
+    /// Which of how many sets of first states it begins with.
     set: usize,
+    n_sets: usize,
+}
+
+impl Way {
+    /// A sequence with the step that comes first in the first place.
+    #[track_caller]
+    fn in_order(self, x: &Tensor) -> Tensor {
+        if self.backwards { x.reverse(&[1]) } else { x.clone() }
+    }
 }
 
 /// The names of a cell's variables.
@@ -184,23 +196,25 @@ impl Rnn {
 
     /// As the options say.
     fn way(&self) -> Way {
-        Way { backwards: self.go_backwards, zero_output: self.zero_output_for_mask, set: 0 }
+        Way { backwards: self.go_backwards, zero_output: self.zero_output_for_mask, set: 0, n_sets: 1 }
     }
 
     /// The layer's output and last states.
     #[track_caller]
     fn run(&self, call: &Call<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
         let graph = call.input().graph();
-        let reversed = |x: &Tensor| if way.backwards { x.reverse(&[1]) } else { x.clone() };
-        let x = reversed(call.input());
+        let x = way.in_order(call.input());
         let Some(&[batch, time, _]) = x.shape().dims().first_chunk() else {
             return self.failed(
                 graph,
                 Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())),
             );
         };
-        let mask = self.mask.as_ref().map(|mask| reversed(&mask.steps(time)));
-        let states = match self.first_states(&x, batch, way.set) {
+        let mask = match &self.mask {
+            Some(mask) => Some(way.in_order(&mask.steps(time))),
+            None => None,
+        };
+        let states = match self.first_states(&x, batch, way) {
             Ok(states) => states,
             Err(error) => return self.failed(graph, error),
         };
@@ -257,16 +271,16 @@ impl Rnn {
         [0, 1].map(|row| Some(bias.slice(&[row, 0], &[1, -1]).squeeze(&[0])))
     }
 
-    fn first_states(&self, x: &Tensor, batch: Dim, set: usize) -> Result<Vec<Tensor>, Error> {
+    fn first_states(&self, x: &Tensor, batch: Dim, way: Way) -> Result<Vec<Tensor>, Error> {
         let n = self.n_states();
-        if self.initial_state.is_empty() {
-            let zeros = x.graph().fill(Shape::from([batch, self.units.into()]), DType::F32, 0.0);
-            return Ok(vec![zeros; n]);
+        match self.initial_state.len() {
+            0 => {
+                let zeros = x.graph().fill(Shape::from([batch, self.units.into()]), DType::F32, 0.0);
+                Ok(vec![zeros; n])
+            }
+            given if given == way.n_sets * n => Ok(self.initial_state[way.set * n..(way.set + 1) * n].to_vec()),
+            given => Err(Error::config(format!("{given} first states, expected {}", way.n_sets * n))),
         }
-        self.initial_state.get(set * n..(set + 1) * n).map(<[Tensor]>::to_vec).ok_or_else(|| {
-            let expected = (set + 1) * n;
-            Error::config(format!("{} first states, expected {expected}", self.initial_state.len()))
-        })
     }
 
     /// What Keras returns for every step. TF: before the first step that counts there is no output to repeat, so it is 0 and not the
@@ -318,115 +332,3 @@ fn cell_function(activation: Activation) -> Option<CellFunction> {
         Activation::Softmax | Activation::Gelu | Activation::Swish | Activation::LeakyRelu(_) => return None,
     })
 }
-
-/// The setters of a layer with a field `rnn: Rnn`.
-macro_rules! rnn_setters {
-    ($layer:ty) => {
-        impl $layer {
-            /// The function of candidates and results. By default the hyperbolic tangent.
-            ///
-            /// Softmax, gelu, swish and leaky relu are computed step by step, for a number of steps that is known when the graph is built.
-            pub fn activation(mut self, activation: crate::Activation) -> Self {
-                self.rnn.activation = activation;
-                self
-            }
-
-            /// Whether there is a bias. By default there is.
-            pub fn use_bias(mut self, use_bias: bool) -> Self {
-                self.rnn.use_bias = use_bias;
-                self
-            }
-
-            /// How the kernel begins. By default as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule.
-            pub fn kernel_init(mut self, init: estimand_graph::Init) -> Self {
-                self.rnn.options.kernel_init = Some(init);
-                self
-            }
-
-            /// How the bias begins. By default as [`Defaults`](crate::Defaults) say, or at 0.
-            pub fn bias_init(mut self, init: estimand_graph::Init) -> Self {
-                self.rnn.options.bias_init = Some(init);
-                self
-            }
-
-            /// What the kernel costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn kernel_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.rnn.options.kernel_regularizer = Some(regularizer);
-                self
-            }
-
-            /// What the bias costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn bias_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.rnn.options.bias_regularizer = Some(regularizer);
-                self
-            }
-
-            /// In training, leaves out this part of the inputs: the same ones at all steps. By default none.
-            pub fn dropout(mut self, rate: f64) -> Self {
-                self.rnn.dropout = rate;
-                self
-            }
-
-            /// In training, leaves out this part of the state before it meets the recurrent kernel: the same units at all steps and for
-            /// all gates. By default none.
-            pub fn recurrent_dropout(mut self, rate: f64) -> Self {
-                self.rnn.recurrent_dropout = rate;
-                self
-            }
-
-            /// Whether the result is `[batch, time, units]`, the output of every step, and not only the last. By default it is the last.
-            pub fn return_sequences(mut self, return_sequences: bool) -> Self {
-                self.rnn.return_sequences = return_sequences;
-                self
-            }
-
-            /// Whether to begin with the last step; the outputs then are in that order too. By default not.
-            pub fn go_backwards(mut self, go_backwards: bool) -> Self {
-                self.rnn.go_backwards = go_backwards;
-                self
-            }
-
-            /// Whether the output of a step that does not count is 0. By default it is that of the step before.
-            pub fn zero_output_for_mask(mut self, zero: bool) -> Self {
-                self.rnn.zero_output_for_mask = zero;
-                self
-            }
-
-            /// Which steps count, as booleans `[batch, time]`: the others leave the states as they are. By default all do.
-            pub fn mask(mut self, mask: &estimand_graph::Tensor) -> Self {
-                self.rnn.mask = Some(super::mask::Mask::Steps(mask.clone()));
-                self
-            }
-
-            /// How many steps of each sequence count, `[batch]`, as [`sequence_input_layer`](crate::column::sequence_input_layer) has them.
-            /// By default all do.
-            pub fn lengths(mut self, lengths: &estimand_graph::Tensor) -> Self {
-                self.rnn.mask = Some(super::mask::Mask::Lengths(lengths.clone()));
-                self
-            }
-
-            /// What the first step begins with, `[batch, units]`: `h`, and `c` of an LSTM; inside [`Bidirectional`](crate::Bidirectional)
-            /// those of the backward layer after them. By default 0.
-            pub fn initial_state(mut self, states: &[estimand_graph::Tensor]) -> Self {
-                self.rnn.initial_state = states.to_vec();
-                self
-            }
-        }
-
-        crate::layer::weight_options::weight_setters!(
-            $layer,
-            rnn.recurrent,
-            "recurrent kernel",
-            "orthogonal": recurrent_init,
-            recurrent_regularizer,
-            recurrent_constraint
-        );
-
-        impl super::RecurrentLayer for $layer {
-            fn rnn(&self) -> &super::Rnn {
-                &self.rnn
-            }
-        }
-    };
-}
-use rnn_setters;
