@@ -210,10 +210,7 @@ impl Rnn {
                 Error::shape(format!("{} is no sequence; expected [batch, time, inputs]", x.describe())),
             );
         };
-        let mask = match &self.mask {
-            Some(mask) => Some(way.in_order(&mask.steps(time))),
-            None => None,
-        };
+        let mask = self.counted_steps(time, way);
         let states = match self.first_states(&x, batch, way) {
             Ok(states) => states,
             Err(error) => return self.failed(graph, error),
@@ -253,6 +250,13 @@ impl Rnn {
             false => self.last_output(&outputs.states[0], mask.as_ref(), way.zero_output),
         };
         (output, outputs.states)
+    }
+
+    /// The mask in the order of reading. Not in a closure, which would hide the caller's line.
+    #[track_caller]
+    fn counted_steps(&self, time: Dim, way: Way) -> Option<Tensor> {
+        let mask = self.mask.as_ref()?;
+        Some(way.in_order(&mask.steps(time)))
     }
 
     /// What stands for an error.
