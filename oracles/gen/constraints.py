@@ -55,5 +55,7 @@ train("batch_norm", lambda: L.BatchNormalization(beta_constraint=C.NonNeg(), gam
 ids = np.array([[1, 4], [0, 1], [1, 1]], np.int64)
 train("embedding_max_norm", lambda: L.Embedding(6, 3, embeddings_constraint=C.MaxNorm(1.0, axis=1)), ids)
 train("embedding_non_neg", lambda: L.Embedding(6, 3, embeddings_constraint=C.NonNeg()), ids)
+sequences = floats(3, 4, 2)
+train("sequences", lambda: L.LSTM(2, kernel_constraint=C.MaxNorm(0.8), recurrent_constraint=C.UnitNorm(), bias_constraint=C.NonNeg()), sequences)
 
 write("constraints")

@@ -28,6 +28,12 @@ fn layer(name: &str) -> Box<dyn Layer> {
         "batch_norm" => Box::new(BatchNorm::new().beta_constraint(NonNeg).gamma_constraint(UnitNorm::new())),
         "embedding_max_norm" => Box::new(Embedding::new(6, 3).constraint(MaxNorm::new(1.0).axes([1]))),
         "embedding_non_neg" => Box::new(Embedding::new(6, 3).constraint(NonNeg)),
+        "sequences" => Box::new(
+            Lstm::new(2)
+                .kernel_constraint(MaxNorm::new(0.8))
+                .recurrent_constraint(UnitNorm::new())
+                .bias_constraint(NonNeg),
+        ),
         _ => panic!("the fixture has a case `{name}` that the test does not know"),
     }
 }
@@ -44,7 +50,9 @@ fn train(case: &Case, executor: impl Executor + 'static) -> Result<()> {
     let (x, target) = (rows(&g, "x", case.array("in")), rows(&g, "target", case.array("target")));
     let loss = (layer.apply_training(&x, false) - &target).square().mean();
     let train = optimizer.minimize(&loss);
-    let full = |name: &str| format!("{}/{name}", layer.kind());
+    // The weights of a recurrent layer are those of its cell.
+    let scope = if layer.kind() == "lstm" { "lstm/lstm_cell" } else { layer.kind() };
+    let full = |name: &str| format!("{scope}/{name}");
     let mut session = Session::with(&g, executor, 0)?;
     for (name, value) in case.with_prefix("weight:") {
         session.set_value(&full(name), value)?;

@@ -14,11 +14,11 @@ use estimand_graph::op::{Cell, CellFunction};
 use estimand_graph::{Graph, Init, RecurrentInputs, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
 
+use super::affine::build_kernel;
 use super::build::Built;
 use super::weight_options::WeightOptions;
 use super::{Build, Call, Layer};
 use crate::activation::Activation;
-use crate::defaults::Defaults;
 pub use bidirectional::{Bidirectional, MergeMode};
 pub use gru::Gru;
 pub use lstm::Lstm;
@@ -48,13 +48,13 @@ pub trait RecurrentLayer: Layer {
 pub struct Rnn {
     cell: Cell,
     units: usize,
-    /// Initial values and regularizers of kernel and bias, before the scope's defaults.
-    options: Defaults,
+    kernel: WeightOptions,
+    recurrent: WeightOptions,
+    bias: WeightOptions,
     activation: Activation,
     recurrent_activation: Activation,
     use_bias: bool,
     unit_forget_bias: bool,
-    recurrent: WeightOptions,
     dropout: f64,
     recurrent_dropout: f64,
     return_sequences: bool,
@@ -95,12 +95,13 @@ impl Rnn {
         Rnn {
             cell,
             units,
-            options: Defaults::new(),
+            kernel: WeightOptions::default(),
+            recurrent: WeightOptions::default(),
+            bias: WeightOptions::default(),
             activation: Activation::Tanh,
             recurrent_activation: Activation::Sigmoid,
             use_bias: true,
             unit_forget_bias: true,
-            recurrent: WeightOptions::default(),
             dropout: 0.0,
             recurrent_dropout: 0.0,
             return_sequences: false,
@@ -161,15 +162,15 @@ impl Rnn {
             return;
         }
         let (names, width) = (self.names(), self.n_gates() * self.units);
-        let options = self.options.clone().or(build.defaults().clone());
-        let kernel_init = options.kernel_init.unwrap_or(Init::GlorotUniform);
-        build.weight(names.kernel, &[build.channels(), width], kernel_init, options.kernel_regularizer);
+        build_kernel(&self.kernel, build, names.kernel, &[build.channels(), width]);
         let init = Init::Orthogonal { gain: 1.0 };
         self.recurrent.build(build, names.recurrent_kernel, &[self.units, width], init);
         if self.use_bias {
             let dims: &[usize] = if self.has_two_biases() { &[2, width] } else { &[width] };
-            match self.bias_init(options.bias_init.unwrap_or(Init::Zeros)) {
-                Ok(init) => build.weight(names.bias, dims, init, options.bias_regularizer),
+            let defaults = build.defaults();
+            let mut options = self.bias.or(defaults.bias_init.clone(), defaults.bias_regularizer);
+            match self.bias_init(options.init.take().unwrap_or(Init::Zeros)) {
+                Ok(init) => options.build(build, names.bias, dims, init),
                 Err(error) => build.refuse(error),
             }
         }

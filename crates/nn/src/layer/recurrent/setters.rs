@@ -18,30 +18,6 @@ macro_rules! rnn_setters {
                 self
             }
 
-            /// How the kernel begins. By default as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule.
-            pub fn kernel_init(mut self, init: estimand_graph::Init) -> Self {
-                self.rnn.options.kernel_init = Some(init);
-                self
-            }
-
-            /// How the bias begins. By default as [`Defaults`](crate::Defaults) say, or at 0.
-            pub fn bias_init(mut self, init: estimand_graph::Init) -> Self {
-                self.rnn.options.bias_init = Some(init);
-                self
-            }
-
-            /// What the kernel costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn kernel_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.rnn.options.kernel_regularizer = Some(regularizer);
-                self
-            }
-
-            /// What the bias costs. By default what [`Defaults`](crate::Defaults) say, or nothing.
-            pub fn bias_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
-                self.rnn.options.bias_regularizer = Some(regularizer);
-                self
-            }
-
             /// In training, leaves out this part of the inputs: the same ones at all steps. By default none.
             pub fn dropout(mut self, rate: f64) -> Self {
                 self.rnn.dropout = rate;
@@ -94,6 +70,22 @@ macro_rules! rnn_setters {
             }
         }
 
+        crate::layer::weight_options::weight_setters!(
+            $layer,
+            rnn.kernel,
+            "kernel",
+            "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule": kernel_init,
+            kernel_regularizer,
+            kernel_constraint
+        );
+        crate::layer::weight_options::weight_setters!(
+            $layer,
+            rnn.bias,
+            "bias",
+            "as [`Defaults`](crate::Defaults) say, or at 0": bias_init,
+            bias_regularizer,
+            bias_constraint
+        );
         crate::layer::weight_options::weight_setters!(
             $layer,
             rnn.recurrent,
