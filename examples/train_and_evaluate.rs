@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     let classifier = DnnClassifier::new([256, 128], columns)
         .optimizer(Optimizer::new(Adam::default(), 0.002))
         .slice_by("gender", ["Female", "Male"])
-        .config(RunConfig::new().tf_random_seed(1))
+        .config(RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(200)))
         .model_dir(&folder)
         .build()?;
 

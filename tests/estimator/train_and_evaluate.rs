@@ -240,7 +240,7 @@ fn the_best_and_early_stopping_survive_restarts() -> Result<()> {
     };
     let (at_once, calls) = run(&Folder::new(), &[7])?;
     assert_eq!(at_once.finished.global_step, 5);
-    let why = "early stopping: `score` has not got better than 0.699999988079071 of step 2 in 3 evaluations";
+    let why = "early stopping: `score` has not got better than 0.7 of step 2 in 3 evaluations";
     assert!(at_once.finished.reason.starts_with(why), "{}", at_once.finished.reason);
     // The last one is final although max_steps is not reached: nothing comes after it.
     assert_eq!(calls, [(1, true, false), (2, true, false), (3, false, false), (4, false, false), (5, false, true)]);

@@ -7,6 +7,7 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 
+use crate::console::number;
 use crate::train_and_evaluate::Criterion;
 
 /// Ends training once a metric has not got better for a while.
@@ -220,12 +221,12 @@ impl EarlyStopping {
         };
         let best = match (self.history.best, self.baseline) {
             (Some(best), Some(line)) if !self.direction.beats(best.value, line, self.min_delta) => {
-                format!("the baseline {line} (best: {} of step {})", best.value, best.step)
+                format!("the baseline {line} (best: {} of step {})", number(best.value), best.step)
             }
-            (Some(best), _) => format!("{} of step {}", best.value, best.step),
+            (Some(best), _) => format!("{} of step {}", number(best.value), best.step),
             (None, _) => "nothing at all".to_string(),
         };
-        format!("`{}` has not got better than {best}{margin} in {waited}; it is {value}", self.metric)
+        format!("`{}` has not got better than {best}{margin} in {waited}; it is {}", self.metric, number(value))
     }
 
     /// What a later run needs to decide as this one would.
