@@ -109,7 +109,7 @@ class Browser:
     def text(self):
         return self.call("Runtime.evaluate", expression=TEXT, returnByValue=True)["result"].get("value", "")
 
-    def wait_for_text(self, expected, seconds=40):
+    def wait_for_text(self, expected, seconds=120):
         """The text of the page once it has all of this."""
         end = time.time() + seconds
         while True:
