@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
-use super::{Call, Config, Layer, config_setters};
+use super::bordered::bordered_layer;
 use crate::border::Border;
 
 /// The input without its border, or the error of one that leaves nothing.
@@ -18,54 +18,21 @@ fn crop<const N: usize>(x: &Tensor, border: Border<N>) -> Tensor {
     x.crop(&border.with_outer_axes())
 }
 
-macro_rules! cropping {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub struct $layer {
-            border: Border<$axes>,
-            config: Config,
-        }
-
-        impl $layer {
-            /// As much is left out as the [`Border`] says.
-            pub fn new(border: impl Into<Border<$axes>>) -> $layer {
-                $layer { border: border.into(), config: Config::default() }
-            }
-        }
-
-        config_setters!($layer);
-
-        impl Layer for $layer {
-            fn kind(&self) -> &'static str {
-                $kind
-            }
-
-            fn config(&self) -> &Config {
-                &self.config
-            }
-
-            fn call(&self, call: &Call<'_>) -> Tensor {
-                match call.expect_rank($axes + 2..=$axes + 2, $form) {
-                    Some(error) => error,
-                    None => crop(call.input(), self.border),
-                }
-            }
-        }
-    };
-}
-
-cropping!(
+bordered_layer!(
     /// `[batch, steps, channels]` without its first and last steps.
     Cropping1d,
     "cropping1d",
     1,
-    "[batch, steps, channels]"
+    "[batch, steps, channels]",
+    "As much is left out as the [`Border`] says.",
+    crop
 );
-cropping!(
+bordered_layer!(
     /// The inner part of the images `[batch, height, width, channels]`.
     Cropping2d,
     "cropping2d",
     2,
-    "[batch, height, width, channels]"
+    "[batch, height, width, channels]",
+    "As much is left out as the [`Border`] says.",
+    crop
 );

@@ -6,6 +6,7 @@
 
 mod affine;
 mod batch_norm;
+mod bordered;
 mod build;
 mod conv1d;
 mod conv2d;

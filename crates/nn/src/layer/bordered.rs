@@ -1,0 +1,40 @@
+//! Layers that do something at the border of sequences and images.
+
+/// A layer with a [`Border`](crate::Border) on its inner axes, and what it makes of an input: `fn(&Tensor, Border<N>) -> Tensor`.
+macro_rules! bordered_layer {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            border: crate::Border<$axes>,
+            config: super::Config,
+        }
+
+        impl $layer {
+            #[doc = $new]
+            pub fn new(border: impl Into<crate::Border<$axes>>) -> $layer {
+                $layer { border: border.into(), config: super::Config::default() }
+            }
+        }
+
+        super::config_setters!($layer);
+
+        impl super::Layer for $layer {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn config(&self) -> &super::Config {
+                &self.config
+            }
+
+            fn call(&self, call: &super::Call<'_>) -> estimand_graph::Tensor {
+                match call.expect_rank($axes + 2..=$axes + 2, $form) {
+                    Some(error) => error,
+                    None => $make(call.input(), self.border),
+                }
+            }
+        }
+    };
+}
+pub(super) use bordered_layer;
