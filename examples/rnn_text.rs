@@ -79,9 +79,11 @@ fn main() -> Result<()> {
     let metrics = classifier.evaluate(ask.batch(256, false))?;
     println!("\n{metrics}\n");
 
-    let questions = Array::from_strings([2], ["training", "gniniart"])?;
-    for prediction in classifier.predict(Dataset::from_arrays([("word", questions)]).batch(2, false)) {
-        println!("forwards: {}", prediction?["forwards"].item::<i64>()? == 1);
+    let words = ["training", "gniniart"];
+    let questions = Dataset::from_arrays([("word", Array::from_strings([2], words)?)]).batch(2, false);
+    for (word, prediction) in words.iter().zip(classifier.predict(questions)) {
+        let way = if prediction?["forwards"].item::<i64>()? == 1 { "forwards" } else { "backwards" };
+        println!("{word} is written {way}");
     }
     println!("accuracy = {:.3}", metrics["accuracy"]);
     let _ = std::fs::remove_dir_all(classifier.model_dir());
