@@ -1,4 +1,4 @@
-"""How cases of layers are written: what `layers.py` and `keras_layers.py` share. Not a program.
+"""How cases of layers and losses are written: what `layers.py`, `keras_layers.py`, `losses.py` and `constraints.py` share. Not a program.
 
 The lines of a fixture:
 
@@ -75,6 +75,24 @@ def layer(name, layer, x, training=False):
             put(f"after:{short(w)}", w)
         elif not training:
             assert np.array_equal(before[short(w)], w.numpy()), f"{name} changes {w.name}"
+
+
+def loss(name, labels, x, function, weights=None):
+    """A loss of labels, predictions and weights, with the gradient of the predictions."""
+    lines.append(f"case {name}")
+    put("labels", labels)
+    put("in", x)
+    if weights is not None:
+        put("weights", weights)
+    x = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(tf.constant(labels), x, 1.0 if weights is None else tf.constant(weights))
+        coef = floats(*y.shape)
+        total = tf.reduce_sum(coef * y)
+    put("out", y)
+    put("coef", coef)
+    put("grad:in", tape.gradient(total, x))
 
 
 def write(program):

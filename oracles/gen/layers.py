@@ -7,7 +7,7 @@ loss: `labels`, `in`, `weights` if there are some, `out`, and `grad:in`, the gra
 import numpy as np
 import tensorflow as tf
 
-from layer_lines import L, floats, keras, layer, lines, positive, put, random, write
+from layer_lines import L, floats, keras, layer, lines, loss, positive, put, random, write
 
 rows, images = (5, 4), (2, 5, 6, 3)
 
@@ -45,24 +45,6 @@ layer("batch_norm_image", L.BatchNormalization(), floats(*images))
 layer("batch_norm_image_training", L.BatchNormalization(), floats(*images), training=True)
 # A frozen layer looks at no batch, also when it is told to train.
 layer("batch_norm_frozen", L.BatchNormalization(trainable=False), floats(*rows), training=True)
-
-
-def loss(name, labels, x, function, weights=None):
-    """A loss of labels, predictions and weights."""
-    lines.append(f"case {name}")
-    put("labels", labels)
-    put("in", x)
-    if weights is not None:
-        put("weights", weights)
-    x = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(tf.constant(labels), x, 1.0 if weights is None else tf.constant(weights))
-        coef = floats(*y.shape)
-        total = tf.reduce_sum(coef * y)
-    put("out", y)
-    put("coef", coef)
-    put("grad:in", tape.gradient(total, x))
 
 
 v1 = tf.compat.v1.losses

@@ -10,31 +10,14 @@ has are given TensorFlow 1's weights and reductions; those of elements are calle
 cross entropies and the like are in layers.txt.
 """
 
-import os
-import pathlib
-
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 11
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "losses.txt"
-random = np.random.default_rng(SEED)
-lines = []
+from layer_lines import floats, loss, random, write
+
 K = tf.keras.losses
 v1 = tf.compat.v1.losses
 REDUCTIONS = {"none": "NONE", "sum": "SUM", "mean": "MEAN", "sum_over_batch_size": "SUM_OVER_BATCH_SIZE", "sum_by_nonzero_weights": "SUM_BY_NONZERO_WEIGHTS"}
-
-
-def put(key, array):
-    array = np.asarray(array)
-    sizes = ",".join(map(str, array.shape)) or "-"
-    dtype = {"float32": "f32", "int64": "i64"}[str(array.dtype)]
-    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
-
-
-def floats(*shape):
-    return np.round(random.standard_normal(shape), 3).astype(np.float32)
 
 
 def within(low, high):
@@ -45,23 +28,6 @@ def shares(*shape):
     """Rows that sum to 1."""
     drawn = random.uniform(0.1, 1, shape)
     return (drawn / drawn.sum(-1, keepdims=True)).astype(np.float32)
-
-
-def case(name, labels, x, function, weights=None):
-    lines.append(f"case {name}")
-    put("labels", labels)
-    put("in", x)
-    if weights is not None:
-        put("weights", weights)
-    x = tf.constant(x)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = function(tf.constant(labels), x, 1.0 if weights is None else tf.constant(weights))
-        coef = floats(*y.shape)
-        total = tf.reduce_sum(coef * y)
-    put("out", y)
-    put("coef", coef)
-    put("grad:in", tape.gradient(total, x))
 
 
 def of_rows(function):
@@ -101,25 +67,23 @@ for name, (labels, x, function, keras) in LOSSES.items():
                 weights = within(0.2, 2)(*shape)
                 weights[random.integers(0, n)] = 0
             kind = "unweighted" if shape is None else "x".join(map(str, shape))
-            case(f"{name} {key} {kind}", labels(n, m), x(n, m), lambda y, p, w: function(y, p, w, getattr(v1.Reduction, reduction)), weights)
+            loss(f"{name} {key} {kind}", labels(n, m), x(n, m), lambda y, p, w: function(y, p, w, getattr(v1.Reduction, reduction)), weights)
     if keras is not None:
-        case(f"{name} sum_over_batch_size keras", labels(n, m), x(n, m), lambda y, p, w: keras(y, p, sample_weight=w), within(0.2, 2)(n))
+        loss(f"{name} sum_over_batch_size keras", labels(n, m), x(n, m), lambda y, p, w: keras(y, p, sample_weight=w), within(0.2, 2)(n))
 
 # Labels of both spellings, edges and beyond, rows of several axes, rows of zeros.
-case("hinge_loss none signs", signs(3, 4), floats(3, 4), lambda y, p, w: K.hinge(y[..., None], p[..., None]))
-case("squared_hinge none yes_no", yes_no(3, 4), floats(3, 4), lambda y, p, w: K.squared_hinge(y[..., None], p[..., None]))
-case("log_loss none edges", np.array([[0, 1, 0, 1]], np.float32), np.array([[0, 0, 1, 1]], np.float32), lambda y, p, w: v1.log_loss(y, p, reduction=v1.Reduction.NONE))
-case("kl_divergence none edges", np.array([[0, 1, 0], [0.5, 0.5, 0]], np.float32), np.array([[0.2, 0.8, 0], [0, 0.5, 0.5]], np.float32), lambda y, p, w: K.kl_divergence(y, p))
-case("poisson none edges", np.array([[0, 1, 3]], np.float32), np.array([[1e-9, 1e-9, 3]], np.float32), lambda y, p, w: K.poisson(y[..., None], p[..., None]))
-case("mean_absolute_percentage_error none edges", np.array([[0, -2, 5]], np.float32), np.array([[0.5, 2, 5.5]], np.float32),
+loss("hinge_loss none signs", signs(3, 4), floats(3, 4), lambda y, p, w: K.hinge(y[..., None], p[..., None]))
+loss("squared_hinge none yes_no", yes_no(3, 4), floats(3, 4), lambda y, p, w: K.squared_hinge(y[..., None], p[..., None]))
+loss("log_loss none edges", np.array([[0, 1, 0, 1]], np.float32), np.array([[0, 0, 1, 1]], np.float32), lambda y, p, w: v1.log_loss(y, p, reduction=v1.Reduction.NONE))
+loss("kl_divergence none edges", np.array([[0, 1, 0], [0.5, 0.5, 0]], np.float32), np.array([[0.2, 0.8, 0], [0, 0.5, 0.5]], np.float32), lambda y, p, w: K.kl_divergence(y, p))
+loss("poisson none edges", np.array([[0, 1, 3]], np.float32), np.array([[1e-9, 1e-9, 3]], np.float32), lambda y, p, w: K.poisson(y[..., None], p[..., None]))
+loss("mean_absolute_percentage_error none edges", np.array([[0, -2, 5]], np.float32), np.array([[0.5, 2, 5.5]], np.float32),
      lambda y, p, w: K.mean_absolute_percentage_error(y[..., None], p[..., None]))
-case("mean_squared_logarithmic_error none edges", np.array([[-1, 0, 5]], np.float32), np.array([[2, -0.5, 900]], np.float32),
+loss("mean_squared_logarithmic_error none edges", np.array([[-1, 0, 5]], np.float32), np.array([[2, -0.5, 900]], np.float32),
      lambda y, p, w: K.mean_squared_logarithmic_error(y[..., None], p[..., None]))
-case("log_cosh none large", np.array([[0, 0, 0, 0]], np.float32), np.array([[90, -90, 0.001, 1e-5]], np.float32), lambda y, p, w: K.log_cosh(y[..., None], p[..., None]))
-case("cosine_similarity none zeros", np.array([[0, 0], [1, 2]], np.float32), np.array([[1, 1], [0, 0]], np.float32), lambda y, p, w: K.cosine_similarity(y, p))
+loss("log_cosh none large", np.array([[0, 0, 0, 0]], np.float32), np.array([[90, -90, 0.001, 1e-5]], np.float32), lambda y, p, w: K.log_cosh(y[..., None], p[..., None]))
+loss("cosine_similarity none zeros", np.array([[0, 0], [1, 2]], np.float32), np.array([[1, 1], [0, 0]], np.float32), lambda y, p, w: K.cosine_similarity(y, p))
 for name, function in [("cosine_similarity", K.cosine_similarity), ("kl_divergence", K.kl_divergence), ("categorical_hinge", K.categorical_hinge)]:
-    case(f"{name} none sequences", shares(2, 3, 4), shares(2, 3, 4), lambda y, p, w: function(y, p))
+    loss(f"{name} none sequences", shares(2, 3, 4), shares(2, 3, 4), lambda y, p, w: function(y, p))
 
-header = f"# Made by oracles/gen/losses.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
-OUT.write_text(header + "\n".join(lines) + "\n")
-print(sum(line.startswith("case") for line in lines), "cases,", OUT.stat().st_size, "bytes")
+write("losses")
