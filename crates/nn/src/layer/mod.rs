@@ -23,6 +23,7 @@ mod masking;
 mod multi_head_attention;
 pub(crate) mod name;
 mod noise;
+mod one_number;
 mod permute;
 mod pool1d;
 mod pool2d;

@@ -4,73 +4,52 @@
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
+use super::one_number::one_number_layer;
 use super::{Call, Config, Layer, config_setters};
 
-macro_rules! rectifier {
-    ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident, $of:path) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        pub struct $layer {
-            $option: f64,
-            config: Config,
-        }
-
-        impl $layer {
-            /// With this parameter.
-            pub fn new($option: f64) -> $layer {
-                $layer { $option, config: Config::default() }
-            }
-        }
-
-        config_setters!($layer);
-
-        impl Layer for $layer {
-            fn kind(&self) -> &'static str {
-                $kind
-            }
-
-            fn config(&self) -> &Config {
-                &self.config
-            }
-
-            fn call(&self, call: &Call<'_>) -> Tensor {
-                let x = call.input();
-                if !(0.0..f64::INFINITY).contains(&self.$option) {
-                    let text = format!(concat!($kind, " ", stringify!($option), " {}, expected 0 or more"), self.$option);
-                    return x.graph().error(Error::config(text));
-                }
-                $of(x, self.$option)
-            }
-        }
-    };
-}
-
-rectifier!(
+one_number_layer!(
     /// `x` above 0, `alpha * x` below. Keras's own alpha is 0.3.
     LeakyRelu,
     "leaky_re_lu",
-    alpha,
-    Tensor::leaky_relu
+    alpha: "With this slope below 0.",
+    (0.0..f64::INFINITY),
+    "0 or more",
+    leaky
 );
-rectifier!(
+one_number_layer!(
     /// `x` above 0, `alpha * (e^x - 1)` below. Keras's own alpha is 1.
     Elu,
     "elu",
-    alpha,
+    alpha: "With this factor below 0.",
+    (0.0..f64::INFINITY),
+    "0 or more",
     elu
 );
-rectifier!(
+one_number_layer!(
     /// `x` above `theta`, 0 elsewhere. Keras's own theta is 1.
     ThresholdedRelu,
     "thresholded_re_lu",
-    theta,
-    above
+    theta: "With this threshold.",
+    (0.0..f64::INFINITY),
+    "0 or more",
+    thresholded
 );
 
 #[track_caller]
-fn elu(x: &Tensor, alpha: f64) -> Tensor {
+fn leaky(call: &Call<'_>, alpha: f64) -> Tensor {
+    call.input().leaky_relu(alpha)
+}
+
+#[track_caller]
+fn elu(call: &Call<'_>, alpha: f64) -> Tensor {
+    let x = call.input();
     let y = x.elu();
     if alpha == 1.0 { y } else { x.greater(0.0).select(&y, &y * alpha) }
+}
+
+#[track_caller]
+fn thresholded(call: &Call<'_>, theta: f64) -> Tensor {
+    above(call.input(), theta)
 }
 
 #[track_caller]

@@ -1,0 +1,42 @@
+//! Layers without weights that have one number as their only option.
+
+/// Such a layer: its kind, the number's name and what it is, where it may lie, in words too, and what is made of an input:
+/// `fn(&Call<'_>, f64) -> Tensor`.
+macro_rules! one_number_layer {
+    ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident: $what:literal, $range:expr, $expected:literal, $make:path) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            $option: f64,
+            config: super::Config,
+        }
+
+        impl $layer {
+            #[doc = $what]
+            pub fn new($option: f64) -> $layer {
+                $layer { $option, config: super::Config::default() }
+            }
+        }
+
+        super::config_setters!($layer);
+
+        impl super::Layer for $layer {
+            fn kind(&self) -> &'static str {
+                $kind
+            }
+
+            fn config(&self) -> &super::Config {
+                &self.config
+            }
+
+            fn call(&self, call: &super::Call<'_>) -> estimand_graph::Tensor {
+                if !$range.contains(&self.$option) {
+                    let text = format!(concat!($kind, " ", stringify!($option), " {}, expected ", $expected), self.$option);
+                    return call.input().graph().error(estimand_tensor::Error::config(text));
+                }
+                $make(call, self.$option)
+            }
+        }
+    };
+}
+pub(super) use one_number_layer;
