@@ -61,6 +61,5 @@ fn main() -> Result<()> {
         let probability = prediction["probabilities"].as_slice::<f32>()?[class];
         println!("a {} ({:.1} %), expected {expected}", names[class], 100.0 * probability);
     }
-    let _ = std::fs::remove_dir_all(classifier.model_dir());
     Ok(())
 }

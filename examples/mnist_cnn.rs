@@ -65,6 +65,5 @@ fn main() -> Result<()> {
     let metrics = classifier.evaluate(EvalSpec::new(|cx: &InputFnContext<'_>| input(&folder, cx)))?;
     println!("\n{metrics}\n");
     println!("accuracy = {:.4}", metrics["accuracy"]);
-    let _ = std::fs::remove_dir_all(classifier.model_dir());
     Ok(())
 }

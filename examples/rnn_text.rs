@@ -86,6 +86,5 @@ fn main() -> Result<()> {
         println!("{word} is written {way}");
     }
     println!("accuracy = {:.3}", metrics["accuracy"]);
-    let _ = std::fs::remove_dir_all(classifier.model_dir());
     Ok(())
 }

@@ -51,6 +51,5 @@ fn main() -> Result<()> {
     }
     println!("accuracy = {:.4}", classifier.evaluate(&test_input)?["accuracy"]);
     println!("steps = {}", classifier.evaluate(&test_input)?.global_step());
-    let _ = std::fs::remove_dir_all(classifier.model_dir());
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::models::{Folder, network, points};
 const STEPS: u64 = 600;
 const FOLDER: &str = "ESTIMAND_TEST_KILLED";
 
-fn train(folder: &Path) -> Result<()> {
+pub fn train(folder: &Path) -> Result<()> {
     let config = RunConfig::new().tf_random_seed(11).threads(2).save_checkpoints(Every::Steps(7));
     let model = Estimator::new(network).config(config).model_dir(folder).build()?;
     let log = CsvLogHook::new("training.csv", Every::Steps(5));
@@ -29,13 +29,13 @@ fn child() -> Result<()> {
     }
 }
 
-fn start(folder: &Path) -> std::process::Child {
+pub fn start(folder: &Path) -> std::process::Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "killed::child", "--test-threads=1"]).env(FOLDER, folder);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-fn newest_step(folder: &Path) -> Option<u64> {
+pub fn newest_step(folder: &Path) -> Option<u64> {
     let state = std::fs::read_to_string(folder.join("checkpoint")).ok()?;
     state.lines().next()?.split("ckpt-").nth(1)?.trim_end_matches('"').parse().ok()
 }

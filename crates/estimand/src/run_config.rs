@@ -10,6 +10,7 @@ use estimand_tensor::{Error, Result};
 
 use crate::cluster::Cluster;
 use crate::every::Every;
+use crate::model_folder::{FolderLock, MissingState};
 
 /// The settings of a run, with TensorFlow's names and defaults.
 ///
@@ -55,6 +56,10 @@ pub struct RunConfig {
     pub input_threads: Option<usize>,
     /// Retries after an error of the input that may pass; see [`RunConfig::input_retries`].
     pub input_retries: u32,
+    /// Whether a second training is refused; see [`RunConfig::folder_lock`].
+    pub folder_lock: FolderLock,
+    /// What is done without a list of checkpoints; see [`RunConfig::missing_state`].
+    pub missing_state: MissingState,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -111,6 +116,8 @@ impl Default for RunConfig {
             threads: 0,
             input_threads: None,
             input_retries: 0,
+            folder_lock: FolderLock::Exclusive,
+            missing_state: MissingState::Refuse,
             cluster: None,
         }
     }
@@ -232,6 +239,22 @@ impl RunConfig {
         self
     }
 
+    /// Whether a training refuses to begin while another one runs in the same model folder. By
+    /// default, [`FolderLock::Exclusive`]: it does.
+    #[must_use]
+    pub fn folder_lock(mut self, lock: FolderLock) -> RunConfig {
+        self.folder_lock = lock;
+        self
+    }
+
+    /// What is done if the model folder has checkpoints and the file `checkpoint` that lists them is
+    /// missing. By default, [`MissingState::Refuse`]: an error says so.
+    #[must_use]
+    pub fn missing_state(mut self, missing: MissingState) -> RunConfig {
+        self.missing_state = missing;
+        self
+    }
+
     /// The threads that read and prepare input, found out where none are given.
     pub(crate) fn n_input_threads(&self) -> usize {
         match self.input_threads.unwrap_or(self.threads) {
@@ -320,7 +343,8 @@ impl fmt::Display for RunConfig {
             f,
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
-             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}",
+             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}, \
+             folder_lock = {:?}, missing_state = {:?}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -336,6 +360,8 @@ impl fmt::Display for RunConfig {
             some(Some(self.threads).filter(|&n| n > 0), "all"),
             some(self.input_threads.or(Some(self.threads)).filter(|&n| n > 0), "all"),
             self.input_retries,
+            self.folder_lock,
+            self.missing_state,
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),

@@ -1,5 +1,6 @@
 //! A model that runs: its program, the live values of its variables, and where training stands.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use tracing::warn;
 
 use crate::feeding::HookFeeds;
 use crate::model_fn::GLOBAL_STEP;
-use crate::saver::Each;
+use crate::saver::{Each, NotFinite, Unjudged};
 use crate::timeline::{Recording, Timeline};
 
 /// Where the reading of the input stands.
@@ -47,6 +48,9 @@ pub struct TrainSession {
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
     pub(crate) hook_feeds: HookFeeds,
+    /// Whether a step was done since the variables were set up.
+    has_run: bool,
+    unjudged: BTreeSet<String>,
     /// Of the next run, if a hook has asked for it; then of the last one.
     recording: Option<Box<Recording>>,
     timeline: Option<Box<Timeline>>,
@@ -54,6 +58,12 @@ pub struct TrainSession {
 
 /// What TensorFlow has no room for goes under this prefix, which it ignores.
 const OWN: &str = "_estimand/";
+
+/// The entry of a checkpoint whose numbers are not finite. It says what is wrong.
+pub(crate) const MARK: &str = "_estimand/not_finite";
+
+/// The entry with the names of variables that may be infinite or NaN.
+const UNJUDGED: &str = "_estimand/unjudged";
 
 impl TrainSession {
     /// Variables with their initial values.
@@ -64,6 +74,8 @@ impl TrainSession {
         };
         let state = executor.place(body.variables(), seed)?;
         let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
+        let odd = body.variables().iter().filter(|(_, spec)| !spec.init.is_finite());
+        let unjudged = odd.map(|(_, spec)| spec.name.clone()).collect();
         Ok(TrainSession {
             body,
             executor,
@@ -73,6 +85,8 @@ impl TrainSession {
             step: 0,
             input,
             hook_feeds: HookFeeds::new(),
+            has_run: false,
+            unjudged,
             recording: None,
             timeline: None,
         })
@@ -106,6 +120,9 @@ impl TrainSession {
             let (given, dims) = (value.dtype(), value.dims());
             let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
             return Err(Error::shape(format!("{given}{dims:?} for variable `{name}`, which is {expected}")));
+        }
+        if !self.has_run {
+            self.judge(name, value);
         }
         self.state.write(id, value)
     }
@@ -154,6 +171,7 @@ impl TrainSession {
             on_gradient: if alone { None } else { Some(&mut reduce) },
             trace: recording.as_mut().map(|recording| &mut recording.trace),
         };
+        self.has_run = true;
         compiled.run_prepared(&mut *self.state, args, outputs)?;
         if let Some(recording) = recording {
             self.timeline = Some(Box::new(recording.end_run(compiled.program())));
@@ -213,7 +231,29 @@ impl TrainSession {
         for (name, state) in hooks {
             each(format!("{OWN}hook/{name}"), bytes(state)?)?;
         }
+        if !self.unjudged.is_empty() {
+            each(UNJUDGED.to_string(), Array::from_strings([self.unjudged.len()], &self.unjudged)?)?;
+        }
         Ok(())
+    }
+
+    /// Decides whether a variable that begins with this value must stay finite.
+    fn judge(&mut self, name: &str, value: &Array) {
+        match NotFinite::find(name, value) {
+            Some(_) => self.unjudged.insert(name.to_string()),
+            None => self.unjudged.remove(name),
+        };
+    }
+
+    /// The variables that may be infinite or NaN, because they began so.
+    pub(crate) fn unjudged(&self) -> Unjudged {
+        Arc::new(self.unjudged.clone())
+    }
+
+    /// The first number of a variable that should be finite and is not.
+    pub(crate) fn find_not_finite(&self) -> Option<NotFinite> {
+        let judged = self.saved().filter(|(_, name)| !self.unjudged.contains(*name));
+        judged.filter_map(|(id, name)| NotFinite::find(name, &self.state.read(id).ok()?)).next()
     }
 
     /// The bytes of all variables that are saved.
@@ -232,10 +272,17 @@ impl TrainSession {
             values.push((id, reader.read(name)?));
         }
         let step = global_step(&reader)?;
+        self.unjudged =
+            unjudged(&reader, values.iter().map(|(id, value)| (&*self.body.variables().spec(*id).name, value)))?;
         for (id, value) in values {
             self.state.write(id, &value)?;
         }
         self.step = step;
+        if is_marked(&reader) {
+            let what = reader.read(MARK)?;
+            let what = what.strings()?.next().map(String::from_utf8_lossy).unwrap_or_default();
+            warn!("{} is marked as not finite: {what}", prefix.display());
+        }
         self.tell_changed_settings(&reader)
     }
 
@@ -275,6 +322,26 @@ pub(crate) fn hook_state(reader: &BundleReader, hook: &str) -> Result<Option<Vec
         true => Ok(Some(reader.read(&name)?.as_slice::<u8>()?.to_vec())),
         false => Ok(None),
     }
+}
+
+/// The variables of a checkpoint that may be infinite or NaN: those it names, or, where it says nothing, those that are.
+fn unjudged<'a>(
+    reader: &BundleReader,
+    mut values: impl Iterator<Item = (&'a str, &'a Array)>,
+) -> Result<BTreeSet<String>> {
+    if reader.contains(UNJUDGED) {
+        let names = reader.read(UNJUDGED)?;
+        return Ok(names.strings()?.map(|name| String::from_utf8_lossy(name).into_owned()).collect());
+    }
+    if reader.names().any(is_own) {
+        return Ok(BTreeSet::new());
+    }
+    Ok(values.by_ref().filter_map(|(name, value)| NotFinite::find(name, value)).map(|bad| bad.variable).collect())
+}
+
+/// Whether a checkpoint is marked as one whose numbers are not finite.
+pub(crate) fn is_marked(reader: &BundleReader) -> bool {
+    reader.contains(MARK)
 }
 
 /// Whether an entry of a checkpoint is ours and no variable.

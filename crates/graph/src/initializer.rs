@@ -83,6 +83,31 @@ impl Init {
         ]
     }
 
+    /// Whether every value that it makes is finite.
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Init::Constant(value) => value.is_finite(),
+            Init::Value(array) => match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
+                (Ok(values), _) => values.iter().all(|x| x.is_finite()),
+                (_, Ok(values)) => values.iter().all(|x| x.is_finite()),
+                _ => true,
+            },
+            Init::RandomUniform { low, high } => low.is_finite() && high.is_finite(),
+            Init::RandomNormal { mean, stddev } | Init::TruncatedNormal { mean, stddev } => {
+                mean.is_finite() && stddev.is_finite()
+            }
+            Init::Orthogonal { gain } | Init::Identity { gain } => gain.is_finite(),
+            Init::Zeros
+            | Init::Ones
+            | Init::GlorotUniform
+            | Init::GlorotNormal
+            | Init::HeUniform
+            | Init::HeNormal
+            | Init::LecunUniform
+            | Init::LecunNormal => true,
+        }
+    }
+
     /// Whether it can fill a variable of this dtype and these sizes.
     pub fn check(&self, dtype: DType, dims: &[usize]) -> Result<()> {
         let floats = |ok: bool| match ok {

@@ -70,8 +70,13 @@ pub enum ErrorKind {
     Unsupported,
     /// The cluster's description or one of its members.
     Cluster,
-    /// Training that left the numbers: a loss that is NaN.
+    /// Training that left the numbers: a loss that is NaN, or weights that are not finite.
     Diverged,
+    /// Another process or object holds what is needed.
+    Busy {
+        /// The file or folder.
+        path: PathBuf,
+    },
     /// Somebody asked for an end: Ctrl-C, or the system. What was done is saved.
     Interrupted,
     /// The operating system said no.

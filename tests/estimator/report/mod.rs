@@ -104,6 +104,9 @@ fn evaluations_of_several_inputs() -> Result<()> {
 
     // Without checkpoints, and so without what they say: the lowest loss.
     fs::remove_file(folder.path().join("checkpoint")).unwrap();
+    for step in folder.steps() {
+        fs::remove_file(folder.path().join(format!("model.ckpt-{step}.index"))).unwrap();
+    }
     let report = Report::read(folder.path())?;
     assert_eq!(report.evaluation(Some("far"))?.by, "lowest loss");
     assert_eq!(report.evaluation(Some("far"))?.best.as_ref().map(|best| best.global_step()), Some(9));

@@ -14,25 +14,17 @@ impl Estimator {
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
         spec.check_alone()?;
-        let checkpoint = match &spec.checkpoint {
-            Some(path) => Some(checkpoint_at(path)?),
-            None => self.latest_checkpoint()?,
-        };
+        let asked_for = spec.checkpoint.as_deref().map(checkpoint_at).transpose()?;
         let opened = self.open_for_evaluation(&*spec.input)?;
         let mut evaluator = self.evaluator(&opened.spec, spec.hooks)?;
         info!("Starting evaluation");
-        match &checkpoint {
-            Some(prefix) => {
-                info!("Restoring parameters from {}", prefix.display());
-                evaluator.session.restore(prefix)?;
-            }
-            None => {
-                info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display());
-                self.initialize(&mut evaluator.session, std::mem::take(&mut evaluator.initial_values))?;
-            }
+        let checkpoint = self.restore(&mut evaluator.session, asked_for.as_deref())?;
+        if checkpoint.is_none() {
+            info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display());
+            self.initialize(&mut evaluator.session, std::mem::take(&mut evaluator.initial_values))?;
         }
         let metrics = evaluator.run(opened, spec.steps)?;
-        let mut events = EventWriter::create(self.eval_dir(spec.name.as_deref()))?;
+        let mut events = self.open_events(&self.eval_dir(spec.name.as_deref()))?;
         record(&metrics, checkpoint.as_deref(), &mut events)?;
         Ok(metrics)
     }

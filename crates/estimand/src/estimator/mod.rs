@@ -30,12 +30,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use estimand_graph::checkpoint::{self, BundleReader};
+use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Mode, Result};
 use tracing::{info, warn};
 
+use crate::events::{EventFiles, LentEvents};
 use crate::model_fn::{ModelFn, ModelFnContext};
-use crate::session::is_own;
+use crate::model_folder::MissingState;
+use crate::model_folder::newest::{newest, read_newest};
+use crate::model_folder::temporary::TemporaryFolder;
+use crate::session::{TrainSession, is_own};
 use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 
 /// A model function with a folder, a configuration and parameters.
@@ -73,6 +77,10 @@ pub struct Estimator {
     sites: Mutex<HashMap<String, (Mode, String)>>,
     /// The model of the last prediction.
     resident: Mutex<Option<predict::Resident>>,
+    /// The event files of this estimator, so that a hundred evaluations leave one file.
+    event_files: EventFiles,
+    /// The model folder, if it goes with the estimator.
+    _temporary: Option<TemporaryFolder>,
 }
 
 /// Makes an [`Estimator`].
@@ -85,7 +93,8 @@ pub struct EstimatorBuilder {
 }
 
 impl EstimatorBuilder {
-    /// The folder of checkpoints and event files. By default, that of the configuration, or a new temporary one.
+    /// The folder of checkpoints and event files. By default, that of the configuration, or a new
+    /// temporary one, which is removed when the estimator is dropped.
     pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> EstimatorBuilder {
         self.model_dir = Some(folder.into());
         self
@@ -113,6 +122,7 @@ impl EstimatorBuilder {
     /// Checks everything and makes the estimator. Nothing is built or read yet.
     pub fn build(self) -> Result<Estimator> {
         let config = self.config.resolve()?;
+        let mut temporary = None;
         let model_dir = match (self.model_dir, config.model_dir.as_deref()) {
             (Some(own), Some(configured)) if own != configured => {
                 let (own, configured) = (own.display(), configured.display());
@@ -122,8 +132,11 @@ impl EstimatorBuilder {
             (Some(folder), _) => folder,
             (None, Some(folder)) => folder.to_path_buf(),
             (None, None) => {
-                let folder = temporary_folder()?;
-                warn!("Using temporary folder as model directory: {}", folder.display());
+                let folder = temporary.insert(TemporaryFolder::new()?).path().to_path_buf();
+                warn!(
+                    "Using temporary folder as model directory: {}. It is removed with the estimator; set model_dir to keep it",
+                    folder.display()
+                );
                 folder
             }
         };
@@ -142,21 +155,10 @@ impl EstimatorBuilder {
             warm_start_from: self.warm_start_from,
             sites: Mutex::default(),
             resident: Mutex::default(),
+            event_files: EventFiles::default(),
+            _temporary: temporary,
         })
     }
-}
-
-fn temporary_folder() -> Result<PathBuf> {
-    let base = std::env::temp_dir();
-    for number in 0..10_000 {
-        let folder = base.join(format!("estimand-{}-{number}", std::process::id()));
-        match std::fs::create_dir(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Error::io(&folder, "make", &error)),
-        }
-    }
-    Err(Error::config(format!("no free name for a model directory in {}", base.display())))
 }
 
 impl Estimator {
@@ -204,7 +206,7 @@ impl Estimator {
 
     /// The newest checkpoint; `None` before the first. A state file that names files which are gone is an error.
     pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>> {
-        latest(&self.model_dir)
+        newest(&self.model_dir, self.config.missing_state)
     }
 
     /// The names of all variables in the newest checkpoint, sorted.
@@ -219,25 +221,33 @@ impl Estimator {
     }
 
     fn open_latest(&self) -> Result<BundleReader> {
-        match self.latest_checkpoint()? {
-            Some(prefix) => BundleReader::open(prefix),
+        match read_newest(&self.model_dir, self.config.missing_state, |prefix| BundleReader::open(prefix))? {
+            Some((_, reader)) => Ok(reader),
             None => Err(Error::config(format!("there is no checkpoint in {} yet", self.model_dir.display()))
                 .help("train the estimator first")),
         }
     }
-}
 
-/// The newest checkpoint of a folder, whose files are there.
-pub(crate) fn latest(folder: &Path) -> Result<Option<PathBuf>> {
-    let found = checkpoint::latest_checkpoint(folder)?;
-    if found.is_none()
-        && let Some(state) = checkpoint::read_state(folder)?.filter(|state| !state.model_checkpoint_path.is_empty())
-    {
-        let prefix = folder.join(&state.model_checkpoint_path);
-        return Err(Error::checkpoint(&prefix, "the file `checkpoint` names it as the newest, and it is not there")
-            .help("put the files back, or remove the file `checkpoint` to begin anew"));
+    /// An event file in a folder, for this estimator alone.
+    pub(crate) fn open_events(&self, folder: &Path) -> Result<LentEvents> {
+        self.event_files.open(folder)
     }
-    Ok(found)
+
+    /// Restores a model from the checkpoint at a path, or else from the newest. Returns which one it
+    /// was; `None` if there is no checkpoint yet.
+    fn restore(&self, session: &mut TrainSession, at: Option<&Path>) -> Result<Option<PathBuf>> {
+        let mut restore = |prefix: &Path| {
+            info!("Restoring parameters from {}", prefix.display());
+            session.restore(prefix)
+        };
+        match at {
+            Some(prefix) => restore(prefix).map(|()| Some(prefix.to_path_buf())),
+            None => {
+                let restored = read_newest(&self.model_dir, self.config.missing_state, restore)?;
+                Ok(restored.map(|(prefix, ())| prefix))
+            }
+        }
+    }
 }
 
 /// A checkpoint by its path, or the newest of a folder.
@@ -247,7 +257,7 @@ pub(crate) fn checkpoint_at(path: &Path) -> Result<PathBuf> {
         if saved_model.with_extension("index").exists() {
             return Ok(saved_model);
         }
-        return latest(path)?.ok_or_else(|| {
+        return newest(path, MissingState::Refuse)?.ok_or_else(|| {
             Error::config(format!("there is no checkpoint in {}", path.display()))
                 .help("name a checkpoint or a folder of checkpoints")
         });

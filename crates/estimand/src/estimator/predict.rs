@@ -1,6 +1,6 @@
 //! Prediction: what to predict for, and a model that stays in memory; `predictions.rs` goes over an input with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use estimand_data::Dataset;
@@ -121,16 +121,16 @@ impl Estimator {
 
     /// A model in memory for batches that look like `sample`, with the newest checkpoint and without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
-        Ok(self.make_predictor(&InputSpec::of(sample), self.latest_checkpoint()?, None, None)?.0)
+        Ok(self.make_predictor(&InputSpec::of(sample), None, None, None)?.0)
     }
 
     fn make_predictor<'a>(
         &self,
         spec: &InputSpec,
-        checkpoint: Option<PathBuf>,
+        asked_for: Option<&Path>,
         keys: Option<&[String]>,
         users: Option<Vec<Box<dyn Hook + 'a>>>,
-    ) -> Result<(Predictor, Hooks<'a>)> {
+    ) -> Result<(Predictor, Option<PathBuf>, Hooks<'a>)> {
         let mut built = self.build(Mode::Predict, spec)?;
         let predictions: Vec<(String, Value)> = built
             .spec
@@ -161,18 +161,13 @@ impl Estimator {
         let seed = self.config.tf_random_seed.unwrap_or(0);
         let mut session = TrainSession::new(Arc::new(built.graph.body().clone()), self.config.threads, seed)?;
         let compiled = session.compile(&fetches)?;
-        match &checkpoint {
-            Some(prefix) => {
-                info!("Restoring parameters from {}", prefix.display());
-                session.restore(prefix)?;
-            }
-            None => {
-                info!("There is no checkpoint in {}: initial values are used", self.model_dir.display());
-                self.initialize(&mut session, built.spec.initial_values)?;
-            }
+        let checkpoint = self.restore(&mut session, asked_for)?;
+        if checkpoint.is_none() {
+            info!("There is no checkpoint in {}: initial values are used", self.model_dir.display());
+            self.initialize(&mut session, built.spec.initial_values)?;
         }
         let binding = built.placeholders.binding(&compiled)?;
-        Ok((Predictor { session, compiled, binding, keys, outputs: Vec::new() }, hooks))
+        Ok((Predictor { session, compiled, binding, keys, outputs: Vec::new() }, checkpoint, hooks))
     }
 
     /// Keeps a model for the next prediction.
@@ -189,21 +184,23 @@ impl Estimator {
     pub(super) fn take_resident<'a>(
         &self,
         spec: &InputSpec,
-        checkpoint: Option<PathBuf>,
+        asked_for: Option<&Path>,
         keys: Option<Vec<String>>,
         users: Vec<Box<dyn Hook + 'a>>,
     ) -> Result<(Resident, Hooks<'a>)> {
         let kept = self.resident.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let newest = match asked_for {
+            Some(prefix) => Some(prefix.to_path_buf()),
+            None => self.latest_checkpoint()?,
+        };
         let fits = |kept: &Resident| {
-            users.is_empty()
-                && kept.checkpoint == checkpoint
-                && kept.spec.features == spec.features
-                && kept.keys == keys
+            users.is_empty() && kept.checkpoint == newest && kept.spec.features == spec.features && kept.keys == keys
         };
         match kept.filter(fits) {
             Some(kept) => Ok((kept, Hooks::default())),
             None => {
-                let (predictor, hooks) = self.make_predictor(spec, checkpoint.clone(), keys.as_deref(), Some(users))?;
+                let (predictor, checkpoint, hooks) =
+                    self.make_predictor(spec, asked_for, keys.as_deref(), Some(users))?;
                 Ok((Resident { checkpoint, spec: spec.clone(), keys, predictor }, hooks))
             }
         }

@@ -76,16 +76,14 @@ impl<'a> Predictions<'a> {
     }
 
     fn start(&mut self) -> Result<Running<'a>> {
-        let checkpoint = match &self.spec.checkpoint {
-            Some(path) => Some(checkpoint_at(path)?),
-            None => self.estimator.latest_checkpoint()?,
-        };
+        let asked_for = self.spec.checkpoint.as_deref().map(checkpoint_at).transpose()?;
         let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
         let cx = self.estimator.input_context(Mode::Predict, seed, 0);
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
         let Opened { stream, first, spec, .. } = self.estimator.open(data, &cx, &Position::default())?;
         let users = std::mem::take(&mut self.spec.hooks);
-        let (resident, hooks) = self.estimator.take_resident(&spec, checkpoint, self.spec.keys.clone(), users)?;
+        let (resident, hooks) =
+            self.estimator.take_resident(&spec, asked_for.as_deref(), self.spec.keys.clone(), users)?;
         let mut running =
             Running { resident, hooks, requests: Requests::default(), first, stream, rows: VecDeque::new() };
         running.visit("after_create_session", &self.estimator.model_dir, |hook, cx| hook.after_create_session(cx))?;

@@ -10,8 +10,12 @@ use tracing::{info, warn};
 use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
+use crate::RunConfig;
 use crate::hook::{CheckpointListener, Hook};
 use crate::input_fn::InputFn;
+use crate::model_folder::FolderLock;
+use crate::model_folder::newest::{read_newest, recover_state};
+use crate::model_folder::owner::Owner;
 use crate::session::{self, InputPlace};
 
 /// What to train on, and for how long.
@@ -62,6 +66,12 @@ impl<'a> TrainSpec<'a> {
     pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
         self.report = Some(data.clone());
         self
+    }
+
+    /// Whether anything asks for checkpoints. A training without them, as that of a worker beside the
+    /// chief, needs no lock.
+    pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
+        !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
     }
 
     fn check(&self) -> Result<()> {
@@ -115,20 +125,24 @@ impl Estimator {
         let mut spec = spec.into();
         spec.check()?;
         self.check_may_train()?;
-        let checkpoint = self.latest_checkpoint()?;
-        let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
-        let step = reader.as_ref().map(session::global_step).transpose()?.unwrap_or(0);
-        if let Some(max) = spec.max_steps.filter(|&max| max <= step) {
-            let reason = format!("step {step} was reached before, and max_steps is {max}");
-            info!("Skipping training since {reason}");
-            return Ok(Finished { global_step: step, n_steps: 0, loss: None, reason });
+        if let Some(finished) = self.is_done(spec.max_steps)? {
+            return Ok(finished);
         }
+        // What is read from here on must not change: nobody else writes checkpoints to the folder.
+        let lock = if spec.saves_checkpoints(&self.config) { self.config.folder_lock } else { FolderLock::Ignore };
+        let owner = Owner::take(&self.model_dir, lock)?;
+        recover_state(&self.model_dir, self.config.missing_state)?;
+        let checkpoint = self.latest_checkpoint()?;
+        if let Some(finished) = self.is_done(spec.max_steps)? {
+            return Ok(finished);
+        }
+        let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
         let seed = self.seed(reader.as_ref())?;
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
         let (opened, place) = self.open_training_input(&*spec.input, seed, place)?;
         let built = self.build(Mode::Train, &opened.spec)?;
         let report = spec.report.take();
-        let mut run = Run::new(self, built, opened, spec, seed)?;
+        let mut run = Run::new(self, owner, built, opened, spec, seed)?;
         match &checkpoint {
             Some(prefix) => {
                 info!("Restoring parameters from {}", prefix.display());
@@ -147,6 +161,17 @@ impl Estimator {
             self.write_report(&data);
         }
         ended
+    }
+
+    /// How a training ends for which nothing is left to do.
+    fn is_done(&self, max_steps: Option<u64>) -> Result<Option<Finished>> {
+        let Some(max) = max_steps else { return Ok(None) };
+        let (folder, missing) = (&self.model_dir, self.config.missing_state);
+        let newest = read_newest(folder, missing, |prefix| session::global_step(&BundleReader::open(prefix)?))?;
+        let Some((_, step)) = newest.filter(|&(_, step)| max <= step) else { return Ok(None) };
+        let reason = format!("step {step} was reached before, and max_steps is {max}");
+        info!("Skipping training since {reason}");
+        Ok(Some(Finished { global_step: step, n_steps: 0, loss: None, reason }))
     }
 
     /// A report that cannot be written takes nothing from what was learnt.

@@ -15,9 +15,10 @@ use super::train_input::{Next, TrainInput};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
-use crate::events::{EventWriter, RunStatus, SessionStatus};
+use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::Fed;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
+use crate::model_folder::owner::Owner;
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
@@ -30,7 +31,9 @@ pub(super) struct Run<'a> {
     pub(super) hooks: Hooks<'a>,
     listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) saver: Saver,
-    events: EventWriter,
+    events: LentEvents,
+    /// The right to write to the model folder; given up when the run ends.
+    owner: Owner,
     /// Whether TensorBoard knows the parameters, and waits for the end.
     tells_params: bool,
     model_dir: PathBuf,
@@ -47,6 +50,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(
         estimator: &Estimator,
+        owner: Owner,
         built: Built,
         opened: Opened,
         train: TrainSpec<'a>,
@@ -63,8 +67,8 @@ impl<'a> Run<'a> {
             keep_max: config.keep_checkpoint_max,
             keep_every_n_hours: config.keep_checkpoint_every_n_hours,
         });
+        let has_saver = train.saves_checkpoints(config);
         let mut listeners = train.listeners;
-        let has_saver = !config.save_checkpoints.is_never() || train.hooks.iter().any(|hook| hook.saves_checkpoints());
         if !listeners.is_empty() && !has_saver {
             return Err(Error::config("listeners of checkpoints, and no checkpoints are saved")
                 .help("set save_checkpoints, or add a CheckpointSaverHook"));
@@ -91,7 +95,8 @@ impl<'a> Run<'a> {
         let step = programs.plain().clone();
         let input = TrainInput::new(opened, placeholders.binding(&step)?, step, config);
         let saver = Saver::new(&estimator.model_dir, retention)?;
-        let mut events = EventWriter::create(&estimator.model_dir)?;
+        let mut events = estimator.open_events(&estimator.model_dir)?;
+        events.begin_run();
         write_graph(&session, &[loss.value()], &mut events, estimator)?;
         let tells_params = estimator.params.iter().len() > 0;
         if tells_params {
@@ -105,6 +110,7 @@ impl<'a> Run<'a> {
             listeners,
             saver,
             events,
+            owner,
             tells_params,
             model_dir: estimator.model_dir.clone(),
             initial_values,
@@ -200,6 +206,7 @@ impl<'a> Run<'a> {
         self.requests.save &= self.saver.last_step() != Some(global_step);
         self.save_if_asked(false)?;
         self.saver.wait()?;
+        self.saver.check_finite()?;
         let session = &self.session;
         tell(&mut self.listeners, "end", |listener| listener.end(session, global_step))?;
         if let Some(loss) = self.loss {
@@ -221,9 +228,22 @@ impl<'a> Run<'a> {
     ) -> Result<()> {
         let Run { session, hooks, events, model_dir, programs, loss, requests, .. } = self;
         let (values, requested) = programs.values();
-        let (events, loss) = (Some(events), *loss);
+        let (events, loss) = (Some(&mut **events), *loss);
         let mut cx = HookContext { session, model_dir, events, values, requested, loss, requests };
         hooks.each(phase, |hook| call(hook, &mut cx))
+    }
+
+    /// Makes the model folder and its event file anew if somebody has removed them.
+    fn keep_folder(&mut self) -> Result<()> {
+        let is_new_folder = self.owner.keep()?;
+        let is_new_file = self.events.keep()?;
+        if is_new_folder || is_new_file {
+            warn!(
+                "{} was removed while training runs: checkpoints and events from before are gone, later ones go to a new one",
+                if is_new_folder { self.model_dir.display() } else { self.events.path().display() }
+            );
+        }
+        Ok(())
     }
 
     /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between steps.
@@ -232,6 +252,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let step = self.session.step;
+        self.keep_folder()?;
         // What a hook does before a checkpoint may fail, and what was learnt is saved all the same.
         let seen = self.visit("before_save", |hook, cx| hook.before_save(cx));
         let session = &self.session;
@@ -239,7 +260,8 @@ impl<'a> Run<'a> {
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
         let position = self.input.marked(&self.session.input.position);
         let (session, states) = (&self.session, self.hooks.states());
-        self.saver.save(step, session.saved_bytes(), |each| session.each_saved(position, states, each))?;
+        self.saver
+            .save(step, session.saved_bytes(), session.unjudged(), |each| session.each_saved(position, states, each))?;
         let prefix = self.saver.prefix(step).display().to_string();
         if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {
             // A disk that has no room for this has none for the checkpoint either, whose error says more.

@@ -1,7 +1,7 @@
 //! The name of this machine, as it stands in the names of event files.
 
 /// The host's name, with only what a file name can hold; `localhost` if there is none.
-pub(super) fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let name: String = system_name()
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' })

@@ -1,6 +1,6 @@
 //! Event files: what TensorBoard shows of a run.
 //!
-//! A model directory has one such file for each time it was trained, and one in `eval/` for each time it was evaluated:
+//! A model directory has one such file for each estimator that trained in it, and one in `eval/` for each that evaluated:
 //! `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new one, [`EventReader`] reads any,
 //! [`read_eval_metrics`] sums up what evaluations have found.
 //!
@@ -19,6 +19,7 @@
 //! ```
 
 mod eval_metrics;
+mod files;
 mod folder;
 mod host;
 mod reader;
@@ -29,6 +30,8 @@ pub use estimand_wire::event::{SessionStatus, SummaryValue, Value, What};
 pub use estimand_wire::plugin::RunStatus;
 
 pub use eval_metrics::read_eval_metrics;
+pub(crate) use files::{EventFiles, LentEvents};
 pub(crate) use folder::each_event;
+pub(crate) use host::host_name;
 pub use reader::EventReader;
 pub use writer::EventWriter;

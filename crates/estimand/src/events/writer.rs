@@ -8,10 +8,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use estimand_tensor::cpu::text::fingerprint64;
 use estimand_tensor::{Array, Error, Result};
 use estimand_wire::event::{Event, FILE_VERSION, SessionLog, SessionStatus, SourceMetadata, Summary, Value, What};
 use estimand_wire::plugin::RunStatus;
 use estimand_wire::record::RecordWriter;
+use estimand_wire::temporary::folder_of;
 use estimand_wire::{GraphDef, Message, MetaGraphDef, TensorProto};
 use tracing::warn;
 
@@ -35,6 +37,8 @@ pub struct EventWriter {
     record: Vec<u8>,
     /// Whether it says that training started.
     started: bool,
+    /// A fingerprint of the graph that was written last.
+    graph: Option<u64>,
 }
 
 impl EventWriter {
@@ -43,8 +47,8 @@ impl EventWriter {
         let folder = folder.as_ref();
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
         let (file, path) = new_file(folder, now() as u64)?;
-        let mut writer =
-            EventWriter { file, path, n_bytes: 0, payload: Vec::new(), record: Vec::new(), started: false };
+        let (payload, record) = (Vec::new(), Vec::new());
+        let mut writer = EventWriter { file, path, n_bytes: 0, payload, record, started: false, graph: None };
         let source = SourceMetadata { writer: "estimand".to_string() };
         let version = What::FileVersion(FILE_VERSION.to_string());
         writer.write(&Event { wall_time: now(), step: 0, what: Some(version), source_metadata: Some(source) })?;
@@ -129,9 +133,35 @@ impl EventWriter {
         self.event(step, What::Summary(Summary { value: values }))
     }
 
-    /// The graph of the model.
+    /// Begins another run of the same estimator in the same file.
+    pub(crate) fn begin_run(&mut self) {
+        self.started = false;
+    }
+
+    /// Whether the file is still where it was made.
+    pub(crate) fn is_in_place(&self) -> bool {
+        crate::model_folder::is_in_place(&self.file, &self.path)
+    }
+
+    /// Begins a new file if somebody has removed this one. Returns whether that was so.
+    pub(crate) fn keep(&mut self) -> Result<bool> {
+        let is_gone = !self.is_in_place();
+        if is_gone {
+            *self = EventWriter::create(folder_of(&self.path))?;
+        }
+        Ok(is_gone)
+    }
+
+    /// The graph of the model. A graph that is already in the file is not written again: TensorBoard
+    /// shows one for each file.
     pub fn graph(&mut self, graph: &GraphDef) -> Result<()> {
-        self.event(0, What::GraphDef(graph.encode_to_vec()))
+        let bytes = graph.encode_to_vec();
+        let fingerprint = fingerprint64(&bytes);
+        if self.graph != Some(fingerprint) {
+            self.event(0, What::GraphDef(bytes))?;
+            self.graph = Some(fingerprint);
+        }
+        Ok(())
     }
 
     /// The graph of the model with what belongs to it.

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use estimand_graph::checkpoint::{self, BundleReader};
+use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Error, ErrorKind, Result};
 use tracing::info;
 
 use super::{Hook, HookContext};
+use crate::model_folder::MissingState;
+use crate::model_folder::newest::read_newest;
 use crate::session;
 use crate::signal::Guard;
 
@@ -93,9 +95,7 @@ impl GlobalStepWaiterHook {
 
 /// The newest checkpoint of a folder, and its step.
 fn newest(folder: &Path) -> Result<Option<(PathBuf, u64)>> {
-    let Some(prefix) = checkpoint::latest_checkpoint(folder)? else { return Ok(None) };
-    let step = session::global_step(&BundleReader::open(&prefix)?)?;
-    Ok(Some((prefix, step)))
+    read_newest(folder, MissingState::UseNewest, |prefix| session::global_step(&BundleReader::open(prefix)?))
 }
 
 impl Hook for GlobalStepWaiterHook {

@@ -43,8 +43,14 @@ impl Hook for NanTensorHook {
         let message = format!("the loss of step {} is NaN: the model diverged", cx.global_step());
         if self.fail {
             error!("{message}");
-            return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message)
-                .help("lower the learning rate, clip gradients, or look for NaN in the input; checkpoints saved before are whole"));
+            let mut help = "lower the learning rate, clip gradients, or look for NaN in the input".to_string();
+            if let Some(bad) = cx.session().find_not_finite() {
+                help += &format!("; of the variables, {bad}");
+            }
+            if let Ok(Some(prefix)) = estimand_graph::checkpoint::latest_checkpoint(cx.model_dir()) {
+                help += &format!("; a later run goes on from {}, the last checkpoint that is finite", prefix.display());
+            }
+            return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message).help(help));
         }
         warn!("{message}");
         cx.request_stop("the loss is NaN");

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use crate::Metrics;
 use crate::events::{Event, SessionStatus, SummaryValue, What, each_event};
 
-/// One call of `train`, as its event file tells it.
+/// One call of `train`, as its event file tells it. A file may tell of several, one after the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TrainingRun {
@@ -22,6 +22,8 @@ pub struct TrainingRun {
     /// Seconds from its first event to its last, evaluations in between included.
     pub secs: f64,
     started: f64,
+    /// Whether it has said that it ended.
+    ended: bool,
 }
 
 impl TrainingRun {
@@ -30,7 +32,15 @@ impl TrainingRun {
         self.first_step.map_or(0, |first| (self.last_step + 1).saturating_sub(first))
     }
 
+    /// Whether an event is of the next run. What ends a run may be followed by how its parameters did.
+    fn is_before(&self, event: &Event) -> bool {
+        self.ended && !matches!(&event.what, Some(What::Summary(_)) if event.step == 0)
+    }
+
     fn take(&mut self, event: &Event) {
+        if self.ended {
+            return;
+        }
         if self.started == 0.0 {
             self.started = event.wall_time;
         }
@@ -38,7 +48,7 @@ impl TrainingRun {
         let step = step_of(event);
         match &event.what {
             Some(What::SessionLog(log)) if log.status == i32::from(SessionStatus::Stop) => {
-                self.last_step = step;
+                (self.last_step, self.ended) = (step, true);
                 self.reason = Some(log.msg.clone()).filter(|reason| !reason.is_empty());
             }
             Some(What::SessionLog(log)) if log.status == i32::from(SessionStatus::Start) => {
@@ -73,8 +83,13 @@ impl Log {
     pub(super) fn read(model_dir: &Path) -> Result<Log> {
         let mut runs: Vec<TrainingRun> = Vec::new();
         let mut numbers = Vec::new();
+        let mut last_file = None;
         let notes = each_event(model_dir, |file, event| {
-            runs.resize_with(runs.len().max(file + 1), TrainingRun::default);
+            let is_next = runs.last().is_none_or(|run| last_file != Some(file) || run.is_before(&event));
+            if is_next {
+                runs.push(TrainingRun::default());
+            }
+            last_file = Some(file);
             if let Some(run) = runs.last_mut() {
                 run.take(&event);
             }

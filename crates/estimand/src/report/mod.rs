@@ -40,6 +40,8 @@ use estimand_data::Dataset;
 use estimand_graph::checkpoint::{BundleReader, write_text};
 use estimand_tensor::{Error, Result, nearest_name};
 
+use crate::model_folder::MissingState;
+use crate::model_folder::newest::newest;
 use crate::{Estimator, Evaluated};
 use log::{Curves, Log};
 
@@ -76,7 +78,7 @@ impl Report {
     pub fn read(model_dir: impl AsRef<Path>) -> Result<Report> {
         let model_dir = model_dir.as_ref();
         let mut log = Log::read(model_dir)?;
-        let checkpoint = crate::estimator::latest(model_dir)?;
+        let checkpoint = newest(model_dir, MissingState::UseNewest)?;
         let mut evaluations = evaluations::read(model_dir, &mut log)?;
         if log.runs.is_empty() && checkpoint.is_none() && evaluations.is_empty() {
             let message =

@@ -11,7 +11,7 @@ use super::best::BestSoFar;
 use super::{Evaluated, Export, Exporter};
 use crate::early_stopping::EarlyStopping;
 use crate::estimator::{Evaluator, record};
-use crate::events::EventWriter;
+use crate::events::LentEvents;
 use crate::input_fn::InputFn;
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, Metrics, Timer};
@@ -37,7 +37,7 @@ pub(crate) struct EvalSet<'a> {
     pub(crate) start_delay_secs: f64,
     schedule: Schedule,
     evaluator: Evaluator<'a>,
-    events: EventWriter,
+    events: LentEvents,
     early_stopping: Option<EarlyStopping>,
     best: BestSoFar,
     exporters: Vec<Box<dyn Exporter + 'a>>,
@@ -80,7 +80,7 @@ impl<'a> EvalSet<'a> {
             Some(every) => Schedule::Every(Timer::new(every)),
             None => Schedule::Checkpoints { throttle_secs: spec.throttle_secs.unwrap_or(THROTTLE_SECS), last: None },
         };
-        let events = EventWriter::create(estimator.eval_dir(spec.name.as_deref()))?;
+        let events = estimator.open_events(&estimator.eval_dir(spec.name.as_deref()))?;
         Ok(EvalSet {
             name: spec.name,
             input: spec.input,

@@ -28,7 +28,6 @@
 mod bundle;
 pub mod sstable;
 mod state;
-mod temporary;
 
 pub use bundle::{BundleIndex, BundleReader, BundleWriter};
 pub use estimand_wire::CheckpointState;

@@ -1,14 +1,14 @@
 //! The file `checkpoint` of a model directory, and with it the newest checkpoint.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, str};
 
 use estimand_tensor::{Error, Result};
 use estimand_wire::CheckpointState;
+use estimand_wire::temporary::write_whole;
 
 use super::bundle::index_path;
-use super::temporary::{TemporaryFile, sync_folder};
 
 const FILE_NAME: &str = "checkpoint";
 
@@ -30,22 +30,12 @@ pub fn read_state(folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
 
 /// Replaces what a directory says about its checkpoints.
 pub fn write_state(folder: impl AsRef<Path>, state: &CheckpointState) -> Result<()> {
-    let path = folder.as_ref().join(FILE_NAME);
-    let mut file = TemporaryFile::create(path.clone())?;
-    write!(file, "{state}").map_err(|e| file.error("write", &e))?;
-    file.sync()?;
-    file.rename()?;
-    sync_folder(&path)
+    write_whole(folder.as_ref().join(FILE_NAME), state.to_string().as_bytes())
 }
 
 /// Writes a text file: all of it is there under its name, or what was there before.
 pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
-    let path = path.as_ref();
-    let mut file = TemporaryFile::create(path.to_path_buf())?;
-    file.write_all(text.as_bytes()).map_err(|e| file.error("write", &e))?;
-    file.sync()?;
-    file.rename()?;
-    sync_folder(path)
+    write_whole(path, text.as_bytes())
 }
 
 /// The prefix of the newest checkpoint of a directory.

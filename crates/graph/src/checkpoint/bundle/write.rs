@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use estimand_tensor::{Array, DType, Error, Result};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto, Endianness};
 use estimand_wire::crc::Crc;
+use estimand_wire::temporary::{Backup, Mount, TemporaryFile, sync_folder};
 use estimand_wire::{DataType, Message, TensorShapeProto, VersionDef};
 
 use super::{HEADER_KEY, VERSION, data_path, index_path, slice, strings};
 use crate::checkpoint::sstable::TableWriter;
-use crate::checkpoint::temporary::{Backup, Mount, TemporaryFile, sync_folder};
 
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ impl BundleWriter {
     }
 
     fn mounted(prefix: &Path, mount: Mount) -> Result<BundleWriter> {
-        let data = TemporaryFile::mounted(data_path(prefix, 0, 1), mount)?;
+        let data = TemporaryFile::mounted(&data_path(prefix, 0, 1), mount)?;
         Ok(BundleWriter { prefix: prefix.to_path_buf(), data, offset: 0, entries: BTreeMap::new(), mount })
     }
 
@@ -112,7 +112,7 @@ impl BundleWriter {
             endianness: Endianness::Little.into(),
             version: Some(VersionDef { producer: VERSION, ..Default::default() }),
         };
-        let mut table = TableWriter::new(TemporaryFile::mounted(path.clone(), self.mount)?);
+        let mut table = TableWriter::new(TemporaryFile::mounted(&path, self.mount)?);
         let mut add = |key: &[u8], value: Vec<u8>| table.add(key, &value).map_err(|e| Error::io(&path, "write", &e));
         add(HEADER_KEY, header.encode_to_vec())?;
         for (name, entry) in &self.entries {

@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 
+use estimand_wire::temporary::Disk;
+
 use super::*;
 use crate::checkpoint::BundleReader;
-use crate::checkpoint::temporary::Disk;
 
 /// A disk that takes all bytes and cannot say that they are safe.
 struct Unsynced(File);

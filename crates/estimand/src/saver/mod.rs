@@ -1,14 +1,24 @@
 //! Checkpoints of a run: written in the background, listed in the state file, the oldest removed.
+//!
+//! `list.rs` decides which are kept, `finite.rs` finds numbers that nobody can train on.
 
+mod finite;
+mod list;
+
+pub(crate) use finite::NotFinite;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
 
 use estimand_graph::checkpoint::{self, BundleWriter, CheckpointState};
-use estimand_tensor::{Array, Error, Result};
-use tracing::info;
+use estimand_tensor::{Array, Error, ErrorKind, Result};
+use tracing::{info, warn};
 
 use crate::memory;
+use crate::session::{MARK, is_own};
+use list::{List, remove_files};
 
 /// Which checkpoints are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,44 +39,32 @@ impl Default for Retention {
 /// Takes what is in a checkpoint, one named value after the other.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(String, Array) -> Result<()>;
 
+/// The variables that may be infinite or NaN: they were when the model began.
+pub(crate) type Unjudged = Arc<BTreeSet<String>>;
+
 /// Writes checkpoints of one folder.
 pub(crate) struct Saver {
     folder: PathBuf,
-    retention: Retention,
-    /// The listed checkpoints, oldest first, and when each was saved.
-    kept: Vec<(String, SystemTime)>,
-    /// An evicted checkpoint that was saved after this stays.
-    deadline: SystemTime,
+    list: List,
+    /// Whether the folder has a state file.
+    has_state: bool,
     /// What is being written, and the step it is of.
-    writing: Option<(u64, JoinHandle<Result<()>>)>,
+    writing: Option<(u64, JoinHandle<Result<Written>>)>,
     last_step: Option<u64>,
+    /// The step of the last checkpoint and what is wrong with it, if it is not finite.
+    bad: Option<(u64, NotFinite)>,
 }
 
-const BASENAME: &str = "model.ckpt";
-
-/// A checkpoint's files.
-fn files(prefix: &Path) -> [PathBuf; 3] {
-    ["index", "data-00000-of-00001", "meta"].map(|ending| {
-        let mut name = prefix.as_os_str().to_os_string();
-        name.push(format!(".{ending}"));
-        PathBuf::from(name)
-    })
-}
+/// What the names of checkpoints begin with.
+pub(crate) const BASENAME: &str = "model.ckpt";
 
 impl Saver {
     /// Goes on with what the folder's state file lists.
     pub(crate) fn new(folder: &Path, retention: Retention) -> Result<Saver> {
-        let mut kept = Vec::new();
-        if let Some(state) = checkpoint::read_state(folder)? {
-            for name in state.all_model_checkpoint_paths {
-                let index = &files(&folder.join(&name))[0];
-                if let Ok(saved) = std::fs::metadata(index).and_then(|m| m.modified()) {
-                    kept.push((name, saved));
-                }
-            }
-        }
-        let deadline = SystemTime::now() + hours(retention.keep_every_n_hours);
-        Ok(Saver { folder: folder.to_path_buf(), retention, kept, deadline, writing: None, last_step: None })
+        let list = List::read(folder, retention)?;
+        let has_state = checkpoint::read_state(folder)?.is_some();
+        let folder = folder.to_path_buf();
+        Ok(Saver { folder, list, has_state, writing: None, last_step: None, bad: None })
     }
 
     /// The step of the last save of this run.
@@ -86,44 +84,84 @@ impl Saver {
 
     /// Writes a checkpoint, once the one before is written: in the background from a copy, or at once if `n_bytes` are too many to
     /// be copied. `values` hands over all that is in it.
-    pub(crate) fn save(&mut self, step: u64, n_bytes: u64, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
+    ///
+    /// Variables that are not finite mark the checkpoint, and no later run goes on from it, unless they are `unjudged`.
+    pub(crate) fn save(
+        &mut self,
+        step: u64,
+        n_bytes: u64,
+        unjudged: Unjudged,
+        values: impl FnOnce(Each<'_>) -> Result<()>,
+    ) -> Result<()> {
         self.wait()?;
         if !memory::has_room(n_bytes) {
             info!("Training waits for the checkpoint: there is no room for a copy of its {n_bytes} bytes.");
-            return self.save_at_once(step, values);
+            return self.save_at_once(step, unjudged, values);
         }
         let mut snapshot = Vec::new();
         values(&mut |name, value| {
             snapshot.push((name, value));
             Ok(())
         })?;
-        self.save_in_background(step, snapshot)
+        self.save_in_background(step, unjudged, snapshot)
     }
 
-    fn save_in_background(&mut self, step: u64, snapshot: Vec<(String, Array)>) -> Result<()> {
-        let save = self.begin(step);
+    fn save_in_background(&mut self, step: u64, unjudged: Unjudged, snapshot: Vec<(String, Array)>) -> Result<()> {
+        let save = self.begin(step, unjudged);
         let write = move || save.write(|each| snapshot.into_iter().try_for_each(|(name, value)| each(name, value)));
         match thread::Builder::new().name("checkpoint".to_string()).spawn(write.clone()) {
-            Ok(thread) => self.writing = Some((step, thread)),
+            Ok(thread) => {
+                self.writing = Some((step, thread));
+                Ok(())
+            }
             // Without a thread it takes longer, no more.
-            Err(_) => write().map_err(|e| self.failed(step, e))?,
+            Err(_) => self.take(step, write()),
         }
+    }
+
+    fn save_at_once(
+        &mut self,
+        step: u64,
+        unjudged: Unjudged,
+        values: impl FnOnce(Each<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let written = self.begin(step, unjudged).write(values);
+        self.take(step, written)
+    }
+
+    fn begin(&mut self, step: u64, unjudged: Unjudged) -> Save {
+        self.last_step = Some(step);
+        let (folder, has_state) = (self.folder.clone(), self.has_state);
+        Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged }
+    }
+
+    /// Takes over what a finished write has made of the list.
+    fn take(&mut self, step: u64, written: Result<Written>) -> Result<()> {
+        let Written { list, bad } = written.map_err(|e| self.failed(step, e))?;
+        (self.list, self.has_state) = (list, true);
+        if let Some(bad) = &bad {
+            warn!("The checkpoint of step {step} is marked as not finite: {bad}. {}", self.way_back());
+        }
+        self.bad = bad.map(|bad| (step, bad));
         Ok(())
     }
 
-    fn save_at_once(&mut self, step: u64, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
-        self.begin(step).write(values).map_err(|e| self.failed(step, e))
+    /// An error if the last checkpoint is not finite. Call [`wait`](Self::wait) before.
+    pub(crate) fn check_finite(&self) -> Result<()> {
+        let Some((step, bad)) = &self.bad else { return Ok(()) };
+        Err(Error::new(ErrorKind::Diverged, format!("the model of step {step} is not finite: {bad}")).help(format!(
+            "lower the learning rate, clip gradients, or look for odd numbers in the input. {}",
+            self.way_back()
+        )))
     }
 
-    /// Puts a checkpoint on the list; what is left is to write it.
-    fn begin(&mut self, step: u64) -> Save {
-        let name = format!("{BASENAME}-{step}");
-        self.kept.retain(|(kept, _)| *kept != name);
-        self.kept.push((name, SystemTime::now()));
-        self.last_step = Some(step);
-        let evicted = self.evict();
-        let names = self.kept.iter().map(|(name, _)| name.clone()).collect();
-        Save { folder: self.folder.clone(), prefix: self.prefix(step), names, evicted }
+    fn way_back(&self) -> String {
+        match self.list.newest_good() {
+            Some(name) => {
+                format!("A later run goes on from {}, the last one that is finite", self.folder.join(name).display())
+            }
+            None => "There is no checkpoint before it: a later run begins anew".to_string(),
+        }
     }
 
     /// The error of a write that has failed meanwhile. Asked after every step: a training must not go on for hours without
@@ -140,7 +178,7 @@ impl Saver {
     pub(crate) fn wait(&mut self) -> Result<()> {
         let Some((step, thread)) = self.writing.take() else { return Ok(()) };
         match thread.join() {
-            Ok(written) => written.map_err(|e| self.failed(step, e)),
+            Ok(written) => self.take(step, written),
             Err(_) => Err(Error::internal("the thread that writes checkpoints panicked")),
         }
     }
@@ -156,62 +194,48 @@ impl Saver {
         };
         error.context(format!("while the checkpoint of step {step} was saved"))
     }
-
-    /// Takes the checkpoints that are no longer kept off the list; returns those whose files go.
-    fn evict(&mut self) -> Vec<String> {
-        let keep = self.retention.keep_max.filter(|&n| n > 0).unwrap_or(usize::MAX);
-        let mut gone = Vec::new();
-        while self.kept.len() > keep {
-            let (name, saved) = self.kept.remove(0);
-            if saved > self.deadline {
-                self.deadline += hours(self.retention.keep_every_n_hours);
-            } else {
-                gone.push(name);
-            }
-        }
-        gone
-    }
 }
 
-fn hours(n: f64) -> Duration {
-    // A time that cannot be told is never reached.
-    Duration::try_from_secs_f64(n * 3600.0).unwrap_or(Duration::from_secs(u64::MAX >> 8))
-}
-
-/// A checkpoint that is on the list and not yet on the disk.
+/// A checkpoint that is not yet on the disk.
 #[derive(Clone)]
 struct Save {
     folder: PathBuf,
-    prefix: PathBuf,
-    /// The list with it, and what has left the list.
-    names: Vec<String>,
-    evicted: Vec<String>,
+    name: String,
+    list: List,
+    has_state: bool,
+    unjudged: Unjudged,
+}
+
+/// What a written checkpoint changes.
+struct Written {
+    list: List,
+    bad: Option<NotFinite>,
 }
 
 impl Save {
-    /// First the checkpoint, then the list that names it, then what the list no longer names: whenever this stops, the list is
-    /// true.
-    fn write(self, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
-        let mut writer = BundleWriter::create(&self.prefix)?;
-        values(&mut |name, value| writer.add(&name, &value))?;
-        writer.finish()?;
-        let state = CheckpointState {
-            model_checkpoint_path: self.names.last().cloned().unwrap_or_default(),
-            all_model_checkpoint_paths: self.names,
-            ..CheckpointState::default()
-        };
-        checkpoint::write_state(&self.folder, &state)?;
-        for name in &self.evicted {
-            for file in files(&self.folder.join(name)) {
-                match std::fs::remove_file(&file) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(Error::io(&file, "remove", &error));
-                    }
-                    _ => {}
-                }
-            }
+    /// First the checkpoint, then the list that names it, then the files that the list no longer names: whenever this stops, the
+    /// list is true.
+    fn write(mut self, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<Written> {
+        if !self.has_state {
+            // A list that names nothing yet: if this is killed before the list is written, the files do not look as if theirs was lost.
+            checkpoint::write_state(&self.folder, &CheckpointState::default())?;
         }
-        Ok(())
+        let mut writer = BundleWriter::create(self.folder.join(&self.name))?;
+        let mut bad = None;
+        values(&mut |name, value| {
+            if bad.is_none() && !is_own(&name) && !self.unjudged.contains(&name) {
+                bad = NotFinite::find(&name, &value);
+            }
+            writer.add(&name, &value)
+        })?;
+        if let Some(bad) = &bad {
+            writer.add_bytes(MARK, bad.to_string().as_bytes())?;
+        }
+        writer.finish()?;
+        let evicted = self.list.add(&self.name, bad.is_none());
+        checkpoint::write_state(&self.folder, &self.list.state())?;
+        remove_files(&self.folder, &evicted)?;
+        Ok(Written { list: self.list, bad })
     }
 }
 
@@ -241,9 +265,9 @@ mod tests {
     fn both_ways_write_the_same_files() -> Result<()> {
         let (background, at_once) = (folder("background"), folder("at-once"));
         let mut saver = Saver::new(&background, Retention::default())?;
-        saver.save(7, 16, values)?;
+        saver.save(7, 16, Unjudged::default(), values)?;
         saver.wait()?;
-        Saver::new(&at_once, Retention::default())?.save_at_once(7, values)?;
+        Saver::new(&at_once, Retention::default())?.save_at_once(7, Unjudged::default(), values)?;
         for name in ["checkpoint", "model.ckpt-7.index", "model.ckpt-7.data-00000-of-00001"] {
             let read = |folder: &Path| std::fs::read(folder.join(name)).unwrap();
             assert_eq!(read(&background), read(&at_once), "{name}");
@@ -257,10 +281,10 @@ mod tests {
     fn a_failed_save_is_told_once_it_is_over_and_names_what_is_left() -> Result<()> {
         let folder = folder("failed");
         let mut saver = Saver::new(&folder, Retention::default())?;
-        saver.save(1, 16, values)?;
+        saver.save(1, 16, Unjudged::default(), values)?;
         saver.wait()?;
         std::fs::create_dir_all(folder.join("model.ckpt-2.data-00000-of-00001/x")).unwrap();
-        saver.save(2, 16, values)?;
+        saver.save(2, 16, Unjudged::default(), values)?;
         let error = loop {
             // As training does after every step.
             match saver.check() {

@@ -1,0 +1,137 @@
+//! The newest checkpoint of a folder, also while a trainer writes new ones and removes old ones.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use estimand_graph::checkpoint::{self, BundleReader, CheckpointState};
+use estimand_tensor::{Error, Result};
+use tracing::warn;
+
+use crate::saver::BASENAME;
+use crate::session;
+
+/// What happens to a folder with checkpoints whose file `checkpoint`, which lists them, is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MissingState {
+    /// An error says so: to begin at step 0 would overwrite the checkpoints one by one.
+    #[default]
+    Refuse,
+    /// The newest checkpoint that can be read is used, and training writes the list again.
+    UseNewest,
+    /// The checkpoints are left alone, and training begins at step 0, as TensorFlow does.
+    StartOver,
+}
+
+/// The prefix of the newest checkpoint, whose files are there; `None` before the first.
+pub(crate) fn newest(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>> {
+    let mut before: Option<CheckpointState> = None;
+    loop {
+        let Some(state) = checkpoint::read_state(folder)? else { return without_state(folder, missing) };
+        if state.model_checkpoint_path.is_empty() {
+            return Ok(None);
+        }
+        let prefix = folder.join(&state.model_checkpoint_path);
+        if is_there(&prefix) {
+            return Ok(Some(prefix));
+        }
+        // A trainer may have replaced the list, and then the files, since the list was read.
+        if before.as_ref() == Some(&state) {
+            return Err(Error::checkpoint(
+                &prefix,
+                "the file `checkpoint` names it as the newest, and it is not there",
+            )
+            .help("put the files back, or remove the file `checkpoint` to begin anew"));
+        }
+        before = Some(state);
+    }
+}
+
+/// Calls `read` with the newest checkpoint. If that fails because a trainer has removed the checkpoint
+/// meanwhile, calls it with the next one.
+pub(crate) fn read_newest<T>(
+    folder: &Path,
+    missing: MissingState,
+    mut read: impl FnMut(&Path) -> Result<T>,
+) -> Result<Option<(PathBuf, T)>> {
+    loop {
+        let Some(prefix) = newest(folder, missing)? else { return Ok(None) };
+        match read(&prefix) {
+            Ok(value) => return Ok(Some((prefix, value))),
+            // A trainer removes the index first: while it is there, so is the rest.
+            Err(_) if !is_there(&prefix) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Writes the list of a folder's checkpoints again, if it is missing and the setting says so.
+pub(crate) fn recover_state(folder: &Path, missing: MissingState) -> Result<()> {
+    if missing != MissingState::UseNewest || checkpoint::read_state(folder)?.is_some() {
+        return Ok(());
+    }
+    let all: Vec<String> = listed(folder)?.into_iter().map(|(_, name)| name).collect();
+    let usable = all.iter().rev().find(|name| is_usable(&folder.join(name)));
+    let Some(newest) = usable.cloned() else { return Ok(()) };
+    let state = CheckpointState {
+        model_checkpoint_path: newest,
+        all_model_checkpoint_paths: all,
+        ..CheckpointState::default()
+    };
+    checkpoint::write_state(folder, &state)
+}
+
+fn is_there(prefix: &Path) -> bool {
+    let mut index = prefix.as_os_str().to_os_string();
+    index.push(".index");
+    Path::new(&index).is_file()
+}
+
+/// The newest checkpoint of a folder without a list.
+fn without_state(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>> {
+    let found = listed(folder)?;
+    let Some((_, last)) = found.last() else { return Ok(None) };
+    match missing {
+        MissingState::StartOver => Ok(None),
+        MissingState::UseNewest => {
+            let usable = found.iter().rev().map(|(_, name)| folder.join(name)).find(|prefix| is_usable(prefix));
+            if let Some(prefix) = &usable {
+                warn!("The file `checkpoint` is missing in {}: {} is used", folder.display(), prefix.display());
+            }
+            Ok(usable)
+        }
+        MissingState::Refuse => Err(Error::checkpoint(
+            folder.join("checkpoint"),
+            format!("the list of checkpoints is missing, and there are {} of them, up to {last}", found.len()),
+        )
+        .help(
+            "put the file back; or set RunConfig::missing_state(MissingState::UseNewest) to go on from the newest \
+             checkpoint, or MissingState::StartOver to begin at step 0",
+        )),
+    }
+}
+
+/// The checkpoints in a folder by their files' names, in the order of their steps.
+fn listed(folder: &Path) -> Result<Vec<(u64, String)>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|e| Error::io(folder, "list", &e))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|e| Error::io(folder, "list", &e))?.file_name();
+        let prefix = name.to_str().and_then(|name| name.strip_suffix(".index"));
+        let step = prefix.and_then(|prefix| prefix.strip_prefix(BASENAME)?.strip_prefix('-')?.parse().ok());
+        if let (Some(prefix), Some(step)) = (prefix, step) {
+            found.push((step, prefix.to_string()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a checkpoint can be read and is not marked as one that nobody should go on from.
+fn is_usable(prefix: &Path) -> bool {
+    BundleReader::open(prefix).is_ok_and(|reader| !session::is_marked(&reader))
+}

@@ -1,0 +1,158 @@
+//! The list of a folder's checkpoints: which are kept, which are removed, and which one the next run
+//! goes on from.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Component, Path};
+use std::time::{Duration, SystemTime};
+
+use estimand_graph::checkpoint::{self, CheckpointState};
+use estimand_tensor::{Error, Result};
+
+use super::Retention;
+
+/// The checkpoints that the state file lists.
+#[derive(Clone)]
+pub(super) struct List {
+    retention: Retention,
+    /// Their names, oldest first, and when each was saved.
+    kept: Vec<(String, SystemTime)>,
+    /// The newest whose numbers are finite. The next run goes on from it, so it is never removed.
+    newest_good: Option<String>,
+    /// An evicted checkpoint that was saved after this stays.
+    deadline: SystemTime,
+}
+
+impl List {
+    /// What the folder's state file says.
+    pub(super) fn read(folder: &Path, retention: Retention) -> Result<List> {
+        let state = checkpoint::read_state(folder)?.unwrap_or_default();
+        let saved = |name: &str| fs::metadata(folder.join(format!("{name}.index"))).and_then(|m| m.modified());
+        let names = state.all_model_checkpoint_paths.into_iter();
+        let kept = names.filter_map(|name| saved(&name).ok().map(|time| (name, time))).collect();
+        let newest_good = Some(state.model_checkpoint_path).filter(|name| !name.is_empty());
+        let deadline = SystemTime::now() + hours(retention.keep_every_n_hours);
+        Ok(List { retention, kept, newest_good, deadline })
+    }
+
+    /// Adds a checkpoint. Returns the names of those that left the list and whose files go.
+    pub(super) fn add(&mut self, name: &str, is_finite: bool) -> Vec<String> {
+        self.kept.retain(|(kept, _)| kept != name);
+        self.kept.push((name.to_string(), SystemTime::now()));
+        if is_finite {
+            self.newest_good = Some(name.to_string());
+        } else if self.newest_good.as_deref() == Some(name) {
+            // It was saved again, and it is not what it was.
+            self.newest_good = None;
+        }
+        self.evict()
+    }
+
+    /// The checkpoint that the next run goes on from.
+    pub(super) fn newest_good(&self) -> Option<&str> {
+        self.newest_good.as_deref()
+    }
+
+    /// What the state file should say.
+    pub(super) fn state(&self) -> CheckpointState {
+        CheckpointState {
+            model_checkpoint_path: self.newest_good.clone().unwrap_or_default(),
+            all_model_checkpoint_paths: self.kept.iter().map(|(name, _)| name.clone()).collect(),
+            ..CheckpointState::default()
+        }
+    }
+
+    fn evict(&mut self) -> Vec<String> {
+        let keep = self.retention.keep_max.filter(|&n| n > 0).unwrap_or(usize::MAX);
+        let n_old = self.kept.len().saturating_sub(keep);
+        let mut gone = Vec::new();
+        let newest = self.kept.split_off(n_old);
+        for (name, saved) in std::mem::replace(&mut self.kept, newest).into_iter().rev() {
+            if self.newest_good.as_deref() == Some(&name) {
+                self.kept.insert(0, (name, saved));
+            } else if saved > self.deadline {
+                self.deadline += hours(self.retention.keep_every_n_hours);
+            } else {
+                gone.push(name);
+            }
+        }
+        gone
+    }
+}
+
+fn hours(n: f64) -> Duration {
+    // A time that cannot be told is never reached.
+    Duration::try_from_secs_f64(n * 3600.0).unwrap_or(Duration::from_secs(u64::MAX >> 8))
+}
+
+/// Whether a name of the list is a file of the folder itself. A copied folder may list files of the
+/// original, by absolute or `../` names: they are read, and never removed.
+fn is_plain(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
+}
+
+/// Removes the files of checkpoints that left the list: first the index, without which nobody reads the
+/// rest.
+pub(super) fn remove_files(folder: &Path, names: &[String]) -> Result<()> {
+    let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| is_plain(name)).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut files: Vec<String> = names.iter().map(|name| format!("{name}.index")).collect();
+    for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", &e))? {
+        let Ok(file) = entry.map_err(|e| Error::io(folder, "list", &e))?.file_name().into_string() else { continue };
+        // TensorFlow may have written several files of data, and a graph.
+        let prefix = file.strip_suffix(".meta").or_else(|| file.rsplit_once(".data-").map(|(prefix, _)| prefix));
+        if prefix.is_some_and(|prefix| names.contains(prefix)) {
+            files.push(file);
+        }
+    }
+    for file in files {
+        let path = folder.join(file);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&path, "remove", &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(keep_max: usize) -> List {
+        let retention = Retention { keep_max: Some(keep_max), ..Retention::default() };
+        List { retention, kept: Vec::new(), newest_good: None, deadline: SystemTime::now() + hours(1.0) }
+    }
+
+    fn names(list: &List) -> Vec<&str> {
+        list.kept.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn the_last_good_checkpoint_outlives_all_bad_ones() {
+        let mut list = list(2);
+        assert!(list.add("a", true).is_empty());
+        assert!(list.add("b", true).is_empty());
+        assert_eq!(list.add("c", false), ["a"]);
+        assert!(list.add("d", false).is_empty(), "b is old, and the last that is good");
+        assert_eq!(list.add("e", false), ["c"]);
+        assert_eq!((names(&list), list.newest_good()), (vec!["b", "d", "e"], Some("b")));
+        assert_eq!(list.state().model_checkpoint_path, "b");
+        // Once there is a good one again, it goes as all others.
+        assert_eq!(list.add("f", true), ["d", "b"]);
+        assert_eq!(names(&list), ["e", "f"]);
+    }
+
+    #[test]
+    fn names_that_leave_the_folder_are_not_plain() {
+        for name in ["/a/model.ckpt-1", "../model.ckpt-1", "eval/model.ckpt-1", "..", ".", "", "./a"] {
+            assert!(!is_plain(name), "{name}");
+        }
+        assert!(is_plain("model.ckpt-1"));
+    }
+}
