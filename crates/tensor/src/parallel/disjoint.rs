@@ -129,7 +129,10 @@ mod ledger {
                 if to <= start {
                     break;
                 }
-                assert_eq!(owner, task, "tasks {owner} and {task} of one run share elements {from}..{to} and {start}..{end}");
+                assert_eq!(
+                    owner, task,
+                    "tasks {owner} and {task} of one run share elements {from}..{to} and {start}..{end}"
+                );
                 parts.taken.remove(&from);
                 (first, end) = (first.min(from), end.max(to));
             }

@@ -101,7 +101,7 @@ pub fn in_child(name: &str, attacks: impl FnOnce(&mut Attacks)) {
     println!("{name}: {}", out.lines().rev().find(|line| line.contains("done: ")).unwrap_or_default());
 }
 
-/// What a function without a result returns.
-pub fn none(_: ()) -> Result<(), std::convert::Infallible> {
+/// What a function returns that cannot fail otherwise than by a panic.
+pub fn none<T>(_: T) -> Result<(), std::convert::Infallible> {
     Ok(())
 }

@@ -55,7 +55,8 @@ fn images() -> Vec<Images> {
 
 /// Calls a pooling kernel with every combination that is wrong in one place, with empty slices and with short ones.
 fn pooling(attacks: &mut Attacks, kernel: impl Fn(&Pool, &PoolShape, &mut [Vec<f32>; 4])) {
-    let shape = |[batch, height, width, channels]: [usize; 4], window| PoolShape { batch, height, width, channels, window };
+    let shape =
+        |[batch, height, width, channels]: [usize; 4], window| PoolShape { batch, height, width, channels, window };
     for (sizes, is_impossible) in images() {
         for len in [0, 64] {
             let name = format!("{sizes:?} with {len} floats");
@@ -218,7 +219,8 @@ fn conv2d_backprop_filter_pooled() {
                 for from in [0, 1] {
                     let pooling = Pooling { shape: &pooling, which: y, dy: y };
                     let scratch = scratch.get_mut(from..).unwrap_or_default();
-                    conv::conv2d_backprop_filter_pooled(pool, shape, x, pooling, filter, &mut [0.0; 2], scratch).unwrap();
+                    conv::conv2d_backprop_filter_pooled(pool, shape, x, pooling, filter, &mut [0.0; 2], scratch)
+                        .unwrap();
                 }
             }
         });

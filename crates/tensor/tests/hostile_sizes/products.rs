@@ -40,14 +40,22 @@ fn matmuls() {
                         let epilogue = Epilogue { bias: (n == 4).then_some(&bias[..]), relu: true };
                         none(matmul(pool, &product, &a, &b, &mut vec![0.0; len], epilogue, &mut [0.0; 64]))
                     };
-                    let many = |pool: &_| {
-                        none(batched_matmul(pool, 3, &product, &a, &b, &mut vec![0.0; len], &mut [0.0; 64]))
-                    };
+                    let many =
+                        |pool: &_| none(batched_matmul(pool, 3, &product, &a, &b, &mut vec![0.0; len], &mut [0.0; 64]));
                     let packed = |pool: &_| {
                         let shape = PackedShape { k, n };
                         let mut packed = vec![0.0; if len == 0 { 0 } else { 64 }];
                         shape.pack(pool, &b, transpose_b, &mut packed);
-                        none(matmul_packed(pool, m, transpose_a, &a, shape, &packed, &mut vec![0.0; len], Epilogue::default()))
+                        none(matmul_packed(
+                            pool,
+                            m,
+                            transpose_a,
+                            &a,
+                            shape,
+                            &packed,
+                            &mut vec![0.0; len],
+                            Epilogue::default(),
+                        ))
                     };
                     if is_impossible {
                         attacks.refused(&name, one);
@@ -127,7 +135,8 @@ fn recurrent_forward() {
                     if is_impossible { attacks.refused(&name, attack) } else { attacks.harmless(&name, attack) }
                 }
                 let name = format!("scratch of {step:?}, {sizes:?}");
-                attacks.harmless(&name, |_| none(drop((forward_scratch_len(&step, sizes), backward_scratch_len(&step, sizes)))));
+                attacks
+                    .harmless(&name, |_| none((forward_scratch_len(&step, sizes), backward_scratch_len(&step, sizes))));
             }
         }
     });

@@ -36,7 +36,11 @@ fn gathers() {
                 let name = format!("{dims:?}, {len}");
                 let ids = vec![1_i64; len];
                 let attack = |pool: &Pool| gather(pool, dims, 4, &vec![1; 16 * len], &ids, &mut vec![0; 16 * len]);
-                if is_impossible { attacks.refused(&name, attack) } else { attacks.harmless(&name, attack) }
+                if is_impossible {
+                    attacks.refused(&name, attack)
+                } else {
+                    attacks.harmless(&name, attack)
+                }
                 attacks.harmless(&format!("nd {name}"), |pool| {
                     gather_nd(pool, &[batch, outer, limit], inner, 4, &vec![1; 16 * len], &ids, &mut vec![0; 16 * len])
                 });
@@ -66,17 +70,21 @@ fn scatters_and_segments() {
                     attacks.harmless(&name, |p| {
                         let (mut unique, mut inverse) = (ids.clone(), places.clone());
                         let scratch = &mut vec![0; len];
-                        none(drop(scatter::unique_rows(p, width, &ids, &x, &mut unique, &mut inverse, &mut out(), scratch)))
+                        none(scatter::unique_rows(p, width, &ids, &x, &mut unique, &mut inverse, &mut out(), scratch))
                     });
                     for how in [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Prod] {
                         attacks.harmless(&name, |p| segment::segment(p, how, width, &ids, &x, &mut out()));
-                        attacks.harmless(&name, |p| segment::unsorted_segment(p, how, width, &ids, &x, &mut out(), &mut []));
+                        attacks.harmless(&name, |p| {
+                            segment::unsorted_segment(p, how, width, &ids, &x, &mut out(), &mut [])
+                        });
                     }
                     for splits in [vec![], vec![0], vec![0, ids.len() as i64], vec![0, i64::MAX, 1], vec![-1, 1]] {
                         for weights in [None, Some(&[1.0_f32][..])] {
                             let lookups = Lookups { index: &ids, splits: &splits, weights };
                             attacks.harmless(&name, |p| combine(p, Combiner::Mean, width, &x, lookups, &mut out()));
-                            attacks.harmless(&name, |p| combine_gradient(p, Combiner::Sum, width, &x, lookups, &mut out()));
+                            attacks.harmless(&name, |p| {
+                                combine_gradient(p, Combiner::Sum, width, &x, lookups, &mut out())
+                            });
                         }
                     }
                 }
@@ -84,7 +92,7 @@ fn scatters_and_segments() {
         }
         attacks.refused("2^63 columns of two rows", |p| {
             let (ids, x) = ([1_i32, 2], [1.0_f32; 2]);
-            none(drop(scatter::unique_rows(p, 1 << 63, &ids, &x, &mut [0; 2], &mut [0; 2], &mut [], &mut [0; 4])))
+            none(scatter::unique_rows(p, 1 << 63, &ids, &x, &mut [0; 2], &mut [0; 2], &mut [], &mut [0; 4]))
         });
     });
 }
@@ -110,22 +118,25 @@ fn scans_and_sorts() {
             }
             for axes in 0..8 {
                 attacks.harmless(&format!("reduction of {huge} over {axes:b}"), |_| {
-                    none(drop(reduce::scratch_len(&[huge, 4, huge], axes)))
+                    none(reduce::scratch_len(&[huge, 4, huge], axes))
                 });
             }
         }
-        attacks.refused("nine axes", |_| none(drop(reduce::scratch_len(&[2; 9], 1))));
+        attacks.refused("nine axes", |_| none(reduce::scratch_len(&[2; 9], 1)));
     });
 }
 
 #[test]
 fn arrays() {
     in_child("rows::arrays", |attacks| {
-        for huge in HUGE {
+        // 2^32 numbers fit into some machines.
+        for huge in HUGE.into_iter().skip(1) {
             for dims in [vec![huge], vec![huge, huge], vec![2, huge]] {
                 for dtype in DType::ALL {
                     attacks.refused(&format!("zeros {dtype} {dims:?}"), |_| Array::zeros(dtype, &dims).map(drop));
-                    attacks.refused(&format!("bytes {dtype} {dims:?}"), |_| Array::from_bytes(dtype, &dims, &[]).map(drop));
+                    attacks.refused(&format!("bytes {dtype} {dims:?}"), |_| {
+                        Array::from_bytes(dtype, &dims, &[]).map(drop)
+                    });
                 }
                 attacks.refused(&format!("{dims:?}"), |_| Array::from_vec(&dims, vec![1.0_f32; 2]).map(drop));
                 attacks.refused(&format!("reuse {dims:?}"), |_| Array::from([1.0_f32]).reuse(DType::F64, &dims));
@@ -153,7 +164,8 @@ fn pools() {
     in_child("rows::pools", |attacks| {
         for n_threads in HUGE {
             // As many threads as the system gives, and no more than a pool may have.
-            attacks.harmless(&format!("{n_threads} threads"), |_| none(assert!(Pool::new(n_threads).n_threads() <= 1024)));
+            attacks
+                .harmless(&format!("{n_threads} threads"), |_| none(assert!(Pool::new(n_threads).n_threads() <= 1024)));
         }
         for n_tasks in HUGE {
             attacks.refused(&format!("{n_tasks} tasks"), |pool| none(pool.run(n_tasks, &|task| assert!(task < 1000))));

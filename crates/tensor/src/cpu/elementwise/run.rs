@@ -72,13 +72,7 @@ impl TileProgram {
     /// every index of the space under their strides, outputs for as many elements as the space has. An output may be the very
     /// memory of an input that is dense in the space and has elements of the same size; apart from that no output overlaps
     /// anything.
-    pub unsafe fn run(
-        &self,
-        pool: &Pool,
-        dims: &[usize],
-        inputs: &[InputView],
-        outputs: &[*mut u8],
-    ) -> Option<usize> {
+    pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) -> Option<usize> {
         debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
         let space = Space::new(dims, inputs);
         let len = space.len;
