@@ -241,7 +241,6 @@ impl CpuExecutable {
     }
 
     /// The error of division `number` among those of integers in the element-wise step `i`.
-    ///
     // TF: InvalidArgumentError, "Integer division by zero", for FloorDiv and FloorMod of integers.
     fn division_by_zero(&self, i: usize, number: usize) -> Error {
         let body = self.program.body();
