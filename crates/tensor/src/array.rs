@@ -256,7 +256,8 @@ impl Array {
         if range.start > range.end || range.end > n_rows {
             return Err(Error::index(format!("rows {range:?} of an array with {n_rows} rows")));
         }
-        let width = self.dims[1..].iter().product::<usize>();
+        // Rows too wide for any memory are only in arrays that have none.
+        let width = checked_len(&self.dims[1..]).unwrap_or(0);
         let mut dims = self.dims.clone();
         dims[0] = range.len();
         Ok(Array {
@@ -328,7 +329,7 @@ impl fmt::Display for Array {
             if axis == a.rank() {
                 return element(a, offset, f);
             }
-            let stride: usize = a.dims[axis + 1..].iter().product();
+            let stride = checked_len(&a.dims[axis + 1..]).unwrap_or(0);
             let n = a.dims[axis];
             f.write_str("[")?;
             for i in 0..n {

@@ -67,7 +67,8 @@ impl Buffer {
 
 /// Must come before the memory is first touched. The system may ignore it.
 fn ask_for_huge_pages(start: *mut u8, len: usize) {
-    #[cfg(target_os = "linux")]
+    // Miri knows no `madvise`.
+    #[cfg(all(target_os = "linux", not(miri)))]
     {
         unsafe extern "C" {
             fn madvise(start: *mut std::ffi::c_void, len: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
@@ -77,7 +78,7 @@ fn ask_for_huge_pages(start: *mut u8, len: usize) {
         // nothing behind the buffer is concerned.
         unsafe { madvise(start.cast(), len / HUGE * HUGE, MADV_HUGEPAGE) };
     }
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", not(miri))))]
     let _ = (start, len);
 }
 

@@ -16,14 +16,24 @@
 //! assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36, 49]);
 //! ```
 
+mod disjoint;
+mod gate;
+#[cfg(test)]
+mod model;
+
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+pub use disjoint::DisjointMut;
+use gate::Gate;
+
+/// Threads of a pool at most.
+const MAX_THREADS: usize = 1024;
 
 /// How long an idle worker looks for the next run before it parks: longer than the gaps between the ops of a step.
 const SPIN: Duration = Duration::from_micros(50);
@@ -31,59 +41,15 @@ const SPIN: Duration = Duration::from_micros(50);
 /// A task body as the workers see it: borrowed from the caller of [`Pool::run`], its lifetime erased.
 type Body = *const (dyn Fn(usize) + Sync);
 
-/// The gate that workers pass to take part in a run: `run number << 32 | OPEN | workers inside`.
-///
-/// Only while it is open may a worker step in, and the caller closes it and waits for the count to reach zero before
-/// the run's data dies. A worker that wakes up late finds it closed and has missed nothing.
-struct Gate(AtomicU64);
-
-const OPEN: u64 = 1 << 31;
-const INSIDE: u64 = OPEN - 1;
-
-impl Gate {
-    /// Whether run `seen` is over and another is open.
-    fn has_news(&self, seen: u64) -> bool {
-        let state = self.0.load(Ordering::SeqCst);
-        state & OPEN != 0 && state >> 32 != seen
-    }
-
-    /// Steps into the open run, unless it is the one already `seen`; returns its number.
-    fn enter(&self, seen: u64) -> Option<u64> {
-        let state = self.0.load(Ordering::Relaxed);
-        if state & OPEN == 0 || state >> 32 == seen {
-            return None;
-        }
-        // A failed exchange means that the gate moved: the caller's loop comes back.
-        self.0.compare_exchange(state, state + 1, Ordering::Acquire, Ordering::Relaxed).ok().map(|s| s >> 32)
-    }
-
-    fn leave(&self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
-
-    fn open(&self) {
-        let run = (self.0.load(Ordering::Relaxed) >> 32).wrapping_add(1) & 0xffff_ffff;
-        self.0.store(run << 32 | OPEN, Ordering::SeqCst);
-    }
-
-    /// Lets nobody in any more and returns once everybody is out.
-    fn close(&self) {
-        self.0.fetch_and(!OPEN, Ordering::Relaxed);
-        let mut spins = 0_u32;
-        while self.0.load(Ordering::Acquire) & INSIDE != 0 {
-            spins += 1;
-            // With more threads than cores the worker waited for may need this very core.
-            if spins.is_multiple_of(1024) { thread::yield_now() } else { std::hint::spin_loop() }
-        }
-    }
-}
-
 /// What the caller and the workers share.
 struct Shared {
     gate: Gate,
     body: UnsafeCell<Option<Body>>,
     n_tasks: AtomicUsize,
     next_task: AtomicUsize,
+    /// The number of the run in this process.
+    #[cfg(debug_assertions)]
+    run_number: std::sync::atomic::AtomicU64,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     stop: AtomicBool,
     /// One flag per worker: it is parked or about to be.
@@ -99,6 +65,8 @@ unsafe impl Send for Shared {}
 
 impl Shared {
     /// Claims and runs tasks until none is left. A panic ends the run early and is kept for the caller.
+    ///
+    /// Never unwinds: the caller's stack would be gone while others work on it, or a worker would never leave the gate.
     fn work(&self, body: &(dyn Fn(usize) + Sync)) {
         let n_tasks = self.n_tasks.load(Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -107,13 +75,25 @@ impl Shared {
                 if task >= n_tasks {
                     break;
                 }
-                body(task);
+                self.call(task, body);
             }
         }));
         if let Err(payload) = result {
             self.next_task.store(n_tasks, Ordering::Relaxed);
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            let extra = if first.is_none() { first.replace(payload) } else { Some(payload) };
+            drop(first);
+            extra.into_iter().for_each(drop_payload);
         }
+    }
+
+    /// One task. Builds with debug assertions note which it is, for [`DisjointMut`].
+    #[inline(always)]
+    fn call(&self, task: usize, body: &(dyn Fn(usize) + Sync)) {
+        #[cfg(debug_assertions)]
+        disjoint::task::during(self.run_number.load(Ordering::Relaxed), task, || body(task));
+        #[cfg(not(debug_assertions))]
+        body(task);
     }
 
     /// The life of worker number `index`.
@@ -126,7 +106,8 @@ impl Shared {
             }
             if let Some(run) = self.gate.enter(seen) {
                 seen = run;
-                // SAFETY: inside the gate the caller of `run` is blocked in it, so the body it lent is alive.
+                // SAFETY: the caller of `run` wrote the body before it opened the gate, and does not return or unwind before
+                // `close` has seen this worker leave. So nobody writes `body` now, and what it points to is alive.
                 let body = unsafe { (*self.body.get()).map(|body| &*body) };
                 if let Some(body) = body {
                     self.work(body);
@@ -164,6 +145,26 @@ impl Shared {
     }
 }
 
+/// Drops what a task panicked with. That is foreign code too: what panics in turn is forgotten, or there would be no end.
+fn drop_payload(payload: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
+/// A run that goes on. However the caller leaves it, the gate is closed and empty afterwards and the pool free again.
+struct OpenRun<'a>(&'a Pool);
+
+impl Drop for OpenRun<'_> {
+    fn drop(&mut self) {
+        let shared = &*self.0.shared;
+        shared.gate.close();
+        // SAFETY: the gate is closed and empty, so nobody reads `body` now. It must not outlive what it points to.
+        unsafe { *shared.body.get() = None };
+        self.0.busy.store(false, Ordering::Release);
+    }
+}
+
 /// A fixed set of threads that run the tasks of one kernel at a time.
 pub struct Pool {
     shared: Arc<Shared>,
@@ -172,18 +173,20 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `n_threads`, the caller of [`Pool::run`] included: `n_threads - 1` workers are started.
+    /// A pool of `n_threads`, at most 1024, the caller of [`Pool::run`] included: `n_threads - 1` workers are started.
     ///
     /// Where the system refuses a thread the pool goes on with those it got.
     pub fn new(n_threads: usize) -> Pool {
-        let n_workers = n_threads.saturating_sub(1);
+        let n_workers = n_threads.min(MAX_THREADS).saturating_sub(1);
         // Spinning only pays where each thread has a core to itself.
         let spin = if n_threads <= available_cores() { SPIN } else { Duration::ZERO };
         let shared = Arc::new(Shared {
-            gate: Gate(AtomicU64::new(0)),
+            gate: Gate::new(),
             body: UnsafeCell::new(None),
             n_tasks: AtomicUsize::new(0),
             next_task: AtomicUsize::new(0),
+            #[cfg(debug_assertions)]
+            run_number: std::sync::atomic::AtomicU64::new(0),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
             parked: (0..n_workers).map(|_| AtomicBool::new(false)).collect(),
@@ -211,18 +214,21 @@ impl Pool {
     /// Calls `body(0)` .. `body(n_tasks - 1)`, each once, and returns when all are done.
     ///
     /// The tasks may run on any thread and in any order. A single task, a pool of one thread, a call from inside a
-    /// task and a call while another thread uses the pool all run on the caller. A panic in a task is raised
-    /// again here, after the tasks already begun; those not begun are then dropped.
+    /// task and a call while another thread uses the pool all run on the caller. The first panic of a task is raised
+    /// again here, after the tasks already begun; those not begun are then dropped, and so is what further tasks panicked with.
     pub fn run(&self, n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
         if n_tasks <= 1 || self.workers.is_empty() || self.busy.swap(true, Ordering::Acquire) {
-            return (0..n_tasks).for_each(body);
+            return run_here(n_tasks, body);
         }
         let shared = &*self.shared;
         shared.n_tasks.store(n_tasks, Ordering::Relaxed);
         shared.next_task.store(0, Ordering::Relaxed);
+        #[cfg(debug_assertions)]
+        shared.run_number.store(disjoint::task::new_run(), Ordering::Relaxed);
         // SAFETY: the gate is closed and empty (`busy` keeps other callers away), so nobody reads `body` now. The
-        // lifetime is erased from the pointer only: `close` below returns before the borrow ends.
+        // lifetime is erased from the pointer only: `OpenRun` takes it back before the borrow ends.
         unsafe { *shared.body.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Body>(body)) };
+        let run = OpenRun(self);
         shared.gate.open();
         for (worker, parked) in self.workers.iter().zip(&shared.parked).take(n_tasks - 1) {
             if parked.load(Ordering::SeqCst) {
@@ -230,13 +236,25 @@ impl Pool {
             }
         }
         shared.work(body);
+        // From here on nobody else adds a panic, and as long as the pool is not free no other caller takes it.
         shared.gate.close();
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.busy.store(false, Ordering::Release);
+        drop(run);
         if let Some(payload) = panic {
             resume_unwind(payload);
         }
     }
+}
+
+/// All tasks one after the other, on the caller.
+fn run_here(n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
+    #[cfg(debug_assertions)]
+    {
+        let run = disjoint::task::new_run();
+        (0..n_tasks).for_each(|task| disjoint::task::during(run, task, || body(task)));
+    }
+    #[cfg(not(debug_assertions))]
+    (0..n_tasks).for_each(body);
 }
 
 impl Drop for Pool {
@@ -258,38 +276,4 @@ impl std::fmt::Debug for Pool {
 
 fn available_cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A mutable slice that the tasks of one run share, each taking its own part.
-pub struct DisjointMut<'a, T> {
-    start: *mut T,
-    len: usize,
-    borrow: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: the parts handed out are disjoint by the contract of `slice`; sending such a part to another thread is
-// sending `&mut [T]`, which asks for `T: Send`.
-unsafe impl<T: Send> Sync for DisjointMut<'_, T> {}
-
-impl<'a, T> DisjointMut<'a, T> {
-    /// Lends out `slice` until the value is dropped.
-    pub fn new(slice: &'a mut [T]) -> Self {
-        DisjointMut { start: slice.as_mut_ptr(), len: slice.len(), borrow: PhantomData }
-    }
-
-    /// The first element, for kernels that take pointers; what they write there must not overlap either.
-    pub fn as_mut_ptr(&self) -> *mut T {
-        self.start
-    }
-
-    /// The `len` elements from `start`.
-    ///
-    /// # Safety
-    /// Parts that are alive at the same time must not overlap.
-    #[allow(clippy::mut_from_ref)] // the point of the type; the contract forbids the aliasing
-    pub unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
-        assert!(start <= self.len && len <= self.len - start, "part {start}+{len} of a slice of {}", self.len);
-        // SAFETY: in bounds by the assertion, unaliased by the contract.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
-    }
 }

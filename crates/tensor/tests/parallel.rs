@@ -83,3 +83,67 @@ fn a_pool_can_be_dropped_busy_or_idle() {
         drop(pool);
     }
 }
+
+/// What a task panics with; when it is dropped it panics once more, with one more of its kind inside.
+struct Bomb(usize);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            std::panic::panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+/// Several tasks panic with something that panics when it is dropped. `run` gives the first to its caller, and everybody is out
+/// of the caller's stack by then.
+#[test]
+fn payloads_that_panic_when_dropped_do_not_end_a_run_early() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    // A run that never ends is a failure too; nobody can be interrupted in it.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let rounds = if cfg!(miri) { 3 } else { 200 };
+        for round in 0..rounds {
+            let pool = Pool::new(4);
+            let n_inside = AtomicUsize::new(0);
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                // On the caller's stack: who looks at it after `run` reads freed memory.
+                let mut alive = [0x5a_u8; 256];
+                pool.run(64, &|_| {
+                    n_inside.fetch_add(1, Ordering::SeqCst);
+                    for _ in 0..100 {
+                        assert!(std::hint::black_box(&alive).iter().all(|&byte| byte == 0x5a));
+                    }
+                    std::thread::yield_now();
+                    n_inside.fetch_sub(1, Ordering::SeqCst);
+                    std::panic::panic_any(Bomb(3));
+                });
+                std::hint::black_box(&mut alive).fill(0);
+            }));
+            assert_eq!(n_inside.load(Ordering::SeqCst), 0, "run returned while a task was at work");
+            let mut payload = result.unwrap_err();
+            let bomb = payload.downcast_mut::<Bomb>().expect("the first payload reaches the caller");
+            bomb.0 = 0;
+            drop(payload);
+            // Not busy for ever: another thread takes part again, sooner or later.
+            let me = std::thread::current().id();
+            let others = AtomicUsize::new(0);
+            for _ in 0..100_000 {
+                pool.run(8, &|_| {
+                    std::thread::yield_now();
+                    others.fetch_add(usize::from(std::thread::current().id() != me), Ordering::Relaxed);
+                });
+                if others.load(Ordering::Relaxed) > 0 {
+                    break;
+                }
+            }
+            assert!(others.into_inner() > 0, "round {round}: no worker takes part any more");
+        }
+        sender.send(()).unwrap();
+    });
+    let outcome = receiver.recv_timeout(std::time::Duration::from_secs(300));
+    std::panic::set_hook(hook);
+    outcome.expect("a run did not end, or ended with its pool busy");
+}

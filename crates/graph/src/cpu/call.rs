@@ -1,6 +1,6 @@
 //! One step: its inputs and outputs as slices, and the kernel it goes to.
 
-use estimand_tensor::cpu::elementwise::{InputView, TileProgram};
+use estimand_tensor::cpu::elementwise::{InputView, TileProgram, is_integer_division};
 use estimand_tensor::parallel::{DisjointMut, Pool};
 use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use crate::draw::Position;
 use crate::executor::RunArgs;
 use crate::graph::{Node, Value};
 use crate::op::{Op, RandomKind};
-use crate::program::{Program, Step};
+use crate::program::{Kernel, Member, Program, Step};
 use crate::trace::{self, Part, Trace};
 
 /// An input of a step.
@@ -25,14 +25,25 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// The elements. The dtype was checked when the graph was built.
     pub(super) fn as_slice<T: Element>(&self) -> &'a [T] {
-        debug_assert_eq!(self.dtype, T::DTYPE);
-        // SAFETY: values are aligned for their dtype and hold whole elements of it.
+        check_elements::<T>(self.dtype, self.bytes);
+        // SAFETY: the dtype is that of T, so the bytes are valid values of it: what is fed and what kernels write are elements of
+        // the dtype, a boolean being 0 or 1. Alignment and length were just looked at. The borrow of the bytes is as long.
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 
     pub(super) fn rank(&self) -> usize {
         self.dims.len()
     }
+}
+
+/// Panics unless bytes are whole, aligned elements of T. Once per operand of a kernel, so it is no debug assertion: a step that asks
+/// for another type than its value has would read what is no value of it.
+#[inline]
+#[track_caller]
+fn check_elements<T: Element>(dtype: DType, bytes: &[u8]) {
+    assert_eq!(dtype, T::DTYPE, "a kernel asks for other elements than the value has");
+    let whole = bytes.len().is_multiple_of(size_of::<T>()) && bytes.as_ptr().cast::<T>().is_aligned();
+    assert!(whole, "{} bytes at {:p} are no elements of {dtype}", bytes.len(), bytes.as_ptr());
 }
 
 /// An output of a step.
@@ -44,8 +55,9 @@ pub(super) struct ViewMut<'a> {
 
 impl ViewMut<'_> {
     pub(super) fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
-        debug_assert_eq!(self.dtype, T::DTYPE);
-        // SAFETY: as for `View::as_slice`; the borrow is exclusive.
+        check_elements::<T>(self.dtype, self.bytes);
+        // SAFETY: as for `View::as_slice`, and the borrow is exclusive. An output that was never written holds zeros or elements of
+        // another value; only of booleans not all bits are values, and kernels write those without reading them.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 }
@@ -182,7 +194,7 @@ impl CpuExecutable {
         for (i, step) in self.steps[..self.program.compute_steps().len()].iter().enumerate() {
             let start = trace::start(&args.trace);
             match &step.work {
-                Work::Tile(tile) => self.run_tile(step, tile, workspace),
+                Work::Tile(tile) => self.run_tile(i, tile, workspace)?,
                 Work::View | Work::Write { .. } => {}
                 Work::Node { bias, relu } => {
                     self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
@@ -215,7 +227,8 @@ impl CpuExecutable {
         });
     }
 
-    fn run_tile(&self, step: &CompiledStep, tile: &TileProgram, workspace: &Workspace) {
+    fn run_tile(&self, i: usize, tile: &TileProgram, workspace: &Workspace) -> Result<()> {
+        let step = &self.steps[i];
         let space = &workspace.dims[step.outputs[0]];
         let view = |&n: &usize| InputView { ptr: workspace.addresses[n], strides: spread(&workspace.dims[n], space) };
         let inputs: SmallVec<[InputView; 6]> = step.inputs.iter().map(view).collect();
@@ -223,7 +236,25 @@ impl CpuExecutable {
             step.outputs.iter().map(|&n| workspace.addresses[n]).collect();
         // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an output that takes a dying
         // input's place overlaps with it, exactly.
-        unsafe { tile.run(&self.pool, space, &inputs, &outputs) }
+        let by_zero = unsafe { tile.run(&self.pool, space, &inputs, &outputs) };
+        by_zero.map_or(Ok(()), |number| Err(self.division_by_zero(i, number)))
+    }
+
+    /// The error of division `number` among those of integers in the element-wise step `i`.
+    // TF: InvalidArgumentError, "Integer division by zero", for FloorDiv and FloorMod of integers.
+    fn division_by_zero(&self, i: usize, number: usize) -> Error {
+        let body = self.program.body();
+        let divides = |member: &&Member| match body.node(member.node).op {
+            Op::Binary(op) => is_integer_division(op, body.spec(member.reads[1]).dtype),
+            _ => false,
+        };
+        let node = match &self.program.steps()[i].kernel {
+            Kernel::Elementwise(members) => members.iter().filter(divides).nth(number).map(|member| member.node),
+            _ => None,
+        };
+        let error = Error::config("integer division by zero: an element of the divisor is 0")
+            .help("replace zeros before, as with `maximum(1)`, or divide floats");
+        self.located(error, node.unwrap_or(self.steps[i].node))
     }
 
     /// Makes slices of a step's inputs, outputs and scratch memory.

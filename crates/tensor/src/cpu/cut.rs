@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::parallel::Pool;
+use crate::parallel::{DisjointMut, Pool};
 
 /// Tasks a batch is cut into at most: enough for the threads to finish together, few enough for their scratch.
 const TASKS: usize = 16;
@@ -46,6 +46,16 @@ impl Cut {
     pub fn task(&self, index: usize) -> Task {
         let (image, row) = (index / self.n_bands * self.images, index % self.n_bands * self.rows);
         Task { images: image..self.batch.min(image + self.images), rows: row..self.height.min(row + self.rows) }
+    }
+
+    /// Notes in `out`, whose images have rows of `row_len` elements, that the task writes its rows. Checked in debug builds.
+    #[inline(always)]
+    pub fn claim<T>(&self, task: &Task, row_len: usize, out: &DisjointMut<T>) {
+        if cfg!(debug_assertions) {
+            for image in task.images.clone() {
+                out.claim((image * self.height + task.rows.start) * row_len, task.rows.len() * row_len);
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 use super::add::add_parts;
 use super::cut::{Cut, Task, run};
 use super::simd::{Simd, for_every_isa};
+use super::size::product;
 use super::window::Window;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -43,17 +44,17 @@ impl DepthwiseShape {
 
     /// Floats of the input.
     pub fn input_len(&self) -> usize {
-        self.batch * self.image_len()
+        product(&[self.batch, self.height, self.width, self.channels])
     }
 
     /// Floats of the filter.
     pub fn filter_len(&self) -> usize {
-        self.window.size[0] * self.window.size[1] * self.out_channels()
+        product(&[self.window.size[0], self.window.size[1], self.channels, self.multiplier])
     }
 
     /// Floats of the output.
     pub fn output_len(&self) -> usize {
-        self.batch * self.out_height() * self.out_width() * self.out_channels()
+        product(&[self.batch, self.out_height(), self.out_width(), self.channels, self.multiplier])
     }
 
     /// Floats of scratch that any of the three functions needs.
@@ -61,24 +62,25 @@ impl DepthwiseShape {
         let n_bands =
             Cut::new(self.batch, self.out_height()).n_tasks().max(Cut::new(self.batch, self.height).n_tasks());
         let n_groups = Cut::images_only(self.batch, self.height).n_tasks();
-        n_bands.max(n_groups) * self.expanded_len() + n_groups * self.filter_len()
+        product(&[n_bands.max(n_groups), self.expanded_len()]) + product(&[n_groups, self.filter_len()])
     }
 
     fn out_channels(&self) -> usize {
-        self.channels * self.multiplier
+        product(&[self.channels, self.multiplier])
     }
 
     fn image_len(&self) -> usize {
-        self.height * self.width * self.channels
+        product(&[self.height, self.width, self.channels])
     }
 
     /// Floats of an image whose channels are repeated; zero where there is nothing to repeat.
     fn expanded_len(&self) -> usize {
-        if self.multiplier == 1 { 0 } else { self.image_len() * self.multiplier }
+        if self.multiplier == 1 { 0 } else { product(&[self.image_len(), self.multiplier]) }
     }
 
     fn is_parallel(&self) -> bool {
-        self.output_len() * self.window.size[0] * self.window.size[1] >= PARALLEL_FROM
+        let taps = self.window.size[0].saturating_mul(self.window.size[1]);
+        self.output_len().saturating_mul(taps) >= PARALLEL_FROM
     }
 
     /// Image `index` with each channel repeated `multiplier` times: in `room`, or where it lies.
@@ -110,6 +112,9 @@ pub fn depthwise_conv2d(
     scratch: &mut [f32],
 ) {
     check(shape, x.len(), filter.len(), y.len(), scratch.len());
+    if y.is_empty() {
+        return;
+    }
     let cut = Cut::new(shape.batch, shape.out_height());
     let row_len = shape.out_width() * shape.out_channels();
     let (y, rooms) = (DisjointMut::new(y), DisjointMut::new(scratch));
@@ -139,6 +144,9 @@ pub fn depthwise_conv2d_backprop_input(
     scratch: &mut [f32],
 ) {
     check(shape, dx.len(), filter.len(), dy.len(), scratch.len());
+    if dx.is_empty() || dy.is_empty() {
+        return dx.fill(0.0);
+    }
     let cut = Cut::new(shape.batch, shape.height);
     let row_len = shape.width * shape.channels;
     let (dx, rooms) = (DisjointMut::new(dx), DisjointMut::new(scratch));

@@ -2,6 +2,7 @@
 
 use super::index::{BadIndex, Id, check, check_coordinates, row_of};
 use super::prefetch::{AHEAD, Prefetch};
+use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
@@ -32,12 +33,12 @@ pub fn gather<I: Id>(
     out: &mut [u8],
 ) -> Result<(), BadIndex> {
     let GatherDims { batch, outer, limit, n_ids, inner } = dims;
-    let width = inner * elem_size;
-    assert_eq!(ids.len(), batch * n_ids, "ids of {dims:?}");
-    assert_eq!(x.len(), batch * outer * limit * width, "table of {dims:?}");
-    assert_eq!(out.len(), batch * outer * n_ids * width, "output of {dims:?}");
+    let width = product(&[inner, elem_size]);
+    assert_eq!(ids.len(), product(&[batch, n_ids]), "ids of {dims:?}");
+    assert_eq!(x.len(), product(&[batch, outer, limit, width]), "table of {dims:?}");
+    assert_eq!(out.len(), product(&[batch, outer, n_ids, width]), "output of {dims:?}");
     check(ids, limit)?;
-    if batch * outer == 1 {
+    if (batch, outer) == (1, 1) {
         // Lookups of rows: no division per row.
         copy_rows(pool, width, x, out, &|row| ids[row].widen() as usize);
         return Ok(());
@@ -59,8 +60,8 @@ pub fn gather_nd<I: Id>(
     ids: &[I],
     out: &mut [u8],
 ) -> Result<(), BadIndex> {
-    let width = inner * elem_size;
-    assert_eq!(x.len(), dims.iter().product::<usize>() * width, "array of {dims:?} x {inner}");
+    let width = product(&[inner, elem_size]);
+    assert_eq!(x.len(), product(&[product(dims), width]), "array of {dims:?} x {inner}");
     check_coordinates(ids, dims)?;
     copy_rows(pool, width, x, out, &|row| row_of(&ids[row * dims.len()..][..dims.len()], dims));
     Ok(())

@@ -26,6 +26,7 @@ pub mod scan;
 pub mod scatter;
 pub mod segment;
 pub(crate) mod simd;
+pub(crate) mod size;
 pub mod softmax;
 pub mod sort;
 pub(crate) mod split;

@@ -6,6 +6,7 @@
 //! [`matmul_packed`](super::matmul::matmul_packed).
 
 use super::pack::{self, Block};
+use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Columns of every panel but the last.
@@ -35,7 +36,7 @@ pub(crate) struct Panel {
 impl PackedShape {
     /// Floats in the packed matrix.
     pub fn packed_len(&self) -> usize {
-        self.k * self.n.next_multiple_of(16)
+        product(&[self.k, self.n.div_ceil(16), 16])
     }
 
     pub(crate) fn n_panels(&self) -> usize {
@@ -52,7 +53,7 @@ impl PackedShape {
 
     /// Packs `b`, stored as `[k, n]`, or as `[n, k]` if `transposed`.
     pub fn pack(&self, pool: &Pool, b: &[f32], transposed: bool, packed: &mut [f32]) {
-        assert_eq!((b.len(), packed.len()), (self.k * self.n, self.packed_len()), "pack {self:?}");
+        assert_eq!((b.len(), packed.len()), (product(&[self.k, self.n]), self.packed_len()), "pack {self:?}");
         if b.is_empty() {
             return;
         }
@@ -84,7 +85,8 @@ impl PackedShape {
 impl PackedShape {
     /// Packs `rows` rows of B from row `first`; they are stored as `[n, rows]`.
     pub(crate) fn pack_transposed_rows(&self, b: &[f32], first: usize, rows: usize, packed: &mut [f32]) {
-        assert!(b.len() == self.n * rows && first + rows <= self.k && packed.len() == self.packed_len());
+        assert!(rows <= self.k && first <= self.k - rows, "rows {first}+{rows} of {self:?}");
+        assert_eq!((b.len(), packed.len()), (product(&[self.n, rows]), self.packed_len()), "rows of {self:?}");
         for index in 0..self.n_panels() {
             let panel = self.panel(index);
             let from = Block { start: b[panel.column * rows..].as_ptr(), stride: rows };

@@ -12,6 +12,7 @@ use patch::for_each_patch;
 use super::cut::{Cut, Task};
 use super::prefetch;
 use super::simd::{Simd, for_every_isa};
+use super::size::product;
 use super::window::Window;
 use crate::parallel::{DisjointMut, Pool};
 
@@ -46,18 +47,20 @@ impl PoolShape {
 
     /// Floats of the input.
     pub fn input_len(&self) -> usize {
-        self.batch * self.image_len()
+        product(&[self.batch, self.height, self.width, self.channels])
     }
 
     /// Floats of the output.
     pub fn output_len(&self) -> usize {
-        self.batch * self.out_image_len()
+        product(&[self.batch, self.out_height(), self.out_width(), self.channels])
     }
 
+    /// Floats of an image, of which there is at least one; [`Self::input_len`] has been checked.
     fn image_len(&self) -> usize {
         self.height * self.width * self.channels
     }
 
+    /// Floats of the output of an image, as above.
     fn out_image_len(&self) -> usize {
         self.out_height() * self.out_width() * self.channels
     }
@@ -73,17 +76,44 @@ impl PoolShape {
         !self.window.is_padded() && tiles(0, self.height) && tiles(1, self.width)
     }
 
-    /// Calls `body` with each task of `cut` and the start of `out`.
-    fn for_each_task(&self, pool: &Pool, cut: &Cut, out: &mut [f32], body: impl Fn(Task, *mut f32) + Sync) {
+    /// Calls `body` with each task of `cut` and the start of `out`, whose images have rows of `row_len` floats.
+    ///
+    /// A task writes the rows of its own images and band, and no two tasks of a cut share such a row.
+    fn for_each_task(
+        &self,
+        pool: &Pool,
+        cut: &Cut,
+        row_len: usize,
+        out: &mut [f32],
+        body: impl Fn(Task, *mut f32) + Sync,
+    ) {
+        // Sizes next to a size of 0 may be anything: nothing below could be computed from them.
+        if out.is_empty() {
+            return;
+        }
         let parallel = self.input_len().max(out.len()) >= PARALLEL_FROM;
         let out = DisjointMut::new(out);
         super::cut::run(pool, parallel, cut.n_tasks(), &|index| {
-            // Each task writes the rows of its own images and band.
-            body(cut.task(index), out.as_mut_ptr());
+            let task = cut.task(index);
+            cut.claim(&task, row_len, &out);
+            body(task, out.as_mut_ptr());
         });
+    }
+
+    /// The cut of kernels that write outputs, and the floats of an output's row.
+    fn output_cut(&self) -> (Cut, usize) {
+        (Cut::new(self.batch, self.out_height()), product(&[self.out_width(), self.channels]))
+    }
+
+    /// The cut of kernels that write gradients of inputs. Windows that overlap add to the same elements, so an image stays in
+    /// one task.
+    fn input_cut(&self) -> (Cut, usize) {
+        (Cut::images_only(self.batch, self.height), product(&[self.width, self.channels]))
     }
 }
 
+/// Panics unless the operands have the sizes of the shape.
+#[track_caller]
 fn check(shape: &PoolShape, input: usize, output: usize) {
     assert_eq!((input, output), (shape.input_len(), shape.output_len()), "operands of {shape:?}");
 }
@@ -91,7 +121,8 @@ fn check(shape: &PoolShape, input: usize, output: usize) {
 /// `y`, the largest value under each window; minus infinity where a window sees only margin.
 pub fn max_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     check(shape, x.len(), y.len());
-    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+    let (cut, row_len) = shape.output_cut();
+    shape.for_each_task(pool, &cut, row_len, y, |task, y| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { max_rows(shape, &task, x.as_ptr(), y) };
     });
@@ -100,7 +131,8 @@ pub fn max_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
 /// `y`, the mean of the elements under each window; zero where a window sees only margin.
 pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     check(shape, x.len(), y.len());
-    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+    let (cut, row_len) = shape.output_cut();
+    shape.for_each_task(pool, &cut, row_len, y, |task, y| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { mean_rows(shape, &task, x.as_ptr(), y) };
     });
@@ -110,8 +142,11 @@ pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
 pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, dx.len(), dy.len());
-    // Windows that overlap add to the same elements, so an image stays in one task.
-    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+    if dy.is_empty() {
+        return dx.fill(0.0);
+    }
+    let (cut, row_len) = shape.input_cut();
+    shape.for_each_task(pool, &cut, row_len, dx, |task, dx| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { max_grad_images(shape, &task, x.as_ptr(), y.as_ptr(), dy.as_ptr(), dx) };
     });
@@ -123,7 +158,8 @@ pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], 
     check(shape, x.len(), y.len());
     check(shape, x.len(), which.len());
     let which = DisjointMut::new(which);
-    shape.for_each_task(pool, &Cut::new(shape.batch, shape.out_height()), y, |task, y| {
+    let (cut, row_len) = shape.output_cut();
+    shape.for_each_task(pool, &cut, row_len, y, |task, y| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { max_which_rows(shape, &task, x.as_ptr(), y, which.as_mut_ptr()) };
     });
@@ -133,6 +169,9 @@ pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], 
 pub(in crate::cpu) fn max_pool_which_here(shape: &PoolShape, x: &[f32], y: &mut [f32], which: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, x.len(), which.len());
+    if y.is_empty() {
+        return;
+    }
     let all = Task { images: 0..shape.batch, rows: 0..shape.out_height() };
     // SAFETY: the operands have the sizes of the shape.
     unsafe { max_which_rows(shape, &all, x.as_ptr(), y.as_mut_ptr(), which.as_mut_ptr()) };
@@ -142,7 +181,11 @@ pub(in crate::cpu) fn max_pool_which_here(shape: &PoolShape, x: &[f32], y: &mut 
 pub fn max_pool_grad_which(pool: &Pool, shape: &PoolShape, which: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, dx.len(), which.len());
     check(shape, dx.len(), dy.len());
-    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+    if dy.is_empty() {
+        return dx.fill(0.0);
+    }
+    let (cut, row_len) = shape.input_cut();
+    shape.for_each_task(pool, &cut, row_len, dx, |task, dx| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { which_grad_images(shape, &task, which.as_ptr(), dy.as_ptr(), dx) };
     });
@@ -159,6 +202,9 @@ pub(in crate::cpu) fn max_pool_grad_of(
     let part = PoolShape { batch: images.len(), ..*shape };
     let (at, len) = (images.start * shape.out_image_len(), part.output_len());
     let (which, dy, dx) = (&which[at..at + len], &dy[at..at + len], &mut dx[..part.input_len()]);
+    if len == 0 {
+        return dx.fill(0.0);
+    }
     let all = Task { images: 0..images.len(), rows: 0..shape.out_height() };
     // SAFETY: the operands have the sizes of the part.
     unsafe { which_grad_images(&part, &all, which.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) };
@@ -167,7 +213,11 @@ pub(in crate::cpu) fn max_pool_grad_of(
 /// `dx` of [`avg_pool`]: each `dy` is shared out evenly.
 pub fn avg_pool_grad(pool: &Pool, shape: &PoolShape, dy: &[f32], dx: &mut [f32]) {
     check(shape, dx.len(), dy.len());
-    shape.for_each_task(pool, &Cut::images_only(shape.batch, shape.height), dx, |task, dx| {
+    if dy.is_empty() {
+        return dx.fill(0.0);
+    }
+    let (cut, row_len) = shape.input_cut();
+    shape.for_each_task(pool, &cut, row_len, dx, |task, dx| {
         // SAFETY: the operands have the sizes of the shape.
         unsafe { mean_grad_images(shape, &task, dy.as_ptr(), dx) };
     });
@@ -362,7 +412,7 @@ unsafe fn scatter_images<S: Simd, State>(
         unsafe { dx.add(task.images.start * image_len).write_bytes(0, task.images.len() * image_len) };
     }
     // The next row of windows: nearer ones would still be on their way.
-    let ahead = shape.window.stride[0] * shape.width * channels;
+    let ahead = shape.window.stride[0].wrapping_mul(shape.width * channels);
     let task = Task { images: task.images.clone(), rows: 0..shape.out_height() };
     for_each_patch(shape, &task, |patch| {
         let mut channel = 0;
@@ -374,7 +424,7 @@ unsafe fn scatter_images<S: Simd, State>(
                 patch.for_each_pixel(channel, |at| {
                     let mut given = take(&mut state, at, mask);
                     if overwrite {
-                        prefetch::for_writing(dx.wrapping_add(at + ahead));
+                        prefetch::for_writing(dx.wrapping_add(at.wrapping_add(ahead)));
                     } else {
                         given = S::add(S::load_masked(dx.add(at), mask), given);
                     }

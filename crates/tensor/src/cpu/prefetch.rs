@@ -39,7 +39,7 @@ unsafe impl<T> Sync for Prefetch<T> {}
 impl<T> Prefetch<T> {
     /// A table of `len` elements from `start`, in rows of `width`.
     pub fn new(start: *const T, len: usize, width: usize) -> Self {
-        Prefetch { start, width, pays: len * size_of::<T>() > CACHED }
+        Prefetch { start, width, pays: len.saturating_mul(size_of::<T>()) > CACHED }
     }
 
     /// Asks for some columns of a row.
@@ -48,8 +48,8 @@ impl<T> Prefetch<T> {
         #[cfg(target_arch = "x86_64")]
         {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let first = self.start.wrapping_add(row.wrapping_mul(self.width) + columns.start).cast::<i8>();
-            for line in (0..columns.len() * size_of::<T>()).step_by(64).take(LINES) {
+            let first = self.start.wrapping_add(row.wrapping_mul(self.width).wrapping_add(columns.start)).cast::<i8>();
+            for line in (0..columns.len().saturating_mul(size_of::<T>())).step_by(64).take(LINES) {
                 // SAFETY: a prefetch may name any address and reads nothing.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(line)) };
             }

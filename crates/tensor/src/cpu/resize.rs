@@ -3,6 +3,7 @@
 //! Where output pixel i lies in the input is TensorFlow's rule, in f32: `i * scale`, or `(i + 0.5) * scale - 0.5` with
 //! half-pixel centres, the scale being in / out, or (in - 1) / (out - 1) with aligned corners.
 
+use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
@@ -51,12 +52,25 @@ impl Resize {
 
     /// Values in one row and in one whole image of a height and width.
     fn sizes(&self, [height, width]: [usize; 2]) -> (usize, usize) {
-        (width * self.channels, height * width * self.channels)
+        (product(&[width, self.channels]), product(&[height, width, self.channels]))
+    }
+
+    /// Panics unless `x` and `y` hold equally many whole images, before and after. Returns whether there is anything to do.
+    fn check(&self, x: usize, y: usize) -> bool {
+        let ((_, x_image), (_, y_image)) = (self.sizes(self.from), self.sizes(self.to));
+        let fits = |len: usize, image: usize| if image == 0 { len == 0 } else { len.is_multiple_of(image) };
+        assert!(fits(x, x_image) && fits(y, y_image), "{x} values before and {y} after {self:?}");
+        let is_empty = x == 0 || y == 0;
+        assert!(is_empty || x / x_image == y / y_image, "{x} values before and {y} after {self:?}");
+        !is_empty
     }
 }
 
 /// Each output pixel weighs the four input pixels around it.
 pub fn resize_bilinear(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) {
+    if !resize.check(x.len(), out.len()) {
+        return;
+    }
     let ((x_row, x_image), (out_row, _)) = (resize.sizes(resize.from), resize.sizes(resize.to));
     let (down, across, channels) = (resize.scale(0), resize.scale(1), resize.channels);
     for_each_rows(pool, out, out_row, &|first, part| {
@@ -79,6 +93,9 @@ pub fn resize_bilinear(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32])
 
 /// The gradient of [`resize_bilinear`]: each pixel of `dy` is shared out among the four it was made of.
 pub fn resize_bilinear_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f32]) {
+    if !resize.check(dx.len(), dy.len()) {
+        return dx.fill(0.0);
+    }
     let (down, across) = (resize.scale(0), resize.scale(1));
     share_out(pool, resize, dy, dx, &|y, x, add| {
         let (v, h) = (resize.between(0, down, y), resize.between(1, across, x));
@@ -92,6 +109,9 @@ pub fn resize_bilinear_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [
 
 /// Each output pixel is one input pixel.
 pub fn resize_nearest(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) {
+    if !resize.check(x.len(), out.len()) {
+        return;
+    }
     let ((x_row, x_image), (out_row, _)) = (resize.sizes(resize.from), resize.sizes(resize.to));
     let (down, across, channels) = (resize.scale(0), resize.scale(1), resize.channels);
     for_each_rows(pool, out, out_row, &|first, part| {
@@ -107,6 +127,9 @@ pub fn resize_nearest(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) 
 
 /// The gradient of [`resize_nearest`]: each pixel of `dy` is added to the one it was copied from.
 pub fn resize_nearest_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f32]) {
+    if !resize.check(dx.len(), dy.len()) {
+        return dx.fill(0.0);
+    }
     let (down, across) = (resize.scale(0), resize.scale(1));
     share_out(pool, resize, dy, dx, &|y, x, add| {
         add(resize.nearest(0, down, y), resize.nearest(1, across, x), 1.0);

@@ -1,6 +1,7 @@
 //! Running sums and products along an axis: `Cumsum`, `Cumprod`.
 
 use super::number::Number;
+use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
@@ -40,13 +41,18 @@ pub fn cumulative<T: Number>(
 fn scan<T: Number>(
     pool: &Pool,
     Direction { exclusive, reverse }: Direction,
-    [_, n, inner]: [usize; 3],
+    dims: [usize; 3],
     x: &[T],
     out: &mut [T],
     start: T,
     combine: &(impl Fn(T, T) -> T + Sync),
 ) {
-    assert_eq!(x.len(), out.len(), "input and output");
+    let len = product(&dims);
+    assert_eq!((x.len(), out.len()), (len, len), "input and output of {dims:?}");
+    if len == 0 {
+        return;
+    }
+    let [_, n, inner] = dims;
     let plane = n * inner;
     for_each_rows(pool, out, plane, &|first, part| {
         for (out, x) in part.chunks_exact_mut(plane).zip(x[first * plane..].chunks_exact(plane)) {

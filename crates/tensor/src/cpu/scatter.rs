@@ -6,6 +6,7 @@
 use super::index::{BadIndex, Id, check, check_coordinates, row_of};
 use super::number::Number;
 use super::prefetch::{AHEAD, Prefetch};
+use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ pub fn scatter_nd<T: Number, I: Id>(
     x: &[T],
     out: &mut [T],
 ) -> Result<(), BadIndex> {
-    assert_eq!(out.len(), dims.iter().product::<usize>() * inner, "output of {dims:?} x {inner}");
+    assert_eq!(out.len(), product(&[product(dims), inner]), "output of {dims:?} x {inner}");
     check_coordinates(ids, dims)?;
     out.fill(T::ZERO);
     accumulate(pool, inner, x, out, &|k| Some(row_of(&ids[k * dims.len()..][..dims.len()], dims)), &T::plus);
@@ -69,7 +70,7 @@ pub(super) fn accumulate<T: Number>(
                 table.row(row, columns.clone());
             }
             if let Some(row) = target(k).filter(|row| rows.contains(row)) {
-                // SAFETY: tasks of one cut share no (row, column) of the output.
+                // SAFETY: tasks of one cut share no (row, column) of the output, and `row` is one of this task's.
                 let sums = unsafe { out.slice(row * width + columns.start, columns.len()) };
                 for (sum, value) in sums.iter_mut().zip(&values[columns.clone()]) {
                     *sum = combine(*sum, *value);
@@ -81,7 +82,7 @@ pub(super) fn accumulate<T: Number>(
 
 /// How many `u32` of scratch [`unique`] needs for `n` ids.
 pub fn unique_scratch_len(n: usize) -> usize {
-    (2 * n).next_power_of_two()
+    product(&[2, n]).next_power_of_two()
 }
 
 /// The distinct ids in order of first appearance, and for each id its place among them.
@@ -163,7 +164,7 @@ pub fn unique_rows<T: Number, I: Id>(
     scratch: &mut [u32],
 ) -> usize {
     let count = unique(ids, unique_ids, inverse, scratch);
-    sum_rows(pool, width, inverse, x, &mut out[..count * width]);
+    sum_rows(pool, width, inverse, x, &mut out[..product(&[count, width])]);
     count
 }
 
@@ -184,7 +185,7 @@ impl Cut {
     /// For `n` rows of `width` elements of `size` bytes that go to any of `n_rows`.
     pub(super) fn new(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
         let line = 64 / size;
-        if n * width * size < Cut::SMALL || width < 2 * line {
+        if n.saturating_mul(width).saturating_mul(size) < Cut::SMALL || width < 2 * line {
             Cut::by_rows(n, width, n_rows, size)
         } else {
             Cut { width, columns: (width / 8).next_multiple_of(line), n_rows, rows: n_rows }
@@ -193,7 +194,7 @@ impl Cut {
 
     /// As `new`, never cutting a row.
     fn by_rows(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
-        let ranges = if n * width * size < Cut::SMALL { 1 } else { Cut::RANGES };
+        let ranges = if n.saturating_mul(width).saturating_mul(size) < Cut::SMALL { 1 } else { Cut::RANGES };
         Cut { width, columns: width, n_rows, rows: n_rows.div_ceil(ranges) }
     }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::size::{product, sum};
+
 /// Size, steps and margins of a sliding window; every pair is (rows, columns).
 ///
 /// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain numbers.
@@ -27,13 +29,25 @@ impl Window {
 
     /// Rows or columns from the first element the window sees to the last, both included.
     pub(crate) fn span(&self, axis: usize) -> usize {
-        (self.size[axis].max(1) - 1) * self.dilation[axis] + 1
+        product(&[self.size[axis].max(1) - 1, self.dilation[axis]]) + 1
+    }
+
+    /// Elements of an axis of `len` with its margins.
+    pub(crate) fn padded(&self, axis: usize, len: usize) -> usize {
+        sum(&[len, self.padding_before[axis], self.padding_after[axis]])
     }
 
     /// Positions of the window along an axis of `len` elements.
+    ///
+    /// Every kernel asks for them when it checks its operands. After that `position * stride + tap * dilation` cannot wrap
+    /// around: it is below `len` and the margins together.
+    ///
+    /// # Panics
+    /// If stride or dilation is 0, or if the window or the axis with its margins is larger than any array.
     pub fn positions(&self, axis: usize, len: usize) -> usize {
-        let padded = len + self.padding_before[axis] + self.padding_after[axis];
-        if padded < self.span(axis) { 0 } else { (padded - self.span(axis)) / self.stride[axis] + 1 }
+        assert!(self.stride[axis] > 0 && self.dilation[axis] > 0, "stride and dilation of {self:?} must be at least 1");
+        let (padded, span) = (self.padded(axis, len), self.span(axis));
+        if padded < span { 0 } else { (padded - span) / self.stride[axis] + 1 }
     }
 
     /// Whether the window leaves the image anywhere.

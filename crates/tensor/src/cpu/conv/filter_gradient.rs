@@ -11,6 +11,7 @@ use super::segments::{Stretches, for_each_block};
 use super::{ConvShape, run};
 use crate::cpu::add::add_parts;
 use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Groups of images at most.
@@ -34,11 +35,11 @@ pub(super) struct Cut {
 
 impl Cut {
     pub fn new(shape: &ConvShape) -> Self {
-        let pixels = shape.out_height() * shape.out_width();
+        let pixels = product(&[shape.out_height(), shape.out_width()]);
         let images_per_set = (BLOCK_K / pixels.max(1)).max(1);
         let n_sets = shape.batch.div_ceil(images_per_set);
         let n_groups = GROUPS.min(PARTIALS / shape.filter_len().max(1)).clamp(1, n_sets.max(1));
-        let images_per_group = n_sets.div_ceil(n_groups) * images_per_set;
+        let images_per_group = product(&[n_sets.div_ceil(n_groups), images_per_set]);
         let n_stretches = Stretches::new(shape, 0).n;
         let stretches = n_stretches.div_ceil(GROUPS.div_ceil(n_groups)).max(1);
         Cut {
@@ -56,13 +57,13 @@ impl Cut {
 
     /// Floats of the gradients of one set, with room to read on.
     fn made_len(&self, shape: &ConvShape) -> usize {
-        self.images_per_set * shape.out_image_len() + 16
+        product(&[self.images_per_set, shape.out_image_len()]) + 16
     }
 
     /// Floats of the padded images of one set; zero without a margin.
     fn slot(&self, shape: &ConvShape) -> usize {
-        let padded = shape.padded_height() * shape.padded_pitch();
-        if shape.window.is_padded() { self.images_per_set * padded } else { 0 }
+        let sizes = [self.images_per_set, shape.padded_height(), shape.padded_pitch()];
+        if shape.window.is_padded() { product(&sizes) } else { 0 }
     }
 }
 
@@ -74,7 +75,7 @@ fn tail_images(shape: &ConvShape) -> usize {
 
 /// Floats of that copy, with room to read on.
 fn tail_len(shape: &ConvShape) -> usize {
-    tail_images(shape) * shape.out_image_len() + 16
+    product(&[tail_images(shape), shape.out_image_len()]) + 16
 }
 
 /// Where `dy` comes from.
@@ -104,7 +105,7 @@ pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
 pub(super) fn products_scratch_len(shape: &ConvShape, made: bool) -> usize {
     let cut = Cut::new(shape);
     let made_len = if made { cut.made_len(shape) } else { 0 };
-    cut.n_groups * shape.filter_len() + cut.n_tasks() * (cut.slot(shape) + made_len)
+    product(&[cut.n_groups, shape.filter_len()]) + product(&[cut.n_tasks(), cut.slot(shape) + made_len])
 }
 
 /// `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
@@ -118,11 +119,11 @@ pub fn conv2d_backprop_filter(
     dfilter: &mut [f32],
     scratch: &mut [f32],
 ) {
-    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
-    assert_eq!((x.len(), dfilter.len(), dy.len()), sizes, "operands of {shape:?}");
+    shape.check(x.len(), dfilter.len(), dy.len());
     if dy.is_empty() || dfilter.is_empty() {
         return dfilter.fill(0.0);
     }
+    assert!(scratch.len() >= conv2d_backprop_filter_scratch_len(shape), "scratch of {shape:?}");
     let (tail, scratch) = scratch.split_at_mut(tail_len(shape));
     let copied = tail.len() - 16;
     tail[..copied].copy_from_slice(&dy[dy.len() - copied..]);
@@ -130,7 +131,8 @@ pub fn conv2d_backprop_filter(
     products(pool, shape, x, Gradient::Stored { dy, tail }, dfilter, scratch);
 }
 
-/// The products of all groups, and their sum. There are images, and the operands have the sizes of the shape.
+/// The products of all groups, and their sum. There are images, the operands have the sizes of the shape, and `scratch` holds at
+/// least [`products_scratch_len`] floats.
 pub(super) fn products(
     pool: &Pool,
     shape: &ConvShape,
@@ -227,14 +229,15 @@ impl Operands<'_> {
             (x, image_len, shape.width * shape.in_channels)
         };
         let stretches = Stretches::new(shape, pitch);
-        let row_step = shape.window.stride[0] * pitch;
-        let offset = |segment: usize| segment / out_height * image_len + segment % out_height * row_step;
+        let row_step = shape.window.stride[0].wrapping_mul(pitch);
+        let offset = |segment: usize| segment / out_height * image_len + (segment % out_height).wrapping_mul(row_step);
         for_each_block(images * out_height, out_width, offset, |block| {
             for (i, partial) in partial.chunks_exact_mut(stretches.len * channels).enumerate() {
                 let tile = Tile {
                     a: x[stretches.offset(part * cut.stretches + i)..].as_ptr(),
                     a_row: 1,
-                    a_k: shape.window.stride[1] * shape.in_channels,
+                    // With one output column there is no next one.
+                    a_k: shape.window.stride[1].wrapping_mul(shape.in_channels),
                     segments: block.segments,
                     segment_len: block.segment_len,
                     b: dy[block.first * channels..].as_ptr(),

@@ -8,6 +8,7 @@ use crate::cpu::matmul::Epilogue;
 use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::pool2d::{PoolShape, max_pool_which_here};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Floats of output that are kept in the cache while all of k passes over them.
@@ -15,12 +16,12 @@ const BAND: usize = 1 << 14;
 
 /// Input rows that `rows` output rows see.
 fn seen_rows(shape: &ConvShape, rows: usize) -> usize {
-    (rows.max(1) - 1) * shape.window.stride[0] + shape.window.span(0)
+    product(&[rows.max(1) - 1, shape.window.stride[0]]) + shape.window.span(0)
 }
 
 /// Floats of the padded input rows under one band; zero without a margin.
 fn slot_len(shape: &ConvShape, cut: &Cut) -> usize {
-    if shape.window.is_padded() { seen_rows(shape, cut.rows) * shape.padded_pitch() } else { 0 }
+    if shape.window.is_padded() { product(&[seen_rows(shape, cut.rows), shape.padded_pitch()]) } else { 0 }
 }
 
 /// The filter as a right operand.
@@ -31,7 +32,7 @@ fn filter_shape(shape: &ConvShape) -> PackedShape {
 /// Floats of scratch that [`conv2d`] needs.
 pub fn conv2d_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::new(shape.batch, shape.out_height());
-    filter_shape(shape).packed_len() + cut.n_tasks() * slot_len(shape, &cut)
+    filter_shape(shape).packed_len() + product(&[cut.n_tasks(), slot_len(shape, &cut)])
 }
 
 /// `y = epilogue(conv(x, filter))`. `scratch` holds at least [`conv2d_scratch_len`] floats.
@@ -44,12 +45,12 @@ pub fn conv2d(
     epilogue: Epilogue,
     scratch: &mut [f32],
 ) {
-    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
-    assert_eq!((x.len(), filter.len(), y.len()), sizes, "operands of {shape:?}");
+    shape.check(x.len(), filter.len(), y.len());
     assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
     if y.is_empty() {
         return;
     }
+    assert!(scratch.len() >= conv2d_scratch_len(shape), "scratch of {shape:?}");
     let cut = Cut::new(shape.batch, shape.out_height());
     let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
     filter_shape(shape).pack(pool, filter, false, packed);
@@ -74,7 +75,7 @@ pub fn conv2d(
 pub fn conv2d_max_pooled_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::images_only(shape.batch, shape.out_height());
     let per_task = slot_len(shape, &cut) + shape.out_image_len();
-    filter_shape(shape).packed_len() + cut.n_tasks() * per_task
+    filter_shape(shape).packed_len() + product(&[cut.n_tasks(), per_task])
 }
 
 /// `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) of the result of [`conv2d`], which is never in memory:
@@ -93,10 +94,14 @@ pub fn conv2d_max_pooled(
     which: &mut [f32],
     scratch: &mut [f32],
 ) {
-    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
-    assert_eq!((x.len(), filter.len(), pooling.input_len()), sizes, "operands of {shape:?}");
+    shape.check_pooling(pooling);
+    shape.check(x.len(), filter.len(), pooling.input_len());
     assert_eq!((y.len(), which.len()), (pooling.output_len(), pooling.output_len()), "results of {pooling:?}");
     assert!(epilogue.bias.is_none_or(|bias| bias.len() == shape.out_channels), "bias of {shape:?}");
+    if y.is_empty() {
+        return;
+    }
+    assert!(scratch.len() >= conv2d_max_pooled_scratch_len(shape), "scratch of {shape:?}");
     let cut = Cut::images_only(shape.batch, shape.out_height());
     let (packed, slots) = scratch.split_at_mut(filter_shape(shape).packed_len());
     filter_shape(shape).pack(pool, filter, false, packed);
@@ -155,12 +160,13 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
     let stretches = Stretches::new(shape, pitch);
     let n = shape.out_channels;
     let (mut rows, mut row_len) = (y.len() / (shape.out_width() * n), shape.out_width() * n);
-    let a_row = shape.window.stride[1] * shape.in_channels;
-    let mut row_step = shape.window.stride[0] * pitch;
-    if shape.out_width() * a_row == row_step {
+    // With a single row or column there is no next one, and the step to it may be any number.
+    let a_row = shape.window.stride[1].wrapping_mul(shape.in_channels);
+    let mut row_step = shape.window.stride[0].wrapping_mul(pitch);
+    if shape.out_width().wrapping_mul(a_row) == row_step {
         // The next row goes on where the last one ends, as with filters of one by one: they are one long row.
         row_len *= rows;
-        row_step *= rows;
+        row_step = row_step.wrapping_mul(rows);
         rows = 1;
     }
     let kernels = Kernels::active();

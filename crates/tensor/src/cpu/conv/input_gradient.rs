@@ -9,6 +9,7 @@ use super::{ConvShape, Cut, run};
 use crate::cpu::microkernel::{Kernels, Repeat, Tile};
 use crate::cpu::packed::{PackedShape, Right};
 use crate::cpu::simd::{Simd, for_every_isa};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Floats of columns that are computed before they are gathered, about.
@@ -25,8 +26,8 @@ struct Filter {
 
 impl Filter {
     fn new(shape: &ConvShape) -> Self {
-        let k = shape.window.size[0] * shape.out_channels;
-        let packed = PackedShape { k, n: shape.window.size[1] * shape.in_channels };
+        let k = product(&[shape.window.size[0], shape.out_channels]);
+        let packed = PackedShape { k, n: product(&[shape.window.size[1], shape.in_channels]) };
         Filter { packed, step: shape.window.seen_by(0, 0, 0).tap_step }
     }
 
@@ -57,23 +58,23 @@ struct Pass {
 
 impl Pass {
     fn new(shape: &ConvShape, cut: &Cut) -> Self {
-        let row_len = shape.out_width() * Filter::new(shape).packed.n;
+        let row_len = product(&[shape.out_width(), Filter::new(shape).packed.n]);
         let rows_of_images = (COLUMNS / row_len.max(1)).max(1);
         let images = rows_of_images.min(cut.images);
         let rows = (rows_of_images / images.max(1)).clamp(1, cut.rows);
-        Pass { images, rows, image_len: rows * row_len }
+        Pass { images, rows, image_len: product(&[rows, row_len]) }
     }
 
     /// Floats of all its columns.
     fn len(&self) -> usize {
-        self.images * self.image_len
+        product(&[self.images, self.image_len])
     }
 }
 
 /// Floats of scratch that [`conv2d_backprop_input`] needs.
 pub fn conv2d_backprop_input_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::new(shape.batch, shape.height);
-    Filter::new(shape).packed.packed_len() + cut.n_tasks() * Pass::new(shape, &cut).len()
+    Filter::new(shape).packed.packed_len() + product(&[cut.n_tasks(), Pass::new(shape, &cut).len()])
 }
 
 /// `dx`, the gradient of `sum(dy * conv(x, filter))` with respect to x.
@@ -87,11 +88,11 @@ pub fn conv2d_backprop_input(
     dx: &mut [f32],
     scratch: &mut [f32],
 ) {
-    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len());
-    assert_eq!((dx.len(), filter.len(), dy.len()), sizes, "operands of {shape:?}");
+    shape.check(dx.len(), filter.len(), dy.len());
     if dx.is_empty() || dy.is_empty() || filter.is_empty() {
         return dx.fill(0.0);
     }
+    assert!(scratch.len() >= conv2d_backprop_input_scratch_len(shape), "scratch of {shape:?}");
     let cut = Cut::new(shape.batch, shape.height);
     let arranged = Filter::new(shape);
     let (packed, columns) = scratch.split_at_mut(arranged.packed.packed_len());
@@ -102,6 +103,7 @@ pub fn conv2d_backprop_input(
     let row_len = shape.width * shape.in_channels;
     run(pool, shape.is_parallel(), cut.n_tasks(), &|index| {
         let task = cut.task(index);
+        cut.claim(&task, row_len, &dx);
         // SAFETY: each task has its own columns.
         let columns = unsafe { columns.slice(index * pass.len(), pass.len()) };
         for image in task.images.clone().step_by(pass.images) {
@@ -187,12 +189,13 @@ unsafe fn gather_generic<S: Simd>(
     image_step: usize,
     dx: *mut f32,
 ) {
-    let (channels, out_width) = (shape.in_channels, shape.out_width());
+    let (channels, out_width, image_len) = (shape.in_channels, shape.out_width(), shape.image_len());
     let n = shape.window.size[1] * channels;
     for column in 0..shape.width {
         let seen = shape.window.seen_by(1, column, out_width);
         let first = seen.position * n + seen.tap * channels;
-        let step = (seen.tap_step * channels).wrapping_sub(seen.position_step * n);
+        // Looked at from the second position on.
+        let step = seen.tap_step.wrapping_mul(channels).wrapping_sub(seen.position_step.wrapping_mul(n));
         let mut channel = 0;
         // Two vectors at a time, whose sums do not wait for each other.
         while channel < channels {
@@ -210,7 +213,7 @@ unsafe fn gather_generic<S: Simd>(
                             sums.1 = S::add(sums.1, S::load_masked(from.wrapping_add(S::LANES), masks.1));
                             from = from.wrapping_add(step);
                         }
-                        let to = dx.add(image * shape.image_len() + (row * shape.width + column) * channels + channel);
+                        let to = dx.add(image * image_len + (row * shape.width + column) * channels + channel);
                         S::store_masked(to, sums.0, masks.0);
                         S::store_masked(to.wrapping_add(S::LANES), sums.1, masks.1);
                     }

@@ -19,6 +19,8 @@ pub use input_gradient::{conv2d_backprop_input, conv2d_backprop_input_scratch_le
 pub use pooled_gradient::{Pooling, conv2d_backprop_filter_pooled, conv2d_backprop_filter_pooled_scratch_len};
 
 use super::cut::{Cut, run};
+use super::pool2d::PoolShape;
+use super::size::product;
 use super::window::Window;
 
 /// Sizes of a convolution `x[batch, height, width, in] * filter[rows, columns, in, out]`.
@@ -54,43 +56,58 @@ impl ConvShape {
 
     /// Floats of the input.
     pub fn input_len(&self) -> usize {
-        self.batch * self.image_len()
+        product(&[self.batch, self.height, self.width, self.in_channels])
     }
 
     /// Floats of the filter.
     pub fn filter_len(&self) -> usize {
-        self.taps() * self.out_channels
+        product(&[self.window.size[0], self.window.size[1], self.in_channels, self.out_channels])
     }
 
     /// Floats of the output.
     pub fn output_len(&self) -> usize {
-        self.batch * self.out_image_len()
+        product(&[self.batch, self.out_height(), self.out_width(), self.out_channels])
     }
 
     fn image_len(&self) -> usize {
-        self.height * self.width * self.in_channels
+        product(&[self.height, self.width, self.in_channels])
     }
 
     fn out_image_len(&self) -> usize {
-        self.out_height() * self.out_width() * self.out_channels
+        product(&[self.out_height(), self.out_width(), self.out_channels])
     }
 
     /// Numbers an output depends on: rows of the filter as a matrix.
     fn taps(&self) -> usize {
-        self.window.size[0] * self.window.size[1] * self.in_channels
+        product(&[self.window.size[0], self.window.size[1], self.in_channels])
     }
 
     fn is_parallel(&self) -> bool {
-        self.output_len() * self.taps() >= PARALLEL_FROM
+        self.output_len().saturating_mul(self.taps()) >= PARALLEL_FROM
     }
 
     /// Rows and floats per row of an image with its margin.
     fn padded_height(&self) -> usize {
-        self.height + self.window.padding_before[0] + self.window.padding_after[0]
+        self.window.padded(0, self.height)
     }
 
     fn padded_pitch(&self) -> usize {
-        (self.width + self.window.padding_before[1] + self.window.padding_after[1]) * self.in_channels
+        product(&[self.window.padded(1, self.width), self.in_channels])
+    }
+
+    /// Panics unless input, filter and output have the sizes of the shape.
+    #[track_caller]
+    fn check(&self, input: usize, filter: usize, output: usize) {
+        let sizes = (self.input_len(), self.filter_len(), self.output_len());
+        assert_eq!((input, filter, output), sizes, "operands of {self:?}");
+    }
+
+    /// Panics unless the pooling is one of this convolution's result.
+    #[track_caller]
+    fn check_pooling(&self, pooling: &PoolShape) {
+        let result = (self.batch, self.out_height(), self.out_width(), self.out_channels);
+        let pooled = (pooling.batch, pooling.height, pooling.width, pooling.channels);
+        assert_eq!(pooled, result, "{pooling:?} is no pooling of the result of {self:?}");
     }
 
     /// Copies `n_rows` of the padded image, from row `first` of it.

@@ -13,6 +13,7 @@ use super::filter_gradient::{
 };
 use crate::cpu::pool2d::{PoolShape, max_pool_grad_of, max_pool_grad_which};
 use crate::cpu::reduce::{self, ColumnSums};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{DType, Reduction, Result};
 
@@ -35,7 +36,7 @@ fn summed(shape: &ConvShape) -> ([usize; 4], u32) {
 /// How the columns are added up if all is done in one; `None` where it cannot be.
 fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
     let cut = Cut::new(shape);
-    let pixels = shape.out_height() * shape.out_width();
+    let pixels = product(&[shape.out_height(), shape.out_width()]);
     let sums = ColumnSums::new(shape.batch, pixels, shape.out_channels, cut.images_per_group)?;
     (cut.n_parts == 1 && shape.filter_len() > 0).then_some(sums)
 }
@@ -43,9 +44,14 @@ fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
 /// Floats of scratch that [`conv2d_backprop_filter_pooled`] needs, which begins at a multiple of 8 bytes.
 pub fn conv2d_backprop_filter_pooled_scratch_len(shape: &ConvShape) -> usize {
     if column_sums(shape).is_some() {
-        return 2 * Cut::new(shape).n_groups * shape.out_channels + products_scratch_len(shape, true);
+        return sums_len(shape) + products_scratch_len(shape, true);
     }
     inner_scratch_len(shape) + shape.output_len()
+}
+
+/// Floats that the sums of the columns take, which are doubles.
+fn sums_len(shape: &ConvShape) -> usize {
+    product(&[2, Cut::new(shape).n_groups, shape.out_channels])
 }
 
 /// Floats of scratch of the kernels that are called [`one_after_the_other`], in whole cache lines.
@@ -58,7 +64,7 @@ fn inner_scratch_len(shape: &ConvShape) -> usize {
 /// `dfilter` as of [`conv2d_backprop_filter`], with the `dy` that the pooling hands back; `dbias`, the sum of that over
 /// all pixels.
 ///
-/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats.
+/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats and begins at a multiple of 8 bytes.
 pub fn conv2d_backprop_filter_pooled(
     pool: &Pool,
     shape: &ConvShape,
@@ -68,13 +74,23 @@ pub fn conv2d_backprop_filter_pooled(
     dbias: &mut [f32],
     scratch: &mut [f32],
 ) -> Result<()> {
-    let sizes = (shape.input_len(), shape.filter_len(), shape.output_len(), shape.out_channels);
-    assert_eq!((x.len(), dfilter.len(), pooling.shape.input_len(), dbias.len()), sizes, "operands of {shape:?}");
+    shape.check_pooling(pooling.shape);
+    shape.check(x.len(), dfilter.len(), pooling.shape.input_len());
+    let pooled = pooling.shape.output_len();
+    assert_eq!((pooling.which.len(), pooling.dy.len()), (pooled, pooled), "operands of {:?}", pooling.shape);
+    assert_eq!(dbias.len(), shape.out_channels, "gradient of the bias of {shape:?}");
+    if shape.output_len() == 0 {
+        dfilter.fill(0.0);
+        dbias.fill(0.0);
+        return Ok(());
+    }
+    assert!(scratch.len() >= conv2d_backprop_filter_pooled_scratch_len(shape), "scratch of {shape:?}");
+    assert!(scratch.as_ptr().cast::<f64>().is_aligned(), "scratch begins at a multiple of 8 bytes");
     let Some(columns) = column_sums(shape) else {
         return one_after_the_other(pool, shape, x, pooling, dfilter, dbias, scratch);
     };
-    let (sums, scratch) = scratch.split_at_mut(2 * Cut::new(shape).n_groups * shape.out_channels);
-    // SAFETY: any bits are a float, and the caller has aligned them.
+    let (sums, scratch) = scratch.split_at_mut(sums_len(shape));
+    // SAFETY: any bits are a float.
     let (_, sums, _) = unsafe { sums.align_to_mut::<f64>() };
     sums.chunks_exact_mut(shape.out_channels).for_each(|sums| columns.start(sums));
     let shared = DisjointMut::new(sums);
@@ -105,7 +121,8 @@ fn one_after_the_other(
     let dy = &mut dy[..shape.output_len()];
     max_pool_grad_which(pool, pooling.shape, pooling.which, pooling.dy, dy);
     let (dims, axes) = summed(shape);
-    // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis; scratch has been asked for.
+    // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis; `inner_scratch_len` has counted the scratch of
+    // the reduction in, and the caller has seen that it is aligned.
     unsafe {
         let bytes = std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), size_of_val(scratch));
         let (from, to) = (dy.as_ptr().cast(), dbias.as_mut_ptr().cast());

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ConvShape;
 use crate::cpu::microkernel::BLOCK_K;
+use crate::cpu::size::product;
 
 /// One block of k.
 pub(super) struct BlockOfK<'a> {
@@ -62,11 +63,12 @@ impl Stretches {
         let [row_dilation, column_dilation] = shape.window.dilation;
         let per_row = if column_dilation == 1 { 1 } else { columns };
         Stretches {
-            n: rows * per_row,
-            len: columns / per_row.max(1) * shape.in_channels,
+            n: product(&[rows, per_row]),
+            len: product(&[columns / per_row.max(1), shape.in_channels]),
             per_row,
-            row_step: row_dilation * pitch,
-            column_step: column_dilation * shape.in_channels,
+            // A filter of one row or column does not look at its dilation.
+            row_step: row_dilation.wrapping_mul(pitch),
+            column_step: column_dilation.wrapping_mul(shape.in_channels),
         }
     }
 

@@ -38,7 +38,7 @@ mod stream;
 use crate::{Binary, DType, MAX_RANK, Unary};
 
 pub(in crate::cpu) use float::Float;
-pub use program::TileProgram;
+pub use program::{TileProgram, is_integer_division};
 
 /// Elements a kernel handles per call.
 pub const TILE: usize = 1024;

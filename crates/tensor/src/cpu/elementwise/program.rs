@@ -30,6 +30,8 @@ pub(super) struct Step {
     pub kernel: Kernel,
     pub operands: [u8; 3],
     pub dst: u8,
+    /// For a division of integers: its number among them, and their dtype. The second operand must not be 0.
+    pub division: Option<(usize, DType)>,
 }
 
 /// Where a value lies.
@@ -55,6 +57,7 @@ struct Operation {
     kernel: Kernel,
     operands: [usize; 3],
     result: usize,
+    division: Option<(usize, DType)>,
 }
 
 impl TileProgram {
@@ -154,7 +157,12 @@ impl<'a> Reader<'a> {
                 let (x, y) = (self.operand(x, dtype)?, self.operand(y, dtype)?);
                 let kernel = op.accepts(dtype).then(|| convert::binary_kernel(op, dtype, isa)).flatten();
                 self.cost += binary_cost(op, dtype);
-                self.compute(kernel, [x, y, x], dst, op.output(dtype))
+                self.compute(kernel, [x, y, x], dst, op.output(dtype))?;
+                if is_integer_division(op, dtype) {
+                    let number = self.operations.iter().filter(|o| o.division.is_some()).count();
+                    self.operations.last_mut().expect("just computed").division = Some((number, dtype));
+                }
+                Ok(())
             }
             Instruction::Select { dtype, dst, condition, x, y } => {
                 let operands =
@@ -212,7 +220,7 @@ impl<'a> Reader<'a> {
         for operand in operands {
             self.values[operand].last_use = Some(self.operations.len());
         }
-        self.operations.push(Operation { kernel, operands, result: self.values.len() });
+        self.operations.push(Operation { kernel, operands, result: self.values.len(), division: None });
         self.define(dst, dtype, Place::Open)
     }
 
@@ -238,11 +246,17 @@ impl<'a> Reader<'a> {
         };
         let place_of = |value: usize| number(self.values[value].place);
         let mut steps: Vec<Step> = (self.operations.iter())
-            .map(|o| Step { kernel: o.kernel, operands: o.operands.map(place_of), dst: place_of(o.result) })
+            .map(|o| Step {
+                kernel: o.kernel,
+                operands: o.operands.map(place_of),
+                dst: place_of(o.result),
+                division: o.division,
+            })
             .collect();
         for (from, output, dtype) in copies {
             let kernel = convert::copy_kernel(dtype, self.isa).ok_or("strings cannot be stored")?;
-            steps.push(Step { kernel, operands: [number(from); 3], dst: number(Place::Output(output)) });
+            let dst = number(Place::Output(output));
+            steps.push(Step { kernel, operands: [number(from); 3], dst, division: None });
         }
         let dtypes = self.values.iter().map(|v| v.dtype);
         Ok(TileProgram {
@@ -280,6 +294,11 @@ impl<'a> Reader<'a> {
         }
         n_tiles
     }
+}
+
+/// Whether an operation fails where its second operand is 0. Floats become infinite or NaN instead.
+pub fn is_integer_division(op: Binary, dtype: DType) -> bool {
+    matches!(op, Binary::FloorDiv | Binary::FloorMod) && dtype.is_integer()
 }
 
 /// Picoseconds per element of arithmetic, and of memory per operand.

@@ -4,6 +4,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::parallel::Pool;
 
@@ -48,7 +49,12 @@ struct Run<'a> {
     staged: [bool; TileProgram::MAX_OUTPUTS],
     /// Bytes from one tile of the scratch memory to the next.
     stride: usize,
+    /// The number of the first integer division that met a 0; `NONE` as long as none has.
+    by_zero: AtomicUsize,
 }
+
+/// No division.
+const NONE: usize = usize::MAX;
 
 // SAFETY: the pointers are used within the contract of `TileProgram::run`; tasks write disjoint ranges of the outputs.
 unsafe impl Sync for Run<'_> {}
@@ -58,17 +64,20 @@ impl TileProgram {
     ///
     /// Outputs are dense in the space. Nothing is allocated. Large spaces are cut into tasks of a fixed size for the pool.
     ///
+    /// Returns `None`, or the number of the first division of integers, counted among those of the program
+    /// ([`is_integer_division`](super::is_integer_division)), that met a divisor of 0; its quotient and remainder are 0 there.
+    ///
     /// # Safety
     /// `inputs` and `outputs` must be as many as the program was made with, of its dtypes, aligned for them, and valid: inputs for
     /// every index of the space under their strides, outputs for as many elements as the space has. An output may be the very
     /// memory of an input that is dense in the space and has elements of the same size; apart from that no output overlaps
     /// anything.
-    pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) {
+    pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) -> Option<usize> {
         debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
         let space = Space::new(dims, inputs);
         let len = space.len;
         if len == 0 {
-            return;
+            return None;
         }
         let mut spreads = [Spread::Dense; TileProgram::MAX_INPUTS];
         for (spread, input) in spreads.iter_mut().zip(inputs) {
@@ -81,16 +90,19 @@ impl TileProgram {
         }
         // A multiple of a cache line, with room for what spreading may write too much.
         let stride = (len.min(TILE) + OVERRUN).next_multiple_of(64) * self.widest;
-        let run = Run { program: self, space, inputs, spreads, outputs, streams, staged, stride };
-        if len <= TILE || len * self.cost < ALONE {
+        let by_zero = AtomicUsize::new(NONE);
+        let run = Run { program: self, space, inputs, spreads, outputs, streams, staged, stride, by_zero };
+        if len <= TILE || len.saturating_mul(self.cost) < ALONE {
             // SAFETY: the caller's contract.
-            return unsafe { run.range(0..len) };
+            unsafe { run.range(0..len) };
+            return run.divided_by_zero();
         }
         let task = (ALONE / 2 / (self.cost * TILE)).clamp(1, MAX_TASK_TILES) * TILE;
         pool.run(len.div_ceil(task), &|i| {
             // SAFETY: the caller's contract; tasks are disjoint.
             unsafe { run.range(i * task..((i + 1) * task).min(len)) };
         });
+        run.divided_by_zero()
     }
 
     /// The indices of the first constant, input and output in the table of places, and its length.
@@ -153,6 +165,12 @@ impl Run<'_> {
                     self.prefetch_part(at + len, i);
                 }
                 let [x, y, z] = step.operands.map(|o| places[usize::from(o)].cast_const());
+                if let Some((number, dtype)) = step.division {
+                    // SAFETY: the divisor has been computed, `len` elements of this dtype.
+                    if unsafe { has_zero(dtype.size(), y, len) } {
+                        self.by_zero.fetch_min(number, Ordering::Relaxed);
+                    }
+                }
                 // SAFETY: `program` laid the places out so that operands are written before they are read and no step writes what it
                 // reads; all of them hold `len` elements.
                 unsafe { (step.kernel)(len, x, y, z, places[usize::from(step.dst)]) };
@@ -174,6 +192,10 @@ impl Run<'_> {
         if self.streams {
             fence();
         }
+    }
+
+    fn divided_by_zero(&self) -> Option<usize> {
+        Some(self.by_zero.load(Ordering::Relaxed)).filter(|&number| number != NONE)
     }
 
     /// Asks for the dense inputs of the tile at `at`, as much as is due at step `i`: all at once would block the loads of this tile.
@@ -227,5 +249,24 @@ impl Run<'_> {
             }
         }
         tile
+    }
+}
+
+/// Whether one of `len` integers of 1, 4 or 8 bytes is 0.
+///
+/// # Safety
+/// `x` holds so many of them, aligned.
+unsafe fn has_zero(size: usize, x: *const u8, len: usize) -> bool {
+    // Without an early exit the comparison vectorises.
+    macro_rules! any_zero {
+        ($t:ty) => {
+            // SAFETY: by the contract.
+            unsafe { std::slice::from_raw_parts(x.cast::<$t>(), len) }.iter().fold(false, |zero, &x| zero | (x == 0))
+        };
+    }
+    match size {
+        1 => any_zero!(u8),
+        4 => any_zero!(i32),
+        _ => any_zero!(i64),
     }
 }

@@ -3,6 +3,7 @@
 use super::by_size;
 use crate::cpu::index::Id;
 use crate::cpu::number::Number;
+use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, for_each_rows, grain};
 use crate::parallel::Pool;
 
@@ -19,8 +20,11 @@ pub fn fill(pool: &Pool, value: &[u8], out: &mut [u8]) {
 /// `dims` is [prefix, depth, suffix]: the new axis stands last with a suffix of 1.
 pub fn one_hot<I: Id>(pool: &Pool, dims: [usize; 3], ids: &[I], on: &[u8], off: &[u8], out: &mut [u8]) {
     let [prefix, depth, suffix] = dims;
-    assert_eq!(ids.len(), prefix * suffix, "ids of a one-hot code of {dims:?}");
-    assert_eq!(out.len(), prefix * depth * suffix * on.len(), "output of a one-hot code of {dims:?}");
+    assert_eq!(ids.len(), product(&[prefix, suffix]), "ids of a one-hot code of {dims:?}");
+    assert_eq!(out.len(), product(&[prefix, depth, suffix, on.len()]), "output of a one-hot code of {dims:?}");
+    if out.is_empty() {
+        return;
+    }
     by_size!(on.len(), N => {
         let (on, off) = (element::<N>(on), element::<N>(off));
         let width = depth * suffix;

@@ -2,8 +2,10 @@
 
 use super::by_size;
 use super::fill::element;
+use crate::cpu::size::{product, sum};
 use crate::cpu::split::for_each_rows;
 use crate::parallel::Pool;
+use smallvec::SmallVec;
 
 /// How a mirror frame treats the border element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -18,6 +20,9 @@ pub enum Mirror {
 pub fn pad(pool: &Pool, dims: &[usize], paddings: &[(usize, usize)], value: &[u8], x: &[u8], out: &mut [u8]) {
     by_size!(value.len(), N => {
         let value = element::<N>(value);
+        if !check(dims, paddings, x.len() / N, out.len() / N) {
+            return;
+        }
         let frame = Frame::new(dims, paddings);
         let x = x.as_chunks::<N>().0;
         for_each_rows(pool, out.as_chunks_mut::<N>().0, frame.out_width(), &|first, part| {
@@ -56,6 +61,9 @@ pub fn mirror_pad(
         _ => at,
     };
     by_size!(elem_size, N => {
+        if !check(dims, paddings, x.len() / N, out.len() / N) {
+            return;
+        }
         let frame = Frame::new(dims, paddings);
         let (inner, len) = (frame.inner, frame.len as isize);
         let x = x.as_chunks::<N>().0;
@@ -72,6 +80,15 @@ pub fn mirror_pad(
             }
         });
     });
+}
+
+/// Panics unless `x` and `out` elements fit the dims. Returns whether there is anything to write.
+fn check(dims: &[usize], paddings: &[(usize, usize)], x: usize, out: usize) -> bool {
+    assert_eq!(paddings.len(), dims.len(), "one padding for each axis of {dims:?}");
+    let framed = dims.iter().zip(paddings).map(|(&len, &(before, after))| sum(&[before, len, after]));
+    let framed = framed.collect::<SmallVec<[usize; 8]>>();
+    assert_eq!((x, out), (product(dims), product(&framed)), "elements of {dims:?} and, padded, of {framed:?}");
+    out > 0
 }
 
 /// The dims of a framed array, its last padded axis and all behind it taken as one row.

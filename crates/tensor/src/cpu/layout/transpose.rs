@@ -81,7 +81,8 @@ impl Plan {
                     let at = (from + i).wrapping_add_signed((j + k) as isize * self.across.stride);
                     &x[at..at + height]
                 };
-                // SAFETY: (plane, row of `down`) names one run of `across` in the output; bands do not share rows.
+                // SAFETY: (plane, row of `down`) names one run of `across` in the output, whose length `View::read` has compared with
+                // the view's; bands do not share rows.
                 let run = |row: usize| unsafe { out.slice(to + (i + row) * self.pitch + j, width) };
                 if height == SIDE && width == SIDE {
                     copy_square(column, run);

@@ -3,6 +3,7 @@
 //! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them all.
 
 use super::{by_size, transpose};
+use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::{DisjointMut, Pool};
 use smallvec::SmallVec;
@@ -18,6 +19,11 @@ pub(super) struct Axis {
 pub(super) type Axes = SmallVec<[Axis; 8]>;
 
 /// Positions in a dense array, as axes with strides.
+///
+/// What [`View::write`] relies on: two positions that differ on an axis whose stride is not 0 are different elements. It holds for
+/// a dense array, whose strides are those of mixed-radix digits. To reorder axes, to keep some positions of an axis and to walk it
+/// backwards does not change that, which is why [`View::transpose`] and [`View::slice`] refuse an axis twice and positions
+/// outside. An axis that repeats elements has stride 0, and `write` refuses it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     axes: Axes,
@@ -27,13 +33,15 @@ pub struct View {
 impl View {
     /// The whole of an array of `dims`, in its order.
     pub fn dense(dims: &[usize]) -> View {
-        let mut stride = 1;
+        // The strides are products of some of these. In an empty array they may wrap around: nobody follows them.
+        product(dims);
+        let mut stride = 1_isize;
         let mut axes: Axes = dims
             .iter()
             .rev()
             .map(|&len| {
                 let axis = Axis { len, stride };
-                stride *= len as isize;
+                stride = stride.wrapping_mul(len as isize);
                 axis
             })
             .collect();
@@ -43,20 +51,25 @@ impl View {
 
     /// Axis `k` becomes the old axis `perm[k]`.
     pub fn transpose(&self, perm: &[usize]) -> View {
+        let is_permutation = perm.len() == self.axes.len() && (0..perm.len()).all(|k| perm.contains(&k));
+        assert!(is_permutation, "{perm:?} does not name each of {} axes once", self.axes.len());
         View { axes: perm.iter().map(|&k| self.axes[k]).collect(), offset: self.offset }
     }
 
     /// `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; no strides means steps of 1.
     pub fn slice(&self, begin: &[usize], strides: &[isize], size: &[usize]) -> View {
+        let rank = self.axes.len();
+        assert!(begin.len() == rank && size.len() == rank, "a slice of {rank} axes from {begin:?}, size {size:?}");
         let mut view = View { axes: Axes::new(), offset: self.offset };
         for (k, axis) in self.axes.iter().enumerate() {
             let step = strides.get(k).copied().unwrap_or(1);
-            // `write` relies on this: positions inside their axis, each shown once, are distinct.
-            let last = begin[k] as isize + size[k].saturating_sub(1) as isize * step;
-            let inside = begin[k] < axis.len && last >= 0 && last < axis.len as isize;
+            // Wide enough for any three numbers.
+            let last = begin[k] as i128 + size[k].saturating_sub(1) as i128 * step as i128;
+            let inside = begin[k] < axis.len && last >= 0 && last < axis.len as i128;
             assert!(size[k] == 0 || inside, "positions {}..={last} of an axis of {}", begin[k], axis.len);
-            view.axes.push(Axis { len: size[k], stride: axis.stride * step });
-            view.offset = view.offset.wrapping_add_signed(begin[k] as isize * axis.stride);
+            // These wrap around only where no second position follows, or no first.
+            view.axes.push(Axis { len: size[k], stride: axis.stride.wrapping_mul(step) });
+            view.offset = view.offset.wrapping_add_signed((begin[k] as isize).wrapping_mul(axis.stride));
         }
         view
     }
@@ -66,36 +79,43 @@ impl View {
         let mut view = self.clone();
         for &k in axes {
             let axis = &mut view.axes[k];
-            view.offset = view.offset.wrapping_add_signed(axis.len.saturating_sub(1) as isize * axis.stride);
-            axis.stride = -axis.stride;
+            let last = (axis.len.saturating_sub(1) as isize).wrapping_mul(axis.stride);
+            view.offset = view.offset.wrapping_add_signed(last);
+            axis.stride = axis.stride.wrapping_neg();
         }
         view
     }
 
     /// Stretches axes of length 1, and puts new axes in front, to reach `dims`.
     pub fn broadcast_to(&self, dims: &[usize]) -> View {
-        let new = dims.len() - self.axes.len();
+        let new = dims.len().checked_sub(self.axes.len());
+        let new = new.unwrap_or_else(|| panic!("{} axes do not stretch to {dims:?}", self.axes.len()));
         let axes = dims.iter().enumerate().map(|(k, &len)| match k.checked_sub(new).map(|k| self.axes[k]) {
             Some(axis) if axis.len == len => axis,
-            _ => Axis { len, stride: 0 },
+            Some(axis) => {
+                assert_eq!(axis.len, 1, "an axis of {} does not stretch to {len}", axis.len);
+                Axis { len, stride: 0 }
+            }
+            None => Axis { len, stride: 0 },
         });
         View { axes: axes.collect(), offset: self.offset }
     }
 
     /// Repeats each axis: a repetition is an axis of stride 0 before the axis itself.
     pub fn tile(&self, multiples: &[usize]) -> View {
+        assert_eq!(multiples.len(), self.axes.len(), "one multiple for each axis");
         let axes = self.axes.iter().zip(multiples).flat_map(|(&axis, &len)| [Axis { len, stride: 0 }, axis]);
         View { axes: axes.filter(|axis| axis.len != 1).collect(), offset: self.offset }
     }
 
     /// How many positions the view shows.
     pub fn count(&self) -> usize {
-        self.axes.iter().map(|axis| axis.len).product()
+        product(&self.axes.iter().map(|axis| axis.len).collect::<SmallVec<[usize; 16]>>())
     }
 
     /// `out[i] = x[position i]`
     pub fn read(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
-        assert_eq!(out.len(), self.count() * elem_size, "output of a view of {} elements", self.count());
+        assert_eq!(out.len(), product(&[self.count(), elem_size]), "output of a view of {} elements", self.count());
         if !out.is_empty() {
             let axes = collapse(&self.axes);
             by_size!(elem_size, N => {
@@ -106,7 +126,7 @@ impl View {
 
     /// `out[position i] = x[i]`. The positions of the view must be distinct: no stretched axis.
     pub fn write(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
-        assert_eq!(x.len(), self.count() * elem_size, "input to a view of {} elements", self.count());
+        assert_eq!(x.len(), product(&[self.count(), elem_size]), "input to a view of {} elements", self.count());
         if !x.is_empty() {
             assert!(self.axes.iter().all(|axis| axis.len == 1 || axis.stride != 0), "a stretched axis is written");
             let axes = collapse(&self.axes);
@@ -140,7 +160,7 @@ fn collapse(axes: &[Axis]) -> Axes {
     let mut merged = Axes::new();
     for &axis in axes.iter().filter(|axis| axis.len != 1) {
         match merged.last_mut() {
-            Some(last) if last.stride == axis.stride * axis.len as isize => {
+            Some(last) if last.stride == axis.stride.wrapping_mul(axis.len as isize) => {
                 *last = Axis { len: last.len * axis.len, stride: axis.stride };
             }
             _ => merged.push(axis),
@@ -194,7 +214,8 @@ fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]
         let start = task * per_task;
         for_each_row(axes, offset, start, per_task.min(x.len() - start), &mut |to, index, len| {
             if stride == 1 {
-                // SAFETY: the positions of a view that `View::write` accepts are distinct, and each has one `index`.
+                // SAFETY: the positions of a view that `View::write` accepts are distinct elements (see `View`), and a position has one
+                // `index`, which belongs to one task.
                 unsafe { out.slice(to, len) }.copy_from_slice(&x[index..index + len]);
             } else {
                 let mut at = to;

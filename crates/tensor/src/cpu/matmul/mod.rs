@@ -12,6 +12,7 @@ use blocks::{Source, run};
 use super::matvec::matvec;
 pub use super::packed::PackedShape;
 use super::packed::Right;
+use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Sizes and layout of `C[m, n] = A[m, k] * B[k, n]`, all row-major.
@@ -59,37 +60,42 @@ impl Product {
     /// Whether B is packed first.
     fn packs(&self) -> bool {
         let Product { m, n, k, transpose_b, .. } = *self;
-        let worth_it = m >= PACK_FROM_ROWS && (!n.is_multiple_of(16) || k * n > IN_PLACE);
+        let worth_it = m >= PACK_FROM_ROWS && (!n.is_multiple_of(16) || k.saturating_mul(n) > IN_PLACE);
         n > 1 && (transpose_b || worth_it)
     }
 
+    /// Multiply-adds.
+    fn work(&self) -> usize {
+        self.m.saturating_mul(self.n).saturating_mul(self.k)
+    }
+
     fn is_parallel(&self) -> bool {
-        self.m * self.n * self.k >= PARALLEL_FROM
+        self.work() >= PARALLEL_FROM
     }
 }
 
 /// `C = epilogue(A * B)`. `scratch` holds at least [`Product::scratch_len`] floats.
 pub fn matmul(
     pool: &Pool,
-    product: &Product,
+    sizes: &Product,
     a: &[f32],
     b: &[f32],
     c: &mut [f32],
     epilogue: Epilogue,
     scratch: &mut [f32],
 ) {
-    let Product { m, n, k, transpose_a, transpose_b } = *product;
-    check(product, a, b.len() == k * n, c, epilogue);
+    let Product { m, n, k, transpose_a, transpose_b } = *sizes;
+    check(sizes, a, b.len() == product(&[k, n]), c, epilogue);
     if n == 1 {
-        return one_column(pool, product, a, b, c, epilogue);
+        return one_column(pool, sizes, a, b, c, epilogue);
     }
-    if product.packs() {
+    if sizes.packs() {
         let shape = PackedShape { k, n };
         let packed = &mut scratch[..shape.packed_len()];
         shape.pack(pool, b, transpose_b, packed);
         return matmul_packed(pool, m, transpose_a, a, shape, packed, c, epilogue);
     }
-    run(pool, product, a, Source::InPlace(b), c, epilogue);
+    run(pool, sizes, a, Source::InPlace(b), c, epilogue);
 }
 
 /// `C = epilogue(A * B)` with B packed before by [`PackedShape::pack`].
@@ -106,50 +112,55 @@ pub fn matmul_packed(
     c: &mut [f32],
     epilogue: Epilogue,
 ) {
-    let product = Product { m, n: shape.n, k: shape.k, transpose_a, transpose_b: false };
-    check(&product, a, packed.len() == shape.packed_len(), c, epilogue);
-    run(pool, &product, a, Source::Packed(Right { shape, packed }), c, epilogue);
+    let sizes = Product { m, n: shape.n, k: shape.k, transpose_a, transpose_b: false };
+    check(&sizes, a, packed.len() == shape.packed_len(), c, epilogue);
+    run(pool, &sizes, a, Source::Packed(Right { shape, packed }), c, epilogue);
 }
 
 /// `C[i] = A[i] * B[i]` for `batch` products of the same sizes, which lie one after the other.
 ///
-/// `scratch` holds at least `batch * product.scratch_len()` floats.
+/// `scratch` holds at least `batch * sizes.scratch_len()` floats.
 pub fn batched_matmul(
     pool: &Pool,
     batch: usize,
-    product: &Product,
+    sizes: &Product,
     a: &[f32],
     b: &[f32],
     c: &mut [f32],
     scratch: &mut [f32],
 ) {
-    let Product { m, n, k, .. } = *product;
-    let scratch_len = product.scratch_len();
-    assert_eq!((a.len(), b.len(), c.len()), (batch * m * k, batch * k * n, batch * m * n), "{batch} times {product:?}");
+    let Product { m, n, k, .. } = *sizes;
+    let scratch_len = sizes.scratch_len();
+    let lens = (product(&[batch, m, k]), product(&[batch, k, n]), product(&[batch, m, n]));
+    assert_eq!((a.len(), b.len(), c.len()), lens, "operands of {batch} times {sizes:?}");
+    if c.is_empty() {
+        return;
+    }
+    assert!(scratch.len() >= product(&[batch, scratch_len]), "scratch of {batch} times {sizes:?}");
     let (c, scratch) = (DisjointMut::new(c), DisjointMut::new(scratch));
     let one = |i: usize| {
         // SAFETY: product i alone uses the i-th parts.
         let (c, scratch) = unsafe { (c.slice(i * m * n, m * n), scratch.slice(i * scratch_len, scratch_len)) };
         let (a, b) = (&a[i * m * k..(i + 1) * m * k], &b[i * k * n..(i + 1) * k * n]);
-        matmul(pool, product, a, b, c, Epilogue::default(), scratch);
+        matmul(pool, sizes, a, b, c, Epilogue::default(), scratch);
     };
     // Large products use all threads one after the other, small ones in groups that are worth a task.
-    if product.is_parallel() {
+    if sizes.is_parallel() {
         return (0..batch).for_each(one);
     }
-    let group = (PARALLEL_FROM / (m * n * k).max(1)).clamp(1, batch.max(1));
+    let group = (PARALLEL_FROM / sizes.work().max(1)).clamp(1, batch.max(1));
     pool.run(batch.div_ceil(group), &|task| (task * group..batch.min((task + 1) * group)).for_each(one));
 }
 
-fn check(product: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue) {
-    let Product { m, n, k, .. } = *product;
-    assert!(a.len() == m * k && b_fits && c.len() == m * n, "operands of {product:?}");
-    assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {product:?}");
+fn check(sizes: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue) {
+    let Product { m, n, k, .. } = *sizes;
+    assert!(a.len() == product(&[m, k]) && b_fits && c.len() == product(&[m, n]), "operands of {sizes:?}");
+    assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {sizes:?}");
 }
 
 /// `n == 1`: dot products with the rows of A; if A is transposed, the row vector `B` times A as it is stored.
-fn one_column(pool: &Pool, product: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
-    let Product { m, k, transpose_a, .. } = *product;
+fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
+    let Product { m, k, transpose_a, .. } = *sizes;
     if transpose_a {
         run(pool, &Product::new(1, m, k), b, Source::InPlace(a), c, Epilogue::default());
     } else {

@@ -34,9 +34,10 @@ impl Patch {
             let mut at = row;
             for _ in 0..self.columns {
                 body(at);
-                at += self.column_step;
+                at = at.wrapping_add(self.column_step);
             }
-            row += self.row_step;
+            // Behind the last row there may be no address: the window may be higher than the image.
+            row = row.wrapping_add(self.row_step);
         }
     }
 }
@@ -64,8 +65,8 @@ pub(super) fn for_each_patch(shape: &PoolShape, task: &Task, mut body: impl FnMu
                     first: (first_row + begin(1, ox, &columns)) * channels,
                     rows: rows.len(),
                     columns: columns.len(),
-                    row_step: window.dilation[0] * width * channels,
-                    column_step: window.dilation[1] * channels,
+                    row_step: window.dilation[0].wrapping_mul(width * channels),
+                    column_step: window.dilation[1].wrapping_mul(channels),
                 });
             }
         }

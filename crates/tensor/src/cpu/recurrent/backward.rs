@@ -4,6 +4,7 @@ use super::row::{Backward, Part, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_packed};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// What came out of [`forward`](super::forward), and its gradients.
@@ -33,17 +34,18 @@ pub struct Gradients<'a> {
 
 /// The transposed recurrent kernel.
 fn packed(step: &Recurrent, units: usize) -> PackedShape {
-    PackedShape { k: step.n_gates() * units, n: units }
+    PackedShape { k: product(&[step.n_gates(), units]), n: units }
 }
 
 /// The product of all states with all gradients.
-fn product(step: &Recurrent, Sizes { batch, time, units }: Sizes) -> Product {
-    Product { m: units, n: step.n_gates() * units, k: batch * time, transpose_a: true, transpose_b: false }
+fn kernel_gradient(step: &Recurrent, Sizes { batch, time, units }: Sizes) -> Product {
+    let (n, k) = (product(&[step.n_gates(), units]), product(&[batch, time]));
+    Product { m: units, n, k, transpose_a: true, transpose_b: false }
 }
 
 /// Scratch of a row: the gradients of `h` and `c`, of the product, and the product of that.
 fn row_len(step: &Recurrent, units: usize) -> usize {
-    units * (3 + step.n_gates())
+    product(&[units, 3 + step.n_gates()])
 }
 
 /// Whether the gradient of the state's product is not that of the input's.
@@ -59,11 +61,12 @@ fn resets_before(step: &Recurrent) -> bool {
 /// Floats of scratch that [`backward`] needs.
 pub fn backward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let Sizes { batch, time, units } = sizes;
-    let (steps, width) = (batch * time, step.n_gates() * units);
-    let own = if has_own_gradient(step) { steps * width } else { 0 };
-    let reset = if resets_before(step) { steps * units + units * width } else { 0 };
-    let products = packed(step, units).packed_len() + product(step, sizes).scratch_len();
-    products + batch * row_len(step, units) + steps * units + own + reset
+    let (steps, width) = (product(&[batch, time]), product(&[step.n_gates(), units]));
+    let own = if has_own_gradient(step) { product(&[steps, width]) } else { 0 };
+    let reset = if resets_before(step) { product(&[steps, units]) + product(&[units, width]) } else { 0 };
+    let products = packed(step, units).packed_len() + kernel_gradient(step, sizes).scratch_len();
+    // Seven of them fit; see `product`.
+    products + product(&[batch, row_len(step, units)]) + product(&[steps, units]) + own + reset
 }
 
 /// What the tasks share.
@@ -194,11 +197,13 @@ pub fn backward(
     mut scratch: &mut [f32],
 ) {
     let Sizes { batch, time, units } = sizes;
-    let (steps, width) = (batch * time, step.n_gates() * units);
     inputs.check(step, sizes);
+    let (steps, width) = (product(&[batch, time]), step.n_gates() * units);
     let n_kept = step.n_kept() * units;
-    assert_eq!((upstream.kept.len(), upstream.sequence.len()), (steps * n_kept, steps * units), "what was kept");
-    assert_eq!(upstream.d_sequence.len(), steps * units, "the sequence's gradient");
+    let lens = (product(&[steps, n_kept]), product(&[steps, units]));
+    assert_eq!((upstream.kept.len(), upstream.sequence.len()), lens, "what was kept");
+    assert_eq!(upstream.d_sequence.len(), lens.1, "the sequence's gradient");
+    assert!(scratch.len() >= backward_scratch_len(step, sizes), "scratch of {sizes:?}");
     let Gradients { x: dx, kernel: d_kernel, bias: d_bias, states } = gradients;
     let shape = packed(step, units);
     let kernel = take(&mut scratch, shape.packed_len());
@@ -255,12 +260,12 @@ pub fn backward(
             d_c.slice(first * units * n_c.min(1), n_c).copy_from_slice(scratch.dc);
         }
     });
-    let product = product(step, sizes);
+    let sums = kernel_gradient(step, sizes);
     let dz = if has_own_gradient(step) { &*own } else { &*dx };
     let candidate = take(&mut scratch, if resets_before(step) { units * width } else { 0 });
-    matmul(pool, &product, seen, dz, d_kernel, Epilogue::default(), scratch);
+    matmul(pool, &sums, seen, dz, d_kernel, Epilogue::default(), scratch);
     if resets_before(step) {
-        matmul(pool, &product, reset, dz, candidate, Epilogue::default(), scratch);
+        matmul(pool, &sums, reset, dz, candidate, Epilogue::default(), scratch);
         for (to, from) in d_kernel.chunks_exact_mut(width.max(1)).zip(candidate.chunks_exact(width.max(1))) {
             to[2 * units..].copy_from_slice(&from[2 * units..]);
         }

@@ -4,6 +4,7 @@ use super::row::{Forward, Part, forward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, matmul_packed};
+use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
 /// Where the results go.
@@ -18,18 +19,18 @@ pub struct Results<'a> {
 
 /// The recurrent kernel as the products read it.
 fn packed(step: &Recurrent, units: usize) -> PackedShape {
-    PackedShape { k: units, n: step.n_gates() * units }
+    PackedShape { k: units, n: product(&[step.n_gates(), units]) }
 }
 
 /// Scratch of a row: the state as the kernel sees it, its product, `h`, and `c`.
 fn row_len(step: &Recurrent, units: usize) -> usize {
-    units * (3 + step.n_gates())
+    product(&[units, 3 + step.n_gates()])
 }
 
 /// Floats of scratch that [`forward`] needs.
 pub fn forward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let Sizes { batch, units, .. } = sizes;
-    packed(step, units).packed_len() + batch * row_len(step, units)
+    packed(step, units).packed_len() + product(&[batch, row_len(step, units)])
 }
 
 /// Applies a cell to sequences `x` `[batch, time, gates * units]`: the inputs' products with their kernel, with bias.
@@ -45,13 +46,15 @@ pub fn forward(
     mut scratch: &mut [f32],
 ) {
     let Sizes { batch, time, units } = sizes;
-    let (width, n_kept) = (step.n_gates() * units, step.n_kept() * units);
     inputs.check(step, sizes);
-    assert_eq!((x.len(), results.sequence.len()), (batch * time * width, batch * time * units), "sequences");
-    assert_eq!(results.kept.len(), batch * time * n_kept, "what is kept");
-    if batch * units == 0 {
+    let (width, n_kept) = (step.n_gates() * units, step.n_kept() * units);
+    let lens = (product(&[batch, time, width]), product(&[batch, time, units]));
+    assert_eq!((x.len(), results.sequence.len()), lens, "sequences");
+    assert_eq!(results.kept.len(), product(&[batch, time, n_kept]), "what is kept");
+    if batch == 0 || units == 0 {
         return;
     }
+    assert!(scratch.len() >= forward_scratch_len(step, sizes), "scratch of {sizes:?}");
     let shape = packed(step, units);
     let kernel = take(&mut scratch, shape.packed_len());
     shape.pack(pool, inputs.kernel, false, kernel);

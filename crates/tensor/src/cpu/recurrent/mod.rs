@@ -17,6 +17,8 @@ pub use backward::{Gradients, Upstream, backward, backward_scratch_len};
 pub use forward::{Results, forward, forward_scratch_len};
 pub use function::CellFunction;
 
+use super::size::product;
+
 /// What is computed from an input and the last state. Gates are in Keras's order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cell {
@@ -141,14 +143,15 @@ impl Inputs<'_> {
 
     fn check(&self, step: &Recurrent, sizes: Sizes) {
         let Sizes { batch, time, units } = sizes;
-        let width = step.n_gates() * units;
+        let width = product(&[step.n_gates(), units]);
         let expected = |yes: bool, n: usize| if yes { n } else { 0 };
-        assert_eq!(self.kernel.len(), units * width, "recurrent kernel");
+        assert_eq!(self.kernel.len(), product(&[units, width]), "recurrent kernel");
         assert_eq!(self.bias.len(), expected(step.has_bias(), width), "recurrent bias");
-        assert_eq!(self.states[0].len(), batch * units, "first state");
-        assert_eq!(self.states[1].len(), expected(step.n_states() == 2, batch * units), "second state");
-        assert_eq!(self.mask.map_or(0, |mask| mask.len()), expected(step.masked, batch * time), "mask");
-        assert_eq!(self.keep.map_or(0, |keep| keep.len()), expected(step.dropped, batch * units), "dropout");
+        let states = product(&[batch, units]);
+        assert_eq!(self.states[0].len(), states, "first state");
+        assert_eq!(self.states[1].len(), expected(step.n_states() == 2, states), "second state");
+        assert_eq!(self.mask.map_or(0, |mask| mask.len()), expected(step.masked, product(&[batch, time])), "mask");
+        assert_eq!(self.keep.map_or(0, |keep| keep.len()), expected(step.dropped, states), "dropout");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The shape of a reduction after merging: walks over what is kept and over what is reduced, and in their middle a dense piece.
 
 use crate::MAX_RANK;
+use crate::cpu::size::product;
 
 /// Elements of a single column that are folded before partial results are merged.
 const SPAN_ELEMENTS: usize = 1 << 16;
@@ -35,7 +36,9 @@ pub(super) struct Walk {
 impl Layout {
     /// Neighbouring axes with the same fate become one; axes of one element have none.
     pub fn new(dims: &[usize], axes: u32) -> Layout {
-        debug_assert!(dims.len() <= MAX_RANK);
+        assert!(dims.len() <= MAX_RANK, "a reduction of {} axes", dims.len());
+        // What follows are products of some of these; next to an axis of 0 they may not fit, and are refused where they are taken.
+        product(dims);
         let mut layout =
             Layout { len: 1, count: 1, n: 1, inner: 1, slice: 1, outer: Walk::new(), repeats: Walk::new() };
         // From the inside out: columns, rows, then whatever comes.
@@ -46,11 +49,11 @@ impl Layout {
             }
             let reduced = axes >> axis & 1 == 1;
             match (stage, reduced) {
-                (0, false) => layout.inner *= dim,
+                (0, false) => layout.inner = product(&[layout.inner, dim]),
                 (0 | 1, true) => {
                     stage = 1;
                     layout.slice = layout.n;
-                    layout.n *= dim;
+                    layout.n = product(&[layout.n, dim]);
                 }
                 (_, true) => layout.repeats.push(dim, layout.len),
                 (_, false) => {
@@ -58,8 +61,8 @@ impl Layout {
                     layout.outer.push(dim, layout.len);
                 }
             }
-            layout.len *= dim;
-            layout.count *= if reduced { dim } else { 1 };
+            layout.len = product(&[layout.len, dim]);
+            layout.count = product(&[layout.count, if reduced { dim } else { 1 }]);
         }
         layout
     }
@@ -69,7 +72,7 @@ impl Layout {
         let Layout { n, inner, slice, .. } = *self;
         match inner {
             1 => SPAN_ELEMENTS,
-            _ if n < SPANS_FROM_ROWS || n * inner <= SPANS_FROM_ELEMENTS => n.max(1),
+            _ if n < SPANS_FROM_ROWS || n.saturating_mul(inner) <= SPANS_FROM_ELEMENTS => n.max(1),
             _ => (n / slice).div_ceil(SPANS) * slice,
         }
     }
@@ -88,14 +91,14 @@ impl Walk {
     /// Adds an axis outside the others.
     fn push(&mut self, dim: usize, stride: usize) {
         let last = self.rank.wrapping_sub(1);
-        if self.rank > 0 && self.strides[last] * self.dims[last] == stride {
-            self.dims[last] *= dim;
+        if self.rank > 0 && self.strides[last].saturating_mul(self.dims[last]) == stride {
+            self.dims[last] = product(&[self.dims[last], dim]);
         } else {
             self.dims[self.rank] = dim;
             self.strides[self.rank] = stride;
             self.rank += 1;
         }
-        self.len *= dim;
+        self.len = product(&[self.len, dim]);
     }
 
     /// Where the element of a position lies.

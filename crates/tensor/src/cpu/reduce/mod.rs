@@ -14,6 +14,7 @@ mod kernel;
 mod layout;
 
 use crate::cpu::isa::Isa;
+use crate::cpu::size::product;
 use crate::parallel::Pool;
 use crate::{DType, Error, Reduction, Result};
 
@@ -36,8 +37,11 @@ const WIDE: usize = 8;
 
 /// Bytes of scratch memory that [`reduce`] needs for this shape.
 pub fn scratch_len(dims: &[usize], axes: u32) -> usize {
-    let layout = Layout::new(dims, axes);
-    if layout.n_spans() > 1 { layout.n_spans() * layout.outer.len * layout.inner * WIDE } else { 0 }
+    scratch_of(&Layout::new(dims, axes))
+}
+
+fn scratch_of(layout: &Layout) -> usize {
+    if layout.n_spans() > 1 { product(&[layout.n_spans(), layout.outer.len, layout.inner, WIDE]) } else { 0 }
 }
 
 /// Reduces a dense array over the axes whose bits are set in `axes`; `out` gets the other axes, dense.
@@ -46,7 +50,10 @@ pub fn scratch_len(dims: &[usize], axes: u32) -> usize {
 ///
 /// # Safety
 /// `x` must hold the elements of `dims` (at most 8 axes), `out` have room for those of the axes that stay, both aligned for the
-/// dtype; they must not overlap. `scratch` must have [`scratch_len`] bytes, aligned to 8.
+/// dtype; they must not overlap. `scratch` must be aligned to 8.
+///
+/// # Panics
+/// If `scratch` has fewer than [`scratch_len`] bytes.
 #[allow(clippy::too_many_arguments)] // what, of what, from where, to where
 pub unsafe fn reduce(
     pool: &Pool,
@@ -61,6 +68,9 @@ pub unsafe fn reduce(
     let kernels = Kernels::new(kind, dtype, Isa::active())
         .ok_or_else(|| Error::dtype(None, dtype, format!("{kind:?} is not defined on {dtype}")))?;
     let layout = Layout::new(dims, axes);
+    let needed = scratch_of(&layout);
+    assert!(scratch.len() >= needed, "{} bytes of scratch for a reduction that needs {needed}", scratch.len());
+    debug_assert!(needed == 0 || scratch.as_ptr().cast::<f64>().is_aligned(), "scratch is aligned to 8");
     let job = Job { kernels, layout: &layout, size: dtype.size(), x, out, scratch: scratch.as_mut_ptr() };
     // SAFETY: passed on.
     unsafe { job.run(pool) };
@@ -175,7 +185,7 @@ impl Job<'_> {
 
 /// Calls `body(from, to)` for ranges of `per_task` units; on the caller where all the work is little.
 fn in_tasks(pool: &Pool, units: usize, per_task: usize, unit_work: usize, body: &(dyn Fn(usize, usize) + Sync)) {
-    if units * unit_work <= 2 * TASK {
+    if units.saturating_mul(unit_work) <= 2 * TASK {
         body(0, units);
     } else {
         pool.run(units.div_ceil(per_task), &|task| body(task * per_task, ((task + 1) * per_task).min(units)));

@@ -89,7 +89,7 @@ impl<T: Real> Job<T> {
     /// # Safety
     /// All arrays have `rows` rows.
     unsafe fn run(&self, pool: &Pool, rows: usize) {
-        if rows * self.classes == 0 {
+        if rows == 0 || self.classes == 0 {
             return;
         }
         let kernel = rows_kernel::<T>(Isa::active());
