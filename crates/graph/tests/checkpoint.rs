@@ -308,7 +308,8 @@ fn a_damaged_index_is_never_a_panic() {
 #[test]
 fn a_damaged_entry_is_never_a_panic() {
     let folder = Folder::new("damaged-entry");
-    let pairs = sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap()).unwrap();
+    let pairs =
+        sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap(), &Default::default()).unwrap();
     let data = fs::read(fixture("bundle_tf.data-00000-of-00001")).unwrap();
     for damaged in 0..pairs.len() {
         for position in 0..pairs[damaged].1.len() {

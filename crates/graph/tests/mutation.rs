@@ -56,7 +56,7 @@ fn seeds() -> Vec<Vec<u8>> {
     for name in names {
         let path = fixtures.join(name);
         let file = read(&path).unwrap();
-        let pairs = estimand_graph::checkpoint::sstable::read(&path, &file).unwrap();
+        let pairs = estimand_graph::checkpoint::sstable::read(&path, &file, &Default::default()).unwrap();
         let put = |out: &mut Vec<u8>, bytes: &[u8]| {
             out.push(u8::try_from(bytes.len()).unwrap());
             out.extend(bytes);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Array, DType, Dims, Element, Error, Result};
+use estimand_tensor::{Array, DType, Dims, Element, Error, Limits, Result};
 use estimand_wire::bundle::BundleEntryProto;
 use estimand_wire::crc::Crc;
 
@@ -30,21 +30,29 @@ struct Shard {
 
 impl BundleReader {
     /// Reads the index of the checkpoint with this prefix, such as `model/model.ckpt-100`.
+    ///
+    /// With the default [`Limits`].
     pub fn open(prefix: impl AsRef<Path>) -> Result<BundleReader> {
+        BundleReader::open_within(prefix, &Limits::default())
+    }
+
+    /// Reads the index of a checkpoint of at most [`Limits::entries`] tensors.
+    pub fn open_within(prefix: impl AsRef<Path>, limits: &Limits) -> Result<BundleReader> {
         let prefix = prefix.as_ref();
         let path = index_path(prefix);
         let bytes = fs::read(&path).map_err(|e| {
             Error::io(&path, "read", &e)
                 .help("a checkpoint is named by its prefix, such as model.ckpt-100, without .index")
         })?;
-        let index = BundleIndex::parse(&path, &bytes)?;
-        let shards = (0..index.n_shards)
+        let index = BundleIndex::parse_within(&path, &bytes, limits)?;
+        let shards: Vec<Shard> = (0..index.n_shards)
             .map(|shard| {
                 let path = data_path(prefix, shard, index.n_shards);
                 let len = fs::metadata(&path).map_err(|e| Error::io(&path, "read", &e))?.len();
                 Ok(Shard { path, len })
             })
             .collect::<Result<_>>()?;
+        check_claims(&index, &shards).map_err(|message| Error::checkpoint(&path, message))?;
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
     }
 
@@ -159,6 +167,18 @@ impl BundleReader {
             DType::Str => assemble_strings(pieces(), &dims),
         }
     }
+}
+
+/// Refuses tensors that share the bytes of the data files: read one after another, they would take any amount of memory.
+fn check_claims(index: &BundleIndex, shards: &[Shard]) -> Result<(), String> {
+    let available: u64 = shards.iter().map(|shard| shard.len).sum();
+    // A negative size is refused where the tensor is read.
+    let sizes = index.tensors.values().chain(index.slices.values()).map(|entry| u64::try_from(entry.size).unwrap_or(0));
+    let claimed = sizes.fold(0, u64::saturating_add);
+    if claimed <= available {
+        return Ok(());
+    }
+    Err(format!("its tensors claim {claimed} bytes, and the data files have {available}: some would share their bytes"))
 }
 
 /// The bytes of one tensor, on their way from the file.
