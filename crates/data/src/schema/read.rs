@@ -20,6 +20,10 @@ const MAX_VALUES: usize = 1 << 24;
 /// The columns of a text, and of which file it is, for messages.
 pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColumn>> {
     let source = Source { text, path };
+    if let Some(offset) = deep_key(text) {
+        let message = format!("a key of more than {MAX_PARTS} parts");
+        return Err(source.error(offset, None, message).help("a schema has tables `[columns.NAME]`"));
+    }
     let document = DeTable::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
         source.error(start, None, format!("not TOML: {}", e.message()))
@@ -64,6 +68,49 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
         Ok(column)
     };
     tables.into_iter().map(read).collect()
+}
+
+/// The most parts of a dotted key. The parser has a limit for brackets and none for dots, and tables of tables take stack to drop.
+const MAX_PARTS: usize = 64;
+
+/// Where a key has too many parts. Texts in quotes and comments are passed over.
+fn deep_key(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut n_dots) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        at += match byte {
+            b'"' | b'\'' => quoted_len(&bytes[at..]),
+            b'#' => bytes[at..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - at),
+            _ => 1,
+        };
+        match byte {
+            b'.' => n_dots += 1,
+            b'\n' | b',' | b'=' | b'[' | b']' | b'{' | b'}' => n_dots = 0,
+            _ => {}
+        }
+        if n_dots >= MAX_PARTS {
+            return Some(at - 1);
+        }
+    }
+    None
+}
+
+/// The bytes of a quoted text at the beginning of `bytes`, quotes included; all of them if it is never closed.
+fn quoted_len(bytes: &[u8]) -> usize {
+    let quote = bytes[0];
+    let n_quotes = if bytes.starts_with(&[quote; 3]) { 3 } else { 1 };
+    let mut at = n_quotes;
+    while at < bytes.len() {
+        if bytes[at..].starts_with(&[quote; 3][..n_quotes]) {
+            return at + n_quotes;
+        }
+        // A text of one line that is not closed ends with it.
+        if n_quotes == 1 && bytes[at] == b'\n' {
+            return at;
+        }
+        at += if bytes[at] == b'\\' && quote == b'"' { 2 } else { 1 };
+    }
+    bytes.len()
 }
 
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use estimand_data::Files;
-use estimand_tensor::Result;
+use estimand_tensor::{Limits, Result};
 
 use self::bytes::Bytes;
 use self::reader::{Batches, Foreign, IpcReader};
