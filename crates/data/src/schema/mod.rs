@@ -24,6 +24,7 @@ mod check;
 mod column;
 mod infer;
 mod misfits;
+mod nesting;
 mod read;
 mod write;
 

@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::column::{ColumnKind, SchemaColumn, Value};
+use super::nesting::{MAX_PARTS, deep_key};
 use crate::statistics::Role;
 
 const KEYS: [&str; 9] = ["role", "type", "shape", "kind", "required", "default", "min", "max", "domain"];
@@ -68,49 +69,6 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
         Ok(column)
     };
     tables.into_iter().map(read).collect()
-}
-
-/// The most parts of a dotted key. The parser has a limit for brackets and none for dots, and tables of tables take stack to drop.
-const MAX_PARTS: usize = 64;
-
-/// Where a key has too many parts. Texts in quotes and comments are passed over.
-fn deep_key(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut at, mut n_dots) = (0, 0);
-    while let Some(&byte) = bytes.get(at) {
-        at += match byte {
-            b'"' | b'\'' => quoted_len(&bytes[at..]),
-            b'#' => bytes[at..].iter().position(|&b| b == b'\n').unwrap_or(bytes.len() - at),
-            _ => 1,
-        };
-        match byte {
-            b'.' => n_dots += 1,
-            b'\n' | b',' | b'=' | b'[' | b']' | b'{' | b'}' => n_dots = 0,
-            _ => {}
-        }
-        if n_dots >= MAX_PARTS {
-            return Some(at - 1);
-        }
-    }
-    None
-}
-
-/// The bytes of a quoted text at the beginning of `bytes`, quotes included; all of them if it is never closed.
-fn quoted_len(bytes: &[u8]) -> usize {
-    let quote = bytes[0];
-    let n_quotes = if bytes.starts_with(&[quote; 3]) { 3 } else { 1 };
-    let mut at = n_quotes;
-    while at < bytes.len() {
-        if bytes[at..].starts_with(&[quote; 3][..n_quotes]) {
-            return at + n_quotes;
-        }
-        // A text of one line that is not closed ends with it.
-        if n_quotes == 1 && bytes[at] == b'\n' {
-            return at;
-        }
-        at += if bytes[at] == b'\\' && quote == b'"' { 2 } else { 1 };
-    }
-    bytes.len()
 }
 
 #[derive(Clone, Copy)]

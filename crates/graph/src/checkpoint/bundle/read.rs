@@ -1,5 +1,6 @@
 //! Reading a bundle: the index at once, a tensor when it is asked for.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -45,14 +46,14 @@ impl BundleReader {
                 .help("a checkpoint is named by its prefix, such as model.ckpt-100, without .index")
         })?;
         let index = BundleIndex::parse_within(&path, &bytes, limits)?;
-        let shards: Vec<Shard> = (0..index.n_shards)
+        let shards = (0..index.n_shards)
             .map(|shard| {
                 let path = data_path(prefix, shard, index.n_shards);
                 let len = fs::metadata(&path).map_err(|e| Error::io(&path, "read", &e))?.len();
                 Ok(Shard { path, len })
             })
             .collect::<Result<_>>()?;
-        check_claims(&index, &shards).map_err(|message| Error::checkpoint(&path, message))?;
+        check_apart(&index).map_err(|message| Error::checkpoint(&path, message))?;
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
     }
 
@@ -169,16 +170,19 @@ impl BundleReader {
     }
 }
 
-/// Refuses tensors that share the bytes of the data files: read one after another, they would take any amount of memory.
-fn check_claims(index: &BundleIndex, shards: &[Shard]) -> Result<(), String> {
-    let available: u64 = shards.iter().map(|shard| shard.len).sum();
-    // A negative size is refused where the tensor is read.
-    let sizes = index.tensors.values().chain(index.slices.values()).map(|entry| u64::try_from(entry.size).unwrap_or(0));
-    let claimed = sizes.fold(0, u64::saturating_add);
-    if claimed <= available {
-        return Ok(());
+/// Refuses tensors that share bytes of the data files: read one after another, they would take any amount of memory.
+fn check_apart(index: &BundleIndex) -> Result<(), String> {
+    let names = index.tensors.iter().map(|(name, entry)| (name.as_str().into(), entry));
+    let slices = index.slices.iter().map(|(key, entry)| (String::from_utf8_lossy(key), entry));
+    let places = names.chain(slices).filter(|(_, entry)| entry.size > 0);
+    let mut places: Vec<(i32, i64, i64, Cow<'_, str>)> = places
+        .map(|(name, entry)| (entry.shard_id, entry.offset, entry.offset.saturating_add(entry.size), name))
+        .collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2) {
+        None => Ok(()),
+        Some(pair) => Err(format!("the tensors `{}` and `{}` overlap in the data file", pair[0].3, pair[1].3)),
     }
-    Err(format!("its tensors claim {claimed} bytes, and the data files have {available}: some would share their bytes"))
 }
 
 /// The bytes of one tensor, on their way from the file.
