@@ -5,6 +5,7 @@
 mod models;
 
 mod bad_input;
+mod config_text;
 mod golden;
 mod laws;
 mod low_level;

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run bundle`; what it does is in `src/bundle.rs`.
+//! `bash .ci/fuzz bundle`; what it does is in `src/bundle.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| estimand_fuzz::bundle::check(data));

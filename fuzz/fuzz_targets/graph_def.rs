@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run graph_def`; what it does is in `src/graph_def.rs`.
+//! `bash .ci/fuzz graph_def`; what it does is in `src/graph_def.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| estimand_fuzz::graph_def::check(data));

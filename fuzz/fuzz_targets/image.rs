@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run image`; what it does is in `src/image.rs`.
+//! `bash .ci/fuzz image`; what it does is in `src/image.rs`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| estimand_fuzz::image::check(data));

@@ -1,7 +1,7 @@
 //! Checkpoints: any bytes are an index or an error, and so is what an index says about the data.
 //!
 //! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte chooses how the others are used:
-//! as a whole file, as a block with a right checksum, or as the keys and values of a well-formed table.
+//! as a whole file, as a block (plain or packed) with a right checksum, or as the keys and values of a well-formed table.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,12 +19,16 @@ pub const BLOCK: u8 = 1;
 /// The bytes are keys and values of one byte of length and as many bytes.
 pub const PAIRS: u8 = 2;
 
+/// The bytes are the only data block of a file, packed by snappy.
+pub const SNAPPY: u8 = 3;
+
 /// Reads an index and, if there is one, the tensors it lists.
 pub fn check(input: &[u8]) {
     let Some((&mode, rest)) = input.split_first() else { return };
-    let index = match mode % 3 {
+    let index = match mode % 4 {
         FILE => rest.to_vec(),
-        BLOCK => table_of(rest),
+        BLOCK => table_of(rest, 0),
+        SNAPPY => table_of(rest, 1),
         _ => table_from(rest),
     };
     let path = Path::new("fuzz.index");
@@ -34,25 +38,25 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// A table of one data block.
-fn table_of(block: &[u8]) -> Vec<u8> {
-    fn stored(block: &[u8], out: &mut Vec<u8>) -> [u64; 2] {
+/// A table of one data block, of a compression.
+fn table_of(block: &[u8], compression: u8) -> Vec<u8> {
+    fn stored(block: &[u8], compression: u8, out: &mut Vec<u8>) -> [u64; 2] {
         let handle = [out.len() as u64, block.len() as u64];
-        let plain = [block, &[0]].concat();
-        out.extend(&plain);
-        out.extend(crc::masked_crc32c(&plain).to_le_bytes());
+        let typed = [block, &[compression]].concat();
+        out.extend(&typed);
+        out.extend(crc::masked_crc32c(&typed).to_le_bytes());
         handle
     }
     let one_restart = [0, 0, 0, 0, 1, 0, 0, 0];
     let mut table = Vec::new();
-    let [offset, size] = stored(block, &mut table);
-    let metaindex = stored(&one_restart, &mut table);
+    let [offset, size] = stored(block, compression, &mut table);
+    let metaindex = stored(&one_restart, 0, &mut table);
     // One entry: nothing shared, a key of one byte, the handle.
     let mut handle = Vec::new();
     varint::put(offset, &mut handle);
     varint::put(size, &mut handle);
     let entry = [&[0, 1, handle.len() as u8, 0xff], handle.as_slice(), &one_restart].concat();
-    let index = stored(&entry, &mut table);
+    let index = stored(&entry, 0, &mut table);
     let mut footer = Vec::new();
     metaindex.into_iter().chain(index).for_each(|number| varint::put(number, &mut footer));
     footer.resize(40, 0);

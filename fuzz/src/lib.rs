@@ -1,8 +1,11 @@
 //! The bodies of the fuzz targets: plain functions from bytes to nothing, which must not panic.
 //!
-//! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files (`crates/*/tests/mutation.rs`), so that they are exercised where there is no nightly compiler.
+//! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files (`crates/*/tests/mutation.rs`), so that they are exercised where libFuzzer is not.
 
+pub mod archive;
 pub mod bundle;
+pub mod config;
+pub mod csv;
 pub mod event;
 pub mod example;
 pub mod files;
@@ -11,4 +14,10 @@ pub mod idx;
 pub mod image;
 pub mod mutate;
 pub mod npy;
+pub mod packed;
 pub mod position;
+pub mod saved_model;
+pub mod schema;
+pub mod snappy;
+pub mod state;
+pub mod vocabulary;

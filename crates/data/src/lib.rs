@@ -51,6 +51,7 @@ mod transform;
 pub mod writer;
 
 pub use dataset::{Batches, Dataset};
+pub use estimand_tensor::Limits;
 pub use estimand_wire::example::ListSpec;
 pub use files::{Compression, Files, OnError};
 pub use format::{cifar10, idx, npy, npz};

@@ -6,6 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "../../../fuzz/src/archive.rs"]
+mod archive;
+#[path = "../../../fuzz/src/csv.rs"]
+mod csv;
 #[path = "../../../fuzz/src/files.rs"]
 mod files;
 #[path = "../../../fuzz/src/idx.rs"]
@@ -17,8 +21,14 @@ mod image;
 mod mutate;
 #[path = "../../../fuzz/src/npy.rs"]
 mod npy;
+#[path = "../../../fuzz/src/packed.rs"]
+mod packed;
 #[path = "../../../fuzz/src/position.rs"]
 mod position;
+#[path = "../../../fuzz/src/schema.rs"]
+mod schema;
+#[path = "../../../fuzz/src/vocabulary.rs"]
+mod vocabulary;
 
 use mutate::{Dice, damaged};
 
@@ -108,6 +118,43 @@ fn damaged_csv_text_and_tfrecord() {
         writer.write(&example).unwrap();
     }
     survive(files::check, &[csv, writer.into_inner()], 1_000, 2 << 20);
+}
+
+/// The stored seeds of a fuzz target, in the order of their names.
+fn stored(target: &str) -> Vec<Vec<u8>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/").to_string() + target;
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn damaged_archives() {
+    survive(archive::check, &stored("archive"), 50_000, 2 << 20);
+}
+
+/// The limits of the target end at 1 MiB, and a vector grows to twice as much.
+#[test]
+fn damaged_packed_files() {
+    assert!(
+        [packed::GZIP, packed::ZLIB, packed::ZSTD].iter().all(|mode| stored("packed").iter().any(|s| s[0] == *mode))
+    );
+    survive(packed::check, &stored("packed"), 1_000, 8 << 20);
+}
+
+#[test]
+fn damaged_headers_of_csv() {
+    survive(csv::check, &stored("csv"), 1_000, 4 << 20);
+}
+
+#[test]
+fn damaged_schemas() {
+    survive(schema::check, &stored("schema"), 5_000, 512 << 20);
+}
+
+#[test]
+fn damaged_vocabularies() {
+    survive(vocabulary::check, &stored("vocabulary"), 1_000, 8 << 20);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::process;
 use estimand_graph::checkpoint::{
     BundleReader, BundleWriter, CheckpointState, latest_checkpoint, read_state, sstable, write_state,
 };
-use estimand_tensor::{Array, DType};
+use estimand_graph::saved_model::SavedModel;
+use estimand_tensor::{Array, DType, Limits};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto};
 use estimand_wire::{DataType, Message, TensorShapeProto};
 
@@ -308,7 +309,8 @@ fn a_damaged_index_is_never_a_panic() {
 #[test]
 fn a_damaged_entry_is_never_a_panic() {
     let folder = Folder::new("damaged-entry");
-    let pairs = sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap()).unwrap();
+    let pairs =
+        sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap(), &Default::default()).unwrap();
     let data = fs::read(fixture("bundle_tf.data-00000-of-00001")).unwrap();
     for damaged in 0..pairs.len() {
         for position in 0..pairs[damaged].1.len() {
@@ -327,6 +329,44 @@ fn a_damaged_entry_is_never_a_panic() {
             }
         }
     }
+}
+
+/// A small file may list the same bytes under any number of names.
+#[test]
+fn tensors_over_the_same_bytes_are_refused() {
+    let folder = Folder::new("overlapping");
+    let pairs =
+        sstable::read(Path::new("index"), &fs::read(fixture("bundle_tf.index")).unwrap(), &Default::default()).unwrap();
+    let data = fs::read(fixture("bundle_tf.data-00000-of-00001")).unwrap();
+    let copied = pairs.iter().find(|(key, value)| {
+        !key.is_empty() && BundleEntryProto::decode(value.as_slice()).is_ok_and(|entry| entry.size > 0)
+    });
+    let copied = copied.unwrap().1.clone();
+    let mut table = sstable::TableWriter::new(Vec::new());
+    pairs.iter().for_each(|(key, value)| table.add(key, value).unwrap());
+    (0..100).for_each(|i| table.add(format!("~{i:03}").as_bytes(), &copied).unwrap());
+    let error = BundleReader::open(folder.with_files(&table.finish().unwrap(), &data)).err().unwrap().to_string();
+    assert!(error.contains("overlap in the data file") && error.contains("~0"), "{error}");
+}
+
+#[test]
+fn tensors_are_counted() {
+    let path = fixture("bundle_tf");
+    let limits = Limits { entries: 3, ..Limits::default() };
+    let error = BundleReader::open_within(&path, &limits).err().unwrap().to_string();
+    assert!(error.contains("more than 3 entries; the limit is 3 (`entries`)"), "{error}");
+    assert!(error.contains("bundle_tf.index") && error.contains("Limits { entries: .."), "{error}");
+    assert!(BundleReader::open(&path).is_ok());
+}
+
+/// The state of checkpoints and the graph of an export are measured before they are read.
+#[test]
+fn an_export_is_measured() {
+    let folder = Folder::new("export");
+    fs::write(folder.0.join("saved_model.pb"), vec![0; 4096]).unwrap();
+    let limits = Limits { record_bytes: 1000, ..Limits::default() };
+    let error = SavedModel::open_within(&folder.0, &limits).err().unwrap().to_string();
+    assert!(error.contains("saved_model.pb has 4096 bytes; the limit is 1000 (`record_bytes`)"), "{error}");
 }
 
 #[test]

@@ -6,12 +6,17 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fs::read;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[path = "../../../fuzz/src/bundle.rs"]
 mod bundle;
 #[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;
+#[path = "../../../fuzz/src/saved_model.rs"]
+mod saved_model;
+#[path = "../../../fuzz/src/snappy.rs"]
+mod snappy;
 
 use mutate::{Dice, damaged};
 
@@ -56,7 +61,7 @@ fn seeds() -> Vec<Vec<u8>> {
     for name in names {
         let path = fixtures.join(name);
         let file = read(&path).unwrap();
-        let pairs = estimand_graph::checkpoint::sstable::read(&path, &file).unwrap();
+        let pairs = estimand_graph::checkpoint::sstable::read(&path, &file, &Default::default()).unwrap();
         let put = |out: &mut Vec<u8>, bytes: &[u8]| {
             out.push(u8::try_from(bytes.len()).unwrap());
             out.extend(bytes);
@@ -76,17 +81,42 @@ fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-#[test]
-fn damaged_checkpoints() {
-    let seeds = seeds();
-    for seed in &seeds {
-        bundle::check(seed);
-    }
+/// Tests take turns, so that each watches its own allocations.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a check over damaged seeds; none of its allocations may be larger than `limit`.
+fn survive(check: impl Fn(&[u8]), seeds: &[Vec<u8>], n: usize, limit: usize) {
+    let turn = TURN.lock();
+    seeds.iter().for_each(|seed| check(seed));
     LARGEST.store(0, Ordering::Relaxed);
     let mut dice = Dice::new(3);
-    for _ in 0..20_000 {
-        bundle::check(&damaged(&seeds, &mut dice));
+    for _ in 0..n {
+        check(&damaged(seeds, &mut dice));
     }
     let largest = LARGEST.load(Ordering::Relaxed);
-    assert!(largest <= 1 << 20, "an allocation of {largest} bytes");
+    assert!(largest <= limit, "an allocation of {largest} bytes");
+    drop(turn);
+}
+
+/// The stored seeds of a fuzz target, in the order of their names.
+fn stored(target: &str) -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path).unwrap()).collect()
+}
+
+#[test]
+fn damaged_checkpoints() {
+    survive(bundle::check, &seeds(), 20_000, 1 << 20);
+}
+
+#[test]
+fn damaged_snappy_blocks() {
+    survive(snappy::check, &stored("snappy"), 20_000, 1 << 20);
+}
+
+#[test]
+fn damaged_saved_models() {
+    survive(saved_model::check, &stored("saved_model"), 1_000, 64 << 20);
 }

@@ -21,10 +21,15 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use estimand_tensor::Limits;
+
 use crate::crc::masked_crc32c;
 
 const HEADER_LEN: usize = 12;
 const FOOTER_LEN: usize = 4;
+
+/// The bytes of a record around its payload.
+pub const FRAME_LEN: usize = HEADER_LEN + FOOTER_LEN;
 
 /// Reads records one by one. Give it a buffered reader: each record takes three small reads.
 #[derive(Debug)]
@@ -33,12 +38,19 @@ pub struct RecordReader<R> {
     /// Where the next record begins, for error messages.
     offset: u64,
     payload: Vec<u8>,
+    record_bytes: usize,
 }
 
 impl<R: Read> RecordReader<R> {
     /// A reader that starts at the first record.
     pub fn new(input: R) -> RecordReader<R> {
-        RecordReader { input, offset: 0, payload: Vec::new() }
+        RecordReader { input, offset: 0, payload: Vec::new(), record_bytes: Limits::default().record_bytes }
+    }
+
+    /// The most bytes of one payload. By default, [`Limits::record_bytes`].
+    pub fn record_bytes(mut self, record_bytes: usize) -> RecordReader<R> {
+        self.record_bytes = record_bytes;
+        self
     }
 
     /// The next payload, or `None` at the end of the file. After an error the position is lost.
@@ -54,6 +66,10 @@ impl<R: Read> RecordReader<R> {
             return Err(self.corrupt("the checksum of its length is wrong".to_string()));
         }
         let length = u64::from_le_bytes(length);
+        if length > self.record_bytes as u64 {
+            let limit = self.record_bytes;
+            return Err(self.corrupt(format!("it has {length} bytes; the limit is {limit} (`record_bytes`)")));
+        }
 
         // The buffer grows with the bytes that arrive, not to the length that was claimed.
         self.payload.clear();
@@ -269,6 +285,9 @@ mod tests {
         file.extend(masked_crc32c(&length).to_le_bytes());
         file.extend(b"only this");
         let message = read_all(&file).unwrap_err().to_string();
+        assert!(message.contains("it has 18446744073709551615 bytes; the limit is 2147483648"), "{message}");
+        let mut unlimited = RecordReader::new(file.as_slice()).record_bytes(usize::MAX);
+        let message = unlimited.read().unwrap_err().to_string();
         assert!(message.contains("ends after 9 of the 18446744073709551615 bytes"), "{message}");
     }
 }

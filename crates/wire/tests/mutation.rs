@@ -16,6 +16,8 @@ mod example;
 mod graph_def;
 #[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;
+#[path = "../../../fuzz/src/state.rs"]
+mod state;
 
 use mutate::{Dice, damaged};
 
@@ -99,6 +101,12 @@ fn damaged_events() {
     let seeds = event::seeds(&read(fixture("wire_events.tfevents")).unwrap());
     assert_eq!(seeds.len(), 9);
     survive(event::check, &seeds, 20_000, 3, 1 << 20);
+}
+
+#[test]
+fn damaged_states() {
+    let names = ["wire_checkpoint_state.txt", "wire_checkpoint_state_odd.txt"];
+    survive(state::check, &names.map(|name| read(fixture(name)).unwrap()), 50_000, 5, 64 << 10);
 }
 
 #[test]

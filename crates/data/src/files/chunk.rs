@@ -5,17 +5,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use estimand_tensor::{Batch, Error, Result};
+use estimand_tensor::{Batch, Error, Limits, Result};
 
 use super::Files;
+use super::ceiling::read_error;
 
 /// How records lie in the bytes of a file, and what they hold.
 pub(crate) trait Format: Send + Sync + 'static {
     /// What messages call a record: "row", "record".
     const RECORD: &'static str;
 
-    /// The most bytes that a record may have.
-    const LONGEST: usize;
+    /// The limit of the bytes that a record may have, and its name.
+    fn longest(limits: &Limits) -> (usize, &'static str);
 
     /// Finds the end of the last whole record. `is_last` says that no bytes follow these in the file.
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut;
@@ -35,8 +36,29 @@ pub(crate) trait Format: Send + Sync + 'static {
 pub(crate) struct Cut {
     /// The end of the last whole record; 0 if none is.
     pub(crate) end: usize,
-    /// Why no record can begin at `end`: what follows is lost.
-    pub(crate) damage: Option<String>,
+    /// Why no record can begin at `end`: what follows is lost. With it, the limit that was met, if one was.
+    pub(crate) damage: Option<Damage>,
+}
+
+/// What a format found instead of a record.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Damage {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+impl From<String> for Damage {
+    fn from(message: String) -> Damage {
+        Damage { message, help: None }
+    }
+}
+
+impl Damage {
+    /// A record beyond a limit.
+    pub(crate) fn limit(field: &str, limit: usize, found: &str) -> Damage {
+        let message = format!("{found}; the limit is {limit} (`{field}`)");
+        Damage { message, help: Some(Limits::remedy(field)) }
+    }
 }
 
 /// Whole records, one after another.
@@ -105,7 +127,7 @@ pub(crate) enum Reason {
     /// The operating system, or the unpacking.
     Unreadable(Error),
     /// What the format found instead of a record.
-    Damage(String),
+    Damage(Damage),
 }
 
 impl<F: Format> Chunks<F> {
@@ -144,11 +166,12 @@ impl<F: Format> Chunks<F> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
         let mut bytes = std::mem::take(&mut self.rest);
         let mut want = self.files.buffer_size;
+        let (longest, field) = F::longest(&self.files.limits);
         loop {
             let missing = want.saturating_sub(bytes.len());
             bytes.reserve(missing);
             let n_read = reader.by_ref().take(missing as u64).read_to_end(&mut bytes);
-            let n_read = n_read.map_err(|e| Reason::Unreadable(Error::io(path, "read", &e)))?;
+            let n_read = n_read.map_err(|e| Reason::Unreadable(read_error(path, &e)))?;
             let is_last = n_read < missing;
             if bytes.is_empty() {
                 return Ok(None);
@@ -162,13 +185,13 @@ impl<F: Format> Chunks<F> {
                 return Err(Reason::Damage(damage));
             }
             if is_last {
-                return Err(Reason::Damage(format!("the file ends within a {}", F::RECORD)));
+                return Err(Reason::Damage(format!("the file ends within a {}", F::RECORD).into()));
             }
-            if bytes.len() >= F::LONGEST {
-                let message = format!("no end within {} MiB; a {} may have no more", F::LONGEST >> 20, F::RECORD);
-                return Err(Reason::Damage(message));
+            if bytes.len() >= longest {
+                let found = format!("a {} has no end within {} bytes", F::RECORD, bytes.len());
+                return Err(Reason::Damage(Damage::limit(field, longest, &found)));
             }
-            want = bytes.len().saturating_mul(2).min(F::LONGEST);
+            want = bytes.len().saturating_mul(2).min(longest);
         }
     }
 }

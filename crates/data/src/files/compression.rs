@@ -1,12 +1,14 @@
 //! Files that are packed as a whole: unpacked while they are read.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::ceiling::{Ceiling, Counted, read_error};
 
 /// How a whole file is packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,18 +37,23 @@ impl Compression {
         }
     }
 
-    /// The unpacked bytes of a file from `offset` on. What is packed is unpacked and forgotten up to there.
+    /// The unpacked bytes of a file from `offset` on, with the default [`Limits`]. What is packed is unpacked and forgotten up to there.
     pub fn open(self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
+        self.open_within(path, offset, Limits::default())
+    }
+
+    pub(super) fn open_within(self, path: &Path, offset: u64, limits: Limits) -> Result<Box<dyn Read + Send>> {
         let file = File::open(path).map_err(|e| Error::io(path, "open", &e))?;
-        let packed = |file| BufReader::with_capacity(BUFFER, file);
+        let packed = |file: Counted<File>| BufReader::with_capacity(BUFFER, file);
         let mut bytes: Box<dyn Read + Send> = match self {
             Compression::None => return seek(file, path, offset),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(packed(file))),
-            Compression::Zlib => Box::new(ZlibDecoder::new(packed(file))),
-            Compression::Zstd => Box::new(Zstd { packed: packed(file), frame: None }),
+            Compression::Gzip => Box::new(Ceiling::over(file, limits, |file| MultiGzDecoder::new(packed(file)))),
+            Compression::Zlib => Box::new(Ceiling::over(file, limits, |file| ZlibDecoder::new(packed(file)))),
+            Compression::Zstd => {
+                Box::new(Ceiling::over(file, limits, |file| Zstd { packed: packed(file), frame: None }))
+            }
         };
-        let skipped =
-            io::copy(&mut bytes.by_ref().take(offset), &mut io::sink()).map_err(|e| Error::io(path, "read", &e))?;
+        let skipped = io::copy(&mut bytes.by_ref().take(offset), &mut io::sink()).map_err(|e| read_error(path, &e))?;
         if skipped < offset {
             return Err(behind_the_end(path, offset, skipped));
         }
@@ -72,12 +79,12 @@ fn behind_the_end(path: &Path, offset: u64, length: u64) -> Error {
 }
 
 /// Frames one after another, as `zstd -T` and `cat` make them.
-struct Zstd {
-    packed: BufReader<File>,
+struct Zstd<R> {
+    packed: R,
     frame: Option<FrameDecoder>,
 }
 
-impl Read for Zstd {
+impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if out.is_empty() {
             return Ok(0);
@@ -94,7 +101,7 @@ impl Read for Zstd {
                 }
                 self.frame = None;
             }
-            if io::BufRead::fill_buf(&mut self.packed)?.is_empty() {
+            if self.packed.fill_buf()?.is_empty() {
                 return Ok(0);
             }
             let mut frame = FrameDecoder::new();

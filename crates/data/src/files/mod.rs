@@ -3,6 +3,7 @@
 //! `chunk.rs` cuts them into whole records, `stream.rs` has those parsed in threads and hands out rows; a format is what it
 //! takes to find the records and to parse them.
 
+pub(crate) mod ceiling;
 pub(crate) mod chunk;
 mod compression;
 mod quarantine;
@@ -17,9 +18,10 @@ use std::sync::Arc;
 
 use estimand_tensor::cpu::text::fingerprint64;
 use estimand_tensor::random::{self, Key};
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 
 use crate::stage::InputContext;
+use ceiling::read_error;
 
 /// Files by path, list of paths, or pattern (`data/train-*.csv`), read one after another.
 ///
@@ -41,6 +43,7 @@ pub struct Files {
     shuffled: Option<u64>,
     by_worker: bool,
     buffer_size: usize,
+    limits: Limits,
 }
 
 /// Enough for a thread to be busy with, little enough to lie in its cache.
@@ -61,6 +64,13 @@ impl Files {
     /// How many bytes are read at a time, and parsed by one thread. By default, 512 KiB. What is read does not depend on it.
     pub fn buffer_size(mut self, bytes: usize) -> Files {
         self.buffer_size = bytes.max(1);
+        self
+    }
+
+    /// How much is taken from one file: how far packed bytes may grow, how long rows and records may be. By default,
+    /// [`Limits::default`], which is more than real data needs.
+    pub fn limits(mut self, limits: Limits) -> Files {
+        self.limits = limits;
         self
     }
 
@@ -127,6 +137,11 @@ impl Files {
         &self.on_error
     }
 
+    /// How much is taken from one file.
+    pub fn reading_limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// How many bytes are read at a time.
     pub fn piece_size(&self) -> usize {
         self.buffer_size
@@ -164,14 +179,31 @@ impl Files {
 
     /// The unpacked bytes of a file from `offset` on.
     pub fn open(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
-        self.compression_of(path).open(path, offset)
+        self.compression_of(path).open_within(path, offset, self.limits)
     }
 
-    /// All unpacked bytes of a file.
+    /// All unpacked bytes of a file; at most [`Limits::unpacked_bytes`], unless the file itself is as long.
     pub fn read(&self, path: &Path) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.open(path, 0)?.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", &e))?;
+        let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "open", &e))?;
+        let is_plain = metadata.is_file() && self.compression_of(path) == Compression::None;
+        let (limit, expected) = if is_plain { (u64::MAX, metadata.len()) } else { (self.limits.unpacked_bytes, 0) };
+        let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+        let mut reader = self.open(path, 0)?.take(limit.saturating_add(1));
+        reader.read_to_end(&mut bytes).map_err(|e| read_error(path, &e))?;
+        if bytes.len() as u64 > limit {
+            let error = Limits::exceeded("unpacked_bytes", limit, format!("more than {limit} bytes to hold at once"));
+            return Err(error.in_file(path));
+        }
         Ok(bytes)
+    }
+
+    /// The only path, for readers of one file.
+    pub(crate) fn only(&self) -> Result<PathBuf> {
+        match &*self.resolve()? {
+            [path] => Ok(path.clone()),
+            paths => Err(Error::config(format!("{} files, expected one", paths.len()))
+                .help("read several one by one, and join them with `concatenate`")),
+        }
     }
 }
 
@@ -218,6 +250,7 @@ impl From<Vec<PathBuf>> for Files {
             shuffled: None,
             by_worker: false,
             buffer_size: BUFFER,
+            limits: Limits::default(),
         }
     }
 }

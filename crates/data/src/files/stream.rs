@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use estimand_tensor::{Error, ErrorKind, Result};
 
-use super::chunk::{Bad, Broken, Chunk, Chunks, Format, NextChunk, Parsed, Reason};
+use super::chunk::{Bad, Broken, Chunk, Chunks, Damage, Format, NextChunk, Parsed, Reason};
 use super::quarantine::{OnError, Quarantined};
 use super::{Files, quarantine};
 use crate::Position;
@@ -98,7 +98,13 @@ impl<F: Format> FileStream<F> {
                 self.enter(file, offset);
                 Err(match reason {
                     Reason::Unreadable(error) => error,
-                    Reason::Damage(message) => self.error(message, None, offset),
+                    Reason::Damage(Damage { message, help }) => {
+                        let error = self.error(message, None, offset);
+                        match help {
+                            Some(help) => error.help(help),
+                            None => error,
+                        }
+                    }
                 })
             }
         }

@@ -1,6 +1,6 @@
 //! IDX, the format of MNIST: a magic, the sizes, and big-endian numbers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use estimand_tensor::{Array, Error, MAX_RANK, Result};
 
@@ -20,7 +20,7 @@ impl Dataset {
     /// // Nothing is read before it is needed.
     /// assert!(data.explain().contains("a permutation of all rows"));
     /// ```
-    pub fn from_idx<N: Into<String>, P: Into<PathBuf>>(files: impl IntoIterator<Item = (N, P)>) -> Dataset {
+    pub fn from_idx<N: Into<String>, F: Into<Files>>(files: impl IntoIterator<Item = (N, F)>) -> Dataset {
         from_files("idx", files, from_bytes)
     }
 }

@@ -8,29 +8,28 @@ pub mod npz;
 mod numbers;
 mod zip;
 
-use std::path::PathBuf;
-
 use estimand_tensor::{Array, Batch, Error, Result};
 
 use crate::source::loaded::Loaded;
 use crate::{Dataset, Files};
 
 /// A dataset of one array from each named file.
-fn from_files<N: Into<String>, P: Into<PathBuf>>(
+fn from_files<N: Into<String>, F: Into<Files>>(
     format: &'static str,
-    files: impl IntoIterator<Item = (N, P)>,
+    files: impl IntoIterator<Item = (N, F)>,
     parse: fn(&[u8]) -> Result<Array>,
 ) -> Dataset {
-    let files: Vec<(String, PathBuf)> = files.into_iter().map(|(name, path)| (name.into(), path.into())).collect();
-    let places: Vec<_> = files.iter().map(|(name, path)| format!("`{name}` from {}", path.display())).collect();
+    let files: Vec<(String, Files)> = files.into_iter().map(|(name, file)| (name.into(), file.into())).collect();
+    let places: Vec<_> = files.iter().map(|(name, file)| format!("`{name}` from {file}")).collect();
     let load = move || {
         let mut rows = Batch::new();
-        for (name, path) in &files {
+        for (name, file) in &files {
             if rows.features().contains_key(name.as_str()) {
                 return Err(Error::config(format!("two {format} files are named `{name}`")));
             }
-            let bytes = Files::new(path).read(path)?;
-            rows = parse(&bytes).and_then(|array| rows.with_feature(name, array)).map_err(|e| e.in_file(path))?;
+            let path = file.only()?;
+            let bytes = file.read(&path)?;
+            rows = parse(&bytes).and_then(|array| rows.with_feature(name, array)).map_err(|e| e.in_file(&path))?;
         }
         if files.is_empty() {
             return Err(Error::config(format!("a dataset of no {format} files")).help("name at least one path"));

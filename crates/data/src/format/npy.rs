@@ -12,7 +12,7 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use estimand_tensor::{Array, DType, Error, Result, Strings};
 
@@ -27,8 +27,10 @@ const ALIGN: usize = 64;
 
 impl Dataset {
     /// The rows of one NPY file, as the unnamed feature. Packed files (`.npy.gz`) are unpacked.
-    pub fn from_npy(path: impl Into<PathBuf>) -> Dataset {
-        from_files("npy", [("", path)], from_bytes)
+    ///
+    /// The file is a path, or [`Files`] of one path with options.
+    pub fn from_npy(file: impl Into<Files>) -> Dataset {
+        from_files("npy", [("", file)], from_bytes)
     }
 
     /// The rows of several NPY files, one feature each.
@@ -45,7 +47,7 @@ impl Dataset {
     /// # std::fs::remove_dir_all(&folder).unwrap();
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
-    pub fn from_npy_files<N: Into<String>, P: Into<PathBuf>>(files: impl IntoIterator<Item = (N, P)>) -> Dataset {
+    pub fn from_npy_files<N: Into<String>, F: Into<Files>>(files: impl IntoIterator<Item = (N, F)>) -> Dataset {
         from_files("npy", files, from_bytes)
     }
 }

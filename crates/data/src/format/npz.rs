@@ -1,8 +1,9 @@
 //! NPZ, numpy's archive of named arrays, as `numpy.savez` and `numpy.savez_compressed` write it.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::Path;
 
-use estimand_tensor::{Array, Batch, Error, Result};
+use estimand_tensor::{Array, Batch, Error, Limits, Result};
 
 use super::{npy, zip};
 use crate::source::loaded::Loaded;
@@ -16,19 +17,22 @@ impl Dataset {
     /// let data = Dataset::from_npz("train.npz").label("y").batch(32, false);
     /// assert_eq!(data.explain(), "batch(32)\n  label(`y`)\n    npz: train.npz\n");
     /// ```
-    pub fn from_npz(path: impl Into<PathBuf>) -> Dataset {
-        let path = path.into();
-        let load = {
-            let path = path.clone();
-            move || {
-                let mut rows = Batch::new();
-                for (name, array) in read(&path)? {
-                    rows = rows.with_feature(&name, array).map_err(|e| e.in_file(&path))?;
-                }
-                Ok(rows)
+    ///
+    /// The file is a path, or [`Files`] of one path with options.
+    pub fn from_npz(file: impl Into<Files>) -> Dataset {
+        let file = file.into();
+        let description = format!("npz: {file}");
+        let load = move || {
+            let path = file.only()?;
+            let arrays = file.read(&path)?;
+            let arrays = from_bytes_within(&arrays, file.reading_limits()).map_err(|e| e.in_file(&path))?;
+            let mut rows = Batch::new();
+            for (name, array) in arrays {
+                rows = rows.with_feature(&name, array).map_err(|e| e.in_file(&path))?;
             }
+            Ok(rows)
         };
-        Dataset::new(Loaded::new(format!("npz: {}", path.display()), load))
+        Dataset::new(Loaded::new(description, load))
     }
 }
 
@@ -38,15 +42,23 @@ pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>> {
     from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
 }
 
-/// The named arrays in the bytes of a file.
+/// The named arrays in the bytes of a file, with the default [`Limits`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Array)>> {
+    from_bytes_within(bytes, &Limits::default())
+}
+
+/// The named arrays in the bytes of a file, which may unpack to as much as the limits allow.
+///
+/// Members that share bytes are refused, whatever the limits.
+pub fn from_bytes_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, Array)>> {
     let mut arrays: Vec<(String, Array)> = Vec::new();
-    for member in zip::members(bytes)? {
+    let mut names = HashSet::new();
+    for member in zip::members(bytes, limits)? {
         let name = member
             .name
             .strip_suffix(".npy")
             .ok_or_else(|| Error::data(format!("the member `{}`; those of an NPZ end in .npy", member.name)))?;
-        if arrays.iter().any(|(known, _)| known == name) {
+        if !names.insert(name) {
             return Err(Error::data(format!("two arrays are named `{name}`")));
         }
         let array = member.unpack().and_then(|bytes| npy::from_bytes(&bytes));

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 
 const END: &[u8] = b"PK\x05\x06";
 const END_SIZE: usize = 22;
@@ -25,11 +25,16 @@ pub(crate) struct Member<'a> {
     crc: u32,
     packed: &'a [u8],
     size: usize,
+    /// Where it lies in the archive, local header included: where it begins, and where it ends.
+    start: usize,
+    end: usize,
 }
 
-/// The members of an archive, in the order of its directory.
-pub(crate) fn members(archive: &[u8]) -> Result<Vec<Member<'_>>> {
+/// The members of an archive, in the order of its directory. None shares bytes with another, and together they unpack to no more than
+/// the limits allow.
+pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>> {
     let (n_members, mut directory) = directory(archive)?;
+    limits.check_entries(n_members, "arrays in the archive")?;
     // An entry is 46 bytes or more: the count is never believed beyond the bytes there are.
     let mut members = Vec::new();
     for number in 1..=n_members {
@@ -38,7 +43,22 @@ pub(crate) fn members(archive: &[u8]) -> Result<Vec<Member<'_>>> {
         members.push(member);
         directory = rest;
     }
+    check_apart(&members)?;
+    let unpacked = members.iter().map(|member| member.size as u64).sum();
+    limits.check_unpacked(unpacked, &format!("{n_members} arrays"))?;
+    limits.check_ratio(unpacked, archive.len() as u64)?;
     Ok(members)
+}
+
+/// Refuses members over the same bytes: a small archive would unpack them again and again.
+fn check_apart(members: &[Member<'_>]) -> Result<()> {
+    let mut places: Vec<_> = members.iter().map(|member| (member.start, member.end, member.name)).collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[1].0 < pair[0].1) {
+        None => Ok(()),
+        Some(pair) => Err(Error::data(format!("the members `{}` and `{}` overlap in the file", pair[0].2, pair[1].2))
+            .help("no program writes such an archive: it is damaged, or made to fill the memory")),
+    }
 }
 
 /// The number of members, and the directory's bytes up to the end of the file.
@@ -83,7 +103,8 @@ fn entry<'a>(archive: &'a [u8], directory: &'a [u8]) -> Result<(Member<'a>, &'a 
     let start = LOCAL_SIZE + usize::from(u16_at(local, 26)) + usize::from(u16_at(local, 28));
     let packed = local.get(start..).and_then(|data| data.get(..packed_size)).ok_or_else(outside)?;
     let crc = u32_at(head, 16) as u32;
-    Ok((Member { name, method: u16_at(head, 10), crc, packed, size }, rest))
+    let (start, end) = (offset, offset + start + packed_size);
+    Ok((Member { name, method: u16_at(head, 10), crc, packed, size, start, end }, rest))
 }
 
 fn too_large() -> Error {

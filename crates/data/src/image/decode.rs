@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Error, Limits, Result};
 use png::{ColorType, Transformations};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
@@ -12,20 +12,27 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 /// The most bytes that one byte of deflated data stands for, and more than any of JPEG does: what a file says of its size is
 /// not believed beyond that.
 const MAX_EXPANSION: usize = 1032;
-/// The widest and highest image, of either format.
-const MAX_SIDE: usize = 1 << 14;
+/// The widest and highest image of either format that a decoder is asked for.
+const MAX_SIDE: usize = 1 << 24;
 
 /// The pixels of a PNG or JPEG file, u8 `[height, width, channels]`.
 ///
 /// With 1 (grey), 3 (RGB) or 4 (RGBA) channels if asked for; otherwise as many as the file has. Grey is the luma of JPEG, 0.299 red + 0.587
 /// green + 0.114 blue; an alpha channel is dropped, or 255 where there was none. 16 bits a channel become 8.
+///
+/// With the default [`Limits`].
 pub fn decode(bytes: &[u8], channels: Option<usize>) -> Result<Array> {
+    decode_within(bytes, channels, &Limits::default())
+}
+
+/// As [`decode`], an image of as many pixels as the limits allow.
+pub fn decode_within(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result<Array> {
     if let Some(n) = channels.filter(|n| ![1, 3, 4].contains(n)) {
         return Err(Error::config(format!("{n} channels of an image; expected 1, 3 or 4")));
     }
     let pixels = match bytes {
-        [0x89, b'P', b'N', b'G', ..] => decode_png(bytes)?,
-        [0xff, 0xd8, 0xff, ..] => decode_jpeg(bytes, channels)?,
+        [0x89, b'P', b'N', b'G', ..] => decode_png(bytes, limits)?,
+        [0xff, 0xd8, 0xff, ..] => decode_jpeg(bytes, channels, limits)?,
         _ => {
             let first = &bytes[..bytes.len().min(4)];
             return Err(Error::data(format!("it begins with {first:02x?}, which neither PNG nor JPEG does")));
@@ -42,25 +49,28 @@ struct Pixels {
     values: Vec<u8>,
 }
 
-fn check_size(height: usize, width: usize, n_unpacked: usize, n_packed: usize) -> Result<()> {
+fn check_size(height: usize, width: usize, n_unpacked: usize, n_packed: usize, limits: &Limits) -> Result<()> {
     if height.max(width) > MAX_SIDE {
         return Err(Error::data(format!("an image of {height} x {width}; at most {MAX_SIDE} pixels a side are read")));
+    }
+    if height as u64 * width as u64 > limits.pixels {
+        return Err(Limits::exceeded("pixels", limits.pixels, format!("an image of {height} x {width} pixels")));
     }
     if n_unpacked / MAX_EXPANSION > n_packed {
         let message = format!("an image of {height} x {width} in a file of {n_packed} bytes, which cannot hold it");
         return Err(Error::data(message).help("the file was cut short"));
     }
-    Ok(())
+    limits.check_ratio(n_unpacked as u64, n_packed as u64)
 }
 
-fn decode_png(bytes: &[u8]) -> Result<Pixels> {
+fn decode_png(bytes: &[u8], limits: &Limits) -> Result<Pixels> {
     let damaged = |e: png::DecodingError| Error::data(format!("the PNG is damaged: {e}"));
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(damaged)?;
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
-    check_size(height, width, height.saturating_mul(info.raw_row_length()), bytes.len())?;
+    check_size(height, width, height.saturating_mul(info.raw_row_length()), bytes.len(), limits)?;
     if reader.output_color_type().0 == ColorType::Indexed {
         return Err(Error::data("the PNG is damaged: colours by number, and no palette"));
     }
@@ -71,7 +81,7 @@ fn decode_png(bytes: &[u8]) -> Result<Pixels> {
     Ok(Pixels { height, width, values })
 }
 
-fn decode_jpeg(bytes: &[u8], channels: Option<usize>) -> Result<Pixels> {
+fn decode_jpeg(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result<Pixels> {
     let damaged = |e| Error::data(format!("the JPEG is damaged: {e:?}"));
     // Strict: an image cut short is an error and not half grey.
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
@@ -79,7 +89,7 @@ fn decode_jpeg(bytes: &[u8], channels: Option<usize>) -> Result<Pixels> {
     decoder.decode_headers().map_err(damaged)?;
     let info = decoder.info().ok_or_else(|| Error::data("a JPEG without sizes"))?;
     let (height, width) = (usize::from(info.height), usize::from(info.width));
-    check_size(height, width, height * width, bytes.len())?;
+    check_size(height, width, height * width, bytes.len(), limits)?;
     let space = match (decoder.input_colorspace(), channels) {
         (Some(ColorSpace::Luma), _) | (Some(ColorSpace::YCbCr), Some(1)) => ColorSpace::Luma,
         _ => ColorSpace::RGB,

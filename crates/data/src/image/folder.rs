@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use estimand_tensor::parallel::Pool;
-use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, FeatureSpec, Result};
+use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, FeatureSpec, Limits, Result};
 
-use super::{Method, decode, resize};
+use super::{Method, decode_within, resize};
 use crate::stage::{Indexed, InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
@@ -31,6 +31,7 @@ pub struct ImageFolder {
     path: PathBuf,
     size: Option<([usize; 2], Method)>,
     channels: usize,
+    limits: Limits,
 }
 
 impl Dataset {
@@ -43,7 +44,7 @@ impl Dataset {
 impl ImageFolder {
     /// The images below a path.
     pub fn new(path: impl Into<PathBuf>) -> ImageFolder {
-        ImageFolder { path: path.into(), size: None, channels: 3 }
+        ImageFolder { path: path.into(), size: None, channels: 3, limits: Limits::default() }
     }
 
     /// Resizes every image to a height and width. By default, none is resized, and one of another size than the first is an error.
@@ -55,6 +56,13 @@ impl ImageFolder {
     /// 1 for grey, 3 for RGB, 4 for RGBA. By default, 3.
     pub fn channels(mut self, channels: usize) -> ImageFolder {
         self.channels = channels;
+        self
+    }
+
+    /// How many pixels an image may have, and how long a file may be ([`Limits::pixels`], [`Limits::record_bytes`]). By default,
+    /// 268 million, and 2 GiB.
+    pub fn limits(mut self, limits: Limits) -> ImageFolder {
+        self.limits = limits;
         self
     }
 
@@ -71,8 +79,8 @@ impl ImageFolder {
 
     /// The pixels of a file, as this folder wants them.
     fn read(&self, path: &Path) -> Result<Array> {
-        let bytes = fs::read(path).map_err(|e| Error::io(path, "read", &e))?;
-        let decoded = decode(&bytes, Some(self.channels)).and_then(|image| match self.size {
+        let bytes = self.limits.read_message(path)?;
+        let decoded = decode_within(&bytes, Some(self.channels), &self.limits).and_then(|image| match self.size {
             Some((size, method)) => resize(&image, size, method),
             None => Ok(image),
         });

@@ -25,7 +25,7 @@ mod normalize;
 mod resize;
 
 #[cfg(feature = "image")]
-pub use decode::decode;
+pub use decode::{decode, decode_within};
 #[cfg(feature = "image")]
 pub use folder::ImageFolder;
 pub use normalize::{per_image_standardization, standardize, to_unit};

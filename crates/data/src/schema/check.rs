@@ -25,6 +25,7 @@ pub(super) fn dataset(data: &Dataset, schema: &Schema) -> Result<Misfits> {
 
 /// Holds batches, one after another, against a schema.
 pub(super) struct Checker<'a> {
+    names: HashSet<(Role, &'a str)>,
     columns: Vec<(&'a SchemaColumn, Domain<'a>)>,
     n_rows: u64,
     found: Found,
@@ -49,13 +50,13 @@ impl<'a> Checker<'a> {
             }
             (column, domain)
         };
-        Checker { columns: schema.columns().iter().map(domain).collect(), n_rows: 0, found: Found::default() }
+        let names = schema.columns().iter().map(|column| (column.role, column.name.as_str())).collect();
+        Checker { names, columns: schema.columns().iter().map(domain).collect(), n_rows: 0, found: Found::default() }
     }
 
     pub(super) fn check(&mut self, batch: &Batch) {
-        let Checker { columns, n_rows, found } = self;
+        let Checker { names: known, columns, n_rows, found } = self;
         for (column, domain) in columns.iter() {
-            found.begin(&column.name);
             let weights = batch.weights().map(|weights| Feature::Dense(weights.clone()));
             let feature = match column.role {
                 Role::Feature => batch.features().get(column.name.as_str()),
@@ -69,8 +70,7 @@ impl<'a> Checker<'a> {
         }
         let names = [(Role::Feature, batch.features()), (Role::Label, batch.labels())];
         for (role, name) in names.iter().flat_map(|(role, map)| map.keys().map(move |name| (*role, name))) {
-            if !columns.iter().any(|(column, _)| column.role == role && column.name == **name) {
-                found.begin(name);
+            if !known.contains(&(role, &**name)) {
                 found.add_once(name, format!("a {role} that the schema does not have"));
             }
         }

@@ -1,5 +1,7 @@
 //! From statistics to a schema.
 
+use std::collections::HashSet;
+
 use estimand_tensor::{DType, Error, Result};
 
 use super::column::{ColumnKind, SchemaColumn, Value};
@@ -25,8 +27,9 @@ pub(super) fn columns(statistics: &Statistics) -> Result<Vec<SchemaColumn>> {
         return Err(Error::config("a schema of no rows").help("infer it from data that has some"));
     }
     let columns = statistics.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
-    for (i, column) in columns.iter().enumerate() {
-        if columns[..i].iter().any(|other| other.name == column.name) {
+    let mut names = HashSet::new();
+    for column in &columns {
+        if !names.insert(column.name.as_str()) {
             return Err(Error::config(format!("two columns of the schema would have the name `{}`", column.name))
                 .help("features and labels need names of their own; the weights are called `weights`"));
         }

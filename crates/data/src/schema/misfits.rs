@@ -1,11 +1,12 @@
 //! What does not fit a schema: counted, and the first of every column told.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use estimand_tensor::{Error, ErrorKind, Result};
 
 /// Misfits of a column that are told one by one; more are counted.
-const LISTED: u64 = 10;
+const LISTED: usize = 10;
 
 /// What does not fit a schema. Prints a line for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,29 +71,28 @@ impl fmt::Display for Misfit {
 pub(super) struct Found {
     n_misfits: u64,
     listed: Vec<Misfit>,
-    /// Of the column being checked.
-    n_listed: u64,
+    /// For each column that has some, which of the listed are its own.
+    of_column: HashMap<String, Vec<usize>>,
 }
 
 impl Found {
-    /// Begins with a column of the next batch.
-    pub(super) fn begin(&mut self, column: &str) {
-        self.n_listed = self.listed.iter().filter(|misfit| misfit.column == column).count() as u64;
-    }
-
     /// The problem is put into words only if it is listed.
     pub(super) fn add(&mut self, column: &str, row: Option<u64>, problem: impl FnOnce() -> String) {
         self.n_misfits += 1;
-        if self.n_listed < LISTED {
-            self.n_listed += 1;
+        let own = match self.of_column.get_mut(column) {
+            Some(own) => own,
+            None => self.of_column.entry(column.to_string()).or_default(),
+        };
+        if own.len() < LISTED {
+            own.push(self.listed.len());
             self.listed.push(Misfit { column: column.to_string(), row, problem: problem() });
         }
     }
 
     /// A misfit of a whole column, which every batch has: told once.
     pub(super) fn add_once(&mut self, column: &str, problem: String) {
-        let is_known = |misfit: &Misfit| misfit.column == column && misfit.problem == problem;
-        if !self.listed.iter().any(is_known) {
+        let own = self.of_column.get(column).map_or(&[][..], Vec::as_slice);
+        if !own.iter().any(|i| self.listed[*i].problem == problem) {
             self.add(column, None, || problem);
         }
     }

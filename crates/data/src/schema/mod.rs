@@ -24,16 +24,16 @@ mod check;
 mod column;
 mod infer;
 mod misfits;
+mod nesting;
 mod read;
 mod write;
 
 pub use column::{ColumnKind, SchemaColumn, Value};
 pub use misfits::{Misfit, Misfits};
 
-use std::fs;
 use std::path::Path;
 
-use estimand_tensor::{Batch, BatchSpec, Error, Result, nearest_name};
+use estimand_tensor::{Batch, BatchSpec, Error, Limits, Result, nearest_name};
 
 use crate::statistics::Role;
 use crate::writer::write_whole;
@@ -67,8 +67,14 @@ impl Schema {
 
     /// Reads a schema's file. An error names the file, the line and the key.
     pub fn read(path: impl AsRef<Path>) -> Result<Schema> {
+        Schema::read_within(path, &Limits::default())
+    }
+
+    /// Reads a schema's file of at most [`Limits::text_bytes`].
+    pub fn read_within(path: impl AsRef<Path>, limits: &Limits) -> Result<Schema> {
         let path = path.as_ref();
-        let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema", &e))?;
+        let text = String::from_utf8(limits.read_text(path).map_err(|e| e.context("reading a schema"))?)
+            .map_err(|e| Error::data(format!("a schema that is no UTF-8: {}", e.utf8_error())).in_file(path))?;
         Ok(Schema { columns: read::columns(&text, Some(path))?, text })
     }
 

@@ -10,16 +10,21 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::column::{ColumnKind, SchemaColumn, Value};
+use super::nesting::{MAX_PARTS, deep_key};
 use crate::statistics::Role;
 
 const KEYS: [&str; 9] = ["role", "type", "shape", "kind", "required", "default", "min", "max", "domain"];
 
-/// The most values of a row: a default is made as large as the shape says.
+/// The most values of a row, and of all defaults together: a default is made as large as the shape says.
 const MAX_VALUES: usize = 1 << 24;
 
 /// The columns of a text, and of which file it is, for messages.
 pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColumn>> {
     let source = Source { text, path };
+    if let Some(offset) = deep_key(text) {
+        let message = format!("a key of more than {MAX_PARTS} parts");
+        return Err(source.error(offset, None, message).help("a schema has tables `[columns.NAME]`"));
+    }
     let document = DeTable::parse(text).map_err(|e| {
         let start = e.span().map_or(0, |span| span.start);
         source.error(start, None, format!("not TOML: {}", e.message()))
@@ -49,7 +54,21 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
     }
     // A table of the parser is in the order of names; a schema is in the order of its lines.
     tables.sort_by_key(|(name, _)| name.span().start);
-    tables.into_iter().map(|(name, table)| Reader { source, name, table }.column()).collect()
+    let mut n_defaults = 0usize;
+    let read = |(name, table)| {
+        let reader = Reader { source, name, table };
+        let column = reader.column()?;
+        if let (Some(_), Some(dims)) = (&column.default, &column.dims) {
+            n_defaults = n_defaults.saturating_add(dims.iter().product());
+            if n_defaults > MAX_VALUES {
+                let message =
+                    format!("the defaults up to here have {n_defaults} values, at most {MAX_VALUES} are made");
+                return Err(reader.wrong("default", &message).help("give columns of many values no default"));
+            }
+        }
+        Ok(column)
+    };
+    tables.into_iter().map(read).collect()
 }
 
 #[derive(Clone, Copy)]

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Result};
+use estimand_tensor::{Batch, BatchSpec, Error, ErrorKind, FeatureSpec, Limits, Result};
 use estimand_wire::record;
 
 use crate::Position;
 use crate::files::Files;
-use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
+use crate::files::chunk::{Bad, Chunk, Cut, Damage, Format, Parsed};
 use crate::files::stream::FileStream;
 use crate::stage::{InputContext, Stage, Stream};
 
@@ -23,7 +23,8 @@ pub(super) struct RecordSource<P> {
 
 impl<P: RowParser> RecordSource<P> {
     pub(super) fn new(what: &'static str, files: Files, spec: BatchSpec, parser: Result<P>) -> RecordSource<P> {
-        RecordSource { what, files, spec, format: parser.map(|parser| Arc::new(Records { parser })) }
+        let record_bytes = files.reading_limits().record_bytes;
+        RecordSource { what, files, spec, format: parser.map(|parser| Arc::new(Records { parser, record_bytes })) }
     }
 }
 
@@ -66,28 +67,37 @@ pub(super) trait RowParser: Send + Sync + 'static {
 /// Records by their framing, and what is in them by a parser.
 struct Records<P> {
     parser: P,
+    /// The most bytes of what is in a record.
+    record_bytes: usize,
 }
 
 impl<P: RowParser> Format for Records<P> {
     const RECORD: &'static str = "record";
 
-    /// What a protobuf message may have.
-    const LONGEST: usize = 2 << 30;
+    /// Longer ones are refused by what they say of their length, which has a checksum.
+    fn longest(limits: &Limits) -> (usize, &'static str) {
+        (limits.record_bytes.saturating_add(record::FRAME_LEN), "record_bytes")
+    }
 
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
         let mut end = 0;
         loop {
             let rest = &bytes[end..];
+            let damaged = |damage: String| Some(format!("the record is damaged: {damage}").into());
             let damage = match record::frame_len(rest) {
+                Ok(Some(length)) if length.saturating_sub(record::FRAME_LEN as u64) > self.record_bytes as u64 => {
+                    let found = format!("a record of {} bytes", length - record::FRAME_LEN as u64);
+                    Some(Damage::limit("record_bytes", self.record_bytes, &found))
+                }
                 Ok(Some(length)) if length <= rest.len() as u64 => {
                     end += length as usize;
                     continue;
                 }
-                Ok(_) if is_last && !rest.is_empty() => Some(record::truncation(rest)),
+                Ok(_) if is_last && !rest.is_empty() => damaged(record::truncation(rest)),
                 Ok(_) => None,
-                Err(damage) => Some(damage),
+                Err(damage) => damaged(damage),
             };
-            return Cut { end, damage: damage.map(|damage| format!("the record is damaged: {damage}")) };
+            return Cut { end, damage };
         }
     }
 

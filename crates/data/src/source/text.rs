@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Batch, BatchSpec, DType, FeatureSpec, Result, Strings};
+use estimand_tensor::{Array, Batch, BatchSpec, DType, FeatureSpec, Limits, Result, Strings};
 
 use crate::files::Files;
 use crate::files::chunk::{Chunk, Cut, Format, Parsed};
@@ -56,7 +56,10 @@ struct Lines;
 
 impl Format for Lines {
     const RECORD: &'static str = "line";
-    const LONGEST: usize = 256 << 20;
+
+    fn longest(limits: &Limits) -> (usize, &'static str) {
+        (limits.line_bytes, "line_bytes")
+    }
 
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
         let end = if is_last { bytes.len() } else { memchr::memrchr(b'\n', bytes).map_or(0, |i| i + 1) };

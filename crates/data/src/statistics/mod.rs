@@ -44,7 +44,7 @@ use estimand_tensor::{DType, Error, Result, nearest_name};
 use crate::Dataset;
 
 /// What a column is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// A feature.
     Feature,

@@ -56,6 +56,49 @@ fn types_are_the_narrowest_that_fit() -> Result<()> {
     Ok(())
 }
 
+/// What TensorFlow 2.15's `make_csv_dataset` does with these files stands in docs/tf-parity.md.
+#[test]
+fn fields_that_tensorflow_infers_otherwise() -> Result<()> {
+    // TensorFlow: strings.
+    for text in ["inf", "nan", "Infinity"] {
+        let csv = Csv::new(file("words.csv", format!("a\n1\n{text}\n")));
+        assert_eq!(csv.inferred()?[0].dtype(), DType::F32, "{text}");
+        assert!(all(csv)?.features()["a"].n_rows() == Some(2));
+    }
+    // TensorFlow: int32, and then an error.
+    let plus = Csv::new(file("plus.csv", "a\n+5\n6\n"));
+    assert_eq!(all(plus)?.features()["a"], Array::from([5.0f32, 6.0]).into());
+    // TensorFlow: errors.
+    for text in ["a,b\n1,2\n\n3,4\n", "a,b\n\n1,2\n3,4\n\n"] {
+        let batch = all(Csv::new(file("blank.csv", text)))?;
+        assert_eq!(batch.features()["b"], Array::from([2i32, 4]).into());
+    }
+    let one = all(Csv::new(file("one.csv", "a\n1\n\n3\n")))?;
+    assert_eq!(one.features()["a"], Array::from([1i32, 0, 3]).into());
+    Ok(())
+}
+
+/// Files of old Macs end their lines with `\r`; they read as no rows at all.
+#[test]
+fn a_carriage_return_ends_a_row() -> Result<()> {
+    let text = "a,b\r1,x\r2,\"y\rz\"\r3,w";
+    let path = file("mac.csv", text);
+    let batch = all(Csv::new(&path))?;
+    assert_eq!(batch.features()["a"], Array::from([1i32, 2, 3]).into());
+    assert_eq!(strings(&batch, "b"), ["x", "y\rz", "w"]);
+    // Wherever the file is cut, also within `\r\n`.
+    for ends in ["\r", "\r\n", "\n"] {
+        let path = file("ends.csv", text.replace("\rz", "_z").replace('\r', ends));
+        for buffer_size in 1..20 {
+            let batch = all(Csv::new(Files::new(&path).buffer_size(buffer_size)))?;
+            assert_eq!(strings(&batch, "b"), ["x", "y_z", "w"], "{ends:?} in pieces of {buffer_size}");
+        }
+    }
+    let bad = error(Csv::new(file("mac_bad.csv", "a\r1\r2\rx\r")).feature("a", FeatureSpec::dense(DType::I32, [])));
+    assert!(bad.contains("row 3") && bad.contains("line 4"), "{bad}");
+    Ok(())
+}
+
 #[test]
 fn options() -> Result<()> {
     let path = file("options.tsv", "a\tb\tc\n1\tx,\"y\"\t?\n2\tNA\t7\n");

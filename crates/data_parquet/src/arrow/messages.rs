@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use arrow_buffer::Buffer;
 use arrow_ipc::{Block, CompressionType, Message, MessageHeader, RecordBatch, root_as_message};
-use estimand_tensor::Result;
+use estimand_tensor::{Limits, Result};
 
 use super::bytes::Bytes;
 use crate::columns::Origin;
@@ -22,6 +22,7 @@ pub(super) struct Messages {
     peeked: Option<[u8; 4]>,
     is_file: bool,
     origin: Origin,
+    limits: Limits,
 }
 
 /// A whole message.
@@ -43,7 +44,7 @@ pub(super) struct Header {
 
 impl Messages {
     /// Finds out which format it is.
-    pub(super) fn new(mut bytes: Bytes, origin: Origin) -> Result<Messages> {
+    pub(super) fn new(mut bytes: Bytes, origin: Origin, limits: Limits) -> Result<Messages> {
         let mut first = [0; 4];
         let n = read_up_to(&mut bytes, &mut first).map_err(|e| damaged(&origin, e))?;
         if n < 4 {
@@ -64,7 +65,7 @@ impl Messages {
                 }
             }
         }
-        Ok(Messages { bytes, peeked: Some(first), is_file, origin })
+        Ok(Messages { bytes, peeked: Some(first), is_file, origin, limits })
     }
 
     /// The header of the next message; `None` at the end.
@@ -114,7 +115,7 @@ impl Messages {
         self.append(body, &mut bytes)?;
         guarded(&self.origin, || {
             let message = root_as_message(&bytes[start..length]).map_err(|e| e.to_string())?;
-            check_sizes(&message, &bytes[length..])
+            check_sizes(&message, &bytes[length..], &self.limits)
         })?;
         let lengths = i32::try_from(length).ok().zip(i64::try_from(body).ok());
         let (length, body) = lengths.ok_or_else(|| damaged(&self.origin, "a message of more than 2 GiB of header"))?;
@@ -139,12 +140,13 @@ impl Header {
 }
 
 /// Packed buffers begin with the size they unpack to, and the decoder asks for that much memory.
-fn check_sizes(message: &Message<'_>, body: &[u8]) -> Result<(), String> {
+fn check_sizes(message: &Message<'_>, body: &[u8], limits: &Limits) -> Result<(), String> {
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
     let Some(records): Option<RecordBatch<'_>> = message.header_as_record_batch().or(dictionary) else { return Ok(()) };
     let Some(compression) = records.compression() else { return Ok(()) };
     // A byte of LZ4 lengthens a copy by 255; four bytes of zstd make a block of 128 KiB.
     let ratio = if compression.codec() == CompressionType::LZ4_FRAME { 256 } else { 1 << 15 };
+    let mut unpacked = 0u64;
     for buffer in records.buffers().iter().flatten() {
         let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let packed = range.and_then(|(start, n)| body.get(start..start.checked_add(n)?));
@@ -153,6 +155,9 @@ fn check_sizes(message: &Message<'_>, body: &[u8]) -> Result<(), String> {
         if size > packed.len() as i64 * ratio {
             return Err(format!("{} bytes cannot become {size} bytes", packed.len()));
         }
+        // All together, so that buffers over the same bytes count as often as they are unpacked.
+        unpacked = unpacked.saturating_add(u64::try_from(size).unwrap_or(0));
+        limits.check_ratio(unpacked, body.len() as u64).map_err(|e| e.to_string())?;
     }
     Ok(())
 }

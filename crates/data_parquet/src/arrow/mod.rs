@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use estimand_data::Files;
-use estimand_tensor::Result;
+use estimand_tensor::{Limits, Result};
 
 use self::bytes::Bytes;
 use self::reader::{Batches, Foreign, IpcReader};
@@ -43,7 +43,7 @@ pub fn read(files: impl Into<Files>) -> Reader {
 /// ```
 pub fn from_stream<R: Read + Send + 'static>(open: impl Fn() -> Result<R> + Send + Sync + 'static) -> Reader {
     let opener = move || -> Result<Box<dyn Batches>> {
-        Ok(Box::new(IpcReader::new(Bytes::Stream(Box::new(open()?)), Origin::Batches)?))
+        Ok(Box::new(IpcReader::new(Bytes::Stream(Box::new(open()?)), Origin::Batches, Limits::default())?))
     };
     Reader::new(Source::Arrow(Input::Opened(Arc::new(opener))))
 }

@@ -9,7 +9,7 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::{MessageHeader, MetadataVersion};
 use arrow_schema::SchemaRef;
 use estimand_data::{Compression, Files};
-use estimand_tensor::Result;
+use estimand_tensor::{Limits, Result};
 
 use super::bytes::Bytes;
 use super::messages::{Header, Messages};
@@ -48,16 +48,17 @@ impl IpcReader {
             Compression::None => Bytes::open(path, files.piece_size())?,
             _ => Bytes::Stream(files.open(path, 0)?),
         };
-        IpcReader::new(bytes, Origin::File(path.to_path_buf()))
+        IpcReader::new(bytes, Origin::File(path.to_path_buf()), *files.reading_limits())
     }
 
-    pub(super) fn new(bytes: Bytes, origin: Origin) -> Result<IpcReader> {
-        IpcReader::begin(bytes, origin).map_err(|e| e.help("is it in Arrow's IPC format, file (Feather 2) or stream?"))
+    pub(super) fn new(bytes: Bytes, origin: Origin, limits: Limits) -> Result<IpcReader> {
+        IpcReader::begin(bytes, origin, limits)
+            .map_err(|e| e.help("is it in Arrow's IPC format, file (Feather 2) or stream?"))
     }
 
     /// Reads up to the schema.
-    fn begin(bytes: Bytes, origin: Origin) -> Result<IpcReader> {
-        let mut messages = Messages::new(bytes, origin.clone())?;
+    fn begin(bytes: Bytes, origin: Origin, limits: Limits) -> Result<IpcReader> {
+        let mut messages = Messages::new(bytes, origin.clone(), limits)?;
         let header = messages.header()?.ok_or_else(|| damaged(&origin, "it has no schema"))?;
         let (schema, version) = guarded(&origin, || {
             header.message(|message| {

@@ -5,26 +5,31 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::parquet::basic::Compression;
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::file::reader::{ChunkReader, Length};
 use bytes::Bytes;
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 
 pub(super) struct Chunks {
     file: File,
     length: u64,
     /// Where the columns of the row group that is read lie, and how many bytes one byte of them can become at most.
     columns: Vec<(Range<u64>, u64)>,
+    limits: Limits,
+    /// What the pages of the row group say that they unpack to, so far.
+    unpacked: Arc<AtomicU64>,
 }
 
 impl Chunks {
-    pub(super) fn open(path: &Path) -> Result<Chunks> {
+    pub(super) fn open(path: &Path, limits: &Limits) -> Result<Chunks> {
         let file = File::open(path).map_err(|e| Error::io(path, "open", &e))?;
         let length = file.metadata().map_err(|e| Error::io(path, "read", &e))?.len();
-        Ok(Chunks { file, length, columns: Vec::new() })
+        Ok(Chunks { file, length, columns: Vec::new(), limits: *limits, unpacked: Arc::default() })
     }
 
     /// For reading one row group.
@@ -72,7 +77,13 @@ impl ChunkReader for Chunks {
 
     fn get_read(&self, start: u64) -> ParquetResult<PageHeader> {
         let column = self.columns.iter().find(|(range, _)| range.contains(&start));
-        Ok(PageHeader { reader: BufReader::new(self.at(start)?), ratio: column.map(|(_, ratio)| *ratio) })
+        Ok(PageHeader {
+            reader: BufReader::new(self.at(start)?),
+            ratio: column.map(|(_, ratio)| *ratio),
+            limits: self.limits,
+            length: self.length,
+            unpacked: self.unpacked.clone(),
+        })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -93,12 +104,21 @@ pub(super) struct PageHeader {
     reader: BufReader<File>,
     /// Of the column, until the header has been looked at.
     ratio: Option<u64>,
+    limits: Limits,
+    /// Of the whole file.
+    length: u64,
+    unpacked: Arc<AtomicU64>,
 }
 
 impl Read for PageHeader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if let Some(ratio) = self.ratio.take() {
-            check_page(self.reader.fill_buf()?, ratio)?;
+            let header = self.reader.fill_buf()?;
+            check_page(header, ratio)?;
+            // All pages of the row group together: many small ones, or columns over the same bytes, are a bomb as well.
+            let page = page_sizes(header).map_or(0, |(unpacked, _)| unpacked);
+            let unpacked = self.unpacked.fetch_add(page, Ordering::Relaxed).saturating_add(page);
+            self.limits.check_ratio(unpacked, self.length).map_err(io::Error::other)?;
         }
         self.reader.read(out)
     }

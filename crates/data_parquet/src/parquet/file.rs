@@ -10,7 +10,7 @@ use ::parquet::arrow::arrow_reader::{
 use ::parquet::file::metadata::RowGroupMetaData;
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use estimand_tensor::{Batch, Error, Result};
+use estimand_tensor::{Batch, Error, Limits, Result};
 
 use super::chunks::Chunks;
 use crate::columns::{Columns, Origin};
@@ -23,15 +23,16 @@ const PIECE_ROWS: u64 = 1 << 13;
 pub(super) struct ParquetFile {
     pub(super) origin: Origin,
     metadata: ArrowReaderMetadata,
+    pub(super) limits: Limits,
 }
 
 impl ParquetFile {
-    pub(super) fn open(path: &Path) -> Result<ParquetFile> {
+    pub(super) fn open(path: &Path, limits: &Limits) -> Result<ParquetFile> {
         let origin = Origin::File(path.to_path_buf());
-        let chunks = Chunks::open(path)?;
+        let chunks = Chunks::open(path, limits)?;
         let metadata = guarded(&origin, || ArrowReaderMetadata::load(&chunks, ArrowReaderOptions::new()))
             .map_err(|e| e.help("is it a Parquet file, and all of it?"))?;
-        Ok(ParquetFile { origin, metadata })
+        Ok(ParquetFile { origin, metadata, limits: *limits })
     }
 
     pub(super) fn schema(&self) -> &arrow_schema::Schema {
@@ -64,7 +65,7 @@ impl ParquetFile {
         let n_rows = self.n_rows(group)?;
         let metadata = self.group(group)?;
         let Origin::File(path) = &self.origin else { return Err(Error::internal("a Parquet file without a path")) };
-        let chunks = Chunks::open(path)?.of_group(metadata);
+        let chunks = Chunks::open(path, &self.limits)?.of_group(metadata);
         let roots = self.metadata.parquet_schema().root_schema().get_fields().iter().enumerate();
         let selected: Vec<usize> =
             roots.filter(|(_, root)| columns.names().any(|name| name == root.name())).map(|(i, _)| i).collect();

@@ -27,7 +27,7 @@ impl Scan {
         let resolve = || {
             let paths = self.files.resolve()?;
             self.check_files(&paths)?;
-            let file = ParquetFile::open(&paths[0])?;
+            let file = ParquetFile::open(&paths[0], self.files.reading_limits())?;
             self.selection.resolve(file.schema(), &file.origin).map(Arc::new)
         };
         self.columns.get_or_init(resolve).clone()
@@ -75,7 +75,7 @@ impl Stage for Scan {
         let Some(path) = usize::try_from(file).ok().and_then(|file| paths.get(file)) else {
             return foreign(format!("a position in file number {file} of {}", paths.len()));
         };
-        let first = Arc::new(ParquetFile::open(path)?);
+        let first = Arc::new(ParquetFile::open(path, self.files.reading_limits())?);
         columns.check(first.schema(), &first.origin)?;
         let n_groups = first.n_groups() as u64;
         let n_rows = if group < n_groups { first.n_rows(group as usize)? } else { 0 };

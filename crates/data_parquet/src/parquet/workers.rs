@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use estimand_tensor::{Batch, Error, Result};
+use estimand_tensor::{Batch, Error, Limits, Result};
 
 use super::file::ParquetFile;
 use crate::columns::Columns;
@@ -49,7 +49,9 @@ impl Workers {
         piece_size: usize,
     ) -> Result<Workers> {
         let (queue, groups) = sync_channel(n_threads);
-        let schedule = Schedule { paths, columns, file: Some(first), next: start, queue: Some(queue), piece_size };
+        let limits = first.limits;
+        let schedule =
+            Schedule { paths, limits, columns, file: Some(first), next: start, queue: Some(queue), piece_size };
         let schedule = Arc::new(Mutex::new(schedule));
         let mut workers = Workers { groups: Some(groups), threads: Vec::new() };
         for _ in 0..n_threads {
@@ -95,6 +97,7 @@ struct Schedule {
     queue: Option<SyncSender<Result<Group>>>,
     /// About the bytes of a piece.
     piece_size: usize,
+    limits: Limits,
 }
 
 /// A row group to be decoded.
@@ -154,7 +157,7 @@ impl Schedule {
             let file = match &self.file {
                 Some(file) => file.clone(),
                 None => {
-                    let file = Arc::new(ParquetFile::open(&self.paths[self.next.file])?);
+                    let file = Arc::new(ParquetFile::open(&self.paths[self.next.file], &self.limits)?);
                     self.columns.check(file.schema(), &file.origin)?;
                     self.file = Some(file.clone());
                     file

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::{fs, str};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 use estimand_wire::CheckpointState;
 use estimand_wire::temporary::write_whole;
 
@@ -15,11 +15,10 @@ const FILE_NAME: &str = "checkpoint";
 /// The checkpoints that a directory says it has; `None` if it says nothing.
 pub fn read_state(folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
     let path = folder.as_ref().join(FILE_NAME);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io(&path, "read", &e)),
-    };
+    if matches!(fs::metadata(&path), Err(e) if e.kind() == ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let bytes = Limits::default().read_text(&path)?;
     let text = str::from_utf8(&bytes).map_err(|_| Error::checkpoint(&path, "the file is not text"))?;
     let state = CheckpointState::parse(text).map_err(|e| {
         Error::checkpoint(&path, e.to_string())

@@ -34,10 +34,9 @@ mod signature;
 mod variables;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result, Shape};
+use estimand_tensor::{Error, ErrorKind, Limits, Result, Shape};
 use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto};
 use indexmap::IndexMap;
 
@@ -59,11 +58,19 @@ pub struct SavedModel {
 
 impl SavedModel {
     /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature asks for them.
+    ///
+    /// With the default [`Limits`].
     pub fn open(folder: impl AsRef<Path>) -> Result<SavedModel> {
+        SavedModel::open_within(folder, &Limits::default())
+    }
+
+    /// Reads the graph of an export whose file has at most [`Limits::record_bytes`].
+    pub fn open_within(folder: impl AsRef<Path>, limits: &Limits) -> Result<SavedModel> {
         let folder = folder.as_ref();
         let path = folder.join("saved_model.pb");
-        let bytes = fs::read(&path).map_err(|e| {
-            Error::io(&path, "read", &e).help("a SavedModel is a folder with the file saved_model.pb in it")
+        let bytes = limits.read_message(&path).map_err(|e| match e.kind() {
+            ErrorKind::Io { .. } => e.help("a SavedModel is a folder with the file saved_model.pb in it"),
+            _ => e,
         })?;
         let place = |e: Error| e.context(format!("in {}", path.display()));
         let message = SavedModelProto::decode(bytes.as_slice())

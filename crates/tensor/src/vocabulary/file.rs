@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 use super::terms::{Data, Terms, Text};
 use super::{Vocabulary, index::MAX_TERMS};
 use crate::cpu::text::parse_int;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Limits, Result};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
-
-/// The longest line: a file without line ends is no vocabulary.
-const MAX_LINE: usize = 16 << 20;
 
 /// A file of terms, one a line; the first line is term 0.
 ///
@@ -31,17 +28,23 @@ const MAX_LINE: usize = 16 << 20;
 pub struct VocabularyFile {
     path: PathBuf,
     size: Option<usize>,
+    limits: Limits,
 }
 
 impl VocabularyFile {
     /// All lines of a file.
     pub fn new(path: impl AsRef<Path>) -> VocabularyFile {
-        VocabularyFile { path: path.as_ref().to_path_buf(), size: None }
+        VocabularyFile { path: path.as_ref().to_path_buf(), size: None, limits: Limits::default() }
     }
 
     /// The first `size` lines only; fewer are an error. By default, all.
     pub fn size(self, size: usize) -> VocabularyFile {
         VocabularyFile { size: Some(size), ..self }
+    }
+
+    /// How long a line may be ([`Limits::field_bytes`]). By default, 64 MiB: a file without line ends is no vocabulary.
+    pub fn limits(self, limits: Limits) -> VocabularyFile {
+        VocabularyFile { limits, ..self }
     }
 
     /// The vocabulary of the file's strings.
@@ -136,8 +139,10 @@ impl VocabularyFile {
                 }
             }
             rest.extend_from_slice(last);
-            if rest.len() > MAX_LINE {
-                return Err(self.bad_line(n_lines + 1, format!("a line of more than {MAX_LINE} bytes")));
+            if rest.len() > self.limits.field_bytes {
+                let limit = self.limits.field_bytes;
+                let what = format!("a line of more than {limit} bytes; the limit is {limit} (`field_bytes`)");
+                return Err(self.bad_line(n_lines + 1, what).help(Limits::remedy("field_bytes")));
             }
         };
         match self.size {

@@ -1,9 +1,12 @@
 //! The values of one CSV column.
 
+use std::fmt;
 use std::sync::Arc;
 
 use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Element, Error, FeatureSpec, Result, Strings};
+
+use super::infer::InferredColumn;
 
 /// How the fields of a column are read.
 #[derive(Clone, Debug)]
@@ -18,9 +21,25 @@ pub(crate) struct Column {
     /// Axes of size 1 behind that of the rows.
     n_axes: usize,
     /// Why it has its type, for messages.
-    pub(crate) origin: String,
+    origin: Origin,
     /// The texts, besides the empty one, that stand for no value.
     missing: Arc<[Vec<u8>]>,
+}
+
+/// Where the type of a column comes from. Put into words only where a message wants it: there may be a million columns.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    Declared,
+    Found(InferredColumn),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Declared => f.write_str("the type was declared"),
+            Origin::Found(column) => write!(f, "the type was found {}", column.reason()),
+        }
+    }
 }
 
 /// A field that could not be read.
@@ -41,7 +60,7 @@ impl Column {
         name: &str,
         index: usize,
         spec: FeatureSpec,
-        origin: String,
+        origin: Origin,
         missing: Arc<[Vec<u8>]>,
     ) -> Result<Column> {
         let FeatureSpec::Dense { dtype, dims, default } = &spec else {

@@ -1,11 +1,12 @@
 //! Where the records and fields of CSV text lie.
 //!
-//! RFC 4180 as TensorFlow reads it: a field in quotes may hold delimiters, line ends and doubled quotes; a quote anywhere else
-//! is a mistake of its record. A record ends with `\n` or `\r\n`. Where a record ends depends on nothing before it, so
-//! that reading may begin at any record.
+//! RFC 4180 as TensorFlow and pandas read it: a field in quotes may hold delimiters, line ends and doubled quotes; a quote anywhere
+//! else is a mistake of its record. A record ends with `\n`, `\r\n`, or `\r` alone, as old Macs wrote. Where a record ends depends on
+//! nothing before it, so that reading may begin at any record.
 
 use estimand_tensor::{Error, Result};
 
+use super::records::{Place, QuoteFault, Records};
 use crate::files::chunk::Cut;
 
 /// The bytes that separate fields, and whether quotes mean anything.
@@ -13,74 +14,6 @@ use crate::files::chunk::Cut;
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
     pub(crate) quoting: bool,
-}
-
-/// Where a field's text is: in the chunk, or behind its end among the texts that had doubled quotes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    start: u32,
-    end: u32,
-}
-
-/// The fields of records.
-#[derive(Debug, Default)]
-pub(crate) struct Records {
-    /// All fields, record after record.
-    pub(crate) fields: Vec<Span>,
-    /// For each record, the end of its fields in `fields`, its place in the text, and what is wrong with it.
-    pub(crate) records: Vec<Record>,
-    /// Texts of fields that had doubled quotes.
-    unescaped: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub(crate) fields_end: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) fault: Option<QuoteFault>,
-}
-
-/// What is wrong with a record as such. It still ends where it would end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum QuoteFault {
-    /// A quote within a field that does not begin with one.
-    Stray,
-    /// Text between a closing quote and the next delimiter.
-    Behind,
-    /// A quote that is never closed.
-    Open,
-}
-
-impl QuoteFault {
-    pub(crate) fn message(self) -> &'static str {
-        match self {
-            QuoteFault::Stray => "a quote within a field that does not begin with one",
-            QuoteFault::Behind => "text behind the closing quote of a field",
-            QuoteFault::Open => "a quote that is opened and never closed",
-        }
-    }
-
-    pub(crate) fn help(self) -> &'static str {
-        match self {
-            QuoteFault::Stray | QuoteFault::Behind => {
-                "double the quotes within a quoted field, or read the file with quoting(false)"
-            }
-            QuoteFault::Open => "close it, or read the file with quoting(false)",
-        }
-    }
-}
-
-impl Records {
-    /// The text of a field of these records, which were found in `bytes`.
-    #[inline]
-    pub(crate) fn text<'a>(&'a self, bytes: &'a [u8], field: Span) -> &'a [u8] {
-        let (start, end) = (field.start as usize, field.end as usize);
-        match start.checked_sub(bytes.len()) {
-            None => &bytes[start..end],
-            Some(start) => &self.unescaped[start..end - bytes.len()],
-        }
-    }
 }
 
 impl Dialect {
@@ -103,7 +36,7 @@ impl Dialect {
         while self.quoting
             && let Some(quote) = memchr::memchr(b'"', &bytes[at..]).map(|i| at + i)
         {
-            if let Some(line_end) = memchr::memrchr(b'\n', &bytes[at..quote]) {
+            if let Some(line_end) = memchr::memrchr2(b'\n', b'\r', &bytes[at..quote]) {
                 end = at + line_end + 1;
             }
             if !self.opens(bytes, quote) {
@@ -119,7 +52,9 @@ impl Dialect {
                 }
             }
         }
-        if !open && let Some(line_end) = memchr::memrchr(b'\n', &bytes[at..]) {
+        // A `\r` at the end may be the first half of `\r\n`.
+        let known = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if !open && let Some(line_end) = known.get(at..).and_then(|rest| memchr::memrchr2(b'\n', b'\r', rest)) {
             end = at + line_end + 1;
         }
         Cut { end, damage: None }
@@ -127,80 +62,89 @@ impl Dialect {
 
     /// Whether a quote stands where a field begins. Bytes begin with a record.
     fn opens(self, bytes: &[u8], quote: usize) -> bool {
-        quote == 0 || matches!(bytes[quote - 1], b'\n') || bytes[quote - 1] == self.delimiter
+        quote == 0 || matches!(bytes[quote - 1], b'\n' | b'\r') || bytes[quote - 1] == self.delimiter
     }
 
-    /// The fields of whole records.
-    pub(crate) fn split(self, bytes: &[u8]) -> Records {
-        if self.quoting && memchr::memchr(b'"', bytes).is_some() {
-            self.split_quoted(bytes)
+    /// The fields of whole records; of each at most `max_fields` and one more.
+    pub(crate) fn split(self, bytes: &[u8], max_fields: usize) -> Records {
+        let lone_cr = has_lone_cr(bytes);
+        if lone_cr || self.quoting && memchr::memchr(b'"', bytes).is_some() {
+            self.split_careful(bytes, max_fields, lone_cr)
+        } else if bytes.len() < max_fields {
+            // A record has no more fields than bytes and one: nothing to count.
+            self.split_plain::<false>(bytes, max_fields)
         } else {
-            self.split_plain(bytes)
+            self.split_plain::<true>(bytes, max_fields)
         }
     }
 
     /// Every delimiter and every line end is one. Eight bytes are looked at together.
-    fn split_plain(self, bytes: &[u8]) -> Records {
-        let mut out = Records::default();
-        out.fields.reserve(bytes.len() / 6);
-        let mut at = Place::default();
+    fn split_plain<const COUNTED: bool>(self, bytes: &[u8], max_fields: usize) -> Records {
+        let (mut out, mut at) = Records::new(max_fields);
+        if !COUNTED {
+            out.fields.reserve(bytes.len() / 6);
+        }
         let (words, rest) = bytes.as_chunks::<8>();
         for (i, word) in words.iter().enumerate() {
             let word = u64::from_le_bytes(*word);
             let mut found = equal_bytes(word, self.delimiter) | equal_bytes(word, b'\n');
             while found != 0 {
-                out.plain_field(bytes, &mut at, i * 8 + found.trailing_zeros() as usize / 8);
+                plain_field::<COUNTED>(&mut out, bytes, &mut at, i * 8 + found.trailing_zeros() as usize / 8);
                 found &= found - 1;
             }
         }
         let base = bytes.len() - rest.len();
         for (i, byte) in rest.iter().enumerate() {
             if *byte == self.delimiter || *byte == b'\n' {
-                out.plain_field(bytes, &mut at, base + i);
+                plain_field::<COUNTED>(&mut out, bytes, &mut at, base + i);
             }
         }
         if at.record < bytes.len() {
-            out.field(at.field, without_cr(bytes, at.field, bytes.len()));
+            out.field::<COUNTED>(&at, at.field, without_cr(bytes, at.field, bytes.len()));
             out.record(&mut at, bytes.len(), None);
         }
         out
     }
 
-    fn split_quoted(self, bytes: &[u8]) -> Records {
-        let mut out = Records::default();
-        let mut at = Place::default();
+    /// Field by field: for quotes, and for records that a `\r` ends.
+    fn split_careful(self, bytes: &[u8], max_fields: usize, lone_cr: bool) -> Records {
+        let (mut out, mut at) = Records::new(max_fields);
         let mut fault = None;
         while at.record < bytes.len() {
             let mut from = at.field;
-            if bytes.get(at.field) == Some(&b'"') {
+            if self.quoting && bytes.get(at.field) == Some(&b'"') {
                 match closing_quote(bytes, at.field + 1) {
                     Some(close) => {
-                        out.quoted_field(bytes, at.field + 1, close);
+                        out.quoted_field(bytes, &at, at.field + 1, close);
                         from = close + 1;
                     }
                     None => {
                         fault = fault.or(Some(QuoteFault::Open));
-                        out.field(at.field, bytes.len());
+                        out.field::<true>(&at, at.field, bytes.len());
                         out.record(&mut at, bytes.len(), fault);
                         break;
                     }
                 }
             }
-            let found = memchr::memchr2(self.delimiter, b'\n', &bytes[from..]).map(|i| from + i);
-            let end = found.unwrap_or(bytes.len());
-            let is_record_end = found.is_none_or(|i| bytes[i] == b'\n');
+            let rest = &bytes[from..];
+            let found = match lone_cr {
+                true => memchr::memchr3(self.delimiter, b'\n', b'\r', rest),
+                false => memchr::memchr2(self.delimiter, b'\n', rest),
+            };
+            let end = from + found.unwrap_or(rest.len());
+            let is_record_end = bytes.get(end) != Some(&self.delimiter);
             let text_end = if is_record_end { without_cr(bytes, from, end) } else { end };
             if from == at.field {
-                if memchr::memchr(b'"', &bytes[from..text_end]).is_some() {
+                if self.quoting && memchr::memchr(b'"', &bytes[from..text_end]).is_some() {
                     fault = fault.or(Some(QuoteFault::Stray));
                 }
-                out.field(from, text_end);
+                out.field::<true>(&at, from, text_end);
             } else if text_end > from {
                 fault = fault.or(Some(QuoteFault::Behind));
             }
-            let next = (end + 1).min(bytes.len());
             if is_record_end {
-                out.record(&mut at, next, fault);
+                let n_end = if bytes[end..].starts_with(b"\r\n") { 2 } else { 1 };
+                out.record(&mut at, (end + n_end).min(bytes.len()), fault);
                 fault = None;
             } else {
                 at.field = end + 1;
@@ -210,50 +154,20 @@ impl Dialect {
     }
 }
 
-/// Where the current record and field begin.
-#[derive(Default)]
-struct Place {
-    record: usize,
-    field: usize,
+#[inline]
+fn plain_field<const COUNTED: bool>(out: &mut Records, bytes: &[u8], at: &mut Place, end: usize) {
+    if bytes[end] == b'\n' {
+        out.field::<COUNTED>(at, at.field, without_cr(bytes, at.field, end));
+        out.record(at, end + 1, None);
+    } else {
+        out.field::<COUNTED>(at, at.field, end);
+        at.field = end + 1;
+    }
 }
 
-impl Records {
-    #[inline]
-    fn plain_field(&mut self, bytes: &[u8], at: &mut Place, end: usize) {
-        if bytes[end] == b'\n' {
-            self.field(at.field, without_cr(bytes, at.field, end));
-            self.record(at, end + 1, None);
-        } else {
-            self.field(at.field, end);
-            at.field = end + 1;
-        }
-    }
-
-    /// Offsets fit: a chunk has at most [`LONGEST`](crate::files::chunk::Format::LONGEST) bytes, and unescaped text is part of it.
-    #[inline]
-    fn field(&mut self, start: usize, end: usize) {
-        self.fields.push(Span { start: start as u32, end: end as u32 });
-    }
-
-    fn quoted_field(&mut self, bytes: &[u8], start: usize, end: usize) {
-        let text = &bytes[start..end];
-        let Some(first) = memchr::memchr(b'"', text) else { return self.field(start, end) };
-        let base = bytes.len() + self.unescaped.len();
-        self.unescaped.extend_from_slice(&text[..first]);
-        let mut pairs = text[first..].iter();
-        while let Some(&byte) = pairs.next() {
-            self.unescaped.push(byte);
-            if byte == b'"' {
-                pairs.next();
-            }
-        }
-        self.field(base, bytes.len() + self.unescaped.len());
-    }
-
-    fn record(&mut self, at: &mut Place, end: usize, fault: Option<QuoteFault>) {
-        self.records.push(Record { fields_end: self.fields.len(), start: at.record, end, fault });
-        *at = Place { record: end, field: end };
-    }
+/// Whether a `\r` ends a record by itself. One at the very end does so too, and is the same as none.
+fn has_lone_cr(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\r', bytes).any(|i| bytes.get(i + 1).is_some_and(|&next| next != b'\n'))
 }
 
 /// The high bit of every byte of `word` that equals `byte`.
@@ -283,12 +197,13 @@ fn closing_quote(bytes: &[u8], mut from: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::records::{Record, Span};
     use super::*;
 
     const COMMA: Dialect = Dialect { delimiter: b',', quoting: true };
 
     fn split(dialect: Dialect, text: &str) -> Vec<(Vec<String>, Option<QuoteFault>)> {
-        let found = dialect.split(text.as_bytes());
+        let found = dialect.split(text.as_bytes(), 100);
         let mut start = 0;
         let fields = |record: &Record| {
             let range = std::mem::replace(&mut start, record.fields_end)..record.fields_end;
@@ -318,6 +233,27 @@ mod tests {
         assert_eq!(split(tabs, "a\"b\t\"c,\nd\te"), good(&[&["a\"b", "\"c,"], &["d", "e"]]));
     }
 
+    /// What old Macs wrote, and what pandas and TensorFlow read as lines.
+    #[test]
+    fn a_carriage_return_ends_a_record() {
+        assert_eq!(split(COMMA, "a,b\rc,d\r"), good(&[&["a", "b"], &["c", "d"]]));
+        assert_eq!(split(COMMA, "a,b\rc,d\r\ne,\n"), good(&[&["a", "b"], &["c", "d"], &["e", ""]]));
+        assert_eq!(split(COMMA, "a\r\rb"), good(&[&["a"], &[""], &["b"]]));
+        assert_eq!(split(COMMA, "\"a\rb\"\r\"c\",\"\"\"\"\rd"), good(&[&["a\rb"], &["c", "\""], &["d"]]));
+        let tabs = Dialect { delimiter: b'\t', quoting: false };
+        assert_eq!(split(tabs, "\"a\t1\rb\"\t2\r"), good(&[&["\"a", "1"], &["b\"", "2"]]));
+    }
+
+    /// Of a record with too many fields one more than allowed is kept.
+    #[test]
+    fn fields_are_counted() {
+        for text in ["a,b,c,d,e\nf,g\n", "a,b,c,\"d\",e\nf,g\n", "a,b,c,d,e\rf,g\r"] {
+            let found = COMMA.split(text.as_bytes(), 2);
+            let ends: Vec<_> = found.records.iter().map(|record| (record.fields_end, record.end)).collect();
+            assert_eq!(ends, [(3, text.len() - 4), (5, text.len())], "{text:?}");
+        }
+    }
+
     #[test]
     fn faults_end_with_their_record() {
         let row = |fields: &[&str], fault| (fields.iter().map(|f| f.to_string()).collect(), fault);
@@ -340,8 +276,11 @@ mod tests {
             "\"a\nb\",c\nd,\"\"\"\n\"\n\"\"\nx\n",
             "5\" x\n\"y\" z\"\n,\"q\n\"\n1,\"2\"\n",
             "\"\",\"\"\n\"\"\"\"\n",
+            "a,b\rc,d\re,f\r",
+            "a\r\nb\r\r\nc\n\rd\r\n",
+            "\"a\r\",b\r\"c\"\r\n\"\r\n\"\rx\"\r\"y\"\r",
         ] {
-            let ends: Vec<usize> = COMMA.split(text.as_bytes()).records.iter().map(|r| r.end).collect();
+            let ends: Vec<usize> = COMMA.split(text.as_bytes(), 100).records.iter().map(|r| r.end).collect();
             for length in 0..text.len() {
                 let cut = COMMA.cut(&text.as_bytes()[..length], false);
                 let whole = ends.iter().copied().filter(|&end| end <= length).max().unwrap_or(0);

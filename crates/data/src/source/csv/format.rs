@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
-use estimand_tensor::{Batch, Error};
+use estimand_tensor::{Batch, Error, Limits};
 
 use super::column::{BadField, Column, shown};
-use super::dialect::{Dialect, Records, Span};
+use super::dialect::Dialect;
+use super::records::{Records, Span};
 use crate::files::Files;
 use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
 
@@ -22,6 +23,7 @@ pub(crate) struct CsvFormat {
     pub(crate) columns: Vec<Column>,
     /// Whether text must be UTF-8.
     pub(crate) utf8: bool,
+    pub(crate) limits: Limits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,11 @@ pub(crate) enum Header {
     /// There is one, and other names were given.
     Ignored,
     Checked,
+}
+
+/// The most bytes of a row. Places of fields are numbers of 32 bits, and text with doubled quotes is kept behind the row's own.
+pub(crate) fn longest_row(limits: &Limits) -> usize {
+    limits.line_bytes.min(i32::MAX as usize)
 }
 
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -53,7 +60,10 @@ impl Rows<'_> {
 
 impl Format for CsvFormat {
     const RECORD: &'static str = "row";
-    const LONGEST: usize = 256 << 20;
+
+    fn longest(limits: &Limits) -> (usize, &'static str) {
+        (longest_row(limits), "line_bytes")
+    }
 
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut {
         self.dialect.cut(bytes, is_last)
@@ -64,7 +74,7 @@ impl Format for CsvFormat {
         let mark =
             if chunk.offset == 0 && chunk.bytes.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
         let bytes = &chunk.bytes[mark..];
-        let records = self.dialect.split(bytes);
+        let records = self.dialect.split(bytes, self.limits.columns);
         let skip_header = chunk.offset == 0 && self.header != Header::Absent;
         if skip_header && self.header == Header::Checked {
             parsed.fatal = self.check_header(bytes, &records);
@@ -95,11 +105,16 @@ impl Format for CsvFormat {
     fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
         let count = || {
             let mut reader = files.open(path, 0).ok()?.take(offset);
-            let (mut n, mut buffer) = (1, vec![0; 64 << 10]);
+            let (mut n, mut after_cr, mut buffer) = (1, false, vec![0; 64 << 10]);
             loop {
-                match reader.read(&mut buffer).ok()? {
-                    0 => return Some(n),
-                    read => n += memchr::memchr_iter(b'\n', &buffer[..read]).count(),
+                let n_read = reader.read(&mut buffer).ok()?;
+                if n_read == 0 {
+                    return Some(n);
+                }
+                // `\r\n` is one line end.
+                for &byte in &buffer[..n_read] {
+                    n += usize::from(byte == b'\r' || (byte == b'\n' && !after_cr));
+                    after_cr = byte == b'\r';
                 }
             }
         };
@@ -124,6 +139,10 @@ impl CsvFormat {
                 continue;
             }
             if record.fault.is_none() && fields.len() == n_columns {
+                if let Some(long) = self.too_long(bytes, &records.fields[fields.clone()]) {
+                    bad.push(Bad { start: record.start, end: record.end, ..long });
+                    continue;
+                }
                 rows.first_fields.push(fields.start);
                 rows.places.push((record.start, record.end));
                 continue;
@@ -132,11 +151,31 @@ impl CsvFormat {
             let (message, help) = match record.fault {
                 Some(fault) => (fault.message().to_string(), Some(fault.help().to_string())),
                 None if is_blank => continue,
+                None if fields.len() > self.limits.columns => {
+                    (format!("more than {} fields, expected {n_columns}", self.limits.columns), None)
+                }
                 None => (format!("{} fields, expected {n_columns}", fields.len()), None),
             };
             bad.push(Bad { n_good: 0, start: record.start, end: record.end, column: None, message, help });
         }
         rows
+    }
+
+    /// What is wrong with fields that are too long. Most chunks are shorter than the limit and cannot have one.
+    fn too_long(&self, bytes: &[u8], fields: &[Span]) -> Option<Bad> {
+        let limit = self.limits.field_bytes;
+        if bytes.len() <= limit {
+            return None;
+        }
+        let (i, field) = fields.iter().enumerate().find(|(_, field)| field.len() > limit)?;
+        Some(Bad {
+            n_good: 0,
+            start: 0,
+            end: 0,
+            column: self.names.get(i).cloned(),
+            message: format!("a field of {} bytes; the limit is {limit} (`field_bytes`)", field.len()),
+            help: Some(Limits::remedy("field_bytes")),
+        })
     }
 
     /// The features of rows, or `None` if a field of theirs cannot be read.

@@ -1,44 +1,11 @@
 //! The types of columns, found in a sample of every file, with the reason for each.
 
 use std::fmt;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
-
-use super::dialect::Dialect;
-use super::format::BYTE_ORDER_MARK;
-use crate::files::Files;
-
-/// The most bytes that a sample or a header may take.
-const LONGEST: usize = 16 << 20;
-
-/// The first records of a file, as text.
-pub(crate) fn sample(files: &Files, path: &Path, dialect: Dialect, n: usize) -> Result<Vec<Vec<Vec<u8>>>> {
-    let mut reader = files.open(path, 0)?;
-    let (mut bytes, mut want) = (Vec::new(), 64 << 10);
-    loop {
-        let missing = want - bytes.len();
-        let n_read = reader.by_ref().take(missing as u64).read_to_end(&mut bytes);
-        let is_last = n_read.map_err(|e| Error::io(path, "read", &e))? < missing;
-        let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
-        let whole = &text[..dialect.cut(text, is_last).end];
-        let found = dialect.split(whole);
-        if is_last || found.records.len() >= n || want >= LONGEST {
-            let mut start = 0;
-            let mut rows = Vec::new();
-            for record in found.records.iter().take(n) {
-                let fields = std::mem::replace(&mut start, record.fields_end)..record.fields_end;
-                if record.fault.is_none() {
-                    rows.push(found.fields[fields].iter().map(|field| found.text(whole, *field).to_vec()).collect());
-                }
-            }
-            return Ok(rows);
-        }
-        want *= 4;
-    }
-}
 
 /// What the fields of a column look like, from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +57,7 @@ pub struct InferredColumn {
 
 #[derive(Clone, Debug)]
 struct Evidence {
-    path: PathBuf,
+    path: Arc<Path>,
     row: usize,
     text: String,
 }
@@ -124,7 +91,7 @@ impl InferredColumn {
         &mut self,
         text: &[u8],
         missing: &[Vec<u8>],
-        path: &Path,
+        path: &Arc<Path>,
         row: usize,
         is_first: bool,
     ) -> Result<()> {
@@ -137,7 +104,7 @@ impl InferredColumn {
         if self.kind.is_some_and(|known| kind <= known) {
             return Ok(());
         }
-        let evidence = Evidence { path: path.to_path_buf(), row, text: String::from_utf8_lossy(text).into_owned() };
+        let evidence = Evidence { path: path.clone(), row, text: String::from_utf8_lossy(text).into_owned() };
         if let Some(known) = self.kind.filter(|known| *known < Kind::Str && kind == Kind::Str && !is_first) {
             let place = ErrorKind::Data {
                 path: Some(path.to_path_buf()),

@@ -1,26 +1,35 @@
 //! CSV files as `make_csv_dataset` users know them.
 //!
-//! `dialect.rs` finds records and fields, `infer.rs` the types of columns, `column.rs` reads their values, and `format.rs` makes
-//! rows of it all for the chunks of [`Files`].
+//! `dialect.rs` finds `records.rs` and their fields, `sample.rs` reads the first ones, `infer.rs` finds the types of columns,
+//! `column.rs` reads their values, and `format.rs` makes rows of it all for the chunks of [`Files`].
 
 mod column;
 mod dialect;
 mod format;
 mod infer;
+mod records;
+mod sample;
 
 pub use infer::InferredColumn;
 
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result, nearest_name};
+use estimand_tensor::cpu::text::fingerprint64;
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result, nearest_name};
 
 use crate::files::stream::FileStream;
 use crate::files::{Compression, Files, OnError};
 use crate::stage::{InputContext, Stage, Stream};
 use crate::{Dataset, Position};
-use column::Column;
+use column::{Column, Origin};
 use dialect::Dialect;
 use format::{CsvFormat, Header};
+use sample::Sample;
+
+/// Columns that a message or a plan lists by name.
+const LISTED: usize = 100;
 
 /// CSV files and how to read them; [`dataset`](Csv::dataset) makes the [`Dataset`].
 ///
@@ -148,6 +157,12 @@ impl Csv {
         self
     }
 
+    /// How many columns there may be, and how long rows and fields are ([`Limits`]). By default, those of the [`Files`].
+    pub fn limits(mut self, limits: Limits) -> Csv {
+        self.files = self.files.limits(limits);
+        self
+    }
+
     /// What is done about a row that cannot be read. By default, it ends the reading.
     pub fn on_error(mut self, on_error: OnError) -> Csv {
         self.files = self.files.on_error(on_error);
@@ -183,53 +198,70 @@ impl Csv {
             None => {
                 let paths = self.files.resolve()?;
                 let path = &paths[0];
-                let first = infer::sample(&self.files, path, self.dialect, 1)?.into_iter().next().ok_or_else(|| {
+                let sample = Sample::read(&self.files, path, self.dialect, 1, 1)?;
+                let first = sample.rows().next().ok_or_else(|| {
                     Error::config(format!("no header in {}, which is empty or damaged", path.display()))
                 })?;
-                let names = first.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+                self.check_columns(first.len()).map_err(|e| e.in_file(path))?;
+                let names = (0..first.len()).map(|i| String::from_utf8_lossy(first.field(i)).into_owned());
                 (names.collect(), Header::Checked)
             }
         };
-        if let Some(twice) = names.iter().enumerate().find_map(|(i, name)| names[..i].contains(name).then_some(name)) {
+        self.check_columns(names.len())?;
+        let mut seen = HashSet::with_capacity(names.len());
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
             return Err(Error::config(format!("two columns are named `{twice}`"))
                 .help("give them names with column_names([...])"));
         }
         Ok((names, header))
     }
 
+    fn check_columns(&self, n: usize) -> Result<()> {
+        let limit = self.files.reading_limits().columns;
+        if n <= limit {
+            return Ok(());
+        }
+        Err(Limits::exceeded("columns", limit as u64, format!("more than {limit} columns")))
+    }
+
     /// The numbers of the columns that are read.
     fn read_columns(&self, names: &[String]) -> Result<Vec<usize>> {
         let wanted = self.select.iter().flatten();
+        let numbers: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         for name in wanted.chain(self.specs.keys()).chain(&self.label) {
-            if !names.contains(name) {
+            if !numbers.contains_key(name.as_str()) {
                 let error = Error::config(format!("there is no column `{name}` in {}", self.files));
                 return Err(match nearest_name(name, names.iter().map(String::as_str)) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("it has {}", names.join(", "))),
+                    None => error.help(format!("it has {}", listed(names.iter()))),
                 });
             }
         }
         let Some(select) = &self.select else { return Ok((0..names.len()).collect()) };
-        if let Some(label) = self.label.as_ref().filter(|label| !select.contains(label)) {
+        let mut read: Vec<usize> = select.iter().map(|name| numbers[name.as_str()]).collect();
+        if let Some(label) = self.label.as_ref().filter(|label| !read.contains(&numbers[label.as_str()])) {
             return Err(Error::config(format!("the label `{label}` is not among the selected columns")));
         }
         if select.is_empty() {
             return Err(Error::config("no column is selected").help("select at least one, or leave it out for all"));
         }
-        Ok((0..names.len()).filter(|i| select.contains(&names[*i])).collect())
+        read.sort_unstable();
+        read.dedup();
+        Ok(read)
     }
 
     fn infer(&self, names: &[String], read: &[usize]) -> Result<Vec<InferredColumn>> {
         let mut columns: Vec<_> = read.iter().map(|i| InferredColumn::new(&names[*i])).collect();
+        let undeclared: Vec<usize> = (0..read.len()).filter(|i| !self.specs.contains_key(&names[read[*i]])).collect();
         let n_header = usize::from(self.header);
         for (number, path) in self.files.resolve()?.iter().enumerate() {
-            let rows = infer::sample(&self.files, path, self.dialect, self.n_sampled.saturating_add(n_header))?;
-            for (row, fields) in rows.iter().skip(n_header).enumerate() {
+            let n = self.n_sampled.saturating_add(n_header);
+            let sample = Sample::read(&self.files, path, self.dialect, n_header + 1, n)?;
+            let path: Arc<Path> = path.as_path().into();
+            for (row, fields) in sample.rows().skip(n_header).enumerate() {
                 // What is wrong with other rows is said when they are read.
-                for (column, index) in columns.iter_mut().zip(read).filter(|_| fields.len() == names.len()) {
-                    if !self.specs.contains_key(column.name()) {
-                        column.see(&fields[*index], &self.missing, path, row + 1, number == 0)?;
-                    }
+                for &i in undeclared.iter().filter(|_| fields.len() == names.len()) {
+                    columns[i].see(fields.field(read[i]), &self.missing, &path, row + 1, number == 0)?;
                 }
             }
         }
@@ -240,18 +272,35 @@ impl Csv {
         let (names, header) = self.all_names()?;
         let read = self.read_columns(&names)?;
         let declared = read.iter().all(|i| self.specs.contains_key(&names[*i]));
-        let found = if declared { Vec::new() } else { self.infer(&names, &read)? };
-        let mut columns = Vec::new();
-        for (i, index) in read.into_iter().enumerate() {
-            let name = &names[index];
-            let (spec, origin) = match self.specs.get(name) {
-                Some(spec) => (spec.clone(), "the type was declared".to_string()),
-                None => (found[i].spec()?, format!("the type was found {}", found[i].reason())),
+        let mut found = if declared { Vec::new() } else { self.infer(&names, &read)? }.into_iter();
+        // The same default for all columns of a type: there may be a million.
+        let mut specs: HashMap<DType, FeatureSpec> = HashMap::new();
+        let mut columns = Vec::with_capacity(read.len());
+        for index in read {
+            let (name, found) = (&names[index], found.next());
+            let (spec, origin) = match (self.specs.get(name), found) {
+                (Some(spec), _) => (spec.clone(), Origin::Declared),
+                (None, None) => return Err(Error::internal(format!("no type for column `{name}`"))),
+                (None, Some(found)) => {
+                    let spec = match specs.get(&found.dtype()) {
+                        Some(spec) => spec.clone(),
+                        None => specs.entry(found.dtype()).or_insert(found.spec()?).clone(),
+                    };
+                    (spec, Origin::Found(found))
+                }
             };
             columns.push(Column::new(name, index, spec, origin, self.missing.clone())?);
         }
-        Ok(CsvFormat { dialect: self.dialect, header, names, columns, utf8: self.utf8 })
+        let limits = *self.files.reading_limits();
+        Ok(CsvFormat { dialect: self.dialect, header, names, columns, utf8: self.utf8, limits })
     }
+}
+
+/// The first of many names.
+fn listed<T: std::fmt::Display>(names: impl ExactSizeIterator<Item = T>) -> String {
+    let n = names.len();
+    let text = names.take(LISTED).map(|name| name.to_string()).collect::<Vec<_>>().join(", ");
+    if n > LISTED { format!("{text} and {} more", n - LISTED) } else { text }
 }
 
 impl From<Csv> for Dataset {
@@ -276,15 +325,22 @@ impl Stage for CsvSource {
         let files = self.csv.files.describe();
         match self.format.get() {
             Some(Ok(format)) => {
-                let columns: Vec<_> = format.columns.iter().map(|c| format!("{} {}", c.name, c.dtype)).collect();
-                format!("csv: {} from {files}", columns.join(", "))
+                let columns = format.columns.iter().map(|c| format!("{} {}", c.name, c.dtype));
+                format!("csv: {} from {files}", listed(columns))
             }
             _ => format!("csv: {files}"),
         }
     }
 
     fn identity(&self, cx: &InputContext) -> String {
-        self.describe() + &self.csv.files.identity(cx)
+        let mut text = self.describe() + &self.csv.files.identity(cx);
+        if let Some(Ok(format)) = self.format.get()
+            && format.columns.len() > LISTED
+        {
+            let all: String = format.columns.iter().map(|c| format!("{} {},", c.name, c.dtype)).collect();
+            text += &format!(", columns {:016x}", fingerprint64(all.as_bytes()));
+        }
+        text
     }
 
     fn spec(&self) -> Result<BatchSpec> {

@@ -161,7 +161,8 @@ fn reader_at(path: &Path, file: &mut File, offset: u64) -> Result<RecordReader<B
         file.try_clone()
     };
     let file = seek(file).map_err(|e| Error::io(path, "read", &e))?;
-    Ok(RecordReader::new(BufReader::with_capacity(256 << 10, file)))
+    // Our own file: a piece of rows may be as large as memory.
+    Ok(RecordReader::new(BufReader::with_capacity(256 << 10, file)).record_bytes(usize::MAX))
 }
 
 fn record_at(path: &Path, file: &mut File, offset: u64) -> Result<Vec<u8>> {

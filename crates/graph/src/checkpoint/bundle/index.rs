@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use estimand_tensor::{DType, Dims, Error, Result, element_count};
+use estimand_tensor::{DType, Dims, Error, Limits, Result, element_count};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto, Endianness};
 use estimand_wire::{DataType, Message};
 
@@ -20,10 +20,15 @@ pub struct BundleIndex {
 }
 
 impl BundleIndex {
-    /// Reads the bytes of an index. `path` is for the error's text only.
+    /// Reads the bytes of an index, with the default [`Limits`]. `path` is for the error's text only.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<BundleIndex> {
+        BundleIndex::parse_within(path, bytes, &Limits::default())
+    }
+
+    /// Reads the bytes of an index of at most [`Limits::entries`] tensors.
+    pub fn parse_within(path: &Path, bytes: &[u8], limits: &Limits) -> Result<BundleIndex> {
         let damaged = |message: String| Error::checkpoint(path, message);
-        let mut pairs = sstable::read(path, bytes)?.into_iter();
+        let mut pairs = sstable::read(path, bytes, limits)?.into_iter();
         let header = match pairs.next() {
             Some((key, value)) if key == HEADER_KEY => BundleHeaderProto::decode(value.as_slice()).ok(),
             _ => None,

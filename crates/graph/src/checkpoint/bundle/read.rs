@@ -1,10 +1,11 @@
 //! Reading a bundle: the index at once, a tensor when it is asked for.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Array, DType, Dims, Element, Error, Result};
+use estimand_tensor::{Array, DType, Dims, Element, Error, Limits, Result};
 use estimand_wire::bundle::BundleEntryProto;
 use estimand_wire::crc::Crc;
 
@@ -30,14 +31,21 @@ struct Shard {
 
 impl BundleReader {
     /// Reads the index of the checkpoint with this prefix, such as `model/model.ckpt-100`.
+    ///
+    /// With the default [`Limits`].
     pub fn open(prefix: impl AsRef<Path>) -> Result<BundleReader> {
+        BundleReader::open_within(prefix, &Limits::default())
+    }
+
+    /// Reads the index of a checkpoint of at most [`Limits::entries`] tensors.
+    pub fn open_within(prefix: impl AsRef<Path>, limits: &Limits) -> Result<BundleReader> {
         let prefix = prefix.as_ref();
         let path = index_path(prefix);
         let bytes = fs::read(&path).map_err(|e| {
             Error::io(&path, "read", &e)
                 .help("a checkpoint is named by its prefix, such as model.ckpt-100, without .index")
         })?;
-        let index = BundleIndex::parse(&path, &bytes)?;
+        let index = BundleIndex::parse_within(&path, &bytes, limits)?;
         let shards = (0..index.n_shards)
             .map(|shard| {
                 let path = data_path(prefix, shard, index.n_shards);
@@ -45,6 +53,7 @@ impl BundleReader {
                 Ok(Shard { path, len })
             })
             .collect::<Result<_>>()?;
+        check_apart(&index).map_err(|message| Error::checkpoint(&path, message))?;
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
     }
 
@@ -158,6 +167,21 @@ impl BundleReader {
             DType::Bool => assemble::<bool>(pieces(), &dims),
             DType::Str => assemble_strings(pieces(), &dims),
         }
+    }
+}
+
+/// Refuses tensors that share bytes of the data files: read one after another, they would take any amount of memory.
+fn check_apart(index: &BundleIndex) -> Result<(), String> {
+    let names = index.tensors.iter().map(|(name, entry)| (name.as_str().into(), entry));
+    let slices = index.slices.iter().map(|(key, entry)| (String::from_utf8_lossy(key), entry));
+    let places = names.chain(slices).filter(|(_, entry)| entry.size > 0);
+    let mut places: Vec<(i32, i64, i64, Cow<'_, str>)> = places
+        .map(|(name, entry)| (entry.shard_id, entry.offset, entry.offset.saturating_add(entry.size), name))
+        .collect();
+    places.sort_unstable();
+    match places.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2) {
+        None => Ok(()),
+        Some(pair) => Err(format!("the tensors `{}` and `{}` overlap in the data file", pair[0].3, pair[1].3)),
     }
 }
 

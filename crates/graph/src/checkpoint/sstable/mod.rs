@@ -62,7 +62,7 @@ mod tests {
     }
 
     fn read_back(bytes: &[u8]) -> estimand_tensor::Result<Pairs> {
-        read(Path::new("test.index"), bytes)
+        read(Path::new("test.index"), bytes, &estimand_tensor::Limits::default())
     }
 
     #[test]

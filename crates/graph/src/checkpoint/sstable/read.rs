@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Limits, Result};
 use estimand_wire::{crc, varint};
 
 use super::{FOOTER_LEN, Handle, MAGIC, PLAIN, SNAPPY, TRAILER_LEN, snappy};
@@ -14,12 +14,20 @@ type Parse<T> = Result<T, String>;
 /// Keys may repeat the key before at no cost, so a small file can hold long ones: how far to go along.
 const MAX_KEY_EXPANSION: usize = 64;
 
-/// All keys and values of a table, in order. `path` is for the error's text only.
-pub fn read(path: &Path, table: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    pairs(table).map_err(|message| Error::checkpoint(path, message))
+/// All keys and values of a table, in order, at most [`Limits::entries`]. `path` is for the error's text only.
+///
+/// Memory is bounded by the table's length: blocks do not overlap, snappy makes 22 bytes of one at most, and keys have a budget.
+pub fn read(path: &Path, table: &[u8], limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pairs(table, limits.entries).map_err(|message| {
+        let error = Error::checkpoint(path, message.clone());
+        if message.ends_with(ENTRIES) { error.help(Limits::remedy("entries")) } else { error }
+    })
 }
 
-fn pairs(table: &[u8]) -> Parse<Vec<(Vec<u8>, Vec<u8>)>> {
+/// How the message of that limit ends.
+const ENTRIES: &str = "(`entries`)";
+
+fn pairs(table: &[u8], max_entries: usize) -> Parse<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut key_bytes_left = table.len().max(1 << 14) * MAX_KEY_EXPANSION;
     // Blocks follow each other, so that the work is bounded by the file's length.
@@ -34,6 +42,9 @@ fn pairs(table: &[u8]) -> Parse<Vec<(Vec<u8>, Vec<u8>)>> {
         for_each_entry(&data, |key, value| {
             if pairs.last().is_some_and(|(last, _)| last.as_slice() >= key) {
                 return Err("keys are not in order".to_string());
+            }
+            if pairs.len() == max_entries {
+                return Err(format!("more than {max_entries} entries; the limit is {max_entries} {ENTRIES}"));
             }
             key_bytes_left = key_bytes_left.checked_sub(key.len()).ok_or("keys are longer than is plausible")?;
             pairs.push((key.to_vec(), value.to_vec()));

@@ -1,0 +1,140 @@
+"""Writes the seeds of the fuzz targets, fuzz/corpus/TARGET/NAME, from TensorFlow's and numpy's fixtures and from small hostile files.
+
+Usage: python3 fuzz/seeds.py    (the standard library is enough; the same bytes every time)
+"""
+
+import gzip
+import io
+import json
+import pathlib
+import struct
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parent
+FIXTURES = ROOT.parent / "oracles" / "fixtures"
+LARGEST = 16_384
+
+
+def seed(target, name, data):
+    if isinstance(data, str):
+        data = data.encode()
+    if len(data) <= LARGEST:
+        folder = ROOT / "corpus" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def hex_files(name):
+    """The files of a fixture: lines that begin with `file` and end in hex."""
+    for number, line in enumerate((FIXTURES / name).read_text().splitlines()):
+        if line.startswith("file "):
+            yield number, line.split(" "), bytes.fromhex(line.split(" ")[-1])
+
+
+def packed(data, level=9):
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=level, mtime=0) as file:
+        file.write(data)
+    return buffer.getvalue()
+
+
+def zstd_repeating(n_blocks):
+    """Blocks of 128 KiB of zeros in four bytes each."""
+    frame = bytearray(b"\x28\xb5\x2f\xfd\x00\x50")
+    for i in range(n_blocks):
+        frame += struct.pack("<I", (i == n_blocks - 1) | 1 << 1 | 131_072 << 3)[:3] + b"\0"
+    return bytes(frame)
+
+
+for number, words, data in hex_files("array_files.txt"):
+    if words[1] == "npy":
+        seed("npy", f"numpy_{number}", data)
+    else:
+        seed("npy", f"numpy_{number}", data)
+        seed("archive", f"numpy_{number}", b"\0" + data)
+# Entries over one member, right ones and others.
+seed("archive", "one", b"\x01\0\0\0\0")
+seed("archive", "overlapping", b"\x01" + b"\0\0\0\0" * 50)
+seed("archive", "sizes", b"\x01\0\0\0\0\0\x01\x01\x08\x05\xff\0\0")
+for number, _, data in hex_files("images.txt"):
+    seed("image", f"image_{number}", data)
+seed("idx", "matrix", bytes([0, 0, 12, 2, 0, 0, 0, 4, 0, 0, 0, 6]) + b"\x07" * 96)
+seed("idx", "bytes", bytes([0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3]) + b"\x01" * 30)
+seed("idx", "cifar", b"\x03" * 3073)
+
+text = b"".join(b"%d,%d\n" % (i, i * i) for i in range(200))
+for mode, name, pack in [(0, "gzip", packed), (1, "zlib", zlib.compress)]:
+    seed("packed", name, bytes([mode]) + pack(text))
+    seed("packed", f"{name}_bomb", bytes([mode]) + pack(bytes(4 << 20)))
+seed("packed", "gzip_members", b"\0" + packed(text) + packed(b"") + packed(text))
+seed("packed", "zstd_bomb", b"\x02" + zstd_repeating(64))
+# One raw block of four bytes.
+seed("packed", "zstd", b"\x02\x28\xb5\x2f\xfd\x00\x50" + struct.pack("<I", 1 | 4 << 3)[:3] + b"abcd")
+
+rows = [
+    'a,b\n1,2\n"x, ""y""",3\r\n4,\n5,six\n',
+    "a,b\r1,2\r3,4\r",
+    "\ufeffa,b\n1,2\n\n3,4\n",
+    "a\tb\n1\t+5\ninf\tnan\n",
+    'a,b\n"open,1\n2,3\n',
+    ",".join(f"c{i}" for i in range(1100)) + "\n" + ",".join("0" for _ in range(1100)) + "\n",
+    "a,b\n" + "," * 3000 + "\n1,2\n",
+    "a,b\n1," + "x" * 2000 + "\n",
+    "1,a\n2,b\n3,c\n",
+]
+for i, row in enumerate(rows):
+    seed("csv", f"rows_{i}", row)
+    seed("files", f"rows_{i}", row)
+seed("files", "records", (FIXTURES / "wire_records.tfrecord").read_bytes())
+
+seed("schema", "columns", '[columns.age]\ntype = "f32"\nmin = 0.0\nmax = 120.0\nrequired = true\n\n[columns.job]\ntype = "string"\nkind = "vocabulary"\ndomain = ["clerk", "chef"]\ndefault = ""\n')
+seed("schema", "shapes", '[columns.a]\ntype = "i64"\nshape = [2, 3]\ndefault = 7\nrole = "label"\n[columns."b c"]\ntype = "u8"\nshape = "ragged"\n[columns.w]\ntype = "f64"\nrole = "weights"\ndefault = nan\n')
+seed("schema", "large", "".join(f'[columns.c{i}]\ntype = "f64"\nshape = [16777216]\ndefault = 0.0\n' for i in range(9)))
+seed("schema", "nested", "x = " + "[" * 200 + "]" * 200)
+seed("schema", "dotted", "a." * 200 + "a = 1")
+
+seed("vocabulary", "words", "to\nbe\r\nor\nnot\n")
+seed("vocabulary", "twice", "a\nb\na\n")
+seed("vocabulary", "ints", "1\n 22 \n-333")
+seed("vocabulary", "long", "a\n" + "x" * 300 + "\nb\n")
+
+for name in ["wire_checkpoint_state.txt", "wire_checkpoint_state_odd.txt"]:
+    seed("state", name.removesuffix(".txt"), (FIXTURES / name).read_bytes())
+seed("state", "list", "all_model_checkpoint_paths: ['a', \"b\\303\\251\"] last_preserved_timestamp: nan")
+
+for name in ["bundle_tf", "bundle_tf_names", "bundle_tf_shards", "bundle_tf_objects", "bundle_snappy"]:
+    index = (FIXTURES / f"{name}.index").read_bytes()
+    seed("bundle", name, b"\0" + index)
+    # The first block, less the compression and the checksum behind it, ends where the metaindex begins.
+    end, shift = 0, 0
+    for byte in index[-48:]:
+        end |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            break
+    seed("bundle", f"{name}_block", bytes([3 if name == "bundle_snappy" else 1]) + index[: end - 5])
+    if name == "bundle_snappy":
+        seed("snappy", name, index[: end - 5])
+seed("snappy", "literal", b"\x08\x1c" + bytes([0, 0, 0, 0, 1, 0, 0, 0]))
+seed("snappy", "copies", b"\x19\x0cabcd\x4e\x04\x00\x00!")
+seed("snappy", "claim", b"\xff\xff\xff\xff\x0f\x00x\xfe\x01\x00")
+
+seed("event", "file", (FIXTURES / "wire_events.tfevents").read_bytes())
+seed("graph_def", "graph", (FIXTURES / "wire_graph.pb").read_bytes())
+for name in ["wire_saved_model_v1.pb", "wire_saved_model_v2.pb"]:
+    seed("graph_def", name.removesuffix(".pb"), (FIXTURES / name).read_bytes())
+    seed("saved_model", name.removesuffix(".pb"), (FIXTURES / name).read_bytes())
+for path in sorted(FIXTURES.glob("saved_model_*/**/saved_model.pb")):
+    seed("saved_model", path.relative_to(FIXTURES).parts[0], path.read_bytes())
+lines = [line for line in (FIXTURES / "example.txt").read_text().splitlines() if line.startswith("row ")]
+for i, line in enumerate(lines[::7]):
+    seed("example", f"row_{i}", bytes.fromhex(line.removeprefix("row ").strip("-")))
+
+cluster = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}, "task": {"type": "worker", "index": 1}, "model_dir": "/m"}
+seed("config", "cluster", json.dumps(cluster))
+seed("config", "evaluator", json.dumps({"cluster": {"chief": ["a:1"]}, "task": {"type": "evaluator", "index": 0}}))
+seed("config", "parameters", '{"a": 3, "b": 1e-3, "c": "text", "d": false, "e": [1, 2]}')
+seed("config", "overrides", "a=3,b=1e-3,c=text,d=false")
+seed("config", "nested", "[" * 1000)
+# A position of a stream: see `Position::to_bytes`; the fuzzer finds the rest.
+seed("position", "empty", b"\0" * 16)

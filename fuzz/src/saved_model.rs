@@ -1,0 +1,20 @@
+//! Folders of SavedModels: any bytes are a model or an error, and so is every signature of it.
+
+use std::fs;
+
+use estimand_graph::saved_model::SavedModel;
+use estimand_tensor::Limits;
+
+/// Opens the bytes as the graph of an export without variables, and reads its signatures.
+pub fn check(input: &[u8]) {
+    let thread = std::thread::current().id();
+    let folder = std::env::temp_dir().join(format!("estimand-fuzz-export-{}-{thread:?}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder in the temporary folder");
+    fs::write(folder.join("saved_model.pb"), input).expect("a file in the temporary folder");
+    let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
+    if let Ok(model) = SavedModel::open_within(&folder, &limits) {
+        let names: Vec<String> = model.signatures().map(|(name, _)| name.to_string()).collect();
+        names.iter().take(8).for_each(|name| drop(model.signature(name)));
+    }
+    let _ = fs::remove_dir_all(&folder);
+}
