@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result, TensorSpec};
 
-use crate::sizes::resolve;
+use crate::sizes::{Sizes, resolve};
 
 type Kernel = dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync;
 
@@ -40,7 +40,7 @@ impl CustomOp {
     }
 
     /// Calls the closure and checks what it returns against the declared specs, whose symbols have these sizes.
-    pub(crate) fn call(&self, inputs: &[Array], sizes: &[Option<usize>]) -> Result<Vec<Array>> {
+    pub(crate) fn call(&self, inputs: &[Array], sizes: &Sizes) -> Result<Vec<Array>> {
         let results = (self.kernel)(inputs).map_err(|e| e.context(format!("in custom op `{}`", self.name)))?;
         if results.len() != self.outputs.len() {
             return Err(Error::config(format!(

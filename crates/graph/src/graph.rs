@@ -22,6 +22,7 @@ use crate::optimizer::OptimizerConfig;
 use crate::purpose::Purpose;
 use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
+use crate::testing::look;
 use crate::variables::{Role, VarId, VarSpec, Variables};
 
 /// A node's number; inputs have smaller numbers than the nodes that use them.
@@ -104,6 +105,9 @@ pub struct Graph {
     cell: Rc<Cell>,
 }
 
+/// The most operands that an error lists.
+const SHOWN: usize = 8;
+
 /// An op on its inputs.
 type Work = (Op, SmallVec<[Value; 4]>);
 
@@ -114,6 +118,10 @@ struct Cell {
     scopes: RefCell<Vec<String>>,
     /// How often a name was asked for, to make the next one unique.
     names: RefCell<HashMap<String, u32>>,
+    /// Nodes by name, as far as somebody has asked for one.
+    found: RefCell<HashMap<String, NodeId>>,
+    /// The nodes that read variables.
+    reads: RefCell<HashMap<VarId, NodeId>>,
     /// The node of what the host computes, by op and inputs.
     made: RefCell<HashMap<Work, Value>>,
     purpose: Purpose,
@@ -182,6 +190,7 @@ impl Graph {
         };
         let mut n = used;
         loop {
+            look(1);
             let candidate = format!("{name}_{n}");
             n += 1;
             if !names.contains_key(&candidate) {
@@ -338,11 +347,15 @@ impl Graph {
 
     /// The node that reads a variable. There is only one, so that its gradient is all of the variable's gradient.
     pub(crate) fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
-        let found = self.body().nodes.iter().position(|n| n.op == Op::Variable(id));
-        match found {
-            Some(i) => self.tensor(Value { node: NodeId(i as u32), output: 0 }),
-            None => self.node(Op::Variable(id), &[], site),
+        let known = self.cell.reads.borrow().get(&id).copied();
+        if let Some(node) = known {
+            return self.tensor(Value { node, output: 0 });
         }
+        let read = self.node(Op::Variable(id), &[], site);
+        if !read.is_poisoned() {
+            self.cell.reads.borrow_mut().insert(id, read.value().node);
+        }
+        read
     }
 
     /// The variable of a full name, to be read or trained.
@@ -359,8 +372,14 @@ impl Graph {
     /// The first output of the node of a full name, as [`Tensor::name`] tells it.
     pub fn find(&self, name: &str) -> Result<Tensor> {
         let body = self.body();
-        if let Some(i) = body.nodes.iter().position(|node| node.name == name) {
-            return Ok(self.tensor(Value { node: NodeId(i as u32), output: 0 }));
+        let mut found = self.cell.found.borrow_mut();
+        // Names are unique and never change.
+        for (i, node) in body.nodes.iter().enumerate().skip(found.len()) {
+            look(1);
+            found.insert(node.name.clone(), NodeId(i as u32));
+        }
+        if let Some(&node) = found.get(name) {
+            return Ok(self.tensor(Value { node, output: 0 }));
         }
         let error = Error::config(format!("there is no tensor `{name}`"));
         Err(match estimand_tensor::nearest_name(name, body.nodes.iter().map(|node| node.name.as_str())) {
@@ -424,7 +443,10 @@ impl Graph {
                 made
             }
             Err(error) => {
-                let operands: Vec<String> = inputs.iter().map(|t| t.describe()).collect();
+                let mut operands: Vec<String> = inputs.iter().take(SHOWN).map(|t| t.describe()).collect();
+                if inputs.len() > SHOWN {
+                    operands.push(format!("{} more", inputs.len() - SHOWN));
+                }
                 let what = match operands.is_empty() {
                     true => op.name().to_string(),
                     false => format!("{} of {}", op.name(), operands.join(" and ")),

@@ -45,6 +45,7 @@ pub mod saved_model;
 mod session;
 mod sizes;
 mod slots;
+mod sources;
 mod symbols;
 mod table;
 mod tensor;

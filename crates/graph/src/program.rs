@@ -7,7 +7,7 @@
 //! What the host computes before ([`Program::host_steps`]) and after the steps ([`Program::after_steps`]) is the same for every
 //! executor, and is run by [`HostProgram`](crate::HostProgram); executors see what is between.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -100,6 +100,19 @@ impl Kernel {
             Kernel::Product { node, .. } | Kernel::PooledGradient { node, .. } => *node,
             Kernel::Elementwise(members) => members[members.len() - 1].node,
         }
+    }
+}
+
+impl Kernel {
+    /// All nodes that it computes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        let (members, own) = match self {
+            Kernel::Elementwise(members) => (&members[..], [None, None]),
+            Kernel::Node(node) | Kernel::Which(node) => (&[][..], [Some(*node), None]),
+            Kernel::Product { node, pool, .. } => (&[][..], [Some(*node), *pool]),
+            Kernel::PooledGradient { node, pool } => (&[][..], [Some(*node), Some(*pool)]),
+        };
+        members.iter().map(|member| member.node).chain(own.into_iter().flatten())
     }
 }
 
@@ -248,8 +261,9 @@ fn shown_inputs(body: &Body, step: &Step) -> SmallVec<[Value; 4]> {
         return single.reads.clone();
     }
     let mut inputs = step.inputs.clone();
+    let mut seen: HashSet<Value> = inputs.iter().copied().collect();
     for value in members.iter().flat_map(|m| &m.reads) {
-        if tile::scalar_constant(body, *value).is_some() && !inputs.contains(value) {
+        if tile::scalar_constant(body, *value).is_some() && seen.insert(*value) {
             inputs.push(*value);
         }
     }

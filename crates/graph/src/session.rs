@@ -1,5 +1,6 @@
 //! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,10 +10,11 @@ use crate::checkpoint::{BundleReader, BundleWriter};
 use crate::compiled::Compiled;
 use crate::cpu::Cpu;
 use crate::executor::{Entry, Executor, RunArgs, State};
-use crate::graph::{Graph, Node, Value};
+use crate::graph::{Graph, Node, NodeId, Value};
 use crate::op::Op;
 use crate::program::Program;
 use crate::tensor::Tensor;
+use crate::testing::look;
 use crate::variables::{Role, VarId};
 
 /// TensorFlow's name for the number of training steps.
@@ -43,6 +45,8 @@ pub struct Session {
     compiled: Vec<(Vec<Value>, Arc<Compiled>)>,
     /// Arrays in the order of a program's placeholders; kept to save their memory.
     feeds: Vec<Array>,
+    /// The place of each node among what was fed; kept too.
+    fed: HashMap<NodeId, usize>,
     seed: u64,
     step: u64,
 }
@@ -63,6 +67,7 @@ impl Session {
             state,
             compiled: Vec::new(),
             feeds: Vec::new(),
+            fed: HashMap::new(),
             seed,
             step: 0,
         })
@@ -128,7 +133,10 @@ impl Session {
     /// Puts the fed arrays into the program's order and checks them against the placeholders.
     fn bind(&mut self, program: &Program, feeds: &[(&Tensor, Array)]) -> Result<()> {
         self.feeds.clear();
-        for (tensor, _) in feeds {
+        self.fed.clear();
+        for (i, (tensor, _)) in feeds.iter().enumerate() {
+            look(1);
+            self.fed.entry(tensor.value().node).or_insert(i);
             if !tensor.graph().same(&self.graph) {
                 return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe())));
             }
@@ -140,7 +148,7 @@ impl Session {
             }
         }
         for &id in program.placeholders() {
-            let Some((_, array)) = feeds.iter().find(|(t, _)| t.value().node == id) else {
+            let Some((_, array)) = self.fed.get(&id).map(|&i| &feeds[i]) else {
                 let node = program.body().node(id);
                 return Err(Error::config(format!("placeholder `{}` {} was not fed", node.name, node.outputs[0]))
                     .at(node.site)
@@ -190,7 +198,7 @@ impl Session {
         for (id, spec) in body.variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
             writer.add(&spec.name, &self.current(id)?)?;
         }
-        if body.variables().find(GLOBAL_STEP).is_err() {
+        if body.variables().get(GLOBAL_STEP).is_none() {
             writer.add(GLOBAL_STEP, &Array::scalar(self.step as i64))?;
         }
         writer.finish()

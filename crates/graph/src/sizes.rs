@@ -2,25 +2,176 @@
 //!
 //! Executors do this once at the beginning of a run, before any kernel. What the host has made is fed as a placeholder's value is.
 
-use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, element_count};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, Symbol, element_count};
 
 use crate::graph::{Body, Value};
 use crate::op::Op;
+use crate::pass::each_dim;
 use crate::program::Program;
+use crate::sources::Sources;
 use crate::symbols::SymbolDef;
+use crate::testing::look;
 
-/// Checks one array for each of the program's feeds and evaluates all symbols into `values`.
-pub(crate) fn bind_sizes(program: &Program, feeds: &[Array], values: &mut Vec<Option<usize>>) -> Result<()> {
-    let body = program.body();
-    if feeds.len() != program.feeds().len() {
-        let names: Vec<String> = program.feeds().iter().map(|v| format!("`{}`", body.node(v.node).name)).collect();
-        return Err(Error::config(format!(
-            "{} values for {} placeholders: {}",
-            feeds.len(),
-            names.len(),
-            names.join(", ")
-        )));
+/// The sizes that a program needs, and where each comes from; worked out once, when the program is compiled.
+#[derive(Debug)]
+pub(crate) struct SizePlan {
+    /// In the order of their definition, so that formulas come after their parts.
+    symbols: Arc<[Symbol]>,
+    origins: Vec<Origin>,
+}
+
+/// Where the value of a symbol comes from in a run.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    Batch,
+    /// An axis of a feed.
+    Axis(usize, usize),
+    /// A feed that is a number.
+    Number(usize),
+    Formula(SymbolDef, Operand, Operand),
+    /// Of something that this program is not fed.
+    Unknown,
+}
+
+/// A part of a formula.
+#[derive(Clone, Copy, Debug)]
+enum Operand {
+    Known(usize),
+    /// The place of a symbol in the plan.
+    At(usize),
+}
+
+/// The values of a program's sizes in one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes {
+    symbols: Arc<[Symbol]>,
+    values: Vec<Option<usize>>,
+}
+
+impl Sizes {
+    fn get(&self, dim: Dim) -> Option<usize> {
+        match dim {
+            Dim::Known(n) => Some(n),
+            Dim::Sym(symbol) => self.symbols.binary_search(&symbol).ok().and_then(|at| self.values.get(at).copied()?),
+        }
     }
+
+    /// Whether all values are the same. Both belong to one program.
+    pub(crate) fn equal(&self, other: &Sizes) -> bool {
+        self.values == other.values
+    }
+
+    /// Takes the values of another run of the program over, into the memory that is there.
+    pub(crate) fn copy_from(&mut self, other: &Sizes) {
+        self.symbols.clone_from(&other.symbols);
+        self.values.clone_from(&other.values);
+    }
+}
+
+impl SizePlan {
+    pub(crate) fn new(program: &Program) -> SizePlan {
+        let body = program.body();
+        let mut sources = Sources::default();
+        let mut need = |dim: Dim| sources.each(body.symbols(), dim, &mut |_| {});
+        let steps = program.steps();
+        let values = steps.iter().flat_map(|step| step.inputs.iter().chain(&step.outputs));
+        for &value in values.chain(program.feeds()).chain(program.fetches()) {
+            body.spec(value).shape.dims().iter().for_each(|&dim| need(dim));
+        }
+        for node in steps.iter().flat_map(|step| step.kernel.nodes()) {
+            each_dim(body.node(node), &mut need);
+        }
+        let mut symbols: Vec<Symbol> = sources.into_seen().into_iter().collect();
+        symbols.sort_unstable();
+        let feeds: HashMap<Value, usize> = program.feeds().iter().enumerate().map(|(i, &value)| (value, i)).collect();
+        let operand = |dim: Dim| match dim {
+            Dim::Known(n) => Operand::Known(n),
+            // Parts of formulas have been seen with them.
+            Dim::Sym(symbol) => Operand::At(symbols.binary_search(&symbol).unwrap_or(usize::MAX)),
+        };
+        let origin = |&symbol: &Symbol| {
+            look(1);
+            match body.symbols().def(symbol) {
+                SymbolDef::Batch => Origin::Batch,
+                SymbolDef::Axis(value, axis) => feeds.get(&value).map_or(Origin::Unknown, |&i| Origin::Axis(i, axis)),
+                SymbolDef::Number(value) => feeds.get(&value).map_or(Origin::Unknown, |&i| Origin::Number(i)),
+                def => match def.parts() {
+                    Some((a, b)) => Origin::Formula(def, operand(a), operand(b)),
+                    None => Origin::Unknown,
+                },
+            }
+        };
+        let origins = symbols.iter().map(origin).collect();
+        SizePlan { symbols: symbols.into(), origins }
+    }
+
+    /// Checks one array for each of the program's feeds and evaluates all sizes.
+    pub(crate) fn bind(&self, program: &Program, feeds: &[Array], sizes: &mut Sizes) -> Result<()> {
+        let body = program.body();
+        if feeds.len() != program.feeds().len() {
+            let names: Vec<String> = program.feeds().iter().map(|v| format!("`{}`", body.node(v.node).name)).collect();
+            return Err(Error::config(format!(
+                "{} values for {} placeholders: {}",
+                feeds.len(),
+                names.len(),
+                names.join(", ")
+            )));
+        }
+        let batch = batch(program, feeds)?;
+        if !Arc::ptr_eq(&sizes.symbols, &self.symbols) {
+            sizes.symbols = self.symbols.clone();
+        }
+        let values = &mut sizes.values;
+        values.clear();
+        look(self.origins.len());
+        for origin in &self.origins {
+            let size = |operand: Operand| match operand {
+                Operand::Known(n) => Some(n),
+                Operand::At(at) => values.get(at).copied().flatten(),
+            };
+            let value = match *origin {
+                Origin::Batch => batch,
+                Origin::Axis(feed, axis) => feeds[feed].dims().get(axis).copied(),
+                Origin::Number(feed) => Some(number(body, program.feeds()[feed], &feeds[feed])?),
+                Origin::Formula(def, a, b) => match (size(a), size(b)) {
+                    (Some(a), Some(b)) => Some(def.apply(a, b).map_err(|e| self.located(program, values.len(), e))?),
+                    _ => None,
+                },
+                Origin::Unknown => None,
+            };
+            values.push(value);
+        }
+        // A placeholder may be declared with sizes of others; those are known only now.
+        for (&fed, array) in program.feeds().iter().zip(feeds) {
+            let fits = |(dim, &size): (&Dim, &usize)| sizes.get(*dim).is_none_or(|expected| expected == size);
+            if !body.spec(fed).shape.dims().iter().zip(array.dims()).all(fits) {
+                return Err(unexpected(body, fed, array, Error::shape));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the first node that has a size to the error of that size.
+    fn located(&self, program: &Program, at: usize, error: Error) -> Error {
+        let (body, symbol) = (program.body(), self.symbols[at]);
+        let has = |value: &&Value| body.spec(**value).shape.dims().contains(&Dim::Sym(symbol));
+        let outputs = program.steps().iter().flat_map(|step| &step.outputs);
+        match outputs.chain(program.fetches()).find(has) {
+            None => error,
+            Some(value) => {
+                let node = body.node(value.node);
+                error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
+            }
+        }
+    }
+}
+
+/// The number of rows that all feeds with a batch axis have.
+fn batch(program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
+    let body = program.body();
     let mut batch: Option<(Value, usize)> = None;
     for (&fed, array) in program.feeds().iter().zip(feeds) {
         check_feed(body, fed, array)?;
@@ -40,22 +191,7 @@ pub(crate) fn bind_sizes(program: &Program, feeds: &[Array], values: &mut Vec<Op
             }
         }
     }
-    let array = |value: Value| program.feeds().iter().position(|&fed| fed == value).map(|at| &feeds[at]);
-    let given = |def: SymbolDef| match def {
-        SymbolDef::Batch => Ok(batch.map(|(_, rows)| rows)),
-        SymbolDef::Axis(value, axis) => Ok(array(value).and_then(|a| a.dims().get(axis).copied())),
-        SymbolDef::Number(value) => array(value).map(|a| number(body, value, a)).transpose(),
-        _ => Ok(None),
-    };
-    body.symbols().evaluate(given, values)?;
-    // A placeholder may be declared with sizes of others; those are known only now.
-    for (&fed, array) in program.feeds().iter().zip(feeds) {
-        let fits = |(dim, &size): (&Dim, &usize)| size_of(*dim, values).is_none_or(|expected| expected == size);
-        if !body.spec(fed).shape.dims().iter().zip(array.dims()).all(fits) {
-            return Err(unexpected(body, fed, array, Error::shape));
-        }
-    }
-    Ok(())
+    Ok(batch.map(|(_, rows)| rows))
 }
 
 /// A size that was computed.
@@ -93,39 +229,30 @@ fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String)
     error(text).at(node.site)
 }
 
-fn size_of(dim: Dim, values: &[Option<usize>]) -> Option<usize> {
-    match dim {
-        Dim::Known(n) => Some(n),
-        Dim::Sym(symbol) => values.get(symbol.0 as usize).copied().flatten(),
-    }
-}
-
 /// The value of one size.
-pub(crate) fn resolve_dim(dim: Dim, values: &[Option<usize>]) -> Result<usize> {
-    size_of(dim, values).ok_or_else(|| {
+pub(crate) fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
+    sizes.get(dim).ok_or_else(|| {
         Error::shape(format!("the size `{dim}` is unknown in this run"))
             .help("feed the placeholder that the size comes from")
     })
 }
 
 /// The sizes of a shape. An array of them fits the address space.
-pub(crate) fn resolve(shape: &Shape, values: &[Option<usize>]) -> Result<Dims> {
-    let dims: Dims = shape.dims().iter().map(|&dim| resolve_dim(dim, values)).collect::<Result<_>>()?;
+pub(crate) fn resolve(shape: &Shape, sizes: &Sizes) -> Result<Dims> {
+    let dims: Dims = shape.dims().iter().map(|&dim| resolve_dim(dim, sizes)).collect::<Result<_>>()?;
     element_count(&dims)?;
     Ok(dims)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::{Graph, Tensor};
 
-    fn bind(fetch: &Tensor, feeds: &[Array]) -> Result<Vec<Option<usize>>> {
+    fn bind(fetch: &Tensor, feeds: &[Array]) -> Result<Sizes> {
         let program = Program::plain(Arc::new(fetch.graph().body().clone()), &[fetch.value()])?;
-        let mut values = Vec::new();
-        bind_sizes(&program, feeds, &mut values).map(|()| values)
+        let mut sizes = Sizes::default();
+        SizePlan::new(&program).bind(&program, feeds, &mut sizes).map(|()| sizes)
     }
 
     fn array(dims: &[usize]) -> Array {
@@ -162,6 +289,6 @@ mod tests {
             let error = error.unwrap_err();
             assert!(error.to_string().contains(text), "{error} should contain {text}");
         }
-        assert!(resolve(x.shape(), &[None]).unwrap_err().to_string().contains("`batch` is unknown"));
+        assert!(resolve(x.shape(), &Sizes::default()).unwrap_err().to_string().contains("`batch` is unknown"));
     }
 }

@@ -9,6 +9,12 @@ use std::fmt;
 use estimand_tensor::{Dim, Error, Result, Symbol};
 
 use crate::graph::Value;
+use crate::sources::Sources;
+use crate::testing::look;
+
+/// The most factors that a product is taken apart into, to see whether two products are equal. Sizes of models have a handful;
+/// a graph that squares a size again and again would have billions.
+const MAX_FACTORS: usize = 64;
 
 /// Where the value of a symbol comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -38,11 +44,15 @@ pub enum SymbolDef {
 pub struct Symbols {
     defs: Vec<SymbolDef>,
     index: HashMap<SymbolDef, Symbol>,
+    /// For each symbol: how many factors it is a product of, and how many formulas lie between it and what is fed.
+    n_factors: Vec<usize>,
+    depths: Vec<usize>,
 }
 
 impl Default for Symbols {
     fn default() -> Symbols {
-        let mut symbols = Symbols { defs: Vec::new(), index: HashMap::new() };
+        let mut symbols =
+            Symbols { defs: Vec::new(), index: HashMap::new(), n_factors: Vec::new(), depths: Vec::new() };
         symbols.intern(SymbolDef::Batch);
         symbols
     }
@@ -61,10 +71,35 @@ impl Symbols {
 
     /// The symbol of a definition, new if it was not there.
     pub fn intern(&mut self, def: SymbolDef) -> Symbol {
-        *self.index.entry(def).or_insert_with(|| {
-            self.defs.push(def);
-            Symbol(self.defs.len() as u32 - 1)
-        })
+        if let Some(&known) = self.index.get(&def) {
+            return known;
+        }
+        let symbol = Symbol(self.defs.len() as u32);
+        let n_factors = match def {
+            SymbolDef::Mul(a, b) => self.n_factors(a).saturating_add(self.n_factors(b)),
+            _ => 1,
+        };
+        let depth = def.parts().map_or(0, |(a, b)| 1 + self.depth(a).max(self.depth(b)));
+        self.defs.push(def);
+        self.n_factors.push(n_factors);
+        self.depths.push(depth);
+        self.index.insert(def, symbol);
+        symbol
+    }
+
+    fn n_factors(&self, dim: Dim) -> usize {
+        match dim {
+            Dim::Known(_) => 1,
+            Dim::Sym(symbol) => self.n_factors[symbol.0 as usize],
+        }
+    }
+
+    /// How many formulas lie between a size and what is fed.
+    pub(crate) fn depth(&self, dim: Dim) -> usize {
+        match dim {
+            Dim::Known(_) => 0,
+            Dim::Sym(symbol) => self.depths[symbol.0 as usize],
+        }
     }
 
     fn formula(&mut self, def: SymbolDef) -> Dim {
@@ -156,10 +191,8 @@ impl Symbols {
         for d in known {
             factor = self.mul(factor, d)?;
         }
-        for d in dims {
-            if let Dim::Sym(s) = d {
-                factor = self.collect_factors(*s, &mut symbols, factor)?;
-            }
+        for d in dims.iter().filter(|d| d.known().is_none()) {
+            factor = self.collect_factors(*d, dims, &mut symbols, factor)?;
         }
         symbols.sort();
         let mut product = Dim::Known(1);
@@ -169,23 +202,22 @@ impl Symbols {
         self.mul(factor, product)
     }
 
-    /// Takes a product of sizes apart into its known factor and its other symbols.
-    fn collect_factors(&mut self, symbol: Symbol, symbols: &mut Vec<Symbol>, mut factor: Dim) -> Result<Dim> {
-        match self.def(symbol) {
-            SymbolDef::Mul(a, b) => {
-                for d in [a, b] {
-                    factor = match d {
-                        Dim::Known(_) => self.mul(factor, d)?,
-                        Dim::Sym(s) => self.collect_factors(s, symbols, factor)?,
-                    };
-                }
-                Ok(factor)
-            }
-            _ => {
-                symbols.push(symbol);
-                Ok(factor)
+    /// Takes one of the sizes `of` a product apart into its known factor and its other symbols. Where all of them together have
+    /// too many factors, a symbol stays as it is.
+    fn collect_factors(&mut self, dim: Dim, of: &[Dim], symbols: &mut Vec<Symbol>, mut factor: Dim) -> Result<Dim> {
+        let is_short = of.iter().fold(0, |n, &d| self.n_factors(d).saturating_add(n)) <= MAX_FACTORS;
+        let mut stack = vec![dim];
+        while let Some(dim) = stack.pop() {
+            look(1);
+            match dim {
+                Dim::Known(_) => factor = self.mul(factor, dim)?,
+                Dim::Sym(symbol) => match self.def(symbol) {
+                    SymbolDef::Mul(a, b) if is_short => stack.extend([b, a]),
+                    _ => symbols.push(symbol),
+                },
             }
         }
+        Ok(factor)
     }
 
     /// `total / part` where it is exact for every value of the symbols; `None` if that cannot be seen.
@@ -194,10 +226,7 @@ impl Symbols {
             let mut list = Vec::new();
             let mut factor = Dim::Known(1);
             for d in dims {
-                factor = match d {
-                    Dim::Known(_) => symbols.mul(factor, *d)?,
-                    Dim::Sym(s) => symbols.collect_factors(*s, &mut list, factor)?,
-                };
+                factor = symbols.collect_factors(*d, dims, &mut list, factor)?;
             }
             Ok((factor.known().unwrap_or(0), list))
         };
@@ -219,21 +248,9 @@ impl Symbols {
         self.product(&dims).map(Some)
     }
 
-    /// Calls `f` with everything from outside that a size is computed from: `Batch`, `Axis` and `Number`.
+    /// Calls `f` with everything from outside that a size is computed from, once each: `Batch`, `Axis` and `Number`.
     pub fn each_source(&self, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
-        let Dim::Sym(symbol) = dim else { return };
-        match self.def(symbol) {
-            source @ (SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_)) => f(source),
-            SymbolDef::Add(a, b)
-            | SymbolDef::Sub(a, b)
-            | SymbolDef::Mul(a, b)
-            | SymbolDef::Div(a, b)
-            | SymbolDef::CeilDiv(a, b)
-            | SymbolDef::Broadcast(a, b) => {
-                self.each_source(a, f);
-                self.each_source(b, f);
-            }
-        }
+        Sources::default().each(self, dim, f);
     }
 
     /// What is added to the batch to make this size: 0 for the batch itself, 1 for the number of its row splits.
@@ -259,36 +276,54 @@ impl Symbols {
     ) -> Result<()> {
         values.clear();
         for def in &self.defs {
-            let size = |d: Dim, values: &[Option<usize>]| match d {
+            let size = |d: Dim| match d {
                 Dim::Known(n) => Some(n),
                 Dim::Sym(s) => values[s.0 as usize],
             };
-            let (a, b) = match *def {
-                SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => (given(*def)?, None),
-                SymbolDef::Add(a, b)
-                | SymbolDef::Sub(a, b)
-                | SymbolDef::Mul(a, b)
-                | SymbolDef::Div(a, b)
-                | SymbolDef::CeilDiv(a, b)
-                | SymbolDef::Broadcast(a, b) => (size(a, values), size(b, values)),
-            };
-            let value = match (*def, a, b) {
-                (SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_), a, _) => a,
-                (_, None, _) | (_, _, None) => None,
-                (SymbolDef::Add(x, y), Some(a), Some(b)) => Some(a.checked_add(b).ok_or_else(|| overflow(x, "+", y))?),
-                (SymbolDef::Sub(..), Some(a), Some(b)) => Some(a.saturating_sub(b)),
-                (SymbolDef::Mul(x, y), Some(a), Some(b)) => Some(a.checked_mul(b).ok_or_else(|| overflow(x, "*", y))?),
-                (SymbolDef::Div(..), Some(a), Some(b)) => Some(a.checked_div(b).unwrap_or(0)),
-                (SymbolDef::CeilDiv(..), Some(a), Some(b)) => Some(a.div_ceil(b.max(1))),
-                (SymbolDef::Broadcast(..), Some(a), Some(b)) if a == b || b == 1 => Some(a),
-                (SymbolDef::Broadcast(..), Some(1), Some(b)) => Some(b),
-                (SymbolDef::Broadcast(x, y), Some(a), Some(b)) => {
-                    return Err(Error::shape(format!("sizes {a} and {b} (axes {x} and {y}) cannot be broadcast")));
-                }
+            let value = match def.parts() {
+                None => given(*def)?,
+                Some((a, b)) => match (size(a), size(b)) {
+                    (Some(a), Some(b)) => Some(def.apply(a, b)?),
+                    _ => None,
+                },
             };
             values.push(value);
         }
         Ok(())
+    }
+}
+
+impl SymbolDef {
+    /// The sizes that a formula is made of; none for what comes from outside.
+    pub fn parts(&self) -> Option<(Dim, Dim)> {
+        match *self {
+            SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => None,
+            SymbolDef::Add(a, b)
+            | SymbolDef::Sub(a, b)
+            | SymbolDef::Mul(a, b)
+            | SymbolDef::Div(a, b)
+            | SymbolDef::CeilDiv(a, b)
+            | SymbolDef::Broadcast(a, b) => Some((a, b)),
+        }
+    }
+
+    /// The value of a formula whose parts have these values.
+    pub(crate) fn apply(&self, a: usize, b: usize) -> Result<usize> {
+        Ok(match *self {
+            SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => {
+                return Err(Error::internal(format!("{self} is no formula")));
+            }
+            SymbolDef::Add(..) => a.checked_add(b).ok_or_else(|| overflow(Dim::Known(a), "+", Dim::Known(b)))?,
+            SymbolDef::Sub(..) => a.saturating_sub(b),
+            SymbolDef::Mul(..) => a.checked_mul(b).ok_or_else(|| overflow(Dim::Known(a), "*", Dim::Known(b)))?,
+            SymbolDef::Div(..) => a.checked_div(b).unwrap_or(0),
+            SymbolDef::CeilDiv(..) => a.div_ceil(b.max(1)),
+            SymbolDef::Broadcast(..) if a == b || b == 1 => a,
+            SymbolDef::Broadcast(..) if a == 1 => b,
+            SymbolDef::Broadcast(x, y) => {
+                return Err(Error::shape(format!("sizes {a} and {b} (axes {x} and {y}) cannot be broadcast")));
+            }
+        })
     }
 }
 

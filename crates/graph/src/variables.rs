@@ -116,10 +116,15 @@ impl Variables {
         self.specs.iter().enumerate().map(|(i, s)| (VarId(i as u32), s))
     }
 
+    /// The variable of a name, if there is one.
+    pub fn get(&self, name: &str) -> Option<VarId> {
+        self.by_name.get(name).copied()
+    }
+
     /// The variable of a name; the error names the nearest.
     pub fn find(&self, name: &str) -> Result<VarId> {
         let known = || self.specs.iter().map(|s| s.name.as_str());
-        self.by_name.get(name).copied().ok_or_else(|| Error::missing_variable(name, known()))
+        self.get(name).ok_or_else(|| Error::missing_variable(name, known()))
     }
 
     /// The value a variable has before training: a pure function of the seed and its name.

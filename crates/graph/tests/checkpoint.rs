@@ -359,16 +359,6 @@ fn tensors_are_counted() {
     assert!(BundleReader::open(&path).is_ok());
 }
 
-/// The state of checkpoints and the graph of an export are measured before they are read.
-#[test]
-fn an_export_is_measured() {
-    let folder = Folder::new("export");
-    fs::write(folder.0.join("saved_model.pb"), vec![0; 4096]).unwrap();
-    let limits = Limits { record_bytes: 1000, ..Limits::default() };
-    let error = SavedModel::open_within(&folder.0, &limits).err().unwrap().to_string();
-    assert!(error.contains("saved_model.pb has 4096 bytes; the limit is 1000 (`record_bytes`)"), "{error}");
-}
-
 #[test]
 fn damaged_data_names_the_variable() {
     let folder = Folder::new("damaged-data");

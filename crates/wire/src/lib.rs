@@ -30,6 +30,7 @@ mod graph_text;
 pub mod plugin;
 pub mod record;
 pub mod saved_model;
+pub mod scan;
 pub mod temporary;
 mod tensor_array;
 pub mod tensor_proto;

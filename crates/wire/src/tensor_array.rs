@@ -71,6 +71,12 @@ impl TensorProto {
         }
     }
 
+    /// The bytes that an array of the declared size takes, strings without their text. Says nothing about the values that are there.
+    pub fn declared_bytes(&self) -> Result<usize> {
+        let size = DataType::try_from(self.dtype).ok().and_then(DataType::dtype).map_or(1, |dtype| dtype.size().max(1));
+        Ok(element_count(&self.dims()?)?.saturating_mul(size))
+    }
+
     /// The sizes; none for a constant without a shape, as protobuf leaves the shape of a scalar out.
     fn dims(&self) -> Result<Dims> {
         let Some(shape) = &self.tensor_shape else { return Ok(Dims::new()) };

@@ -1,5 +1,7 @@
 //! Steps that write variables: assignments and optimizer updates, after everything has been computed.
 
+use std::collections::HashMap;
+
 use estimand_tensor::cpu::prefetch::{AHEAD, Prefetch};
 use estimand_tensor::cpu::scatter;
 use estimand_tensor::parallel::{DisjointMut, Pool};
@@ -15,6 +17,7 @@ use crate::graph::Value;
 use crate::op::Op;
 use crate::optimizer::Apply;
 use crate::program::{Program, Step};
+use crate::testing::look;
 use crate::trace;
 use crate::variables::VarId;
 
@@ -57,9 +60,23 @@ impl CpuExecutable {
         }
     }
 
+    /// How many of the steps that write read each value.
+    pub(super) fn n_writers(program: &Program) -> HashMap<Value, usize> {
+        let mut n_writers: HashMap<Value, usize> = HashMap::new();
+        for step in program.apply_steps() {
+            look(1);
+            for (i, input) in step.inputs.iter().enumerate() {
+                if !step.inputs[..i].contains(input) {
+                    *n_writers.entry(*input).or_default() += 1;
+                }
+            }
+        }
+        n_writers
+    }
+
     /// When the inputs of a step that writes must be copied before anything is written.
-    pub(super) fn staged(program: &Program, plan: &Plan, step: &Step) -> SmallVec<[Stage; 2]> {
-        let shared = |v: &Value| program.apply_steps().iter().filter(|s| s.inputs.contains(v)).count() > 1;
+    pub(super) fn staged(plan: &Plan, step: &Step, n_writers: &HashMap<Value, usize>) -> SmallVec<[Stage; 2]> {
+        let shared = |v: &Value| n_writers.get(v).is_some_and(|n| *n > 1);
         let stage = |v: &Value| match plan.place(*v) {
             Place::Variable(_) => Stage::Always,
             Place::Feed(_) | Place::Constant(_) => Stage::IfChanged,

@@ -12,6 +12,7 @@ use crate::executor::RunArgs;
 use crate::graph::{Node, Value};
 use crate::op::{Op, RandomKind};
 use crate::program::{Kernel, Member, Program, Step};
+use crate::sizes::Sizes;
 use crate::trace::{self, Part, Trace};
 
 /// An input of a step.
@@ -70,7 +71,7 @@ pub(super) struct Call<'a> {
     pub y: SmallVec<[ViewMut<'a>; 4]>,
     pub scratch: &'a mut [u8],
     pub position: Position,
-    pub symbols: &'a [Option<usize>],
+    pub symbols: &'a Sizes,
 }
 
 /// Evaluates an expression with `$t` as the Rust type of a dtype, one of those listed.

@@ -4,6 +4,7 @@
 //! neighbours hand each step to its kernel, `apply` runs the updates.
 
 mod apply;
+mod arena;
 mod call;
 mod index;
 mod layout;
@@ -30,6 +31,7 @@ use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::NodeId;
 use crate::op::Op;
 use crate::program::{Kernel, Member, Program, Step};
+use crate::sizes::SizePlan;
 use crate::variables::{VarId, Variables};
 use plan::Plan;
 use workspace::Workspace;
@@ -196,6 +198,7 @@ impl State for CpuState {
 struct CpuExecutable {
     program: Program,
     plan: Plan,
+    sizes: SizePlan,
     steps: Vec<CompiledStep>,
     pool: Threads,
     /// Memory of runs that are not under way; taken by a run and put back after it.
@@ -243,6 +246,8 @@ impl CpuExecutable {
         }
         let program = group_singles(program);
         let plan = Plan::new(&program);
+        let sizes = SizePlan::new(&program);
+        let n_writers = CpuExecutable::n_writers(&program);
         let compile = |step: &Step| -> Result<CompiledStep> {
             let work = match &step.kernel {
                 Kernel::Elementwise(members) => {
@@ -250,7 +255,7 @@ impl CpuExecutable {
                 }
                 kernel if plan::is_view(&program, kernel) => Work::View,
                 Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Assign(_) | Op::Apply(_)) => {
-                    Work::Write { staged: CpuExecutable::staged(&program, &plan, step) }
+                    Work::Write { staged: CpuExecutable::staged(&plan, step, &n_writers) }
                 }
                 Kernel::Node(_) | Kernel::Which(_) => Work::Node { bias: false, relu: false },
                 Kernel::Product { bias, relu, pool: None, .. } => Work::Node { bias: *bias, relu: *relu },
@@ -264,7 +269,7 @@ impl CpuExecutable {
             Ok(CompiledStep { node: step.kernel.node(), inputs, outputs, work })
         };
         let steps = program.steps().iter().map(compile).collect::<Result<_>>()?;
-        Ok(CpuExecutable { program, plan, steps, pool, idle: Mutex::new(Vec::new()) })
+        Ok(CpuExecutable { program, plan, sizes, steps, pool, idle: Mutex::new(Vec::new()) })
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Workspace>> {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use estimand_tensor::{Array, DType};
 
+use super::arena::Lifetime;
 use crate::graph::Value;
 use crate::op::Op;
 use crate::program::{Kernel, Program};
@@ -21,13 +22,6 @@ pub(crate) enum Place {
     Constant(Array),
     Variable(VarId),
     Buffer(usize),
-}
-
-/// The steps during which a buffer is in use.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lifetime {
-    pub first: usize,
-    pub last: usize,
 }
 
 /// The places of all values, fixed when a program is compiled.
@@ -93,12 +87,13 @@ impl Plan {
     }
 
     fn place_sources(&mut self, program: &Program) {
+        let feeds: HashMap<Value, usize> = program.feeds().iter().enumerate().map(|(i, &v)| (v, i)).rev().collect();
         let reads = program.steps().iter().flat_map(|s| &s.inputs);
         for &value in reads.chain(program.fetches()) {
             if self.number.contains_key(&value) {
                 continue;
             }
-            let fed = program.feeds().iter().position(|f| *f == value);
+            let fed = feeds.get(&value).copied();
             let place = match &program.body().node(value.node).op {
                 _ if fed.is_some() => Place::Feed(fed.unwrap_or_default()),
                 Op::Constant(c) => Place::Constant(c.0.clone()),
@@ -187,36 +182,6 @@ pub(crate) fn capacity(bytes: usize) -> usize {
     bytes.div_ceil(quarter) * quarter
 }
 
-/// Offsets for buffers of these capacities such that buffers alive together do not overlap, and the size of the whole.
-///
-/// The largest first, each at the lowest place that is free during its whole life.
-pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> (Vec<usize>, usize) {
-    const ALIGN: usize = 64;
-    let mut order: Vec<usize> = (0..lifetimes.len()).filter(|&i| capacities[i] > 0).collect();
-    order.sort_by_key(|&i| (std::cmp::Reverse(capacities[i]), i));
-    let mut offsets = vec![0; lifetimes.len()];
-    let mut placed: Vec<usize> = Vec::new();
-    let mut total = 0;
-    for i in order {
-        let together =
-            |j: &&usize| lifetimes[**j].first <= lifetimes[i].last && lifetimes[i].first <= lifetimes[**j].last;
-        let mut taken: Vec<(usize, usize)> =
-            placed.iter().filter(together).map(|&j| (offsets[j], offsets[j] + capacities[j])).collect();
-        taken.sort_unstable();
-        let mut at = 0;
-        for (begin, end) in taken {
-            if at + capacities[i] <= begin {
-                break;
-            }
-            at = at.max(end.next_multiple_of(ALIGN));
-        }
-        offsets[i] = at;
-        total = total.max(at + capacities[i]);
-        placed.push(i);
-    }
-    (offsets, total)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,14 +189,5 @@ mod tests {
     #[test]
     fn capacities_are_quarters_of_powers_of_two() {
         assert_eq!([0, 1, 64, 65, 80, 81, 128, 1000, 1025].map(capacity), [0, 64, 64, 80, 80, 96, 128, 1024, 1280]);
-    }
-
-    #[test]
-    fn overlapping_lives_get_distinct_places() {
-        // 0 and 1 live together, 2 only after 0 has died.
-        let lives = [(0, 1), (1, 2), (2, 3)].map(|(first, last)| Lifetime { first, last });
-        let (offsets, total) = arrange(&lives, &[128, 128, 128]);
-        assert_eq!((offsets[0], offsets[2], total), (0, 0, 256));
-        assert_eq!(offsets[1], 128);
     }
 }

@@ -17,6 +17,13 @@ pub(crate) fn scalar_constant(body: &Body, value: Value) -> Option<&Constant> {
     }
 }
 
+/// The bytes of such a constant.
+pub(crate) fn constant_bits(constant: &Constant) -> u64 {
+    let mut bits = [0; 8];
+    bits[..constant.0.bytes().len()].copy_from_slice(constant.0.bytes());
+    u64::from_le_bytes(bits)
+}
+
 /// The program of a group. `None` if it needs more registers than there are.
 fn instructions(body: &Body, members: &[Member], inputs: &[Value], outputs: &[Value]) -> Option<Vec<Instruction>> {
     Allocator::new(body, members, inputs, outputs).run(members)
@@ -103,9 +110,8 @@ impl<'a> Allocator<'a> {
         }
         let dst = self.free.pop()?;
         if let Some(constant) = scalar_constant(self.body, value) {
-            let mut bits = [0; 8];
-            bits[..constant.0.bytes().len()].copy_from_slice(constant.0.bytes());
-            self.code.push(Instruction::Constant { dst, dtype: constant.0.dtype(), bits: u64::from_le_bytes(bits) });
+            let bits = constant_bits(constant);
+            self.code.push(Instruction::Constant { dst, dtype: constant.0.dtype(), bits });
         } else {
             let input = self.inputs.iter().position(|v| *v == value)?;
             self.code.push(Instruction::Load { dst, input: input as u8 });

@@ -5,15 +5,17 @@
 
 use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
 
-use super::plan::{Place, arrange, capacity};
+use super::arena::arrange;
+use super::plan::{Place, capacity};
 use super::{CpuExecutable, CpuState};
-use crate::sizes::{bind_sizes, resolve_dim};
+use crate::sizes::{Sizes, resolve_dim};
+use crate::testing::look;
 
 /// Memory for one run at a time.
 pub(crate) struct Workspace {
     /// The symbols' sizes, of this run and of the run the rest was computed for.
-    sizes: Vec<Option<usize>>,
-    bound: Vec<Option<usize>>,
+    sizes: Sizes,
+    bound: Sizes,
     is_bound: bool,
     /// The sizes of every value, by the plan's numbers; its bytes; and where it is.
     pub(super) dims: Vec<Dims>,
@@ -39,8 +41,8 @@ unsafe impl Send for Workspace {}
 impl Default for Workspace {
     fn default() -> Workspace {
         Workspace {
-            sizes: Vec::new(),
-            bound: Vec::new(),
+            sizes: Sizes::default(),
+            bound: Sizes::default(),
             is_bound: false,
             dims: Vec::new(),
             lens: Vec::new(),
@@ -59,12 +61,11 @@ impl Default for Workspace {
 impl Workspace {
     /// Makes everything ready for these feeds.
     pub(super) fn bind(&mut self, executable: &CpuExecutable, feeds: &[Array], state: &CpuState) -> Result<()> {
-        bind_sizes(&executable.program, feeds, &mut self.sizes)?;
-        if !self.is_bound || self.sizes != self.bound {
+        executable.sizes.bind(&executable.program, feeds, &mut self.sizes)?;
+        if !self.is_bound || !self.sizes.equal(&self.bound) {
             self.is_bound = false;
             self.resize(executable)?;
-            self.bound.clear();
-            self.bound.extend_from_slice(&self.sizes);
+            self.bound.copy_from(&self.sizes);
             self.is_bound = true;
         }
         for &number in &executable.plan.outside {
@@ -91,6 +92,7 @@ impl Workspace {
         self.lens.clear();
         for (number, dims) in self.dims.iter().enumerate() {
             self.lens.push(byte_len(dims, executable.dtype(number).size())?);
+            look(1);
         }
         self.scratch.clear();
         for step in &executable.steps {
@@ -129,11 +131,13 @@ impl Workspace {
             need(plan.n_value_buffers + i, *bytes);
         }
         if grown {
-            let (offsets, total) = arrange(&plan.buffers, &self.capacities);
-            self.offsets = offsets;
-            // The old arena goes first: nothing in it is needed.
+            // What was there is gone if this fails.
             self.arena = None;
-            let mut arena = Array::zeros(DType::U8, [total])?;
+            let failed = std::mem::take(&mut self.capacities);
+            let (offsets, total) = arrange(&plan.buffers, &failed).ok_or_else(|| executable.no_memory(&self.lens))?;
+            let mut arena = Array::zeros(DType::U8, [total]).map_err(|_| executable.no_memory(&self.lens))?;
+            self.capacities = failed;
+            self.offsets = offsets;
             self.start = arena.as_mut_ptr().ok_or_else(|| Error::internal("a fresh arena is shared"))?;
             self.arena = Some(arena);
         }
@@ -145,7 +149,7 @@ impl Workspace {
         unsafe { self.start.add(self.offsets[buffer]) }
     }
 
-    pub(super) fn symbols(&self) -> &[Option<usize>] {
+    pub(super) fn symbols(&self) -> &Sizes {
         &self.sizes
     }
 
@@ -182,4 +186,22 @@ impl Workspace {
 /// The bytes of an array, or the error of one that no machine can hold.
 fn byte_len(dims: &[usize], size: usize) -> Result<usize> {
     Ok(element_count(dims)? * size)
+}
+
+impl CpuExecutable {
+    /// The error of a run that needs more memory than there is. It names the largest of its values.
+    fn no_memory(&self, lens: &[usize]) -> Error {
+        let in_arena = |n: &usize| matches!(self.plan.places[*n], Place::Buffer(_));
+        let total = (0..lens.len()).filter(in_arena).fold(0, |sum: usize, n| sum.saturating_add(lens[n]));
+        let text = format!("there is no memory for the values of this run, {total} bytes in all");
+        let error = Error::shape(text).help("feed a smaller batch, or smaller sizes");
+        match (0..lens.len()).filter(in_arena).max_by_key(|&n| lens[n]) {
+            None => error,
+            Some(largest) => {
+                let value = self.plan.values[largest];
+                let error = error.context(format!("{} bytes of {}", lens[largest], self.program.spec(value)));
+                self.located(error, value.node)
+            }
+        }
+    }
 }

@@ -19,6 +19,7 @@ use estimand_tensor::{Binary, DType, Error, Result, Shape};
 use crate::graph::{Graph, NodeId, Value};
 use crate::op::{Op, Reduction};
 use crate::tensor::Tensor;
+use crate::testing::look;
 use rule::Rule;
 
 /// The gradient of one tensor.
@@ -98,6 +99,8 @@ struct Backward<'a> {
     graph: &'a Graph,
     site: &'static Location<'static>,
     xs: &'a [&'a Tensor],
+    /// Whether a node is one of the xs.
+    is_wanted: Vec<bool>,
     /// Whether a node lies between some x and y.
     between: Vec<bool>,
     /// What has arrived at each value so far.
@@ -107,14 +110,15 @@ struct Backward<'a> {
 impl<'a> Backward<'a> {
     fn new(graph: &'a Graph, y: &Tensor, xs: &'a [&'a Tensor], site: &'static Location<'static>) -> Backward<'a> {
         let last = y.value().node.0 as usize;
+        let mut is_wanted = vec![false; last + 1];
+        for x in xs {
+            if let Some(wanted) = is_wanted.get_mut(x.value().node.0 as usize) {
+                *wanted = true;
+            }
+        }
         let between = {
             let body = graph.body();
-            let mut between = vec![false; last + 1];
-            for x in xs {
-                if let Some(b) = between.get_mut(x.value().node.0 as usize) {
-                    *b = true;
-                }
-            }
+            let mut between = is_wanted.clone();
             for (i, node) in body.nodes()[..=last].iter().enumerate() {
                 // What stops gradients lies between nothing: ops behind it need no rule for it.
                 between[i] |= node.op != Op::StopGradient && node.inputs.iter().any(|v| between[v.node.0 as usize]);
@@ -123,12 +127,13 @@ impl<'a> Backward<'a> {
         };
         let ones = y.ones_like();
         let arrived = BTreeMap::from([(y.value(), Gradient::Dense(ones))]);
-        Backward { graph, site, xs, between, arrived }
+        Backward { graph, site, xs, is_wanted, between, arrived }
     }
 
     fn run(mut self) -> Result<Vec<Gradient>> {
         for id in (0..self.between.len()).rev() {
-            if !self.between[id] || self.xs.iter().any(|x| x.value().node.0 as usize == id && self.is_source(id)) {
+            look(1);
+            if !self.between[id] || (self.is_wanted[id] && self.is_source(id)) {
                 continue;
             }
             let node_id = NodeId(id as u32);

@@ -5,7 +5,6 @@ use estimand_wire::NodeDef;
 
 use super::{Writer, typed};
 use crate::graph::Body;
-use crate::op::Op;
 use crate::optimizer::Apply;
 use crate::variables::VarId;
 
@@ -14,13 +13,8 @@ impl Writer<'_> {
     pub(super) fn assign(&mut self, mut def: NodeDef, id: VarId) -> NodeDef {
         let handle = self.handle(id);
         def.input.insert(0, handle);
-        let reads = self.body.nodes().iter().zip(0..).filter(|(node, _)| node.op == Op::Variable(id));
-        for (_, i) in reads {
-            let read = self.names.node(crate::NodeId(i));
-            if self.written.iter().any(|node| node.name == read) {
-                def.input.push(format!("^{read}"));
-            }
-        }
+        let reads = self.reads.get(&id).map_or(&[][..], Vec::as_slice);
+        def.input.extend(reads.iter().map(|read| format!("^{read}")));
         typed(NodeDef { op: "AssignVariableOp".into(), ..def }, "dtype", self.body.variables().spec(id).dtype)
     }
 }

@@ -40,6 +40,8 @@ use std::path::PathBuf;
 use estimand_tensor::{Array, DType, Error, Result, Symbol, TensorSpec};
 use estimand_wire::{AttrValue, DataType, GraphDef, Message, NodeDef, VersionDef};
 
+use indexmap::IndexSet;
+
 use crate::graph::{Body, Node, NodeId, Value};
 use crate::op::Op;
 use crate::variables::VarId;
@@ -109,11 +111,15 @@ pub(crate) struct Writer<'a> {
     names: Names,
     written: Vec<NodeDef>,
     /// Placeholders are also written when only their sizes are needed; each once.
-    placeholders: Vec<NodeId>,
+    placeholders: IndexSet<NodeId>,
     /// The nodes that hold a variable's handle.
     handles: BTreeMap<VarId, String>,
+    /// The nodes that read a variable.
+    reads: BTreeMap<VarId, Vec<String>>,
     /// The nodes that compute a size, an i32 scalar each.
     sizes: BTreeMap<Symbol, String>,
+    /// Whether a size is being written, which may ask for others.
+    is_inside_size: bool,
     /// The handles of tables, by the address of their terms and by direction.
     pub(crate) tables: BTreeMap<(usize, bool), String>,
     pub(crate) initializers: Vec<String>,
@@ -126,9 +132,11 @@ impl<'a> Writer<'a> {
             body,
             names: Names::new(body),
             written: Vec::new(),
-            placeholders: Vec::new(),
+            placeholders: IndexSet::new(),
             handles: BTreeMap::new(),
+            reads: BTreeMap::new(),
             sizes: BTreeMap::new(),
+            is_inside_size: false,
             tables: BTreeMap::new(),
             initializers: Vec::new(),
             assets: Vec::new(),

@@ -1,9 +1,10 @@
 //! What nodes are called in a GraphDef: their own names, as far as TensorFlow allows.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
+use crate::testing::look;
 
 /// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
 ///
@@ -11,13 +12,14 @@ use crate::op::Op;
 #[derive(Clone, Debug)]
 pub struct Names {
     nodes: Vec<String>,
-    taken: HashSet<String>,
+    /// The names that are taken, and the first number that may be free behind each.
+    taken: HashMap<String, usize>,
 }
 
 impl Names {
     /// The names of all nodes of a graph.
     pub fn new(body: &Body) -> Names {
-        let mut names = Names { nodes: Vec::new(), taken: HashSet::new() };
+        let mut names = Names { nodes: Vec::new(), taken: HashMap::new() };
         for node in body.nodes() {
             let name = match node.op {
                 // TF: the variable's own name is its handle's.
@@ -68,13 +70,21 @@ impl Names {
     /// Takes a name that no node has, like the one asked for.
     pub(super) fn unused(&mut self, wanted: &str) -> String {
         let valid = valid(wanted);
-        let mut name = valid.clone();
-        let mut n = 0;
-        while !self.taken.insert(name.clone()) {
+        let Some(&first) = self.taken.get(&valid) else {
+            self.taken.insert(valid.clone(), 1);
+            return valid;
+        };
+        let mut n = first;
+        loop {
+            look(1);
+            let name = format!("{valid}_{n}");
             n += 1;
-            name = format!("{valid}_{n}");
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(name.clone(), 1);
+                self.taken.insert(valid, n);
+                return name;
+            }
         }
-        name
     }
 }
 

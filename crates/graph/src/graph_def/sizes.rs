@@ -3,6 +3,8 @@
 //! A size that is known only at run time is taken from the shape of the placeholder that brings it, and computed by the
 //! symbol's formula; each symbol is written once, under `sizes/`.
 
+use std::collections::HashSet;
+
 use estimand_tensor::{Array, DType, Dim, Error, Result, Symbol};
 use estimand_wire::NodeDef;
 
@@ -10,9 +12,13 @@ use super::{Writer, index_number, typed};
 use crate::graph::{NodeId, Value};
 use crate::op::Op;
 use crate::symbols::SymbolDef;
+use crate::testing::look;
 
 /// The folder of the nodes that compute sizes.
 const SCOPE: &str = "sizes";
+
+/// How deep formulas may be that are written with all their parts at once.
+const MAX_DEPTH: usize = 64;
 
 impl Writer<'_> {
     /// A list of sizes of a dtype, as an input of `owner`.
@@ -50,12 +56,50 @@ impl Writer<'_> {
             Dim::Sym(symbol) => match self.sizes.get(&symbol) {
                 Some(name) => Ok(name.clone()),
                 None => {
-                    let name = self.symbol(symbol)?;
-                    self.sizes.insert(symbol, name.clone());
-                    Ok(name)
+                    if !std::mem::replace(&mut self.is_inside_size, true) {
+                        self.deep_parts(symbol)?;
+                        let name = self.written_symbol(symbol);
+                        self.is_inside_size = false;
+                        return name;
+                    }
+                    self.written_symbol(symbol)
                 }
             },
         }
+    }
+
+    fn written_symbol(&mut self, symbol: Symbol) -> Result<String> {
+        let name = self.symbol(symbol)?;
+        self.sizes.insert(symbol, name.clone());
+        Ok(name)
+    }
+
+    /// Writes what lies deep inside a formula first, a layer at a time: formulas may be as deep as a graph is long, and writing one
+    /// asks for its parts.
+    fn deep_parts(&mut self, symbol: Symbol) -> Result<()> {
+        let symbols = self.body.symbols();
+        if symbols.depth(Dim::Sym(symbol)) <= MAX_DEPTH {
+            return Ok(());
+        }
+        let (mut seen, mut stack) = (HashSet::new(), vec![symbol]);
+        while let Some(symbol) = stack.pop() {
+            look(1);
+            let is_new = !self.sizes.contains_key(&symbol) && seen.insert(symbol);
+            if let Some((a, b)) = symbols.def(symbol).parts().filter(|_| is_new) {
+                stack.extend(
+                    [a, b].into_iter().filter_map(|dim| if let Dim::Sym(part) = dim { Some(part) } else { None }),
+                );
+            }
+        }
+        let mut layers: Vec<Symbol> =
+            seen.into_iter().filter(|&s| symbols.depth(Dim::Sym(s)).is_multiple_of(MAX_DEPTH)).collect();
+        layers.sort_unstable();
+        for part in layers.into_iter().filter(|part| *part != symbol) {
+            if !self.sizes.contains_key(&part) {
+                self.written_symbol(part)?;
+            }
+        }
+        Ok(())
     }
 
     /// The same numbers in another dtype.

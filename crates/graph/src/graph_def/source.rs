@@ -12,8 +12,7 @@ impl Writer<'_> {
     /// Writes a placeholder unless it is written already, and returns its name.
     pub(super) fn placeholder(&mut self, id: NodeId) -> String {
         let name = self.names.node(id).to_string();
-        if !self.placeholders.contains(&id) {
-            self.placeholders.push(id);
+        if self.placeholders.insert(id) {
             let spec = &self.body.node(id).outputs[0];
             let sizes = spec.shape.dims().iter().map(|d| d.known().map_or(-1, |n| n as i64));
             let def = typed(NodeDef::new(name.clone(), "Placeholder"), "dtype", spec.dtype);
@@ -25,6 +24,7 @@ impl Writer<'_> {
     /// Reads a variable.
     pub(super) fn variable(&mut self, def: NodeDef, id: VarId) -> NodeDef {
         let handle = self.handle(id);
+        self.reads.entry(id).or_default().push(def.name.clone());
         typed(NodeDef { op: "ReadVariableOp".into(), ..def }, "dtype", self.body.variables().spec(id).dtype)
             .input(handle)
     }

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use estimand_tensor::{Array, Result};
 
-use super::program::Part;
 use crate::cpu::Cpu;
 use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Body, Value};
@@ -21,20 +20,10 @@ pub(super) struct Island {
 }
 
 impl Island {
-    /// Compiles some steps of a part, for those of their results that are needed. `made` is what earlier work has made.
-    pub(super) fn new(part: &Part<'_>, steps: &[Step], makes: Vec<Value>, made: &[Value]) -> Result<Island> {
-        Island::with_body(part.body.clone(), part, steps, makes, made)
-    }
-
-    /// As `new`, with the nodes of another body, of which only dtypes differ.
-    pub(super) fn with_body(
-        body: Arc<Body>,
-        part: &Part<'_>,
-        steps: &[Step],
-        makes: Vec<Value>,
-        made: &[Value],
-    ) -> Result<Island> {
-        let feeds = reads(&body, steps, &makes, part.given.iter().chain(made).copied());
+    /// Compiles some steps, for those of their results that are needed. `teller` is asked for the size of the batch if nothing
+    /// else tells it.
+    pub(super) fn new(body: Arc<Body>, steps: &[Step], makes: Vec<Value>, teller: Option<Value>) -> Result<Island> {
+        let feeds = reads(&body, steps, &makes, teller);
         let mut program = Program {
             body,
             host: Vec::new(),

@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 
 use super::HostOp;
 use super::island::Island;
-use super::rearrange::Rearrange;
+use super::rearrange::{Numbered, Rearrange};
 use super::schedule::{Piece, schedule};
 use crate::cost::Cost;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass::all_given;
+use crate::pass::{all_given, first_teller};
 use crate::program::{Program, Step};
 use crate::sizes::check_feed;
 use crate::trace::{self, Part as Section, Trace};
@@ -92,13 +92,16 @@ impl HostProgram {
             slots.slot(value);
         }
         let mut work = Vec::new();
-        let mut made: Vec<Value> = Vec::new();
+        let mut numbered: Option<Numbered> = None;
+        // The first value that tells the size of the batch, of those that are there.
+        let mut teller = first_teller(&part.body, part.given.iter().copied());
         for piece in schedule(part) {
-            work.push(compile(part, &piece, &made, &mut slots)?);
-            match &piece {
-                Piece::Single(step) => made.extend(&step.outputs),
-                Piece::Numbers(_, makes) => made.extend(makes),
-            }
+            work.push(compile(part, &piece, teller, &mut numbered, &mut slots)?);
+            let made = match &piece {
+                Piece::Single(step) => &step.outputs[..],
+                Piece::Numbers(_, makes) => &makes[..],
+            };
+            teller = teller.or_else(|| first_teller(&part.body, made.iter().copied()));
         }
         let outputs = part.results.iter().map(|&v| slots.slot(v)).collect();
         let Slots { of, constants, .. } = slots;
@@ -204,11 +207,17 @@ impl Slots<'_> {
     }
 }
 
-fn compile(part: &Part<'_>, piece: &Piece, made: &[Value], slots: &mut Slots<'_>) -> Result<Work> {
+fn compile(
+    part: &Part<'_>,
+    piece: &Piece,
+    teller: Option<Value>,
+    numbered: &mut Option<Numbered>,
+    slots: &mut Slots<'_>,
+) -> Result<Work> {
     let mut numbers = |values: &[Value]| -> SmallVec<[usize; 4]> { values.iter().map(|&v| slots.slot(v)).collect() };
     Ok(match piece {
         Piece::Numbers(steps, makes) => {
-            let island = Island::new(part, steps, makes.clone(), made)?;
+            let island = Island::new(part.body.clone(), steps, makes.clone(), teller)?;
             let (reads, writes) = (numbers(island.reads()), numbers(island.makes()));
             Work { node: steps[0].kernel.node(), reads, writes, kind: Kind::Island(island) }
         }
@@ -217,7 +226,8 @@ fn compile(part: &Part<'_>, piece: &Piece, made: &[Value], slots: &mut Slots<'_>
             let (reads, kind) = match &part.body.node(node).op {
                 Op::Host(op) => (numbers(&step.inputs), Kind::Op(op.clone())),
                 _ => {
-                    let rearrange = Rearrange::new(part, step, made)?;
+                    let numbered = numbered.get_or_insert_with(|| Numbered::new(&part.body));
+                    let rearrange = Rearrange::new(part, numbered, step, teller)?;
                     (numbers(rearrange.reads()), Kind::Rearrange(rearrange))
                 }
             };

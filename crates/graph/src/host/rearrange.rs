@@ -27,7 +27,7 @@ impl Rearrange {
         !matches!(node.op, Op::Host(_)) && step.outputs.iter().any(is_text)
     }
 
-    pub(super) fn new(part: &Part<'_>, step: &Step, made: &[Value]) -> Result<Rearrange> {
+    pub(super) fn new(part: &Part<'_>, numbered: &Numbered, step: &Step, teller: Option<Value>) -> Result<Rearrange> {
         let node = part.body.node(step.kernel.node());
         let moves = matches!(
             node.op,
@@ -51,10 +51,10 @@ impl Rearrange {
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
         }
-        let (body, step, stands_for) = on_numbers(&part.body, step);
-        let numbers =
-            Island::with_body(Arc::new(body), part, std::slice::from_ref(&step), step.outputs.to_vec(), made)?;
-        let reads: Vec<Value> = numbers.reads().iter().map(|v| *stands_for.get(v).unwrap_or(v)).collect();
+        let step = numbered.step(step);
+        let body = numbered.body.clone();
+        let numbers = Island::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), teller)?;
+        let reads: Vec<Value> = numbers.reads().iter().map(|v| *numbered.stands_for.get(v).unwrap_or(v)).collect();
         let is_text = reads.iter().map(|&v| part.body.spec(v).dtype == DType::Str).collect();
         Ok(Rearrange { numbers, reads, is_text })
     }
@@ -90,27 +90,45 @@ impl Rearrange {
     }
 }
 
-/// The body and the step with numbers for strings. What it reads is fed: a constant is read from a new node, which stands for it.
-fn on_numbers(given: &Body, step: &Step) -> (Body, Step, HashMap<Value, Value>) {
-    let mut body = given.clone();
-    let mut step = step.clone();
-    for node in &mut body.nodes {
-        for spec in node.outputs.iter_mut().filter(|spec| spec.dtype == DType::Str) {
-            spec.dtype = DType::I64;
+/// A body with numbers for strings, for all moves of strings of a part. Constant strings are fed: each is read from a new node,
+/// which stands for it.
+pub(super) struct Numbered {
+    body: Arc<Body>,
+    /// The constants, by the nodes that stand for them, and the other way round.
+    stands_for: HashMap<Value, Value>,
+    fed: HashMap<Value, Value>,
+}
+
+impl Numbered {
+    pub(super) fn new(given: &Body) -> Numbered {
+        let mut body = given.clone();
+        for node in &mut body.nodes {
+            for spec in node.outputs.iter_mut().filter(|spec| spec.dtype == DType::Str) {
+                spec.dtype = DType::I64;
+            }
         }
-    }
-    let mut stands_for = HashMap::new();
-    for input in &mut step.inputs {
-        if let Op::Constant(Constant(value)) = &given.node(input.node).op
-            && value.dtype() == DType::Str
-        {
-            let mut node = body.node(input.node).clone();
-            node.op = Op::Placeholder;
-            body.nodes.push(node);
-            let fed = Value { node: NodeId(body.nodes.len() as u32 - 1), output: 0 };
-            stands_for.insert(fed, *input);
-            *input = fed;
+        let (mut stands_for, mut fed) = (HashMap::new(), HashMap::new());
+        for (i, node) in given.nodes().iter().enumerate() {
+            if let Op::Constant(Constant(value)) = &node.op
+                && value.dtype() == DType::Str
+            {
+                let mut node = body.nodes[i].clone();
+                node.op = Op::Placeholder;
+                body.nodes.push(node);
+                let stand_in = Value { node: NodeId(body.nodes.len() as u32 - 1), output: 0 };
+                let constant = Value { node: NodeId(i as u32), output: 0 };
+                stands_for.insert(stand_in, constant);
+                fed.insert(constant, stand_in);
+            }
         }
+        Numbered { body: Arc::new(body), stands_for, fed }
     }
-    (body, step, stands_for)
+
+    fn step(&self, step: &Step) -> Step {
+        let mut step = step.clone();
+        for input in &mut step.inputs {
+            *input = *self.fed.get(input).unwrap_or(input);
+        }
+        step
+    }
 }

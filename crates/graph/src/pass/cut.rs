@@ -11,9 +11,11 @@ use estimand_tensor::{DType, Error, Result};
 
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass::prune::{each_source, tells_batch};
+use crate::pass::prune::{each_dim, each_source, tells_batch};
 use crate::program::{Program, Step};
+use crate::sources::{Facts, Sources};
 use crate::symbols::SymbolDef;
+use crate::testing::look;
 
 pub(crate) fn cut(mut program: Program) -> Result<Program> {
     let body = program.body.clone();
@@ -35,11 +37,12 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
     let is_fixed_text = |v: &Value| matches!(body.node(v.node).op, Op::Constant(_)) && is_text(&body, *v);
     if !program.after.is_empty() || program.results.iter().any(is_fixed_text) {
         let made_before = program.host.iter().chain(&program.steps).flat_map(|s| s.outputs.iter().copied());
-        let tellers = given.iter().copied().chain(made_before);
-        program.fetches = reads(&all_given(&body), &program.after, &program.results, tellers);
+        let given_or_made = given.iter().copied().chain(made_before);
+        let all_given = all_given(&body);
+        program.fetches = reads(&all_given, &program.after, &program.results, first_teller(&all_given, given_or_made));
     }
     if !program.host.is_empty() {
-        program.feeds = reads(&body, &program.steps, &program.fetches, given.into_iter());
+        program.feeds = reads(&body, &program.steps, &program.fetches, first_teller(&body, given.into_iter()));
     }
     Ok(program)
 }
@@ -65,22 +68,16 @@ fn is_hosts(body: &Body, step: &Step) -> bool {
     matches!(node.op, Op::Host(_)) || step.inputs.iter().chain(&step.outputs).any(|&v| is_text(body, v))
 }
 
-/// Calls `f` with every value that tells a size of a step.
-fn each_teller(body: &Body, step: &Step, f: &mut impl FnMut(Value)) {
-    each_source(body, body.node(step.kernel.node()), &mut |source| {
-        if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
-            f(value);
-        }
-    });
-}
-
 /// Which steps the host runs after the others: its ops on what depends on variables, and all that reads their results.
 fn late(program: &Program) -> Result<Vec<bool>> {
     let body = &program.body;
     let producers = producers(program);
     let mut varies = vec![false; program.steps.len()];
     let mut late = vec![false; program.steps.len()];
+    // Whether sizes are known only after the others.
+    let mut late_sizes: Facts<bool> = Facts::new();
     for (i, step) in program.steps.iter().enumerate() {
+        look(1);
         let node = body.node(step.kernel.node());
         varies[i] = matches!(node.op, Op::Random { .. });
         for input in &step.inputs {
@@ -91,11 +88,16 @@ fn late(program: &Program) -> Result<Vec<bool>> {
             }
         }
         late[i] |= varies[i] && is_hosts(body, step);
-        each_teller(body, step, &mut |value| {
-            if let Some(&producer) = producers.get(&value) {
-                late[i] |= late[producer];
-            }
+        let mut is_late = late[i];
+        each_dim(node, &mut |dim| {
+            is_late |= late_sizes.of(body.symbols(), dim, |value| match producers.get(&value) {
+                // A step's own sizes are as late as the step.
+                Some(&producer) if producer >= i => None,
+                Some(&producer) => Some(late[producer]),
+                None => Some(false),
+            });
         });
+        late[i] = is_late;
         if late[i] && i >= program.n_compute {
             return Err(refuse(program, step, "is computed from strings, tables or sizes that depend on variables"));
         }
@@ -108,6 +110,7 @@ fn on_host(program: &Program, late: &[bool]) -> Result<Vec<bool>> {
     let body = &program.body;
     let producers = producers(program);
     let mut on_host = vec![false; program.steps.len()];
+    let mut sources = Sources::default();
     for i in (0..program.steps.len()).rev() {
         let step = &program.steps[i];
         if late[i] {
@@ -115,8 +118,10 @@ fn on_host(program: &Program, late: &[bool]) -> Result<Vec<bool>> {
         }
         on_host[i] |= is_hosts(body, step);
         // Sizes are known before a step begins.
-        each_teller(body, step, &mut |value| {
-            if let Some(&producer) = producers.get(&value) {
+        each_source(body, body.node(step.kernel.node()), &mut sources, &mut |source| {
+            if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source
+                && let Some(&producer) = producers.get(&value)
+            {
                 on_host[producer] = true;
             }
         });
@@ -162,22 +167,18 @@ fn refuse(program: &Program, step: &Step, why: &str) -> Error {
 
 /// What some steps and fetches read that the steps do not make: values that are fed to them, and those that tell a size.
 ///
-/// Any of the `tellers` may be asked for the size of the batch.
-pub(crate) fn reads(
-    body: &Body,
-    steps: &[Step],
-    fetches: &[Value],
-    mut tellers: impl Iterator<Item = Value>,
-) -> Vec<Value> {
+/// The `teller` is asked for the size of the batch if no other value tells it.
+pub(crate) fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Value>) -> Vec<Value> {
     let made: HashSet<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
     let is_fed = |v: &Value| !made.contains(v) && !matches!(body.node(v.node).op, Op::Constant(_) | Op::Variable(_));
     let read = steps.iter().flat_map(|s| &s.inputs).chain(fetches);
     let mut found: BTreeSet<Value> = read.copied().filter(is_fed).collect();
     let mut batch = false;
+    let mut sources = Sources::default();
     let mut nodes: Vec<NodeId> = steps.iter().map(|s| s.kernel.node()).collect();
     nodes.extend(found.iter().map(|v| v.node));
     while let Some(node) = nodes.pop() {
-        each_source(body, body.node(node), &mut |source| match source {
+        each_source(body, body.node(node), &mut sources, &mut |source| match source {
             // What tells a size has sizes itself.
             SymbolDef::Axis(value, _) | SymbolDef::Number(value) => {
                 if is_fed(&value) && found.insert(value) {
@@ -189,9 +190,14 @@ pub(crate) fn reads(
     }
     if batch
         && !found.iter().any(|&v| tells_batch(body, v))
-        && let Some(teller) = tellers.find(|&v| tells_batch(body, v))
+        && let Some(teller) = teller
     {
         found.insert(teller);
     }
     found.into_iter().collect()
+}
+
+/// The first of these values whose size tells that of the batch.
+pub(crate) fn first_teller(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
+    values.find(|&v| tells_batch(body, v))
 }

@@ -3,16 +3,17 @@
 //! A group grows from its last step backwards: a step joins if it has the group's shape and everybody who reads its result is
 //! in the group, or comes after it (then the result is stored as well).
 
-use std::collections::HashMap;
+use std::collections::{BinaryHeap, HashMap};
 
 use estimand_tensor::DType;
-use estimand_tensor::cpu::elementwise::TileProgram;
 use smallvec::SmallVec;
 
 use crate::cpu::tile;
 use crate::graph::{Body, Value};
 use crate::op::Op;
+use crate::pass::group::Group;
 use crate::program::{Kernel, Member, Program, Step};
+use crate::testing::look;
 
 /// Whether a node runs in the tile interpreter.
 pub(crate) fn is_elementwise(body: &Body, step: &Step) -> bool {
@@ -49,31 +50,35 @@ pub(crate) fn fuse(mut program: Program) -> Program {
         }
         let shape = &body.spec(program.steps[root].outputs[0]).shape;
         let mut members = vec![root];
+        let mut group = Group::new(&body, &program.steps[root]);
         group_of[root] = Some(root);
         // Producers are visited from the latest to the earliest, so that a member's users are decided before it.
-        let mut queue: Vec<usize> = producers_of(&program.steps[root], &producer);
-        while let Some(next) = queue.iter().copied().max() {
-            queue.retain(|&q| q != next);
+        let mut queue: BinaryHeap<usize> = producers_of(&program.steps[root], &producer).collect();
+        while let Some(next) = queue.pop() {
+            look(1);
+            while queue.peek() == Some(&next) {
+                queue.pop();
+            }
             if next >= n || !candidate[next] || group_of[next].is_some() {
                 continue;
             }
-            let output = program.steps[next].outputs[0];
-            let same_shape = body.spec(output).shape == *shape;
-            let inside = |u: &usize| members.contains(u);
-            let fits = users.get(&output).is_some_and(|users| users.iter().all(|u| inside(u) || *u > root));
-            if !same_shape || !fits {
+            let step = &program.steps[next];
+            let output = step.outputs[0];
+            if body.spec(output).shape != *shape {
                 continue;
             }
-            members.push(next);
-            if within_limits(&program, &members, &users) {
+            // Everybody who reads it is in the group, or comes after it. Users are in order.
+            let users = users.get(&output).map_or(&[][..], Vec::as_slice);
+            let n_before = users.partition_point(|&u| u <= root);
+            let n_inside = group.n_reads(output);
+            if n_before == n_inside && n_inside > 0 && group.join(&body, step, users.len() > n_inside) {
+                members.push(next);
                 group_of[next] = Some(root);
-                queue.extend(producers_of(&program.steps[next], &producer));
-            } else {
-                members.pop();
+                queue.extend(producers_of(step, &producer));
             }
         }
         members.sort_unstable();
-        replacement.insert(root, assemble(&program, &members, &users));
+        replacement.insert(root, assemble(&program, root, &members, &group_of, &producer, &users));
     }
     let steps = std::mem::take(&mut program.steps);
     for (i, step) in steps.into_iter().enumerate() {
@@ -86,35 +91,33 @@ pub(crate) fn fuse(mut program: Program) -> Program {
     program
 }
 
-fn producers_of(step: &Step, producer: &HashMap<Value, usize>) -> Vec<usize> {
-    step.inputs.iter().filter_map(|v| producer.get(v).copied()).collect()
+fn producers_of(step: &Step, producer: &HashMap<Value, usize>) -> impl Iterator<Item = usize> {
+    step.inputs.iter().filter_map(|v| producer.get(v).copied())
 }
 
 /// The fused step: inputs are what the members read from outside, outputs what outsiders read.
-fn assemble(program: &Program, members: &[usize], users: &HashMap<Value, Vec<usize>>) -> Step {
-    let made: Vec<Value> = members.iter().map(|&m| program.steps[m].outputs[0]).collect();
+fn assemble(
+    program: &Program,
+    root: usize,
+    members: &[usize],
+    group_of: &[Option<usize>],
+    producer: &HashMap<Value, usize>,
+    users: &HashMap<Value, Vec<usize>>,
+) -> Step {
+    let is_member = |step: usize| group_of.get(step) == Some(&Some(root));
     let mut inputs: SmallVec<[Value; 4]> = SmallVec::new();
     for &m in members {
         for input in &program.steps[m].inputs {
-            let outside = !made.contains(input) && tile::scalar_constant(&program.body, *input).is_none();
+            let is_made = producer.get(input).is_some_and(|&step| is_member(step));
+            let outside = !is_made && tile::scalar_constant(&program.body, *input).is_none();
             if outside && !inputs.contains(input) {
                 inputs.push(*input);
             }
         }
     }
-    let read_outside = |value: &&Value| users.get(value).is_none_or(|u| u.iter().any(|u| !members.contains(u)));
-    let outputs = made.iter().filter(read_outside).copied().collect();
+    // Users are in order: outsiders come after all members, or there are none.
+    let read_outside = |value: &Value| users.get(value).is_none_or(|u| u.last().is_none_or(|&u| !is_member(u)));
+    let outputs = members.iter().map(|&m| program.steps[m].outputs[0]).filter(read_outside).collect();
     let member = |&m: &usize| Member { node: program.steps[m].kernel.node(), reads: program.steps[m].inputs.clone() };
     Step { kernel: Kernel::Elementwise(members.iter().map(member).collect()), inputs, outputs }
-}
-
-/// Whether the tile interpreter can run the group.
-fn within_limits(program: &Program, members: &[usize], users: &HashMap<Value, Vec<usize>>) -> bool {
-    let mut sorted = members.to_vec();
-    sorted.sort_unstable();
-    let step = assemble(program, &sorted, users);
-    let Kernel::Elementwise(members) = &step.kernel else { return false };
-    step.inputs.len() <= TileProgram::MAX_INPUTS
-        && step.outputs.len() <= TileProgram::MAX_OUTPUTS
-        && tile::compile(&program.body, members, &step.inputs, &step.outputs).is_ok()
 }

@@ -3,6 +3,7 @@
 mod bias;
 mod cut;
 mod fuse;
+mod group;
 mod merge;
 mod pool;
 mod pooled;
@@ -12,9 +13,9 @@ mod which;
 
 use crate::program::Program;
 
-pub(crate) use cut::{all_given, cut, reads};
+pub(crate) use cut::{all_given, cut, first_teller, reads};
 pub(crate) use fuse::is_elementwise;
-pub(crate) use prune::{each_source, needed, prune};
+pub(crate) use prune::{each_dim, needed, prune};
 
 /// A named rewrite.
 pub(crate) struct Pass {

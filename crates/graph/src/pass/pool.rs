@@ -12,17 +12,18 @@ use smallvec::smallvec;
 use crate::graph::{Node, NodeId, Value};
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
+use crate::testing::look;
 
 pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     let uses = program.use_counts();
     let mut pooled: HashMap<Value, usize> = HashMap::new();
-    let mut i = 0;
-    while i < program.n_compute {
+    // Steps that come before another, by the place of that one; and which are gone.
+    let mut before: HashMap<usize, Step> = HashMap::new();
+    let mut is_removed = vec![false; program.steps.len()];
+    for i in 0..program.n_compute {
+        look(1);
         let step = &program.steps[i];
-        let Kernel::Node(id) = step.kernel else {
-            i += 1;
-            continue;
-        };
+        let Kernel::Node(id) = step.kernel else { continue };
         match program.body.node(id).op {
             Op::MaxPoolGrad(_) if uses.get(&step.outputs[0]) == Some(&1) => {
                 pooled.insert(step.outputs[0], i);
@@ -32,30 +33,33 @@ pub(crate) fn pool_after_relu(mut program: Program) -> Program {
                 if let Some(&at) = pooled.get(&gradient)
                     && program.steps[at].inputs[0] == activation
                 {
-                    swap(&mut program, at, i);
-                    // Later pools have moved by one place.
-                    pooled.values_mut().filter(|p| **p >= at).for_each(|p| *p += 1);
+                    before.insert(at, swap(&mut program, at, i));
+                    is_removed[i] = true;
                 }
             }
             _ => {}
         }
-        i += 1;
+    }
+    let steps = std::mem::take(&mut program.steps);
+    for (i, step) in steps.into_iter().enumerate().filter(|(i, _)| !is_removed[*i]) {
+        program.steps.extend(before.remove(&i));
+        program.steps.push(step);
     }
     program
 }
 
-/// Puts a relu gradient of the pooled values before the pooling gradient at `at`, which then makes what step `relu` made.
-fn swap(program: &mut Program, at: usize, relu: usize) {
+/// Lets the pooling gradient at `at` make what the relu gradient at `relu` makes. Returns the relu gradient of the pooled values,
+/// which comes before it.
+fn swap(program: &mut Program, at: usize, relu: usize) -> Step {
     let (maximum, dy) = (program.steps[at].inputs[1], program.steps[at].inputs[2]);
-    let removed = program.steps.remove(relu);
     let body = Arc::make_mut(&mut program.body);
-    let original = body.node(removed.kernel.node()).clone();
+    let original = body.node(program.steps[relu].kernel.node()).clone();
     let id = NodeId(body.nodes.len() as u32);
     body.nodes.push(Node { inputs: smallvec![dy, maximum], outputs: smallvec![body.spec(dy).clone()], ..original });
     let small = Value { node: id, output: 0 };
+    let outputs = program.steps[relu].outputs.clone();
     let pool = &mut program.steps[at];
     pool.inputs[2] = small;
-    pool.outputs = removed.outputs;
-    let step = Step { kernel: Kernel::Node(id), inputs: smallvec![dy, maximum], outputs: smallvec![small] };
-    program.steps.insert(at, step);
+    pool.outputs = outputs;
+    Step { kernel: Kernel::Node(id), inputs: smallvec![dy, maximum], outputs: smallvec![small] }
 }

@@ -4,31 +4,52 @@
 //! by image and nobody writes it to memory. Only poolings whose gradient is asked for are merged (see `which`): with a
 //! single image, which a prediction may have, the convolution alone can use more threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use smallvec::smallvec;
 
 use crate::graph::Value;
 use crate::op::{Op, Reduction};
 use crate::program::{Kernel, Program, Step};
+use crate::testing::look;
 
 pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
-    let mut i = 0;
-    while i < program.n_compute {
-        if let Some((filter, sum)) = readers(&program, i) {
-            merge(&mut program, i, filter, sum);
-        } else {
-            i += 1;
+    let mut readers: HashMap<Value, Vec<usize>> = HashMap::new();
+    for (i, step) in program.steps.iter().enumerate() {
+        for input in &step.inputs {
+            let list = readers.entry(*input).or_default();
+            if list.last() != Some(&i) {
+                list.push(i);
+            }
         }
     }
+    let fetched: HashSet<Value> = program.fetches.iter().copied().collect();
+    let mut is_removed = vec![false; program.steps.len()];
+    for i in 0..program.n_compute {
+        look(1);
+        if let Some((filter, sum)) = pair(&program, i, &readers, &fetched) {
+            merge(&mut program, i, filter, sum);
+            is_removed[filter.min(sum)] = true;
+            is_removed[i] = true;
+        }
+    }
+    remove(&mut program, &is_removed);
     program
+}
+
+/// Takes steps that compute out.
+fn remove(program: &mut Program, is_removed: &[bool]) {
+    let mut removed = is_removed.iter();
+    program.steps.retain(|_| !*removed.next().unwrap_or(&false));
+    program.n_compute -= is_removed.iter().filter(|removed| **removed).count();
 }
 
 pub(crate) fn pool_what_is_convolved(mut program: Program) -> Program {
     let uses = program.use_counts();
     let mut convolved: HashMap<Value, usize> = HashMap::new();
-    let mut i = 0;
-    while i < program.n_compute {
+    let mut is_removed = vec![false; program.steps.len()];
+    for (i, is_removed) in is_removed.iter_mut().enumerate().take(program.n_compute) {
+        look(1);
         let step = &program.steps[i];
         let node = step.kernel.node();
         match (&step.kernel, &program.body.node(node).op) {
@@ -45,15 +66,13 @@ pub(crate) fn pool_what_is_convolved(mut program: Program) -> Program {
                     };
                     product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu, pool };
                     product.outputs = outputs;
-                    program.steps.remove(i);
-                    program.n_compute -= 1;
-                    continue;
+                    *is_removed = true;
                 }
             }
             _ => {}
         }
-        i += 1;
     }
+    remove(&mut program, &is_removed);
     program
 }
 
@@ -65,19 +84,24 @@ fn op(program: &Program, step: usize) -> Option<&Op> {
 }
 
 /// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over all pixels read: those.
-fn readers(program: &Program, pool: usize) -> Option<(usize, usize)> {
+///
+/// `readers` are the steps that read a value, in order.
+fn pair(
+    program: &Program,
+    pool: usize,
+    readers: &HashMap<Value, Vec<usize>>,
+    fetched: &HashSet<Value>,
+) -> Option<(usize, usize)> {
     let Kernel::Which(id) = program.steps[pool].kernel else { return None };
     let Op::MaxPoolGrad(_) = program.body.node(id).op else { return None };
     let gradient = program.steps[pool].outputs[0];
-    let reads = |v: &Value, step: &Step| step.inputs.contains(v);
-    let mut found = (pool + 1..program.steps.len()).filter(|&j| reads(&gradient, &program.steps[j]));
-    let (first, second) = (found.next()?, found.next()?);
-    if found.next().is_some() || program.fetches.contains(&gradient) || second >= program.n_compute {
+    let [first, second] = readers.get(&gradient)?[..] else { return None };
+    if fetched.contains(&gradient) || second >= program.n_compute {
         return None;
     }
     // All is done where the later one stands, so nobody may want the earlier one's result before.
-    let early = program.steps[first].outputs[0];
-    if program.steps[first..second].iter().any(|step| reads(&early, step)) {
+    let early = program.steps[first].outputs.first()?;
+    if readers.get(early).is_some_and(|readers| readers.iter().any(|&reader| reader < second)) {
         return None;
     }
     let is_filter = |j: usize| {
@@ -92,14 +116,11 @@ fn readers(program: &Program, pool: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Puts one step in the place of the later of the two and takes the others out.
+/// Puts one step in the place of the later of the two. The others are taken out afterwards.
 fn merge(program: &mut Program, pool: usize, filter: usize, sum: usize) {
     let steps = &program.steps;
     let kernel = Kernel::PooledGradient { node: steps[filter].kernel.node(), pool: steps[pool].kernel.node() };
     let inputs = smallvec![steps[filter].inputs[0], steps[pool].inputs[0], steps[pool].inputs[1]];
     let outputs = smallvec![steps[filter].outputs[0], steps[sum].outputs[0]];
     program.steps[filter.max(sum)] = Step { kernel, inputs, outputs };
-    program.steps.remove(filter.min(sum));
-    program.steps.remove(pool);
-    program.n_compute -= 2;
 }

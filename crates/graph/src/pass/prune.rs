@@ -8,7 +8,9 @@ use smallvec::SmallVec;
 use crate::graph::{Body, Node, NodeId, Value};
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
+use crate::sources::Sources;
 use crate::symbols::SymbolDef;
+use crate::testing::look;
 
 pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
     let needed = needed(&body, roots);
@@ -53,14 +55,16 @@ pub(crate) fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
         needed[root.node.0 as usize] = true;
     }
     let mut batch = false;
+    let mut sources = Sources::default();
     for i in (0..needed.len()).rev() {
         if needed[i] {
+            look(1);
             let node = &body.nodes()[i];
             for input in &node.inputs {
                 needed[input.node.0 as usize] = true;
             }
             // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads nothing of x but how large it is.
-            each_source(body, node, &mut |source| match source {
+            each_source(body, node, &mut sources, &mut |source| match source {
                 SymbolDef::Axis(value, _) | SymbolDef::Number(value) => needed[value.node.0 as usize] = true,
                 _ => batch = true,
             });
@@ -70,15 +74,19 @@ pub(crate) fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     needed
 }
 
-/// Everything from outside that the sizes of a node are computed from.
-pub(crate) fn each_source(body: &Body, node: &Node, f: &mut impl FnMut(SymbolDef)) {
-    let mut size = |dim: &Dim| body.symbols().each_source(*dim, f);
+/// Everything from outside that the sizes of a node are computed from, as far as it has not been seen before.
+pub(crate) fn each_source(body: &Body, node: &Node, sources: &mut Sources, f: &mut impl FnMut(SymbolDef)) {
+    each_dim(node, &mut |dim| sources.each(body.symbols(), dim, f));
+}
+
+/// The sizes that a node needs: those of its results, and those that its op holds.
+pub(crate) fn each_dim(node: &Node, f: &mut impl FnMut(Dim)) {
     match &node.op {
-        Op::DimSize(dim, _) => size(dim),
-        Op::Pad { before, after } => before.dims().iter().chain(after.dims()).for_each(&mut size),
+        Op::DimSize(dim, _) => f(*dim),
+        Op::Pad { before, after } => before.dims().iter().chain(after.dims()).for_each(|&dim| f(dim)),
         _ => {}
     }
-    node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(size);
+    node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(|&dim| f(dim));
 }
 
 /// Whether the size of a value tells that of the batch.

@@ -11,6 +11,7 @@ use crate::op::{Constant, Op};
 use crate::pass::is_elementwise;
 use crate::pass::prune::each_source;
 use crate::program::{Kernel, Program};
+use crate::sources::Sources;
 use crate::symbols::SymbolDef;
 
 pub(crate) fn reroute(mut program: Program) -> Program {
@@ -75,6 +76,7 @@ fn drop_unread(program: &mut Program) {
     let mut uses = program.use_counts();
     // A value may be needed for its size, or as a size, without being read.
     let mut tellers: HashSet<Value> = HashSet::new();
+    let mut sources = Sources::default();
     let mut keep = vec![true; program.steps.len()];
     for (i, step) in program.steps.iter().enumerate().rev() {
         let node = body.node(step.kernel.node());
@@ -86,7 +88,7 @@ fn drop_unread(program: &mut Program) {
             }
             continue;
         }
-        each_source(&body, node, &mut |source| {
+        each_source(&body, node, &mut sources, &mut |source| {
             if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
                 tellers.insert(value);
             }

@@ -10,15 +10,10 @@ use super::{combine, elementwise, index, layout, product, recurrent, reduce, res
 use crate::draw::Position;
 use crate::graph::Node;
 use crate::op::{Op, RandomKind};
-use crate::sizes::{resolve, resolve_dim};
+use crate::sizes::{Sizes, resolve, resolve_dim};
 
 /// A node's results from its inputs.
-pub(super) fn evaluate(
-    node: &Node,
-    inputs: &[Arc<Wide>],
-    sizes: &[Option<usize>],
-    position: Position,
-) -> Result<Vec<Wide>> {
+pub(super) fn evaluate(node: &Node, inputs: &[Arc<Wide>], sizes: &Sizes, position: Position) -> Result<Vec<Wide>> {
     let x: Vec<&Wide> = inputs.iter().map(Arc::as_ref).collect();
     let dims: Dims = match node.outputs.first() {
         Some(spec) => resolve(&spec.shape, sizes)?,

@@ -36,7 +36,7 @@ use crate::executor::{Entry, Executable, Executor, RunArgs, State};
 use crate::graph::{Node, Value};
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
-use crate::sizes::bind_sizes;
+use crate::sizes::{SizePlan, Sizes};
 use crate::trace::{self, Part, Trace};
 use crate::variables::Variables;
 
@@ -68,13 +68,15 @@ impl Executor for Reference {
                 constants.insert(*value, Arc::new(Wide::from_array(&constant.0)?));
             }
         }
-        Ok(Arc::new(Plain { program, constants }))
+        let sizes = SizePlan::new(&program);
+        Ok(Arc::new(Plain { program, sizes, constants }))
     }
 }
 
 /// A program whose steps are single nodes.
 struct Plain {
     program: Program,
+    sizes: SizePlan,
     constants: HashMap<Value, Arc<Wide>>,
 }
 
@@ -89,8 +91,8 @@ impl Executable for Plain {
                 .help("place it with the executor that compiled the program")
         })?;
         let program = &self.program;
-        let mut sizes = Vec::new();
-        bind_sizes(program, args.feeds, &mut sizes)?;
+        let mut sizes = Sizes::default();
+        self.sizes.bind(program, args.feeds, &mut sizes)?;
         let mut values = Values { program, constants: &self.constants, live, computed: HashMap::new() };
         for (&fed, array) in program.feeds().iter().zip(args.feeds) {
             values.computed.insert(fed, Arc::new(Wide::from_array(array)?));

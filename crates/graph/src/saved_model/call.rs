@@ -230,9 +230,14 @@ impl Call<'_, '_> {
         Ok(shape.and_then(|shape| shape.sizes().map(|sizes| sizes.collect())))
     }
 
-    pub(super) fn tensor_attr(&self, key: &str) -> Result<Array> {
-        let tensor = |attr: &Attr| if let Attr::Tensor(tensor) = attr { Some(tensor.to_array()) } else { None };
-        self.attr(key, "a tensor", tensor)?.ok_or_else(|| self.missing(key))?
+    pub(super) fn tensor_attr(&mut self, key: &str) -> Result<Array> {
+        let def = self.def;
+        let Some(value) = def.attr.get(key).and_then(|attr| attr.value.as_ref()) else { return Err(self.missing(key)) };
+        let Attr::Tensor(tensor) = value else {
+            return Err(Error::config(format!("attribute `{key}` is not a tensor")));
+        };
+        self.reader.limits.add_repeated(&mut self.reader.repeated_bytes, tensor)?;
+        tensor.to_array()
     }
 
     /// A node that has been given options that our op lacks.

@@ -7,6 +7,7 @@ use estimand_wire::GraphDef;
 
 use super::Named;
 use super::call::dtype;
+use super::limits::ReadLimits;
 use super::nodes::Nodes;
 use super::reader::{Reader, Surroundings};
 use crate::graph::Graph;
@@ -42,8 +43,19 @@ pub struct ReadGraph {
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub fn read_graph_def(def: &GraphDef, inputs: &[(&str, Shape)], outputs: &[&str]) -> Result<ReadGraph> {
+    read_graph_def_within(def, inputs, outputs, &ReadLimits::default())
+}
+
+/// As [`read_graph_def`], with other limits on what the graph may ask for.
+pub fn read_graph_def_within(
+    def: &GraphDef,
+    inputs: &[(&str, Shape)],
+    outputs: &[&str],
+    limits: &ReadLimits,
+) -> Result<ReadGraph> {
+    limits.check_graph(def)?;
     let nodes = Nodes::new(def)?;
-    let mut reader = Reader::new(&nodes, &Alone);
+    let mut reader = Reader::new(&nodes, &Alone, limits);
     let mut placeholders = Named::new();
     for (name, shape) in inputs {
         let place = |e: Error| e.context(format!("input `{name}`"));

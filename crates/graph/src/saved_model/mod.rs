@@ -26,6 +26,7 @@ mod call;
 mod graph;
 mod growth;
 mod item;
+mod limits;
 mod nodes;
 mod numbers;
 mod reader;
@@ -35,13 +36,18 @@ mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use estimand_tensor::{Error, ErrorKind, Limits, Result, Shape};
+use estimand_tensor::{Error, Result, Shape};
 use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto};
 use indexmap::IndexMap;
 
-pub use graph::{ReadGraph, read_graph_def};
+pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
+pub use limits::ReadLimits;
 pub use signature::{Signature, SignatureModel};
+
+/// Where graphs are in a SavedModel: `meta_graphs`, and in these `graph_def`.
+const GRAPHS: [u32; 2] = [2, 2];
 
 /// The tag of graphs that answer requests.
 const SERVE: &str = "serve";
@@ -54,25 +60,28 @@ pub struct SavedModel {
     assets: BTreeMap<String, PathBuf>,
     shapes: BTreeMap<String, Shape>,
     any_rows: bool,
+    limits: ReadLimits,
 }
 
 impl SavedModel {
     /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature asks for them.
     ///
-    /// With the default [`Limits`].
+    /// With the default [`ReadLimits`].
     pub fn open(folder: impl AsRef<Path>) -> Result<SavedModel> {
-        SavedModel::open_within(folder, &Limits::default())
+        SavedModel::open_within(folder, ReadLimits::default())
     }
 
-    /// Reads the graph of an export whose file has at most [`Limits::record_bytes`].
-    pub fn open_within(folder: impl AsRef<Path>, limits: &Limits) -> Result<SavedModel> {
+    /// As [`SavedModel::open`], with other limits on what the file may ask for.
+    pub fn open_within(folder: impl AsRef<Path>, limits: ReadLimits) -> Result<SavedModel> {
         let folder = folder.as_ref();
         let path = folder.join("saved_model.pb");
-        let bytes = limits.read_message(&path).map_err(|e| match e.kind() {
-            ErrorKind::Io { .. } => e.help("a SavedModel is a folder with the file saved_model.pb in it"),
-            _ => e,
-        })?;
+        let no_file = |e: io::Error| {
+            Error::io(&path, "read", &e).help("a SavedModel is a folder with the file saved_model.pb in it")
+        };
         let place = |e: Error| e.context(format!("in {}", path.display()));
+        limits.check_file(fs::metadata(&path).map_err(no_file)?.len()).map_err(place)?;
+        let bytes = fs::read(&path).map_err(no_file)?;
+        limits.check_messages(&bytes, &GRAPHS).map_err(place)?;
         let message = SavedModelProto::decode(bytes.as_slice())
             .map_err(|e| place(Error::config(format!("the file is damaged or no SavedModel: {e}"))))?;
         let index = message.meta_graphs.iter().position(|graph| graph.tags().eq([SERVE]));
@@ -83,7 +92,8 @@ impl SavedModel {
         };
         let meta_graph = message.meta_graphs.into_iter().nth(index).unwrap_or_default();
         let assets = assets(folder, &meta_graph).map_err(place)?;
-        Ok(SavedModel { folder: folder.to_path_buf(), meta_graph, assets, shapes: BTreeMap::new(), any_rows: false })
+        let (folder, shapes) = (folder.to_path_buf(), BTreeMap::new());
+        Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits })
     }
 
     /// The signatures, by name, with what they take and return.

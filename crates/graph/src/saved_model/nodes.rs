@@ -1,11 +1,12 @@
 //! The nodes of a GraphDef by name, and the order in which the needed ones are read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use estimand_tensor::{Error, Result, nearest_name};
 use estimand_wire::{GraphDef, NodeDef};
 
 use super::rules;
+use crate::testing::look;
 
 /// An output of a node: `node:output`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,7 +87,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The nodes that some outputs are computed from, each after those it needs. Nodes in `given` are not looked behind.
-    pub(super) fn needed(&self, outputs: &[Reference], given: &[Reference]) -> Result<Vec<usize>> {
+    pub(super) fn needed(&self, outputs: &[Reference], given: &HashSet<Reference>) -> Result<Vec<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
             New,
@@ -99,6 +100,7 @@ impl<'a> Nodes<'a> {
         let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
         let children = |node: usize| -> Result<Vec<usize>> {
             let mut inputs = self.inputs(node)?;
+            look(inputs.len());
             if let Some(filler) = self.initializer(node) {
                 inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
             }

@@ -1,24 +1,28 @@
 //! Reads the nodes of a GraphDef into a graph of ours, one rule for each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, DType, Dim, Error, Result};
+use smallvec::smallvec;
 
 use super::call::Call;
-use super::growth;
+use super::growth::Growth;
 use super::item::{Item, Known};
+use super::limits::ReadLimits;
 use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
 use crate::compiled::Compiled;
 use crate::cpu::Cpu;
 use crate::executor::{Executor, RunArgs};
-use crate::graph::{Graph, Value};
-use crate::op::Op;
+use crate::graph::{Body, Graph, Node, NodeId, Value};
+use crate::op::{Constant, Op};
+use crate::pass::each_dim;
 use crate::program::Program;
 use crate::tensor::Tensor;
+use crate::testing::look;
 use crate::variables::{VarId, Variables};
 
 /// What a graph needs from the folder it was saved in.
@@ -35,24 +39,35 @@ pub(super) struct Reader<'a> {
     pub graph: Graph,
     pub nodes: &'a Nodes<'a>,
     pub surroundings: &'a dyn Surroundings,
+    pub limits: &'a ReadLimits,
     /// The variables, by the name of the node that holds them.
     pub variables: Vec<(String, VarId)>,
     items: HashMap<Reference, Item>,
     n_outputs: HashMap<usize, usize>,
     /// Elements of tensors that became sizes, so that each is one symbol.
     elements: HashMap<(Value, usize), Dim>,
+    growth: Growth,
+    /// Values of nodes that were computed while reading.
+    computed: HashMap<Value, Array>,
+    n_evaluated: usize,
+    pub repeated_bytes: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(nodes: &'a Nodes<'a>, surroundings: &'a dyn Surroundings) -> Reader<'a> {
+    pub(super) fn new(nodes: &'a Nodes<'a>, surroundings: &'a dyn Surroundings, limits: &'a ReadLimits) -> Reader<'a> {
         Reader {
             graph: Graph::new(),
             nodes,
             surroundings,
+            limits,
             variables: Vec::new(),
             items: HashMap::new(),
             n_outputs: HashMap::new(),
             elements: HashMap::new(),
+            growth: Growth::default(),
+            computed: HashMap::new(),
+            n_evaluated: 0,
+            repeated_bytes: 0,
         }
     }
 
@@ -63,7 +78,7 @@ impl<'a> Reader<'a> {
 
     /// Reads all nodes that some outputs need.
     pub(super) fn read(&mut self, outputs: &[Reference]) -> Result<()> {
-        let given: Vec<Reference> = self.items.keys().copied().collect();
+        let given: HashSet<Reference> = self.items.keys().copied().collect();
         let order = self.nodes.needed(outputs, &given)?;
         self.nodes.check_supported(&order)?;
         for node in order {
@@ -79,14 +94,13 @@ impl<'a> Reader<'a> {
         let inputs = self.nodes.inputs(node)?;
         // Names of our nodes begin with the name of the node they stand for.
         let graph = self.graph.clone();
-        let first = graph.body().nodes().len();
         let scope = graph.scope(&def.name);
         let outputs = rule(&mut Call { reader: self, def, node, inputs });
         drop(scope);
         // An error of the build says more than what a rule makes of it.
         graph.check()?;
         let outputs = outputs?;
-        growth::check(&graph.body(), first)?;
+        self.growth.check(&graph.body(), self.limits)?;
         self.n_outputs.insert(node, outputs.len());
         for (output, item) in outputs.into_iter().enumerate() {
             // What is fed stays.
@@ -152,31 +166,81 @@ impl<'a> Reader<'a> {
             Some(array) => array,
             None => {
                 let tensor = self.tensor(reference)?;
-                evaluate(&tensor)?
+                self.evaluate(&tensor)?
             }
         };
         known.array = Some(array.clone());
         self.items.insert(reference, Item::Value(known));
         Ok(array)
     }
+
+    /// The value of a tensor that depends on nothing from outside.
+    fn evaluate(&mut self, tensor: &Tensor) -> Result<Array> {
+        if let Some(array) = self.computed.get(&tensor.value()) {
+            return Ok(array.clone());
+        }
+        let (body, value) = match constant_part(&self.graph.body(), tensor.value(), &self.computed) {
+            Some(part) => part,
+            None => (self.graph.body().clone(), tensor.value()),
+        };
+        self.limits.add_evaluated(&mut self.n_evaluated, body.nodes().len())?;
+        let body = Arc::new(body);
+        let program = Program::new(body.clone(), &[value])?;
+        let reads_variable = |value: &Value| matches!(body.node(value.node).op, Op::Variable(_));
+        let steps = program.host_steps().iter().chain(program.steps()).chain(program.after_steps());
+        let varies = steps.flat_map(|step| &step.inputs).chain(program.results()).any(reads_variable);
+        if varies || !program.placeholders().is_empty() {
+            return Err(Error::unsupported(format!(
+                "{} must be known when the graph is read, and is computed from what is fed or trained",
+                tensor.describe()
+            )));
+        }
+        let cpu = Cpu::with_threads(1);
+        let mut state = cpu.place(&Variables::default(), 0)?;
+        let mut outputs = Vec::new();
+        Compiled::new(&cpu, program)?.run(&mut *state, RunArgs::default(), &mut outputs)?;
+        let array = outputs.pop().ok_or_else(|| Error::internal("a value was not computed"))?;
+        self.computed.insert(tensor.value(), array.clone());
+        Ok(array)
+    }
 }
 
-/// The value of a tensor that depends on nothing from outside.
-fn evaluate(tensor: &Tensor) -> Result<Array> {
-    let body = Arc::new(tensor.graph().body().clone());
-    let program = Program::new(body.clone(), &[tensor.value()])?;
-    let reads_variable = |value: &Value| matches!(body.node(value.node).op, Op::Variable(_));
-    let steps = program.host_steps().iter().chain(program.steps()).chain(program.after_steps());
-    let varies = steps.flat_map(|step| &step.inputs).chain(program.results()).any(reads_variable);
-    if varies || !program.placeholders().is_empty() {
-        return Err(Error::unsupported(format!(
-            "{} must be known when the graph is read, and is computed from what is fed or trained",
-            tensor.describe()
-        )));
+/// What one value is computed from, up to constants and what was computed before, as a graph of its own, and the value there.
+/// `None` if it depends on something from outside, or on sizes that only a run tells.
+fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -> Option<(Body, Value)> {
+    let mut needed: BTreeSet<NodeId> = BTreeSet::new();
+    let mut stack = vec![wanted];
+    while let Some(value) = stack.pop() {
+        look(1);
+        let node = body.node(value.node);
+        let mut is_known = !matches!(node.op, Op::Placeholder | Op::Variable(_) | Op::Host(_));
+        each_dim(node, &mut |dim| is_known &= dim.known().is_some());
+        if !is_known {
+            return None;
+        }
+        if needed.insert(value.node) {
+            stack.extend(node.inputs.iter().filter(|input| !computed.contains_key(input)));
+        }
     }
-    let cpu = Cpu::with_threads(1);
-    let mut state = cpu.place(&Variables::default(), 0)?;
-    let mut outputs = Vec::new();
-    Compiled::new(&cpu, program)?.run(&mut *state, RunArgs::default(), &mut outputs)?;
-    outputs.pop().ok_or_else(|| Error::internal("a value was not computed"))
+    let mut part = Body::default();
+    let mut numbers: HashMap<Value, Value> = HashMap::new();
+    let next = |part: &Body, output: u16| Value { node: NodeId(part.nodes.len() as u32), output };
+    for id in needed {
+        let mut node = body.node(id).clone();
+        for input in &mut node.inputs {
+            if let (None, Some(array)) = (numbers.get(input), computed.get(input)) {
+                let from = body.node(input.node);
+                let (op, outputs) = (Op::Constant(Constant(array.clone())), smallvec![body.spec(*input).clone()]);
+                numbers.insert(*input, next(&part, 0));
+                part.nodes.push(Node { op, inputs: smallvec![], outputs, name: from.name.clone(), site: from.site });
+            }
+            *input = *numbers.get(input)?;
+        }
+        for output in 0..node.outputs.len() as u16 {
+            numbers.insert(Value { node: id, output }, next(&part, output));
+        }
+        part.nodes.push(node);
+    }
+    let value = *numbers.get(&wanted)?;
+    Some((part, value))
 }

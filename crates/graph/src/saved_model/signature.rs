@@ -1,5 +1,6 @@
 //! A signature of a saved model, read and ready to run.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec, nearest_name};
@@ -56,13 +57,14 @@ impl SignatureModel {
         let nodes = Nodes::new(model.graph_def()?)?;
         let checkpoint = Checkpoint::of(&model.folder, &nodes);
         let folder = Folder { model, checkpoint: &checkpoint };
-        let mut reader = Reader::new(&nodes, &folder);
+        let mut reader = Reader::new(&nodes, &folder, &model.limits);
         let mut inputs = Named::new();
+        let parsed = parsed(&nodes);
         for (name, info) in &signature.inputs {
             for (name, tensor, info) in parts(name, info)? {
                 let place = |e: Error| e.context(format!("input `{name}`"));
                 let reference = nodes.find(&tensor).map_err(place)?;
-                let spec = placeholder_spec(model, &nodes, &name, &info, reference).map_err(place)?;
+                let spec = placeholder_spec(model, &parsed, &name, &info, reference).map_err(place)?;
                 let tensor = reader.graph.placeholder(&name, spec.dtype, spec.shape);
                 reader.graph.check()?;
                 reader.give(reference, tensor.clone());
@@ -173,7 +175,7 @@ const ANY_SIZE: i64 = -2;
 
 fn placeholder_spec(
     model: &SavedModel,
-    nodes: &Nodes<'_>,
+    parsed: &HashSet<Reference>,
     name: &str,
     info: &TensorInfo,
     reference: Reference,
@@ -185,7 +187,7 @@ fn placeholder_spec(
     let sizes: Option<Vec<i64>> = info.tensor_shape.as_ref().and_then(|shape| Some(shape.sizes()?.collect()));
     let sizes = match sizes {
         Some(sizes) => sizes,
-        None if dtype == DType::Str && is_parsed(nodes, reference)? => vec![-1],
+        None if dtype == DType::Str && parsed.contains(&reference) => vec![-1],
         None => {
             return Err(Error::shape("the export does not say how many axes it has")
                 .help(format!("give its shape: SavedModel::open(..)?.with_shape(\"{name}\", [Dim::BATCH, ..])")));
@@ -199,12 +201,8 @@ fn placeholder_spec(
     Ok(TensorSpec { dtype, shape: sizes.iter().enumerate().map(size).collect::<Shape>() })
 }
 
-/// Whether serialized examples are read from it.
-fn is_parsed(nodes: &Nodes<'_>, reference: Reference) -> Result<bool> {
-    for (_, def) in nodes.iter().filter(|(_, def)| def.op.starts_with("ParseExample")) {
-        if nodes.inputs_of(def)?.first() == Some(&reference) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// What serialized examples are read from.
+fn parsed(nodes: &Nodes<'_>) -> HashSet<Reference> {
+    let parsers = nodes.iter().filter(|(_, def)| def.op.starts_with("ParseExample"));
+    parsers.filter_map(|(_, def)| nodes.inputs_of(def).ok()?.first().copied()).collect()
 }

@@ -74,15 +74,19 @@ impl Checkpoint {
 /// What is unusual about those nodes is passed over: the variable's own name is as good a guess.
 fn keys(nodes: &Nodes<'_>) -> HashMap<String, Key> {
     let mut keys = HashMap::new();
+    let mut lists = Lists::new();
     for (_, def) in nodes.iter().filter(|(_, def)| matches!(def.op.as_str(), "AssignVariableOp" | "Assign")) {
-        if let Some((variable, key)) = restored(nodes, &def.input) {
+        if let Some((variable, key)) = restored(nodes, &def.input, &mut lists) {
             keys.insert(variable, key);
         }
     }
     keys
 }
 
-fn restored(nodes: &Nodes<'_>, inputs: &[String]) -> Option<(String, Key)> {
+/// Lists of strings by the node that holds them: one list names all variables of a graph.
+type Lists = HashMap<usize, Option<Vec<String>>>;
+
+fn restored(nodes: &Nodes<'_>, inputs: &[String], lists: &mut Lists) -> Option<(String, Key)> {
     let [variable, value, ..] = inputs else { return None };
     let variable = nodes.def(nodes.get(variable)?.node).name.clone();
     let mut value = nodes.get(value)?;
@@ -94,12 +98,16 @@ fn restored(nodes: &Nodes<'_>, inputs: &[String]) -> Option<(String, Key)> {
         return None;
     }
     let inputs = nodes.inputs(value.node).ok()?;
-    let list = |i: usize| -> Option<Array> {
-        let def = nodes.def(inputs.get(i)?.node);
-        def.attr.get("value")?.tensor()?.to_array().ok().filter(|_| def.op == "Const")
+    let mut text = |i: usize| -> Option<String> {
+        let node = inputs.get(i)?.node;
+        let list = lists.entry(node).or_insert_with(|| {
+            let def = nodes.def(node);
+            let list = def.attr.get("value")?.tensor()?.to_array().ok().filter(|_| def.op == "Const")?;
+            Some(list.strings().ok()?.map(|text| String::from_utf8_lossy(text).into_owned()).collect())
+        });
+        list.as_ref()?.get(value.output).cloned()
     };
-    let text = |list: Array| Some(String::from_utf8_lossy(list.strings().ok()?.nth(value.output)?).into_owned());
-    let (name, slice) = (text(list(1)?)?, text(list(2)?)?);
+    let (name, slice) = (text(1)?, text(2)?);
     let part = match slice.is_empty() {
         true => None,
         false => Some(parse_slice(&slice)?),

@@ -15,6 +15,7 @@ mod generator;
 mod layout;
 mod leaves;
 mod linear;
+mod looks;
 mod lookup;
 mod losses;
 mod pointwise;
@@ -34,6 +35,8 @@ use crate::program::Program;
 use crate::tensor::Tensor;
 
 pub use compare::difference;
+pub(crate) use looks::look;
+pub use looks::looks;
 pub use preprocessing::generate_preprocessing;
 
 /// A graph with everything that is needed to run and to differentiate it.

@@ -54,7 +54,7 @@ pub(super) fn variable(call: &mut Call<'_, '_>) -> Outputs {
 fn variable_of(call: &mut Call<'_, '_>) -> Result<VarId> {
     let shared = call.text_or("shared_name", "")?;
     let name = if shared.is_empty() { call.def.name.clone() } else { shared };
-    let known = call.graph().body().variables().find(&name).ok();
+    let known = call.graph().body().variables().get(&name);
     if let Some(id) = known {
         call.reader.variables.push((call.def.name.clone(), id));
         return Ok(id);
