@@ -83,12 +83,12 @@ def estimator(name, folder, save_steps=None):
         "dnn": lambda: E.DNNClassifier([100, 50], numbers + embeddings, folder, label_vocabulary=INCOME, config=config),
         "dnn_races": lambda: E.DNNClassifier([20], numbers + embeddings, folder, n_classes=5, label_vocabulary=RACES, batch_norm=True, optimizer="Adam", activation_fn=tf.nn.tanh, config=config),
         "combined": lambda: E.DNNLinearCombinedClassifier(folder, wide, "Ftrl", numbers + embeddings, "Adagrad", [100, 50], label_vocabulary=INCOME, config=config),
-        "heads_2": lambda: E.DNNLinearCombinedEstimator(heads(2), folder, wide, "Ftrl", numbers + embeddings, "Adagrad", [20], config=config),
-        "heads_3": lambda: E.LinearEstimator(heads(3), wide, folder, config=config),
+        "heads_2": lambda: E.DNNLinearCombinedEstimator(heads(2), folder, categories(), "Ftrl", numbers + gappy(), "Adagrad", [20], config=config),
+        "heads_3": lambda: E.LinearEstimator(heads(3), categories() + numbers, folder, config=config),
         "shared": lambda: E.DNNEstimator(E.RegressionHead(), [10], shared(), folder, config=config),
         "shared_frozen": lambda: E.DNNEstimator(E.RegressionHead(), [10], shared(), folder, config=config),
         "shared_trained": lambda: E.DNNEstimator(TrainsAll(), [10], shared(), folder, config=config),
-        **{f"optimizer_{key}": lambda key=key: E.DNNClassifier([10], numbers + gappy(), folder, label_vocabulary=INCOME, optimizer=OPTIMIZERS[key], config=config) for key in OPTIMIZERS},
+        **{f"optimizer_{key}": lambda key=key: E.DNNClassifier([10], numbers[:1] + gappy(), folder, label_vocabulary=INCOME, optimizer=OPTIMIZERS[key], config=config) for key in OPTIMIZERS},
     }[name.removesuffix("_raw")]()
 
 
@@ -112,15 +112,19 @@ OPTIMIZERS = {
 GAPPY = ["workclass", "occupation"]
 
 
+def categories():
+    """Columns that some rows have no ids of. No row names the first term: only rows without ids could touch its weights."""
+    return [fc.categorical_column_with_vocabulary_list(name, TERMS) for name in GAPPY]
+
+
 def gappy():
-    """Embeddings of columns that some rows have no ids of. No row names the first term: only rows without ids could touch its vector."""
-    return [fc.embedding_column(fc.categorical_column_with_vocabulary_list(name, TERMS), 4) for name in GAPPY]
+    return [fc.embedding_column(column, 4) for column in categories()]
 
 
 def shared():
     # TensorFlow makes shared embeddings only where no code runs eagerly.
     with tf.Graph().as_default():
-        return fc.shared_embeddings([fc.categorical_column_with_vocabulary_list(name, TERMS) for name in GAPPY], 4, shared_embedding_collection_name="words")
+        return fc.shared_embeddings(categories(), 4, shared_embedding_collection_name="words")
 
 
 class TrainsAll(tf.estimator.RegressionHead):
@@ -159,8 +163,8 @@ def input_fn(rows, name, batch, repeat):
     return make
 
 
-def tensorflow(name, folder, max_steps, rows=None):
-    estimator(name, folder).train(input_fn(ROWS if rows is None else rows, name, BATCH, True), max_steps=max_steps)
+def tensorflow(name, folder, max_steps, rows=None, save_steps=None):
+    estimator(name, folder, save_steps).train(input_fn(ROWS if rows is None else rows, name, BATCH, True), max_steps=max_steps)
 
 
 def ours(name, folder, max_steps, path=None, batch=BATCH):
@@ -257,11 +261,10 @@ def optimizers():
     for key in OPTIMIZERS:
         name = f"optimizer_{key}"
         at = lambda part: os.path.join(FOLDER, name, part)
-        tensorflow(name, at("tf"), 10, GAPS)
+        tensorflow(name, at("tf"), 30, GAPS, save_steps=10)
         turns = copy_of(at("tf"), 10, at("turns"))
         assert "begin anew" not in ours(name, turns, 20, GAPS_PATH)
         tensorflow(name, turns, 30, GAPS)
-        tensorflow(name, at("tf"), 30, GAPS)
         # Those that divide by the size of gradients blow up how they are rounded where they are nearly zero.
         limit = 1e-4 if key in ("Adam", "amsgrad", "Adamax", "Nadam", "centered", "RMSProp") else 1e-5
         worst = max(worst, largest_difference(values(at("tf"), 30), values(turns, 30), limit, name))
@@ -282,8 +285,7 @@ def shared_embeddings():
     tensorflow("shared_trained", at("trained"), 30, GAPS)
     # From the same weights; TensorFlow writes the checkpoint of step 0 again, now without the slot.
     copy_of(at("trained"), 0, at("tf"))
-    tensorflow("shared", at("tf"), 10, GAPS)
-    tensorflow("shared", at("tf"), 30, GAPS)
+    tensorflow("shared", at("tf"), 30, GAPS, save_steps=10)
     first, trained = values(at("tf"), 0), values(at("trained"), 30)
     assert slot in trained and slot not in first and slot not in values(at("tf"), 10)
     assert (first[table] == values(at("tf"), 30)[table]).all() and (first[table] != trained[table]).any()

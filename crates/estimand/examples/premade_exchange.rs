@@ -36,6 +36,12 @@ fn gappy() -> [FeatureColumn; 2] {
     ["workclass", "occupation"].map(|name| categorical_column_with_vocabulary_list(name, TERMS).into())
 }
 
+/// The first so many numbers, standardised, and vectors of those columns.
+fn numbers_and_gappy(n: usize) -> Vec<FeatureColumn> {
+    let vectors = gappy().map(|column| embedding_column(column, 4).into());
+    [&census::deep(true)[..n], &vectors].concat()
+}
+
 /// One table of vectors for both.
 fn shared(trainable: bool) -> Columns {
     let shared = shared_embeddings(gappy(), 4).shared_embedding_collection_name("words").trainable(trainable);
@@ -72,12 +78,14 @@ fn estimator(name: &str, folder: &str, config: RunConfig) -> Result<(Estimator, 
     let more = |label: &'static str, built: Result<Estimator>| Ok((built?, vec![label]));
     match name {
         "heads_2" => {
-            let combined = DnnLinearCombinedEstimator::new(heads(2)).linear_feature_columns(census::wide());
-            let combined = combined.dnn_feature_columns(census::deep(true)).dnn_hidden_units([20]);
+            let combined = DnnLinearCombinedEstimator::new(heads(2)).linear_feature_columns(gappy());
+            let combined =
+                combined.dnn_feature_columns(numbers_and_gappy(census::NUMBERS.len())).dnn_hidden_units([20]);
             Ok((combined.config(config).model_dir(folder).build()?, vec!["income", HOURS]))
         }
         "heads_3" => {
-            let linear = LinearEstimator::new(heads(3), census::wide());
+            let linear =
+                LinearEstimator::new(heads(3), [&gappy(), &census::deep(true)[..census::NUMBERS.len()]].concat());
             Ok((linear.config(config).model_dir(folder).build()?, vec!["income", HOURS, "race"]))
         }
         "shared" | "shared_frozen" => {
@@ -86,9 +94,7 @@ fn estimator(name: &str, folder: &str, config: RunConfig) -> Result<(Estimator, 
         }
         _ => match name.strip_prefix("optimizer_") {
             Some(key) => {
-                let numbers = &census::deep(true)[..census::NUMBERS.len()];
-                let vectors = gappy().map(|column| embedding_column(column, 4).into());
-                let dnn = DnnClassifier::new([10], [numbers, &vectors].concat()).label_vocabulary(INCOME);
+                let dnn = DnnClassifier::new([10], numbers_and_gappy(1)).label_vocabulary(INCOME);
                 more("income", dnn.optimizer(optimizer(key)).config(config).model_dir(folder).build())
             }
             None => single(name, folder, config).map(|(estimator, label)| (estimator, vec![label])),
