@@ -5,7 +5,8 @@ usage: premade.py EXAMPLE_PROGRAM EMPTY_FOLDER
 For each premade estimator: 50 steps of both from the checkpoint that TensorFlow has made (weights within 1e-4 of each variable's largest with raw
 columns, within 1e-5 with standardised ones: TensorFlow differs from itself by 1e-5 on raw ones when it sums in another order); then TensorFlow 10
 steps, ours 10, TensorFlow 10, against 30 of TensorFlow's; then the metrics of one checkpoint, evaluated by both; then evaluations
-during training. The summaries of the first step are alike too. At last the census itself, with the area under the curve of both.
+during training. The summaries of the first step are alike too. Several heads, every optimizer (in turns, on rows some of which have no ids) and
+shared embeddings follow. At last the census itself, with the area under the curve of both.
 """
 
 import glob
@@ -71,7 +72,7 @@ def estimator(name, folder, save_steps=None):
     config = tf.estimator.RunConfig(tf_random_seed=SEED, session_config=one, keep_checkpoint_max=None)
     if save_steps:
         config = config.replace(save_checkpoints_steps=save_steps)
-    K, E = tf.keras.optimizers.legacy, tf.estimator
+    E = tf.estimator
     return {
         "baseline": lambda: E.BaselineClassifier(folder, label_vocabulary=INCOME, config=config),
         "linear": lambda: E.LinearClassifier(wide, folder, label_vocabulary=INCOME, config=config),
@@ -82,11 +83,67 @@ def estimator(name, folder, save_steps=None):
         "dnn": lambda: E.DNNClassifier([100, 50], numbers + embeddings, folder, label_vocabulary=INCOME, config=config),
         "dnn_races": lambda: E.DNNClassifier([20], numbers + embeddings, folder, n_classes=5, label_vocabulary=RACES, batch_norm=True, optimizer="Adam", activation_fn=tf.nn.tanh, config=config),
         "combined": lambda: E.DNNLinearCombinedClassifier(folder, wide, "Ftrl", numbers + embeddings, "Adagrad", [100, 50], label_vocabulary=INCOME, config=config),
+        "heads_2": lambda: E.DNNLinearCombinedEstimator(heads(2), folder, categories(), "Ftrl", numbers + gappy(), "Adagrad", [20], config=config),
+        "heads_3": lambda: E.LinearEstimator(heads(3), categories() + numbers, folder, config=config),
+        "shared": lambda: E.DNNEstimator(E.RegressionHead(), [10], shared(), folder, config=config),
+        "shared_frozen": lambda: E.DNNEstimator(E.RegressionHead(), [10], shared(), folder, config=config),
+        "shared_trained": lambda: E.DNNEstimator(TrainsAll(), [10], shared(), folder, config=config),
+        **{f"optimizer_{key}": lambda key=key: E.DNNClassifier([10], numbers[:1] + gappy(), folder, label_vocabulary=INCOME, optimizer=OPTIMIZERS[key], config=config) for key in OPTIMIZERS},
     }[name.removesuffix("_raw")]()
 
 
+K = tf.keras.optimizers.legacy
+# Those that TensorFlow's premades know by name, then objects.
+OPTIMIZERS = {
+    "Adagrad": "Adagrad",
+    "Adam": "Adam",
+    "Ftrl": "Ftrl",
+    "RMSProp": "RMSProp",
+    "SGD": "SGD",
+    "momentum": lambda: K.SGD(0.01, momentum=0.9),
+    "nesterov": lambda: K.SGD(0.01, momentum=0.9, nesterov=True),
+    "centered": lambda: K.RMSprop(0.002, momentum=0.5, centered=True),
+    "amsgrad": lambda: K.Adam(0.002, amsgrad=True),
+    "regularized": lambda: K.Ftrl(0.05, l1_regularization_strength=0.001, l2_regularization_strength=0.01),
+    "Adadelta": lambda: K.Adadelta(0.5),
+    "Adamax": lambda: K.Adamax(0.002),
+    "Nadam": lambda: K.Nadam(0.002),
+}
+GAPPY = ["workclass", "occupation"]
+
+
+def categories():
+    """Columns that some rows have no ids of. No row names the first term: only rows without ids could touch its weights."""
+    return [fc.categorical_column_with_vocabulary_list(name, TERMS) for name in GAPPY]
+
+
+def gappy():
+    return [fc.embedding_column(column, 4) for column in categories()]
+
+
+def shared():
+    # TensorFlow makes shared embeddings only where no code runs eagerly.
+    with tf.Graph().as_default():
+        return fc.shared_embeddings(categories(), 4, shared_embedding_collection_name="words")
+
+
+class TrainsAll(tf.estimator.RegressionHead):
+    """A head that trains every variable. Premades name the ones to be trained, and forget shared embeddings."""
+
+    def create_estimator_spec(self, *arguments, **named):
+        named["trainable_variables"] = tf.compat.v1.trainable_variables()
+        return super().create_estimator_spec(*arguments, **named)
+
+
+def heads(n):
+    H = tf.estimator
+    income, races = H.BinaryClassHead(name="income", label_vocabulary=INCOME), H.MultiClassHead(5, name="race", label_vocabulary=RACES)
+    return H.MultiHead([income, H.RegressionHead(name=HOURS), races][:n], [1.0, 0.5, 2.0][:n])
+
+
 HOURS = "hours-per-week"
-LABELS = {"linear_numbers": "capital-loss", "dnn_races": "race", "baseline_numbers": HOURS, "dnn_numbers": HOURS, "combined_numbers": HOURS}
+TERMS = ["Nobody", "Private", "State-gov", "Self-emp-inc", "?", "Federal-gov", "Sales", "Tech-support", "Adm-clerical", "Exec-managerial", "Craft-repair"]
+LABELS = {"heads_2": ["income", HOURS], "heads_3": ["income", HOURS, "race"], "shared": HOURS, "shared_frozen": HOURS, "shared_trained": HOURS, "linear_numbers": "capital-loss", "dnn_races": "race", "baseline_numbers": HOURS, "dnn_numbers": HOURS, "combined_numbers": HOURS}
 
 
 def input_fn(rows, name, batch, repeat):
@@ -96,19 +153,25 @@ def input_fn(rows, name, batch, repeat):
         # TF: the original's baseline takes one feature (defect 16.1).
         if name.startswith("baseline"):
             features = {"age": features["age"]}
-        labels = rows[label].to_numpy()
-        data = tf.data.Dataset.from_tensor_slices((features, labels.astype(np.float32) if name.endswith("_numbers") else labels))
+        is_number = lambda label: label == HOURS or name.endswith("_numbers")
+        of = lambda label: rows[label].to_numpy().astype(np.float32) if is_number(label) else rows[label].to_numpy()
+        # TF: several heads want columns of labels.
+        labels = {one: of(one)[:, np.newaxis] for one in label} if isinstance(label, list) else of(label)
+        data = tf.data.Dataset.from_tensor_slices((features, labels))
         return (data.repeat() if repeat else data).batch(batch)
 
     return make
 
 
-def tensorflow(name, folder, max_steps):
-    estimator(name, folder).train(input_fn(ROWS, name, BATCH, True), max_steps=max_steps)
+def tensorflow(name, folder, max_steps, rows=None, save_steps=None):
+    estimator(name, folder, save_steps).train(input_fn(ROWS if rows is None else rows, name, BATCH, True), max_steps=max_steps)
 
 
 def ours(name, folder, max_steps, path=None, batch=BATCH):
-    subprocess.run([PROGRAM, "train", name, folder, path or PATH, str(batch), str(max_steps)], check=True)
+    """Trains, and returns what was warned of."""
+    done = subprocess.run([PROGRAM, "train", name, folder, path or PATH, str(batch), str(max_steps)], capture_output=True, text=True)
+    assert done.returncode == 0, (name, done.stderr)
+    return done.stderr
 
 
 def our_metrics(name, folder, path):
@@ -192,6 +255,58 @@ def train_and_evaluate():
     print(f"  train_and_evaluate: linear and dnn, the same steps and {len(theirs[10])} metrics each")
 
 
+def optimizers():
+    """Each optimizer in turns, on rows some of which have no ids: after them, no number differs from TensorFlow alone."""
+    worst = 0.0
+    for key in OPTIMIZERS:
+        name = f"optimizer_{key}"
+        at = lambda part: os.path.join(FOLDER, name, part)
+        tensorflow(name, at("tf"), 30, GAPS, save_steps=10)
+        turns = copy_of(at("tf"), 10, at("turns"))
+        assert "begin anew" not in ours(name, turns, 20, GAPS_PATH)
+        tensorflow(name, turns, 30, GAPS)
+        # Those that divide by the size of gradients blow up how they are rounded where they are nearly zero.
+        limit = 1e-4 if key in ("Adam", "amsgrad", "Adamax", "Nadam", "centered", "RMSProp") else 1e-5
+        worst = max(worst, largest_difference(values(at("tf"), 30), values(turns, 30), limit, name))
+        # A row without ids: TensorFlow looks up id 0 with a gradient of 0, which its Ftrl makes a weight of 0. Ours leaves it alone.
+        ours(name, copy_of(at("tf"), 0, at("ours")), 10, GAPS_PATH)
+        for column in GAPPY:
+            vectors = f"dnn/input_from_feature_columns/input_layer/{column}_embedding/embedding_weights"
+            before, theirs, mine = values(at("tf"), 0)[vectors][0], values(at("tf"), 10)[vectors][0], values(at("ours"), 10)[vectors][0]
+            assert (mine == before).all(), (name, column, mine, before)
+            assert (theirs == (0 if key in ("Ftrl", "regularized") else before)).all(), (name, column, theirs, before)
+    print(f"  {len(OPTIMIZERS)} optimizers with rows without ids: TensorFlow, ours, TensorFlow {worst:.1e}; id 0 changed by TensorFlow's Ftrl alone")
+
+
+def shared_embeddings():
+    """TensorFlow's premades do not train them, and keep no slots of them."""
+    at = lambda part: os.path.join(FOLDER, "shared", part)
+    slot, table = "training/Adagrad/words/accumulator", "words"
+    tensorflow("shared_trained", at("trained"), 30, GAPS)
+    # From the same weights; TensorFlow writes the checkpoint of step 0 again, now without the slot.
+    copy_of(at("trained"), 0, at("tf"))
+    tensorflow("shared", at("tf"), 30, GAPS, save_steps=10)
+    first, trained = values(at("tf"), 0), values(at("trained"), 30)
+    assert slot in trained and slot not in first and slot not in values(at("tf"), 10)
+    assert (first[table] == values(at("tf"), 30)[table]).all() and (first[table] != trained[table]).any()
+    # Ours trains them: as TensorFlow does where its head is told to.
+    said = ours("shared", copy_of(at("tf"), 0, at("ours")), 30, GAPS_PATH)
+    assert slot in said and "begin anew" in said, said
+    a = largest_difference(trained, values(at("ours"), 30), 1e-5, "shared")
+    # Ours does not where the columns are told not to.
+    frozen = copy_of(at("tf"), 10, at("frozen"))
+    assert "begin anew" not in ours("shared_frozen", frozen, 20, GAPS_PATH)
+    tensorflow("shared", frozen, 30, GAPS)
+    b = largest_difference(values(at("tf"), 30), values(frozen, 30), 1e-5, "shared_frozen")
+    # In turns.
+    turns = copy_of(at("tf"), 10, at("turns"))
+    assert slot in ours("shared", turns, 20, GAPS_PATH)
+    tensorflow("shared", turns, 30, GAPS)
+    tables = [values(turns, step)[table] for step in (10, 20, 30)]
+    assert (tables[0] != tables[1]).any() and (tables[1] == tables[2]).all()
+    print(f"  shared embeddings: trained {a:.1e}; left alone, TensorFlow, ours, TensorFlow {b:.1e}; its folder goes on here and back there")
+
+
 def census():
     """TensorFlow's own configuration on the census itself: the area under the curve of both after the same steps."""
     name, steps, paths = "combined_raw", 500, {}
@@ -211,7 +326,12 @@ def census():
 ROWS = made_rows(BATCH * N_BATCHES, 5)
 PATH = os.path.join(FOLDER, "rows.csv")
 ROWS.to_csv(PATH, index=False)
-for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", "dnn_numbers", "dnn_races", "combined", "combined_numbers", "dnn_raw", "combined_raw"]:
+# Some rows have no ids of one column or both, among them whole batches.
+GAPS, GAPS_PATH = ROWS.copy(), os.path.join(FOLDER, "gaps.csv")
+GAPS.loc[np.arange(len(GAPS)) % 3 == 0, "occupation"] = ""
+GAPS.loc[(np.arange(len(GAPS)) % 4 == 0) | (np.arange(len(GAPS)) // BATCH == 2), "workclass"] = ""
+GAPS.to_csv(GAPS_PATH, index=False)
+for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", "dnn_numbers", "dnn_races", "combined", "combined_numbers", "heads_2", "heads_3", "dnn_raw", "combined_raw"]:
     # Adam divides by the size of gradients: where they are nearly zero, what is left is how they were rounded.
     limit = 1e-4 if name.endswith("_raw") or name == "dnn_races" else 1e-5
     at = lambda part: os.path.join(FOLDER, name, part)
@@ -232,5 +352,7 @@ for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", 
     for key, value in theirs.items():
         assert abs(found[key] - value) <= 1e-5 * max(1, abs(value)), (name, key, found[key], value)
     print(f"  {name}: 50 steps {a:.1e}; TensorFlow, ours, TensorFlow {b:.1e}; {len(theirs)} metrics and {n_summaries} summaries alike")
+optimizers()
+shared_embeddings()
 train_and_evaluate()
 census()

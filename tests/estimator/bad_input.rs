@@ -137,3 +137,43 @@ fn a_cluster_is_refused_rather_than_ignored() {
     }
     assert!(of(r#"{"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}}"#).is_ok());
 }
+
+/// A worker that evaluates its shard must not report it as the whole, and least of all into the folder of the whole. An
+/// evaluator is alone with the whole input, and a plan that is the same for all workers is the whole for each of them.
+#[test]
+fn a_shard_is_not_evaluated_as_the_whole() -> Result<()> {
+    let folder = Folder::new();
+    let model = |task: Option<&str>| {
+        let cluster = task.map_or(Ok(estimand::Cluster::default()), |task| {
+            let cluster = r#""cluster": {"chief": ["a:1"], "worker": ["b:1"]}"#;
+            estimand::Cluster::parse(&format!(r#"{{{cluster}, "task": {{"type": "{task}", "index": 0}}}}"#))
+        });
+        let config = RunConfig::new().cluster(cluster.unwrap()).model_dir(folder.path());
+        Estimator::new(linear).config(config).build().unwrap()
+    };
+    let plain = line(8).batch(2, false);
+    let by_worker = line(8).shard_by_worker().batch(2, false);
+    fn by_context(cx: &InputFnContext<'_>) -> Result<Dataset> {
+        Ok(line(8).shard(cx.n_workers, cx.worker).batch(2, false))
+    }
+    model(None).train(&plain)?;
+    let whole = model(None).evaluate(&plain)?;
+    let n_files = || std::fs::read_dir(folder.path().join("eval")).unwrap().count();
+    let before = n_files();
+    for task in ["chief", "worker"] {
+        let model = model(Some(task));
+        for error in [model.evaluate(&by_worker), model.evaluate(EvalSpec::new(by_context))] {
+            let text = error.unwrap_err().to_string();
+            for part in ["TF_CONFIG names 2 workers", task, "one shard", "evaluator"] {
+                assert!(text.contains(part), "{part:?} in {text}");
+            }
+        }
+        assert_eq!(n_files(), before);
+        assert_eq!(model.evaluate(&plain)?, whole);
+    }
+    for model in [model(Some("evaluator")), model(None)] {
+        assert_eq!(model.evaluate(&by_worker)?, whole);
+        assert_eq!(model.evaluate(EvalSpec::new(by_context))?, whole);
+    }
+    Ok(())
+}

@@ -30,6 +30,20 @@ impl Dataset {
         fingerprint64(self.identity(&InputContext::default()).as_bytes())
     }
 
+    /// Whether workers read different rows, or the same in another order.
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3]));
+    /// assert!(data.shard_by_worker().batch(2, true).differs_by_worker());
+    /// assert!(!data.shard(2, 0).batch(2, true).differs_by_worker());
+    /// ```
+    pub fn differs_by_worker(&self) -> bool {
+        let of = |worker| self.identity(&InputContext { worker, n_workers: 2, ..InputContext::default() });
+        of(0) != of(1)
+    }
+
     /// What decides the rows that a reader of this context gets, a line for each stage.
     pub(crate) fn identity(&self, cx: &InputContext) -> String {
         let mut lines = String::new();

@@ -51,7 +51,7 @@ pub struct EstimatorSpec {
     pub(crate) train_op: Option<Tensor>,
     pub(crate) optimizer: Option<Optimizer>,
     /// What the names of the optimizer's slots begin with.
-    pub(crate) optimizer_scope: Option<&'static str>,
+    pub(crate) optimizer_scope: Option<String>,
     pub(crate) metrics: IndexMap<String, Metric>,
     pub(crate) export_outputs: IndexMap<String, ExportOutput>,
     pub(crate) training_hooks: Vec<Box<dyn Hook>>,
@@ -110,8 +110,8 @@ impl EstimatorSpec {
 
     /// What the names of the optimizer's slots begin with. By default nothing, as in a model function of TensorFlow that is written by
     /// hand (`Adagrad/dense/kernel/accumulator`); TensorFlow's heads and premade estimators have `training`.
-    pub fn optimizer_scope(mut self, scope: &'static str) -> EstimatorSpec {
-        self.optimizer_scope = Some(scope);
+    pub fn optimizer_scope(mut self, scope: impl Into<String>) -> EstimatorSpec {
+        self.optimizer_scope = Some(scope.into());
         self
     }
 
@@ -218,7 +218,7 @@ impl EstimatorSpec {
             // Whoever writes a train op need not count.
             (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
             (None, Some(optimizer), Some(loss)) => {
-                let _scope = self.optimizer_scope.map(|scope| cx.graph().reopen(scope));
+                let _scope = self.optimizer_scope.as_deref().map(|scope| cx.graph().reopen(scope));
                 optimizer.minimize_counted(&single_number(loss)?, cx.global_step())
             }
             (None, None, _) => {

@@ -142,6 +142,17 @@ impl Binding {
         self.has_hooks
     }
 
+    /// The first NaN or infinity of what the program reads of a batch, in words, with what can be done about it.
+    pub(crate) fn not_finite(&self, fed: &Fed) -> String {
+        match self.sources.iter().find_map(|source| source.not_finite(&fed.batch)) {
+            Some(found) => {
+                format!("{found} of the batch; fill such rows in the input (map), or leave them out (filter)")
+            }
+            None => "all numbers of the batch are finite, so look at the variables and at what the model computes"
+                .to_string(),
+        }
+    }
+
     /// As [`bind`](Binding::bind), in a list that is no longer needed.
     fn bind_into(&self, batch: &Batch, of_hooks: &HookFeeds, mut values: Vec<Array>) -> Result<Vec<Array>> {
         values.clear();
@@ -179,6 +190,33 @@ impl Source {
             }
             _ => Err(Error::shape(format!("`{}` is dense in some batches and ragged in others", self.name))),
         }
+    }
+}
+
+impl Source {
+    /// `feature `x` is NaN in row 3`, if there is such a number.
+    fn not_finite(&self, batch: &Batch) -> Option<String> {
+        let (what, array, splits) = match (self.kind, self.part) {
+            (Kind::Hook(_), _) | (_, Part::RowSplits) => return None,
+            (Kind::Weights, _) => ("the weight".to_string(), batch.weights()?, None),
+            (Kind::Feature | Kind::Label, _) => {
+                let is_label = self.kind == Kind::Label;
+                let (word, all) = if is_label { ("label", batch.labels()) } else { ("feature", batch.features()) };
+                let (array, splits) = match all.get(self.name.as_str())? {
+                    Feature::Dense(array) => (array, None),
+                    Feature::Ragged(ragged) => (ragged.values(), Some(ragged.row_splits())),
+                };
+                (format!("{word} `{}`", self.name), array, splits)
+            }
+        };
+        let values = if array.dtype().is_float() { array.to_f64_vec().ok()? } else { return None };
+        let place = values.iter().position(|value| !value.is_finite())?;
+        let row = match splits {
+            // The last row that begins at or before it.
+            Some(splits) => splits.partition_point(|&begin| begin as usize <= place).saturating_sub(1),
+            None => place / (values.len() / batch.n_rows().max(1)).max(1),
+        };
+        Some(format!("{what} is {} in row {row}", values[place]))
     }
 }
 

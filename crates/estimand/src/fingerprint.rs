@@ -1,24 +1,29 @@
 //! Whether a checkpoint belongs to a model; if not, how they differ and what can be done.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{Body, Role};
+use estimand_graph::{Body, Role, VarId};
 use estimand_tensor::{Error, Result};
 
 use crate::session::is_own;
+use crate::stored::{self, Entry, Stored};
 
 /// The most differences that a message lists.
 const LISTED: usize = 8;
 
-/// An error that lists what differs, unless every variable of the model is in the checkpoint as it should be.
-pub(crate) fn compare(reader: &BundleReader, body: &Body, prefix: &Path) -> Result<()> {
+/// Where in the checkpoint each variable of the model is. An error that lists what differs, unless all are there as they should
+/// be; slots of optimizers may be missing.
+pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) -> Result<Vec<(VarId, Entry<'a>)>> {
     let variables = body.variables();
-    let mut differences = Vec::new();
-    for (_, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
+    let stored = Stored::new(reader, body);
+    let (mut entries, mut differences) = (Vec::new(), Vec::new());
+    for (id, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
         let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
-        match reader.contains(&spec.name).then(|| reader.spec(&spec.name)).transpose()? {
-            None => differences.push(format!(
+        let entry = stored.entry(spec);
+        match entry.name().map(|name| reader.spec(name)).transpose()? {
+            None if entry == Entry::Missing => differences.push(format!(
                 "`{}` {expected} is in the model ({}:{}) and not in the checkpoint",
                 spec.name,
                 spec.site.file(),
@@ -28,14 +33,19 @@ pub(crate) fn compare(reader: &BundleReader, body: &Body, prefix: &Path) -> Resu
                 differences
                     .push(format!("`{}` is {dtype}{dims:?} in the checkpoint and {expected} in the model", spec.name));
             }
-            Some(_) => {}
+            None | Some(_) => {}
         }
+        entries.push((id, entry));
     }
     if differences.is_empty() {
-        return Ok(());
+        stored::tell(body, &entries, prefix);
+        return Ok(entries);
     }
     let settings: Vec<String> = body.optimizers().iter().flat_map(|o| o.scalars(0)).map(|(name, _)| name).collect();
-    let known = |name: &&str| is_own(name) || variables.find(name).is_ok() || settings.iter().any(|s| s == name);
+    let settings = settings.iter().map(|setting| stored.scopes.name(setting).into_owned());
+    let read: HashSet<String> =
+        entries.iter().filter_map(|(_, entry)| entry.name()).map(str::to_string).chain(settings).collect();
+    let known = |name: &&str| is_own(name) || read.contains(*name);
     for name in reader.names().filter(|name| !known(name)) {
         differences.push(format!("`{name}` is in the checkpoint and not in the model"));
     }

@@ -44,15 +44,29 @@ impl Deref for InputFnContext<'_> {
 pub trait InputFn {
     /// The dataset, batched.
     fn dataset(&self, cx: &InputFnContext<'_>) -> Result<Dataset>;
+
+    /// Whether the dataset is the same whoever asks for it. By default it is not: a function is given the worker, and may return
+    /// the worker's shard.
+    fn is_same_for_all_workers(&self) -> bool {
+        false
+    }
 }
 
 impl InputFn for Dataset {
+    fn is_same_for_all_workers(&self) -> bool {
+        !self.differs_by_worker()
+    }
+
     fn dataset(&self, _cx: &InputFnContext<'_>) -> Result<Dataset> {
         Ok(self.clone())
     }
 }
 
 impl InputFn for &Dataset {
+    fn is_same_for_all_workers(&self) -> bool {
+        !self.differs_by_worker()
+    }
+
     fn dataset(&self, _cx: &InputFnContext<'_>) -> Result<Dataset> {
         Ok((*self).clone())
     }

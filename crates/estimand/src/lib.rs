@@ -46,6 +46,7 @@ mod run_config;
 mod saver;
 mod session;
 pub mod signal;
+mod stored;
 pub mod summary;
 mod timeline;
 mod train_and_evaluate;

@@ -15,6 +15,7 @@ use tracing::warn;
 use crate::feeding::HookFeeds;
 use crate::model_fn::GLOBAL_STEP;
 use crate::saver::{Each, NotFinite, Unjudged};
+use crate::stored::Scopes;
 use crate::timeline::{Recording, Timeline};
 
 /// Where the reading of the input stands.
@@ -266,10 +267,14 @@ impl TrainSession {
     /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
-        crate::fingerprint::compare(&reader, &self.body, prefix)?;
+        let entries = crate::fingerprint::compare(&reader, &self.body, prefix)?;
         let mut values = Vec::new();
-        for (id, name) in self.saved() {
-            values.push((id, reader.read(name)?));
+        for (id, entry) in entries {
+            let value = match entry.name() {
+                Some(name) => reader.read(name)?,
+                None => self.body.variables().initial(id, self.seed)?,
+            };
+            values.push((id, value));
         }
         let step = global_step(&reader)?;
         self.unjudged =
@@ -288,11 +293,13 @@ impl TrainSession {
 
     /// TF: a checkpoint's learning rate wins over a new one in the program there. Here the program wins, and says so. (case 122)
     fn tell_changed_settings(&self, reader: &BundleReader) -> Result<()> {
+        let scopes = Scopes::of(reader);
         for (name, value) in self.optimizer_scalars()? {
-            if !reader.contains(&name) {
+            let stored_name = scopes.name(&name);
+            if !reader.contains(&stored_name) {
                 continue;
             }
-            let stored = reader.read(&name)?.item::<f32>()?;
+            let stored = reader.read(&stored_name)?.item::<f32>()?;
             if stored != value {
                 warn!("{name} is {value}; the checkpoint was trained with {stored}. The value of the program wins");
             }

@@ -7,7 +7,6 @@ use std::process;
 use estimand_graph::checkpoint::{
     BundleReader, BundleWriter, CheckpointState, latest_checkpoint, read_state, sstable, write_state,
 };
-use estimand_graph::saved_model::SavedModel;
 use estimand_tensor::{Array, DType, Limits};
 use estimand_wire::bundle::{BundleEntryProto, BundleHeaderProto};
 use estimand_wire::{DataType, Message, TensorShapeProto};

@@ -170,11 +170,29 @@ fn listeners_hear_of_every_checkpoint() -> Result<()> {
     ];
     assert_eq!(*log.0.borrow(), phases);
 
-    // From a hook of one's own: the first checkpoint of this run is that of step 3, which is there already.
-    let log = Log::default();
+    // From a hook of one's own. TF: a run tells of a save at its first step, also where it was restored from the checkpoint of
+    // that step. (TensorFlow 2.15, `train(steps=4)` twice: begin, 0, 3, 4, end 4; begin, 4, 7, 8, end 8)
+    let files = || std::fs::read(folder.path().join("model.ckpt-3.index")).unwrap();
+    let (before, log) = (files(), Log::default());
     let saver = CheckpointSaverHook::new(Every::Steps(2)).listener(listener(&log, true));
     let finished = model.train(TrainSpec::new(endless()).max_steps(20).hook(saver))?;
     assert_eq!((finished.global_step, finished.reason.as_str()), (5, "a listener of checkpoints asked for it"));
+    let phases = ["begin", "before_save 3", "after_save 3", "before_save 5", "after_save 5", "end 5"];
+    assert_eq!(*log.0.borrow(), phases);
+    assert_eq!(files(), before);
+    Ok(())
+}
+
+/// TF: so does a run that ends without a step; it does not tell of step 5 twice.
+#[test]
+fn a_run_without_steps_tells_of_the_checkpoint_it_began_with() -> Result<()> {
+    let folder = Folder::new();
+    let model = estimator(&folder, 2);
+    model.train(TrainSpec::new(endless()).max_steps(5))?;
+    let log = Log::default();
+    let listener = Listener { log: log.clone(), fail: "", stop: false };
+    let empty = endless().take(0);
+    assert_eq!(model.train(TrainSpec::new(empty).listener(listener))?.n_steps, 0);
     assert_eq!(*log.0.borrow(), ["begin", "before_save 5", "after_save 5", "end 5"]);
     Ok(())
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use estimand_data::Position;
 use estimand_graph::{Compiled, Value};
 use estimand_nn::metric::{Metric, Totals};
-use estimand_tensor::{Array, Error, Mode, Result};
+use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use indexmap::IndexMap;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::build::{Built, Opened};
 use super::{Estimator, Metrics};
@@ -55,8 +55,28 @@ pub(crate) struct Evaluator<'a> {
 impl Estimator {
     /// Opens an input for an evaluation of all of it.
     pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn) -> Result<Opened> {
+        self.check_whole(input)?;
         let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
         self.open(self.dataset(input, cx)?, &cx, &Position::default())
+    }
+
+    /// That this process does not see one shard of the input and report it as the whole. An evaluator is alone, and sees all.
+    fn check_whole(&self, input: &dyn InputFn) -> Result<()> {
+        let Some(cluster) = self.config.cluster.as_ref().filter(|cluster| cluster.n_workers() > 1) else {
+            return Ok(());
+        };
+        if input.is_same_for_all_workers() {
+            return Ok(());
+        }
+        let (n, task, index) = (cluster.n_workers(), cluster.task_type(), cluster.task_index());
+        let message = format!(
+            "TF_CONFIG names {n} workers and makes this process {task} {index}: its input may be one shard of the rows, and \
+             metrics of one shard are not those of the whole"
+        );
+        Err(Error::new(ErrorKind::Cluster, message).help(
+            "evaluate where TF_CONFIG says evaluator, or without TF_CONFIG; or give a Dataset without shard_by_worker, not a \
+             function, which may shard by its context",
+        ))
     }
 
     /// The model for evaluations on inputs that look like this one. Its variables have no values of use yet.
@@ -108,7 +128,7 @@ impl Evaluator<'_> {
         self.metrics.iter_mut().for_each(|metric| metric.totals = Totals::default());
         self.curves.iter_mut().for_each(|(_, totals)| *totals = Totals::default());
         let (mut outputs, mut requests) = (Vec::new(), Requests::default());
-        let mut losses = (0.0, 0_u64);
+        let (mut losses, mut is_told) = ((0.0, 0_u64), false);
         self.visit("after_create_session", &outputs, &mut requests, |hook, cx| hook.after_create_session(cx))?;
         while requests.stop.is_none() && steps.is_none_or(|n| losses.1 < n) {
             self.visit("before_run", &outputs, &mut requests, |hook, cx| hook.before_run(cx))?;
@@ -120,7 +140,15 @@ impl Evaluator<'_> {
             } else {
                 self.session.run(&self.compiled, &fed.feeds, &mut outputs)?;
             }
-            losses = (losses.0 + f64::from(outputs[0].item::<f32>()?), losses.1 + 1);
+            let loss = outputs[0].item::<f32>()?;
+            losses = (losses.0 + f64::from(loss), losses.1 + 1);
+            if !loss.is_finite() && !std::mem::replace(&mut is_told, true) {
+                let what = self.binding.not_finite(&fed);
+                warn!(
+                    "Evaluation: the loss of batch {} is {loss}: {what}. Metrics that it counts in are as odd",
+                    losses.1
+                );
+            }
             let mut sums = &outputs[self.first_sum..];
             for metric in &mut self.metrics {
                 let own = sums.split_off(..metric.metric.sums().len()).unwrap_or_default();

@@ -54,6 +54,11 @@ impl TrainInput {
         self.data.marked(position)
     }
 
+    /// What is NaN or infinite in a batch, in words.
+    pub(super) fn not_finite(&self, fed: &Fed) -> String {
+        self.binding.not_finite(fed)
+    }
+
     /// Takes back what a step is done with.
     pub(super) fn recycle(&mut self, fed: Fed) {
         self.feeder.recycle(fed);

@@ -150,6 +150,7 @@ impl<'a> Run<'a> {
         }
         let mut progress = Progress::start("train", first_step, self.last_step(first_step));
         self.visit("after_create_session", |hook, cx| hook.after_create_session(cx))?;
+        self.tell_of_restored()?;
         self.save_if_asked(false)?;
         let reason = loop {
             if let Some(reason) = self.requests.stop.take() {
@@ -192,8 +193,11 @@ impl<'a> Run<'a> {
         self.programs.run(&mut self.session, &fed, all)?;
         self.session.step += 1;
         std::mem::swap(&mut self.session.input.position, &mut fed.after);
-        self.input.recycle(fed);
         self.loss = self.programs.values().0.first().and_then(|loss| loss.item::<f32>().ok());
+        if let Some(loss) = self.loss.filter(|loss| loss.is_nan()) {
+            warn!("The loss of step {} is {loss}: {}", self.session.step, self.input.not_finite(&fed));
+        }
+        self.input.recycle(fed);
         Ok(())
     }
 
@@ -244,6 +248,17 @@ impl<'a> Run<'a> {
             );
         }
         Ok(())
+    }
+
+    /// TF: a run saves at its first step and tells listeners, also where it was restored from the checkpoint of that step. Here that
+    /// checkpoint stays as it is, and they are told. Their wish to stop does not count yet.
+    fn tell_of_restored(&mut self) -> Result<()> {
+        let (session, step) = (&self.session, self.session.step);
+        if !self.requests.save || self.saver.last_step() != Some(step) {
+            return Ok(());
+        }
+        tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
+        tell(&mut self.listeners, "after_save", |listener| listener.after_save(session, step).map(drop))
     }
 
     /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between steps.

@@ -48,6 +48,11 @@ macro_rules! delegate_head {
                 Head::summary_key($other, key)
             }
 
+            fn n_training_scopes(&self) -> usize {
+                let $self_ = self;
+                Head::n_training_scopes($other)
+            }
+
             fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
                 let $self_ = self;
                 Head::measures($other, batch, logits)

@@ -85,6 +85,12 @@ pub trait Head: fmt::Debug + Send + Sync {
         suffixed(self.name().as_deref(), key)
     }
 
+    /// How many scopes called `training` TensorFlow's head opens: one for itself, and those of the heads in it. Optimizers keep
+    /// their slots under the last of them, `training` or `training_<number of those before>`. By default, 1.
+    fn n_training_scopes(&self) -> usize {
+        1
+    }
+
     /// The loss of a batch, without what regularizers add to it, and its metrics.
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures>;
 }

@@ -138,6 +138,11 @@ impl Head for MultiHead {
         Ok(all)
     }
 
+    fn n_training_scopes(&self) -> usize {
+        // TF: each head makes a train op, which is not used, before that of all.
+        1 + self.heads.iter().map(|(head, _)| head.n_training_scopes()).sum::<usize>()
+    }
+
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         let mut parts = Vec::new();
         let mut total: Option<Tensor> = None;

@@ -137,6 +137,10 @@ impl Head for SequentialHeadWrapper {
         self.head.summary_key(key)
     }
 
+    fn n_training_scopes(&self) -> usize {
+        self.head.n_training_scopes()
+    }
+
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         if logits.rank() < 3 {
             let error = Error::shape(format!("logits {}; expected [batch, steps, ...]", logits.describe()));

@@ -8,8 +8,13 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, suffixed};
 use crate::{EstimatorSpec, ExportOutput, Input, ModelFnContext, SERVING_DEFAULT};
 
-/// What TensorFlow's heads put before the names of an optimizer's slots.
-const SCOPE: &str = "training";
+/// What TensorFlow's heads put before the names of an optimizer's slots: the scope `training`, made unique.
+fn slot_scope(head: &(impl Head + ?Sized)) -> String {
+    match head.n_training_scopes() {
+        0 | 1 => "training".to_string(),
+        n => format!("training_{}", n - 1),
+    }
+}
 
 /// From a loss to the train op.
 pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
@@ -35,7 +40,7 @@ pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 pub enum Training<'a> {
     /// All trainable variables with one optimizer.
     Optimizer(Optimizer),
-    /// The train op from the loss; called in training only, in the scope `training`.
+    /// The train op from the loss; called in training only, in the scope `training` (of a MultiHead `training_N`, as in TensorFlow).
     TrainOp(TrainOpFn<'a>),
 }
 
@@ -110,9 +115,9 @@ pub(super) fn assemble(
         loss
     };
     Ok(match training {
-        Training::Optimizer(optimizer) => spec.loss(&loss).optimizer(optimizer).optimizer_scope(SCOPE),
+        Training::Optimizer(optimizer) => spec.loss(&loss).optimizer(optimizer).optimizer_scope(slot_scope(head)),
         Training::TrainOp(train_op) => {
-            let _scope = cx.graph().reopen(SCOPE);
+            let _scope = cx.graph().reopen(&slot_scope(head));
             let train_op = train_op(&loss)?;
             spec.loss(&loss).train_op(&train_op)
         }

@@ -6,22 +6,27 @@ use std::path::Path;
 use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 
+use crate::stored::Scopes;
+
 /// An open checkpoint, by the names of variables.
 pub(super) struct Values<'a> {
     prefix: &'a Path,
     reader: BundleReader,
     /// Names of variables with those of tensors, where they differ.
     keys: BTreeMap<String, String>,
+    scopes: Scopes,
 }
 
 impl Values<'_> {
     pub(super) fn open(prefix: &Path) -> Result<Values<'_>> {
         let reader = BundleReader::open(prefix)?;
         let keys = reader.object_keys()?;
-        Ok(Values { prefix, reader, keys })
+        let scopes = Scopes::of(&reader);
+        Ok(Values { prefix, reader, keys, scopes })
     }
 
     pub(super) fn read(&self, variable: &str) -> Result<Array> {
+        let variable = &*self.scopes.name(variable);
         match self.keys.get(variable) {
             // A tensor may be meant by its own name too.
             _ if self.keys.is_empty() || self.reader.contains(variable) => self.reader.read(variable),

@@ -8,7 +8,7 @@ use estimand_tensor::{DType, Error};
 
 use super::Metric;
 use super::confusion::Truth;
-use super::histogram::{N_INTERVALS, histograms, histograms_of_labels};
+use super::histogram::{N_INTERVALS, histograms, histograms_of_labels, nan_if_any};
 
 /// Which curve the area is under.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -126,7 +126,7 @@ impl Auc {
             false => histograms(truth, n_intervals),
         };
         let this = self.clone();
-        Metric::new(sums, move |sums| this.mean(&this.areas(&sums[0], &sums[1])))
+        Metric::new(sums, move |sums| nan_if_any(&this.mean(&this.areas(&sums[0], &sums[1])), sums))
     }
 
     fn wrong(&self, probabilities: &Tensor) -> Option<Error> {
@@ -202,7 +202,7 @@ impl Default for Auc {
 
 /// The area under the curve of true over false positive rates (ROC): how probable it is that a true example is above a false one.
 ///
-/// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the run. Without true or without false
+/// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the run; if one is NaN, the area is. Without true or without false
 /// labels the area is 0. [`Auc`] has more settings.
 ///
 /// ```

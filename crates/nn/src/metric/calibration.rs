@@ -35,6 +35,8 @@ pub fn expected_calibration_error(
     }
     let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);
     let all = &positive + negative;
-    let [happened, said] = sums_in_ranges(&probabilities, n_bins, [&positive, &(&all * &probabilities)]);
+    // A probability that counts nothing may be NaN.
+    let said = all.not_equal(0.0).select(&all * &probabilities, 0.0);
+    let [happened, said] = sums_in_ranges(&probabilities, n_bins, [&positive, &said]);
     Metric::new([happened, said, all.sum()], |sums| (&sums[0] - &sums[1]).abs().sum().div_no_nan(&sums[2]))
 }

@@ -1,6 +1,7 @@
 //! Histograms of probabilities: what curves and calibrations are sums of.
 //!
-//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but for the first.
+//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but for the first. A probability that
+//! is NaN and counts makes the sums NaN, and so the metric; one outside of the range is an error of the run.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -17,8 +18,8 @@ const SCOPE: &str = "probabilities_from_0_to_1";
 #[track_caller]
 pub(super) fn histograms(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     let _scope = truth.probabilities.graph().scope(SCOPE);
-    let interval = intervals(&truth.probabilities, n_intervals, n_intervals);
-    [truth.positive, truth.negative].map(|weights| sum(&weights, &interval, n_intervals))
+    let (probabilities, interval) = (&truth.probabilities, intervals(&truth.probabilities, n_intervals, n_intervals));
+    [truth.positive, truth.negative].map(|weights| sum(&counted(&weights, probabilities), &interval, n_intervals))
 }
 
 /// The same for each label by itself: `[labels, intervals]` of rows with a probability for each label.
@@ -40,7 +41,8 @@ pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor;
     // A probability that is none has an interval behind all of them, whatever is added.
     let interval = intervals(&probabilities, n_intervals, n_segments) + first;
     let shape = [n_labels as i64, n_intervals as i64];
-    [positive, negative].map(|weights| sum(&weights, &interval, n_segments).reshape(shape))
+    let sum = |weights: Tensor| sum(&counted(&weights, &probabilities), &interval, n_segments).reshape(shape);
+    [positive, negative].map(sum)
 }
 
 /// The weights of true and of false labels by how many of the thresholds `0, 1/n, 2/n, ..` are below their probability, from 0 to `n`.
@@ -48,7 +50,8 @@ pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor;
 pub(super) fn by_thresholds_below(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     let _scope = truth.probabilities.graph().scope(SCOPE);
     let n_below = within(&truth.probabilities, &ends(&truth.probabilities, n_intervals), n_intervals + 1);
-    [truth.positive, truth.negative].map(|weights| sum(&weights, &n_below, n_intervals + 1))
+    let sum = |weights: Tensor| sum(&counted(&weights, &truth.probabilities), &n_below, n_intervals + 1);
+    [truth.positive, truth.negative].map(sum)
 }
 
 /// Sums of values in each of some ranges of probabilities, of the same width.
@@ -74,7 +77,21 @@ fn ends(probabilities: &Tensor, n_intervals: usize) -> Tensor {
 #[track_caller]
 fn within(probabilities: &Tensor, numbers: &Tensor, beyond: usize) -> Tensor {
     let within = probabilities.greater_equal(0.0).logical_and(probabilities.less_equal(1.0));
-    within.select(numbers, beyond as f64).cast(DType::I32)
+    // NaN is nowhere; it goes where its weight, which is NaN then, is summed.
+    let numbers = probabilities.equal(probabilities).select(within.select(numbers, beyond as f64), 0.0);
+    numbers.cast(DType::I32)
+}
+
+/// Weights of probabilities: NaN for those that are NaN, unless they count nothing.
+#[track_caller]
+pub(super) fn counted(weights: &Tensor, probabilities: &Tensor) -> Tensor {
+    let is_odd = probabilities.not_equal(probabilities).logical_and(weights.not_equal(0.0));
+    is_odd.select(probabilities, weights)
+}
+
+/// A value of sums, which is NaN if one of them is: comparisons may have hidden it.
+pub(super) fn nan_if_any(value: &Tensor, sums: &[Tensor]) -> Tensor {
+    sums.iter().fold(value.clone(), |value, sum| value + sum.sum() * 0.0)
 }
 
 #[track_caller]

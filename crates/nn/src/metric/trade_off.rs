@@ -8,7 +8,7 @@ use estimand_tensor::Error;
 
 use super::Metric;
 use super::confusion::Truth;
-use super::histogram::{N_INTERVALS, by_thresholds_below};
+use super::histogram::{N_INTERVALS, by_thresholds_below, nan_if_any};
 
 /// The largest recall (sensitivity) with a share of at least `specificity` of the false labels found.
 #[track_caller]
@@ -71,7 +71,7 @@ fn best(
     let sums = by_thresholds_below(Truth::new(name, labels, probabilities, weights), N_INTERVALS);
     Metric::new(sums, move |sums| {
         let (wanted, limited) = rates(&Rates::new(&sums[0], &sums[1]));
-        limited.greater_equal(limit).select(wanted, 0.0).max()
+        nan_if_any(&limited.greater_equal(limit).select(wanted, 0.0).max(), sums)
     })
 }
 

@@ -230,10 +230,10 @@ fn scores(g: &Graph) -> Tensor {
     g.placeholder("scores", DType::F32, [Dim::BATCH, 4.into()])
 }
 
-/// Logits are no probabilities, and NaN is none.
+/// Logits are no probabilities.
 #[test]
 fn the_area_of_what_is_no_probability_is_an_error() {
-    for wrong in [-0.001, 1.001, 7.5, f32::NAN, f32::INFINITY] {
+    for wrong in [-0.001, 1.001, 7.5, f32::INFINITY] {
         let g = Graph::new();
         let (labels, p) = (g.constant([0i64, 1]), g.constant([0.5, wrong]));
         let metric = auc(&labels, &p, None);
@@ -241,6 +241,39 @@ fn the_area_of_what_is_no_probability_is_an_error() {
         let text = Session::new(&g).unwrap().run(&sums, &[]).unwrap_err().to_string();
         assert!(text.contains("probabilities_from_0_to_1"), "{wrong}: {text}");
     }
+}
+
+/// TF: `tf.keras.metrics.AUC` has a number for it (0.5 of these), as if NaN were some probability. Where its weight is 0, it counts nowhere.
+#[test]
+fn metrics_of_a_probability_that_is_nan_are_nan() -> Result<()> {
+    type Of = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
+    let all: [(&str, Of); 8] = [
+        ("auc", auc),
+        ("auc_precision_recall", auc_precision_recall),
+        ("auc by label", |labels, p, weights| Auc::new().multi_label(true).of(labels, p, weights)),
+        ("sensitivity", |labels, p, weights| sensitivity_at_specificity(labels, p, 0.5, weights)),
+        ("specificity", |labels, p, weights| specificity_at_sensitivity(labels, p, 0.5, weights)),
+        ("precision", |labels, p, weights| precision_at_recall(labels, p, 0.5, weights)),
+        ("recall", |labels, p, weights| recall_at_precision(labels, p, 0.5, weights)),
+        ("calibration", |labels, p, weights| expected_calibration_error(labels, p, 10, weights)),
+    ];
+    for (name, of) in all {
+        let value = |p: [f32; 3], weights: [f32; 3]| {
+            let g = Graph::new();
+            let column = |values: [f32; 3]| g.constant(values).reshape([3, 1]);
+            let (labels, p, weights) = (column([0.0, 1.0, 1.0]), column(p), column(weights));
+            metric_value(&of(&labels, &p, Some(&weights)), &[vec![]])
+        };
+        for nan in 0..3 {
+            let (mut p, mut weights) = ([0.25, 0.375, 0.75], [1.0; 3]);
+            p[nan] = f32::NAN;
+            assert!(value(p, weights)?.is_nan(), "{name}, {nan}");
+            weights[nan] = 0.0;
+            let without = value([0.25, 0.375, 0.75], weights)?;
+            assert_eq!(value(p, weights)?, without, "{name}, {nan}");
+        }
+    }
+    Ok(())
 }
 
 #[test]
