@@ -48,6 +48,7 @@ pub mod signal;
 pub mod summary;
 mod timeline;
 mod train_and_evaluate;
+mod unfinished;
 mod warm_start;
 
 pub use adapt::{Adapted, adapt};

@@ -10,9 +10,10 @@ use tracing::{info, warn};
 use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
-use crate::hook::{CheckpointListener, Hook};
+use crate::hook::{CheckpointListener, Hook, Stop};
 use crate::input_fn::InputFn;
 use crate::session::{self, InputPlace};
+use crate::unfinished::Unfinished;
 
 /// What to train on, and for how long.
 ///
@@ -33,7 +34,8 @@ impl<'a> TrainSpec<'a> {
         TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
     }
 
-    /// Trains for so many steps more. By default, until the input ends.
+    /// Trains for so many steps more. By default, until the input ends. If the run is killed before
+    /// its end, the next call with the same number does the steps that are left of it.
     pub fn steps(mut self, n: u64) -> TrainSpec<'a> {
         self.steps = Some(n);
         self
@@ -62,6 +64,19 @@ impl<'a> TrainSpec<'a> {
     pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
         self.report = Some(data.clone());
         self
+    }
+
+    /// The steps that are asked for and the one that they end at, if they are counted. Where a run
+    /// that was killed goes on, those are left that it had not done.
+    fn count_steps(&mut self, step: u64, killed: Option<&Unfinished>) -> Option<(u64, u64)> {
+        let n = self.steps?;
+        match killed.and_then(|run| run.last_step(n)).filter(|&last| last >= step) {
+            Some(last) => {
+                (self.steps, self.max_steps) = (None, Some(last));
+                Some((n, last))
+            }
+            None => Some((n, step.saturating_add(n))),
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -117,18 +132,22 @@ impl Estimator {
         self.check_may_train()?;
         let checkpoint = self.latest_checkpoint()?;
         let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
-        let step = reader.as_ref().map(session::global_step).transpose()?.unwrap_or(0);
-        if let Some(max) = spec.max_steps.filter(|&max| max <= step) {
+        let saved_step = reader.as_ref().map(session::global_step).transpose()?;
+        let step = saved_step.unwrap_or(0);
+        let killed = Unfinished::of(&self.model_dir, saved_step);
+        if let Some(max) = spec.max_steps.filter(|&max| max <= step && (max < step || killed.is_none())) {
             let reason = format!("step {step} was reached before, and max_steps is {max}");
             info!("Skipping training since {reason}");
             return Ok(Finished { global_step: step, n_steps: 0, loss: None, reason });
         }
         let seed = self.seed(reader.as_ref())?;
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
-        let (opened, place) = self.open_training_input(&*spec.input, seed, place)?;
+        let (opened, place) = self.open_training_input(&*spec.input, seed, place, killed.is_some())?;
         let built = self.build(Mode::Train, &opened.spec)?;
         let report = spec.report.take();
+        let steps = spec.count_steps(step, killed.as_ref());
         let mut run = Run::new(self, built, opened, spec, seed)?;
+        run.goes_on = killed.is_some();
         match &checkpoint {
             Some(prefix) => {
                 info!("Restoring parameters from {}", prefix.display());
@@ -140,13 +159,17 @@ impl Estimator {
         run.session.input = place;
         if let Some(reader) = &reader {
             run.hooks.restore(|key| session::hook_state(reader, key))?;
+            run.requests.stop = session::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
         }
+        run.unfinished = Some(Unfinished::begin(&self.model_dir, saved_step, killed, steps)?);
         self.forget_resident();
         let ended = run.train();
         if let Some(data) = report {
             self.write_report(&data);
         }
-        ended
+        let finished = ended?;
+        run.unfinished.take().map_or(Ok(()), Unfinished::end)?;
+        Ok(finished)
     }
 
     /// A report that cannot be written takes nothing from what was learnt.
@@ -197,7 +220,13 @@ impl Estimator {
     }
 
     /// The input where it was left, if it is the same; otherwise from its beginning.
-    fn open_training_input(&self, input: &dyn InputFn, seed: u64, place: InputPlace) -> Result<(Opened, InputPlace)> {
+    fn open_training_input(
+        &self,
+        input: &dyn InputFn,
+        seed: u64,
+        place: InputPlace,
+        goes_on: bool,
+    ) -> Result<(Opened, InputPlace)> {
         let cx = self.input_context(Mode::Train, seed, place.epoch);
         let data = self.dataset(input, cx)?;
         let mut place = place;
@@ -206,6 +235,12 @@ impl Estimator {
             place.position = Position::default();
         }
         let opened = self.open(data, &cx, &place.position)?;
+        if opened.first.is_none() && !goes_on && place.position != Position::default() {
+            // The checkpoint is of the last batch, and the run that saved it ended with its input:
+            // this one has another epoch.
+            let next = InputPlace { epoch: place.epoch + 1, position: Position::default() };
+            return self.open_training_input(input, seed, next, goes_on);
+        }
         Ok((opened, place))
     }
 }
