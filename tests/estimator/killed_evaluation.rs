@@ -291,9 +291,9 @@ impl Undisturbed {
             }
         }
         // Each start writes a summary at its first step beside those of the period.
-        let losses = |folder: &Path| read_eval_metrics(folder).unwrap();
-        for (step, values) in losses(self.folder.path()) {
-            if losses(folder).get(&step).and_then(|v| v.get("loss")) != values.get("loss") {
+        let losses = read_eval_metrics(folder).unwrap();
+        for (step, values) in read_eval_metrics(self.folder.path()).unwrap() {
+            if losses.get(&step).and_then(|v| v.get("loss")) != values.get("loss") {
                 found.push(format!("the loss of step {step} in the event files"));
             }
         }
