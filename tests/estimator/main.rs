@@ -7,6 +7,7 @@ mod heads;
 mod hooks;
 mod input_retry;
 mod killed;
+mod killed_evaluation;
 mod life_cycle;
 mod mapping;
 mod metrics;

@@ -78,6 +78,20 @@ fn one_call_for_each_epoch() -> Result<()> {
     Ok(())
 }
 
+/// Where the last batch of an epoch has a checkpoint of its own, the next call begins the next
+/// epoch all the same.
+#[test]
+fn an_epoch_that_ends_with_a_checkpoint_is_followed_by_another() -> Result<()> {
+    let folder = Folder::new();
+    let config = config(2).save_checkpoints(Every::Steps(8));
+    let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
+    for epoch in 1..=3 {
+        let finished = model.train(points(64).batch(8, false))?;
+        assert_eq!((finished.global_step, finished.reason.as_str()), (8 * epoch, "the input ended"));
+    }
+    Ok(())
+}
+
 /// Damaged files are named and never read.
 #[test]
 fn a_damaged_checkpoint_is_named() -> Result<()> {

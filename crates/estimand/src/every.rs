@@ -70,6 +70,8 @@ impl fmt::Display for Every {
 #[derive(Clone, Debug)]
 pub struct Timer {
     every: Every,
+    /// The step that periods in steps are counted from; `None` for the first one asked about.
+    first: Option<u64>,
     last: Option<(u64, Instant)>,
 }
 
@@ -85,13 +87,38 @@ pub struct Passed {
 impl Timer {
     /// A timer that was never triggered.
     pub fn new(every: Every) -> Timer {
-        Timer { every, last: None }
+        Timer { every, first: None, last: None }
+    }
+
+    /// A timer whose periods in steps are counted from a step, whenever it is asked first: `first`,
+    /// `first + n`, `first + 2 n`.
+    ///
+    /// A training that was killed and goes on in the middle of a period thus does everything at the
+    /// steps of one that was not. TensorFlow counts from the step at which a process begins.
+    /// Periods in seconds begin with the process in any case.
+    ///
+    /// ```
+    /// use estimand::{Every, Timer};
+    ///
+    /// let timer = Timer::counted_from(0, Every::Steps(10));
+    /// assert_eq!((17..40).filter(|&step| timer.is_due(step)).collect::<Vec<_>>(), [20, 30]);
+    /// ```
+    pub fn counted_from(first: u64, every: Every) -> Timer {
+        Timer { every, first: Some(first), last: None }
     }
 
     /// Whether it is time at this step.
     pub fn is_due(&self, step: u64) -> bool {
         if self.every.is_never() {
             return false;
+        }
+        if let (Every::Steps(n), Some(first)) = (self.every, self.first) {
+            // Periods that are complete, and those that were when it was last triggered.
+            let n_periods = |step: u64| step.checked_sub(first).map(|steps| steps / n);
+            return match self.last {
+                Some((last_step, _)) => n_periods(step) > n_periods(last_step),
+                None => step >= first && (step - first).is_multiple_of(n),
+            };
         }
         let Some((last_step, last_time)) = self.last else { return true };
         match self.every {
@@ -154,6 +181,35 @@ mod tests {
         assert_eq!(times(Every::Secs(1e-9), [1, 1, 2, 3].into_iter()), [1, 2, 3]);
         assert_eq!(times(Every::Secs(1e6), 0..100), [0]);
         assert_eq!(times(Every::Steps(u64::MAX), 0..100), [0]);
+    }
+
+    /// Wherever a run begins, it meets the steps of one that began at 0.
+    #[test]
+    fn periods_counted_from_a_step_do_not_depend_on_where_a_run_begins() {
+        for (first, expected) in [(0, vec![0, 3, 6, 9]), (1, vec![1, 4, 7, 10]), (5, vec![5, 8, 11])] {
+            for begin in 0..12 {
+                for begins_with_trigger in [false, true] {
+                    let mut timer = Timer::counted_from(first, Every::Steps(3));
+                    if begins_with_trigger {
+                        timer.trigger(begin);
+                    }
+                    let mut times = Vec::new();
+                    for step in begin..12 {
+                        if timer.is_due(step) {
+                            timer.trigger(step);
+                            times.push(step);
+                        }
+                        assert!(!timer.is_due(step) || !times.contains(&step), "step {step} twice");
+                    }
+                    let from = begin + u64::from(begins_with_trigger);
+                    let expected: Vec<u64> = expected.iter().copied().filter(|&step| step >= from).collect();
+                    assert_eq!(times, expected, "first {first}, begun at {begin}");
+                }
+            }
+        }
+        let timer = Timer::counted_from(1, Every::Secs(1e6));
+        assert!(timer.is_due(17), "seconds begin with the process");
+        assert!(!Timer::counted_from(0, Every::Steps(0)).is_due(0));
     }
 
     #[test]

@@ -50,6 +50,7 @@ mod stored;
 pub mod summary;
 mod timeline;
 mod train_and_evaluate;
+mod unfinished;
 mod warm_start;
 
 pub use adapt::{Adapted, adapt};

@@ -218,7 +218,13 @@ impl TrainSession {
     }
 
     /// Everything that a later run needs to go on as if it had not stopped, one value after the other.
-    pub(crate) fn each_saved(&self, position: Position, hooks: Vec<(String, Vec<u8>)>, each: Each<'_>) -> Result<()> {
+    pub(crate) fn each_saved(
+        &self,
+        position: Position,
+        stop: Option<String>,
+        hooks: Vec<(String, Vec<u8>)>,
+        each: Each<'_>,
+    ) -> Result<()> {
         for (id, name) in self.saved() {
             each(name.to_string(), self.state.read(id)?)?;
         }
@@ -229,6 +235,9 @@ impl TrainSession {
         each(format!("{OWN}seed"), Array::scalar(self.seed as i64))?;
         each(format!("{OWN}input/epoch"), Array::scalar(self.input.epoch as i64))?;
         each(format!("{OWN}input/position"), bytes(position.to_bytes())?)?;
+        if let Some(reason) = stop {
+            each(format!("{OWN}stop"), bytes(reason.into_bytes())?)?;
+        }
         for (name, state) in hooks {
             each(format!("{OWN}hook/{name}"), bytes(state)?)?;
         }
@@ -320,6 +329,15 @@ pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64
 /// The number of training steps of a checkpoint.
 pub(crate) fn global_step(reader: &BundleReader) -> Result<u64> {
     Ok(u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
+}
+
+/// Why the run that saved a checkpoint was about to end, if it was.
+pub(crate) fn stop_reason(reader: &BundleReader) -> Result<Option<String>> {
+    let name = format!("{OWN}stop");
+    match reader.contains(&name) {
+        true => Ok(Some(String::from_utf8_lossy(reader.read(&name)?.as_slice::<u8>()?).into_owned())),
+        false => Ok(None),
+    }
 }
 
 /// The state that a hook left in a checkpoint.

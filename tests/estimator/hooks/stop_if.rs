@@ -18,11 +18,16 @@ fn write(folder: &Path, values: &[(u64, f32)]) -> Result<()> {
     values.iter().try_for_each(|&(step, value)| writer.scalar(step, "loss", value))
 }
 
-/// Whether a training of three steps is stopped after the first.
+/// Evaluations up to this step have had their step trained.
+const TRAINED: u64 = 60;
+
+/// Whether a training that goes on for three steps is stopped after the first.
 fn stops(eval: &Path, hook: StopIfHook) -> Result<bool> {
     let folder = Folder::new();
-    let finished = estimator(&folder, 100).train(TrainSpec::new(endless()).steps(3).hook(hook.eval_dir(eval)))?;
-    let stopped = finished.global_step == 1;
+    let model = estimator(&folder, 100);
+    model.train(TrainSpec::new(endless()).max_steps(TRAINED))?;
+    let finished = model.train(TrainSpec::new(endless()).steps(3).hook(hook.eval_dir(eval)))?;
+    let stopped = finished.global_step == TRAINED + 1;
     assert_eq!(stopped, finished.reason.starts_with("early stopping: `loss`"), "{}", finished.reason);
     Ok(stopped)
 }
@@ -110,10 +115,24 @@ fn nan_is_no_best_value() -> Result<()> {
     Ok(())
 }
 
+/// What a run that was killed had evaluated counts when its steps are done again: not before.
+#[test]
+fn evaluations_of_steps_to_come_do_not_count() -> Result<()> {
+    let (folder, eval) = (Folder::new(), Folder::new());
+    write(eval.path(), &LOSSES)?;
+    // Nothing is lower than 0.9 of step 20, which is known after step 40 and asked for after step
+    // 41.
+    let hook = StopIfHook::no_decrease("loss", 20).eval_dir(eval.path()).every(Every::Steps(1));
+    let finished = estimator(&folder, 100).train(TrainSpec::new(endless()).max_steps(90).hook(hook))?;
+    assert_eq!(finished.global_step, 41, "{}", finished.reason);
+    Ok(())
+}
+
 #[test]
 fn damage_and_mistakes() -> Result<()> {
     let (folder, eval) = (Folder::new(), Folder::new());
     let model = estimator(&folder, 100);
+    model.train(TrainSpec::new(endless()).max_steps(TRAINED))?;
     // Nobody has evaluated yet.
     assert!(!stops(&eval.path().join("nothing"), StopIfHook::lower("loss", 9.0))?);
 

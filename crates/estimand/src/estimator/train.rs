@@ -11,12 +11,13 @@ use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
 use crate::RunConfig;
-use crate::hook::{CheckpointListener, Hook};
+use crate::hook::{CheckpointListener, Hook, Stop};
 use crate::input_fn::InputFn;
 use crate::model_folder::FolderLock;
 use crate::model_folder::newest::{read_newest, recover_state};
 use crate::model_folder::owner::Owner;
 use crate::session::{self, InputPlace};
+use crate::unfinished::Unfinished;
 
 /// What to train on, and for how long.
 ///
@@ -37,7 +38,8 @@ impl<'a> TrainSpec<'a> {
         TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
     }
 
-    /// Trains for so many steps more. By default, until the input ends.
+    /// Trains for so many steps more. By default, until the input ends. If the run is killed before
+    /// its end, the next call with the same number does the steps that are left of it.
     pub fn steps(mut self, n: u64) -> TrainSpec<'a> {
         self.steps = Some(n);
         self
@@ -72,6 +74,19 @@ impl<'a> TrainSpec<'a> {
     /// chief, needs no lock.
     pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
         !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
+    }
+
+    /// The steps that are asked for and the one that they end at, if they are counted. Where a run
+    /// that was killed goes on, those are left that it had not done.
+    fn count_steps(&mut self, step: u64, killed: Option<&Unfinished>) -> Option<(u64, u64)> {
+        let n = self.steps?;
+        match killed.and_then(|run| run.last_step(n)).filter(|&last| last >= step) {
+            Some(last) => {
+                (self.steps, self.max_steps) = (None, Some(last));
+                Some((n, last))
+            }
+            None => Some((n, step.saturating_add(n))),
+        }
     }
 
     fn check(&self) -> Result<()> {
@@ -129,7 +144,8 @@ impl Estimator {
             return Ok(finished);
         }
         // What is read from here on must not change: nobody else writes checkpoints to the folder.
-        let lock = if spec.saves_checkpoints(&self.config) { self.config.folder_lock } else { FolderLock::Ignore };
+        let saves = spec.saves_checkpoints(&self.config);
+        let lock = if saves { self.config.folder_lock } else { FolderLock::Ignore };
         let owner = Owner::take(&self.model_dir, lock)?;
         recover_state(&self.model_dir, self.config.missing_state)?;
         let checkpoint = self.latest_checkpoint()?;
@@ -137,12 +153,16 @@ impl Estimator {
             return Ok(finished);
         }
         let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
+        let saved_step = reader.as_ref().map(session::global_step).transpose()?;
+        let killed = saves.then(|| Unfinished::of(&self.model_dir, saved_step)).flatten();
         let seed = self.seed(reader.as_ref())?;
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
-        let (opened, place) = self.open_training_input(&*spec.input, seed, place)?;
+        let (opened, place) = self.open_training_input(&*spec.input, seed, place, killed.is_some())?;
         let built = self.build(Mode::Train, &opened.spec)?;
         let report = spec.report.take();
+        let steps = spec.count_steps(saved_step.unwrap_or(0), killed.as_ref());
         let mut run = Run::new(self, owner, built, opened, spec, seed)?;
+        run.goes_on = killed.is_some();
         match &checkpoint {
             Some(prefix) => {
                 info!("Restoring parameters from {}", prefix.display());
@@ -154,13 +174,19 @@ impl Estimator {
         run.session.input = place;
         if let Some(reader) = &reader {
             run.hooks.restore(|key| session::hook_state(reader, key))?;
+            run.requests.stop = session::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
+        }
+        if saves {
+            run.unfinished = Some(Unfinished::begin(&self.model_dir, saved_step, killed, steps)?);
         }
         self.forget_resident();
         let ended = run.train();
         if let Some(data) = report {
             self.write_report(&data);
         }
-        ended
+        let finished = ended?;
+        run.unfinished.take().map_or(Ok(()), Unfinished::end)?;
+        Ok(finished)
     }
 
     /// How a training ends for which nothing is left to do.
@@ -168,7 +194,10 @@ impl Estimator {
         let Some(max) = max_steps else { return Ok(None) };
         let (folder, missing) = (&self.model_dir, self.config.missing_state);
         let newest = read_newest(folder, missing, |prefix| session::global_step(&BundleReader::open(prefix)?))?;
-        let Some((_, step)) = newest.filter(|&(_, step)| max <= step) else { return Ok(None) };
+        // A killed run may have reached the step and not told of it.
+        let is_told = |step| Unfinished::of(folder, Some(step)).is_none();
+        let is_past = |&(_, step): &(_, u64)| max < step || (max == step && is_told(step));
+        let Some((_, step)) = newest.filter(is_past) else { return Ok(None) };
         let reason = format!("step {step} was reached before, and max_steps is {max}");
         info!("Skipping training since {reason}");
         Ok(Some(Finished { global_step: step, n_steps: 0, loss: None, reason }))
@@ -222,7 +251,13 @@ impl Estimator {
     }
 
     /// The input where it was left, if it is the same; otherwise from its beginning.
-    fn open_training_input(&self, input: &dyn InputFn, seed: u64, place: InputPlace) -> Result<(Opened, InputPlace)> {
+    fn open_training_input(
+        &self,
+        input: &dyn InputFn,
+        seed: u64,
+        place: InputPlace,
+        goes_on: bool,
+    ) -> Result<(Opened, InputPlace)> {
         let cx = self.input_context(Mode::Train, seed, place.epoch);
         let data = self.dataset(input, cx)?;
         let mut place = place;
@@ -231,6 +266,12 @@ impl Estimator {
             place.position = Position::default();
         }
         let opened = self.open(data, &cx, &place.position)?;
+        if opened.first.is_none() && !goes_on && place.position != Position::default() {
+            // The checkpoint is of the last batch, and the run that saved it ended with its input:
+            // this one has another epoch.
+            let next = InputPlace { epoch: place.epoch + 1, position: Position::default() };
+            return self.open_training_input(input, seed, next, goes_on);
+        }
         Ok((opened, place))
     }
 }

@@ -17,11 +17,12 @@ use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::Fed;
-use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests};
+use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
 use crate::model_folder::owner::Owner;
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
+use crate::unfinished::Unfinished;
 
 /// A training that is under way.
 pub(super) struct Run<'a> {
@@ -40,11 +41,15 @@ pub(super) struct Run<'a> {
     initial_values: Vec<(String, Array)>,
     ready_checks: Vec<ReadyCheck>,
     loss: Option<f32>,
-    requests: Requests,
+    pub(super) requests: Requests,
     signals: Guard,
     /// Steps of this call, or the last step of all, if either is known.
     steps: Option<u64>,
     max_steps: Option<u64>,
+    /// Whether it goes on with a run that was killed.
+    pub(super) goes_on: bool,
+    /// Says in the model folder that this run is under way.
+    pub(super) unfinished: Option<Unfinished>,
 }
 
 impl<'a> Run<'a> {
@@ -116,10 +121,12 @@ impl<'a> Run<'a> {
             initial_values,
             ready_checks,
             loss: None,
-            requests: Requests::default(),
+            requests: Requests { last_step: train.max_steps, ..Requests::default() },
             signals: Guard::install()?,
             steps: train.steps,
             max_steps: train.max_steps,
+            goes_on: false,
+            unfinished: None,
         })
     }
 
@@ -129,7 +136,7 @@ impl<'a> Run<'a> {
     }
 
     /// Trains, and writes down why it ended: reports tell it.
-    pub(super) fn train(mut self) -> Result<Finished> {
+    pub(super) fn train(&mut self) -> Result<Finished> {
         let first_step = self.session.step;
         let ended = self.steps(first_step).and_then(|reason| self.finish(first_step, reason));
         let why = ended.as_ref().map_or_else(Error::message, |finished| &finished.reason);
@@ -153,10 +160,11 @@ impl<'a> Run<'a> {
         self.tell_of_restored()?;
         self.save_if_asked(false)?;
         let reason = loop {
-            if let Some(reason) = self.requests.stop.take() {
-                break reason;
+            if let Some(stop) = &self.requests.stop {
+                break stop.reason.clone();
             }
             if let Some(signal) = self.signals.requested() {
+                self.requests.is_interrupted = true;
                 break signal.to_string();
             }
             self.visit("before_run", |hook, cx| hook.before_run(cx))?;
@@ -166,7 +174,8 @@ impl<'a> Run<'a> {
                 Next::End => {
                     self.session.input =
                         InputPlace { epoch: self.session.input.epoch + 1, position: Position::default() };
-                    break "the input ended".to_string();
+                    self.requests.stop(Stop::decided("the input ended"));
+                    continue;
                 }
                 Next::Interrupted => continue,
             };
@@ -203,7 +212,7 @@ impl<'a> Run<'a> {
 
     fn finish(&mut self, first_step: u64, reason: String) -> Result<Finished> {
         let global_step = self.session.step;
-        if global_step == first_step {
+        if global_step == first_step && !self.goes_on {
             warn!("Training with no steps: {reason}");
         }
         self.visit("end", |hook, cx| hook.end(cx))?;
@@ -254,10 +263,15 @@ impl<'a> Run<'a> {
     /// checkpoint stays as it is, and they are told. Their wish to stop does not count yet.
     fn tell_of_restored(&mut self) -> Result<()> {
         let (session, step) = (&self.session, self.session.step);
-        if !self.requests.save || self.saver.last_step() != Some(step) {
+        let is_untold = self.unfinished.as_ref().is_some_and(|run| self.goes_on && !run.is_told(step));
+        if self.saver.last_step() != Some(step) || !(self.requests.save || is_untold) {
             return Ok(());
         }
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
+        if is_untold {
+            // The run that saved it was killed before it told anybody: their wish to stop counts.
+            return self.tell_of_checkpoint(step > 0);
+        }
         tell(&mut self.listeners, "after_save", |listener| listener.after_save(session, step).map(drop))
     }
 
@@ -275,8 +289,10 @@ impl<'a> Run<'a> {
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());
         let position = self.input.marked(&self.session.input.position);
         let (session, states) = (&self.session, self.hooks.states());
-        self.saver
-            .save(step, session.saved_bytes(), session.unjudged(), |each| session.each_saved(position, states, each))?;
+        let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());
+        self.saver.save(step, session.saved_bytes(), session.unjudged(), |each| {
+            session.each_saved(position, stop, states, each)
+        })?;
         let prefix = self.saver.prefix(step).display().to_string();
         if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {
             // A disk that has no room for this has none for the checkpoint either, whose error says more.
@@ -288,13 +304,28 @@ impl<'a> Run<'a> {
             self.saver.wait()?;
         }
         seen?;
-        let (session, stop) = (&self.session, &mut self.requests.stop);
+        self.tell_of_checkpoint(may_stop)
+    }
+
+    /// Tells listeners of the checkpoint of this step, whose files are there.
+    fn tell_of_checkpoint(&mut self, may_stop: bool) -> Result<()> {
+        if self.listeners.is_empty() {
+            return Ok(());
+        }
+        let (session, requests) = (&self.session, &mut self.requests);
+        let was_stopping = requests.stop.is_some();
         tell(&mut self.listeners, "after_save", |listener| {
-            if listener.after_save(session, step)? && may_stop {
-                stop.get_or_insert("a listener of checkpoints asked for it".to_string());
+            if listener.after_save(session, session.step)? && may_stop {
+                requests.stop(Stop::decided("a listener of checkpoints asked for it"));
             }
             Ok(())
-        })
+        })?;
+        // The end that a listener asked for is in no checkpoint: if the process dies now, the
+        // listener is asked again.
+        match &mut self.unfinished {
+            Some(run) if was_stopping || self.requests.stop.is_none() => run.told(self.session.step),
+            _ => Ok(()),
+        }
     }
 }
 

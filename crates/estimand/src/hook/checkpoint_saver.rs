@@ -9,6 +9,10 @@ use crate::{Every, Timer};
 /// Told of every checkpoint.
 ///
 /// Listeners are told in the order of their list. An error ends the run at once: the checkpoints saved before are whole.
+///
+/// A process that is killed between a checkpoint and the end of `after_save` has told nobody, or
+/// not all. The next start tells of that checkpoint again, before its first step: so every listener
+/// hears of every checkpoint at least once, and of the newest perhaps twice.
 pub trait CheckpointListener {
     /// Once, before the first step.
     fn begin(&mut self) -> Result<()> {
@@ -31,7 +35,9 @@ pub trait CheckpointListener {
     }
 }
 
-/// Saves a checkpoint when the run begins, every so many steps or seconds, and at its end.
+/// Saves a checkpoint when the run begins, every so many steps or seconds, and at its end. Steps
+/// are counted from 0, also in a run that goes on: `Every::Steps(100)` saves steps 100, 200 and so
+/// on.
 pub struct CheckpointSaverHook {
     every: Every,
     timer: Timer,
@@ -41,7 +47,7 @@ pub struct CheckpointSaverHook {
 impl CheckpointSaverHook {
     /// Every so often.
     pub fn new(every: Every) -> CheckpointSaverHook {
-        CheckpointSaverHook { every, timer: Timer::new(every), listeners: Vec::new() }
+        CheckpointSaverHook { every, timer: Timer::counted_from(0, every), listeners: Vec::new() }
     }
 
     /// Adds a listener.

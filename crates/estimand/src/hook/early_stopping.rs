@@ -8,8 +8,10 @@ use crate::{Every, Timer};
 
 /// Ends training when a function says so: TensorFlow's `make_early_stopping_hook`.
 ///
-/// The function is asked after the first step of a run and then every so often; it returns why training should end, or nothing.
-/// The decision is kept in the checkpoint with its step. A run that is started after it goes on, and says so.
+/// The function returns why training should end, or nothing. It is asked after step 1 and then
+/// every so many steps, also in a run that goes on (steps 1, 101, 201 of `Every::Steps(100)`); or
+/// after the first step of a run and then every so many seconds. The decision is kept in the
+/// checkpoint with its step. A run that is started after it goes on, and says so.
 ///
 /// ```no_run
 /// use estimand::hook::EarlyStoppingHook;
@@ -79,7 +81,7 @@ impl Default for Decision {
 
 impl Decision {
     pub(super) fn every(every: Every) -> Decision {
-        Decision { every, timer: Timer::new(every), made_at: None }
+        Decision { every, timer: Timer::counted_from(1, every), made_at: None }
     }
 
     /// Whether it is ever looked for.

@@ -1,12 +1,18 @@
 //! Evaluation during training, of the variables as they are in memory.
 
 use estimand_tensor::{Error, Result};
+use serde_json::{Map, Value};
 
 use super::{Hook, HookContext};
 use crate::train_and_evaluate::{EvalSet, Occasion};
 use crate::{Estimator, EvalSpec, Every};
 
-/// Evaluates when training begins, every so many steps, and at its end. Needs no checkpoints.
+/// Evaluates when training begins, every so many steps counted from 0, and at its end. Needs no
+/// checkpoints.
+///
+/// Where there are checkpoints, the best evaluation and how long early stopping has waited are in
+/// them. A training that goes on from one is not evaluated when it begins: an evaluation more could
+/// end it at another step.
 ///
 /// [`train_and_evaluate`](Estimator::train_and_evaluate) does more: several inputs, exporters, and the best evaluation until now in
 /// the checkpoint.
@@ -27,12 +33,14 @@ pub struct InMemoryEvaluatorHook<'a> {
     spec: Option<EvalSpec<'a>>,
     set: Option<EvalSet<'a>>,
     every_n_iter: u64,
+    /// What the checkpoint says, until the set is there.
+    state: Option<Value>,
 }
 
 impl<'a> InMemoryEvaluatorHook<'a> {
     /// Evaluates every 100 steps. The estimator is the one that is trained, or another with variables of the same names.
     pub fn new(estimator: &'a Estimator, spec: impl Into<EvalSpec<'a>>) -> InMemoryEvaluatorHook<'a> {
-        InMemoryEvaluatorHook { estimator, spec: Some(spec.into()), set: None, every_n_iter: 100 }
+        InMemoryEvaluatorHook { estimator, spec: Some(spec.into()), set: None, every_n_iter: 100, state: None }
     }
 
     /// Evaluates every so many steps. By default, 100.
@@ -76,7 +84,13 @@ impl Hook for InMemoryEvaluatorHook<'_> {
         if let Some(spec) = self.spec.take() {
             self.set = Some(self.open(spec)?);
         }
-        self.evaluate(cx)
+        match (self.state.take(), &mut self.set) {
+            (Some(state), Some(set)) => {
+                set.begin(cx.global_step());
+                set.restore(&state)
+            }
+            _ => self.evaluate(cx),
+        }
     }
 
     #[inline]
@@ -87,10 +101,28 @@ impl Hook for InMemoryEvaluatorHook<'_> {
         }
     }
 
+    /// The evaluation of the last step is part of the last checkpoint.
+    fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        if cx.is_last() { self.end(cx) } else { Ok(()) }
+    }
+
     fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         match &self.set {
-            Some(set) if !set.is_evaluated(cx.global_step()) => self.evaluate(cx),
+            Some(set) if !set.is_evaluated(cx.global_step()) && !cx.requests.is_interrupted => self.evaluate(cx),
             _ => Ok(()),
         }
+    }
+
+    fn state(&self) -> Option<Vec<u8>> {
+        let of_set = |set: &EvalSet<'_>| Value::Object(Map::from_iter([set.state()]));
+        let state = self.state.clone().or_else(|| self.set.as_ref().map(of_set))?;
+        Some(state.to_string().into_bytes())
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<()> {
+        self.state = Some(serde_json::from_slice(state).map_err(|e| {
+            Error::data(format!("what the checkpoint says about evaluations in memory cannot be read: {e}"))
+        })?);
+        Ok(())
     }
 }

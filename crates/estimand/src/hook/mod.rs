@@ -224,16 +224,54 @@ pub struct HookContext<'a> {
     pub(crate) requests: &'a mut Requests,
 }
 
+/// The end of a run that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stop {
+    pub(crate) reason: String,
+    /// Whether it is in the checkpoint, so that a run which is killed before its end ends all the
+    /// same. The limit of a call is not: the next call has its own.
+    pub(crate) is_kept: bool,
+}
+
+impl Stop {
+    /// The end that something decided: early stopping, a hook, the input.
+    pub(crate) fn decided(reason: impl Into<String>) -> Stop {
+        Stop { reason: reason.into(), is_kept: true }
+    }
+
+    /// The end of the steps that were asked for.
+    pub(crate) fn by_limit(reason: impl Into<String>) -> Stop {
+        Stop { reason: reason.into(), is_kept: false }
+    }
+}
+
 /// What hooks have asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    pub(crate) stop: Option<String>,
+    pub(crate) stop: Option<Stop>,
+    /// The step at which the run ends, if it is known.
+    pub(crate) last_step: Option<u64>,
+    /// Whether a signal ends the run: it will go on, so nothing is concluded from its last step.
+    pub(crate) is_interrupted: bool,
     pub(crate) save: bool,
     pub(crate) values: bool,
     pub(crate) show: Option<String>,
 }
 
+impl Requests {
+    /// Asks for the end; the first to ask gives the reason.
+    pub(crate) fn stop(&mut self, stop: Stop) {
+        self.stop.get_or_insert(stop);
+    }
+}
+
 impl HookContext<'_> {
+    /// Whether the run ends with this step, as far as hooks have said until now.
+    pub(crate) fn is_last(&self) -> bool {
+        let is_reached = self.requests.last_step.is_some_and(|last| self.session.global_step() >= last);
+        self.requests.stop.is_some() || is_reached
+    }
+
     /// The number of training steps done.
     pub fn global_step(&self) -> u64 {
         self.session.global_step()
@@ -274,7 +312,7 @@ impl HookContext<'_> {
 
     /// Ends the run after this step; the reason is told to whoever started it.
     pub fn request_stop(&mut self, reason: impl Into<String>) {
-        self.requests.stop.get_or_insert(reason.into());
+        self.requests.stop(Stop::decided(reason));
     }
 
     /// Shows a text beside the progress bar, until there is another.

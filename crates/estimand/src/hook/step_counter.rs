@@ -6,7 +6,7 @@ use tracing::info;
 use super::{Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Logs and records `global_step/sec`.
+/// Logs and records `global_step/sec`; steps are counted from 0, also in a run that goes on.
 #[derive(Clone, Debug)]
 pub struct StepCounterHook {
     timer: Timer,
@@ -15,7 +15,7 @@ pub struct StepCounterHook {
 impl StepCounterHook {
     /// Every so often.
     pub fn new(every: Every) -> StepCounterHook {
-        StepCounterHook { timer: Timer::new(every) }
+        StepCounterHook { timer: Timer::counted_from(0, every) }
     }
 }
 

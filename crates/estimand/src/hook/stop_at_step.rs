@@ -2,7 +2,7 @@
 
 use estimand_tensor::Result;
 
-use super::{Hook, HookContext};
+use super::{Hook, HookContext, Stop};
 
 /// Stops when the global step reaches a number, or so many steps after the run began.
 #[derive(Clone, Debug)]
@@ -32,12 +32,14 @@ impl Hook for StopAtStepHook {
         if let Some(n) = self.n_steps {
             self.last_step = Some(cx.global_step().saturating_add(n));
         }
+        cx.requests.last_step = cx.requests.last_step.into_iter().chain(self.last_step).min();
         self.after_run(cx)
     }
 
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         if let Some(last) = self.last_step.filter(|&last| cx.global_step() >= last) {
-            cx.request_stop(format!("step {last} is reached"));
+            // No decision to keep: a later call may ask for more steps.
+            cx.requests.stop(Stop::by_limit(format!("step {last} is reached")));
         }
         Ok(())
     }

@@ -19,6 +19,9 @@ use crate::{EarlyStopping, Every};
 /// All `events.out.tfevents.*` of a folder are read, every 60 seconds unless it is said otherwise. Numbers in them are `f32`, as in
 /// TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
 ///
+/// Evaluations of steps that the training has not done yet are of a run that was killed; they count
+/// when those steps are done again.
+///
 /// A run that is started after such a decision goes on: what was found until then does not count again, and patience begins anew.
 ///
 /// ```no_run
@@ -132,11 +135,14 @@ impl StopIfHook {
 }
 
 impl Watch {
-    /// Why to stop, by evaluations. Those up to an earlier decision have had their say.
-    fn why(&self, model_dir: &Path, decided_at: Option<u64>) -> Result<Option<String>> {
+    /// Why to stop at a step, by evaluations of steps before it. Those up to an earlier decision
+    /// have had their say.
+    fn why(&self, model_dir: &Path, now: u64, decided_at: Option<u64>) -> Result<Option<String>> {
         let folder = self.eval_dir.clone().unwrap_or_else(|| model_dir.join("eval"));
         let mut condition = self.condition.clone();
-        for (&step, metrics) in read_eval_metrics(&folder)?.range(self.min_steps..) {
+        // What is there of this step and later ones is of a run that was killed. Without the kill
+        // nobody would know it yet.
+        for (&step, metrics) in read_eval_metrics(&folder)?.range(self.min_steps.min(now)..now) {
             let value = self.value(step, metrics).map_err(|e| e.context(format!("in {}", folder.display())))?;
             let why = condition.update(&self.metric, step, value);
             if decided_at.is_some_and(|decided| step <= decided) {
@@ -173,7 +179,7 @@ impl Hook for StopIfHook {
     #[inline]
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let watch = &self.watch;
-        self.decision.ask(cx, |cx, decided_at| watch.why(cx.model_dir(), decided_at))
+        self.decision.ask(cx, |cx, decided_at| watch.why(cx.model_dir(), cx.global_step(), decided_at))
     }
 
     fn state(&self) -> Option<Vec<u8>> {
@@ -250,7 +256,7 @@ mod tests {
             }
             let hook = of(case).eval_dir(&folder);
             hook.watch.condition.check("m").unwrap();
-            match (hook.watch.why(Path::new("nowhere"), None), &case["stops"]) {
+            match (hook.watch.why(Path::new("nowhere"), u64::MAX, None), &case["stops"]) {
                 (Ok(why), Value::Bool(stops)) => assert_eq!(why.is_some(), *stops, "{case}: {why:?}"),
                 (Err(_), Value::String(_)) => {}
                 (ours, theirs) => panic!("{case}: {ours:?}, and {theirs} of TensorFlow"),

@@ -12,7 +12,9 @@ use crate::events::EventWriter;
 use crate::summary::{Converted, Summaries, Summary};
 use crate::{Every, Timer};
 
-/// Records summaries at the first step and every so often, stamped with the step after the update.
+/// Records summaries at the first step of a run and every so often, stamped with the step after the
+/// update. Steps are counted from 1, also in a run that goes on: `Every::Steps(100)` records steps
+/// 1, 101, 201.
 ///
 /// By default these are the model's and the loss. The steps between do not compute them.
 ///
@@ -30,7 +32,10 @@ use crate::{Every, Timer};
 /// }
 /// ```
 pub struct SummarySaverHook {
+    every: Every,
     timer: Timer,
+    /// Whether the run has done a step.
+    has_begun: bool,
     output_dir: Option<PathBuf>,
     own: Option<Summaries>,
     /// What is shown, and whether the loss is.
@@ -46,7 +51,9 @@ impl SummarySaverHook {
     /// The model's summaries and its loss, every so often.
     pub fn new(every: Every) -> SummarySaverHook {
         SummarySaverHook {
-            timer: Timer::new(every),
+            every,
+            timer: Timer::counted_from(1, every),
+            has_begun: false,
             output_dir: None,
             own: None,
             shown: Vec::new(),
@@ -121,7 +128,10 @@ impl Hook for SummarySaverHook {
 
     #[inline]
     fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        self.is_due = self.timer.is_due(cx.global_step() + 1);
+        // TF: the first step of a run is always recorded, and says to readers from where on steps
+        // are done again.
+        let is_first = !std::mem::replace(&mut self.has_begun, true) && !self.every.is_never();
+        self.is_due = is_first || self.timer.is_due(cx.global_step() + 1);
         if self.is_due {
             cx.request_values();
         }

@@ -41,9 +41,19 @@ pub(crate) struct EvalSet<'a> {
     early_stopping: Option<EarlyStopping>,
     best: BestSoFar,
     exporters: Vec<Box<dyn Exporter + 'a>>,
-    /// The last evaluation and whether it was the best, until exporters have had it.
-    pending: Option<(Metrics, bool, bool)>,
+    /// The last evaluation, until exporters have had it.
+    pending: Option<Pending>,
     history: Vec<Metrics>,
+    /// The step that was evaluated last, in earlier runs too.
+    evaluated: Option<u64>,
+}
+
+/// What exporters are told of an evaluation.
+struct Pending {
+    /// `None` in a run that was killed before: it is evaluated again.
+    metrics: Option<Metrics>,
+    is_best: bool,
+    is_final: bool,
 }
 
 /// What an evaluation was for: what came of it depends on that.
@@ -77,7 +87,7 @@ impl<'a> EvalSet<'a> {
         let criterion = spec.criterion.unwrap_or_else(of_stopping);
         criterion.check(&known).map_err(|e| e.context("in what its best evaluation is"))?;
         let schedule = match spec.every {
-            Some(every) => Schedule::Every(Timer::new(every)),
+            Some(every) => Schedule::Every(Timer::counted_from(0, every)),
             None => Schedule::Checkpoints { throttle_secs: spec.throttle_secs.unwrap_or(THROTTLE_SECS), last: None },
         };
         let events = estimator.open_events(&estimator.eval_dir(spec.name.as_deref()))?;
@@ -94,10 +104,11 @@ impl<'a> EvalSet<'a> {
             exporters: spec.exporters,
             pending: None,
             history: Vec::new(),
+            evaluated: None,
         })
     }
 
-    /// Says at which step training begins: time is counted from there.
+    /// Says at which step training begins: seconds are counted from there, steps from 0.
     pub(crate) fn begin(&mut self, step: u64) {
         if let Schedule::Every(timer) = &mut self.schedule {
             timer.trigger(step);
@@ -122,10 +133,10 @@ impl<'a> EvalSet<'a> {
 
     /// Whether a step was evaluated last.
     pub(crate) fn is_evaluated(&self, step: u64) -> bool {
-        self.last_step() == Some(step)
+        self.evaluated == Some(step)
     }
 
-    /// The step that was evaluated last.
+    /// The step that was evaluated last in this run.
     pub(crate) fn last_step(&self) -> Option<u64> {
         self.history.last().map(Metrics::global_step)
     }
@@ -175,13 +186,37 @@ impl<'a> EvalSet<'a> {
             None => None,
         };
         if !self.exporters.is_empty() {
-            self.pending = Some((metrics.clone(), is_best, occasion.is_last_step || stop.is_some()));
+            let is_final = occasion.is_last_step || stop.is_some();
+            self.pending = Some(Pending { metrics: Some(metrics.clone()), is_best, is_final });
         }
         self.history.push(metrics);
+        self.evaluated = Some(step);
         Ok(stop.map(|why| match &self.name {
             Some(name) => format!("early stopping: in evaluation `{name}`, {why}"),
             None => format!("early stopping: {why}"),
         }))
+    }
+
+    /// Evaluates once more what the run that was killed had evaluated last: nothing is counted or
+    /// written twice, but exporters and whoever called get the numbers that the killed process took
+    /// with it.
+    pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, session: &TrainSession) -> Result<()> {
+        let mut again = || {
+            self.evaluator.session.copy_from(session)?;
+            let opened = estimator.open_for_evaluation(&*self.input)?;
+            self.evaluator.run(opened, self.steps)
+        };
+        let metrics = again().map_err(|e| e.context(self.place()))?;
+        if let Some(pending) = &mut self.pending {
+            pending.metrics = Some(metrics.clone());
+        }
+        self.history.push(metrics);
+        Ok(())
+    }
+
+    /// Says that exporters have had the last evaluation.
+    pub(crate) fn forget_pending(&mut self) {
+        self.pending = None;
     }
 
     /// Whether exporters wait for the checkpoint of the last evaluation.
@@ -191,7 +226,7 @@ impl<'a> EvalSet<'a> {
 
     /// Calls the exporters with the last evaluation, whose checkpoint is written now; adds what they made.
     pub(crate) fn export(&mut self, estimator: &Estimator, checkpoint: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
-        let Some((metrics, is_best, is_final)) = self.pending.take() else { return Ok(()) };
+        let Some(Pending { metrics: Some(metrics), is_best, is_final }) = self.pending.take() else { return Ok(()) };
         for exporter in &mut self.exporters {
             let path = estimator.model_dir().join("export").join(exporter.name());
             let export = Export { estimator, path, checkpoint, metrics: &metrics, is_best, is_final };
@@ -215,7 +250,11 @@ impl<'a> EvalSet<'a> {
     /// What a later run needs of it, under its name.
     pub(crate) fn state(&self) -> (String, Value) {
         let stopping = self.early_stopping.as_ref().map(|s| String::from_utf8_lossy(&s.state()).into_owned());
-        (self.name.clone().unwrap_or_default(), json!({"best": self.best.state(), "early_stopping": stopping}))
+        let pending = self.pending.as_ref().map(|p| json!({"is_best": p.is_best, "is_final": p.is_final}));
+        let state = json!({
+            "best": self.best.state(), "early_stopping": stopping, "evaluated": self.evaluated, "pending": pending,
+        });
+        (self.name.clone().unwrap_or_default(), state)
     }
 
     /// Goes on from what an earlier run left.
@@ -230,6 +269,13 @@ impl<'a> EvalSet<'a> {
             stopping.restore(state.as_bytes())?;
         }
         self.early_stopping = early_stopping;
+        self.evaluated = state.get("evaluated").and_then(Value::as_u64);
+        let flag = |pending: &Value, name: &str| pending.get(name).and_then(Value::as_bool);
+        let pending = state.get("pending").filter(|_| !self.exporters.is_empty());
+        self.pending = pending.and_then(|pending| {
+            let (is_best, is_final) = (flag(pending, "is_best")?, flag(pending, "is_final")?);
+            Some(Pending { metrics: None, is_best, is_final })
+        });
         let unreadable = || Error::data("its best evaluation in the checkpoint cannot be read").context(place);
         self.best.restore(best).ok_or_else(unreadable)
     }

@@ -8,6 +8,10 @@ use crate::{Estimator, Metrics};
 
 /// Makes something of a model after each evaluation, or after some of them.
 ///
+/// A process that is killed while an exporter works calls all exporters of that checkpoint again
+/// when it is started again, with the same checkpoint, metrics and flags. So an exporter should
+/// replace what it has left of the same step, and give a file its name once it is whole.
+///
 /// This one keeps the variables of the best model:
 ///
 /// ```

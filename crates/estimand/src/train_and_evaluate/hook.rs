@@ -11,6 +11,7 @@ use super::eval_set::{EvalSet, Occasion};
 use super::{Evaluated, Trained};
 use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
+use crate::unfinished::Unfinished;
 use crate::{Estimator, EvalSpec, TrainSpec};
 
 /// The hook's name, under which its state is in checkpoints.
@@ -28,8 +29,6 @@ pub(super) fn train<'a>(
         estimator,
         specs,
         sets: Vec::new(),
-        steps: train.steps,
-        max_steps: train.max_steps,
         first_step: 0,
         state: None,
         exports: Vec::new(),
@@ -53,8 +52,6 @@ struct Evaluations<'a> {
     /// Until the training has begun, and from then on.
     specs: Vec<EvalSpec<'a>>,
     sets: Vec<EvalSet<'a>>,
-    steps: Option<u64>,
-    max_steps: Option<u64>,
     first_step: u64,
     /// What the checkpoint says, until the sets are there.
     state: Option<Value>,
@@ -70,11 +67,10 @@ impl Evaluations<'_> {
         is_due: impl Fn(&EvalSet<'_>) -> bool,
     ) -> Result<bool> {
         let step = cx.global_step();
-        let last_step = self.max_steps.or_else(|| self.steps.map(|n| self.first_step.saturating_add(n)));
         let path = self.estimator.model_dir().join(format!("model.ckpt-{step}"));
         let occasion = Occasion {
             checkpoint: has_checkpoint.then_some(&*path),
-            is_last_step: last_step.is_some_and(|last| step >= last),
+            is_last_step: cx.requests.last_step.is_some_and(|last| step >= last),
         };
         let mut waits = false;
         for set in self.sets.iter_mut().filter(|set| is_due(set)) {
@@ -86,6 +82,23 @@ impl Evaluations<'_> {
         let notes: Vec<String> = self.sets.iter().filter_map(EvalSet::summary).collect();
         cx.show(notes.join(", "));
         Ok(waits)
+    }
+
+    /// Takes up what a run that was killed has left: exporters that were not called, and the
+    /// results of its last step.
+    fn go_on(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        let (step, is_last) = (cx.global_step(), cx.is_last());
+        let unfinished = Unfinished::of(self.estimator.model_dir(), Some(step));
+        let is_told = unfinished.as_ref().is_none_or(|run| run.is_told(step));
+        for set in &mut self.sets {
+            if is_told {
+                set.forget_pending();
+            }
+            if set.has_pending() || (unfinished.is_some() && is_last && set.is_evaluated(step)) {
+                set.evaluate_again(self.estimator, cx.session())?;
+            }
+        }
+        Ok(())
     }
 
     fn export(&mut self) -> Result<()> {
@@ -120,7 +133,7 @@ impl Hook for Evaluate<'_> {
             }
             all.sets.push(set);
         }
-        Ok(())
+        all.go_on(cx)
     }
 
     #[inline]
@@ -135,8 +148,11 @@ impl Hook for Evaluate<'_> {
     /// The first checkpoint of a run has what the run before ended with, or nothing that was learnt.
     fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
-        let is_due = |set: &EvalSet<'_>| set.is_due_with_checkpoint() && !set.is_evaluated(step);
-        if step > all.first_step && all.sets.iter().any(is_due) {
+        let is_last = cx.is_last();
+        // What is known of the last step belongs into the last checkpoint; an interrupted run has
+        // no last step.
+        let is_due = |set: &EvalSet<'_>| (is_last || set.is_due_with_checkpoint()) && !set.is_evaluated(step);
+        if step > all.first_step && !cx.requests.is_interrupted && all.sets.iter().any(is_due) {
             all.evaluate(cx, true, is_due)?;
         }
         Ok(())
@@ -144,6 +160,9 @@ impl Hook for Evaluate<'_> {
 
     fn end(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
+        if cx.requests.is_interrupted {
+            return Ok(());
+        }
         let is_saved = !all.estimator.config().save_checkpoints.is_never();
         if all.evaluate(cx, is_saved, |set| !set.is_evaluated(step))? {
             cx.request_save();

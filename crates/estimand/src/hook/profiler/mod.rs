@@ -16,8 +16,9 @@ use crate::{Every, Timeline, Timer};
 
 /// Times single steps: `timeline-<step>.json` for chrome://tracing or Perfetto, and a table at the end of the run.
 ///
-/// The first step of a run is not timed, as in TensorFlow: it grows memory. Steps between those that are timed cost nothing more
-/// than without the hook. In an evaluation, batches count as steps.
+/// The first step of a run is not timed, as in TensorFlow: it grows memory. Steps are counted from
+/// 0, also in a run that goes on; in an evaluation, its batches are. Steps between those that are
+/// timed cost nothing more than without the hook.
 ///
 /// ```no_run
 /// use estimand::hook::ProfilerHook;
@@ -32,6 +33,7 @@ use crate::{Every, Timeline, Timer};
 /// # }
 /// ```
 pub struct ProfilerHook {
+    every: Every,
     timer: Timer,
     output_dir: Option<PathBuf>,
     /// The step that the next run does; in an evaluation, as if each batch did one.
@@ -60,7 +62,7 @@ impl ProfilerHook {
     /// Times one step every so often.
     pub fn every(every: Every) -> ProfilerHook {
         let profile = ProfileHandle::default();
-        ProfilerHook { timer: Timer::new(every), output_dir: None, next_step: None, pending: None, profile }
+        ProfilerHook { every, timer: Timer::new(every), output_dir: None, next_step: None, pending: None, profile }
     }
 
     /// The folder of the traces. By default, the model's.
@@ -110,9 +112,15 @@ impl Hook for ProfilerHook {
     #[inline]
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let Some(step) = self.next_step else {
-            // TF: periods are counted from before the first step, which is never timed.
+            // TF: the first step is never timed. Its periods are counted from before that step,
+            // ours in a training from step 0.
             let done = cx.global_step();
-            self.timer.trigger(done.saturating_sub(1));
+            if cx.events().is_some() {
+                self.timer = Timer::counted_from(0, self.every);
+                self.timer.trigger(done);
+            } else {
+                self.timer.trigger(done.saturating_sub(1));
+            }
             self.next_step = Some(done + 1);
             return Ok(());
         };
