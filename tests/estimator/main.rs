@@ -7,6 +7,7 @@ mod hooks;
 mod input_retry;
 mod killed;
 mod life_cycle;
+mod manifest;
 mod mapping;
 mod metrics;
 mod models;

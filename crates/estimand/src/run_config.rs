@@ -55,6 +55,8 @@ pub struct RunConfig {
     pub input_threads: Option<usize>,
     /// Retries after an error of the input that may pass; see [`RunConfig::input_retries`].
     pub input_retries: u32,
+    /// Whether a checkpoint of other meanings is loaded; see [`RunConfig::accept_changed_meaning`].
+    pub accept_changed_meaning: bool,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -111,6 +113,7 @@ impl Default for RunConfig {
             threads: 0,
             input_threads: None,
             input_retries: 0,
+            accept_changed_meaning: false,
             cluster: None,
         }
     }
@@ -232,6 +235,15 @@ impl RunConfig {
         self
     }
 
+    /// Whether a checkpoint is loaded that was trained with other vocabularies, boundaries, normalisation or settings of columns than
+    /// the model has now. What has changed is logged, and the next checkpoint has the new ones. By default, such a checkpoint is
+    /// refused with a list of the differences.
+    #[must_use]
+    pub fn accept_changed_meaning(mut self, accept: bool) -> RunConfig {
+        self.accept_changed_meaning = accept;
+        self
+    }
+
     /// The threads that read and prepare input, found out where none are given.
     pub(crate) fn n_input_threads(&self) -> usize {
         match self.input_threads.unwrap_or(self.threads) {
@@ -320,7 +332,7 @@ impl fmt::Display for RunConfig {
             f,
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
-             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}",
+             max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}, accept_changed_meaning = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -336,6 +348,7 @@ impl fmt::Display for RunConfig {
             some(Some(self.threads).filter(|&n| n > 0), "all"),
             some(self.input_threads.or(Some(self.threads)).filter(|&n| n > 0), "all"),
             self.input_retries,
+            self.accept_changed_meaning,
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),

@@ -6,6 +6,8 @@ use std::path::Path;
 use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 
+use crate::manifest::{self, Manifest};
+
 /// An open checkpoint, by the names of variables.
 pub(super) struct Values<'a> {
     prefix: &'a Path,
@@ -19,6 +21,11 @@ impl Values<'_> {
         let reader = BundleReader::open(prefix)?;
         let keys = reader.object_keys()?;
         Ok(Values { prefix, reader, keys })
+    }
+
+    /// What the old model meant, if the checkpoint says it.
+    pub(super) fn manifest(&self) -> Result<Option<Manifest>> {
+        manifest::read(&self.reader, self.prefix)
     }
 
     pub(super) fn read(&self, variable: &str) -> Result<Array> {
