@@ -7,6 +7,7 @@ use estimand::manifest::Manifest;
 use estimand::prelude::*;
 use estimand::{Adapted, adapt, adapt_once};
 
+use crate::hooks::log_lines::logged;
 use crate::models::Folder;
 
 const JOB: &str = "linear/linear_model/job/weights";
@@ -35,14 +36,19 @@ fn jobs(adapted: &Adapted, folder: &Path, config: RunConfig) -> Estimator {
     LinearClassifier::new([job.into()]).config(config).model_dir(folder).build().unwrap()
 }
 
-/// A checkpoint like the newest of a folder, with its own entries changed.
+/// Writes a checkpoint again, with another manifest or without one.
 fn rewrite(folder: &Path, step: u64, manifest: Option<&[u8]>) {
+    rewrite_without(folder, step, MANIFEST, manifest);
+}
+
+/// Writes a checkpoint again without the entries of a prefix, with another manifest or without one.
+fn rewrite_without(folder: &Path, step: u64, dropped: &str, manifest: Option<&[u8]>) {
     let prefix = folder.join(format!("model.ckpt-{step}"));
     let reader = BundleReader::open(&prefix).unwrap();
     let values: Vec<(String, Array)> =
         reader.names().map(|name| (name.to_string(), reader.read(name).unwrap())).collect();
     let mut writer = BundleWriter::create(&prefix).unwrap();
-    for (name, value) in values.iter().filter(|(name, _)| name != MANIFEST) {
+    for (name, value) in values.iter().filter(|(name, _)| !name.starts_with(dropped)) {
         writer.add(name, value).unwrap();
     }
     if let Some(bytes) = manifest {
@@ -426,16 +432,37 @@ fn at_most_eight_differences_are_listed() -> Result<()> {
 }
 
 #[test]
-fn a_folder_of_version_0_1_0_loads() -> Result<()> {
+fn a_folder_of_version_0_1_0_loads_with_one_warning() -> Result<()> {
     let folder = Folder::new();
     let data = rows("cook", 30);
     let model = || jobs(&adapt(&data).unwrap(), folder.path(), config());
     model().train(data.batch(10, false))?;
     rewrite(folder.path(), 3, None);
+    let (result, lines) = logged(|| model().evaluate(data.batch(10, false)));
+    result?;
+    let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    for part in ["has no manifest, as those of version 0.1.0", "cannot be checked", "vocabulary of column `job`"] {
+        assert!(warnings[0].contains(part), "{}", warnings[0]);
+    }
     all_load(&model(), &data);
     // The training that went on has written a manifest.
     let reader = BundleReader::open(model().latest_checkpoint()?.unwrap())?;
     assert!(reader.contains(MANIFEST));
+    Ok(())
+}
+
+#[test]
+fn a_folder_of_tensorflow_loads_without_a_warning() -> Result<()> {
+    let folder = Folder::new();
+    let data = rows("cook", 30);
+    let model = || jobs(&adapt(&data).unwrap(), folder.path(), config());
+    model().train(data.batch(10, false))?;
+    rewrite_without(folder.path(), 3, "_estimand/", None);
+    let (result, lines) = logged(|| model().evaluate(data.batch(10, false)));
+    result?;
+    assert!(lines.iter().any(|line| line.contains("is TensorFlow's and has no manifest")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("WARN")), "{lines:?}");
     Ok(())
 }
 

@@ -5,7 +5,7 @@ mod csv_log;
 mod early_stopping;
 mod feeding;
 mod global_step_waiter;
-mod log_lines;
+pub mod log_lines;
 mod stop_if;
 
 use estimand::prelude::*;
