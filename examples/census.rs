@@ -1,8 +1,8 @@
 //! A wide and deep model of incomes in the census of 1994: the main program of the README.
 //!
 //! Vocabularies, bucket boundaries and the scale of numbers are learnt from the training rows in one pass and then fixed in the model;
-//! it is trained, evaluated, and asked about some persons. The model folder stays, for TensorBoard and for a second run, which goes on
-//! from there.
+//! it is trained, evaluated, and asked about some persons. The model folder stays, for TensorBoard and for a second run, which finds
+//! what was learnt in it and goes on from there.
 //!
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 
@@ -10,7 +10,7 @@ use estimand::console::{self, Level};
 use estimand::data::datasets;
 use estimand::prelude::*;
 use estimand::tensor::Feature;
-use estimand::{Adapted, adapt};
+use estimand::{Adapted, adapt_once};
 
 const NUMBERS: [&str; 5] = ["age", "educational-num", "capital-gain", "capital-loss", "hours-per-week"];
 const STRINGS: [&str; 8] =
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
     let folder = arguments.next().map_or_else(new_folder, Into::into);
 
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
-    let (wide, deep) = columns(&adapt(&train.dataset())?)?;
+    let (wide, deep) = columns(&adapt_once(&folder, &train.dataset())?)?;
     let classifier = DnnLinearCombinedClassifier::new()
         .linear_feature_columns(wide)
         .dnn_feature_columns(deep)

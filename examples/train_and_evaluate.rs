@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 
-use estimand::adapt;
+use estimand::adapt_once;
 use estimand::console::{self, Level};
 use estimand::data::datasets;
 use estimand::prelude::*;
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let folder: PathBuf = std::env::args().nth(1).map_or_else(new_folder, Into::into);
 
     let (train, test) = (datasets::load("adult", "train")?, datasets::load("adult", "test")?);
-    let adapted = adapt(&train.dataset())?;
+    let adapted = adapt_once(&folder, &train.dataset())?;
     let mut columns: Vec<FeatureColumn> = Vec::new();
     for name in STRINGS {
         columns.push(embedding_column(&adapted.vocabulary(name, 1_000)?, 8).into());

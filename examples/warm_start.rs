@@ -55,7 +55,7 @@ fn main() -> Result<()> {
 
 /// The occupations that were read so often or more, the most frequent first.
 fn occupations(adapted: &Adapted, min_count: u64) -> Result<Vec<String>> {
-    Ok(adapted.statistics().terms("occupation")?.top(1_000, min_count).into_iter().map(|(term, _)| term).collect())
+    Ok(adapted.statistics()?.terms("occupation")?.top(1_000, min_count).into_iter().map(|(term, _)| term).collect())
 }
 
 /// A wide and deep model whose other columns never change.

@@ -9,6 +9,7 @@ mod input_retry;
 mod killed;
 mod killed_evaluation;
 mod life_cycle;
+mod manifest;
 mod mapping;
 mod metrics;
 mod models;

@@ -175,6 +175,12 @@ impl Dataset {
         self.stage().label_spec()
     }
 
+    /// The names of the classes that the numbers of labels stand for, where the source knows them: the folders of an image folder. May
+    /// list a folder. Functions of rows may have changed the labels since.
+    pub fn classes(&self) -> Result<Option<Vec<String>>> {
+        self.stage().classes()
+    }
+
     /// The plan as text: each stage above what it reads from.
     ///
     /// ```

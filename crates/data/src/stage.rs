@@ -142,6 +142,17 @@ pub trait Stage: Send + Sync {
         self.inputs().first().map_or(Ok(BatchSpec::default()), Dataset::label_spec)
     }
 
+    /// The names of the classes that the numbers of its labels stand for, where a source knows them. By default, those of the first
+    /// input that knows some.
+    fn classes(&self) -> Result<Option<Vec<String>>> {
+        for input in self.inputs() {
+            if let Some(classes) = input.classes()? {
+                return Ok(Some(classes));
+            }
+        }
+        Ok(None)
+    }
+
     /// Access to rows by number, where that is cheap: then shuffling permutes all of them.
     fn indexed(&self) -> Option<&dyn Indexed> {
         None

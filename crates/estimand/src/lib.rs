@@ -36,6 +36,7 @@ pub mod head;
 pub mod hook;
 mod hparams;
 mod input_fn;
+pub mod manifest;
 mod map_graph;
 mod memory;
 mod model_fn;
@@ -53,7 +54,7 @@ mod train_and_evaluate;
 mod unfinished;
 mod warm_start;
 
-pub use adapt::{Adapted, adapt};
+pub use adapt::{Adapted, adapt, adapt_once};
 pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use early_stopping::{Best, EarlyStopping};

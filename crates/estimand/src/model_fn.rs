@@ -22,12 +22,14 @@ pub(crate) struct InputSpec {
     pub(crate) features: BatchSpec,
     pub(crate) labels: BatchSpec,
     pub(crate) weights: bool,
+    /// The classes that labels stand for, if the input knows them.
+    pub(crate) classes: Option<Vec<String>>,
 }
 
 impl InputSpec {
     pub(crate) fn of(batch: &Batch) -> InputSpec {
         let (features, labels) = specs_of(batch);
-        InputSpec { features, labels, weights: batch.weights().is_some() }
+        InputSpec { features, labels, weights: batch.weights().is_some(), classes: None }
     }
 }
 

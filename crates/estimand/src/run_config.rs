@@ -60,6 +60,8 @@ pub struct RunConfig {
     pub folder_lock: FolderLock,
     /// What is done without a list of checkpoints; see [`RunConfig::missing_state`].
     pub missing_state: MissingState,
+    /// Whether a checkpoint of other meanings is loaded; see [`RunConfig::accept_changed_meaning`].
+    pub accept_changed_meaning: bool,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
 }
@@ -118,6 +120,7 @@ impl Default for RunConfig {
             input_retries: 0,
             folder_lock: FolderLock::Exclusive,
             missing_state: MissingState::Refuse,
+            accept_changed_meaning: false,
             cluster: None,
         }
     }
@@ -255,6 +258,15 @@ impl RunConfig {
         self
     }
 
+    /// Whether a checkpoint is loaded that was trained with other vocabularies, boundaries, normalisation or settings of columns than
+    /// the model has now. What has changed is logged, and the next checkpoint has the new ones. By default, such a checkpoint is
+    /// refused with a list of the differences.
+    #[must_use]
+    pub fn accept_changed_meaning(mut self, accept: bool) -> RunConfig {
+        self.accept_changed_meaning = accept;
+        self
+    }
+
     /// The threads that read and prepare input, found out where none are given.
     pub(crate) fn n_input_threads(&self) -> usize {
         match self.input_threads.unwrap_or(self.threads) {
@@ -344,7 +356,7 @@ impl fmt::Display for RunConfig {
             "model_dir = {}, tf_random_seed = {}, save_summary_steps = {}, save_checkpoints = {}, keep_checkpoint_max = {}, \
              keep_checkpoint_every_n_hours = {}, log_step_count_steps = {}, checkpoint_save_graph_def = {}, train_distribute = {:?}, eval_distribute = {:?}, \
              max_worker_delay_secs = {}, device = {:?}, threads = {}, input_threads = {}, input_retries = {}, \
-             folder_lock = {:?}, missing_state = {:?}",
+             folder_lock = {:?}, missing_state = {:?}, accept_changed_meaning = {}",
             some(self.model_dir.as_ref().map(|folder| folder.display()), "none"),
             some(self.tf_random_seed, "drawn"),
             self.save_summary_steps,
@@ -362,6 +374,7 @@ impl fmt::Display for RunConfig {
             self.input_retries,
             self.folder_lock,
             self.missing_state,
+            self.accept_changed_meaning,
         )?;
         match &self.cluster {
             Some(cluster) => write!(f, ", {cluster}"),

@@ -13,6 +13,7 @@ use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
 use crate::feeding::HookFeeds;
+use crate::manifest::{Manifest, Meant};
 use crate::model_fn::GLOBAL_STEP;
 use crate::saver::{Each, NotFinite, Unjudged};
 use crate::stored::Scopes;
@@ -46,6 +47,7 @@ pub struct TrainSession {
     collective: Arc<dyn Collective>,
     state: Box<dyn State>,
     seed: u64,
+    meant: Meant,
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
     pub(crate) hook_feeds: HookFeeds,
@@ -58,7 +60,7 @@ pub struct TrainSession {
 }
 
 /// What TensorFlow has no room for goes under this prefix, which it ignores.
-const OWN: &str = "_estimand/";
+pub(crate) const OWN: &str = "_estimand/";
 
 /// The entry of a checkpoint whose numbers are not finite. It says what is wrong.
 pub(crate) const MARK: &str = "_estimand/not_finite";
@@ -68,7 +70,7 @@ const UNJUDGED: &str = "_estimand/unjudged";
 
 impl TrainSession {
     /// Variables with their initial values.
-    pub(crate) fn new(body: Arc<Body>, n_threads: usize, seed: u64) -> Result<TrainSession> {
+    pub(crate) fn new(body: Arc<Body>, meant: Meant, n_threads: usize, seed: u64) -> Result<TrainSession> {
         let executor: Arc<dyn Executor> = match n_threads {
             0 => Arc::new(Cpu::new()),
             n => Arc::new(Cpu::with_threads(n)),
@@ -83,6 +85,7 @@ impl TrainSession {
             collective,
             state,
             seed,
+            meant,
             step: 0,
             input,
             hook_feeds: HookFeeds::new(),
@@ -91,6 +94,11 @@ impl TrainSession {
             recording: None,
             timeline: None,
         })
+    }
+
+    /// What the model means beyond names and shapes; every checkpoint holds it.
+    pub fn manifest(&self) -> &Manifest {
+        self.meant.manifest()
     }
 
     /// The number of training steps done.
@@ -130,6 +138,7 @@ impl TrainSession {
 
     /// Takes the step and the values of its own variables from a model that has the same.
     pub(crate) fn copy_from(&mut self, other: &TrainSession) -> Result<()> {
+        self.meant.compare_live(&other.meant)?;
         let own: Vec<(VarId, String)> = self.saved().map(|(id, name)| (id, name.to_string())).collect();
         for (id, name) in own {
             let value = other
@@ -232,6 +241,8 @@ impl TrainSession {
             each(name, Array::scalar(value))?;
         }
         let bytes = |bytes: Vec<u8>| Array::from_vec([bytes.len()], bytes);
+        let (name, manifest) = self.meant.saved()?;
+        each(name, manifest)?;
         each(format!("{OWN}seed"), Array::scalar(self.seed as i64))?;
         each(format!("{OWN}input/epoch"), Array::scalar(self.input.epoch as i64))?;
         each(format!("{OWN}input/position"), bytes(position.to_bytes())?)?;
@@ -277,6 +288,7 @@ impl TrainSession {
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
         let entries = crate::fingerprint::compare(&reader, &self.body, prefix)?;
+        self.meant.compare(&reader, prefix)?;
         let mut values = Vec::new();
         for (id, entry) in entries {
             let value = match entry.name() {

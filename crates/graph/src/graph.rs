@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use crate::Init;
 use crate::custom::CustomOp;
 use crate::infer::infer;
+use crate::meaning::Meanings;
 use crate::op::{Constant, Op};
 use crate::optimizer::OptimizerConfig;
 use crate::purpose::Purpose;
@@ -65,6 +66,7 @@ pub struct Body {
     pub(crate) symbols: Symbols,
     pub(crate) variables: Variables,
     pub(crate) optimizers: Vec<OptimizerConfig>,
+    pub(crate) meanings: Meanings,
 }
 
 impl Body {
@@ -125,6 +127,8 @@ struct Cell {
     /// The node of what the host computes, by op and inputs.
     made: RefCell<HashMap<Work, Value>>,
     purpose: Purpose,
+    /// The columns that facts belong to, the innermost last.
+    subjects: RefCell<Vec<Arc<(String, String)>>>,
 }
 
 /// An open scope; names made while it lives begin with it.
@@ -168,6 +172,14 @@ impl Graph {
 
     pub(crate) fn purpose(&self) -> &Purpose {
         &self.cell.purpose
+    }
+
+    pub(crate) fn subjects(&self) -> &RefCell<Vec<Arc<(String, String)>>> {
+        &self.cell.subjects
+    }
+
+    pub(crate) fn meanings_mut(&self, change: impl FnOnce(&mut Meanings)) {
+        change(&mut self.cell.body.borrow_mut().meanings);
     }
 
     /// The path of the open scopes, without a trailing slash.
@@ -421,7 +433,11 @@ impl Graph {
         // what stands between a feature and the host's ops.
         let key = matches!(op, Op::Host(_) | Op::Reshape(_) | Op::Cast(_))
             .then(|| -> Work { (op.clone(), inputs.iter().map(|t| t.value()).collect()) });
+        let is_host = matches!(op, Op::Host(_));
         if let Some(known) = key.as_ref().and_then(|key| self.cell.made.borrow().get(key).copied()) {
+            if is_host {
+                self.note_host(known);
+            }
             return self.tensor(known);
         }
         let outputs = {
@@ -439,6 +455,9 @@ impl Graph {
                 let made = self.push(op, inputs, outputs, &name, site);
                 if let Some(key) = key {
                     self.cell.made.borrow_mut().insert(key, made.value());
+                }
+                if is_host {
+                    self.note_host(made.value());
                 }
                 made
             }

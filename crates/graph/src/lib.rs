@@ -33,6 +33,7 @@ mod host;
 mod infer;
 mod initializer;
 mod lookup;
+pub mod meaning;
 pub mod op;
 mod ops;
 mod optimizer;

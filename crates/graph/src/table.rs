@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use estimand_tensor::cpu::text::Buckets;
 use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
@@ -13,6 +13,7 @@ use estimand_tensor::{DType, Result, Strings};
 use crate::host::HostOp;
 use crate::host::check::Known;
 use crate::host::table::{FindId, FindTerm};
+use crate::meaning::Listing;
 use crate::op::Op;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
@@ -40,6 +41,8 @@ pub struct LookupTable {
     pub(crate) unknown: Unknown,
     /// The file that the terms were read from, and how many lines of it; an export takes it along.
     pub(crate) file: Option<Arc<(PathBuf, Option<usize>)>>,
+    /// What the terms are, found out once.
+    listing: Arc<OnceLock<Listing>>,
 }
 
 impl LookupTable {
@@ -67,7 +70,7 @@ impl LookupTable {
 
     /// A table of a vocabulary.
     pub fn new(vocabulary: Vocabulary) -> LookupTable {
-        LookupTable { vocabulary: Arc::new(vocabulary), unknown: Unknown::Id(-1), file: None }
+        LookupTable { vocabulary: Arc::new(vocabulary), unknown: Unknown::Id(-1), file: None, listing: Arc::default() }
     }
 
     /// The id of a term that is not in the table. By default, -1.
@@ -89,6 +92,11 @@ impl LookupTable {
             Unknown::Buckets(buckets) => buckets.n() as usize,
         };
         self.vocabulary.len() + behind
+    }
+
+    /// The terms, and the index over them.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
     }
 
     /// `DType::Str` or `DType::I64`.
@@ -120,6 +128,11 @@ impl LookupTable {
         let ids = terms.then(Op::Host(HostOp::new(FindId(table.clone()))), &[], site);
         let inputs: Vec<&Tensor> = std::iter::once(&ids).chain(rows).collect();
         terms.then(Op::Host(HostOp::new(Known { table, what: what.to_string() })), &inputs, site)
+    }
+
+    /// The terms in order, with their digest.
+    pub(crate) fn listing(&self) -> &Listing {
+        self.listing.get_or_init(|| Listing::of_terms(self.vocabulary.terms()))
     }
 
     /// The terms as text, in order.

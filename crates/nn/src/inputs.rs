@@ -69,6 +69,13 @@ impl Inputs {
                 }
                 FeatureSpec::Ragged { dtype } => Input::Ragged(graph.ragged_placeholder(shown, *dtype)),
             };
+            match &input {
+                Input::Dense(tensor) => graph.name_input(tensor, what, name),
+                Input::Ragged(rows) => {
+                    graph.name_input(&rows.values, what, name);
+                    graph.name_input(&rows.row_splits, what, name);
+                }
+            }
             (name.clone(), input)
         };
         Inputs { graph: graph.clone(), what, inputs: spec.iter().map(place).collect() }

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{Error, Result, Sha256};
 
 use super::http;
-use super::sha256::sha256;
 use super::{Loaded, catalogue::Entry};
 use crate::Compression;
 use crate::writer::output::{Output, publish};
@@ -88,7 +87,7 @@ impl Folder {
 /// Fetches a file; it appears whole and checked, or not at all.
 fn fetch(address: &str, path: &Path, digest: Option<&str>) -> Result<()> {
     let bytes = http::get(address)?;
-    let found = sha256(&bytes);
+    let found = Sha256::new().update(&bytes).finish();
     if let Some(expected) = digest.filter(|&expected| expected != found) {
         return Err(Error::data(format!("{address} has the SHA-256 {found}, expected {expected}"))
             .help("it is another file, or was changed on the way; nothing was kept"));

@@ -23,7 +23,6 @@ mod http;
 mod one_hot;
 mod part;
 mod read;
-mod sha256;
 mod split;
 
 pub use catalogue::names;

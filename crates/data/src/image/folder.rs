@@ -200,6 +200,10 @@ impl Stage for Source {
             .collect())
     }
 
+    fn classes(&self) -> Result<Option<Vec<String>>> {
+        self.folder.classes().map(Some)
+    }
+
     fn indexed(&self) -> Option<&dyn Indexed> {
         Some(self)
     }

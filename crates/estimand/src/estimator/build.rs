@@ -62,10 +62,11 @@ impl Estimator {
     pub(crate) fn open(&self, data: Dataset, cx: &InputContext, from: &Position) -> Result<Opened> {
         let mut stream = data.open(cx, from)?;
         let first = stream.pull(1)?;
-        let spec = match &first {
+        let mut spec = match &first {
             Some(item) => InputSpec::of(&item.batch),
-            None => InputSpec { features: data.spec()?, labels: data.label_spec()?, weights: false },
+            None => InputSpec { features: data.spec()?, labels: data.label_spec()?, ..InputSpec::default() },
         };
+        spec.classes = data.classes()?;
         Ok(Opened { data, cx: *cx, stream, first, spec })
     }
 

@@ -15,6 +15,7 @@ use super::{Estimator, Metrics};
 use crate::feeding::{Binding, Feeder};
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
 use crate::input_fn::InputFn;
+use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
 use crate::summary::{Summaries, Summary};
@@ -97,7 +98,9 @@ impl Estimator {
         fetches.extend(curves.iter().map(|curve| curve.value));
         graph.check()?;
         let seed = self.config.tf_random_seed.unwrap_or(0);
-        let session = TrainSession::new(Arc::new(graph.body().clone()), self.config.threads, seed)?;
+        let body = Arc::new(graph.body().clone());
+        let meant = Meant::new(&body, Mode::Eval, input.classes.as_deref(), &self.config);
+        let session = TrainSession::new(body, meant, self.config.threads, seed)?;
         let compiled = session.compile(&fetches)?;
         Ok(Evaluator {
             session,

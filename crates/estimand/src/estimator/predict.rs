@@ -15,6 +15,7 @@ use super::predictions::Predictions;
 use crate::feeding::Binding;
 use crate::hook::{BeginContext, Hook, Hooks};
 use crate::input_fn::InputFn;
+use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
 
@@ -159,7 +160,9 @@ impl Estimator {
             graph.check()?;
         }
         let seed = self.config.tf_random_seed.unwrap_or(0);
-        let mut session = TrainSession::new(Arc::new(built.graph.body().clone()), self.config.threads, seed)?;
+        let body = Arc::new(built.graph.body().clone());
+        let meant = Meant::new(&body, Mode::Predict, None, &self.config);
+        let mut session = TrainSession::new(body, meant, self.config.threads, seed)?;
         let compiled = session.compile(&fetches)?;
         let checkpoint = self.restore(&mut session, asked_for)?;
         if checkpoint.is_none() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use estimand_data::Position;
 use estimand_graph::Value;
-use estimand_tensor::{Array, Error, ErrorKind, Result};
+use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use tracing::{info, warn};
 
 use super::build::{Built, Opened};
@@ -18,6 +18,7 @@ use crate::estimator_spec::ReadyCheck;
 use crate::events::{EventWriter, LentEvents, RunStatus, SessionStatus};
 use crate::feeding::Fed;
 use crate::hook::{BeginContext, CheckpointListener, Hook, HookContext, Hooks, Requests, Stop};
+use crate::manifest::Meant;
 use crate::model_folder::owner::Owner;
 use crate::saver::{Retention, Saver};
 use crate::session::{InputPlace, TrainSession};
@@ -94,7 +95,9 @@ impl<'a> Run<'a> {
         let all = graph.group(&std::iter::once(&train_op).chain(&updates).collect::<Vec<_>>());
         graph.check()?;
 
-        let session = TrainSession::new(Arc::new(graph.body().clone()), config.threads, seed)?;
+        let body = Arc::new(graph.body().clone());
+        let meant = Meant::new(&body, Mode::Train, opened.spec.classes.as_deref(), config);
+        let session = TrainSession::new(body, meant, config.threads, seed)?;
         info!("Graph was finalized.");
         let programs = Programs::new(&session, &fetches, &requested, all.value(), &placeholders)?;
         let step = programs.plain().clone();

@@ -1,7 +1,8 @@
 //! Warm start: a model that begins with the values of another training.
 //!
 //! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those of the model, `values.rs` in the
-//! checkpoint, `vocab_info.rs` finds which row of the old table is which of the new one, `remap.rs` moves the rows. Everything is read before any variable is changed.
+//! checkpoint, `vocab_info.rs` finds which row of the old table is which of the new one, `remap.rs` moves the rows, `meaning.rs`
+//! tells whether they still stand for the same. Everything is read before any variable is changed.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -28,6 +29,7 @@
 //! ```
 
 mod choice;
+mod meaning;
 mod remap;
 mod values;
 mod vocab_info;
@@ -58,6 +60,7 @@ pub struct WarmStartSettings {
     vocab_infos: IndexMap<String, VocabInfo>,
     prev_var_names: IndexMap<String, String>,
     optimizer_slots: bool,
+    accept_changed_meaning: bool,
 }
 
 impl WarmStartSettings {
@@ -70,6 +73,7 @@ impl WarmStartSettings {
             vocab_infos: IndexMap::new(),
             prev_var_names: IndexMap::new(),
             optimizer_slots: false,
+            accept_changed_meaning: false,
         }
     }
 
@@ -118,6 +122,13 @@ impl WarmStartSettings {
         self
     }
 
+    /// Whether rows are taken over whose ids stand for other terms or hashes now, without a [`vocab_info`](WarmStartSettings::vocab_info)
+    /// that moves them. What has changed is logged. By default, they are refused with a list of the differences.
+    pub fn accept_changed_meaning(mut self, accept: bool) -> WarmStartSettings {
+        self.accept_changed_meaning = accept;
+        self
+    }
+
     /// What can be wrong without a model or a file.
     pub(crate) fn check(&self) -> Result<()> {
         if self.checkpoint.as_os_str().is_empty() {
@@ -145,6 +156,7 @@ impl WarmStartSettings {
             let value = read(one, &old, &mut old_rows, session.seed());
             values.push(value.map_err(|e| e.context(format!("in the warm start of `{}`", one.spec.name)))?);
         }
+        meaning::check(&chosen, old.manifest()?, session.manifest(), &prefix, self.accept_changed_meaning)?;
         for (one, value) in chosen.iter().zip(&values) {
             session.set_value(&one.spec.name, value)?;
             if one.spec.name == GLOBAL_STEP {

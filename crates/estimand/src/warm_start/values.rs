@@ -6,6 +6,7 @@ use std::path::Path;
 use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 
+use crate::manifest::{self, Manifest};
 use crate::stored::Scopes;
 
 /// An open checkpoint, by the names of variables.
@@ -23,6 +24,11 @@ impl Values<'_> {
         let keys = reader.object_keys()?;
         let scopes = Scopes::of(&reader);
         Ok(Values { prefix, reader, keys, scopes })
+    }
+
+    /// What the old model meant, if the checkpoint says it.
+    pub(super) fn manifest(&self) -> Result<Option<Manifest>> {
+        manifest::read(&self.reader, self.prefix)
     }
 
     pub(super) fn read(&self, variable: &str) -> Result<Array> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use estimand_graph::Init;
+use estimand_graph::meaning::Listing;
 use estimand_nn::column::TermList;
 use estimand_tensor::vocabulary::{Terms, Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{Error, Result, Strings};
@@ -95,6 +96,16 @@ impl VocabInfo {
                 .help("rows are axis 0, columns axis 1; there is no other"));
         }
         Ok(())
+    }
+
+    /// The terms of the checkpoint and of the model, as far as they are all of them: who names a number of old terms may mean the first
+    /// few only.
+    pub(super) fn listings(&self) -> Result<(Option<Listing>, Option<Listing>)> {
+        let old = match self.old_vocab_size {
+            None => Some(Listing::of_strings(&self.old_vocab.strings(None)?)),
+            Some(_) => None,
+        };
+        Ok((old, Some(Listing::of_strings(&self.new_vocab.strings(self.new_vocab_size)?))))
     }
 
     /// For each row of the model, the row of the checkpoint that it was.

@@ -4,7 +4,7 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::infer::expect::{expect_dtype, expect_equal, expect_rank};
@@ -40,6 +40,10 @@ impl HostRules for Agree {
     }
 
     /// TensorFlow's graphs go without the check.
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
+    }
+
     fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
         def.input.truncate(1);
         Ok(typed(NodeDef { op: "Identity".into(), ..def }, "T", DType::I64))

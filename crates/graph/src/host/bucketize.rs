@@ -5,9 +5,10 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
+use crate::meaning::Listing;
 
 /// The number of boundaries that each number is not below, i32. NaN goes to the last bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +51,11 @@ impl HostRules for Bucketize {
             _ => bucketize(x[0].as_slice::<i64>()?, &boundaries, &mut buckets),
         }
         Ok(vec![Array::from_vec(x[0].dims(), buckets)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        let boundaries: Vec<f64> = self.values().into_iter().map(f64::from).collect();
+        vec![("boundaries", Listing::of_floats(&boundaries).into())]
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

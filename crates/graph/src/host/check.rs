@@ -6,7 +6,7 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec, nearest_name};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::infer::expect;
@@ -52,6 +52,10 @@ impl HostRules for Between {
         Err(Error::data(format!("{} {value} {place}, expected {low} to {high}", self.what)))
     }
 
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
+    }
+
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
         def.input.truncate(1);
         Ok(typed(def, "T", writer.dtype(node, 0)))
@@ -79,6 +83,10 @@ impl HostRules for Known {
             None => Ok(vec![x[1].clone()]),
             Some(i) => Err(self.unknown(&x[0], i, x.get(2))?),
         }
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {

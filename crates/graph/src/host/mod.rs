@@ -33,6 +33,7 @@ use smallvec::SmallVec;
 
 use crate::graph::{Node, NodeId, Value};
 use crate::graph_def::Writer;
+use crate::meaning::Meaning;
 use crate::symbols::{SymbolDef, Symbols};
 
 pub(crate) use agree::Agree;
@@ -52,9 +53,16 @@ pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
     /// The results. Dtypes and known sizes of the inputs have been checked; values have not.
     fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
 
+    /// What weights that are trained on the results depend on beyond names and shapes: which term has which id, where ranges end, into how
+    /// many buckets is hashed. Empty for an op that only moves or measures what it is given. There is no default, so that no op forgets it.
+    fn meaning(&self) -> Vec<Said>;
+
     /// Completes a node that has its name, its op and our inputs, after writing what it needs.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef>;
 }
+
+/// What an op states of itself, and the value.
+pub(crate) type Said = (&'static str, Meaning);
 
 pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
 

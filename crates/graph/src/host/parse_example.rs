@@ -7,10 +7,11 @@ use estimand_tensor::{Array, DType, Dim, Error, Feature, FeatureSpec, Result, Sh
 use estimand_wire::example::ExampleParser;
 use estimand_wire::{DataType, NodeDef, TensorShapeProto};
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::Writer;
 use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::meaning::Listing;
 use crate::op::Constant;
 
 /// Serialized examples `[b]` -> the dense and padded features, then the values of the ragged ones, then their row splits.
@@ -110,6 +111,19 @@ impl HostRules for ParseExample {
         dense.append(&mut values);
         dense.append(&mut splits);
         Ok(dense)
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        // Empty without defaults: how features are spelt in files is in no weight.
+        let defaults = self.features.iter().filter_map(|(name, spec)| match spec {
+            FeatureSpec::Dense { default: Some(value), .. } => Some(format!("{name} = {value:?}")),
+            _ => None,
+        });
+        let defaults: Vec<String> = defaults.collect();
+        match defaults.is_empty() {
+            true => Vec::new(),
+            false => vec![("defaults", Listing::of_texts(defaults).into())],
+        }
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

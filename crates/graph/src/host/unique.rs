@@ -8,7 +8,7 @@ use estimand_tensor::{Array, DType, Element, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::infer::expect::expect_rank;
@@ -50,6 +50,10 @@ impl HostRules for Unique {
             _ => Array::from_vec([n], places)?,
         };
         Ok(vec![distinct, places])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -116,6 +116,13 @@ impl From<&FeatureColumn> for ColumnKey {
     }
 }
 
+fn leaf_name(leaf: &ColumnKey) -> String {
+    match leaf {
+        ColumnKey::Feature(key) => key.clone(),
+        ColumnKey::Column(column) => column.name(),
+    }
+}
+
 /// A raw feature as a key.
 ///
 /// TF: floats lose their fraction (case 22).
@@ -150,11 +157,7 @@ impl Column for CrossedColumn {
     }
 
     fn name(&self) -> String {
-        let name = |leaf: &ColumnKey| match leaf {
-            ColumnKey::Feature(key) => key.clone(),
-            ColumnKey::Column(column) => column.name(),
-        };
-        let mut names: Vec<String> = self.leaves().into_iter().map(name).collect();
+        let mut names: Vec<String> = self.leaves().into_iter().map(leaf_name).collect();
         names.sort();
         names.join("_X_")
     }
@@ -209,6 +212,7 @@ impl CategoricalColumn for CrossedColumn {
             }
         }
         let ids = features.graph().cross(&keys, self.n_buckets as i64, self.hash_key);
+        ids.values.means("keys in order", self.leaves().into_iter().map(leaf_name).collect::<Vec<_>>().join(", "));
         Ok(Categories { ids, weights: None })
     }
 }

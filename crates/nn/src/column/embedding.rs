@@ -107,7 +107,15 @@ impl Table {
         if let Some(norm) = self.max_norm {
             how = how.max_norm(norm);
         }
-        table.lookup(&found.ids, how)
+        let vectors = table.lookup(&found.ids, how);
+        vectors.means("combiner", self.combiner.tf_name());
+        if let Some(norm) = self.max_norm {
+            vectors.means("max norm", norm);
+        }
+        if let Some(dimension) = table.shape().dims().last().and_then(|dim| dim.known()) {
+            vectors.means("dimension", dimension);
+        }
+        vectors
     }
 
     /// The vector of each step, `[batch, steps, dimension]`.

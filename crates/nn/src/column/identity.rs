@@ -93,6 +93,10 @@ impl CategoricalColumn for IdentityColumn {
                 rows.with_values(known.select(&rows.values, &defaults))
             }
         };
+        ids.values.means("ids", self.n_buckets);
+        if let Some(default) = self.default_value {
+            ids.values.means("id of other integers", default);
+        }
         Ok(Categories { ids, weights: None })
     }
 }

@@ -41,6 +41,7 @@ fn tensors(features: &Inputs, columns: &[FeatureColumn]) -> Result<Vec<Tensor>> 
     let tensor = |column: &FeatureColumn| {
         let dense = column.dense().ok_or_else(|| not_dense(column))?;
         let _scope = graph.reopen(&scope_name(&column.name()));
+        let _about = graph.about(&column.name());
         flat(dense, features)
     };
     columns.iter().map(|column| tensor(column).map_err(|error| column.place(error))).collect()

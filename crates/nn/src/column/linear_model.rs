@@ -121,6 +121,7 @@ impl LinearModel {
     /// What a column adds to the sums, and its weights.
     fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
         let _scope = features.graph().reopen(&scope_name(&column.name()));
+        let _about = features.graph().about(&column.name());
         match (column.categorical(), column.dense()) {
             (Some(categorical), _) => self.categorical(categorical, features),
             (None, Some(dense)) => self.dense(dense, features),
@@ -136,7 +137,9 @@ impl LinearModel {
         if let Some(weights) = &found.weights {
             how = how.weights(weights);
         }
-        Ok((weights.lookup(&found.ids, how), weights))
+        let part = weights.lookup(&found.ids, how);
+        part.means("combiner", self.sparse_combiner.tf_name());
+        Ok((part, weights))
     }
 
     fn dense(&self, column: &dyn DenseColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {

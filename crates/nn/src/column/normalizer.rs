@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_graph::meaning::Listing;
 use estimand_tensor::{DType, Error, Result};
 
 /// A function of numbers, by name or by code.
@@ -35,11 +36,30 @@ impl Normalizer {
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let float = || x.cast(DType::F32);
         let y = match self {
-            Normalizer::ZScore { mean, stddev } => (float() - *mean) / *stddev,
-            Normalizer::MinMax { low, high } => (float() - *low) / (high - low),
-            Normalizer::Log => float().log1p(),
+            Normalizer::ZScore { mean, stddev } => {
+                let y = (float() - *mean) / *stddev;
+                y.means("mean", *mean);
+                y.means("deviation", *stddev);
+                y
+            }
+            Normalizer::MinMax { low, high } => {
+                let y = (float() - *low) / (high - low);
+                y.means("low end of the range", *low);
+                y.means("high end of the range", *high);
+                y
+            }
+            Normalizer::Log => {
+                let y = float().log1p();
+                y.means("normalisation", "ln(1 + x)");
+                y
+            }
             Normalizer::Function(function) => {
-                let y = function(x);
+                // Nobody can tell what code means, but its numbers often come from data.
+                let (y, constants) = x.graph().constants_of(|| function(x));
+                y.means("normalisation", "a function");
+                if !constants.is_empty() {
+                    y.means("numbers of the normaliser", Listing::of_floats(&constants));
+                }
                 if !y.is_poisoned() && !x.is_poisoned() && y.shape() != x.shape() {
                     let text = format!("the normalizer made {} of {}", y.spec(), x.spec());
                     return Err(Error::shape(text).help("it must keep the shape"));

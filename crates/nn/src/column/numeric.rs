@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use estimand_graph::Tensor;
+use estimand_graph::meaning::Listing;
 use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, element_count};
 
 use super::normalizer::{Normalizer, normalised};
@@ -193,6 +194,10 @@ impl DenseColumn for NumericColumn {
     }
 
     fn tensor(&self, features: &Inputs) -> Result<Tensor> {
-        normalised(&feature::numbers(features, &self.key, &self.dims)?, self.normalizer.as_ref())
+        let numbers = normalised(&feature::numbers(features, &self.key, &self.dims)?, self.normalizer.as_ref())?;
+        if let Some(default) = self.default()? {
+            numbers.means("default", Listing::of_floats(&default.to_f64_vec()?));
+        }
+        Ok(numbers)
     }
 }

@@ -61,6 +61,7 @@ fn build(features: &Inputs, columns: impl Into<Columns>) -> Result<(Tensor, Tens
     let Some(Extent { lengths, n_steps }) = all else { return Err(Error::internal("a sorted list is not empty")) };
     let part = |(column, side): &(&FeatureColumn, &dyn SequenceColumn)| {
         let _scope = graph.reopen(&scope_name(&column.name()));
+        let _about = graph.about(&column.name());
         let tensor = side.tensor(features, &n_steps).map_err(|error| column.place(error))?;
         let dims = side.dims();
         if dims.len() == 1 {

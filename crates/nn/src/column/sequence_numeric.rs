@@ -122,6 +122,8 @@ impl SequenceColumn for SequenceNumericColumn {
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor> {
         let rows = self.rows(features)?;
         let values = normalised(&rows.values, self.normalizer.as_ref())?;
-        Ok(rows.with_values(values).to_steps(n_steps, &self.dims, self.default_value))
+        let steps = rows.with_values(values).to_steps(n_steps, &self.dims, self.default_value);
+        steps.means("default", self.default_value);
+        Ok(steps)
     }
 }

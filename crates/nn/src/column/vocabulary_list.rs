@@ -63,6 +63,11 @@ impl VocabularyListColumn {
         self
     }
 
+    /// The terms, in the order of their ids.
+    pub fn terms(&self) -> Result<TermList> {
+        Ok(TermList::from(self.table()?.vocabulary().terms()))
+    }
+
     fn table(&self) -> Result<LookupTable> {
         self.unknown.apply((*self.table).clone()?)
     }

@@ -107,6 +107,7 @@ impl CategoricalColumn for WeightedColumn {
             Input::Ragged(rows) => rows.values.clone(),
         };
         let weights = if dtype == DType::F32 { weights } else { weights.cast(DType::F32) };
+        found.ids.values.means("weights", self.weight_key.as_str());
         Ok(Categories { ids: found.ids, weights: Some(weights) })
     }
 }

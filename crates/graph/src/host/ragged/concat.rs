@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{expect_splits, splits};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_equal, expect_rank};
 
 /// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where, row_splits).
@@ -55,6 +55,10 @@ impl HostRules for RaggedConcat {
             joined.push(order.len() as i64);
         }
         Ok(vec![Array::from(order), Array::from(joined)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

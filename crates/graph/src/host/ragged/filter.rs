@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{expect_splits, kept_splits, splits};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (mask `[n]`, row_splits) -> (the positions that are kept, their row splits).
@@ -32,6 +32,10 @@ impl HostRules for RaggedFilter {
         let kept: Vec<i64> = (0i64..).zip(mask).filter(|(_, keep)| **keep).map(|(i, _)| i).collect();
         let splits = kept_splits(splits(&x[1], mask.len())?, |i| mask[i]);
         Ok(vec![Array::from(kept), Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

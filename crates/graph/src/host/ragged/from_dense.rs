@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::FromRows;
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 
 /// `[b, ...]` -> (values, row_splits): without what stands for a missing value, `""` and -1 (0 for floats).
 ///
@@ -55,6 +55,10 @@ impl HostRules for FromDense {
             _ => keep(x[0].as_slice::<f32>()?, n_rows, |v| v != 0.0)?,
         };
         Ok(vec![values, Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 
 /// `[b, ...]` -> (values, row_splits): every row has as many values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +34,10 @@ impl HostRules for FromRows {
         let width = x[0].len().checked_div(n_rows).unwrap_or(0);
         let splits: Vec<i64> = (0..=n_rows).map(|row| (row * width) as i64).collect();
         Ok(vec![x[0].reshape([x[0].len()])?, Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

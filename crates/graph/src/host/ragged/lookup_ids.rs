@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::{check_weights, expect_splits, expect_weights, kept_splits, splits, wide_ids};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, integer_ids};
 
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id among them, its row splits, its weight).
@@ -63,6 +63,10 @@ impl HostRules for LookupIds {
             results.push(Array::from(positions.iter().map(|&i| weights[i]).collect::<Vec<f32>>()));
         }
         Ok(results)
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

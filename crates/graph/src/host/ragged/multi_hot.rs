@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{check_weights, expect_splits, expect_weights, splits, wide_ids};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, integer_ids};
 
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth` `[k, 2]`, its weight or 1 `[k]`).
@@ -52,6 +52,10 @@ impl HostRules for MultiHot {
             }
         }
         Ok(vec![Array::from_vec([counts.len(), 2], places)?, Array::from(counts)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{expect_splits, splits};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 
 /// (row_splits `[b + 1]`, values `[n, ...]`) -> `[n]` i64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,10 @@ impl HostRules for RowIds {
             ids.resize(ends[1] as usize, row as i64);
         }
         Ok(vec![Array::from_vec([n], ids)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

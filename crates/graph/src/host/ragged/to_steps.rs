@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{expect_splits, splits};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank, same_dtype};
 
 /// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step takes as many of a row's values as it
@@ -64,6 +64,10 @@ impl HostRules for ToSteps {
             other => return Err(Error::dtype(Some(DType::F32), other, format!("sequences of {other}"))),
         };
         Ok(vec![made.reshape(dims)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -8,7 +8,7 @@ use super::elements::reordered;
 use super::{Sparse, expect_sparse, index_shape, size_list, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::same_dtype;
 
 /// (all indices, all values, all dense shapes) -> (indices, values, dense shape), in row-major order.
@@ -67,6 +67,10 @@ impl HostRules for SparseConcat {
         let sorted: Vec<i64> = order.iter().flat_map(|&i| &indices[i]).copied().collect();
         let values = reordered(&joined(&x[n..2 * n])?, &order)?;
         Ok(vec![Array::from_vec([order.len(), sizes.len()], sorted)?, values, size_list(&sizes)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

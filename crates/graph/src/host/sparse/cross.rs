@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::{index_shape, size_list, sizes, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs, alone};
+use crate::host::{Fresh, HostRules, Said, Specs, alone};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`) -> (indices, values, dense
@@ -103,6 +103,15 @@ impl HostRules for SparseCross {
         }
         let shape = size_list(&[n_rows, longest as usize]);
         Ok(vec![Array::from_vec([crossed.len(), 2], indices)?, crossed, shape])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        match self.output {
+            CrossOutput::Hashed { n_buckets, hash_key } => {
+                vec![("hash buckets", n_buckets.into()), ("hash key", format!("{hash_key:x}").into())]
+            }
+            CrossOutput::Joined { .. } => Vec::new(),
+        }
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

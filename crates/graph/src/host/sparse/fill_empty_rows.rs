@@ -8,7 +8,7 @@ use super::elements::picked;
 use super::{Sparse, expect_sparse, index_shape, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, same_dtype};
 
 /// (indices, values, dense shape, default) -> (indices, values, which rows were empty, where each value went).
@@ -90,6 +90,10 @@ impl HostRules for SparseFillEmptyRows {
             Array::from(empty),
             Array::from(went),
         ])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{index_shape, size_list, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of rows and the longest).
@@ -44,6 +44,10 @@ impl HostRules for RaggedToSparse {
         }
         let shape = size_list(&[splits.len() - 1, longest as usize]);
         Ok(vec![Array::from_vec([n, 2], indices)?, x[1].clone(), shape])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

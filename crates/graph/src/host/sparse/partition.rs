@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{integers, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, integer_ids};
 
 /// The number of a list for each row `[n]` -> the rows of each list in order, i64: what TensorFlow's `DynamicPartition` moves.
@@ -37,6 +37,10 @@ impl HostRules for PartitionPlaces {
             place.push(row as i64);
         }
         Ok(lists.into_iter().map(Array::from).collect())
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
@@ -78,6 +82,10 @@ impl HostRules for StitchPlaces {
             places[row as usize] = place as i64;
         }
         Ok(vec![Array::from(places)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -8,7 +8,7 @@ use super::elements::reordered;
 use super::{Sparse, expect_sparse, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 
 /// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,10 @@ impl HostRules for SparseReorder {
         order.sort_by_key(|&i| sparse.index(i));
         let indices: Vec<i64> = order.iter().flat_map(|&i| sparse.index(i)).copied().collect();
         Ok(vec![Array::from_vec(x[0].dims(), indices)?, reordered(&x[1], &order)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

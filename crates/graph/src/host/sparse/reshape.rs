@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{Sparse, integers, size_list, spec};
 use crate::graph::Node;
 use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (indices, dense shape, new shape with at most one -1) -> (indices, dense shape).
@@ -42,6 +42,10 @@ impl HostRules for SparseReshape {
             }
         }
         Ok(vec![Array::from_vec([sparse.len(), sizes.len()], indices)?, size_list(&sizes)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{integers, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, integer_ids};
 
 /// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a second input), that many segments.
@@ -58,6 +58,10 @@ impl HostRules for SegmentSplits {
         }
         splits.resize(n_segments as usize + 1, ids.len() as i64);
         Ok(vec![Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

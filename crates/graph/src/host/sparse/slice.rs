@@ -8,7 +8,7 @@ use super::elements::reordered;
 use super::{Sparse, expect_sparse, index_shape, size_list, sizes, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in the box.
@@ -50,6 +50,10 @@ impl HostRules for SparseSlice {
         let moved = |i: &usize| sparse.index(*i).iter().zip(&start).map(|(&k, &first)| k - first as i64);
         let indices: Vec<i64> = order.iter().flat_map(moved).collect();
         Ok(vec![Array::from_vec([order.len(), sparse.rank], indices)?, reordered(&x[1], &order)?, size_list(&kept)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -8,7 +8,7 @@ use super::elements::picked;
 use super::{integers, sizes, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_rank, integer_ids, same_dtype};
 
 /// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a dense tensor.
@@ -81,6 +81,10 @@ impl HostRules for SparseToDense {
         }
         let source = source.into_iter().map(|n| n.checked_sub(1).map(|i| i as usize));
         Ok(vec![picked(&x[2], &sizes, source, &x[3])?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

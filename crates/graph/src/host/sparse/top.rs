@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::{integers, spec};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{accepts, expect_rank, integer_ids};
 
 /// (list `[n]`, k) -> (the k largest in falling order, their places as i32); of equals the first comes first.
@@ -43,6 +43,10 @@ impl HostRules for Top {
             DType::U8 => top(x[0].as_slice::<u8>()?, k),
             _ => top(x[0].as_slice::<i64>()?, k),
         }
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

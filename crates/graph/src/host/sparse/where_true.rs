@@ -7,7 +7,7 @@ use smallvec::smallvec;
 use super::spec;
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::accepts;
 
 /// The indices of the elements that are not 0, in order: i64 `[n, rank]`.
@@ -51,6 +51,10 @@ impl HostRules for Where {
             }
         }
         Ok(vec![Array::from_vec([n, dims.len()], indices)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

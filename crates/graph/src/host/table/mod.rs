@@ -7,7 +7,7 @@ use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Specs};
+use super::{Fresh, HostRules, Said, Specs};
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
 use crate::infer::expect::{expect_dtype, integer_ids};
@@ -42,6 +42,14 @@ impl HostRules for FindId {
             }
         }
         Ok(vec![Array::from_vec(x[0].dims(), ids)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        let unknown = match self.0.unknown {
+            Unknown::Id(id) => ("id of unknown terms", id.into()),
+            Unknown::Buckets(buckets) => ("out-of-vocabulary buckets", buckets.n().into()),
+        };
+        vec![("vocabulary", self.0.listing().clone().into()), unknown]
     }
 
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
@@ -101,6 +109,10 @@ impl HostRules for FindTerm {
         let mut terms = Strings::with_capacity(wide.len());
         self.table.vocabulary.terms().find(&wide, &self.unknown, &mut terms);
         Ok(vec![Array::from_string_list(x[0].dims(), terms)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        vec![("vocabulary", self.table.listing().clone().into())]
     }
 
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

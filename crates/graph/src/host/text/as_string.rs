@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::accepts;
 
 /// The text of each number, as C's `printf` writes it. The settings are TensorFlow's.
@@ -59,6 +59,10 @@ impl HostRules for AsString {
             _ => as_string(x[0].as_slice::<i64>()?, &settings, &mut text)?,
         }
         Ok(vec![Array::from_string_list(x[0].dims(), text)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, type_list, typed};
-use crate::host::{Fresh, HostRules, Specs, alone};
+use crate::host::{Fresh, HostRules, Said, Specs, alone};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits): in each row every combination of one
@@ -83,6 +83,12 @@ impl HostRules for Cross {
         };
         let (ids, splits) = self.kernel()?.apply(alone(), n_rows, &keys)?;
         Ok(vec![Array::from(ids), Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        // 0 stands for TensorFlow's key.
+        let key = self.kernel().map_or(self.hash_key, |kernel| kernel.key());
+        vec![("hash buckets", self.n_buckets.into()), ("hash key", format!("{key:x}").into())]
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

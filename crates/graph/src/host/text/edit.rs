@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::expect_dtype;
 
 /// A change of each string.
@@ -64,6 +64,10 @@ impl HostRules for Edit {
             }
         }
         Ok(vec![Array::from_string_list(x[0].dims(), out)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

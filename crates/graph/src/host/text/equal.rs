@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::broadcast;
 use crate::infer::expect::expect_dtype;
 
@@ -39,6 +39,10 @@ impl HostRules for StringEqual {
             same.push((a.get(at_a(i)) == b.get(at_b(i))) != self.negated);
         }
         Ok(vec![Array::from_vec(&dims, same)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 
 /// The bucket of each value: TensorFlow's `Fingerprint64`, or with a key SipHash, modulo a number. Integers are hashed by their
 /// decimal text.
@@ -51,6 +51,11 @@ impl HostRules for HashBucket {
             }
         }
         Ok(vec![Array::from_vec(x[0].dims(), out)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        let key = self.key.map(|key| ("hash key", format!("{:x} {:x}", key[0], key[1]).into()));
+        std::iter::once(("hash buckets", self.n.into())).chain(key).collect()
     }
 
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_equal};
 use crate::op::AxisSet;
 
@@ -60,6 +60,10 @@ impl HostRules for StringJoin {
         Ok(vec![Array::from_string_list(dims, out)?])
     }
 
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
+    }
+
     fn spell(&self, def: NodeDef, node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
         Ok(def.attr("N", node.inputs.len() as i64).attr("separator", self.separator.clone()))
     }
@@ -84,6 +88,10 @@ impl HostRules for ReduceJoin {
         let axes: Vec<i64> = self.axes.iter().map(|axis| axis as i64).collect();
         let (joined, dims) = reduce_join(x[0].string_slice()?, x[0].dims(), &axes, self.keep_dims, &self.separator)?;
         Ok(vec![Array::from_string_list(dims, joined)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::expect_dtype;
 
 /// The length of each string, i32: in bytes or characters.
@@ -39,6 +39,10 @@ impl HostRules for StringLength {
         let mut lengths = vec![0; x[0].len()];
         length(x[0].string_slice()?, if self.utf8 { Unit::Utf8Char } else { Unit::Byte }, &mut lengths);
         Ok(vec![Array::from_vec(x[0].dims(), lengths)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
@@ -76,6 +80,10 @@ impl HostRules for ToNumber {
         }])
     }
 
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
+    }
+
     fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
         Ok(typed(def, "out_type", self.0))
     }
@@ -95,6 +103,10 @@ impl HostRules for FullMatch {
         let mut matches = vec![false; x[0].len()];
         RegexFullMatch::new(&self.pattern)?.apply(x[0].string_slice()?, &mut matches);
         Ok(vec![Array::from_vec(x[0].dims(), matches)?])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {

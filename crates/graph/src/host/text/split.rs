@@ -7,7 +7,7 @@ use smallvec::smallvec;
 
 use crate::graph::Node;
 use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Specs};
+use crate::host::{Fresh, HostRules, Said, Specs};
 use crate::infer::expect::{expect_dtype, expect_rank};
 
 /// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most so many splits (-1: all).
@@ -35,6 +35,10 @@ impl HostRules for StringSplit {
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
         let (words, splits) = split(x[0].string_slice()?, &self.separator, self.max_split);
         Ok(vec![Array::from(words), Array::from(splits)])
+    }
+
+    fn meaning(&self) -> Vec<Said> {
+        Vec::new()
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {

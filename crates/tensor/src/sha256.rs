@@ -1,4 +1,4 @@
-//! SHA-256, as FIPS 180-4 defines it: whether a fetched file is the one that was meant.
+//! SHA-256, as FIPS 180-4 defines it: whether bytes are the ones that were meant.
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 const ROUNDS: [u32; 64] = [
@@ -16,18 +16,62 @@ const ROUNDS: [u32; 64] = [
 const START: [u32; 8] =
     [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
 
-/// The digest in hex.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let mut state = START;
-    let (blocks, rest) = bytes.as_chunks::<64>();
-    blocks.iter().for_each(|block| compress(&mut state, block));
-    // A one bit, zeros, and the number of bits, up to the end of a block.
-    let mut tail = rest.to_vec();
-    tail.push(0x80);
-    tail.resize((rest.len() + 9).next_multiple_of(64) - 8, 0);
-    tail.extend((bytes.len() as u64 * 8).to_be_bytes());
-    tail.as_chunks::<64>().0.iter().for_each(|block| compress(&mut state, block));
-    state.map(|word| format!("{word:08x}")).concat()
+/// A digest in the making, for bytes that come in pieces.
+///
+/// ```
+/// use estimand_tensor::Sha256;
+/// let digest = Sha256::new().update(b"a").update(b"").finish();
+/// assert_eq!(digest, "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Sha256 {
+    state: [u32; 8],
+    /// Bytes that do not fill a block yet.
+    rest: Vec<u8>,
+    n_bytes: u64,
+}
+
+impl Default for Sha256 {
+    fn default() -> Sha256 {
+        Sha256::new()
+    }
+}
+
+impl Sha256 {
+    /// The digest of nothing, so far.
+    pub fn new() -> Sha256 {
+        Sha256 { state: START, rest: Vec::with_capacity(64), n_bytes: 0 }
+    }
+
+    /// Adds some bytes.
+    #[must_use]
+    pub fn update(mut self, mut bytes: &[u8]) -> Sha256 {
+        self.n_bytes += bytes.len() as u64;
+        if !self.rest.is_empty() {
+            let (filling, more) = bytes.split_at(bytes.len().min(64 - self.rest.len()));
+            self.rest.extend_from_slice(filling);
+            bytes = more;
+            if let Some(block) = self.rest.as_chunks::<64>().0.first().copied() {
+                compress(&mut self.state, &block);
+                self.rest.clear();
+            }
+        }
+        let (blocks, rest) = bytes.as_chunks::<64>();
+        blocks.iter().for_each(|block| compress(&mut self.state, block));
+        self.rest.extend_from_slice(rest);
+        self
+    }
+
+    /// The digest in hex.
+    pub fn finish(mut self) -> String {
+        // A one bit, zeros, and the number of bits, up to the end of a block.
+        let n = self.rest.len();
+        self.rest.push(0x80);
+        self.rest.resize((n + 9).next_multiple_of(64) - 8, 0);
+        self.rest.extend((self.n_bytes * 8).to_be_bytes());
+        self.rest.as_chunks::<64>().0.iter().for_each(|block| compress(&mut self.state, block));
+        self.state.map(|word| format!("{word:08x}")).concat()
+    }
 }
 
 fn compress(state: &mut [u32; 8], block: &[u8; 64]) {
@@ -73,7 +117,12 @@ mod tests {
             (65, "635361c48bb9eab14198e76ea8ab7f1a41685d6ad62aa9146d301d4f17eb0ae0"),
             (1000, "41edece42d63e8d9bf515a9ba6932e1c20cbc9f5a5d134645adb5db1b9737ea3"),
         ] {
-            assert_eq!(sha256(&vec![b'a'; n]), digest, "{n} bytes");
+            let bytes = vec![b'a'; n];
+            assert_eq!(Sha256::new().update(&bytes).finish(), digest, "{n} bytes");
+            for piece in [1, 7, 63, 64, 65] {
+                let pieces = bytes.chunks(piece).fold(Sha256::new(), Sha256::update);
+                assert_eq!(pieces.finish(), digest, "{n} bytes in pieces of {piece}");
+            }
         }
     }
 }

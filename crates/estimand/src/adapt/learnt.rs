@@ -1,0 +1,124 @@
+//! What was learnt, in the model folder: `adapted.json`.
+//!
+//! ```json
+//! {"version": 1, "learnt": [
+//!   {"feature": "age", "asked": "z_score", "values": [{"float": 38.6}, {"float": 13.6}]},
+//!   {"feature": "age", "asked": "boundaries of 10 ranges", "values": [{"float": 22.0}, {"float": 26.0}]},
+//!   {"feature": "job", "asked": "1000 terms, at least 1 of each", "values": ["clerk", {"bytes": "ff00"}]}]}
+//! ```
+//!
+//! Values are spelt as in the manifest of a checkpoint. Each answer is kept apart, by what was asked: a column that is added to a
+//! program later is learnt from the data of that day, and the others stay what they were.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use estimand_graph::checkpoint;
+use estimand_graph::meaning::Listed;
+use estimand_tensor::{Error, Result};
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use crate::manifest::{listed_from_json, listed_to_json};
+
+/// The version that is written. A newer one is refused.
+const VERSION: u64 = 1;
+
+/// The most bytes of the file: ten million terms of twenty letters fit in, more is no vocabulary that `adapt` makes.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Answers by the feature and what was asked of it.
+pub(super) type Answers = IndexMap<(String, String), Vec<Listed>>;
+
+/// The file of a model folder.
+pub(super) fn path(folder: &Path) -> PathBuf {
+    folder.join("adapted.json")
+}
+
+/// What a model folder has; nothing if there is no file.
+pub(super) fn read(folder: &Path) -> Result<Option<Answers>> {
+    let path = path(folder);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io(&path, "open", &error)),
+    };
+    let mut bytes = Vec::new();
+    // One more than allowed, whatever the file's size is said to be.
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
+    parse(&bytes).map(Some).map_err(|e| e.in_file(&path))
+}
+
+fn parse(bytes: &[u8]) -> Result<Answers> {
+    let damaged = |what: &str| {
+        Error::data(format!("what `adapt` learnt cannot be read: {what}"))
+            .help("put the file back; if it is gone for good, so is the meaning of the checkpoints beside it")
+    };
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(damaged(&format!("it has more than {MAX_BYTES} bytes")));
+    }
+    let json: Json = serde_json::from_slice(bytes).map_err(|e| damaged(&format!("it is not JSON: {e}")))?;
+    let version = json.get("version").and_then(Json::as_u64).ok_or_else(|| damaged("it has no version"))?;
+    if version > VERSION {
+        let message =
+            format!("what `adapt` learnt is written in version {version}; this library reads up to {VERSION}");
+        return Err(Error::unsupported(message).help("use the version of Estimand that wrote it, or a newer one"));
+    }
+    let learnt = json.get("learnt").and_then(Json::as_array).ok_or_else(|| damaged("`learnt` is no list"))?;
+    let mut answers = Answers::new();
+    for (i, one) in learnt.iter().enumerate() {
+        let text = |key: &str| one.get(key).and_then(Json::as_str).map(str::to_string);
+        let values = one.get("values").and_then(Json::as_array);
+        let values = values.and_then(|values| values.iter().map(listed_from_json).collect::<Option<Vec<Listed>>>());
+        let (Some(feature), Some(asked), Some(values)) = (text("feature"), text("asked"), values) else {
+            return Err(damaged(&format!("entry {i} has no feature, no question or no values")));
+        };
+        if answers.insert((feature, asked), values).is_some() {
+            return Err(damaged(&format!("entry {i} is there twice")));
+        }
+    }
+    Ok(answers)
+}
+
+/// Writes all answers; the file is whole or what it was.
+pub(super) fn write(folder: &Path, answers: &Answers) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make", &e))?;
+    let one = |((feature, asked), values): (&(String, String), &Vec<Listed>)| {
+        let values: Vec<Json> = values.iter().map(listed_to_json).collect();
+        json!({ "feature": feature, "asked": asked, "values": values }).to_string()
+    };
+    let lines: Vec<String> = answers.iter().map(one).collect();
+    // A line for each answer, for people and for version control.
+    let text = format!("{{\"version\": {VERSION}, \"learnt\": [\n{}\n]}}\n", lines.join(",\n"));
+    checkpoint::write_text(path(folder), &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_an_error_that_names_what_is_wrong() {
+        let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+        for (text, part) in [
+            ("", "it is not JSON"),
+            (deep.as_str(), "it is not JSON"),
+            ("{}", "it has no version"),
+            (r#"{"version": 2}"#, "version 2; this library reads up to 1"),
+            (r#"{"version": 1}"#, "`learnt` is no list"),
+            (r#"{"version": 1, "learnt": [{}]}"#, "entry 0 has no feature"),
+            (
+                r#"{"version": 1, "learnt": [{"feature": "a", "asked": "b", "values": [null]}]}"#,
+                "entry 0 has no feature",
+            ),
+            (
+                r#"{"version": 1, "learnt": [{"feature": "a", "asked": "b", "values": []}, {"feature": "a", "asked": "b", "values": []}]}"#,
+                "entry 1 is there twice",
+            ),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
