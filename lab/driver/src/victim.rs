@@ -88,7 +88,8 @@ impl Place {
         Ok(Folder { path, is_kept: self.keeps_folders })
     }
 
-    /// A run of the victim on the files below `root`: `train FOLDER` and its like.
+    /// A run of the victim in the work folder below `root`: `train FOLDER` and its like. Names are relative, so that files
+    /// which hold them are the same in every experiment.
     pub fn run<'a>(&'a self, root: &'a Path, arguments: &[&str]) -> Run<'a> {
         Run {
             place: self,
@@ -103,8 +104,7 @@ impl Place {
 
     /// The training with all writers.
     pub fn train<'a>(&'a self, folder: &'a Folder) -> Run<'a> {
-        let work = folder.work();
-        self.run(&folder.path, &["train", &work.to_string_lossy()])
+        self.run(&folder.path, &["train", "."])
     }
 }
 
@@ -177,8 +177,9 @@ impl Run<'_> {
         let root = self.root.join("work");
         command
             .args(&self.arguments)
+            .current_dir(&root)
             .env("LD_PRELOAD", &self.place.library)
-            .env("LAB_ROOT", root)
+            .env("LAB_ROOT", &root)
             .env("LAB_LOG", &log)
             .env("LAB_PLAN", &self.plan)
             .env("VICTIM_STEP_MS", self.step_ms.to_string())

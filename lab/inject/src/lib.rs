@@ -90,7 +90,7 @@ fn resolve(folder: c_int, path: *const c_char) -> Vec<u8> {
         folder => path_of(folder),
     };
     whole.push(b'/');
-    whole.extend_from_slice(path);
+    whole.extend_from_slice(path.strip_prefix(b"./").unwrap_or(path));
     whole
 }
 

@@ -22,14 +22,13 @@ fn experiments(bench: &Bench) -> Vec<Experiment<'_>> {
 fn read(bench: &Bench, reads: u64) -> Result<Verdict, String> {
     let folder = bench.folder()?;
     let (model, root) = (folder.model(), folder.root());
-    let model_text = model.to_string_lossy().into_owned();
     let failed = |e: std::io::Error| e.to_string();
-    let mut trainer = bench.place.run(root, &["fast", &model_text, "1000000"]).start().map_err(failed)?;
+    let mut trainer = bench.place.run(root, &["fast", "model", "1000000"]).start().map_err(failed)?;
     let began = Instant::now();
     while !model.join("checkpoint").exists() && began.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let reader = || bench.place.run(root, &["read", &model_text, &reads.to_string()]).start().map_err(failed);
+    let reader = || bench.place.run(root, &["read", "model", &reads.to_string()]).start().map_err(failed);
     let (first, second) = (reader()?, reader()?);
     let read = [first.finish().map_err(failed)?, second.finish().map_err(failed)?];
     let was_training = trainer.is_running().map_err(failed)?;
