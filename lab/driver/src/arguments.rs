@@ -5,7 +5,7 @@ use std::path::PathBuf;
 const USAGE: &str = "usage: estimand-lab [--full] [--table] [--only NAME] [--keep] [--threads N] [--folder PATH]
   --full         every point instead of a sample
   --table        ends with the table of docs/trust.md
-  --only NAME    only experiments whose name begins like this, of all points
+  --only NAME    only the experiment of this name, or all whose names begin like this
   --keep         leaves the folders of experiments, to look at
   --threads N    so many experiments at once; the number of cores unless given
   --folder PATH  where experiments have their folders; the temporary folder unless given";

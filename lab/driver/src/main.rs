@@ -47,7 +47,9 @@ fn try_laws(wish: &Wish) -> Result<Report, String> {
         let began = Instant::now();
         let mut experiments = (law.experiments)(&bench);
         if let Some(only) = &wish.only {
-            experiments.retain(|experiment| experiment.name.starts_with(only.as_str()));
+            let is_exact = experiments.iter().any(|experiment| experiment.name == *only);
+            let is_meant = |name: &str| if is_exact { name == only } else { name.starts_with(only.as_str()) };
+            experiments.retain(|experiment| is_meant(&experiment.name));
             if experiments.is_empty() {
                 continue;
             }

@@ -44,10 +44,15 @@ fn once(bench: &Bench) -> Vec<Experiment<'_>> {
 
 fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
     let moments = moments(&bench.calls);
-    let n = moments.len();
-    // The second moment is later, by a step that shares no factor with the usual periods.
-    let pair = |i: usize| (moments[i], moments[i + 1 + (i * 37 + 11) % (n - i - 1)]);
-    let pairs: Vec<_> = (0..n.saturating_sub(1)).map(pair).collect();
+    // Calls are counted from the start of a process. So the second moment is one that a run which goes
+    // on comes to under the same name: the first of its kind on a checkpoint of its own, or on data.
+    let comes_again = |point: &str| point.ends_with("/1") && (point.contains("ckpt-") || point.contains("/data/"));
+    let pair = |i: usize| {
+        let later: Vec<_> = moments[i + 1..].iter().filter(|(_, point)| comes_again(point)).collect();
+        // A step that shares no factor with the usual periods.
+        later.get((i * 37 + 11) % later.len().max(1)).map(|second| (moments[i], **second))
+    };
+    let pairs: Vec<_> = (0..moments.len()).filter_map(pair).collect();
     let chosen = spread(pairs, if bench.is_full { 150 } else { 20 });
     let experiment = |((a_phase, a), (b_phase, b)): ((&'static str, &str), (&'static str, &str))| {
         let (a, b) = (a.to_string(), b.to_string());
