@@ -1,0 +1,78 @@
+//! A run that is killed at a call, once or twice, ends as if nothing had happened.
+
+use super::{Bench, Law, was_killed};
+use crate::calls::Call;
+use crate::experiment::{Experiment, Verdict, spread};
+use crate::outcome::Outcome;
+
+pub const ONCE: Law = Law {
+    name: "kill",
+    promise: "Killed at any moment and started again, a training ends with the same step, reason, best \
+        evaluation, curves and bytes of every file as one that nobody disturbed; nothing is left over.",
+    experiment: "SIGKILL before each call that changes a file, and in the middle of each write; then a run to the end",
+    experiments: once,
+};
+
+pub const TWICE: Law = Law {
+    name: "double-kill",
+    promise: "The same holds if the run that goes on is killed too.",
+    experiment: "SIGKILL at one call, then at a later one in the next run, then a run to the end",
+    experiments: twice,
+};
+
+/// All moments of a run: before each call, in the middle of each write, after the last call.
+fn moments(calls: &[Call]) -> Vec<(&'static str, &str)> {
+    let mut moments = Vec::new();
+    for call in calls {
+        moments.push(("before", call.point.as_str()));
+        if call.kind == "write" && call.n_bytes > 1 {
+            moments.push(("mid", &call.point));
+        }
+    }
+    moments.extend(calls.last().map(|last| ("after", last.point.as_str())));
+    moments
+}
+
+fn once(bench: &Bench) -> Vec<Experiment<'_>> {
+    let experiment = |(phase, point): (&'static str, &'_ str)| {
+        let point = point.to_string();
+        let name = format!("kill/{phase}/{point}");
+        Experiment::new(name, move || kill_at(bench, &[(phase, &point)]))
+    };
+    bench.choose(moments(&bench.calls), 120).into_iter().map(experiment).collect()
+}
+
+fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
+    let moments = moments(&bench.calls);
+    // Calls are counted from the start of a process. So the second moment is one that a run which goes
+    // on comes to under the same name: the first of its kind on a checkpoint of its own, or on data.
+    let comes_again = |point: &str| point.ends_with("/1") && (point.contains("ckpt-") || point.contains("/data/"));
+    let pair = |i: usize| {
+        let later: Vec<_> = moments[i + 1..].iter().filter(|(_, point)| comes_again(point)).collect();
+        // A step that shares no factor with the usual periods.
+        later.get((i * 37 + 11) % later.len().max(1)).map(|second| (moments[i], **second))
+    };
+    let pairs: Vec<_> = (0..moments.len()).filter_map(pair).collect();
+    let chosen = spread(pairs, if bench.is_full { 150 } else { 20 });
+    let experiment = |((a_phase, a), (b_phase, b)): ((&'static str, &str), (&'static str, &str))| {
+        let (a, b) = (a.to_string(), b.to_string());
+        let name = format!("double-kill/{a_phase}/{a}+{b_phase}/{b}");
+        Experiment::new(name, move || kill_at(bench, &[(a_phase, &a), (b_phase, &b)]))
+    };
+    chosen.into_iter().map(experiment).collect()
+}
+
+/// Kills one run after the other, each at its moment, and lets the last go to its end.
+fn kill_at(bench: &Bench, moments: &[(&str, &str)]) -> Result<Verdict, String> {
+    let folder = bench.folder()?;
+    for (phase, point) in moments {
+        let run = bench.place.train(&folder).plan(format!("kill-{phase} {point}"));
+        let ran = run.finish().map_err(|e| e.to_string())?;
+        if !was_killed(&ran, point)? {
+            return Ok(Verdict::Skipped(format!("this run did not come to {phase} {point}")));
+        }
+        Outcome::check_whole(&folder.work(), &bench.undisturbed).map_err(|how| format!("after the kill: {how}"))?;
+    }
+    bench.finish_and_compare(&folder)?;
+    Ok(Verdict::Held(1))
+}

@@ -1,0 +1,127 @@
+//! What happens to which call: one text in the environment, read once.
+
+use libc::{EINTR, EIO, ENOLCK, ENOSPC, EOPNOTSUPP, EROFS, c_int};
+
+/// A call that changes files.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Kind {
+    /// `open` that makes or empties a file.
+    Create,
+    Write,
+    Rename,
+    Fsync,
+    Truncate,
+    Unlink,
+    Mkdir,
+    Rmdir,
+    Link,
+    Flock,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Create => "create",
+            Kind::Write => "write",
+            Kind::Rename => "rename",
+            Kind::Fsync => "fsync",
+            Kind::Truncate => "truncate",
+            Kind::Unlink => "unlink",
+            Kind::Mkdir => "mkdir",
+            Kind::Rmdir => "rmdir",
+            Kind::Link => "link",
+            Kind::Flock => "flock",
+        }
+    }
+
+    /// The error that a healthy file system's call returns on a bad day.
+    fn error(self) -> c_int {
+        match self {
+            Kind::Create | Kind::Write | Kind::Rename | Kind::Mkdir | Kind::Link => ENOSPC,
+            Kind::Fsync | Kind::Truncate | Kind::Unlink | Kind::Rmdir => EIO,
+            Kind::Flock => ENOLCK,
+        }
+    }
+}
+
+/// What becomes of one call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    Go,
+    /// A write of at most this many bytes.
+    Short(usize),
+    Fail(c_int),
+    KillBefore,
+    /// Half of a write, then the end.
+    KillMid,
+    KillAfter,
+}
+
+/// Which calls have another fate than to go on.
+pub enum Plan {
+    /// All go on.
+    Watch,
+    /// One call, named by its point, dies or fails.
+    Once(Fate, String),
+    /// The call itself fails with its own error.
+    FailOnce(String),
+    /// From this call on, nothing finds room.
+    Full(String),
+    /// From this call on, nothing can be written.
+    ReadOnly(String),
+    /// Writes take at most this many bytes.
+    Short(usize),
+    /// Every other write is interrupted by a signal before it begins.
+    Interrupt,
+    /// The file system knows no locks.
+    NoLocks,
+}
+
+impl Plan {
+    /// `kill-before POINT`, `fail POINT`, `short 7`, ...
+    pub fn parse(text: &str) -> Option<Plan> {
+        let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let point = || rest.to_string();
+        Some(match word {
+            "watch" => Plan::Watch,
+            "kill-before" => Plan::Once(Fate::KillBefore, point()),
+            "kill-mid" => Plan::Once(Fate::KillMid, point()),
+            "kill-after" => Plan::Once(Fate::KillAfter, point()),
+            "fail" => Plan::FailOnce(point()),
+            "full" => Plan::Full(point()),
+            "readonly" => Plan::ReadOnly(point()),
+            "short" => Plan::Short(rest.parse().ok()?),
+            "interrupt" => Plan::Interrupt,
+            "nolocks" => Plan::NoLocks,
+            _ => return None,
+        })
+    }
+
+    /// The fate of a call; `hit` is whether the plan's point has been passed, and stays so.
+    pub fn fate(&self, kind: Kind, point: &str, number: u64, hit: &mut bool) -> Fate {
+        let mut reached = |at: &String| {
+            let is_it = at == point;
+            *hit |= is_it;
+            (is_it, *hit)
+        };
+        let from_here_on = |fails: bool, errno| if fails { Fate::Fail(errno) } else { Fate::Go };
+        match self {
+            Plan::Watch => Fate::Go,
+            Plan::Once(fate, at) => {
+                if reached(at).0 {
+                    *fate
+                } else {
+                    Fate::Go
+                }
+            }
+            Plan::FailOnce(at) => from_here_on(reached(at).0, kind.error()),
+            Plan::Full(at) => from_here_on(reached(at).1 && kind.error() == ENOSPC, ENOSPC),
+            // A lock and a sync change nothing, so that a read-only mount has no objection.
+            Plan::ReadOnly(at) => from_here_on(reached(at).1 && !matches!(kind, Kind::Flock | Kind::Fsync), EROFS),
+            Plan::Short(n) if kind == Kind::Write => Fate::Short(*n),
+            Plan::Short(_) => Fate::Go,
+            Plan::Interrupt => from_here_on(kind == Kind::Write && number.is_multiple_of(2), EINTR),
+            Plan::NoLocks => from_here_on(kind == Kind::Flock, EOPNOTSUPP),
+        }
+    }
+}

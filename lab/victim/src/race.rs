@@ -1,0 +1,45 @@
+//! A training that saves as often as it can, and readers of its folder.
+
+use std::path::Path;
+
+use estimand::adapt;
+use estimand::prelude::*;
+
+use crate::model::{Slow, classifier, columns, rows};
+
+fn estimator(folder: &Path) -> Result<Estimator> {
+    let columns = columns(&adapt(&rows(120)?)?)?;
+    classifier(folder, columns, RunConfig::new().save_checkpoints(Every::Steps(1)).keep_checkpoint_max(2))
+}
+
+/// A checkpoint at every step, of which the newest two stay.
+pub fn train(folder: &Path, n_steps: u64) -> Result<()> {
+    let input = rows(120)?.repeat_forever().batch(16, false);
+    let finished = estimator(folder)?.train(TrainSpec::new(input).max_steps(n_steps).hook(Slow::from_environment()))?;
+    println!("step: {}", finished.global_step);
+    Ok(())
+}
+
+/// Evaluates and predicts what is newest, with a new estimator each time; prints what it read and what failed.
+pub fn read(folder: &Path, n: u64) -> Result<()> {
+    let mut failures = 0;
+    for i in 0..n {
+        let read = || -> Result<u64> {
+            let estimator = estimator(folder)?;
+            let metrics = estimator.evaluate(rows(40)?.batch(20, false))?;
+            for prediction in estimator.predict(rows(40)?.batch(20, false)) {
+                prediction?;
+            }
+            Ok(metrics.global_step())
+        };
+        match read() {
+            Ok(step) => println!("read {i}: step {step}"),
+            Err(error) => {
+                failures += 1;
+                println!("read {i} failed: {}", error.to_string().replace('\n', " "));
+            }
+        }
+    }
+    println!("failures: {failures}");
+    Ok(())
+}
