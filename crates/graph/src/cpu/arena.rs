@@ -173,7 +173,10 @@ mod tests {
             (0..n).map(|i| Lifetime { first: i, last: i + roll(if i % 7 == 0 { 300 } else { 3 }) }).collect();
         let capacities: Vec<usize> = (0..n).map(|_| 64 << roll(8)).collect();
         let (offsets, total) = arrange(&lives, &capacities).unwrap();
-        let alive = |step: usize| (0..n).filter(move |&i| (lives[i].first..=lives[i].last).contains(&step));
+        let alive = |step: usize| {
+            let lives = &lives;
+            (0..n).filter(move |&i| (lives[i].first..=lives[i].last).contains(&step))
+        };
         let mut most = 0;
         for step in 0..n {
             let mut ranges: Vec<(usize, usize)> =

@@ -219,7 +219,7 @@ fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -
             return None;
         }
         if needed.insert(value.node) {
-            stack.extend(node.inputs.iter().filter(|input| !computed.contains_key(input)));
+            stack.extend(node.inputs.iter().filter(|input| !computed.contains_key(*input)));
         }
     }
     let mut part = Body::default();
