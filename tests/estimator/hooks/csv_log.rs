@@ -53,6 +53,22 @@ fn a_run_that_goes_on_leaves_the_file_of_one_that_never_stopped() -> Result<()> 
     Ok(())
 }
 
+/// A file system may make a file longer before the bytes of its end are on the disk: after a power
+/// failure zeros are there, in the header of a new file too.
+#[test]
+fn zeros_that_a_power_failure_left_are_cut_off() -> Result<()> {
+    let hook = || CsvLogHook::new("training.csv", Every::Steps(3));
+    let (whole, cut) = (Folder::new(), Folder::new());
+    estimator(&whole, 5).train(TrainSpec::new(endless()).max_steps(9).hook(hook()))?;
+    let path = cut.path().join("training.csv");
+    std::fs::write(&path, "step,\0\0\0\0\0").unwrap();
+    estimator(&cut, 5).train(TrainSpec::new(endless()).max_steps(5).hook(hook()))?;
+    std::fs::write(&path, read(&path) + "6,0.\0\0\0\0\0").unwrap();
+    estimator(&cut, 5).train(TrainSpec::new(endless()).max_steps(9).hook(hook()))?;
+    assert_eq!(read(&path), read(&whole.path().join("training.csv")));
+    Ok(())
+}
+
 #[test]
 fn files_and_columns_that_do_not_fit() {
     let folder = Folder::new();

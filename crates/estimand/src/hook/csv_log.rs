@@ -208,6 +208,8 @@ impl LogFile {
 
 /// The bytes of a file that stay: up to the first row of a later step, or the half of a row that a killed process left.
 fn kept(text: &str, header: &str, step: u64, path: &Path) -> Result<u64> {
+    // A power failure may leave zeros where bytes were never synced.
+    let text = text.split('\0').next().unwrap_or_default();
     if !text.contains('\n') && header.starts_with(text) {
         return Ok(0);
     }

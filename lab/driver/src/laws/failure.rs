@@ -11,21 +11,21 @@ pub const ONE_CALL: Law = Law {
     promise: "A call that fails (a full disk, an fsync that fails, a lock that cannot be had) ends the run with an \
         error, or costs nothing; the last whole checkpoint loads, and the next run ends in the same bytes.",
     experiment: "One call fails, each in turn: ENOSPC for create, write, rename, mkdir, link; EIO for fsync, truncate, unlink; ENOLCK for locks",
-    experiments: |bench| experiments(bench, "fail", 60),
+    experiments: |bench| experiments(bench, "fail", 120),
 };
 
 pub const FULL: Law = Law {
     name: "full",
     promise: "The same for a disk that is full from one moment on.",
     experiment: "ENOSPC from each call on, until the end of the process",
-    experiments: |bench| experiments(bench, "full", 25),
+    experiments: |bench| experiments(bench, "full", 50),
 };
 
 pub const READ_ONLY: Law = Law {
     name: "readonly",
     promise: "The same for a disk that is mounted read-only while a training runs.",
     experiment: "EROFS from each call on (simulated by the preloaded library)",
-    experiments: |bench| experiments(bench, "readonly", 25),
+    experiments: |bench| experiments(bench, "readonly", 50),
 };
 
 fn experiments<'a>(bench: &'a Bench, plan: &'static str, n_short: usize) -> Vec<Experiment<'a>> {

@@ -39,7 +39,7 @@ fn once(bench: &Bench) -> Vec<Experiment<'_>> {
         let name = format!("kill/{phase}/{point}");
         Experiment::new(name, move || kill_at(bench, &[(phase, &point)]))
     };
-    bench.choose(moments(&bench.calls), 120).into_iter().map(experiment).collect()
+    bench.choose(moments(&bench.calls), 240).into_iter().map(experiment).collect()
 }
 
 fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
@@ -53,7 +53,7 @@ fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
         later.get((i * 37 + 11) % later.len().max(1)).map(|second| (moments[i], **second))
     };
     let pairs: Vec<_> = (0..moments.len()).filter_map(pair).collect();
-    let chosen = spread(pairs, if bench.is_full { 150 } else { 20 });
+    let chosen = spread(pairs, if bench.is_full { 200 } else { 40 });
     let experiment = |((a_phase, a), (b_phase, b)): ((&'static str, &str), (&'static str, &str))| {
         let (a, b) = (a.to_string(), b.to_string());
         let name = format!("double-kill/{a_phase}/{a}+{b_phase}/{b}");

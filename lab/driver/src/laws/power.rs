@@ -42,7 +42,7 @@ fn cuts(bench: &Bench) -> Vec<Experiment<'_>> {
         }
     }
     let experiment = |(name, tree): (String, Tree)| Experiment::new(name, move || go_on(bench, &tree));
-    bench.choose(states, 60).into_iter().map(experiment).collect()
+    bench.choose(states, 150).into_iter().map(experiment).collect()
 }
 
 fn go_on(bench: &Bench, tree: &Tree) -> Result<Verdict, String> {

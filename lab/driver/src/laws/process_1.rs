@@ -16,7 +16,7 @@ pub const LAW: Law = Law {
 fn experiments(bench: &Bench) -> Vec<Experiment<'_>> {
     let is_first_of_file = |call: &&Call| call.point.ends_with("/1");
     let points: Vec<&Call> = bench.calls.iter().filter(is_first_of_file).collect();
-    let chosen = spread(points, if bench.is_full { 120 } else { 15 });
+    let chosen = spread(points, if bench.is_full { 150 } else { 30 });
     let experiment = |call: &Call| {
         let point = call.point.clone();
         Experiment::new(format!("process-1/after/{point}"), move || kill_twice(bench, &point))
