@@ -159,9 +159,8 @@ fn a_shard_is_not_evaluated_as_the_whole() -> Result<()> {
     model(None).train(&plain)?;
     let whole = model(None).evaluate(&plain)?;
     let n_files = || std::fs::read_dir(folder.path().join("eval")).unwrap().count();
-    let before = n_files();
     for task in ["chief", "worker"] {
-        let model = model(Some(task));
+        let (before, model) = (n_files(), model(Some(task)));
         for error in [model.evaluate(&by_worker), model.evaluate(EvalSpec::new(by_context))] {
             let text = error.unwrap_err().to_string();
             for part in ["TF_CONFIG names 2 workers", task, "one shard", "evaluator"] {
