@@ -5,10 +5,9 @@
 
 use estimand_data::{Limits, npz};
 
-/// The bytes are an archive.
-pub const FILE: u8 = 0;
-/// The bytes are the entries of a directory over one member, four bytes each: offset, packed size, size, method.
-pub const ENTRIES: u8 = 1;
+/// The bytes are an archive. With another number they are the entries of a directory over one member,
+/// four bytes each: offset, packed size, size, method.
+const FILE: u8 = 0;
 
 const LIMITS: Limits = Limits {
     unpacked_bytes: 1 << 20,
