@@ -13,7 +13,7 @@ pub fn rows(n: usize) -> Result<Dataset> {
     let (a, b): (Vec<f32>, Vec<f32>) = (0..n).map(|i| (number(i, 37), number(i, 53))).unzip();
     let words = ["ash", "birch", "cedar", "elm"];
     let word = |i: usize| words[i * 13 % 29 % words.len()];
-    let class = |i: usize| i64::from((a[i] + b[i] > 0.2) ^ (i * 31 % 7 == 0));
+    let class = |i: usize| i64::from((a[i] + b[i] > 0.2) ^ (i * 31).is_multiple_of(7));
     let classes: Vec<i64> = (0..n).map(class).collect();
     let names = Array::from_strings([n], (0..n).map(word))?;
     let columns = [("a", Array::from(a)), ("b", Array::from(b)), ("word", names), ("y", Array::from(classes))];

@@ -70,7 +70,7 @@ fn two_at_once(bench: &Bench, i: usize) -> Result<Verdict, String> {
     let folder = bench.folder()?;
     let start = || bench.place.train(&folder).step_ms(STEP_MS).start().map_err(|e| e.to_string());
     let mut first = start()?;
-    if i % 2 == 0 {
+    if i.is_multiple_of(2) {
         wait_for_checkpoint(&folder.model(), &mut first)?;
     }
     let second = start()?;
