@@ -130,6 +130,29 @@ fn readers_beside_a_trainer_never_fail() -> Result<()> {
     })
 }
 
+/// Killed after the list was written and before the files that left it were removed.
+#[test]
+fn files_that_left_the_list_are_removed_by_the_next_run() -> Result<()> {
+    let folder = Folder::new();
+    model(folder.path(), config().keep_checkpoint_max(9)).train(TrainSpec::new(rows()).max_steps(3))?;
+    let listed: Vec<String> = (2..=3).map(|step| format!("model.ckpt-{step}")).collect();
+    let state = CheckpointState {
+        model_checkpoint_path: listed[1].clone(),
+        all_model_checkpoint_paths: listed,
+        ..CheckpointState::default()
+    };
+    let outside = folder.path().with_extension("outside");
+    fs::write(outside.with_extension("index"), b"").unwrap();
+    let name = format!("../{}", outside.file_stem().unwrap().display());
+    let text = format!("{state}# evicted: model.ckpt-0\n# evicted: model.ckpt-3\n# evicted: {name}\n");
+    fs::write(folder.path().join("checkpoint"), text).unwrap();
+    model(folder.path(), config().keep_checkpoint_max(9)).train(TrainSpec::new(rows()).max_steps(4))?;
+    // Step 1 was kept for other reasons; step 3 is on the list.
+    assert_eq!(folder.steps(), [1, 2, 3, 4]);
+    fs::remove_file(outside.with_extension("index")).unwrap();
+    Ok(())
+}
+
 /// A copied folder whose list still names the original's files.
 #[test]
 fn eviction_removes_no_file_of_another_folder() -> Result<()> {

@@ -8,7 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Once;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::{Error, ErrorKind, Result};
 use estimand_wire::temporary::remove_leftovers;
@@ -16,6 +17,7 @@ use tracing::{info, warn};
 
 use super::is_in_place;
 use crate::events::host_name;
+use crate::saver::finish_removals;
 
 /// The lock file of a model folder. It stays when the lock is released: removing it would let two
 /// processes lock two files of one name.
@@ -23,6 +25,9 @@ const FILE_NAME: &str = "estimand.lock";
 
 /// The most bytes of a lock file that are shown.
 const MOST_BYTES: u64 = 300;
+
+/// How often a refused training looks for the owner's name.
+const SIGNING: usize = 10;
 
 /// Whether a training insists on being the only one in its model folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +58,7 @@ impl Owner {
             FolderLock::Ignore => None,
         };
         if file.is_some() {
+            finish_removals(folder)?;
             let removed = remove_leftovers(folder);
             if !removed.is_empty() {
                 info!("Removed what a killed run had left in {}: {}", folder.display(), removed.join(", "));
@@ -109,8 +115,16 @@ fn now() -> u64 {
 
 fn taken(folder: &Path, file: &mut File) -> Error {
     let mut text = String::new();
-    // It is for the message alone: whatever cannot be read is left out.
-    let _ = file.take(MOST_BYTES).read_to_string(&mut text);
+    // The owner may be about to write its name.
+    for _ in 0..SIGNING {
+        text.clear();
+        // It is for the message alone: whatever cannot be read is left out.
+        let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST_BYTES).read_to_string(&mut text));
+        if text.lines().count() == 2 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
     let mut lines = text.lines();
     let owner = lines.next().filter(|line| line.starts_with("process ")).unwrap_or("another process");
     let since = lines.next().and_then(|line| line.strip_prefix("since ")?.parse::<u64>().ok());

@@ -11,6 +11,12 @@ use estimand_tensor::{Error, Result};
 
 use super::Retention;
 
+/// The state file.
+const STATE_FILE: &str = "checkpoint";
+
+/// What a comment begins with that names a checkpoint whose files are being removed.
+const EVICTED: &str = "# evicted: ";
+
 /// The checkpoints that the state file lists.
 #[derive(Clone)]
 pub(super) struct List {
@@ -53,8 +59,17 @@ impl List {
         self.newest_good.as_deref()
     }
 
-    /// What the state file should say.
-    pub(super) fn state(&self) -> CheckpointState {
+    /// Writes the state file. Comments in it name the checkpoints that have left the list: a process
+    /// that is killed before it has removed their files leaves them to [`finish_removals`].
+    pub(super) fn write(&self, folder: &Path, evicted: &[String]) -> Result<()> {
+        let mut text = self.state().to_string();
+        for name in evicted.iter().filter(|name| is_plain(name) && !name.contains(char::is_control)) {
+            text += &format!("{EVICTED}{name}\n");
+        }
+        checkpoint::write_text(folder.join(STATE_FILE), &text)
+    }
+
+    fn state(&self) -> CheckpointState {
         CheckpointState {
             model_checkpoint_path: self.newest_good.clone().unwrap_or_default(),
             all_model_checkpoint_paths: self.kept.iter().map(|(name, _)| name.clone()).collect(),
@@ -78,6 +93,15 @@ impl List {
         }
         gone
     }
+}
+
+/// Removes the files of checkpoints that a killed process had taken off the list. Call it as the owner of
+/// the folder.
+pub(crate) fn finish_removals(folder: &Path) -> Result<()> {
+    let Ok(text) = fs::read_to_string(folder.join(STATE_FILE)) else { return Ok(()) };
+    let listed = checkpoint::read_state(folder)?.unwrap_or_default().all_model_checkpoint_paths;
+    let evicted = text.lines().filter_map(|line| line.strip_prefix(EVICTED)).map(str::to_string);
+    remove_files(folder, &evicted.filter(|name| !listed.contains(name)).collect::<Vec<_>>())
 }
 
 fn hours(n: f64) -> Duration {

@@ -6,6 +6,7 @@ mod finite;
 mod list;
 
 pub(crate) use finite::NotFinite;
+pub(crate) use list::finish_removals;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -233,7 +234,7 @@ impl Save {
         }
         writer.finish()?;
         let evicted = self.list.add(&self.name, bad.is_none());
-        checkpoint::write_state(&self.folder, &self.list.state())?;
+        self.list.write(&self.folder, &evicted)?;
         remove_files(&self.folder, &evicted)?;
         Ok(Written { list: self.list, bad })
     }
