@@ -246,7 +246,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let name = path.strip_prefix(folder).unwrap().display().to_string();
             if path.is_dir() {
                 folders.push(path);
-            } else if !["tfevents", "tmp-", "outcome"].iter().any(|part| name.contains(part)) {
+            } else if !["tfevents", "tmp-", "outcome", "estimand.lock"].iter().any(|part| name.contains(part)) {
                 all.insert(name, fs::read(&path).unwrap());
             }
         }

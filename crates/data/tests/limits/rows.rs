@@ -70,7 +70,7 @@ fn fields_of_a_row() {
     let spec = || FeatureSpec::dense(DType::I32, []);
     let csv = || Csv::new(&path).limits(limits).feature("a", spec()).feature("b", spec());
     // The bytes of the row, while their end is searched for, and hardly more.
-    let error = within(400 << 20, || first_error(&csv().dataset()));
+    let error = within(512 << 20, || first_error(&csv().dataset()));
     says(&error, &["row 2", "more than 1000 fields, expected 2"]);
     let quarantine = OnError::Quarantine { file: folder.0.join("bad.csv"), budget: 1 };
     assert_eq!(csv().on_error(quarantine).dataset().iter().map(Result::unwrap).count(), 2);

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::size::{product, sum};
+use super::size::sum;
 
 /// Size, steps and margins of a sliding window; every pair is (rows, columns).
 ///
@@ -29,7 +29,8 @@ impl Window {
 
     /// Rows or columns from the first element the window sees to the last, both included.
     pub(crate) fn span(&self, axis: usize) -> usize {
-        product(&[self.size[axis].max(1) - 1, self.dilation[axis]]) + 1
+        // A window larger than any array fits nowhere, whatever its size is.
+        (self.size[axis].max(1) - 1).saturating_mul(self.dilation[axis]).saturating_add(1)
     }
 
     /// Elements of an axis of `len` with its margins.
@@ -43,7 +44,7 @@ impl Window {
     /// around: it is below `len` and the margins together.
     ///
     /// # Panics
-    /// If stride or dilation is 0, or if the window or the axis with its margins is larger than any array.
+    /// If stride or dilation is 0, or if the axis with its margins is larger than any array.
     pub fn positions(&self, axis: usize, len: usize) -> usize {
         assert!(self.stride[axis] > 0 && self.dilation[axis] > 0, "stride and dilation of {self:?} must be at least 1");
         let (padded, span) = (self.padded(axis, len), self.span(axis));

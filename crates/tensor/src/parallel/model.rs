@@ -348,7 +348,6 @@ impl Model {
 fn ends_well(n_workers: usize, n_tasks: usize) {
     let model = Model { n_workers, n_tasks, fault: Fault::None };
     let n_states = model.explore().unwrap_or_else(|e| panic!("{n_workers} workers, {n_tasks} tasks: {e}"));
-    println!("{n_workers} workers, {n_tasks} tasks, {RUNS} runs: {n_states} states");
     assert!(n_states > 100);
 }
 
