@@ -76,7 +76,7 @@ fn states(entry: &Entry, aspects: &[&str]) -> bool {
     let is = |aspect: &&str| {
         entry.aspect().strip_prefix(aspect).is_some_and(|rest| rest.is_empty() || rest.starts_with(" of `"))
     };
-    aspects.iter().any(|aspect| is(aspect))
+    aspects.iter().any(is)
 }
 
 /// The entry of the old model for the same variable.

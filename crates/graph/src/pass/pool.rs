@@ -3,7 +3,7 @@
 //! `relu_grad(max_pool_grad(y, p, dy), y)` is `max_pool_grad(y, p, relu_grad(dy, p))`: a window's gradient goes to an element that
 //! equals its maximum, so one is above zero exactly when the other is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use estimand_tensor::Binary;
@@ -19,7 +19,7 @@ pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     let mut pooled: HashMap<Value, usize> = HashMap::new();
     // Steps that come before another, by the place of that one; and which are gone.
     let mut before: HashMap<usize, Step> = HashMap::new();
-    let mut is_removed = vec![false; program.steps.len()];
+    let mut removed: HashSet<usize> = HashSet::new();
     for i in 0..program.n_compute {
         look(1);
         let step = &program.steps[i];
@@ -34,14 +34,14 @@ pub(crate) fn pool_after_relu(mut program: Program) -> Program {
                     && program.steps[at].inputs[0] == activation
                 {
                     before.insert(at, swap(&mut program, at, i));
-                    is_removed[i] = true;
+                    removed.insert(i);
                 }
             }
             _ => {}
         }
     }
     let steps = std::mem::take(&mut program.steps);
-    for (i, step) in steps.into_iter().enumerate().filter(|(i, _)| !is_removed[*i]) {
+    for (i, step) in steps.into_iter().enumerate().filter(|(i, _)| !removed.contains(i)) {
         program.steps.extend(before.remove(&i));
         program.steps.push(step);
     }

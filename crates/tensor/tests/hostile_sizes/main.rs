@@ -4,6 +4,8 @@
 //! names the attack, and not the end of all.
 
 #![forbid(unsafe_code)]
+// Kernels return nothing, and one list holds all of a shape.
+#![allow(clippy::unit_arg, clippy::type_complexity)]
 
 mod attack;
 mod images;

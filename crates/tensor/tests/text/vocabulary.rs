@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use estimand_tensor::cpu::text::{Buckets, parts};
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::vocabulary::{Terms, Unknown, Vocabulary, VocabularyFile};
-use estimand_tensor::{DType, ErrorKind, Result, Strings};
+use estimand_tensor::{DType, ErrorKind, Limits, Result, Strings};
 
 use crate::fixture::Case;
 
@@ -166,9 +166,10 @@ fn bad_files_are_named_with_path_and_line() {
         let error = refusal(if ints { file.file(size).read_ints() } else { file.file(size).read() });
         assert!(error.contains(text) && error.contains(&name(&file)), "{error} should contain {text}");
     }
-    let file = Temporary::new(&[&b"a\n"[..], &vec![b'x'; 18 << 20]].concat());
-    let error = refusal(file.file(0).read());
-    assert!(error.contains("more than 16777216 bytes") && error.contains("line 2"), "{error}");
+    let file = Temporary::new(&[&b"a\n"[..], &[b'x'; 2000]].concat());
+    let limits = Limits { field_bytes: 1000, ..Limits::default() };
+    let error = refusal(file.file(0).limits(limits).read());
+    assert!(error.contains("1000") && error.contains("line 2") && error.contains("field_bytes"), "{error}");
     assert_eq!(file.file(1).read().unwrap().len(), 1, "what follows is not read");
     let file = Temporary::new(b"a\n");
     assert!(refusal(VocabularyFile::new(&file.0).size(0).read()).contains("first 0 lines"));
