@@ -79,7 +79,7 @@ impl TemporaryFile {
 
     /// As [`create`](Self::create), with a [`Disk`] in between.
     pub fn mounted(target: &Path, mount: Mount) -> Result<TemporaryFile> {
-        fs::create_dir_all(folder_of(target)).map_err(|e| Error::io(target, "make the folder of", &e))?;
+        make_folders(folder_of(target)).map_err(|e| Error::io(target, "make the folder of", &e))?;
         let (file, path) = create_beside(target)?;
         let output = BufWriter::with_capacity(1 << 16, mount(file));
         Ok(TemporaryFile { output, path, target: target.to_path_buf() })
@@ -167,12 +167,29 @@ impl Drop for Backup {
 
 /// Makes the new names in a file's folder survive a power failure.
 pub fn sync_folder(file: &Path) -> Result<()> {
-    // Only Unix lets a folder be opened and synced.
-    if cfg!(unix) {
-        let folder = folder_of(file);
-        File::open(folder).and_then(|f| f.sync_all()).map_err(|e| Error::io(folder, "sync", &e))?;
+    let folder = folder_of(file);
+    sync_names(folder).map_err(|e| Error::io(folder, "sync", &e))
+}
+
+/// Makes a folder and those above it, so that their names survive a power failure.
+pub fn make_folders(folder: &Path) -> io::Result<()> {
+    let mut missing = Vec::new();
+    let mut at = folder;
+    while !at.as_os_str().is_empty() && !at.is_dir() {
+        missing.push(at);
+        let Some(above) = at.parent() else { break };
+        at = above;
     }
-    Ok(())
+    if missing.is_empty() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    missing.into_iter().rev().try_for_each(|made| sync_names(folder_of(made)))
+}
+
+/// Only Unix lets a folder be opened and synced.
+fn sync_names(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// Removes the temporary files in a folder whose writers are dead. Returns their names, sorted.
@@ -302,6 +319,18 @@ mod tests {
         assert_eq!(left.len(), others.len() + 2, "{left:?}");
         assert!(living.path.exists());
         drop(living);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn folders_are_made_from_the_top() {
+        let folder = folder("folders");
+        let deep = folder.join("a/b/c");
+        make_folders(&deep).unwrap();
+        make_folders(&deep).unwrap();
+        assert!(deep.is_dir());
+        fs::write(folder.join("file"), b"").unwrap();
+        assert!(make_folders(&folder.join("file/d")).is_err());
         fs::remove_dir_all(folder).unwrap();
     }
 

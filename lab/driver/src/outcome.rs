@@ -105,7 +105,8 @@ impl Outcome {
 pub fn check_checkpoints(model: &Path) -> Result<(), String> {
     let state = checkpoint::read_state(model).map_err(|e| format!("the list of checkpoints: {e}"))?;
     let Some(state) = state else { return Ok(()) };
-    for name in state.all_model_checkpoint_paths.iter().chain([&state.model_checkpoint_path]) {
+    let newest = Some(&state.model_checkpoint_path).filter(|name| !name.is_empty());
+    for name in state.all_model_checkpoint_paths.iter().chain(newest) {
         let read = || -> estimand::tensor::Result<()> {
             let reader = BundleReader::open(model.join(name))?;
             let names: Vec<String> = reader.names().map(ToString::to_string).collect();

@@ -12,6 +12,9 @@ use estimand::{Export, Exporter, Metrics, Report};
 
 use crate::model::{Slow, classifier, columns, rows};
 
+/// Steps between summaries.
+const SUMMARY_STEPS: u64 = 5;
+
 const MAX_STEPS: u64 = 400;
 
 /// Writes the metrics of the best evaluation, whole or not at all.
@@ -49,7 +52,8 @@ pub fn train(folder: &Path) -> Result<()> {
 
     let stored = Csv::new(data.join("rows.csv")).label("y").dataset();
     let columns = columns(&adapt(&stored)?)?;
-    let config = RunConfig::new().save_checkpoints(Every::Steps(4)).keep_checkpoint_max(3).save_summary_steps(5);
+    let config =
+        RunConfig::new().save_checkpoints(Every::Steps(4)).keep_checkpoint_max(3).save_summary_steps(SUMMARY_STEPS);
     let estimator = classifier(&model, columns, config.log_step_count_steps(10))?;
 
     let cached = stored.take(80).cache_to(folder.join("cache/rows"));
@@ -74,7 +78,9 @@ pub fn train(folder: &Path) -> Result<()> {
 
 /// What the folder tells of the run, curves included.
 fn print_report(report: &Report) -> Result<()> {
-    println!("curve: {:?}", report.curve("loss")?);
+    // Each start adds a point at its first step, as TensorFlow does: the points of the schedule are compared.
+    let curve = report.curve("loss")?.into_iter().filter(|(step, _)| step % SUMMARY_STEPS == 1);
+    println!("curve: {:?}", curve.collect::<Vec<_>>());
     for name in ["unseen", "seen"] {
         let set = report.evaluation(Some(name))?;
         let history: Vec<String> = set.history.iter().map(shown).collect();

@@ -293,6 +293,7 @@ impl<'a> Run<'a> {
         let position = self.input.marked(&self.session.input.position);
         let (session, states) = (&self.session, self.hooks.states());
         let stop = self.requests.stop.as_ref().filter(|stop| stop.is_kept).map(|stop| stop.reason.clone());
+        self.saver.sync_before(self.events.file()?);
         self.saver.save(step, session.saved_bytes(), session.unjudged(), |each| {
             session.each_saved(position, stop, states, each)
         })?;

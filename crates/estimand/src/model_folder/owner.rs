@@ -3,7 +3,7 @@
 //! The kernel holds the lock and releases it when the process dies, however it dies. Host, process and
 //! time stand in the lock file for the message alone; nobody decides anything by them.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use estimand_tensor::{Error, ErrorKind, Result};
-use estimand_wire::temporary::remove_leftovers;
+use estimand_wire::temporary::{make_folders, remove_leftovers};
 use tracing::{info, warn};
 
 use super::is_in_place;
@@ -52,7 +52,7 @@ pub(crate) struct Owner {
 impl Owner {
     /// Takes a folder, which is made if it is not there, and removes what killed runs have left in it.
     pub(crate) fn take(folder: &Path, mode: FolderLock) -> Result<Owner> {
-        fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
+        make_folders(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
         let file = match mode {
             FolderLock::Exclusive => lock(folder)?,
             FolderLock::Ignore => None,
@@ -148,6 +148,8 @@ fn tell_unlocked(folder: &Path, error: &io::Error) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn folder(name: &str) -> PathBuf {

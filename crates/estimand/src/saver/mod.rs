@@ -9,6 +9,7 @@ pub(crate) use finite::NotFinite;
 pub(crate) use list::finish_removals;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -54,6 +55,8 @@ pub(crate) struct Saver {
     last_step: Option<u64>,
     /// The step of the last checkpoint and what is wrong with it, if it is not finite.
     bad: Option<(u64, NotFinite)>,
+    /// Synced before the next checkpoint is listed.
+    events: Option<Arc<File>>,
 }
 
 /// What the names of checkpoints begin with.
@@ -65,7 +68,7 @@ impl Saver {
         let list = List::read(folder, retention)?;
         let has_state = checkpoint::read_state(folder)?.is_some();
         let folder = folder.to_path_buf();
-        Ok(Saver { folder, list, has_state, writing: None, last_step: None, bad: None })
+        Ok(Saver { folder, list, has_state, writing: None, last_step: None, bad: None, events: None })
     }
 
     /// The step of the last save of this run.
@@ -130,10 +133,15 @@ impl Saver {
         self.take(step, written)
     }
 
+    /// Has a file of events on the disk before the next checkpoint is listed: a run that goes on from it does not write them again.
+    pub(crate) fn sync_before(&mut self, events: File) {
+        self.events = Some(Arc::new(events));
+    }
+
     fn begin(&mut self, step: u64, unjudged: Unjudged) -> Save {
         self.last_step = Some(step);
-        let (folder, has_state) = (self.folder.clone(), self.has_state);
-        Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged }
+        let (folder, has_state, events) = (self.folder.clone(), self.has_state, self.events.take());
+        Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged, events }
     }
 
     /// Takes over what a finished write has made of the list.
@@ -205,6 +213,7 @@ struct Save {
     list: List,
     has_state: bool,
     unjudged: Unjudged,
+    events: Option<Arc<File>>,
 }
 
 /// What a written checkpoint changes.
@@ -233,6 +242,9 @@ impl Save {
             writer.add_bytes(MARK, bad.to_string().as_bytes())?;
         }
         writer.finish()?;
+        if let Some(events) = &self.events {
+            events.sync_data().map_err(|e| Error::io(&self.folder, "sync the events of", &e))?;
+        }
         let evicted = self.list.add(&self.name, bad.is_none());
         self.list.write(&self.folder, &evicted)?;
         remove_files(&self.folder, &evicted)?;

@@ -47,11 +47,13 @@ fn fail_at(bench: &Bench, plan: &str, point: &str) -> Result<Verdict, String> {
         return Ok(Verdict::Skipped(format!("nothing failed: no call from {point} on asks for what was missing")));
     }
     check_end(&ran)?;
+    Outcome::check_whole(&folder.work(), &bench.undisturbed).map_err(|how| format!("after the failure: {how}"))?;
     if ran.end == End::Code(0) {
         let outcome = Outcome::read(&folder.work(), &ran.stdout)?;
         outcome.check_kept(&bench.undisturbed).map_err(|how| format!("it ended well, but {how}"))?;
+        // The training has returned: another start would be another training.
+        return Ok(Verdict::Held(1));
     }
-    Outcome::check_whole(&folder.work(), &bench.undisturbed).map_err(|how| format!("after the failure: {how}"))?;
     bench.finish_and_compare(&folder)?;
     Ok(Verdict::Held(1))
 }
