@@ -5,7 +5,7 @@
 //! (`HostRules::meaning`, which every op must answer); columns and model functions state more with [`Tensor::means`]. While a
 //! [`Graph::about`] guard lives, facts belong to its column; otherwise they belong to the inputs that the op reads.
 //!
-//! [`Body::facts`] (`facts.rs`) lists them for whoever saves or loads weights. `listing.rs` is a list of values with its digest.
+//! [`Body::facts`](crate::Body::facts) (`facts.rs`) lists them for whoever saves or loads weights. `listing.rs` is a list of values with its digest.
 //!
 //! ```
 //! use estimand_graph::meaning::Meaning;
