@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use estimand::events::{EventReader, SummaryValue, What};
-use estimand::hook::InMemoryEvaluatorHook;
+use estimand::events::{EventReader, SummaryValue, What, read_eval_metrics};
+use estimand::hook::{Hook, HookContext, InMemoryEvaluatorHook};
 use estimand::prelude::*;
 use estimand::{Cluster, Export, Exporter, Metrics};
 
@@ -342,6 +342,49 @@ fn an_evaluation_that_fails_loses_nothing() -> Result<()> {
     }
     assert_eq!(folder.steps(), [0, 2, 4]);
     assert_eq!(model.train(TrainSpec::new(endless()).max_steps(6))?.n_steps, 2);
+    Ok(())
+}
+
+/// A disk that has no room before a checkpoint is saved: a hook as that of the CSV log finds out.
+struct FullDisk {
+    at: u64,
+}
+
+impl Hook for FullDisk {
+    fn name(&self) -> &str {
+        "full_disk"
+    }
+
+    fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+        match cx.global_step() == self.at {
+            true => Err(Error::config("no space left")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The hooks after the one that fails still see the checkpoint: the next run finds its evaluation in
+/// it, and ends in the bytes of a run that nothing disturbed.
+#[test]
+fn a_hook_that_fails_before_a_checkpoint_costs_no_evaluation() -> Result<()> {
+    for at in [2, 4] {
+        let (disturbed, quiet) = (Folder::new(), Folder::new());
+        let train = || TrainSpec::new(endless()).max_steps(4);
+        let evaluate = || EvalSpec::new(rows()).throttle_secs(0.0);
+        let error = estimator(&disturbed, every(2))
+            .train_and_evaluate(train().hook(FullDisk { at }), evaluate())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("no space left") && error.contains("hook `full_disk`"), "{error}");
+        let after = estimator(&disturbed, every(2)).train_and_evaluate(train(), evaluate())?;
+        let expected = estimator(&quiet, every(2)).train_and_evaluate(train(), evaluate())?;
+        assert_eq!(after.metrics(), expected.metrics(), "step {at}");
+        assert_eq!(after.evaluations[0].best, expected.evaluations[0].best, "step {at}");
+        let read = |folder: &Folder| std::fs::read(folder.path().join("model.ckpt-4.data-00000-of-00001")).unwrap();
+        assert!(read(&disturbed) == read(&quiet), "step {at}");
+        let curve = |folder: &Folder| read_eval_metrics(folder.path().join("eval"));
+        assert_eq!(curve(&disturbed)?, curve(&quiet)?, "step {at}");
+    }
     Ok(())
 }
 

@@ -236,17 +236,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Calls a method of every hook.
+    /// Calls a method of every hook, up to the first error.
     fn visit(
         &mut self,
         phase: &str,
         mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
     ) -> Result<()> {
+        self.with_hooks(|hooks, cx| hooks.each(phase, |hook| call(hook, cx)))
+    }
+
+    fn with_hooks(&mut self, call: impl FnOnce(&mut Hooks<'a>, &mut HookContext<'_>) -> Result<()>) -> Result<()> {
         let Run { session, hooks, events, model_dir, programs, loss, requests, .. } = self;
         let (values, requested) = programs.values();
         let (events, loss) = (Some(&mut **events), *loss);
-        let mut cx = HookContext { session, model_dir, events, values, requested, loss, requests };
-        hooks.each(phase, |hook| call(hook, &mut cx))
+        call(hooks, &mut HookContext { session, model_dir, events, values, requested, loss, requests })
     }
 
     /// Makes the model folder and its event file anew if somebody has removed them.
@@ -285,8 +288,8 @@ impl<'a> Run<'a> {
         }
         let step = self.session.step;
         self.keep_folder()?;
-        // What a hook does before a checkpoint may fail, and what was learnt is saved all the same.
-        let seen = self.visit("before_save", |hook, cx| hook.before_save(cx));
+        // If a hook fails here, the others still see the checkpoint, and what was learnt is saved.
+        let seen = self.with_hooks(|hooks, cx| hooks.all("before_save", |hook| hook.before_save(cx)));
         let session = &self.session;
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         info!("Saving checkpoints for {step} into {}.", self.model_dir.join("model.ckpt").display());

@@ -4,7 +4,7 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
 use super::{Hook, HookContext};
-use crate::train_and_evaluate::{EvalSet, Occasion};
+use crate::train_and_evaluate::EvalSet;
 use crate::{Estimator, EvalSpec, Every};
 
 /// Evaluates when training begins, every so many steps counted from 0, and at its end. Needs no
@@ -64,10 +64,10 @@ impl<'a> InMemoryEvaluatorHook<'a> {
 
     fn evaluate(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let Some(set) = &mut self.set else { return Ok(()) };
-        let occasion = Occasion { checkpoint: None, is_last_step: false };
-        if let Some(reason) = set.evaluate(self.estimator, cx.session(), &occasion)? {
+        if let Some(reason) = set.evaluate(self.estimator, cx.session(), false)? {
             cx.request_stop(reason);
         }
+        set.record(None)?;
         if let Some(text) = set.summary() {
             cx.show(text);
         }

@@ -339,12 +339,14 @@ impl<'a> Hooks<'a> {
         self.0.iter().map(|hook| &**hook)
     }
 
-    /// Calls one method of each.
+    /// Calls one method of each, up to the first error.
     pub(crate) fn each(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
-        for hook in &mut self.0 {
-            call(&mut **hook).map_err(|e| e.context(format!("in {phase} of hook `{}`", hook.name())))?;
-        }
-        Ok(())
+        self.0.iter_mut().try_for_each(|hook| call_one(&mut **hook, phase, &mut call))
+    }
+
+    /// Calls one method of each, whether others fail or not; returns the first error.
+    pub(crate) fn all(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
+        self.0.iter_mut().fold(Ok(()), |before, hook| before.and(call_one(&mut **hook, phase, &mut call)))
     }
 
     /// What they want to keep, by [keys](Hooks::keys).
@@ -376,4 +378,8 @@ impl<'a> Hooks<'a> {
     pub(crate) fn names(&self) -> Vec<String> {
         self.iter().map(|hook| hook.name().to_string()).collect()
     }
+}
+
+fn call_one(hook: &mut dyn Hook, phase: &str, call: &mut impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
+    call(hook).map_err(|e| e.context(format!("in {phase} of hook `{}`", hook.name())))
 }

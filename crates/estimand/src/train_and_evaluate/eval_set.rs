@@ -11,7 +11,7 @@ use super::best::BestSoFar;
 use super::{Evaluated, Export, Exporter};
 use crate::early_stopping::EarlyStopping;
 use crate::estimator::{Evaluator, record};
-use crate::events::LentEvents;
+use crate::events::{LentEvents, read_eval_metrics};
 use crate::input_fn::InputFn;
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, Metrics, Timer};
@@ -54,14 +54,6 @@ struct Pending {
     metrics: Option<Metrics>,
     is_best: bool,
     is_final: bool,
-}
-
-/// What an evaluation was for: what came of it depends on that.
-pub(crate) struct Occasion<'a> {
-    /// The checkpoint with the same variables, if there is one.
-    pub(crate) checkpoint: Option<&'a Path>,
-    /// Whether training ends with this step.
-    pub(crate) is_last_step: bool,
 }
 
 impl<'a> EvalSet<'a> {
@@ -146,15 +138,25 @@ impl<'a> EvalSet<'a> {
         place(self.name.as_deref())
     }
 
-    /// Evaluates with the variables of a training; returns why that should end, if it should.
+    /// Evaluates with the variables of a training; returns why that should end, if it should. The
+    /// results are not in the event file yet: see [`EvalSet::record`].
     pub(crate) fn evaluate(
         &mut self,
         estimator: &Estimator,
         session: &TrainSession,
-        occasion: &Occasion<'_>,
+        is_last_step: bool,
     ) -> Result<Option<String>> {
         self.evaluator.session.copy_from(session)?;
-        self.run(estimator, session.global_step(), occasion).map_err(|e| e.context(self.place()))
+        self.run(estimator, session.global_step(), is_last_step).map_err(|e| e.context(self.place()))
+    }
+
+    /// Writes the last results to the event file.
+    ///
+    /// A step of its own: a disk that cannot take them costs neither the best evaluation nor what
+    /// early stopping knows, which go into the checkpoint.
+    pub(crate) fn record(&mut self, checkpoint: Option<&Path>) -> Result<()> {
+        let Some(metrics) = self.history.last() else { return Ok(()) };
+        record(metrics, checkpoint, &mut self.events).map_err(|e| e.context(place(self.name.as_deref())))
     }
 
     /// Evaluates a checkpoint.
@@ -166,12 +168,11 @@ impl<'a> EvalSet<'a> {
     ) -> Result<()> {
         self.evaluator.session.restore(checkpoint)?;
         let step = self.evaluator.session.global_step();
-        let occasion = Occasion { checkpoint: Some(checkpoint), is_last_step: is_last_step(step) };
-        self.run(estimator, step, &occasion).map_err(|e| e.context(self.place()))?;
-        Ok(())
+        self.run(estimator, step, is_last_step(step)).map_err(|e| e.context(self.place()))?;
+        self.record(Some(checkpoint))
     }
 
-    fn run(&mut self, estimator: &Estimator, step: u64, occasion: &Occasion<'_>) -> Result<Option<String>> {
+    fn run(&mut self, estimator: &Estimator, step: u64, is_last_step: bool) -> Result<Option<String>> {
         match &mut self.schedule {
             Schedule::Every(timer) => drop(timer.trigger(step)),
             Schedule::Checkpoints { last, .. } => *last = Some(Instant::now()),
@@ -179,14 +180,13 @@ impl<'a> EvalSet<'a> {
         info!("Starting evaluation {}", self.name.as_deref().unwrap_or_default());
         let opened = estimator.open_for_evaluation(&*self.input)?;
         let metrics = self.evaluator.run(opened, self.steps)?;
-        record(&metrics, occasion.checkpoint, &mut self.events)?;
         let is_best = self.best.update(&metrics)?;
         let stop = match &mut self.early_stopping {
             Some(stopping) => stopping.update(step, metrics.get(stopping.metric())?),
             None => None,
         };
         if !self.exporters.is_empty() {
-            let is_final = occasion.is_last_step || stop.is_some();
+            let is_final = is_last_step || stop.is_some();
             self.pending = Some(Pending { metrics: Some(metrics.clone()), is_best, is_final });
         }
         self.history.push(metrics);
@@ -197,9 +197,9 @@ impl<'a> EvalSet<'a> {
         }))
     }
 
-    /// Evaluates once more what the run that was killed had evaluated last: nothing is counted or
-    /// written twice, but exporters and whoever called get the numbers that the killed process took
-    /// with it.
+    /// Evaluates once more the step that the run before evaluated last, before it was killed or
+    /// failed. Nothing is counted or written twice; exporters and the caller get the numbers that
+    /// were lost with that run, and the event file gets them if it has none of this step.
     pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, session: &TrainSession) -> Result<()> {
         let mut again = || {
             self.evaluator.session.copy_from(session)?;
@@ -210,8 +210,17 @@ impl<'a> EvalSet<'a> {
         if let Some(pending) = &mut self.pending {
             pending.metrics = Some(metrics.clone());
         }
+        let step = metrics.global_step();
         self.history.push(metrics);
-        Ok(())
+        if self.is_recorded(estimator, step)? {
+            return Ok(());
+        }
+        self.record(Some(&estimator.model_dir().join(format!("model.ckpt-{step}"))))
+    }
+
+    /// Whether the event files have results of a step.
+    pub(crate) fn is_recorded(&self, estimator: &Estimator, step: u64) -> Result<bool> {
+        Ok(read_eval_metrics(estimator.eval_dir(self.name.as_deref()))?.contains_key(&step))
     }
 
     /// Says that exporters have had the last evaluation.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
 
-use super::eval_set::{EvalSet, Occasion};
+use super::eval_set::EvalSet;
 use super::{Evaluated, Trained};
 use crate::hook::{CheckpointListener, Hook, HookContext};
 use crate::session::TrainSession;
@@ -68,24 +68,24 @@ impl Evaluations<'_> {
     ) -> Result<bool> {
         let step = cx.global_step();
         let path = self.estimator.model_dir().join(format!("model.ckpt-{step}"));
-        let occasion = Occasion {
-            checkpoint: has_checkpoint.then_some(&*path),
-            is_last_step: cx.requests.last_step.is_some_and(|last| step >= last),
-        };
-        let mut waits = false;
+        let checkpoint = has_checkpoint.then_some(&*path);
+        let is_last_step = cx.requests.last_step.is_some_and(|last| step >= last);
+        let (mut waits, mut recorded) = (false, Ok(()));
         for set in self.sets.iter_mut().filter(|set| is_due(set)) {
-            if let Some(reason) = set.evaluate(self.estimator, cx.session(), &occasion)? {
+            if let Some(reason) = set.evaluate(self.estimator, cx.session(), is_last_step)? {
                 cx.request_stop(reason);
             }
             waits |= set.has_pending();
+            recorded = recorded.and(set.record(checkpoint));
         }
+        recorded?;
         let notes: Vec<String> = self.sets.iter().filter_map(EvalSet::summary).collect();
         cx.show(notes.join(", "));
         Ok(waits)
     }
 
-    /// Takes up what a run that was killed has left: exporters that were not called, and the
-    /// results of its last step.
+    /// Takes up what a run that was killed, or failed, has left: exporters that were not called,
+    /// results that no event file has, and the results of its last step.
     fn go_on(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (step, is_last) = (cx.global_step(), cx.is_last());
         let unfinished = Unfinished::of(self.estimator.model_dir(), Some(step));
@@ -94,7 +94,10 @@ impl Evaluations<'_> {
             if is_told {
                 set.forget_pending();
             }
-            if set.has_pending() || (unfinished.is_some() && is_last && set.is_evaluated(step)) {
+            let is_lost = unfinished.is_some()
+                && set.is_evaluated(step)
+                && (is_last || !set.is_recorded(self.estimator, step)?);
+            if set.has_pending() || is_lost {
                 set.evaluate_again(self.estimator, cx.session())?;
             }
         }

@@ -11,7 +11,7 @@ mod hook;
 mod watch;
 
 pub(crate) use best::{Criterion, stored as stored_best};
-pub(crate) use eval_set::{EvalSet, Occasion};
+pub(crate) use eval_set::EvalSet;
 pub use exporter::{Export, Exporter};
 pub(crate) use hook::EVALUATIONS;
 pub(crate) use watch::STATE as EVALUATOR_STATE;
