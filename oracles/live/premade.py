@@ -339,8 +339,7 @@ for name in ["baseline", "baseline_numbers", "linear", "linear_numbers", "dnn", 
     tensorflow(name, at("tf"), 50)
     ours(name, copy_of(at("tf"), 0, at("ours")), 50)
     a = largest_difference(values(at("tf"), 50), values(at("ours"), 50), limit, name)
-    # TensorFlow's MultiHead also shows the loss of each head; ours shows their sum.
-    n_summaries = 0 if name.startswith("heads") else same_summaries(name, at("tf"), at("ours"))
+    n_summaries = same_summaries(name, at("tf"), at("ours"))
     turns, alone = copy_of(at("tf"), 10, at("turns")), copy_of(at("tf"), 10, at("alone"))
     ours(name, turns, 20)
     tensorflow(name, turns, 30)

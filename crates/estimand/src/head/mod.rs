@@ -116,6 +116,8 @@ type MetricsFn = dyn Fn(Option<&Tensor>) -> Result<IndexMap<String, Metric>>;
 /// How wrong the predictions of a batch are.
 pub struct Measures {
     loss: Tensor,
+    /// Losses that are parts of the loss, by the tags of their summaries.
+    parts: Vec<(String, Tensor)>,
     metrics: Box<MetricsFn>,
 }
 
@@ -126,7 +128,13 @@ impl Measures {
         loss: Tensor,
         metrics: impl Fn(Option<&Tensor>) -> Result<IndexMap<String, Metric>> + 'static,
     ) -> Measures {
-        Measures { loss, metrics: Box::new(metrics) }
+        Measures { loss, parts: Vec::new(), metrics: Box::new(metrics) }
+    }
+
+    /// Adds losses that are parts of the loss, by the tags of their summaries: training shows them.
+    pub fn parts(mut self, parts: impl IntoIterator<Item = (String, Tensor)>) -> Measures {
+        self.parts.extend(parts);
+        self
     }
 
     /// The loss of the batch: one number.

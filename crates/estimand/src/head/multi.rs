@@ -19,6 +19,7 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 /// |---|---|
 /// | predictions | those of each head, as `head/key` |
 /// | metrics | those of each head, and `loss/head` |
+/// | summaries of a training | `loss`, and `loss/head` before its weight |
 /// | exports | the first head's default (the default), each head's as `head` and `head/key`, `predict` with all |
 ///
 /// ```
@@ -144,7 +145,7 @@ impl Head for MultiHead {
     }
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
-        let mut parts = Vec::new();
+        let (mut parts, mut losses) = (Vec::new(), Vec::new());
         let mut total: Option<Tensor> = None;
         for ((head, weight), logits) in self.heads.iter().zip(self.split(logits)) {
             let name = head.name().unwrap_or_default();
@@ -152,6 +153,11 @@ impl Head for MultiHead {
             let own =
                 batch.only_label(&name).map_err(|e| place(e.context("labels of several heads go by their names")))?;
             let measures = head.measures(&own, &logits).map_err(place)?;
+            // A MultiHead among the heads has only the losses of its own heads to show.
+            match measures.parts.is_empty() {
+                true => losses.push((head.summary_key("loss"), measures.loss().clone())),
+                false => losses.extend(measures.parts.iter().cloned()),
+            }
             let loss = if *weight == 1.0 { measures.loss().clone() } else { measures.loss() * *weight };
             total = Some(total.map_or(loss.clone(), |total| total + loss));
             parts.push((head.clone(), own, measures));
@@ -171,6 +177,7 @@ impl Head for MultiHead {
                 }
             }
             Ok(all)
-        }))
+        })
+        .parts(losses))
     }
 }

@@ -106,6 +106,9 @@ pub(super) fn assemble(
         }
         // TF: whatever scopes are open. The estimator shows the loss of a head without a name by itself.
         let _scope = cx.graph().outside();
+        for (key, part) in &measures.parts {
+            cx.summary().scalar(key, part);
+        }
         if head.summary_key("loss") != "loss" {
             cx.summary().scalar(&head.summary_key("loss"), &loss);
         }
