@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
-use estimand_data::{Dataset, InputContext, Position};
+use estimand_data::{Dataset, Files, InputContext, Position};
 use estimand_data_parquet::{arrow, parquet};
-use estimand_tensor::Result;
+use estimand_tensor::{Limits, Result};
 use parquet::Compression;
 
 /// The system's allocator, and the largest piece that was asked of it.
@@ -196,4 +196,46 @@ fn arrow_files_and_streams() {
         writer.finish().unwrap();
         mutate(&path, |path| arrow::read(path).dataset());
     }
+}
+
+/// Four million zeros pack to a thousandth of their bytes. Nothing in such a file is damaged: a
+/// limit refuses it, by name, or it is read whole.
+#[test]
+fn packed_zeros_are_read_up_to_the_limit() {
+    use ::parquet::basic::{Compression as Codec, GzipLevel};
+    use ::parquet::file::properties::WriterProperties;
+    use arrow_ipc::CompressionType;
+    use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+    let _turn = turn();
+    let n = 4_000_000;
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; n]));
+    let batch = RecordBatch::try_from_iter([("zeros", zeros)]).unwrap();
+    let limits = Limits { free_bytes: 1 << 20, ratio: 100, ..Limits::default() };
+    let refused = |data: Dataset, name: &str| {
+        let error = read(&data).unwrap_err().to_string();
+        assert!(error.contains("the limit is 100 (`ratio`)") && error.contains(name), "{error}");
+    };
+
+    let path = folder().join("zeros.parquet");
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Codec::GZIP(GzipLevel::default()))
+        .build();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 100_000);
+    assert_eq!(read(&parquet::read(&path).dataset()).unwrap(), n);
+    refused(parquet::read(Files::new(&path).limits(limits)).dataset(), "zeros.parquet");
+
+    let path = folder().join("zeros.arrow");
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = FileWriter::try_new_with_options(file, &batch.schema(), options).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 200_000);
+    assert_eq!(read(&arrow::read(&path).dataset()).unwrap(), n);
+    refused(arrow::read(Files::new(&path).limits(limits)).dataset(), "zeros.arrow");
 }
