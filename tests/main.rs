@@ -10,4 +10,5 @@ mod golden;
 mod laws;
 mod low_level;
 mod parity;
+mod passes;
 mod preprocessing;

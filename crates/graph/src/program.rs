@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::cpu::tile;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass;
+use crate::pass::{self, Pass};
 
 /// An ordered list of steps, with what is fed and what is fetched.
 #[derive(Clone, Debug)]
@@ -119,16 +119,17 @@ impl Kernel {
 impl Program {
     /// The program that computes these values, with all passes.
     pub fn new(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
+        Program::with_passes(body, fetches, |_| true)
+    }
+
+    /// The program that computes these values, with some of the passes, by name.
+    pub(crate) fn with_passes(body: Arc<Body>, fetches: &[Value], is_wanted: impl Fn(&str) -> bool) -> Result<Program> {
         check(&body, fetches)?;
-        let mut program = pass::prune(body, fetches);
-        for pass in pass::WHOLE {
-            program = (pass.run)(program);
-        }
-        program = pass::cut(program)?;
-        for pass in pass::STEP {
-            program = (pass.run)(program);
-        }
-        Ok(program)
+        let run = |passes: &[Pass], program| {
+            passes.iter().filter(|pass| is_wanted(pass.name)).fold(program, |program, pass| (pass.run)(program))
+        };
+        let program = run(&pass::WHOLE, pass::prune(body, fetches));
+        Ok(run(&pass::STEP, pass::cut(program)?))
     }
 
     /// The program that computes these values, one step for each node.

@@ -20,7 +20,6 @@ pub(crate) use prune::{each_dim, needed, prune};
 /// A named rewrite.
 pub(crate) struct Pass {
     /// What it is called in messages and tests.
-    #[allow(dead_code, reason = "read by tests")]
     pub name: &'static str,
     pub run: fn(Program) -> Program,
 }

@@ -30,7 +30,8 @@ use estimand_tensor::{Array, Error, Result};
 use crate::compiled::Compiled;
 use crate::executor::{Executor, RunArgs};
 use crate::gradient::gradients;
-use crate::graph::{Graph, Value};
+use crate::graph::{Body, Graph, Value};
+use crate::pass;
 use crate::program::Program;
 use crate::tensor::Tensor;
 
@@ -79,6 +80,19 @@ impl RandomProgram {
         Compiled::new(executor, program)?.run(&mut *state, args, &mut outputs)?;
         Ok(outputs)
     }
+}
+
+/// The names of all passes, in the order they run.
+pub fn pass_names() -> impl Iterator<Item = &'static str> {
+    pass::WHOLE.iter().chain(&pass::STEP).map(|pass| pass.name)
+}
+
+/// The program that computes some values, without the passes of these names.
+pub fn program_without(body: Arc<Body>, fetches: &[Value], passes: &[&str]) -> Result<Program> {
+    if let Some(unknown) = passes.iter().find(|name| !pass_names().any(|known| known == **name)) {
+        return Err(Error::config(format!("there is no pass `{unknown}`")));
+    }
+    Program::with_passes(body, fetches, |name| !passes.contains(&name))
 }
 
 /// The program of a seed: always the same one.

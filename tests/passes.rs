@@ -1,0 +1,227 @@
+//! Passes change no bit: every variable after three steps, with all passes, without each of them, and with none.
+
+use std::sync::Arc;
+
+use estimand::graph::testing::{pass_names, program_without};
+use estimand::graph::{Body, Compiled, Executor, Program, RunArgs, Value};
+use estimand::prelude::*;
+use estimand::tensor::{BatchSpec, FeatureSpec, Shape};
+
+use crate::models::{self, Model, integers, uniform};
+
+/// A model that trains, with a batch for it.
+struct Case {
+    name: &'static str,
+    body: Arc<Body>,
+    /// The loss, and what a step of training does.
+    fetches: Vec<Value>,
+    feeds: Vec<(Tensor, Array)>,
+}
+
+impl Case {
+    fn new(name: &'static str, loss: &Tensor, train: &Tensor, feeds: Vec<(Tensor, Array)>) -> Case {
+        let g = loss.graph();
+        let step = g.group(&std::iter::once(train).chain(&g.updates()).collect::<Vec<_>>());
+        g.check().unwrap();
+        Case { name, body: Arc::new(g.body().clone()), fetches: vec![loss.value(), step.value()], feeds }
+    }
+
+    fn of_model(name: &'static str, model: Model, values: Vec<Array>) -> Case {
+        let feeds = model.placeholders.iter().cloned().zip(values).collect();
+        Case::new(name, &model.loss, &model.train, feeds)
+    }
+
+    fn program(&self) -> Program {
+        Program::new(self.body.clone(), &self.fetches).unwrap()
+    }
+
+    /// All losses and all variables after three steps, by name, as bytes.
+    fn trained(&self, program: Program) -> Vec<(String, Vec<u8>)> {
+        let cpu = Cpu::with_threads(2);
+        let mut state = cpu.place(self.body.variables(), 1).unwrap();
+        let compiled = Compiled::new(&cpu, program).unwrap();
+        let fed = |id| self.feeds.iter().find(|(tensor, _)| tensor.value().node == id).unwrap().1.clone();
+        let feeds: Vec<Array> = compiled.program().placeholders().iter().map(|&id| fed(id)).collect();
+        let (mut all, mut outputs) = (Vec::new(), Vec::new());
+        for step in 0..3 {
+            let args = RunArgs { feeds: &feeds, step, seed: 1, ..RunArgs::default() };
+            compiled.run(&mut *state, args, &mut outputs).unwrap();
+            all.push((format!("loss of step {step}"), outputs[0].bytes().to_vec()));
+        }
+        for (id, spec) in self.body.variables().iter() {
+            all.push((spec.name.clone(), state.read(id).unwrap().bytes().to_vec()));
+        }
+        all
+    }
+
+    /// Asserts that another program of this case trains to the same bits.
+    fn assert_same(&self, expected: &[(String, Vec<u8>)], other: Program, what: &str) {
+        for ((name, bytes), (_, other)) in expected.iter().zip(self.trained(other)) {
+            assert!(*bytes == other, "{}: {name} differs {what}", self.name);
+        }
+    }
+}
+
+fn dense_placeholder(g: &Graph, name: &str, dims: &[usize]) -> Tensor {
+    let shape: Shape = std::iter::once(Dim::BATCH).chain(dims.iter().map(|&n| n.into())).collect();
+    g.placeholder(name, DType::F32, shape)
+}
+
+/// Strings through a vocabulary, hash buckets and a cross: wide weights with Ftrl's rows, deep embeddings.
+fn wide_and_deep() -> Case {
+    let g = Graph::new();
+    let text = FeatureSpec::dense(DType::Str, [1]);
+    let spec = BatchSpec::from([
+        ("age".to_string(), FeatureSpec::dense(DType::F32, [1])),
+        ("job".to_string(), text.clone()),
+        ("city".to_string(), text),
+    ]);
+    let features = estimand::Inputs::new(&g, "feature", &spec);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let age = numeric_column("age");
+    let job = categorical_column_with_vocabulary_list("job", ["clerk", "cook", "smith"]).n_oov_buckets(2);
+    let city = categorical_column_with_hash_bucket("city", 20);
+    let cross = crossed_column(["job", "city"], 50);
+    let wide: [FeatureColumn; 3] = [(&job).into(), (&city).into(), cross.into()];
+    let deep: [FeatureColumn; 4] = [
+        (&age).into(),
+        indicator_column(&job).into(),
+        embedding_column(&city, 5).into(),
+        bucketized_column(&age, [0.25, 0.5, 0.75]).into(),
+    ];
+    let x = Dense::new(16).relu().apply(&input_layer(&features, &deep));
+    let logits = Dense::new(1).apply(&x) + linear_model(&features, &wide);
+    let loss = logits.sigmoid_cross_entropy(&y).mean();
+    let train = Optimizer::new(Ftrl::default().l1(0.01), 0.1).minimize(&loss);
+    let n = 37;
+    let words = |all: &[&str], step: usize| {
+        Array::from_strings([n, 1], (0..n).map(|i| all[i * step % all.len()].to_string()).collect::<Vec<_>>()).unwrap()
+    };
+    let feeds = vec![
+        (features.dense("age"), uniform("age", &[n, 1]).unwrap()),
+        (features.dense("job"), words(&["clerk", "cook", "", "smith", "pilot"], 3)),
+        (features.dense("city"), words(&["Bern", "Oslo", "Rome", "Lima", "", "Kiel", "Graz"], 2)),
+        (y, uniform("y", &[n, 1]).unwrap()),
+    ];
+    Case::new("wide and deep", &loss, &train, feeds)
+}
+
+/// Batch norm between layers, whose statistics are updates of their own.
+fn batch_norm() -> Case {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[9]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let hidden = BatchNorm::new().apply(&Dense::new(12).apply(&x)).relu();
+    let hidden = BatchNorm::new().momentum(0.9).apply(&Dense::new(7).apply(&hidden)).tanh();
+    let loss = (Dense::new(1).apply(&hidden) - &y).square().mean();
+    let train = Optimizer::new(Adam::default(), 0.01).clip(Clip::GlobalNorm(1.0)).minimize(&loss);
+    let feeds = vec![(x, uniform("x", &[45, 9]).unwrap()), (y, uniform("y", &[45, 1]).unwrap())];
+    Case::new("batch norm", &loss, &train, feeds)
+}
+
+/// Causal attention with layer norms and a residual.
+fn attention() -> Case {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[6, 8]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let mixed = MultiHeadAttention::new(2, 4).use_causal_mask(true).apply(&x);
+    let x1 = LayerNorm::new().apply(&(&x + mixed));
+    let x2 = LayerNorm::new().apply(&(&x1 + Dense::new(8).apply(&Dense::new(16).relu().apply(&x1))));
+    let loss = (Dense::new(1).apply(&x2.mean_axes(&[1], false)) - &y).square().mean();
+    let train = Optimizer::new(RmsProp::default().centered(true), 0.01).minimize(&loss);
+    let feeds = vec![(x, uniform("x", &[11, 6, 8]).unwrap()), (y, uniform("y", &[11, 1]).unwrap())];
+    Case::new("attention", &loss, &train, feeds)
+}
+
+/// An LSTM of the layer library, in both directions.
+fn lstm() -> Case {
+    let g = Graph::new();
+    let x = dense_placeholder(&g, "x", &[7, 5]);
+    let y = dense_placeholder(&g, "y", &[1]);
+    let both = Bidirectional::new(Lstm::new(6)).apply(&x);
+    let loss = (Dense::new(1).apply(&both) - &y).square().mean();
+    let train = Optimizer::new(Sgd::default().momentum(0.9), 0.05).minimize(&loss);
+    let feeds = vec![(x, uniform("x", &[19, 7, 5]).unwrap()), (y, uniform("y", &[19, 1]).unwrap())];
+    Case::new("lstm", &loss, &train, feeds)
+}
+
+fn images(n: usize) -> Vec<Array> {
+    vec![uniform("x", &[n, 28, 28, 1]).unwrap(), integers("y", &[n], 10).unwrap()]
+}
+
+fn all_cases() -> Vec<Case> {
+    let pair = |x: &[usize], y: &[usize]| vec![uniform("x", x).unwrap(), uniform("y", y).unwrap()];
+    vec![
+        Case::of_model("linear", models::linear(), pair(&[37, 4], &[37, 1])),
+        Case::of_model(
+            "iris",
+            models::iris(),
+            vec![uniform("x", &[128, 4]).unwrap(), integers("y", &[128], 3).unwrap()],
+        ),
+        Case::of_model("cnn", models::cnn(), images(9)),
+        Case::of_model(
+            "lookup",
+            models::lookup(5_000, 32, 8),
+            vec![integers("ids", &[512, 8], 5_000).unwrap(), uniform("y", &[512, 1]).unwrap()],
+        ),
+        Case::of_model("sequence", models::sequence(7, 5, 19), pair(&[37, 7, 5], &[37, 1])),
+        Case::of_model("ctr", models::ctr(300, 8), models::ctr_batch(3, 64).unwrap()),
+        wide_and_deep(),
+        batch_norm(),
+        attention(),
+        lstm(),
+    ]
+}
+
+#[test]
+fn fused_and_plain_programs_train_to_the_same_bits() {
+    for case in all_cases() {
+        let fused = case.trained(case.program());
+        case.assert_same(&fused, Program::plain(case.body.clone(), &case.fetches).unwrap(), "without passes");
+        // A run of no effect would pass, too.
+        let once = case.trained(case.program());
+        assert_eq!(fused, once, "{}", case.name);
+        assert_ne!(fused[0].1, fused[2].1, "{}: the loss does not change", case.name);
+    }
+}
+
+#[test]
+fn every_pass_alone_changes_no_bit() {
+    let mut cases = all_cases();
+    // Several images for each thread, so that a convolution is cut into tasks.
+    cases.push(Case::of_model("cnn", models::cnn(), images(64)));
+    for case in cases {
+        let fused = case.trained(case.program());
+        for pass in pass_names() {
+            let other = program_without(case.body.clone(), &case.fetches, &[pass]).unwrap();
+            if other.to_string() != case.program().to_string() {
+                case.assert_same(&fused, other, &format!("without the pass `{pass}`"));
+            }
+        }
+    }
+}
+
+/// What only convolutions have: without all three, a pooling's gradient goes through memory.
+#[test]
+fn merged_convolutions_train_to_the_same_bits() {
+    for n in [1, 9, 64] {
+        let case = Case::of_model("cnn", models::cnn(), images(n));
+        let fused = case.trained(case.program());
+        let other = program_without(case.body.clone(), &case.fetches, &["which", "pooled", "convolve"]).unwrap();
+        assert_ne!(other.to_string(), case.program().to_string());
+        case.assert_same(&fused, other, &format!("without merged convolutions, {n} images"));
+    }
+}
+
+/// No pass is dead: each changes the program of one of these models.
+#[test]
+fn every_pass_changes_a_program() {
+    let cases = all_cases();
+    for pass in pass_names() {
+        let changes = |case: &Case| {
+            let other = program_without(case.body.clone(), &case.fetches, &[pass]).unwrap();
+            other.to_string() != case.program().to_string()
+        };
+        assert!(cases.iter().any(changes), "the pass `{pass}` changes none of these programs");
+    }
+}
