@@ -175,6 +175,9 @@ mod tests {
     #[test]
     #[ignore = "a scenario of the other tests"]
     fn child() {
+        // A shell that runs the tests in the background has them ignore Ctrl-C.
+        // SAFETY: the default needs no handler.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         match env::var(SCENARIO).as_deref() {
             Ok("requests") => {
                 let outer = Guard::install().unwrap();
