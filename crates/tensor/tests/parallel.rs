@@ -35,6 +35,32 @@ fn parked_workers_wake_up() {
     }
 }
 
+/// 3e-39 is subnormal. Tasks that add zero to it tell how their thread computes with such numbers.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[test]
+fn workers_compute_in_the_mode_of_the_caller() {
+    use std::hint::black_box;
+
+    use estimand_tensor::cpu::float_mode::flush_subnormals;
+
+    let pool = Pool::new(4);
+    let sums = || {
+        let sums: Vec<AtomicUsize> = (0..64).map(|_| AtomicUsize::new(0)).collect();
+        pool.run(64, &|i| {
+            std::thread::sleep(std::time::Duration::from_micros(20));
+            let sum = black_box(3e-39_f32) + black_box(0.0);
+            sums[i].store(sum.to_bits() as usize, Ordering::Relaxed);
+        });
+        sums.into_iter().map(AtomicUsize::into_inner).collect::<Vec<_>>()
+    };
+    let kept = vec![3e-39_f32.to_bits() as usize; 64];
+    for _ in 0..10 {
+        assert_eq!(sums(), kept);
+        assert_eq!(flush_subnormals(sums), vec![0; 64]);
+        assert_eq!(sums(), kept, "after a run that flushes");
+    }
+}
+
 #[test]
 fn nested_runs_stay_on_their_thread() {
     let pool = Pool::new(3);

@@ -6,6 +6,7 @@ pub mod conv;
 pub(crate) mod cut;
 pub mod depthwise;
 pub mod elementwise;
+pub mod float_mode;
 pub mod gather;
 pub mod index;
 pub mod isa;

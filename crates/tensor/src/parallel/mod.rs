@@ -24,13 +24,15 @@ mod model;
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 pub use disjoint::DisjointMut;
 use gate::Gate;
+
+use crate::cpu::float_mode::FloatMode;
 
 /// Threads of a pool at most.
 const MAX_THREADS: usize = 1024;
@@ -47,9 +49,11 @@ struct Shared {
     body: UnsafeCell<Option<Body>>,
     n_tasks: AtomicUsize,
     next_task: AtomicUsize,
+    /// How the caller computes with subnormal numbers: workers do the same.
+    float_mode: AtomicU64,
     /// The number of the run in this process.
     #[cfg(debug_assertions)]
-    run_number: std::sync::atomic::AtomicU64,
+    run_number: AtomicU64,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     stop: AtomicBool,
     /// One flag per worker: it is parked or about to be.
@@ -110,7 +114,8 @@ impl Shared {
                 // `close` has seen this worker leave. So nobody writes `body` now, and what it points to is alive.
                 let body = unsafe { (*self.body.get()).map(|body| &*body) };
                 if let Some(body) = body {
-                    self.work(body);
+                    let mode = FloatMode::from_bits(self.float_mode.load(Ordering::Relaxed));
+                    mode.during(|| self.work(body));
                 }
                 self.gate.leave();
             }
@@ -185,8 +190,9 @@ impl Pool {
             body: UnsafeCell::new(None),
             n_tasks: AtomicUsize::new(0),
             next_task: AtomicUsize::new(0),
+            float_mode: AtomicU64::new(0),
             #[cfg(debug_assertions)]
-            run_number: std::sync::atomic::AtomicU64::new(0),
+            run_number: AtomicU64::new(0),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
             parked: (0..n_workers).map(|_| AtomicBool::new(false)).collect(),
@@ -213,7 +219,7 @@ impl Pool {
 
     /// Calls `body(0)` .. `body(n_tasks - 1)`, each once, and returns when all are done.
     ///
-    /// The tasks may run on any thread and in any order. A single task, a pool of one thread, a call from inside a
+    /// The tasks may run on any thread and in any order, in the caller's [mode](crate::cpu::float_mode) of floating point. A single task, a pool of one thread, a call from inside a
     /// task and a call while another thread uses the pool all run on the caller. The first panic of a task is raised
     /// again here, after the tasks already begun; those not begun are then dropped, and so is what further tasks panicked with.
     pub fn run(&self, n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
@@ -223,6 +229,7 @@ impl Pool {
         let shared = &*self.shared;
         shared.n_tasks.store(n_tasks, Ordering::Relaxed);
         shared.next_task.store(0, Ordering::Relaxed);
+        shared.float_mode.store(FloatMode::current().to_bits(), Ordering::Relaxed);
         #[cfg(debug_assertions)]
         shared.run_number.store(disjoint::task::new_run(), Ordering::Relaxed);
         // SAFETY: the gate is closed and empty (`busy` keeps other callers away), so nobody reads `body` now. The
