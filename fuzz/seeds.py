@@ -85,6 +85,7 @@ rows = [
 for i, row in enumerate(rows):
     seed("csv", f"rows_{i}", row)
     seed("files", f"rows_{i}", row)
+seed("files", "not_a_number", "~ejf\rnan\n")
 seed("files", "records", (FIXTURES / "wire_records.tfrecord").read_bytes())
 
 seed("schema", "columns", '[columns.age]\ntype = "f32"\nmin = 0.0\nmax = 120.0\nrequired = true\n\n[columns.job]\ntype = "string"\nkind = "vocabulary"\ndomain = ["clerk", "chef"]\ndefault = ""\n')

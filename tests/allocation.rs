@@ -96,7 +96,7 @@ fn ragged_allocations(threads: usize) -> Result<usize> {
     for round in 0..5 {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         for feeds in &batches {
-            compiled.run_prepared(&mut *state, RunArgs { feeds, ..RunArgs::default() }, &mut outputs)?;
+            compiled.step_prepared(&mut *state, RunArgs { feeds, ..RunArgs::default() }, &mut outputs)?;
         }
         if round > 0 {
             fewest = fewest.min(ALLOCATIONS.load(Ordering::Relaxed) - before);

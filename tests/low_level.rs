@@ -183,9 +183,9 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
             Ok(())
         };
         let args = RunArgs { feeds: &feeds, on_gradient: Some(&mut double), ..RunArgs::default() };
-        executable.run(&mut *state, args, &mut Vec::new()).unwrap();
+        executable.step(&mut *state, args, &mut Vec::new()).unwrap();
         assert_eq!(seen, 3, "{}", executor.name());
-        let value = |state: &dyn State, name: &str| state.read(program.body().variables().find(name).unwrap()).unwrap();
+        let value = |state: &dyn State, name: &str| state.read(name).unwrap();
         for (name, expected) in [("a", vec![-2.0f32, -2.0]), ("b", vec![-2.0, -2.0]), ("table", vec![-10.0, 0.0, -6.0])]
         {
             assert_eq!(value(&*state, name).as_slice::<f32>().unwrap(), expected, "{name} on {}", executor.name());
@@ -198,7 +198,7 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
             if calls == 2 { Err(Error::config("worker 1 is gone")) } else { Ok(()) }
         };
         let args = RunArgs { feeds: &feeds, on_gradient: Some(&mut fail), ..RunArgs::default() };
-        let error = executable.run(&mut *state, args, &mut Vec::new()).unwrap_err();
+        let error = executable.step(&mut *state, args, &mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("worker 1 is gone"));
         assert_eq!(value(&*state, "a").as_slice::<f32>().unwrap(), [-2.0, -2.0], "{}", executor.name());
     }

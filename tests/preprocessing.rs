@@ -235,9 +235,9 @@ fn the_host_runs_ahead_in_any_thread() {
         let mut outputs = Vec::new();
         let mut loss = |i: usize| {
             match &prepared {
-                None => compiled.run(&mut *state, RunArgs { feeds: &batches[i], ..RunArgs::default() }, &mut outputs),
+                None => compiled.step(&mut *state, RunArgs { feeds: &batches[i], ..RunArgs::default() }, &mut outputs),
                 Some(p) => {
-                    compiled.run_prepared(&mut *state, RunArgs { feeds: &p[i], ..RunArgs::default() }, &mut outputs)
+                    compiled.step_prepared(&mut *state, RunArgs { feeds: &p[i], ..RunArgs::default() }, &mut outputs)
                 }
             }
             .unwrap();

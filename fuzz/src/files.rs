@@ -1,21 +1,40 @@
 //! CSV, text and TFRecord files: any bytes are rows, then perhaps an error, and the same ones however they are read.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use estimand_data::{Csv, Dataset, Files, InputContext, Position};
-use estimand_tensor::{Batch, DType, FeatureSpec};
+use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec};
 
 /// The file of this process that the bytes are written to.
 fn path() -> PathBuf {
     std::env::temp_dir().join(format!("estimand-fuzz-files-{}", std::process::id()))
 }
 
-fn rows(data: &Dataset, from: &Position) -> (Vec<(Batch, Position)>, Option<String>) {
+/// The features of a row by name, bit for bit: a NaN is equal to itself here.
+type Bits = Vec<(String, Vec<usize>, Vec<u8>)>;
+
+fn bits(batch: &Batch) -> Bits {
+    let array = |array: &Array| match array.strings() {
+        Ok(strings) => strings.flat_map(|s| [&(s.len() as u64).to_le_bytes()[..], s].concat()).collect(),
+        Err(_) => array.bytes().to_vec(),
+    };
+    let one = |(name, feature): (&Arc<str>, &Feature)| match feature {
+        Feature::Dense(dense) => (name.to_string(), dense.dims().to_vec(), array(dense)),
+        Feature::Ragged(ragged) => {
+            let lengths = ragged.row_splits().iter().map(|&split| split as usize).collect();
+            (name.to_string(), lengths, array(ragged.values()))
+        }
+    };
+    batch.features().iter().chain(batch.labels()).map(one).collect()
+}
+
+fn rows(data: &Dataset, from: &Position) -> (Vec<(Bits, Position)>, Option<String>) {
     let mut rows = data.iter_from(&InputContext { n_threads: 1, ..InputContext::default() }, from);
     let mut found = Vec::new();
     while let Some(row) = rows.next() {
         match row {
-            Ok(row) => found.push((row, rows.position().clone())),
+            Ok(row) => found.push((bits(&row), rows.position().clone())),
             Err(error) => return (found, Some(error.to_string())),
         }
     }

@@ -44,13 +44,44 @@ fn a_predictor_needs_no_files() -> Result<()> {
     let data = line(8).repeat(100).batch(8, false);
     model.train(&data)?;
     let sample = data.iter().next().unwrap()?;
-    let mut predictor = model.predictor(&sample)?;
+    let predictor = model.predictor(&sample)?;
     let expected: Vec<_> = model.predict(line(8).batch(8, false)).collect::<Result<_>>()?;
     std::fs::remove_dir_all(folder.path()).unwrap();
     let found = predictor.predict(&sample)?;
     assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
     assert!((expected[7]["y"].item::<f32>()? - 3.0 * 7.0 / 8.0).abs() < 1e-2);
     assert_eq!(predictor.global_step(), 100);
+    Ok(())
+}
+
+/// Eight threads ask one model at once, and clones of it: each gets the bits that one thread gets.
+#[test]
+fn threads_share_a_predictor() -> Result<()> {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    let folder = Folder::new();
+    let model = estimator(&folder);
+    let data = line(8).repeat(10).batch(8, false);
+    model.train(&data)?;
+    let sample = data.iter().next().unwrap()?;
+    let predictor = model.predictor(&sample)?;
+    shared(&predictor);
+    let alone = predictor.predict(&sample)?;
+    std::thread::scope(|threads| {
+        for _ in 0..8 {
+            let clone = predictor.clone();
+            threads.spawn(|| {
+                let clone = clone;
+                for _ in 0..100 {
+                    assert_eq!(predictor.predict(&sample).unwrap(), alone);
+                    assert_eq!(clone.predict(&sample).unwrap(), alone);
+                }
+            });
+        }
+    });
+    // A training that goes on does not change it.
+    model.train(TrainSpec::new(&data).steps(5))?;
+    assert_eq!(predictor.predict(&sample)?, alone);
+    assert_ne!(model.predictor(&sample)?.predict(&sample)?, alone);
     Ok(())
 }
 

@@ -345,6 +345,33 @@ fn an_evaluation_that_fails_loses_nothing() -> Result<()> {
     Ok(())
 }
 
+/// An evaluation between two steps reads the variables of the training where they are: it may not change them.
+#[test]
+fn an_evaluation_cannot_change_the_variables_of_a_training() -> Result<()> {
+    struct Meddling;
+    impl Hook for Meddling {
+        fn name(&self) -> &str {
+            "meddling"
+        }
+        fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
+            let names = cx.session().variable_names();
+            let name = names.iter().find(|name| *name != "global_step").unwrap();
+            let value = cx.session().value(name)?;
+            cx.session().set_value(name, &value)
+        }
+    }
+    let folder = Folder::new();
+    let evaluate = EvalSpec::new(rows()).throttle_secs(0.0).hook(Meddling);
+    let error = estimator(&folder, every(2))
+        .train_and_evaluate(TrainSpec::new(endless()).max_steps(4), evaluate)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("cannot set variables") && error.contains("hook `meddling`"), "{error}");
+    // An evaluation of a checkpoint has variables of its own.
+    estimator(&folder, every(2)).evaluate(EvalSpec::new(rows()).hook(Meddling))?;
+    Ok(())
+}
+
 /// A disk that has no room before a checkpoint is saved: a hook as that of the CSV log finds out.
 struct FullDisk {
     at: u64,

@@ -1,6 +1,6 @@
 //! Whether features are those that were expected: of datasets that follow one another, and by name.
 
-use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result, nearest_name};
+use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result};
 
 use crate::Dataset;
 
@@ -78,11 +78,7 @@ fn alike(a: &FeatureSpec, b: &FeatureSpec) -> bool {
 
 /// A feature that is not there, with what it was wanted for.
 pub(crate) fn missing<'a>(name: &str, purpose: &str, known: impl Iterator<Item = &'a str> + Clone) -> Error {
-    let error = Error::config(format!("there is no feature `{name}` {purpose}"));
-    match nearest_name(name, known.clone()) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help(format!("there are {:?}", known.collect::<Vec<_>>())),
-    }
+    Error::config(format!("there is no feature `{name}` {purpose}")).suggest(name, known)
 }
 
 pub(crate) fn text(spec: &FeatureSpec) -> String {

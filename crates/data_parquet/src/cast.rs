@@ -3,7 +3,7 @@
 use arrow_buffer::NullBuffer;
 use estimand_tensor::{Array, DType, Error, Result};
 
-use crate::convert::Bad;
+use crate::bad::Bad;
 
 /// Whether values of one dtype can be read as another: integers as other integers or floats, floats as floats.
 pub(crate) fn is_castable(from: DType, to: DType) -> bool {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use arrow_array::{Array as _, ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 use estimand_data::{Files, OnError, slice_rows};
-use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, Feature, FeatureSpec, Result, nearest_name};
+use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, Feature, FeatureSpec, Result};
 
+use crate::bad::Bad;
 use crate::cast::is_castable;
-use crate::convert::{Bad, MISSING, Target, feature, taken_over};
+use crate::convert::{MISSING, Target, feature, taken_over};
 use crate::kind::{Kind, Layout};
 
 /// What was asked for, before any schema is known.
@@ -275,9 +276,5 @@ fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(Kind, bool)>
 
 fn no_column(name: &str, schema: &Schema, origin: &Origin) -> Error {
     let known = schema.fields().iter().map(|field| field.name().as_str());
-    let error = origin.error(name, None, format!("there is no column `{name}` in {origin}"));
-    match nearest_name(name, known.clone()) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help(format!("it has {}", known.collect::<Vec<_>>().join(", "))),
-    }
+    origin.error(name, None, format!("there is no column `{name}` in {origin}")).suggest(name, known)
 }

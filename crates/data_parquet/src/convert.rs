@@ -8,6 +8,7 @@ use arrow_schema::{DataType, TimeUnit};
 use arrow_select::take::take;
 use estimand_tensor::{Array, DType, Element, Error, Feature, Ragged, Result, Strings};
 
+use crate::bad::Bad;
 use crate::cast::cast;
 use crate::kind::{Kind, Layout};
 
@@ -19,25 +20,6 @@ pub(crate) struct Target {
     pub(crate) dims: Vec<usize>,
     /// What stands for missing values: one value, or those of a whole row. If nothing does, they are an error.
     pub(crate) default: Option<Array>,
-}
-
-/// A column that cannot be read: the first row at fault, or none in particular, and why.
-#[derive(Debug)]
-pub(crate) struct Bad {
-    pub(crate) row: Option<usize>,
-    pub(crate) error: Error,
-}
-
-impl From<Error> for Bad {
-    fn from(error: Error) -> Bad {
-        Bad { row: None, error }
-    }
-}
-
-impl Bad {
-    pub(crate) fn at(row: usize, message: impl Into<String>) -> Bad {
-        Bad { row: Some(row), error: Error::config(message) }
-    }
 }
 
 type Converted<T> = Result<T, Bad>;

@@ -43,6 +43,7 @@
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod arrow;
+mod bad;
 mod cast;
 mod columns;
 mod convert;

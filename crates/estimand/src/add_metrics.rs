@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_graph::Tensor;
 use estimand_nn::Inputs;
 use estimand_nn::metric::Metric;
-use estimand_tensor::{Error, Mode, Result, nearest_name};
+use estimand_tensor::{Error, Mode, Result};
 use indexmap::IndexMap;
 
 use crate::model_fn::{ModelFn, ModelFnContext};
@@ -42,14 +42,8 @@ impl<'a> MetricsContext<'a> {
 
     /// A prediction of the model by key.
     pub fn prediction(&self, key: &str) -> Result<&'a Tensor> {
-        self.predictions.get(key).ok_or_else(|| {
-            let error = Error::config(format!("there is no prediction `{key}`"));
-            let keys = || self.predictions.keys().map(String::as_str);
-            match nearest_name(key, keys()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {}", keys().collect::<Vec<_>>().join(", "))),
-            }
-        })
+        let keys = self.predictions.keys().map(String::as_str);
+        self.predictions.get(key).ok_or_else(|| Error::unknown("prediction", key, keys))
     }
 
     /// All predictions of the model.

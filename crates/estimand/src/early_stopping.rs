@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 
 use crate::console::number;
-use crate::train_and_evaluate::Criterion;
+use crate::criterion::{Criterion, Direction};
 
 /// Ends training once a metric has not got better for a while.
 ///
@@ -43,38 +43,6 @@ pub struct Best {
     pub step: u64,
     /// The metric.
     pub value: f64,
-}
-
-/// Which of two values is the better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Higher,
-    Lower,
-}
-
-impl Direction {
-    /// Whether a value beats another by more than a margin. NaN beats nothing and is beaten by nothing.
-    pub(crate) fn beats(self, value: f64, other: f64, margin: f64) -> bool {
-        match self {
-            Direction::Higher => value - margin > other,
-            Direction::Lower => value + margin < other,
-        }
-    }
-
-    /// What every number beats.
-    fn worst(self) -> f64 {
-        match self {
-            Direction::Higher => f64::NEG_INFINITY,
-            Direction::Lower => f64::INFINITY,
-        }
-    }
-
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Direction::Higher => "higher",
-            Direction::Lower => "lower",
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use estimand_graph::checkpoint::BundleReader;
 use estimand_graph::{Body, Role, VarId};
 use estimand_tensor::{Error, Result};
 
-use crate::session::is_own;
+use crate::own_entries::is_own;
 use crate::stored::{self, Entry, Stored};
 
 /// The most differences that a message lists.

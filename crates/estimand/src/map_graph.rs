@@ -72,9 +72,8 @@ struct Made {
     compiled: Compiled,
     binding: Binding,
     outputs: Vec<Output>,
-    /// One for each thread that has run it: there are no variables, but what a run remembers.
-    states: Mutex<Vec<Box<dyn State>>>,
-    graph: Arc<estimand_graph::Body>,
+    /// Without variables: a run asks for a state.
+    state: Box<dyn State>,
 }
 
 /// A feature that is made, and whether it is two tensors.
@@ -109,21 +108,16 @@ impl Made {
         }
         let body = Arc::new(graph.body().clone());
         // Threads share rows among them: none needs others for a piece.
-        let compiled = Compiled::new(&Cpu::with_threads(1), Program::new(body.clone(), &fetches)?)?;
+        let cpu = Cpu::with_threads(1);
+        let compiled = Compiled::new(&cpu, Program::new(body.clone(), &fetches)?)?;
         let binding = Placeholders::of_features(&inputs).binding(&compiled)?;
-        Ok(Made { spec, compiled, binding, outputs, states: Mutex::default(), graph: body })
+        Ok(Made { spec, compiled, binding, outputs, state: cpu.place(body.variables(), 0)? })
     }
 
     fn apply(&self, batch: &Batch) -> Result<Batch> {
         let feeds = self.binding.bind(batch, &Vec::new())?;
-        let kept = lock(&self.states).pop();
-        let mut state = match kept {
-            Some(state) => state,
-            None => Cpu::with_threads(1).place(self.graph.variables(), 0)?,
-        };
         let mut values = Vec::new();
-        self.compiled.run(&mut *state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut values)?;
-        lock(&self.states).push(state);
+        self.compiled.forward(&*self.state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut values)?;
         let mut values = values.into_iter();
         let mut next = || values.next().ok_or_else(|| Error::internal("a run with too few results"));
         let mut mapped = Batch::new();

@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use estimand_graph::{Cpu, Executor};
 use estimand_tensor::{Error, Result};
 
 use crate::cluster::Cluster;
@@ -265,6 +267,14 @@ impl RunConfig {
     pub fn accept_changed_meaning(mut self, accept: bool) -> RunConfig {
         self.accept_changed_meaning = accept;
         self
+    }
+
+    /// What runs the steps: the one place that knows executors by name.
+    pub(crate) fn executor(&self) -> Arc<dyn Executor> {
+        match (self.device, self.threads) {
+            (Device::Cpu, 0) => Arc::new(Cpu::new()),
+            (Device::Cpu, n) => Arc::new(Cpu::with_threads(n)),
+        }
     }
 
     /// The threads that read and prepare input, found out where none are given.

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use estimand_data::Position;
 use estimand_graph::checkpoint::BundleReader;
 use estimand_graph::{
-    Body, Compiled, Cpu, Entry, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec,
+    Body, Compiled, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables,
 };
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
 use crate::feeding::HookFeeds;
 use crate::manifest::{Manifest, Meant};
-use crate::model_fn::GLOBAL_STEP;
+use crate::own_entries::{MARK, OWN, UNJUDGED, global_step, is_marked, is_own, own_number};
+use crate::run_config::RunConfig;
 use crate::saver::{Each, NotFinite, Unjudged};
 use crate::stored::Scopes;
 use crate::timeline::{Recording, Timeline};
@@ -47,6 +48,8 @@ pub struct TrainSession {
     collective: Arc<dyn Collective>,
     state: Box<dyn State>,
     seed: u64,
+    /// Whether the variables are those of a training, which evaluates between two steps.
+    is_borrowed: bool,
     meant: Meant,
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
@@ -59,23 +62,12 @@ pub struct TrainSession {
     timeline: Option<Box<Timeline>>,
 }
 
-/// What TensorFlow has no room for goes under this prefix, which it ignores.
-pub(crate) const OWN: &str = "_estimand/";
-
-/// The entry of a checkpoint whose numbers are not finite. It says what is wrong.
-pub(crate) const MARK: &str = "_estimand/not_finite";
-
-/// The entry with the names of variables that may be infinite or NaN.
-const UNJUDGED: &str = "_estimand/unjudged";
-
 impl TrainSession {
-    /// Variables with their initial values.
-    pub(crate) fn new(body: Arc<Body>, meant: Meant, n_threads: usize, seed: u64) -> Result<TrainSession> {
-        let executor: Arc<dyn Executor> = match n_threads {
-            0 => Arc::new(Cpu::new()),
-            n => Arc::new(Cpu::with_threads(n)),
-        };
-        let state = executor.place(body.variables(), seed)?;
+    /// A model without values: [`place`](TrainSession::place) makes them, [`restore`](TrainSession::restore) reads
+    /// them, [`with_state_of`](TrainSession::with_state_of) borrows them.
+    pub(crate) fn new(body: Arc<Body>, meant: Meant, config: &RunConfig, seed: u64) -> Result<TrainSession> {
+        let executor = config.executor();
+        let state = executor.place(&Variables::default(), seed)?;
         let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
         let odd = body.variables().iter().filter(|(_, spec)| !spec.init.is_finite());
         let unjudged = odd.map(|(_, spec)| spec.name.clone()).collect();
@@ -85,6 +77,7 @@ impl TrainSession {
             collective,
             state,
             seed,
+            is_borrowed: false,
             meant,
             step: 0,
             input,
@@ -118,36 +111,60 @@ impl TrainSession {
 
     /// The value of a variable.
     pub fn value(&self, name: &str) -> Result<Array> {
-        self.state.read(self.body.variables().find(name)?)
+        self.body.variables().find(name)?;
+        self.state.read(name)
     }
 
-    /// Sets a variable.
+    /// Sets a variable. An evaluation during training reads the variables of the training, and may not.
     pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
-        let id = self.body.variables().find(name)?;
-        let spec = self.body.variables().spec(id);
-        if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
-            let (given, dims) = (value.dtype(), value.dims());
-            let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
-            return Err(Error::shape(format!("{given}{dims:?} for variable `{name}`, which is {expected}")));
-        }
+        self.body.variables().find(name)?;
+        self.check_own("set")?;
+        self.state.write(name, value)?;
         if !self.has_run {
             self.judge(name, value);
         }
-        self.state.write(id, value)
+        Ok(())
     }
 
-    /// Takes the step and the values of its own variables from a model that has the same.
-    pub(crate) fn copy_from(&mut self, other: &TrainSession) -> Result<()> {
-        self.meant.compare_live(&other.meant)?;
-        let own: Vec<(VarId, String)> = self.saved().map(|(id, name)| (id, name.to_string())).collect();
-        for (id, name) in own {
-            let value = other
-                .value(&name)
-                .map_err(|e| e.context("the model has a variable in evaluation that it has not in training"))?;
-            self.state.write(id, &value)?;
+    /// Gives all variables their initial values, but those that have one.
+    pub(crate) fn place(&mut self) -> Result<()> {
+        self.state.extend(self.body.variables(), self.seed)
+    }
+
+    /// Exchanges the variables and the step with a training, which has the same variables: before an
+    /// evaluation in between, and after it. Nothing is copied.
+    pub(crate) fn borrow(&mut self, training: &mut TrainSession) -> Result<()> {
+        self.meant.compare_live(&training.meant)?;
+        if let Some((_, name)) = self.saved().find(|(_, name)| !training.state.holds(name)) {
+            let known = training.saved().map(|(_, name)| name).collect::<Vec<_>>();
+            return Err(Error::missing_variable(name, known)
+                .context("the model has a variable in evaluation that it has not in training"));
         }
-        self.step = other.step;
+        std::mem::swap(&mut self.state, &mut training.state);
+        self.step = training.step;
+        self.is_borrowed = true;
         Ok(())
+    }
+
+    /// Gives the variables of a training back.
+    pub(crate) fn give_back(&mut self, training: &mut TrainSession) {
+        std::mem::swap(&mut self.state, &mut training.state);
+        self.is_borrowed = false;
+    }
+
+    fn check_own(&self, what: &str) -> Result<()> {
+        match self.is_borrowed {
+            true => Err(Error::config(format!(
+                "an evaluation during training cannot {what} variables: they are those of the training"
+            ))
+            .help("do it in a hook of the training")),
+            false => Ok(()),
+        }
+    }
+
+    /// The variables, which nobody will write to again.
+    pub(crate) fn freeze(self) -> Arc<dyn State> {
+        self.state.into()
     }
 
     pub(crate) fn compile(&self, fetches: &[Value]) -> Result<Arc<Compiled>> {
@@ -173,7 +190,6 @@ impl TrainSession {
             recording.begin_run();
         }
         let args = RunArgs {
-            entry: Entry::Step,
             feeds,
             step: self.step,
             seed: self.seed,
@@ -181,8 +197,14 @@ impl TrainSession {
             on_gradient: if alone { None } else { Some(&mut reduce) },
             trace: recording.as_mut().map(|recording| &mut recording.trace),
         };
-        self.has_run = true;
-        compiled.run_prepared(&mut *self.state, args, outputs)?;
+        match compiled.program().trains() {
+            true => {
+                self.check_own("assign")?;
+                self.has_run = true;
+                compiled.step_prepared(&mut *self.state, args, outputs)?;
+            }
+            false => compiled.forward_prepared(&*self.state, args, outputs)?,
+        }
         if let Some(recording) = recording {
             self.timeline = Some(Box::new(recording.end_run(compiled.program())));
         }
@@ -211,6 +233,10 @@ impl TrainSession {
         }
     }
 
+    fn read(&self, id: VarId) -> Result<Array> {
+        self.state.read(&self.body.variables().spec(id).name)
+    }
+
     fn saved(&self) -> impl Iterator<Item = (VarId, &str)> {
         let variables = self.body.variables().iter();
         variables.filter(|(_, spec)| spec.role != Role::Local).map(|(id, spec)| (id, spec.name.as_str()))
@@ -220,7 +246,7 @@ impl TrainSession {
     fn optimizer_scalars(&self) -> Result<Vec<(String, f32)>> {
         let mut all = Vec::new();
         for optimizer in self.body.optimizers() {
-            let steps = self.state.read(optimizer.iterations)?.item::<i64>()?;
+            let steps = self.read(optimizer.iterations)?.item::<i64>()?;
             all.extend(optimizer.scalars(steps.try_into().unwrap_or(0)));
         }
         Ok(all)
@@ -235,7 +261,7 @@ impl TrainSession {
         each: Each<'_>,
     ) -> Result<()> {
         for (id, name) in self.saved() {
-            each(name.to_string(), self.state.read(id)?)?;
+            each(name.to_string(), self.read(id)?)?;
         }
         for (name, value) in self.optimizer_scalars()? {
             each(name, Array::scalar(value))?;
@@ -274,7 +300,7 @@ impl TrainSession {
     /// The first number of a variable that should be finite and is not.
     pub(crate) fn find_not_finite(&self) -> Option<NotFinite> {
         let judged = self.saved().filter(|(_, name)| !self.unjudged.contains(*name));
-        judged.filter_map(|(id, name)| NotFinite::find(name, &self.state.read(id).ok()?)).next()
+        judged.filter_map(|(id, name)| NotFinite::find(name, &self.read(id).ok()?)).next()
     }
 
     /// The bytes of all variables that are saved.
@@ -300,8 +326,9 @@ impl TrainSession {
         let step = global_step(&reader)?;
         self.unjudged =
             unjudged(&reader, values.iter().map(|(id, value)| (&*self.body.variables().spec(*id).name, value)))?;
+        self.place()?;
         for (id, value) in values {
-            self.state.write(id, &value)?;
+            self.state.write(&self.body.variables().spec(id).name, &value)?;
         }
         self.step = step;
         if is_marked(&reader) {
@@ -329,38 +356,6 @@ impl TrainSession {
     }
 }
 
-/// One of our own numbers in a checkpoint, if it is there.
-pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64>> {
-    let name = format!("{OWN}{name}");
-    match reader.contains(&name) {
-        true => Ok(Some(reader.read(&name)?.item::<i64>()? as u64)),
-        false => Ok(None),
-    }
-}
-
-/// The number of training steps of a checkpoint.
-pub(crate) fn global_step(reader: &BundleReader) -> Result<u64> {
-    Ok(u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
-}
-
-/// Why the run that saved a checkpoint was about to end, if it was.
-pub(crate) fn stop_reason(reader: &BundleReader) -> Result<Option<String>> {
-    let name = format!("{OWN}stop");
-    match reader.contains(&name) {
-        true => Ok(Some(String::from_utf8_lossy(reader.read(&name)?.as_slice::<u8>()?).into_owned())),
-        false => Ok(None),
-    }
-}
-
-/// The state that a hook left in a checkpoint.
-pub(crate) fn hook_state(reader: &BundleReader, hook: &str) -> Result<Option<Vec<u8>>> {
-    let name = format!("{OWN}hook/{hook}");
-    match reader.contains(&name) {
-        true => Ok(Some(reader.read(&name)?.as_slice::<u8>()?.to_vec())),
-        false => Ok(None),
-    }
-}
-
 /// The variables of a checkpoint that may be infinite or NaN: those it names, or, where it says nothing, those that are.
 fn unjudged<'a>(
     reader: &BundleReader,
@@ -374,14 +369,4 @@ fn unjudged<'a>(
         return Ok(BTreeSet::new());
     }
     Ok(values.by_ref().filter_map(|(name, value)| NotFinite::find(name, value)).map(|bad| bad.variable).collect())
-}
-
-/// Whether a checkpoint is marked as one whose numbers are not finite.
-pub(crate) fn is_marked(reader: &BundleReader) -> bool {
-    reader.contains(MARK)
-}
-
-/// Whether an entry of a checkpoint is ours and no variable.
-pub(crate) fn is_own(name: &str) -> bool {
-    name.starts_with(OWN)
 }

@@ -18,9 +18,9 @@ use std::env;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
+use estimand_graph::Value;
 use estimand_graph::graph_def::{self, Names};
 use estimand_graph::saved_model::{SavedModel, SignatureModel};
-use estimand_graph::{Tensor, Value};
 use estimand_tensor::{Error, Result};
 use estimand_wire::record::{RecordReader, RecordWriter};
 use estimand_wire::{Message, NameAttrList, TensorProto};
@@ -52,15 +52,12 @@ fn show(model: &SavedModel, signature: Option<&str>) -> Result<()> {
         writeln!(out, "{name}: {:?} -> {:?}", signature.inputs, signature.outputs).map_err(failed)?;
     }
     if let Some(signature) = signature {
-        let mut model = model.signature(signature)?;
-        let fetches: Vec<Tensor> = model.outputs().values().cloned().collect();
-        let program = model.session().program(&fetches.iter().collect::<Vec<_>>())?;
-        write!(out, "{program}").map_err(failed)?;
+        write!(out, "{}", model.signature(signature)?.program()).map_err(failed)?;
     }
     Ok(())
 }
 
-fn answer(mut model: SignatureModel, requests: &str, answers: &str) -> Result<()> {
+fn answer(model: SignatureModel, requests: &str, answers: &str) -> Result<()> {
     let file = File::open(requests).map_err(|e| Error::io(requests, "read", &e))?;
     let failed = |e: std::io::Error| Error::io(answers, "write", &e);
     let mut written = RecordWriter::new(BufWriter::new(File::create(answers).map_err(failed)?));
@@ -68,7 +65,7 @@ fn answer(mut model: SignatureModel, requests: &str, answers: &str) -> Result<()
     while let Some(record) = records.read().map_err(|e| Error::config(format!("in {requests}: {e}")))? {
         let request = NameAttrList::decode(record).map_err(|e| Error::config(format!("in {requests}: {e}")))?;
         let mut answer = NameAttrList { name: request.name.clone(), ..Default::default() };
-        match run(&mut model, &request) {
+        match run(&model, &request) {
             Ok(outputs) => answer.attr.extend(outputs.into_iter().map(|(name, value)| (name, value.into()))),
             Err(error) => drop(answer.attr.insert("error".into(), error.to_string().as_str().into())),
         }
@@ -77,24 +74,20 @@ fn answer(mut model: SignatureModel, requests: &str, answers: &str) -> Result<()
     written.flush().map_err(failed)
 }
 
-fn write(mut model: SignatureModel, path: &str) -> Result<()> {
-    let outputs: Vec<Value> = model.outputs().values().map(Tensor::value).collect();
-    let (export, mut message) = {
-        let body = model.graph().body();
-        let (export, names) = (graph_def::export(&body, &outputs)?, Names::new(&body));
-        let mut message = NameAttrList { name: "names".into(), ..Default::default() };
-        let tensors = model.inputs().iter().map(|t| ("input", t)).chain(model.outputs().iter().map(|t| ("output", t)));
-        for (role, (name, tensor)) in tensors {
-            message.attr.insert(format!("{role}:{name}"), names.tensor(tensor.value()).as_str().into());
-        }
-        (export, message)
-    };
+fn write(model: SignatureModel, path: &str) -> Result<()> {
+    let outputs: Vec<Value> = model.outputs().values().copied().collect();
+    let body = model.program().body();
+    let (export, names) = (graph_def::export(body, &outputs)?, Names::new(body));
+    let mut message = NameAttrList { name: "names".into(), ..Default::default() };
+    let values = model.inputs().iter().map(|v| ("input", v)).chain(model.outputs().iter().map(|v| ("output", v)));
+    for (role, (name, value)) in values {
+        message.attr.insert(format!("{role}:{name}"), names.tensor(*value).as_str().into());
+    }
     let initializers: Vec<Vec<u8>> = export.initializers.iter().map(|name| name.clone().into_bytes()).collect();
     message.attr.insert("initializers".into(), initializers.into());
-    let variables: Vec<String> = model.graph().body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();
-    for name in variables {
-        let value = TensorProto::from_array(&model.session().value(&name)?);
-        message.attr.insert(format!("variable:{name}"), value.into());
+    for (_, spec) in body.variables().iter() {
+        let value = TensorProto::from_array(&model.variable(&spec.name)?);
+        message.attr.insert(format!("variable:{}", spec.name), value.into());
     }
     let failed = |e: std::io::Error| Error::io(path, "write", &e);
     let mut records = RecordWriter::new(BufWriter::new(File::create(path).map_err(failed)?));
@@ -103,7 +96,7 @@ fn write(mut model: SignatureModel, path: &str) -> Result<()> {
     records.flush().map_err(failed)
 }
 
-fn run(model: &mut SignatureModel, request: &NameAttrList) -> Result<Vec<(String, TensorProto)>> {
+fn run(model: &SignatureModel, request: &NameAttrList) -> Result<Vec<(String, TensorProto)>> {
     let mut inputs = Vec::new();
     for (name, value) in &request.attr {
         let tensor = value.tensor().ok_or_else(|| Error::config(format!("input `{name}` is not a tensor")))?;

@@ -26,9 +26,9 @@ use crate::trace::Part;
 ///
 /// let words = Array::from_strings([2], ["wide", "deep"])?;
 /// let prepared = std::thread::scope(|s| s.spawn(|| compiled.prepare(vec![words])).join().expect("it does not panic"))?;
-/// let mut state = Cpu::new().place(g.body().variables(), 0)?;
+/// let state = Cpu::new().place(g.body().variables(), 0)?;
 /// let mut outputs = Vec::new();
-/// compiled.run_prepared(&mut *state, RunArgs { feeds: &prepared, ..RunArgs::default() }, &mut outputs)?;
+/// compiled.forward_prepared(&*state, RunArgs { feeds: &prepared, ..RunArgs::default() }, &mut outputs)?;
 /// assert_eq!(outputs[0].item::<f32>()?, 8.0);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
@@ -61,19 +61,47 @@ impl Compiled {
         }
     }
 
-    /// Runs all parts; `args.feeds` are the values of the placeholders.
-    pub fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        if self.host.is_empty() {
-            return self.run_prepared(state, args, outputs);
-        }
-        let feeds = self.host.run_traced(args.feeds, Part::Host, args.trace.as_deref_mut())?;
-        self.run_prepared(state, args.with_feeds(&feeds), outputs)
+    /// Computes what is fetched, and changes nothing; `args.feeds` are the values of the placeholders.
+    pub fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        self.from_placeholders(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
-    /// Runs the step and what comes after it; `args.feeds` are what [`prepare`](Compiled::prepare) returned.
-    pub fn run_prepared(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+    /// Computes what is fetched and updates variables; `args.feeds` are the values of the placeholders.
+    pub fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        self.from_placeholders(args, outputs, |args, outputs| self.step.step(state, args, outputs))
+    }
+
+    /// [`forward`](Compiled::forward); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    pub fn forward_prepared(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        self.from_prepared(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
+    }
+
+    /// [`step`](Compiled::step); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    pub fn step_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        self.from_prepared(args, outputs, |args, outputs| self.step.step(state, args, outputs))
+    }
+
+    fn from_placeholders(
+        &self,
+        mut args: RunArgs<'_>,
+        outputs: &mut Vec<Array>,
+        run: impl FnOnce(RunArgs<'_>, &mut Vec<Array>) -> Result<()>,
+    ) -> Result<()> {
+        if self.host.is_empty() {
+            return self.from_prepared(args, outputs, run);
+        }
+        let feeds = self.host.run_traced(args.feeds, Part::Host, args.trace.as_deref_mut())?;
+        self.from_prepared(args.with_feeds(&feeds), outputs, run)
+    }
+
+    fn from_prepared(
+        &self,
+        mut args: RunArgs<'_>,
+        outputs: &mut Vec<Array>,
+        run: impl FnOnce(RunArgs<'_>, &mut Vec<Array>) -> Result<()>,
+    ) -> Result<()> {
         let feeds = args.feeds;
-        self.step.run(state, args.with_feeds(feeds), outputs)?;
+        run(args.with_feeds(feeds), outputs)?;
         if let Some(after) = &self.after {
             *outputs = after.run_traced(outputs, Part::After, args.trace)?;
         }

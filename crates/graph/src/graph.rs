@@ -85,6 +85,14 @@ impl Body {
         &self.node(value.node).outputs[value.output as usize]
     }
 
+    /// The constant that a value is, if that has a single element and no axis.
+    pub(crate) fn scalar_constant(&self, value: Value) -> Option<&Constant> {
+        match &self.node(value.node).op {
+            Op::Constant(constant) if constant.0.len() == 1 && constant.0.rank() == 0 => Some(constant),
+            _ => None,
+        }
+    }
+
     /// The sizes that are known only at run time.
     pub fn symbols(&self) -> &Symbols {
         &self.symbols
@@ -393,11 +401,7 @@ impl Graph {
         if let Some(&node) = found.get(name) {
             return Ok(self.tensor(Value { node, output: 0 }));
         }
-        let error = Error::config(format!("there is no tensor `{name}`"));
-        Err(match estimand_tensor::nearest_name(name, body.nodes.iter().map(|node| node.name.as_str())) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error,
-        })
+        Err(Error::unknown("tensor", name, body.nodes.iter().map(|node| node.name.as_str())))
     }
 
     /// Runs all of these when it is fetched.

@@ -58,7 +58,7 @@ mod variables;
 pub use compiled::Compiled;
 pub use cost::{Cost, Rates};
 pub use cpu::Cpu;
-pub use executor::{Entry, Executable, Executor, GradientMut, OnGradient, RunArgs, State};
+pub use executor::{Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
 pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
 pub use host::{HostOp, HostProgram};

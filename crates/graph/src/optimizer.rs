@@ -7,7 +7,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-use estimand_tensor::{Binary, DType, Error, Result, Unary, nearest_name};
+use estimand_tensor::{Binary, DType, Error, Result, Unary};
 use estimand_update::{ALL_RULES, Schedule, SparseRule, UpdateRule};
 use smallvec::SmallVec;
 
@@ -120,12 +120,8 @@ impl Optimizer {
         let wanted = if name == "RMSProp" { "RMSprop" } else { name };
         let rules = ALL_RULES.iter().map(|make| make());
         let Some(rule) = rules.clone().find(|rule| rule.name() == wanted) else {
-            let error = Error::config(format!("there is no optimizer `{name}`"));
             let names: Vec<&str> = rules.map(|rule| rule.name()).collect();
-            return Err(match nearest_name(name, names.iter().copied()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {}", names.join(", "))),
-            });
+            return Err(Error::unknown("optimizer", name, names));
         };
         let rate = rate.unwrap_or_else(|| rule.default_learning_rate());
         Ok(Optimizer { rule: rule.into(), rate: rate.into(), clip: None, lazy: false })

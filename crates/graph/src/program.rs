@@ -1,8 +1,8 @@
 //! `Program`: what one kind of run computes, as an ordered list of steps.
 //!
 //! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small rewrite of the list:
-//! prune, merge equal nodes, cut the host's part off, fold biases into products, fuse element-wise chains. Without passes every
-//! node is its own step; both give the same bits.
+//! prune, read past nodes that hand a value on, merge equal nodes, cut the host's part off. Then every node is
+//! a step of its own; an executor puts nodes together as it likes, and the bits stay the same.
 //!
 //! What the host computes before ([`Program::host_steps`]) and after the steps ([`Program::after_steps`]) is the same for every
 //! executor, and is run by [`HostProgram`](crate::HostProgram); executors see what is between.
@@ -11,13 +11,12 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use estimand_tensor::{Error, Result, TensorSpec};
+use estimand_tensor::{DType, Error, Result, TensorSpec};
 use smallvec::SmallVec;
 
-use crate::cpu::tile;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
-use crate::pass::{self, Pass};
+use crate::pass;
 
 /// An ordered list of steps, with what is fed and what is fetched.
 #[derive(Clone, Debug)]
@@ -35,8 +34,6 @@ pub struct Program {
     pub(crate) after: Vec<Step>,
     /// What a caller gets: the fetches, unless the host goes on after the steps.
     pub(crate) results: Vec<Value>,
-    /// What was asked for, before any pass: the fetches, and train ops, which have no value.
-    pub(crate) roots: Vec<Value>,
     /// The steps from here on write variables.
     pub(crate) n_compute: usize,
 }
@@ -52,7 +49,7 @@ pub struct Step {
     pub outputs: SmallVec<[Value; 1]>,
 }
 
-/// A kernel of an executor.
+/// A kernel of an executor. Programs are made of single nodes; the other kernels are those of `cpu`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kernel {
     /// One node.
@@ -81,6 +78,16 @@ pub enum Kernel {
         /// The MaxPoolGrad.
         pool: NodeId,
     },
+}
+
+impl Step {
+    /// Whether it is an element-wise node of numbers, which can be computed with others in one pass over memory.
+    pub(crate) fn is_elementwise(&self, body: &Body) -> bool {
+        let Kernel::Node(id) = &self.kernel else { return false };
+        let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
+        matches!(body.node(*id).op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast(_) | Op::BroadcastTo(_))
+            && self.inputs.iter().all(plain)
+    }
 }
 
 /// One node of an element-wise group.
@@ -125,22 +132,13 @@ impl Program {
     /// The program that computes these values, with some of the passes, by name.
     pub(crate) fn with_passes(body: Arc<Body>, fetches: &[Value], is_wanted: impl Fn(&str) -> bool) -> Result<Program> {
         check(&body, fetches)?;
-        let run = |passes: &[Pass], program| {
-            passes.iter().filter(|pass| is_wanted(pass.name)).fold(program, |program, pass| (pass.run)(program))
-        };
-        let program = run(&pass::WHOLE, pass::prune(body, fetches));
-        Ok(run(&pass::STEP, pass::cut(program)?))
+        pass::cut(pass::run(&pass::WHOLE, pass::prune(body, fetches), is_wanted))
     }
 
     /// The program that computes these values, one step for each node.
     pub fn plain(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
         check(&body, fetches)?;
         pass::cut(pass::prune(body, fetches))
-    }
-
-    /// The same program without passes: one step for each node, train ops included.
-    pub fn unfused(&self) -> Result<Program> {
-        pass::cut(pass::prune(self.body.clone(), &self.roots))
     }
 
     /// The graph it came from.
@@ -264,7 +262,7 @@ fn shown_inputs(body: &Body, step: &Step) -> SmallVec<[Value; 4]> {
     let mut inputs = step.inputs.clone();
     let mut seen: HashSet<Value> = inputs.iter().copied().collect();
     for value in members.iter().flat_map(|m| &m.reads) {
-        if tile::scalar_constant(body, *value).is_some() && seen.insert(*value) {
+        if body.scalar_constant(*value).is_some() && seen.insert(*value) {
             inputs.push(*value);
         }
     }

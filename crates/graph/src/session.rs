@@ -9,7 +9,7 @@ use estimand_tensor::{Array, Error, Result};
 use crate::checkpoint::{BundleReader, BundleWriter};
 use crate::compiled::Compiled;
 use crate::cpu::Cpu;
-use crate::executor::{Entry, Executor, RunArgs, State};
+use crate::executor::{Executor, RunArgs, State};
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::op::Op;
 use crate::program::Program;
@@ -94,21 +94,14 @@ impl Session {
 
     fn execute(&mut self, compiled: &Compiled, outputs: &mut Vec<Array>) -> Result<()> {
         let feeds = std::mem::take(&mut self.feeds);
-        let args = RunArgs {
-            entry: Entry::Step,
-            feeds: &feeds,
-            step: self.step,
-            seed: self.seed,
-            row_offset: 0,
-            on_gradient: None,
-            trace: None,
+        let args =
+            RunArgs { feeds: &feeds, step: self.step, seed: self.seed, row_offset: 0, on_gradient: None, trace: None };
+        let result = match compiled.program().trains() {
+            true => compiled.step(&mut *self.state, args, outputs).map(|()| self.step += 1),
+            false => compiled.forward(&*self.state, args, outputs),
         };
-        let result = compiled.run(&mut *self.state, args, outputs);
         self.feeds = feeds;
         self.feeds.clear();
-        if result.is_ok() && compiled.program().trains() {
-            self.step += 1;
-        }
         result
     }
 
@@ -167,26 +160,20 @@ impl Session {
 
     /// A variable made after the last run has its initial value.
     fn current(&self, id: VarId) -> Result<Array> {
-        match self.state.holds(id) {
-            true => self.state.read(id),
-            false => self.graph.body().variables().initial(id, self.seed),
+        let body = self.graph.body();
+        let name = &body.variables().spec(id).name;
+        match self.state.holds(name) {
+            true => self.state.read(name),
+            false => body.variables().initial(id, self.seed),
         }
     }
 
     /// Sets a variable.
     pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
-        let id = self.graph.body().variables().find(name)?;
-        self.state.extend(self.graph.body().variables(), self.seed)?;
-        let (dtype, dims) = {
-            let body = self.graph.body();
-            let spec = body.variables().spec(id);
-            (spec.dtype, spec.dims.clone())
-        };
-        if value.dtype() != dtype || value.dims() != &dims[..] {
-            let (given, sizes) = (value.dtype(), value.dims());
-            return Err(Error::shape(format!("{given}{sizes:?} for variable `{name}`, which is {dtype}{dims:?}")));
-        }
-        self.state.write(id, value)
+        let body = self.graph.body();
+        body.variables().find(name)?;
+        self.state.extend(body.variables(), self.seed)?;
+        self.state.write(name, value)
     }
 
     /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and `prefix.data-00000-of-00001`.
@@ -210,7 +197,7 @@ impl Session {
     pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
         let mut values = Vec::new();
-        for (id, spec) in self.graph.body().variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+        for (_, spec) in self.graph.body().variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
             let value = reader.read(&spec.name)?;
             if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
                 let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);
@@ -220,15 +207,15 @@ impl Session {
                 ))
                 .at(spec.site));
             }
-            values.push((id, value));
+            values.push((spec.name.clone(), value));
         }
         let step = match reader.contains(GLOBAL_STEP) {
             true => u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0),
             false => self.step,
         };
         self.state.extend(self.graph.body().variables(), self.seed)?;
-        for (id, value) in values {
-            self.state.write(id, &value)?;
+        for (name, value) in values {
+            self.state.write(&name, &value)?;
         }
         self.step = step;
         Ok(())

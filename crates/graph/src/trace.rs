@@ -50,12 +50,12 @@ pub struct TimedStep {
 /// let y = x.matmul(&g.variable("w", [3, 2], estimand_graph::Init::Ones));
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[y.value()])?;
 /// let compiled = Compiled::new(&Cpu::new(), program)?;
-/// let mut state = Cpu::new().place(g.body().variables(), 0)?;
+/// let state = Cpu::new().place(g.body().variables(), 0)?;
 ///
 /// let mut trace = Trace::new();
 /// let feeds = [Array::zeros(DType::F32, [4, 3])?];
 /// let args = RunArgs { feeds: &feeds, trace: Some(&mut trace), ..RunArgs::default() };
-/// compiled.run(&mut *state, args, &mut Vec::new())?;
+/// compiled.forward(&*state, args, &mut Vec::new())?;
 /// let product = trace.steps()[0];
 /// // 4 x 2 results of 3 products and 3 sums; 4 x 3 and 3 x 2 floats are read.
 /// assert_eq!((product.cost.flops, product.cost.read), (48, 72));

@@ -72,6 +72,32 @@ fn compare(found: &Array, expected: &Array, place: &str) {
     }
 }
 
+/// Eight threads ask one signature at once, and clones of it: each gets the bits that one thread gets.
+#[test]
+fn threads_share_a_signature() {
+    fn shared<T: Send + Sync + Clone>(_: &T) {}
+    let model = SavedModel::open(fixture("saved_model_deep")).unwrap();
+    shared(&model.signature("predict").unwrap());
+    let (first, second) = (model.signature("predict").unwrap(), model.signature("predict").unwrap());
+    let requests = examples();
+    let run = |model: &SignatureModel, i: usize| model.run(&[("examples", requests[i].clone())]).unwrap();
+    let alone: Vec<_> = (0..requests.len()).map(|i| run(&first, i)).collect();
+    std::thread::scope(|threads| {
+        for thread in 0..8 {
+            let (first, second, run, alone) = (first.clone(), &second, &run, &alone);
+            threads.spawn(move || {
+                for i in (0..alone.len()).cycle().skip(thread).take(40) {
+                    assert_eq!(run(&first, i), alone[i]);
+                    assert_eq!(run(second, i), alone[i]);
+                }
+            });
+        }
+    });
+    let name = first.program().body().variables().iter().next().map(|(_, spec)| spec.name.clone()).unwrap();
+    assert_eq!(first.variable(&name).unwrap(), second.variable(&name).unwrap());
+    expect(&first.variable("no such").unwrap_err().to_string(), &["no variable `no such`"]);
+}
+
 #[test]
 fn exports_of_the_estimator_predict_what_they_did() {
     check("saved_model_linear", |model| model);
@@ -355,7 +381,7 @@ fn confused_graphs_never_panic() {
                 confuse(graph, &mut dice);
             }
             fs::write(&path, message.encode_to_vec()).unwrap();
-            let Ok(mut model) = SavedModel::open(&copy.0).and_then(|model| model.signature("predict")) else {
+            let Ok(model) = SavedModel::open(&copy.0).and_then(|model| model.signature("predict")) else {
                 continue;
             };
             for request in &requests {
@@ -388,7 +414,7 @@ fn mutations_never_panic() {
             }
             fs::write(&path, &bytes).unwrap();
             let Ok(model) = SavedModel::open(&copy.0) else { continue };
-            let Ok(mut model) = model.signature("predict") else { continue };
+            let Ok(model) = model.signature("predict") else { continue };
             for request in &requests {
                 let _ = model.run(&[("examples", request.clone())]);
             }

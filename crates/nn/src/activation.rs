@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Error, nearest_name};
+use estimand_tensor::Error;
 
 use crate::layer::{Call, Config, Layer};
 
@@ -125,13 +125,8 @@ impl FromStr for Activation {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Activation, Error> {
-        ALL_ACTIVATIONS.into_iter().find(|a| a.name() == name).ok_or_else(|| {
-            let error = Error::config(format!("there is no activation `{name}`"));
-            match nearest_name(name, ALL_ACTIVATIONS.iter().map(|a| a.name())) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("the activations are {}", ALL_ACTIVATIONS.map(|a| a.name()).join(", "))),
-            }
-        })
+        let found = ALL_ACTIVATIONS.into_iter().find(|a| a.name() == name);
+        found.ok_or_else(|| Error::unknown("activation", name, ALL_ACTIVATIONS.iter().map(|a| a.name())))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature columns take them from here.
 
 use estimand_graph::{Graph, Parsed, RaggedTensor, Tensor};
-use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape, nearest_name};
+use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape};
 use indexmap::IndexMap;
 
 /// A feature or label in the graph.
@@ -161,11 +161,10 @@ impl Inputs {
     }
 
     fn unknown(&self, name: &str) -> Error {
-        let error = Error::config(format!("there is no {} `{name}`", self.what));
-        match nearest_name(name, self.names()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None if self.is_empty() => error.help(format!("the input has no {}s", self.what)),
-            None => error.help(format!("there are {}", self.names().collect::<Vec<_>>().join(", "))),
+        match self.is_empty() {
+            true => Error::config(format!("there is no {} `{name}`", self.what))
+                .help(format!("the input has no {}s", self.what)),
+            false => Error::unknown(self.what, name, self.names()),
         }
     }
 }

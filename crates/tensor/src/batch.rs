@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::{Array, DType, Error, Ragged, Result, error::nearest_name};
+use crate::{Array, DType, Error, Ragged, Result};
 
 /// One feature of a batch.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,13 +143,9 @@ impl Batch {
 
     /// The feature of a name.
     pub fn feature(&self, name: &str) -> Result<&Feature> {
-        self.features.get(name).ok_or_else(|| {
-            let error = Error::config(format!("there is no feature `{name}` in the batch"));
-            match nearest_name(name, self.features.keys().map(|k| &**k)) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("it has {:?}", self.features.keys().collect::<Vec<_>>())),
-            }
-        })
+        self.features
+            .get(name)
+            .ok_or_else(|| Error::unknown("feature", name, self.features.keys().map(|k| &**k)).context("in the batch"))
     }
 
     /// All features in order.

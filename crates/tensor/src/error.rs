@@ -150,6 +150,32 @@ impl Error {
         }
     }
 
+    /// Something that is not there by its name, with the nearest of the names that are, or a list of them.
+    ///
+    /// ```
+    /// use estimand_tensor::Error;
+    ///
+    /// let error = Error::unknown("metric", "acuracy", ["accuracy", "auc"]);
+    /// assert_eq!(error.to_string(), "there is no metric `acuracy`\n  help: did you mean `accuracy`?");
+    /// let error = Error::unknown("metric", "f1", ["accuracy", "auc"]);
+    /// assert_eq!(error.to_string(), "there is no metric `f1`\n  help: there are accuracy, auc");
+    /// ```
+    pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+        Error::config(format!("there is no {what} `{name}`")).suggest(name, known)
+    }
+
+    /// Adds the name among `known` that is nearest to `name`, or a list of them, as help.
+    pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+        let known: Vec<&str> = known.into_iter().collect();
+        match (nearest_name(name, known.iter().copied()), &known[..]) {
+            (Some(near), _) => self.help(format!("did you mean `{near}`?")),
+            (None, []) => self.help("there is none"),
+            (None, [only]) => self.help(format!("there is only `{only}`")),
+            (None, few) if few.len() <= LISTED_NAMES => self.help(format!("there are {}", few.join(", "))),
+            (None, [first, ..]) => self.help(format!("there are {}, of which the first is `{first}`", known.len())),
+        }
+    }
+
     /// A variable that is not there, with the nearest of the names that are.
     pub fn missing_variable<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
         let nearest = nearest_name(name, known);
@@ -234,6 +260,9 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// How many names help lists.
+const LISTED_NAMES: usize = 20;
 
 /// The longest name that is compared: names come from files, and comparing takes time with the square of their length.
 const LONGEST_NAME: usize = 256;

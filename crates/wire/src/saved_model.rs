@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 use prost::Message;
 
 use crate::collection_def::{Any, Collection, CollectionDef};
@@ -99,11 +99,8 @@ impl MetaGraphDef {
     /// The signature of a name.
     pub fn signature(&self, name: &str) -> Result<&SignatureDef> {
         self.signature_def.get(name).ok_or_else(|| {
-            let error = Error::config(format!("the saved model has no signature `{name}`"));
-            match nearest_name(name, self.signature_def.keys().map(String::as_str)) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("it has {:?}", self.signature_def.keys().collect::<Vec<_>>())),
-            }
+            Error::unknown("signature", name, self.signature_def.keys().map(String::as_str))
+                .context("in the saved model")
         })
     }
 }

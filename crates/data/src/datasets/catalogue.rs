@@ -1,6 +1,6 @@
 //! What data sets there are, as flat data.
 
-use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result, nearest_name};
+use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::Info;
 use crate::cifar10;
@@ -64,13 +64,7 @@ pub fn names() -> impl Iterator<Item = &'static str> + Clone {
 
 impl Entry {
     pub(crate) fn named(name: &str) -> Result<&'static Entry> {
-        ALL.iter().find(|entry| entry.name == name).ok_or_else(|| {
-            let error = Error::config(format!("there is no data set `{name}`"));
-            match nearest_name(name, names()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
-            }
-        })
+        ALL.iter().find(|entry| entry.name == name).ok_or_else(|| Error::unknown("data set", name, names()))
     }
 
     pub(super) fn info(&self) -> Info {

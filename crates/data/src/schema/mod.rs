@@ -33,7 +33,7 @@ pub use misfits::{Misfit, Misfits};
 
 use std::path::Path;
 
-use estimand_tensor::{Batch, BatchSpec, Error, Limits, Result, nearest_name};
+use estimand_tensor::{Batch, BatchSpec, Error, Limits, Result};
 
 use crate::statistics::Role;
 use crate::writer::write_whole;
@@ -96,11 +96,8 @@ impl Schema {
     /// The column of a name.
     pub fn column(&self, name: &str) -> Result<&SchemaColumn> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-            let error = Error::config(format!("there is no column `{name}` in the schema"));
-            match nearest_name(name, self.columns.iter().map(|column| column.name.as_str())) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error,
-            }
+            let names = self.columns.iter().map(|column| column.name.as_str());
+            Error::unknown("column", name, names).context("in the schema")
         })
     }
 

@@ -100,10 +100,7 @@ impl<'a> Reader<'a> {
         for key in self.table.keys() {
             if !KEYS.contains(&&**key.get_ref()) {
                 let error = self.error(key.span().start, format!("unknown key `{}`", key.get_ref()));
-                return Err(match nearest_name(key.get_ref(), KEYS) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("the keys are {}", KEYS.join(", "))),
-                });
+                return Err(error.suggest(key.get_ref(), KEYS));
             }
         }
         let dtype = match self.get("type") {

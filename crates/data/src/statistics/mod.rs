@@ -39,7 +39,7 @@ pub use terms::TermStatistics;
 
 use std::fmt;
 
-use estimand_tensor::{DType, Error, Result, nearest_name};
+use estimand_tensor::{DType, Error, Result};
 
 use crate::Dataset;
 
@@ -90,12 +90,8 @@ impl Statistics {
     /// The column of a name; the weights have the empty one.
     pub fn column(&self, name: &str) -> Result<&ColumnStatistics> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-            let error = Error::config(format!("there is no column `{name}` in the statistics"));
-            let names = || self.columns.iter().map(|column| column.name.as_str());
-            match nearest_name(name, names()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
-            }
+            let names = self.columns.iter().map(|column| column.name.as_str());
+            Error::unknown("column", name, names).context("in the statistics")
         })
     }
 

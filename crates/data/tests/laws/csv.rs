@@ -154,7 +154,7 @@ fn mistakes_are_named_with_file_row_column_and_text() {
     for (data, texts) in [
         (csv().select(["agee"]).dataset(), vec!["no column `agee`", "good.csv", "did you mean `age`?"]),
         (csv().label("jobs").dataset(), vec!["no column `jobs`", "did you mean `job`?"]),
-        (csv().feature("x", FeatureSpec::dense(DType::I32, [])).dataset(), vec!["no column `x`", "it has age, job"]),
+        (csv().feature("x", FeatureSpec::dense(DType::I32, [])).dataset(), vec!["no column `x`", "there are age, job"]),
         (csv().select(["age"]).label("job").dataset(), vec!["label `job` is not among the selected"]),
         (csv().select([""; 0]).dataset(), vec!["no column is selected"]),
         (csv().header(false).dataset(), vec!["neither a header nor names"]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use estimand_tensor::{Error, ErrorKind, Result, nearest_name};
+use estimand_tensor::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use tracing::{info, warn};
 
@@ -70,10 +70,7 @@ impl Cluster {
         let Some(tasks) = self.jobs.get(&self.task_type) else {
             let error = invalid(format!("`task.type` is `{}`, which is no job of the cluster", self.task_type));
             let names = self.jobs.keys().map(String::as_str);
-            return Err(match nearest_name(&self.task_type, names.clone()) {
-                Some(nearest) => error.help(format!("did you mean `{nearest}`?")),
-                None => error.help(format!("its jobs are {}", names.collect::<Vec<_>>().join(", "))),
-            });
+            return Err(error.suggest(&self.task_type, names));
         };
         if !tasks.contains_key(&self.task_index) {
             let known: Vec<_> = tasks.keys().map(usize::to_string).collect();

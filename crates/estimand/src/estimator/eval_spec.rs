@@ -6,10 +6,9 @@ use estimand_data::Dataset;
 use estimand_tensor::{Error, Result};
 
 use super::Metrics;
-use crate::early_stopping::Direction;
+use crate::criterion::{Criterion, Direction};
 use crate::hook::Hook;
 use crate::input_fn::InputFn;
-use crate::train_and_evaluate::Criterion;
 use crate::{EarlyStopping, Every, Exporter};
 
 /// What to evaluate on.

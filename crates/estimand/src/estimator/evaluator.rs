@@ -100,7 +100,7 @@ impl Estimator {
         let seed = self.config.tf_random_seed.unwrap_or(0);
         let body = Arc::new(graph.body().clone());
         let meant = Meant::new(&body, Mode::Eval, input.classes.as_deref(), &self.config);
-        let session = TrainSession::new(body, meant, self.config.threads, seed)?;
+        let session = TrainSession::new(body, meant, &self.config, seed)?;
         let compiled = session.compile(&fetches)?;
         Ok(Evaluator {
             session,
@@ -122,6 +122,19 @@ impl Evaluator<'_> {
     pub(crate) fn metrics_without_values(&self) -> Metrics {
         let names = self.metrics.iter().map(|metric| metric.name.clone()).chain(["loss".to_string()]);
         Metrics::new(names.map(|name| (name, f64::NAN)).collect(), 0)
+    }
+
+    /// Evaluates with the variables of a training, between two of its steps.
+    pub(crate) fn run_on(
+        &mut self,
+        training: &mut TrainSession,
+        opened: Opened,
+        steps: Option<u64>,
+    ) -> Result<Metrics> {
+        self.session.borrow(training)?;
+        let result = self.run(opened, steps);
+        self.session.give_back(training);
+        result
     }
 
     /// Evaluates on the first `steps` batches of an input, or on all.

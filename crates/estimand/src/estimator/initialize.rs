@@ -8,6 +8,7 @@ use crate::session::TrainSession;
 impl Estimator {
     /// Sets what the model function asked for, and then what the warm start has.
     pub(super) fn initialize(&self, session: &mut TrainSession, initial_values: Vec<(String, Array)>) -> Result<()> {
+        session.place()?;
         for (name, value) in initial_values {
             session.set_value(&name, &value).map_err(|e| e.context("in the initial values of the model"))?;
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Index;
 
-use estimand_tensor::{Array, Error, Result, nearest_name};
+use estimand_tensor::{Array, Error, Result};
 use indexmap::IndexMap;
 
 use crate::console::sliced;
@@ -69,11 +69,7 @@ impl Metrics {
 }
 
 fn unknown<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
-    let error = Error::config(format!("there is no metric `{name}`"));
-    match nearest_name(name, names.clone()) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error.help(format!("there are {}", names.collect::<Vec<_>>().join(", "))),
-    }
+    Error::unknown("metric", name, names)
 }
 
 /// Panics if there is no such metric; [`Metrics::get`] does not.

@@ -39,7 +39,8 @@ use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::model_folder::MissingState;
 use crate::model_folder::newest::{newest, read_newest};
 use crate::model_folder::temporary::TemporaryFolder;
-use crate::session::{TrainSession, is_own};
+use crate::own_entries::is_own;
+use crate::session::TrainSession;
 use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 
 /// A model function with a folder, a configuration and parameters.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use estimand_data::Dataset;
-use estimand_graph::{Compiled, Value};
+use estimand_graph::{Compiled, RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result};
 use indexmap::IndexMap;
 use tracing::info;
@@ -12,7 +12,7 @@ use tracing::info;
 use super::Estimator;
 use super::build::Built;
 use super::predictions::Predictions;
-use crate::feeding::Binding;
+use crate::feeding::{Binding, HookFeeds};
 use crate::hook::{BeginContext, Hook, Hooks};
 use crate::input_fn::InputFn;
 use crate::manifest::Meant;
@@ -77,28 +77,26 @@ impl<'a> From<&'a Dataset> for PredictSpec<'a> {
 }
 
 /// A model in memory that answers batches: no file is read after it was made.
+///
+/// Threads may ask it at once, without waiting for each other; a clone shares the variables.
+#[derive(Clone)]
 pub struct Predictor {
-    pub(super) session: TrainSession,
+    state: Arc<dyn State>,
     compiled: Arc<Compiled>,
-    binding: Binding,
-    keys: Vec<String>,
-    pub(super) outputs: Vec<Array>,
-}
-
-/// A predictor, and what it was made from.
-pub(super) struct Resident {
-    checkpoint: Option<PathBuf>,
-    spec: InputSpec,
-    keys: Option<Vec<String>>,
-    pub(super) predictor: Predictor,
+    binding: Arc<Binding>,
+    keys: Arc<[String]>,
+    seed: u64,
+    global_step: u64,
 }
 
 impl Predictor {
     /// The predictions for all rows of a batch.
-    pub fn predict(&mut self, batch: &Batch) -> Result<Prediction> {
-        let feeds = self.compiled.prepare(self.binding.bind(batch, &self.session.hook_feeds)?)?;
-        self.session.run(&self.compiled, &feeds, &mut self.outputs)?;
-        Ok(self.keys.iter().cloned().zip(self.outputs.iter().cloned()).collect())
+    pub fn predict(&self, batch: &Batch) -> Result<Prediction> {
+        let feeds = self.compiled.prepare(self.binding.bind(batch, &HookFeeds::new())?)?;
+        let args = RunArgs { feeds: &feeds, step: self.global_step, seed: self.seed, ..RunArgs::default() };
+        let mut outputs = Vec::new();
+        self.compiled.forward_prepared(&*self.state, args, &mut outputs)?;
+        Ok(self.keys.iter().cloned().zip(outputs).collect())
     }
 
     /// The names of the predictions.
@@ -108,8 +106,34 @@ impl Predictor {
 
     /// The step of the checkpoint that it was made from; 0 if there was none.
     pub fn global_step(&self) -> u64 {
-        self.session.global_step()
+        self.global_step
     }
+}
+
+/// A model that predicts with hooks around it.
+pub(super) struct Asked {
+    pub(super) session: TrainSession,
+    compiled: Arc<Compiled>,
+    binding: Binding,
+    keys: Vec<String>,
+    pub(super) outputs: Vec<Array>,
+}
+
+impl Asked {
+    /// The predictions for all rows of a batch.
+    pub(super) fn predict(&mut self, batch: &Batch) -> Result<Prediction> {
+        let feeds = self.compiled.prepare(self.binding.bind(batch, &self.session.hook_feeds)?)?;
+        self.session.run(&self.compiled, &feeds, &mut self.outputs)?;
+        Ok(self.keys.iter().cloned().zip(self.outputs.iter().cloned()).collect())
+    }
+}
+
+/// A model, and what it was made from.
+pub(super) struct Resident {
+    checkpoint: Option<PathBuf>,
+    spec: InputSpec,
+    keys: Option<Vec<String>>,
+    pub(super) asked: Asked,
 }
 
 impl Estimator {
@@ -122,16 +146,20 @@ impl Estimator {
 
     /// A model in memory for batches that look like `sample`, with the newest checkpoint and without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
-        Ok(self.make_predictor(&InputSpec::of(sample), None, None, None)?.0)
+        let (Asked { session, compiled, binding, keys, .. }, ..) =
+            self.make_asked(&InputSpec::of(sample), None, None, None)?;
+        let (seed, global_step) = (session.seed(), session.global_step());
+        let (state, binding) = (session.freeze(), Arc::new(binding));
+        Ok(Predictor { state, compiled, binding, keys: keys.into(), seed, global_step })
     }
 
-    fn make_predictor<'a>(
+    fn make_asked<'a>(
         &self,
         spec: &InputSpec,
         asked_for: Option<&Path>,
         keys: Option<&[String]>,
         users: Option<Vec<Box<dyn Hook + 'a>>>,
-    ) -> Result<(Predictor, Option<PathBuf>, Hooks<'a>)> {
+    ) -> Result<(Asked, Option<PathBuf>, Hooks<'a>)> {
         let mut built = self.build(Mode::Predict, spec)?;
         let predictions: Vec<(String, Value)> = built
             .spec
@@ -162,7 +190,7 @@ impl Estimator {
         let seed = self.config.tf_random_seed.unwrap_or(0);
         let body = Arc::new(built.graph.body().clone());
         let meant = Meant::new(&body, Mode::Predict, None, &self.config);
-        let mut session = TrainSession::new(body, meant, self.config.threads, seed)?;
+        let mut session = TrainSession::new(body, meant, &self.config, seed)?;
         let compiled = session.compile(&fetches)?;
         let checkpoint = self.restore(&mut session, asked_for)?;
         if checkpoint.is_none() {
@@ -170,7 +198,7 @@ impl Estimator {
             self.initialize(&mut session, built.spec.initial_values)?;
         }
         let binding = built.placeholders.binding(&compiled)?;
-        Ok((Predictor { session, compiled, binding, keys, outputs: Vec::new() }, checkpoint, hooks))
+        Ok((Asked { session, compiled, binding, keys, outputs: Vec::new() }, checkpoint, hooks))
     }
 
     /// Keeps a model for the next prediction.
@@ -202,9 +230,8 @@ impl Estimator {
         match kept.filter(fits) {
             Some(kept) => Ok((kept, Hooks::default())),
             None => {
-                let (predictor, checkpoint, hooks) =
-                    self.make_predictor(spec, asked_for, keys.as_deref(), Some(users))?;
-                Ok((Resident { checkpoint, spec: spec.clone(), keys, predictor }, hooks))
+                let (asked, checkpoint, hooks) = self.make_asked(spec, asked_for, keys.as_deref(), Some(users))?;
+                Ok((Resident { checkpoint, spec: spec.clone(), keys, asked }, hooks))
             }
         }
     }

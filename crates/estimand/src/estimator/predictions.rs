@@ -7,7 +7,7 @@ use estimand_data::{Item, Position, Stream};
 use estimand_tensor::{Array, Error, Mode, Result};
 
 use super::build::Opened;
-use super::predict::{PredictSpec, Prediction, Predictor, Resident};
+use super::predict::{Asked, PredictSpec, Prediction, Resident};
 use super::{Estimator, checkpoint_at};
 use crate::hook::{Hook, HookContext, Hooks, Requests};
 
@@ -40,13 +40,13 @@ impl Running<'_> {
     fn batch(&mut self, model_dir: &Path) -> Result<Option<Prediction>> {
         if self.requests.stop.is_none() {
             self.visit("before_run", model_dir, |hook, cx| hook.before_run(cx))?;
-            self.resident.predictor.session.begin_input();
+            self.resident.asked.session.begin_input();
             let item = match self.first.take() {
                 Some(item) => Some(item),
                 None => self.stream.pull(1)?,
             };
             if let Some(item) = item {
-                let all = self.resident.predictor.predict(&item.batch)?;
+                let all = self.resident.asked.predict(&item.batch)?;
                 self.visit("after_run", model_dir, |hook, cx| hook.after_run(cx))?;
                 return Ok(Some(all));
             }
@@ -62,8 +62,8 @@ impl Running<'_> {
         model_dir: &Path,
         mut call: impl FnMut(&mut dyn Hook, &mut HookContext<'_>) -> Result<()>,
     ) -> Result<()> {
-        let Running { resident: Resident { predictor, .. }, hooks, requests, .. } = self;
-        let Predictor { session, outputs, .. } = predictor;
+        let Running { resident: Resident { asked, .. }, hooks, requests, .. } = self;
+        let Asked { session, outputs, .. } = asked;
         let mut cx =
             HookContext { session, model_dir, events: None, values: outputs, requested: &[], loss: None, requests };
         hooks.each(phase, |hook| call(hook, &mut cx))

@@ -16,7 +16,8 @@ use crate::input_fn::InputFn;
 use crate::model_folder::FolderLock;
 use crate::model_folder::newest::{read_newest, recover_state};
 use crate::model_folder::owner::Owner;
-use crate::session::{self, InputPlace};
+use crate::own_entries;
+use crate::session::InputPlace;
 use crate::unfinished::Unfinished;
 
 /// What to train on, and for how long.
@@ -153,7 +154,7 @@ impl Estimator {
             return Ok(finished);
         }
         let reader = checkpoint.as_ref().map(BundleReader::open).transpose()?;
-        let saved_step = reader.as_ref().map(session::global_step).transpose()?;
+        let saved_step = reader.as_ref().map(own_entries::global_step).transpose()?;
         let killed = saves.then(|| Unfinished::of(&self.model_dir, saved_step)).flatten();
         let seed = self.seed(reader.as_ref())?;
         let place = reader.as_ref().map(InputPlace::read).transpose()?.unwrap_or_default();
@@ -173,8 +174,8 @@ impl Estimator {
         }
         run.session.input = place;
         if let Some(reader) = &reader {
-            run.hooks.restore(|key| session::hook_state(reader, key))?;
-            run.requests.stop = session::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
+            run.hooks.restore(|key| own_entries::hook_state(reader, key))?;
+            run.requests.stop = own_entries::stop_reason(reader)?.filter(|_| run.goes_on).map(Stop::decided);
         }
         if saves {
             run.unfinished = Some(Unfinished::begin(&self.model_dir, saved_step, killed, steps)?);
@@ -193,7 +194,7 @@ impl Estimator {
     fn is_done(&self, max_steps: Option<u64>) -> Result<Option<Finished>> {
         let Some(max) = max_steps else { return Ok(None) };
         let (folder, missing) = (&self.model_dir, self.config.missing_state);
-        let newest = read_newest(folder, missing, |prefix| session::global_step(&BundleReader::open(prefix)?))?;
+        let newest = read_newest(folder, missing, |prefix| own_entries::global_step(&BundleReader::open(prefix)?))?;
         // A killed run may have reached the step and not told of it.
         let is_told = |step| Unfinished::of(folder, Some(step)).is_none();
         let is_past = |&(_, step): &(_, u64)| max < step || (max == step && is_told(step));
@@ -232,7 +233,7 @@ impl Estimator {
 
     /// The seed of the configuration, of the checkpoint, or a new one.
     fn seed(&self, reader: Option<&BundleReader>) -> Result<u64> {
-        let stored = reader.map(|reader| session::own_number(reader, "seed")).transpose()?.flatten();
+        let stored = reader.map(|reader| own_entries::own_number(reader, "seed")).transpose()?.flatten();
         let seed = match (self.config.tf_random_seed, stored) {
             (Some(seed), Some(stored)) if seed != stored => {
                 warn!(

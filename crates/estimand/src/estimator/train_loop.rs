@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
 
         let body = Arc::new(graph.body().clone());
         let meant = Meant::new(&body, Mode::Train, opened.spec.classes.as_deref(), config);
-        let session = TrainSession::new(body, meant, config.threads, seed)?;
+        let session = TrainSession::new(body, meant, config, seed)?;
         info!("Graph was finalized.");
         let programs = Programs::new(&session, &fetches, &requested, all.value(), &placeholders)?;
         let step = programs.plain().clone();

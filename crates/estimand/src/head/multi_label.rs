@@ -2,7 +2,7 @@
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_nn::metric::{self, Metric};
-use estimand_tensor::{DType, Error, Result, nearest_name};
+use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
 use super::binary_class::{at_thresholds, check_thresholds};
@@ -69,10 +69,7 @@ impl MultiLabelHead {
                 terms.iter().position(|term| term == class).ok_or_else(|| {
                     let names: Vec<String> = terms.iter().map(Term::to_string).collect();
                     let error = error(", which is not in the vocabulary".into());
-                    match nearest_name(name, names.iter().map(String::as_str)) {
-                        Some(near) => error.help(format!("did you mean `{near}`?")),
-                        None => error.help(format!("it has {}", names.join(", "))),
-                    }
+                    error.suggest(name, names.iter().map(String::as_str))
                 })
             }
         }

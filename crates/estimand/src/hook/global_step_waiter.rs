@@ -11,7 +11,7 @@ use tracing::info;
 use super::{Hook, HookContext};
 use crate::model_folder::MissingState;
 use crate::model_folder::newest::read_newest;
-use crate::session;
+use crate::own_entries;
 use crate::signal::Guard;
 
 /// How often the other's step is looked at.
@@ -95,7 +95,7 @@ impl GlobalStepWaiterHook {
 
 /// The newest checkpoint of a folder, and its step.
 fn newest(folder: &Path) -> Result<Option<(PathBuf, u64)>> {
-    read_newest(folder, MissingState::UseNewest, |prefix| session::global_step(&BundleReader::open(prefix)?))
+    read_newest(folder, MissingState::UseNewest, |prefix| own_entries::global_step(&BundleReader::open(prefix)?))
 }
 
 impl Hook for GlobalStepWaiterHook {

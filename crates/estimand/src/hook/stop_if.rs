@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;
 
 use super::early_stopping::Decision;
 use super::{BeginContext, Hook, HookContext};
-use crate::early_stopping::Direction;
+use crate::criterion::Direction;
 use crate::events::read_eval_metrics;
 use crate::{EarlyStopping, Every};
 
@@ -156,12 +156,8 @@ impl Watch {
 
     fn value(&self, step: u64, metrics: &IndexMap<String, f32>) -> Result<f64> {
         metrics.get(&self.metric).map(|value| f64::from(*value)).ok_or_else(|| {
-            let names = || metrics.keys().map(String::as_str);
-            let error = Error::config(format!("the evaluation of step {step} has no metric `{}`", self.metric));
-            match nearest_name(&self.metric, names()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("it has {}", names().collect::<Vec<_>>().join(", "))),
-            }
+            let names = metrics.keys().map(String::as_str);
+            Error::unknown("metric", &self.metric, names).context(format!("in the evaluation of step {step}"))
         })
     }
 }

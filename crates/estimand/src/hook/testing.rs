@@ -43,7 +43,7 @@ use estimand_update::Adam;
 
 use super::Hook;
 use super::all::rows;
-use crate::session::{hook_state, is_own};
+use crate::own_entries::{hook_state, is_own};
 use crate::{Estimator, EstimatorSpec, EvalSpec, Every, ModelFnContext, PredictSpec, RunConfig, TrainSpec};
 
 /// The steps of a training, and the one at which it is interrupted.

@@ -18,7 +18,7 @@ mod value;
 
 use std::fmt;
 
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;
 
 pub use value::Value;
@@ -145,17 +145,8 @@ impl HParams {
 
     /// The value of a name that must exist.
     fn existing(&self, name: &str) -> Result<&Value> {
-        self.values.get(name).ok_or_else(|| {
-            let error = Error::config(format!("there is no hyper-parameter `{name}`"));
-            match nearest_name(name, self.values.keys().map(String::as_str)) {
-                Some(nearest) => error.help(format!("did you mean `{nearest}`?")),
-                None if self.values.is_empty() => error.help("none was set"),
-                None => {
-                    let names: Vec<_> = self.values.keys().map(|name| format!("`{name}`")).collect();
-                    error.help(format!("there are {}", names.join(", ")))
-                }
-            }
-        })
+        let names = self.values.keys().map(String::as_str);
+        self.values.get(name).ok_or_else(|| Error::unknown("hyper-parameter", name, names))
     }
 }
 
@@ -195,8 +186,8 @@ mod tests {
             (params.f64("units").unwrap_err(), "read as a float"),
             (params.usizes("units").unwrap_err(), "`units` is -1, expected a number of things"),
             (params.f64("rat").unwrap_err(), "no hyper-parameter `rat`\n  help: did you mean `rate`?"),
-            (params.f64("x").unwrap_err(), "there are `rate`, `units`, `steps`"),
-            (HParams::new().f64("x").unwrap_err(), "none was set"),
+            (params.f64("x").unwrap_err(), "there are rate, units, steps"),
+            (HParams::new().f64("x").unwrap_err(), "there is none"),
         ];
         for (error, expected) in cases {
             assert!(error.to_string().contains(expected), "{error}");

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::json::MAX_BYTES;
 use super::{Difference, Manifest};
 use crate::RunConfig;
-use crate::session::{OWN, is_own};
+use crate::own_entries::{OWN, is_own};
 
 /// The most differences that a message lists.
 const LISTED: usize = 8;

@@ -8,8 +8,8 @@ use estimand_graph::checkpoint::{self, BundleReader, CheckpointState};
 use estimand_tensor::{Error, Result};
 use tracing::warn;
 
+use crate::own_entries;
 use crate::saver::BASENAME;
-use crate::session;
 
 /// What happens to a folder with checkpoints whose file `checkpoint`, which lists them, is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,5 +133,5 @@ fn listed(folder: &Path) -> Result<Vec<(u64, String)>> {
 
 /// Whether a checkpoint can be read and is not marked as one that nobody should go on from.
 fn is_usable(prefix: &Path) -> bool {
-    BundleReader::open(prefix).is_ok_and(|reader| !session::is_marked(&reader))
+    BundleReader::open(prefix).is_ok_and(|reader| !own_entries::is_marked(&reader))
 }

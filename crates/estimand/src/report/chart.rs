@@ -1,6 +1,6 @@
 //! Lines over steps as SVG, drawn by hand: axes with round numbers, a line for each series, best steps marked.
 
-use super::html::escape;
+use super::escape::escape;
 use crate::console::number;
 
 /// The size of the picture, and of the margins around the lines.

@@ -8,8 +8,9 @@ use estimand_tensor::{Error, Result};
 use serde_json::Value;
 
 use super::log::Log;
-use crate::session::hook_state;
-use crate::train_and_evaluate::{Criterion, EVALUATIONS, EVALUATOR_STATE, stored_best};
+use crate::criterion::Criterion;
+use crate::own_entries::hook_state;
+use crate::train_and_evaluate::{EVALUATIONS, EVALUATOR_STATE, stored_best};
 use crate::{Evaluated, Metrics};
 
 /// The evaluations in the folders `eval` and `eval_<name>`, the one without a name first. Which is the best is not known yet.

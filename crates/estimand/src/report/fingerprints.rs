@@ -6,7 +6,7 @@ use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::Result;
 use estimand_tensor::cpu::text::fingerprint64;
 
-use crate::session::{is_own, own_number};
+use crate::own_entries::{is_own, own_number};
 
 /// A fingerprint as people compare it.
 pub(super) fn hex(fingerprint: u64) -> String {

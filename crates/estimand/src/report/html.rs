@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::chart::{N_COLOURS, Series, chart};
+use super::escape::escape;
 use super::next::advice;
 use super::text::secs;
 use super::{Report, Suspicion};
@@ -24,23 +25,6 @@ pub(super) fn page(report: &Report) -> String {
         head(report),
         sections.concat()
     )
-}
-
-/// Text as HTML shows it. Characters that HTML cannot hold are replaced.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() && !matches!(c, '\n' | '\t') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// As [`escape`], with names in backticks set as code.

@@ -24,6 +24,7 @@
 
 mod chart;
 mod columns;
+mod escape;
 mod evaluations;
 mod fingerprints;
 mod html;
@@ -38,7 +39,7 @@ use std::path::{Path, PathBuf};
 
 use estimand_data::Dataset;
 use estimand_graph::checkpoint::{BundleReader, write_text};
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 
 use crate::model_folder::MissingState;
 use crate::model_folder::newest::newest;
@@ -136,16 +137,10 @@ impl Report {
 
     /// The evaluations on the input of a name; `None` is the one without.
     pub fn evaluation(&self, name: Option<&str>) -> Result<&Evaluated> {
-        let names = || self.evaluations.iter().filter_map(|set| set.name.as_deref());
-        self.evaluations.iter().find(|set| set.name.as_deref() == name).ok_or_else(|| {
-            let error = Error::config(match name {
-                Some(name) => format!("there are no evaluations named `{name}`"),
-                None => "there are no evaluations without a name".to_string(),
-            });
-            match name.and_then(|name| nearest_name(name, names())) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
-            }
+        let names = self.evaluations.iter().filter_map(|set| set.name.as_deref());
+        self.evaluations.iter().find(|set| set.name.as_deref() == name).ok_or_else(|| match name {
+            Some(name) => Error::unknown("evaluation named", name, names),
+            None => Error::config("there are no evaluations without a name").suggest("", names),
         })
     }
 
@@ -154,12 +149,8 @@ impl Report {
         match self.curves.get(tag) {
             Some(curve) => Ok(curve.iter().map(|(&step, &value)| (step, value)).collect()),
             None => {
-                let error = Error::config(format!("training has recorded no `{tag}`"));
-                let names = || self.curves.keys().map(String::as_str);
-                Err(match nearest_name(tag, names()) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("there are {:?}", names().collect::<Vec<_>>())),
-                })
+                let names = self.curves.keys().map(String::as_str);
+                Err(Error::config(format!("training has recorded no `{tag}`")).suggest(tag, names))
             }
         }
     }

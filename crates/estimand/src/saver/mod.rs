@@ -19,7 +19,7 @@ use estimand_tensor::{Array, Error, ErrorKind, Result};
 use tracing::{info, warn};
 
 use crate::memory;
-use crate::session::{MARK, is_own};
+use crate::own_entries::{MARK, is_own};
 use list::{List, remove_files};
 
 /// Which checkpoints are kept.

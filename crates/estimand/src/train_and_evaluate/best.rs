@@ -1,63 +1,12 @@
 //! Which of all evaluations is the best, and how that goes into a checkpoint.
 
-use std::fmt;
-
 use estimand_tensor::Result;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tracing::warn;
 
 use crate::Metrics;
-use crate::early_stopping::Direction;
-
-/// Whether of (best, current) the second is better.
-pub(crate) type IsBetter = Box<dyn Fn(&Metrics, &Metrics) -> bool>;
-
-/// Whether one evaluation is better than another.
-pub(crate) enum Criterion {
-    /// By one metric.
-    Metric { name: String, direction: Direction },
-    /// By what the user says.
-    Function(IsBetter),
-}
-
-impl Default for Criterion {
-    fn default() -> Criterion {
-        Criterion::Metric { name: "loss".to_string(), direction: Direction::Lower }
-    }
-}
-
-impl Criterion {
-    /// NaN is never better. Where there is nothing to compare with, everything else is.
-    fn is_better(&self, best: Option<&Metrics>, current: &Metrics) -> Result<bool> {
-        match (self, best) {
-            (Criterion::Metric { name, .. }, None) => Ok(!current.get(name)?.is_nan()),
-            (Criterion::Metric { name, direction }, Some(best)) => {
-                Ok(direction.beats(current.get(name)?, best.get(name)?, 0.0))
-            }
-            (Criterion::Function(_), None) => Ok(true),
-            (Criterion::Function(is_better), Some(best)) => Ok(is_better(best, current)),
-        }
-    }
-
-    /// An error unless a model with these metrics can be judged by it.
-    pub(super) fn check(&self, known: &Metrics) -> Result<()> {
-        match self {
-            Criterion::Metric { name, .. } => known.get(name).map(|_| ()),
-            Criterion::Function(_) => Ok(()),
-        }
-    }
-}
-
-impl fmt::Display for Criterion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Criterion::Metric { name, direction: Direction::Higher } => write!(f, "highest {name}"),
-            Criterion::Metric { name, direction: Direction::Lower } => write!(f, "lowest {name}"),
-            Criterion::Function(_) => f.write_str("a function"),
-        }
-    }
-}
+use crate::criterion::Criterion;
 
 /// The best evaluation until now.
 #[derive(Default)]
@@ -125,6 +74,7 @@ fn from_json(state: &Value) -> Option<Metrics> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::criterion::Direction;
 
     fn metrics(step: u64, loss: f64) -> Metrics {
         let values = [("loss".to_string(), loss), ("auc".to_string(), f64::NAN)];

@@ -9,6 +9,7 @@ use tracing::info;
 
 use super::best::BestSoFar;
 use super::{Evaluated, Export, Exporter};
+use crate::criterion::Criterion;
 use crate::early_stopping::EarlyStopping;
 use crate::estimator::{Evaluator, record};
 use crate::events::{LentEvents, read_eval_metrics};
@@ -143,11 +144,11 @@ impl<'a> EvalSet<'a> {
     pub(crate) fn evaluate(
         &mut self,
         estimator: &Estimator,
-        session: &TrainSession,
+        training: &mut TrainSession,
         is_last_step: bool,
     ) -> Result<Option<String>> {
-        self.evaluator.session.copy_from(session)?;
-        self.run(estimator, session.global_step(), is_last_step).map_err(|e| e.context(self.place()))
+        let step = training.global_step();
+        self.run(estimator, Some(training), step, is_last_step).map_err(|e| e.context(self.place()))
     }
 
     /// Writes the last results to the event file.
@@ -168,18 +169,28 @@ impl<'a> EvalSet<'a> {
     ) -> Result<()> {
         self.evaluator.session.restore(checkpoint)?;
         let step = self.evaluator.session.global_step();
-        self.run(estimator, step, is_last_step(step)).map_err(|e| e.context(self.place()))?;
+        self.run(estimator, None, step, is_last_step(step)).map_err(|e| e.context(self.place()))?;
         self.record(Some(checkpoint))
     }
 
-    fn run(&mut self, estimator: &Estimator, step: u64, is_last_step: bool) -> Result<Option<String>> {
+    /// Evaluates with the variables of a training, or with its own.
+    fn run(
+        &mut self,
+        estimator: &Estimator,
+        training: Option<&mut TrainSession>,
+        step: u64,
+        is_last_step: bool,
+    ) -> Result<Option<String>> {
         match &mut self.schedule {
             Schedule::Every(timer) => drop(timer.trigger(step)),
             Schedule::Checkpoints { last, .. } => *last = Some(Instant::now()),
         }
         info!("Starting evaluation {}", self.name.as_deref().unwrap_or_default());
         let opened = estimator.open_for_evaluation(&*self.input)?;
-        let metrics = self.evaluator.run(opened, self.steps)?;
+        let metrics = match training {
+            Some(training) => self.evaluator.run_on(training, opened, self.steps)?,
+            None => self.evaluator.run(opened, self.steps)?,
+        };
         let is_best = self.best.update(&metrics)?;
         let stop = match &mut self.early_stopping {
             Some(stopping) => stopping.update(step, metrics.get(stopping.metric())?),
@@ -200,13 +211,11 @@ impl<'a> EvalSet<'a> {
     /// Evaluates once more the step that the run before evaluated last, before it was killed or
     /// failed. Nothing is counted or written twice; exporters and the caller get the numbers that
     /// were lost with that run, and the event file gets them if it has none of this step.
-    pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, session: &TrainSession) -> Result<()> {
-        let mut again = || {
-            self.evaluator.session.copy_from(session)?;
-            let opened = estimator.open_for_evaluation(&*self.input)?;
-            self.evaluator.run(opened, self.steps)
-        };
-        let metrics = again().map_err(|e| e.context(self.place()))?;
+    pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, training: &mut TrainSession) -> Result<()> {
+        let again = estimator
+            .open_for_evaluation(&*self.input)
+            .and_then(|opened| self.evaluator.run_on(training, opened, self.steps));
+        let metrics = again.map_err(|e| e.context(self.place()))?;
         if let Some(pending) = &mut self.pending {
             pending.metrics = Some(metrics.clone());
         }
@@ -250,8 +259,8 @@ impl<'a> EvalSet<'a> {
         let last = self.history.last()?;
         let name = self.name.as_deref().unwrap_or("eval");
         let metric = match &self.best.criterion {
-            super::Criterion::Metric { name, .. } => name.as_str(),
-            super::Criterion::Function(_) => "loss",
+            Criterion::Metric { name, .. } => name.as_str(),
+            Criterion::Function(_) => "loss",
         };
         Some(format!("{name} {metric} {:.4}", last.get(metric).ok()?))
     }

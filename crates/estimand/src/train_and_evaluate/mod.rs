@@ -10,7 +10,7 @@ mod exporter;
 mod hook;
 mod watch;
 
-pub(crate) use best::{Criterion, stored as stored_best};
+pub(crate) use best::stored as stored_best;
 pub(crate) use eval_set::EvalSet;
 pub use exporter::{Export, Exporter};
 pub(crate) use hook::EVALUATIONS;
@@ -21,7 +21,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use estimand_data::Dataset;
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 use tracing::info;
 
 use crate::console::slice_of;
@@ -123,14 +123,9 @@ impl Trained {
 
     /// The results of the input of a name.
     pub fn evaluation(&self, name: &str) -> Result<&Evaluated> {
-        let names = || self.evaluations.iter().filter_map(|set| set.name.as_deref());
-        self.evaluations.iter().find(|set| set.name.as_deref() == Some(name)).ok_or_else(|| {
-            let error = Error::config(format!("there is no evaluation named `{name}`"));
-            match nearest_name(name, names()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
-            }
-        })
+        let names = self.evaluations.iter().filter_map(|set| set.name.as_deref());
+        let found = self.evaluations.iter().find(|set| set.name.as_deref() == Some(name));
+        found.ok_or_else(|| Error::unknown("evaluation named", name, names))
     }
 }
 

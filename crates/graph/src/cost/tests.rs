@@ -23,7 +23,7 @@ fn traced(executor: &dyn Executor, fetches: &[&Tensor], feeds: &[Array]) -> Vec<
     let mut state = executor.place(graph.body().variables(), 0).unwrap();
     let mut trace = Trace::new();
     let args = RunArgs { feeds, trace: Some(&mut trace), ..RunArgs::default() };
-    compiled.run(&mut *state, args, &mut Vec::new()).unwrap();
+    compiled.step(&mut *state, args, &mut Vec::new()).unwrap();
     let total = trace.now();
     assert!(trace.steps().iter().map(|step| step.duration).sum::<u64>() <= total);
     assert!(trace.steps().iter().all(|step| step.start + step.duration <= total && step.thread == 0));

@@ -10,8 +10,9 @@ use estimand_update::{Hyper, UpdateRule};
 use smallvec::SmallVec;
 
 use super::plan::{Place, Plan};
+use super::state::{Bound, CpuState};
 use super::workspace::Workspace;
-use super::{CompiledStep, CpuExecutable, CpuState, Stage, Work};
+use super::{CompiledStep, CpuExecutable, Stage, Work};
 use crate::executor::{GradientMut, RunArgs};
 use crate::graph::Value;
 use crate::op::Op;
@@ -123,6 +124,14 @@ impl CpuExecutable {
 
     /// Runs the steps that write variables.
     pub(super) fn apply(&self, workspace: &mut Workspace, state: &mut CpuState, args: &mut RunArgs<'_>) -> Result<()> {
+        let slots = std::mem::take(&mut workspace.slots);
+        let result = self.write(workspace, Bound { state, slots: &slots }, args);
+        workspace.slots = slots;
+        result
+    }
+
+    /// Writes to a state that the caller has exclusively.
+    fn write(&self, workspace: &mut Workspace, state: Bound<'_>, args: &mut RunArgs<'_>) -> Result<()> {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
         self.stage(args.on_gradient.is_some(), workspace);
@@ -157,19 +166,19 @@ impl CpuExecutable {
         Ok(())
     }
 
-    fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: &mut CpuState) {
+    fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: Bound<'_>) {
         let [from, _] = workspace.written[i - self.program.compute_steps().len()];
         // SAFETY: the value has the variable's size (checked when the graph was built) and is not the variable itself.
         unsafe { std::ptr::copy_nonoverlapping(from, state.start(id), workspace.lens[self.steps[i].inputs[0]]) };
     }
 
-    fn update(&self, i: usize, apply: &Apply, workspace: &mut Workspace, state: &mut CpuState) -> Result<()> {
+    fn update(&self, i: usize, apply: &Apply, workspace: &mut Workspace, state: Bound<'_>) -> Result<()> {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
         let hyper = match workspace.hypers[apply.optimizer.0 as usize] {
             Some(hyper) => hyper,
             None => {
-                let step = u64::try_from(state.arrays[config.iterations.0 as usize].item::<i64>()?).unwrap_or(0);
+                let step = u64::try_from(state.array(config.iterations).item::<i64>()?).unwrap_or(0);
                 let hyper = config.rule.hyper(step, config.rate.rate(step));
                 workspace.hypers[apply.optimizer.0 as usize] = Some(hyper);
                 hyper
@@ -255,8 +264,7 @@ struct Target<'a> {
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {
-    fn new(state: &'a mut CpuState, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Target<'a> {
-        let state = &*state;
+    fn new(state: Bound<'a>, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Target<'a> {
         // SAFETY: the state is borrowed exclusively, and a variable and its slots are different variables.
         let open = |id: VarId| unsafe { state.weights(id) };
         let weights = open(apply.variable);

@@ -1,45 +1,54 @@
 //! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that is reused from run to run.
 //!
-//! `tile` compiles element-wise groups, `plan` decides where values live, `workspace` holds the memory of one run, `call` and its
+//! `pass` puts several nodes into one kernel, `tile` compiles element-wise groups, `plan` decides where values live, `workspace` holds the memory of one run, `call` and its
 //! neighbours hand each step to its kernel, `apply` runs the updates.
 
 mod apply;
 mod arena;
 mod call;
+mod idle;
 mod index;
 mod layout;
+pub(crate) mod pass;
 mod plan;
 mod products;
 mod rates;
 mod recurrent;
 mod reductions;
 mod softmax;
+mod state;
 pub(crate) mod tile;
 mod windows;
 mod workspace;
 
-use std::any::Any;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use estimand_tensor::cpu::elementwise::TileProgram;
+use estimand_tensor::cpu::float_mode::flush_subnormals;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, DType, Error, Result};
+use indexmap::IndexMap;
 use smallvec::SmallVec;
 
 use crate::cost::Rates;
-use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::executor::{Executable, Executor, RunArgs, State, foreign};
 use crate::graph::NodeId;
 use crate::op::Op;
 use crate::program::{Kernel, Member, Program, Step};
 use crate::sizes::SizePlan;
 use crate::variables::{VarId, Variables};
-use plan::Plan;
+use idle::Idle;
+use plan::{Place, Plan};
+use state::CpuState;
 use workspace::Workspace;
 
 /// Runs programs on the processor's cores. The number of threads changes the speed and nothing else.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pool: Threads,
+    /// The passes that are left out, by name.
+    left_out: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,12 +77,18 @@ impl Default for Cpu {
 impl Cpu {
     /// One thread for each core.
     pub fn new() -> Cpu {
-        Cpu { pool: Threads::Global }
+        Cpu { pool: Threads::Global, left_out: Vec::new() }
     }
 
     /// A pool of its own with this many threads.
     pub fn with_threads(n: usize) -> Cpu {
-        Cpu { pool: Threads::Own(Arc::new(Pool::new(n.max(1)))) }
+        Cpu { pool: Threads::Own(Arc::new(Pool::new(n.max(1)))), left_out: Vec::new() }
+    }
+
+    /// The same without some passes: slower, and with the same bits.
+    pub(crate) fn without(mut self, passes: &[&'static str]) -> Cpu {
+        self.left_out.extend(passes);
+        self
     }
 }
 
@@ -83,114 +98,20 @@ impl Executor for Cpu {
     }
 
     fn place(&self, variables: &Variables, seed: u64) -> Result<Box<dyn State>> {
-        let mut state = CpuState::default();
-        state.extend(variables, seed)?;
-        Ok(Box::new(state))
+        Ok(Box::new(CpuState::new(variables, seed)?))
+    }
+
+    fn freeze(&self, values: IndexMap<String, Array>) -> Result<Arc<dyn State>> {
+        Ok(Arc::new(CpuState::frozen(values)?))
     }
 
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
+        let program = crate::pass::run(&pass::ALL, program, |name| !self.left_out.contains(&name));
         Ok(Arc::new(CpuExecutable::new(program, self.pool.clone())?))
     }
 
     fn rates(&self) -> Option<Rates> {
         Some(rates::measure(&self.pool))
-    }
-}
-
-/// Variables in the machine's memory. Each owns its buffer alone.
-#[derive(Default)]
-struct CpuState {
-    arrays: Vec<Array>,
-    /// Where each array's elements begin.
-    starts: Vec<*mut u8>,
-}
-
-// SAFETY: `starts` points into `arrays`, which the state owns alone.
-unsafe impl Send for CpuState {}
-
-impl CpuState {
-    fn start(&self, id: VarId) -> *mut u8 {
-        self.starts[id.0 as usize]
-    }
-
-    fn array(&self, id: VarId) -> Result<&Array> {
-        self.arrays.get(id.0 as usize).ok_or_else(|| {
-            Error::config(format!("variable {} was made after the state was placed", id.0))
-                .help("add it with State::extend")
-        })
-    }
-
-    fn put(&mut self, index: usize, value: Array) -> Result<()> {
-        let mut array = value;
-        // Kernels are fastest on memory that begins at a cache line, which a vector's may not.
-        if array.as_mut_ptr().is_none_or(|start| !(start as usize).is_multiple_of(64)) {
-            array = own(&array)?;
-        }
-        // Strings have no address; no kernel asks for one.
-        let start = array.as_mut_ptr().unwrap_or(std::ptr::null_mut());
-        match self.arrays.get_mut(index) {
-            Some(held) => (*held, self.starts[index]) = (array, start),
-            None => {
-                self.arrays.push(array);
-                self.starts.push(start);
-            }
-        }
-        Ok(())
-    }
-
-    /// The elements of an f32 variable, to be changed.
-    ///
-    /// # Safety
-    /// Nothing else may use them meanwhile.
-    #[allow(clippy::mut_from_ref, reason = "several variables are open at once; the contract forbids aliasing")]
-    unsafe fn weights(&self, id: VarId) -> &mut [f32] {
-        let array = &self.arrays[id.0 as usize];
-        debug_assert_eq!(array.dtype(), DType::F32);
-        // SAFETY: the array holds `len` floats from `start`; exclusive by the contract.
-        unsafe { std::slice::from_raw_parts_mut(self.start(id).cast(), array.len()) }
-    }
-}
-
-/// A copy that shares nothing.
-fn own(array: &Array) -> Result<Array> {
-    match array.dtype() {
-        DType::Str => Array::from_strings(array.dims(), array.strings()?),
-        dtype => Array::from_bytes(dtype, array.dims(), array.bytes()),
-    }
-}
-
-impl State for CpuState {
-    fn holds(&self, id: VarId) -> bool {
-        (id.0 as usize) < self.arrays.len()
-    }
-
-    fn read(&self, id: VarId) -> Result<Array> {
-        own(self.array(id)?)
-    }
-
-    fn write(&mut self, id: VarId, value: &Array) -> Result<()> {
-        let held = self.array(id)?;
-        if value.dtype() != held.dtype() || value.dims() != held.dims() {
-            return Err(Error::shape(format!(
-                "{}{:?} written to a variable of {}{:?}",
-                value.dtype(),
-                value.dims(),
-                held.dtype(),
-                held.dims()
-            )));
-        }
-        self.put(id.0 as usize, own(value)?)
-    }
-
-    fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
-        for (id, _) in variables.iter().skip(self.arrays.len()) {
-            self.put(id.0 as usize, variables.initial(id, seed)?)?;
-        }
-        Ok(())
-    }
-
-    fn as_any_mut(&mut self) -> &mut dyn Any {
-        self
     }
 }
 
@@ -201,8 +122,9 @@ struct CpuExecutable {
     sizes: SizePlan,
     steps: Vec<CompiledStep>,
     pool: Threads,
+    variables: Vec<VarId>,
     /// Memory of runs that are not under way; taken by a run and put back after it.
-    idle: Mutex<Vec<Workspace>>,
+    idle: Idle<Workspace>,
 }
 
 /// What a run needs of a step, looked up once.
@@ -269,11 +191,8 @@ impl CpuExecutable {
             Ok(CompiledStep { node: step.kernel.node(), inputs, outputs, work })
         };
         let steps = program.steps().iter().map(compile).collect::<Result<_>>()?;
-        Ok(CpuExecutable { program, plan, sizes, steps, pool, idle: Mutex::new(Vec::new()) })
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Workspace>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        let variables = used_variables(&program, &plan);
+        Ok(CpuExecutable { program, plan, sizes, steps, pool, variables, idle: Idle::default() })
     }
 
     fn dtype(&self, number: usize) -> DType {
@@ -291,10 +210,10 @@ impl CpuExecutable {
 fn group_singles(mut program: Program) -> Program {
     let body = program.body.clone();
     for step in &mut program.steps {
-        if crate::pass::is_elementwise(&body, step) {
+        if step.is_elementwise(&body) {
             let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
             step.kernel = Kernel::Elementwise(vec![member]);
-            step.inputs.retain(|v| tile::scalar_constant(&body, *v).is_none());
+            step.inputs.retain(|v| body.scalar_constant(*v).is_none());
             // A tile reads an input once, however often the operation names it.
             let mut seen = Vec::new();
             step.inputs.retain(|v| {
@@ -313,21 +232,61 @@ impl Executable for CpuExecutable {
         &self.program
     }
 
-    fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        let Some(state) = state.as_any_mut().downcast_mut::<CpuState>() else {
-            return Err(Error::config("this state was placed by another executor"));
-        };
-        let taken = self.idle().pop();
-        let mut workspace = taken.unwrap_or_default();
-        let result = workspace.bind(self, args.feeds, state).and_then(|()| {
-            self.compute(&mut workspace, &mut args)?;
-            workspace.fetch(self, args.feeds, outputs)?;
-            match args.entry {
-                Entry::Forward => Ok(()),
-                Entry::Step => self.apply(&mut workspace, state, &mut args),
-            }
-        });
-        self.idle().push(workspace);
+    fn forward(&self, state: &dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let state = state.as_any().downcast_ref::<CpuState>().ok_or_else(foreign)?;
+        self.in_workspace(|workspace| self.evaluate(workspace, state, &mut args, outputs))
+    }
+
+    fn step(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let state = state.as_any_mut().downcast_mut::<CpuState>().ok_or_else(foreign)?;
+        state.check_live()?;
+        self.in_workspace(|workspace| {
+            self.evaluate(workspace, state, &mut args, outputs)?;
+            self.apply(workspace, state, &mut args)
+        })
+    }
+}
+
+impl CpuExecutable {
+    /// Runs something in memory that no other run uses, with subnormal numbers as zero.
+    fn in_workspace(&self, run: impl FnOnce(&mut Workspace) -> Result<()>) -> Result<()> {
+        let mut workspace = self.idle.take().unwrap_or_default();
+        let result = flush_subnormals(|| run(&mut workspace));
+        self.idle.keep(workspace);
         result
     }
+
+    fn evaluate(
+        &self,
+        workspace: &mut Workspace,
+        state: &CpuState,
+        args: &mut RunArgs<'_>,
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
+        workspace.bind(self, args.feeds, state)?;
+        self.compute(workspace, args)?;
+        workspace.fetch(self, args.feeds, outputs)
+    }
+}
+
+/// The variables that a program reads or writes.
+fn used_variables(program: &Program, plan: &Plan) -> Vec<VarId> {
+    let body = program.body();
+    let mut used: BTreeSet<VarId> = BTreeSet::new();
+    used.extend(plan.places.iter().filter_map(|place| match place {
+        Place::Variable(id) => Some(*id),
+        Place::Feed(_) | Place::Constant(_) | Place::Buffer(_) => None,
+    }));
+    for step in program.apply_steps() {
+        match &body.node(step.kernel.node()).op {
+            Op::Assign(id) => drop(used.insert(*id)),
+            Op::Apply(apply) => {
+                used.insert(apply.variable);
+                used.extend(&apply.slots);
+                used.insert(body.optimizers()[apply.optimizer.0 as usize].iterations);
+            }
+            _ => {}
+        }
+    }
+    used.into_iter().collect()
 }

@@ -9,15 +9,7 @@ use crate::graph::{Body, Value};
 use crate::op::{Constant, Op};
 use crate::program::Member;
 
-/// A constant of one element: it becomes an instruction instead of an input.
-pub(crate) fn scalar_constant(body: &Body, value: Value) -> Option<&Constant> {
-    match &body.node(value.node).op {
-        Op::Constant(c) if c.0.len() == 1 && c.0.rank() == 0 => Some(c),
-        _ => None,
-    }
-}
-
-/// The bytes of such a constant.
+/// The bytes of a constant of one element, which becomes an instruction instead of an input.
 pub(crate) fn constant_bits(constant: &Constant) -> u64 {
     let mut bits = [0; 8];
     bits[..constant.0.bytes().len()].copy_from_slice(constant.0.bytes());
@@ -109,7 +101,7 @@ impl<'a> Allocator<'a> {
             return Some(register);
         }
         let dst = self.free.pop()?;
-        if let Some(constant) = scalar_constant(self.body, value) {
+        if let Some(constant) = self.body.scalar_constant(value) {
             let bits = constant_bits(constant);
             self.code.push(Instruction::Constant { dst, dtype: constant.0.dtype(), bits });
         } else {

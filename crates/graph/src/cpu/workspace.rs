@@ -5,9 +5,10 @@
 
 use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
 
+use super::CpuExecutable;
 use super::arena::arrange;
 use super::plan::{Place, capacity};
-use super::{CpuExecutable, CpuState};
+use super::state::{Bound, CpuState, Slots};
 use crate::sizes::{Sizes, resolve_dim};
 use crate::testing::look;
 
@@ -31,6 +32,8 @@ pub(crate) struct Workspace {
     start: *mut u8,
     /// Where the inputs of each step that writes are: their own places, or copies.
     pub(super) written: Vec<[*mut u8; 2]>,
+    /// Where the program's variables are in the state.
+    pub(super) slots: Slots,
     /// Hyper-parameters of the optimizers in this run.
     pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
 }
@@ -53,6 +56,7 @@ impl Default for Workspace {
             arena: None,
             start: std::ptr::null_mut(),
             written: Vec::new(),
+            slots: Slots::default(),
             hypers: Vec::new(),
         }
     }
@@ -68,10 +72,12 @@ impl Workspace {
             self.bound.copy_from(&self.sizes);
             self.is_bound = true;
         }
+        self.slots.find(state, executable.program.body().variables(), &executable.variables)?;
+        let variables = Bound { state, slots: &self.slots };
         for &number in &executable.plan.outside {
             self.addresses[number] = match &executable.plan.places[number] {
                 Place::Feed(i) => feeds[*i].bytes().as_ptr().cast_mut(),
-                Place::Variable(id) => state.start(*id),
+                Place::Variable(id) => variables.start(*id),
                 Place::Constant(_) | Place::Buffer(_) => continue,
             };
         }

@@ -2,7 +2,7 @@
 //!
 //! What is fed is checked where it comes in, so that a bad label is found before a step and not by a loss that is NaN.
 
-use estimand_tensor::{Array, DType, Error, Result, TensorSpec, nearest_name};
+use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
@@ -105,11 +105,7 @@ impl Known {
         let place = place(terms.dims(), i, row_splits)?;
         let error = Error::data(format!("{} `{term}` {place} is not in the vocabulary", self.what));
         let known = self.table.names();
-        Ok(match nearest_name(&term, known.iter().map(String::as_str)) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None if known.len() <= 20 => error.help(format!("it has {}", known.join(", "))),
-            None => error.help(format!("it has {} terms, of which the first is `{}`", known.len(), known[0])),
-        })
+        Ok(error.suggest(&term, known.iter().map(String::as_str)))
     }
 }
 
@@ -192,7 +188,7 @@ mod tests {
         assert!(error.contains("label `yess` in row 1 is not in the vocabulary"), "{error}");
         assert!(error.contains("did you mean `yes`?"), "{error}");
         let error = run(["maybe", "yes"]).unwrap_err().to_string();
-        assert!(error.contains("`maybe` in row 0") && error.contains("it has yes, no"), "{error}");
+        assert!(error.contains("`maybe` in row 0") && error.contains("there are yes, no"), "{error}");
         let g = Graph::new();
         let x = g.placeholder("x", DType::I64, [Dim::BATCH]);
         let ids = LookupTable::from_ints([10, 20]).unwrap().lookup_known(&x, "label");

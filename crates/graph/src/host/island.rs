@@ -1,13 +1,13 @@
 //! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on the calling thread.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use estimand_tensor::{Array, Result};
 
 use crate::cpu::Cpu;
-use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::executor::{Executable, Executor, RunArgs, State};
 use crate::graph::{Body, Value};
-use crate::pass::{STEP, reads};
+use crate::pass::reads;
 use crate::program::{Program, Step};
 use crate::trace::Trace;
 use crate::variables::Variables;
@@ -15,8 +15,8 @@ use crate::variables::Variables;
 /// Some numeric nodes, compiled.
 pub(super) struct Island {
     executable: Arc<dyn Executable>,
-    /// States without variables, which a run asks for; one for each thread that is in a run.
-    states: Mutex<Vec<Box<dyn State>>>,
+    /// Without variables: a run asks for a state.
+    state: Box<dyn State>,
 }
 
 impl Island {
@@ -24,7 +24,7 @@ impl Island {
     /// else tells it.
     pub(super) fn new(body: Arc<Body>, steps: &[Step], makes: Vec<Value>, teller: Option<Value>) -> Result<Island> {
         let feeds = reads(&body, steps, &makes, teller);
-        let mut program = Program {
+        let program = Program {
             body,
             host: Vec::new(),
             steps: steps.to_vec(),
@@ -32,16 +32,12 @@ impl Island {
             feeds,
             fetches: makes.clone(),
             after: Vec::new(),
-            results: makes.clone(),
-            roots: makes,
+            results: makes,
             n_compute: steps.len(),
         };
-        for pass in STEP {
-            program = (pass.run)(program);
-        }
         // The results do not depend on the number of threads, and the host's caller is one of many.
-        let executable = Cpu::with_threads(1).compile(program)?;
-        Ok(Island { executable, states: Mutex::default() })
+        let cpu = Cpu::with_threads(1);
+        Ok(Island { executable: cpu.compile(program)?, state: cpu.place(&Variables::default(), 0)? })
     }
 
     /// What it reads, in the order of `run`'s arguments.
@@ -55,16 +51,8 @@ impl Island {
     }
 
     pub(super) fn run(&self, feeds: &[Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
-        let idle = || self.states.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = idle().pop();
-        let mut state = match taken {
-            Some(state) => state,
-            None => Cpu::with_threads(1).place(&Variables::default(), 0)?,
-        };
         let mut outputs = Vec::new();
-        let args = RunArgs { entry: Entry::Forward, feeds, trace, ..RunArgs::default() };
-        let result = self.executable.run(&mut *state, args, &mut outputs);
-        idle().push(state);
-        result.map(|()| outputs)
+        self.executable.forward(&*self.state, RunArgs { feeds, trace, ..RunArgs::default() }, &mut outputs)?;
+        Ok(outputs)
     }
 }

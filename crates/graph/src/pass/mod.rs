@@ -1,20 +1,13 @@
-//! The rewrites between a graph and what runs: an ordered list of small passes over a [`Program`].
+//! The rewrites between a graph and a program: an ordered list of small passes, the same for every executor.
 
-mod bias;
 mod cut;
-mod fuse;
-mod group;
 mod merge;
-mod pool;
-mod pooled;
 mod prune;
 mod reroute;
-mod which;
 
 use crate::program::Program;
 
 pub(crate) use cut::{all_given, cut, first_teller, reads};
-pub(crate) use fuse::is_elementwise;
 pub(crate) use prune::{each_dim, needed, prune};
 
 /// A named rewrite.
@@ -28,12 +21,7 @@ pub(crate) struct Pass {
 pub(crate) const WHOLE: [Pass; 2] =
     [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
 
-/// The passes over the step's part, in the order they run.
-pub(crate) const STEP: [Pass; 6] = [
-    Pass { name: "pool", run: pool::pool_after_relu },
-    Pass { name: "which", run: which::remember_the_largest },
-    Pass { name: "pooled", run: pooled::gradients_of_pooled },
-    Pass { name: "bias", run: bias::fold_bias },
-    Pass { name: "convolve", run: pooled::pool_what_is_convolved },
-    Pass { name: "fuse", run: fuse::fuse },
-];
+/// Runs some passes, one after the other.
+pub(crate) fn run(passes: &[Pass], program: Program, is_wanted: impl Fn(&str) -> bool) -> Program {
+    passes.iter().filter(|pass| is_wanted(pass.name)).fold(program, |program, pass| (pass.run)(program))
+}

@@ -43,7 +43,6 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
         results: fetches.clone(),
         fetches,
         after: Vec::new(),
-        roots: roots.to_vec(),
         n_compute,
     }
 }

@@ -5,10 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use estimand_tensor::Binary;
 
-use crate::cpu::tile;
 use crate::graph::{Body, Value};
 use crate::op::{Constant, Op};
-use crate::pass::is_elementwise;
 use crate::pass::prune::each_source;
 use crate::program::{Kernel, Program};
 use crate::sources::Sources;
@@ -24,7 +22,7 @@ pub(crate) fn reroute(mut program: Program) -> Program {
         for input in &mut step.inputs {
             *input = *passed_on.get(input).unwrap_or(input);
         }
-        if is_elementwise(&body, step) {
+        if step.is_elementwise(&body) {
             let rank = body.spec(step.outputs[0]).shape.rank();
             for input in &mut step.inputs {
                 if let Some(&number) = uniform.get(input)
@@ -67,7 +65,7 @@ pub(crate) fn reroute(mut program: Program) -> Program {
 
 fn is_one(body: &Body, value: Value) -> bool {
     let one = |c: &Constant| c.0.to_f64_vec().is_ok_and(|v| v == [1.0]);
-    tile::scalar_constant(body, value).is_some_and(one)
+    body.scalar_constant(value).is_some_and(one)
 }
 
 /// Removes steps that nobody reads any more and that change nothing.

@@ -33,14 +33,15 @@ impl Writes {
         on_gradient: &mut Option<OnGradient<'_>>,
     ) -> Result<()> {
         let config = &body.optimizers()[apply.optimizer.0 as usize];
-        let step = live.value(config.iterations)?.as_ints()?.first().map_or(0, |&n| n.max(0) as u64);
+        let variable = |id: VarId| live.value(body.variables().spec(id));
+        let step = variable(config.iterations)?.as_ints()?.first().map_or(0, |&n| n.max(0) as u64);
         let mut update = Update {
             rule: config.rule.as_ref(),
             hyper: config.rule.hyper(step, config.rate.rate(step)),
-            weights: self.narrow(live, apply.variable)?,
-            slots: apply.slots.iter().map(|&slot| self.narrow(live, slot)).collect::<Result<_>>()?,
+            weights: self.narrow(body, live, apply.variable)?,
+            slots: apply.slots.iter().map(|&slot| self.narrow(body, live, slot)).collect::<Result<_>>()?,
         };
-        let dims = live.value(apply.variable)?.dims.clone();
+        let dims = variable(apply.variable)?.dims.clone();
         match gradient {
             [dense] => {
                 let mut values = narrow(dense)?;
@@ -73,16 +74,16 @@ impl Writes {
     }
 
     /// A second update of a variable in one run continues where the first left it.
-    fn narrow(&self, live: &Live, id: VarId) -> Result<Vec<f32>> {
+    fn narrow(&self, body: &Body, live: &Live, id: VarId) -> Result<Vec<f32>> {
         match self.0.get(&id) {
             Some(written) => narrow(written),
-            None => narrow(live.value(id)?),
+            None => narrow(live.value(body.variables().spec(id))?),
         }
     }
 
     /// Makes the new values the live ones.
-    pub fn commit(self, live: &mut Live) -> Result<()> {
-        self.0.into_iter().try_for_each(|(id, value)| live.replace(id, value))
+    pub fn commit(self, body: &Body, live: &mut Live) -> Result<()> {
+        self.0.into_iter().try_for_each(|(id, value)| live.replace(&body.variables().spec(id).name, value))
     }
 }
 

@@ -29,13 +29,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use estimand_tensor::{Array, Error, Result};
+use indexmap::IndexMap;
 
 use crate::cost::cost;
 use crate::draw::Position;
-use crate::executor::{Entry, Executable, Executor, RunArgs, State};
+use crate::executor::{Executable, Executor, RunArgs, State, foreign};
 use crate::graph::{Node, Value};
 use crate::op::Op;
-use crate::program::{Kernel, Program, Step};
+use crate::program::{Program, Step};
 use crate::sizes::{SizePlan, Sizes};
 use crate::trace::{self, Part, Trace};
 use crate::variables::Variables;
@@ -59,9 +60,11 @@ impl Executor for Reference {
         Ok(Box::new(live))
     }
 
+    fn freeze(&self, values: IndexMap<String, Array>) -> Result<Arc<dyn State>> {
+        Ok(Arc::new(Live::of(&values)?))
+    }
+
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
-        let plain = program.steps().iter().all(|step| matches!(step.kernel, Kernel::Node(_)));
-        let program = if plain { program } else { program.unfused()? };
         let mut constants = HashMap::new();
         for value in program.steps().iter().flat_map(|step| &step.inputs).chain(program.fetches()) {
             if let Op::Constant(constant) = &program.body().node(value.node).op {
@@ -85,11 +88,20 @@ impl Executable for Plain {
         &self.program
     }
 
-    fn run(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        let live = state.as_any_mut().downcast_mut::<Live>().ok_or_else(|| {
-            Error::config("the state belongs to another executor")
-                .help("place it with the executor that compiled the program")
-        })?;
+    fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let live = state.as_any().downcast_ref::<Live>().ok_or_else(foreign)?;
+        self.run(live, args, outputs, false).map(drop)
+    }
+
+    fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let live = state.as_any_mut().downcast_mut::<Live>().ok_or_else(foreign)?;
+        self.run(live, args, outputs, true)?.commit(self.program.body(), live)
+    }
+}
+
+impl Plain {
+    /// Computes what is fetched and, in a step, what will be written.
+    fn run(&self, live: &Live, mut args: RunArgs<'_>, outputs: &mut Vec<Array>, is_step: bool) -> Result<Writes> {
         let program = &self.program;
         let mut sizes = Sizes::default();
         self.sizes.bind(program, args.feeds, &mut sizes)?;
@@ -108,28 +120,26 @@ impl Executable for Plain {
             values.computed.extend(step.outputs.iter().copied().zip(results.into_iter().map(Arc::new)));
             values.note(i, start, &mut args.trace)?;
         }
-        let fetched: Vec<Array> =
-            program.fetches().iter().map(|&fetch| values.get(fetch)?.to_array()).collect::<Result<_>>()?;
+        *outputs = program.fetches().iter().map(|&fetch| values.get(fetch)?.to_array()).collect::<Result<_>>()?;
 
         let mut writes = Writes::default();
-        if args.entry == Entry::Step {
-            for (i, step) in program.apply_steps().iter().enumerate() {
-                let node = program.body().node(step.kernel.node());
-                let start = trace::start(&args.trace);
-                let inputs = values.inputs(step)?;
-                match &node.op {
-                    Op::Assign(id) => writes.assign(*id, inputs[0].clone()),
-                    Op::Apply(apply) => writes
-                        .apply(program.body(), values.live, apply, &inputs, &mut args.on_gradient)
-                        .map_err(|error| at(node, error))?,
-                    _ => return Err(at(node, Error::internal("a step that writes nothing"))),
-                }
-                values.note(program.compute_steps().len() + i, start, &mut args.trace)?;
-            }
+        if !is_step {
+            return Ok(writes);
         }
-        writes.commit(live)?;
-        *outputs = fetched;
-        Ok(())
+        for (i, step) in program.apply_steps().iter().enumerate() {
+            let node = program.body().node(step.kernel.node());
+            let start = trace::start(&args.trace);
+            let inputs = values.inputs(step)?;
+            match &node.op {
+                Op::Assign(id) => writes.assign(*id, inputs[0].clone()),
+                Op::Apply(apply) => writes
+                    .apply(program.body(), values.live, apply, &inputs, &mut args.on_gradient)
+                    .map_err(|error| at(node, error))?,
+                _ => return Err(at(node, Error::internal("a step that writes nothing"))),
+            }
+            values.note(program.compute_steps().len() + i, start, &mut args.trace)?;
+        }
+        Ok(writes)
     }
 }
 
@@ -149,7 +159,7 @@ struct Values<'a> {
 impl Values<'_> {
     fn get(&self, value: Value) -> Result<Arc<Wide>> {
         if let Op::Variable(id) = self.program.body().node(value.node).op {
-            return self.live.value(id).cloned();
+            return self.live.value(self.program.body().variables().spec(id)).cloned();
         }
         let found = self.computed.get(&value).or_else(|| self.constants.get(&value));
         found.cloned().ok_or_else(|| {

@@ -1,67 +1,78 @@
-//! The live variables of the reference executor.
+//! The variables of the reference executor.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use estimand_tensor::{Array, Error, Result};
+use estimand_tensor::{Array, Result};
+use indexmap::IndexMap;
 
 use super::value::Wide;
-use crate::executor::State;
-use crate::variables::{VarId, Variables};
+use crate::executor::{State, misfit, missing};
+use crate::variables::{VarSpec, Variables};
 
-/// Every variable's value, shared with the runs that read it.
-#[derive(Default)]
+/// Every variable's value by name, shared with the runs that read it.
+#[derive(Clone, Default)]
 pub(super) struct Live {
-    variables: Vec<(String, Arc<Wide>)>,
+    variables: IndexMap<String, Arc<Wide>>,
 }
 
 impl Live {
-    /// The value now.
-    pub fn value(&self, id: VarId) -> Result<&Arc<Wide>> {
-        let found = self.variables.get(id.0 as usize).map(|(_, value)| value);
-        found.ok_or_else(|| {
-            Error::config(format!("variable {} was made after the state was placed", id.0))
-                .help("add it with State::extend")
-        })
+    /// These values.
+    pub fn of(values: &IndexMap<String, Array>) -> Result<Live> {
+        let wide = |(name, value): (&String, &Array)| Ok((name.clone(), Arc::new(Wide::from_array(value)?)));
+        Ok(Live { variables: values.iter().map(wide).collect::<Result<_>>()? })
+    }
+
+    /// The value now of a variable of a program.
+    pub fn value(&self, spec: &VarSpec) -> Result<&Arc<Wide>> {
+        let value = self.variables.get(&spec.name).ok_or_else(|| missing(&spec.name))?;
+        match value.dtype == spec.dtype && value.dims == spec.dims {
+            true => Ok(value),
+            false => Err(misfit(&spec.name, (value.dtype, &value.dims), (spec.dtype, &spec.dims))),
+        }
     }
 
     /// Replaces a value by one of the same dtype and sizes.
-    pub fn replace(&mut self, id: VarId, value: Arc<Wide>) -> Result<()> {
-        self.value(id)?;
-        let (name, old) = &mut self.variables[id.0 as usize];
-        if old.dtype != value.dtype || old.dims != value.dims {
-            return Err(Error::shape(format!(
-                "{}{:?} for variable `{name}`, which is {}{:?}",
-                value.dtype,
-                value.dims(),
-                old.dtype,
-                old.dims()
-            )));
+    pub fn replace(&mut self, name: &str, value: Arc<Wide>) -> Result<()> {
+        let held = self.variables.get_mut(name).ok_or_else(|| missing(name))?;
+        if held.dtype != value.dtype || held.dims != value.dims {
+            return Err(misfit(name, (value.dtype, &value.dims), (held.dtype, &held.dims)));
         }
-        *old = value;
+        *held = value;
         Ok(())
     }
 }
 
 impl State for Live {
-    fn holds(&self, id: VarId) -> bool {
-        (id.0 as usize) < self.variables.len()
+    fn holds(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
     }
 
-    fn read(&self, id: VarId) -> Result<Array> {
-        self.value(id)?.to_array()
+    fn read(&self, name: &str) -> Result<Array> {
+        self.variables.get(name).ok_or_else(|| missing(name))?.to_array()
     }
 
-    fn write(&mut self, id: VarId, value: &Array) -> Result<()> {
-        self.replace(id, Arc::new(Wide::from_array(value)?))
+    fn write(&mut self, name: &str, value: &Array) -> Result<()> {
+        self.replace(name, Arc::new(Wide::from_array(value)?))
     }
 
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
-        for (id, spec) in variables.iter().skip(self.variables.len()) {
+        for (id, spec) in
+            variables.iter().filter(|(_, spec)| !self.variables.contains_key(&spec.name)).collect::<Vec<_>>()
+        {
             let initial = Wide::from_array(&variables.initial(id, seed)?)?;
-            self.variables.push((spec.name.clone(), Arc::new(initial)));
+            self.variables.insert(spec.name.clone(), Arc::new(initial));
         }
         Ok(())
+    }
+
+    fn copy(&self) -> Result<Box<dyn State>> {
+        // Values are replaced, never changed: to share them is a copy.
+        Ok(Box::new(self.clone()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn as_any_mut(&mut self) -> &mut dyn Any {

@@ -132,7 +132,7 @@ fn compute(op: Op, inputs: &[Array]) -> Result<Vec<Array>> {
         (0..body.node(node).outputs.len()).map(|output| Value { node, output: output as u16 }).collect();
     let mut outputs = Vec::new();
     let program = Reference.compile(Program::plain(body.clone(), &fetches)?)?;
-    program.run(Reference.place(body.variables(), 0)?.as_mut(), RunArgs::default(), &mut outputs)?;
+    program.step(Reference.place(body.variables(), 0)?.as_mut(), RunArgs::default(), &mut outputs)?;
     Ok(outputs)
 }
 

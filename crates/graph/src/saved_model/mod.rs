@@ -8,7 +8,7 @@
 //! for (name, signature) in model.signatures() {
 //!     println!("{name}: {:?} -> {:?}", signature.inputs, signature.outputs);
 //! }
-//! let mut predict = model.signature("predict")?;
+//! let predict = model.signature("predict")?;
 //! let answers = predict.run(&[("examples", Array::from_strings([1], [b"serialized tf.Example"])?)])?;
 //! println!("{}", answers["probabilities"]);
 //! # Ok::<(), estimand_tensor::Error>(())
@@ -36,6 +36,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::{fs, io};
 
 use estimand_tensor::{Error, Result, Shape};
@@ -45,6 +46,7 @@ use indexmap::IndexMap;
 pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
 pub use limits::ReadLimits;
 pub use signature::{Signature, SignatureModel};
+use variables::ReadValues;
 
 /// Where graphs are in a SavedModel: `meta_graphs`, and in these `graph_def`.
 const GRAPHS: [u32; 2] = [2, 2];
@@ -61,6 +63,8 @@ pub struct SavedModel {
     shapes: BTreeMap<String, Shape>,
     any_rows: bool,
     limits: ReadLimits,
+    /// The values of variables that signatures have read: each is in memory once.
+    read: Mutex<ReadValues>,
 }
 
 impl SavedModel {
@@ -93,7 +97,8 @@ impl SavedModel {
         let meta_graph = message.meta_graphs.into_iter().nth(index).unwrap_or_default();
         let assets = assets(folder, &meta_graph).map_err(place)?;
         let (folder, shapes) = (folder.to_path_buf(), BTreeMap::new());
-        Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits })
+        let read = Mutex::default();
+        Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits, read })
     }
 
     /// The signatures, by name, with what they take and return.
@@ -114,7 +119,8 @@ impl SavedModel {
         self
     }
 
-    /// Reads what a signature needs, and the values of its variables.
+    /// Reads what a signature needs, and the values of its variables. Those that another signature of
+    /// this model has read are shared with it.
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
         SignatureModel::read(self, signature)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use estimand_tensor::{Error, Result, nearest_name};
+use estimand_tensor::{Error, Result};
 use estimand_wire::{GraphDef, NodeDef};
 
 use super::rules;
@@ -68,11 +68,7 @@ impl<'a> Nodes<'a> {
             if self.by_name.contains_key(node) {
                 return Error::config(format!("`{name}` names no output of a node"));
             }
-            let error = Error::config(format!("the graph has no node `{node}`"));
-            match nearest_name(node, self.by_name.keys().copied()) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error,
-            }
+            Error::unknown("node", node, self.by_name.keys().copied())
         })
     }
 

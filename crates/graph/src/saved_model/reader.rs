@@ -196,9 +196,9 @@ impl<'a> Reader<'a> {
             )));
         }
         let cpu = Cpu::with_threads(1);
-        let mut state = cpu.place(&Variables::default(), 0)?;
+        let state = cpu.place(&Variables::default(), 0)?;
         let mut outputs = Vec::new();
-        Compiled::new(&cpu, program)?.run(&mut *state, RunArgs::default(), &mut outputs)?;
+        Compiled::new(&cpu, program)?.forward(&*state, RunArgs::default(), &mut outputs)?;
         let array = outputs.pop().ok_or_else(|| Error::internal("a value was not computed"))?;
         self.computed.insert(tensor.value(), array.clone());
         Ok(array)

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
 
-use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec, nearest_name};
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::saved_model::Encoding;
 use estimand_wire::{DataType, SignatureDef, TensorInfo, TensorShapeProto};
 
@@ -12,9 +13,11 @@ use super::nodes::{Nodes, Reference};
 use super::reader::{Reader, Surroundings};
 use super::variables::Checkpoint;
 use super::{Named, SavedModel};
-use crate::graph::Graph;
-use crate::session::Session;
-use crate::tensor::Tensor;
+use crate::compiled::Compiled;
+use crate::cpu::Cpu;
+use crate::executor::{Executor, RunArgs, State};
+use crate::graph::{Graph, NodeId, Value};
+use crate::program::Program;
 
 /// What a signature takes and returns, as the export describes it: `f32[-1, 3]`, `string[?]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +48,17 @@ fn describe(info: &TensorInfo) -> String {
     }
 }
 
-/// A signature as a graph of ours, with a session that holds its variables.
-pub struct SignatureModel {
-    session: Session,
-    inputs: Named<Tensor>,
-    outputs: Named<Tensor>,
+/// A signature as a program of ours, with the values of its variables.
+///
+/// Threads may run it at once, without waiting for each other; a clone shares everything.
+#[derive(Clone)]
+pub struct SignatureModel(Arc<Loaded>);
+
+struct Loaded {
+    compiled: Compiled,
+    state: Arc<dyn State>,
+    inputs: Named<Value>,
+    outputs: Named<Value>,
 }
 
 impl SignatureModel {
@@ -68,7 +77,7 @@ impl SignatureModel {
                 let tensor = reader.graph.placeholder(&name, spec.dtype, spec.shape);
                 reader.graph.check()?;
                 reader.give(reference, tensor.clone());
-                inputs.insert(name, tensor);
+                inputs.insert(name, tensor.value());
             }
         }
         let mut wanted = Vec::new();
@@ -82,51 +91,59 @@ impl SignatureModel {
         let mut outputs = Named::new();
         for (name, reference) in wanted {
             let tensor = reader.tensor(reference).map_err(|e| e.context(format!("output `{name}`")))?;
-            outputs.insert(name, tensor);
+            outputs.insert(name, tensor.value());
         }
-        let mut session = Session::new(&reader.graph)?;
-        checkpoint.restore(&reader.variables, &mut session)?;
-        Ok(SignatureModel { session, inputs, outputs })
+        reader.graph.check()?;
+        let body = Arc::new(reader.graph.body().clone());
+        let values = {
+            let mut read = model.read.lock().unwrap_or_else(PoisonError::into_inner);
+            checkpoint.values(&reader.variables, body.variables(), &mut read)?
+        };
+        let cpu = Cpu::new();
+        let fetches: Vec<Value> = outputs.values().copied().collect();
+        let compiled = Compiled::new(&cpu, Program::new(body, &fetches)?)?;
+        Ok(SignatureModel(Arc::new(Loaded { compiled, state: cpu.freeze(values)?, inputs, outputs })))
     }
 
-    /// The graph, to be looked at or built upon.
-    pub fn graph(&self) -> &Graph {
-        self.session.graph()
+    /// The program that it runs, and in it the graph.
+    pub fn program(&self) -> &Program {
+        self.0.compiled.program()
     }
 
     /// The placeholders of the inputs, by name.
-    pub fn inputs(&self) -> &Named<Tensor> {
-        &self.inputs
+    pub fn inputs(&self) -> &Named<Value> {
+        &self.0.inputs
     }
 
-    /// The tensors of the outputs, by name.
-    pub fn outputs(&self) -> &Named<Tensor> {
-        &self.outputs
+    /// The values of the outputs, by name.
+    pub fn outputs(&self) -> &Named<Value> {
+        &self.0.outputs
     }
 
-    /// The session that holds the variables.
-    pub fn session(&mut self) -> &mut Session {
-        &mut self.session
+    /// The value of a variable.
+    pub fn variable(&self, name: &str) -> Result<Array> {
+        self.program().body().variables().find(name)?;
+        self.0.state.read(name)
     }
 
     /// Computes all outputs from a value for each input.
-    pub fn run(&mut self, inputs: &[(&str, Array)]) -> Result<Named<Array>> {
-        let mut feeds = Vec::with_capacity(inputs.len());
-        for (name, array) in inputs {
-            let tensor = self.inputs.get(*name).ok_or_else(|| self.no_input(name))?;
-            feeds.push((tensor, array.clone()));
+    pub fn run(&self, inputs: &[(&str, Array)]) -> Result<Named<Array>> {
+        let Loaded { compiled, state, inputs: known, outputs } = &*self.0;
+        if let Some((name, _)) = inputs.iter().find(|(name, _)| !known.contains_key(*name)) {
+            let known = known.keys().map(String::as_str);
+            return Err(Error::unknown("input", name, known).context("of the signature"));
         }
-        let fetches: Vec<&Tensor> = self.outputs.values().collect();
-        let arrays = self.session.run(&fetches, &feeds)?;
-        Ok(self.outputs.keys().cloned().zip(arrays).collect())
-    }
-
-    fn no_input(&self, name: &str) -> Error {
-        let error = Error::config(format!("the signature has no input `{name}`"));
-        match nearest_name(name, self.inputs.keys().map(String::as_str)) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help(format!("its inputs are {:?}", self.inputs.keys().collect::<Vec<_>>())),
-        }
+        let fed = |id: &NodeId| {
+            let input = inputs.iter().find(|(name, _)| known.get(*name).is_some_and(|value| value.node == *id));
+            input.map(|(_, array)| array.clone()).ok_or_else(|| {
+                let node = compiled.program().body().node(*id);
+                Error::config(format!("input `{}` {} was not fed", node.name, node.outputs[0]))
+            })
+        };
+        let feeds = compiled.program().placeholders().iter().map(fed).collect::<Result<Vec<_>>>()?;
+        let mut arrays = Vec::new();
+        compiled.forward(&**state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut arrays)?;
+        Ok(outputs.keys().cloned().zip(arrays).collect())
     }
 }
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Array, DType, Error, Result};
+use indexmap::IndexMap;
 
 use super::nodes::Nodes;
 use crate::checkpoint::BundleReader;
-use crate::session::Session;
-use crate::variables::VarId;
+use crate::variables::{VarId, Variables};
 
 /// The checkpoint beside a graph.
 pub(super) struct Checkpoint {
@@ -19,8 +19,8 @@ pub(super) struct Checkpoint {
 }
 
 /// Where a variable is in a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Key {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
     name: String,
     /// The part of a variable that was saved as one piece: first place and size on each axis.
     part: Option<Vec<(usize, usize)>>,
@@ -51,23 +51,44 @@ impl Checkpoint {
         }
     }
 
-    /// Gives a session the saved values of its variables.
-    pub(super) fn restore(&self, variables: &[(String, VarId)], session: &mut Session) -> Result<()> {
-        for (node, id) in variables {
-            let name = session.graph().body().variables().spec(*id).name.clone();
-            let key = self.key(node, &name);
-            let value = self.reader()?.read(&key.name)?;
-            let value = match &key.part {
-                None => value,
-                Some(part) => cut_out(&value, part).map_err(|e| {
-                    Error::checkpoint(&self.prefix, format!("variable `{name}`, a part of `{}`: {e}", key.name))
-                })?,
+    /// The saved values of variables, by their names in our graph. Those that another signature has read
+    /// before are in `read`, and their memory is shared.
+    pub(super) fn values(
+        &self,
+        nodes: &[(String, VarId)],
+        variables: &Variables,
+        read: &mut ReadValues,
+    ) -> Result<IndexMap<String, Array>> {
+        let mut values = IndexMap::new();
+        for (node, id) in nodes {
+            let name = &variables.spec(*id).name;
+            let key = self.key(node, name);
+            let value = match read.get(&key) {
+                Some(value) => value.clone(),
+                None => {
+                    let value = self.read(name, &key)?;
+                    read.insert(key, value.clone());
+                    value
+                }
             };
-            session.set_value(&name, &value)?;
+            values.insert(name.clone(), value);
         }
-        Ok(())
+        Ok(values)
+    }
+
+    fn read(&self, name: &str, key: &Key) -> Result<Array> {
+        let value = self.reader()?.read(&key.name)?;
+        match &key.part {
+            None => Ok(value),
+            Some(part) => cut_out(&value, part).map_err(|e| {
+                Error::checkpoint(&self.prefix, format!("variable `{name}`, a part of `{}`: {e}", key.name))
+            }),
+        }
     }
 }
+
+/// The values that signatures of a model have read, by their place in the checkpoint.
+pub(super) type ReadValues = HashMap<Key, Array>;
 
 /// The tensor that each variable is restored from: `Assign(variable, RestoreV2(file, names, slices):i)`.
 ///

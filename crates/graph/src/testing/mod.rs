@@ -10,6 +10,7 @@
 
 mod compare;
 mod dice;
+mod executor;
 mod facts;
 mod generator;
 mod layout;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use estimand_tensor::{Array, Error, Result};
 
 use crate::compiled::Compiled;
+use crate::cpu::Cpu;
 use crate::executor::{Executor, RunArgs};
 use crate::gradient::gradients;
 use crate::graph::{Body, Graph, Value};
@@ -36,6 +38,7 @@ use crate::program::Program;
 use crate::tensor::Tensor;
 
 pub use compare::difference;
+pub use executor::check_executor;
 pub(crate) use looks::look;
 pub use looks::looks;
 pub use preprocessing::generate_preprocessing;
@@ -68,7 +71,7 @@ impl RandomProgram {
     pub fn run(&self, executor: &dyn Executor, tensors: &[Tensor], passes: bool) -> Result<Vec<Array>> {
         let fetches: Vec<Value> = tensors.iter().map(Tensor::value).collect();
         let body = Arc::new(self.graph.body().clone());
-        let mut state = executor.place(body.variables(), 0)?;
+        let state = executor.place(body.variables(), 0)?;
         let program = if passes { Program::new(body, &fetches)? } else { Program::plain(body, &fetches)? };
         let fed = |&id| {
             let value = self.feeds.iter().find(|(t, _)| t.value().node == id).map(|(_, value)| value.clone());
@@ -77,22 +80,28 @@ impl RandomProgram {
         let feeds = program.placeholders().iter().map(fed).collect::<Result<Vec<Array>>>()?;
         let mut outputs = Vec::new();
         let args = RunArgs { feeds: &feeds, ..Default::default() };
-        Compiled::new(executor, program)?.run(&mut *state, args, &mut outputs)?;
+        Compiled::new(executor, program)?.forward(&*state, args, &mut outputs)?;
         Ok(outputs)
     }
 }
 
-/// The names of all passes, in the order they run.
+/// The names of all passes, in the order they run: those of every program, then those of `cpu`.
 pub fn pass_names() -> impl Iterator<Item = &'static str> {
-    pass::WHOLE.iter().chain(&pass::STEP).map(|pass| pass.name)
+    pass::WHOLE.iter().chain(&crate::cpu::pass::ALL).map(|pass| pass.name)
 }
 
-/// The program that computes some values, without the passes of these names.
-pub fn program_without(body: Arc<Body>, fetches: &[Value], passes: &[&str]) -> Result<Program> {
+/// What computes some values on `cpu`, without the passes of these names.
+pub fn compile_without(cpu: Cpu, body: Arc<Body>, fetches: &[Value], passes: &[&'static str]) -> Result<Compiled> {
     if let Some(unknown) = passes.iter().find(|name| !pass_names().any(|known| known == **name)) {
-        return Err(Error::config(format!("there is no pass `{unknown}`")));
+        return Err(Error::unknown("pass", unknown, pass_names()));
     }
-    Program::with_passes(body, fetches, |name| !passes.contains(&name))
+    let program = Program::with_passes(body, fetches, |name| !passes.contains(&name))?;
+    Compiled::new(&cpu.without(passes), program)
+}
+
+/// `cpu` with a step for each node.
+pub fn cpu_without_passes(cpu: Cpu) -> Cpu {
+    cpu.without(&pass_names().collect::<Vec<_>>())
 }
 
 /// The program of a seed: always the same one.

@@ -45,7 +45,7 @@ fn phases(build: Build, n: usize) -> Vec<(&'static str, Work)> {
     let arrays: Vec<Array> = compiled.program().placeholders().iter().map(fed).collect();
     let run = |state: &mut dyn estimand_graph::State| {
         let mut outputs = Vec::new();
-        compiled.run(state, RunArgs { feeds: &arrays, ..RunArgs::default() }, &mut outputs).unwrap();
+        compiled.step(state, RunArgs { feeds: &arrays, ..RunArgs::default() }, &mut outputs).unwrap();
         outputs
     };
     let (_, work) = counted(|| run(&mut *state));

@@ -37,7 +37,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use estimand_graph::Tensor;
-use estimand_tensor::{Dim, Error, Result, nearest_name};
+use estimand_tensor::{Dim, Error, Result};
 
 use crate::alignment::matched;
 use crate::loss::Hinge;
@@ -137,15 +137,8 @@ pub const ALL_METRICS: [(&str, MetricFn); 32] = [
 /// assert!(metric::named("precison").unwrap_err().to_string().contains("did you mean `precision`?"));
 /// ```
 pub fn named(name: &str) -> Result<MetricFn> {
-    let names = || ALL_METRICS.iter().map(|(name, _)| *name);
     let found = ALL_METRICS.iter().find(|(known, _)| *known == name).map(|(_, metric)| *metric);
-    found.ok_or_else(|| {
-        let error = Error::config(format!("there is no metric `{name}`"));
-        match nearest_name(name, names()) {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
-            None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
-        }
-    })
+    found.ok_or_else(|| Error::unknown("metric", name, ALL_METRICS.iter().map(|(name, _)| *name)))
 }
 
 /// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them has a last axis of 1 more than

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use estimand_tensor::cpu::text::fingerprint64;
-use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result, nearest_name};
+use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Limits, Result};
 
 use crate::files::stream::FileStream;
 use crate::files::{Compression, Files, OnError};
@@ -231,10 +231,7 @@ impl Csv {
         for name in wanted.chain(self.specs.keys()).chain(&self.label) {
             if !numbers.contains_key(name.as_str()) {
                 let error = Error::config(format!("there is no column `{name}` in {}", self.files));
-                return Err(match nearest_name(name, names.iter().map(String::as_str)) {
-                    Some(near) => error.help(format!("did you mean `{near}`?")),
-                    None => error.help(format!("it has {}", listed(names.iter()))),
-                });
+                return Err(error.suggest(name, names.iter().map(String::as_str)));
             }
         }
         let Some(select) = &self.select else { return Ok((0..names.len()).collect()) };

@@ -135,7 +135,7 @@ impl Runner {
 
     fn run(&mut self) -> Result<Vec<Array>> {
         let mut outputs = Vec::new();
-        self.program.run(self.state.as_mut(), RunArgs { feeds: &self.feeds, ..RunArgs::default() }, &mut outputs)?;
+        self.program.step(self.state.as_mut(), RunArgs { feeds: &self.feeds, ..RunArgs::default() }, &mut outputs)?;
         Ok(outputs)
     }
 

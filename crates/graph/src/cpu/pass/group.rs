@@ -62,7 +62,7 @@ impl Group {
         let operands = distinct(step);
         let is_new = |v: &&Value| !self.reads.contains_key(*v);
         let n_new = operands.iter().filter(is_new).count();
-        let new_inputs = operands.iter().filter(is_new).filter(|v| tile::scalar_constant(body, **v).is_none()).count();
+        let new_inputs = operands.iter().filter(is_new).filter(|v| body.scalar_constant(**v).is_none()).count();
         let new_constants: HashSet<_> =
             operands.iter().filter_map(|v| bits(body, *v)).filter(|c| !self.constants.contains(c)).collect();
         // What it makes is no input any more.
@@ -87,7 +87,7 @@ impl Group {
 
     fn note(&mut self, body: &Body, step: &Step, operands: &[Value], member: usize) {
         if member == 0 {
-            self.n_inputs = operands.iter().filter(|v| tile::scalar_constant(body, **v).is_none()).count();
+            self.n_inputs = operands.iter().filter(|v| body.scalar_constant(**v).is_none()).count();
         }
         self.constants.extend(operands.iter().filter_map(|v| bits(body, *v)));
         for value in &step.inputs {
@@ -113,7 +113,7 @@ fn distinct(step: &Step) -> SmallVec<[Value; 4]> {
 
 /// A constant as the interpreter tells them apart.
 fn bits(body: &Body, value: Value) -> Option<(DType, u64)> {
-    let constant = tile::scalar_constant(body, value)?;
+    let constant = body.scalar_constant(value)?;
     Some((constant.0.dtype(), tile::constant_bits(constant)))
 }
 
@@ -121,7 +121,7 @@ fn bits(body: &Body, value: Value) -> Option<(DType, u64)> {
 fn runs_alone(body: &Body, step: &Step) -> bool {
     let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
     let inputs: SmallVec<[Value; 4]> =
-        distinct(step).into_iter().filter(|v| tile::scalar_constant(body, *v).is_none()).collect();
+        distinct(step).into_iter().filter(|v| body.scalar_constant(*v).is_none()).collect();
     tile::compile(body, &[member], &inputs, &step.outputs).is_ok()
 }
 

@@ -5,24 +5,12 @@
 
 use std::collections::{BinaryHeap, HashMap};
 
-use estimand_tensor::DType;
 use smallvec::SmallVec;
 
-use crate::cpu::tile;
-use crate::graph::{Body, Value};
-use crate::op::Op;
-use crate::pass::group::Group;
+use super::group::Group;
+use crate::graph::Value;
 use crate::program::{Kernel, Member, Program, Step};
 use crate::testing::look;
-
-/// Whether a node runs in the tile interpreter.
-pub(crate) fn is_elementwise(body: &Body, step: &Step) -> bool {
-    let Kernel::Node(id) = &step.kernel else { return false };
-    let node = body.node(*id);
-    let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
-    matches!(node.op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast(_) | Op::BroadcastTo(_))
-        && step.inputs.iter().all(plain)
-}
 
 pub(crate) fn fuse(mut program: Program) -> Program {
     let body = program.body.clone();
@@ -41,7 +29,7 @@ pub(crate) fn fuse(mut program: Program) -> Program {
     for fetch in &program.fetches {
         users.entry(*fetch).or_default().push(usize::MAX);
     }
-    let candidate: Vec<bool> = program.steps[..n].iter().map(|s| is_elementwise(&body, s)).collect();
+    let candidate: Vec<bool> = program.steps[..n].iter().map(|s| s.is_elementwise(&body)).collect();
     let mut group_of: Vec<Option<usize>> = vec![None; n];
     let mut replacement: HashMap<usize, Step> = HashMap::new();
     for root in (0..n).rev() {
@@ -109,7 +97,7 @@ fn assemble(
     for &m in members {
         for input in &program.steps[m].inputs {
             let is_made = producer.get(input).is_some_and(|&step| is_member(step));
-            let outside = !is_made && tile::scalar_constant(&program.body, *input).is_none();
+            let outside = !is_made && program.body.scalar_constant(*input).is_none();
             if outside && !inputs.contains(input) {
                 inputs.push(*input);
             }
