@@ -63,38 +63,38 @@ impl Compiled {
 
     /// Computes what is fetched, and changes nothing; `args.feeds` are the values of the placeholders.
     pub fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.from_placeholders(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
+        self.with_host(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
     /// Computes what is fetched and updates variables; `args.feeds` are the values of the placeholders.
     pub fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.from_placeholders(args, outputs, |args, outputs| self.step.step(state, args, outputs))
+        self.with_host(args, outputs, |args, outputs| self.step.step(state, args, outputs))
     }
 
     /// [`forward`](Compiled::forward); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
     pub fn forward_prepared(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.from_prepared(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
+        self.with_after(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
     /// [`step`](Compiled::step); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
     pub fn step_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
-        self.from_prepared(args, outputs, |args, outputs| self.step.step(state, args, outputs))
+        self.with_after(args, outputs, |args, outputs| self.step.step(state, args, outputs))
     }
 
-    fn from_placeholders(
+    fn with_host(
         &self,
         mut args: RunArgs<'_>,
         outputs: &mut Vec<Array>,
         run: impl FnOnce(RunArgs<'_>, &mut Vec<Array>) -> Result<()>,
     ) -> Result<()> {
         if self.host.is_empty() {
-            return self.from_prepared(args, outputs, run);
+            return self.with_after(args, outputs, run);
         }
         let feeds = self.host.run_traced(args.feeds, Part::Host, args.trace.as_deref_mut())?;
-        self.from_prepared(args.with_feeds(&feeds), outputs, run)
+        self.with_after(args.with_feeds(&feeds), outputs, run)
     }
 
-    fn from_prepared(
+    fn with_after(
         &self,
         mut args: RunArgs<'_>,
         outputs: &mut Vec<Array>,

@@ -346,7 +346,11 @@ impl<'a> Hooks<'a> {
 
     /// Calls one method of each, whether others fail or not; returns the first error.
     pub(crate) fn all(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
-        self.0.iter_mut().fold(Ok(()), |before, hook| before.and(call_one(&mut **hook, phase, &mut call)))
+        let mut first = Ok(());
+        for hook in &mut self.0 {
+            first = first.and(call_one(&mut **hook, phase, &mut call));
+        }
+        first
     }
 
     /// What they want to keep, by [keys](Hooks::keys).
