@@ -27,7 +27,8 @@ fn main() -> Result<()> {
     if let Some(mode) = arguments.first().and_then(|argument| argument.strip_prefix("peak-of-")) {
         return print_peak(mode == "evaluation");
     }
-    let all: [(&str, fn() -> Result<()>); 4] =
+    type Bench = fn() -> Result<()>;
+    let all: [(&str, Bench); 4] =
         [("predict", predict), ("evaluation", evaluation_memory), ("late", late_steps), ("census", census_cpu)];
     for (name, bench) in all {
         if arguments.iter().all(|argument| name.starts_with(&**argument)) {
