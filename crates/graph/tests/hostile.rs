@@ -113,6 +113,11 @@ fn lists_of_empty_values() {
 
 #[test]
 fn messages_inside_of_messages() {
+    // To write 2,000 of them takes the test a large stack, with debug assertions above all.
+    std::thread::Builder::new().stack_size(256 << 20).spawn(read_nested_messages).unwrap().join().unwrap();
+}
+
+fn read_nested_messages() {
     let nested = |depth: usize| {
         let mut function = NameAttrList::default();
         for _ in 0..depth {

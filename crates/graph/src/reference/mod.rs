@@ -37,7 +37,7 @@ use crate::executor::{Executable, Executor, RunArgs, State, foreign};
 use crate::graph::{Node, Value};
 use crate::op::Op;
 use crate::program::{Program, Step};
-use crate::sizes::{SizePlan, Sizes};
+use crate::sizes::{SizePlan, Sizes, resolve};
 use crate::trace::{self, Part, Trace};
 use crate::variables::Variables;
 
@@ -116,6 +116,7 @@ impl Plain {
             let results = values
                 .inputs(step)
                 .and_then(|inputs| evaluate::evaluate(node, &inputs, &sizes, position))
+                .and_then(|results| self.spread(step, results, &sizes))
                 .map_err(|error| at(node, error))?;
             values.computed.extend(step.outputs.iter().copied().zip(results.into_iter().map(Arc::new)));
             values.note(i, start, &mut args.trace)?;
@@ -140,6 +141,19 @@ impl Plain {
             values.note(program.compute_steps().len() + i, start, &mut args.trace)?;
         }
         Ok(writes)
+    }
+}
+
+impl Plain {
+    /// Spreads results over the shape of their node: an element-wise step may read a single number where
+    /// its graph has that number all over a shape (see `pass/reroute.rs`).
+    fn spread(&self, step: &Step, results: Vec<Wide>, sizes: &Sizes) -> Result<Vec<Wide>> {
+        if !step.is_elementwise(self.program.body()) {
+            return Ok(results);
+        }
+        let spread =
+            |(wide, value): (Wide, &Value)| wide.broadcast_to(&resolve(&self.program.spec(*value).shape, sizes)?);
+        results.into_iter().zip(&step.outputs).map(spread).collect()
     }
 }
 
