@@ -36,7 +36,7 @@ fn mistakes_in_what_is_asked_for() {
     let quarantine = OnError::Quarantine { file: folder().join("bad.csv"), budget: 1 };
     for (data, text) in [
         (read().select(["agee"]).dataset(), "did you mean `age`?"),
-        (read().select(["zzzzz"]).dataset(), "it has age, income"),
+        (read().select(["zzzzz"]).dataset(), "there are age, income"),
         (read().label("incom").dataset(), "did you mean `income`?"),
         (read().select(["age", "age"]).dataset(), "`age` is selected twice"),
         (read().select(Vec::<String>::new()).dataset(), "no column is selected"),
