@@ -63,8 +63,8 @@ pub struct TrainSession {
 }
 
 impl TrainSession {
-    /// A model without values: [`place`](TrainSession::place) makes them, [`restore`](TrainSession::restore) reads
-    /// them, [`with_state_of`](TrainSession::with_state_of) borrows them.
+    /// A model without values: [`place`](TrainSession::place) makes them,
+    /// [`restore`](TrainSession::restore) reads them, [`borrow`](TrainSession::borrow) takes those of a training.
     pub(crate) fn new(body: Arc<Body>, meant: Meant, config: &RunConfig, seed: u64) -> Result<TrainSession> {
         let executor = config.executor();
         let state = executor.place(&Variables::default(), seed)?;
@@ -131,8 +131,8 @@ impl TrainSession {
         self.state.extend(self.body.variables(), self.seed)
     }
 
-    /// Exchanges the variables and the step with a training, which has the same variables: before an
-    /// evaluation in between, and after it. Nothing is copied.
+    /// Takes the variables and the step of a training for an evaluation between two steps. Nothing is
+    /// copied; [`give_back`](TrainSession::give_back) returns them.
     pub(crate) fn borrow(&mut self, training: &mut TrainSession) -> Result<()> {
         self.meant.compare_live(&training.meant)?;
         if let Some((_, name)) = self.saved().find(|(_, name)| !training.state.holds(name)) {
@@ -312,6 +312,7 @@ impl TrainSession {
 
     /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
+        self.check_own("restore")?;
         let reader = BundleReader::open(prefix)?;
         let entries = crate::fingerprint::compare(&reader, &self.body, prefix)?;
         self.meant.compare(&reader, prefix)?;
