@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use estimand_data::{Csv, Dataset, Limits, Schema};
 
-use crate::memory::{watched, within};
+use crate::memory::Turn;
 use crate::{Folder, says};
 
 /// A header of `n` names and two rows of numbers.
@@ -25,10 +25,10 @@ fn wide(n: usize) -> String {
 }
 
 /// Everything that a program does with the columns of a file. Returns how often memory was asked for.
-fn read(n: usize) -> usize {
+fn read(turn: &Turn, n: usize) -> usize {
     let folder = Folder::new(&format!("wide-{n}"));
     let path = folder.file("x.csv", wide(n));
-    let (_, cost) = watched(|| {
+    let (_, cost) = turn.watch(|| {
         let columns: Vec<String> = (0..n).rev().map(|i| format!("column_{i}")).collect();
         let csv = Csv::new(&path).select(&columns).label("column_0");
         assert_eq!(csv.inferred().unwrap().len(), n);
@@ -46,21 +46,24 @@ fn read(n: usize) -> usize {
 #[test]
 #[ignore = "takes half a minute; .ci/run asks for it"]
 fn a_million_columns() {
+    let turn = Turn::take();
     let started = Instant::now();
-    read(1_000_000);
+    read(&turn, 1_000_000);
     // A minute where it takes seconds; compared one with another, names took days.
     assert!(started.elapsed().as_secs() < 300, "{:?}", started.elapsed());
 }
 
 #[test]
 fn work_grows_with_the_columns() {
-    let (few, many) = (read(10_000), read(80_000));
+    let turn = Turn::take();
+    let (few, many) = (read(&turn, 10_000), read(&turn, 80_000));
     // Eight times the columns. Work that compares each with each would be 64 times as much.
     assert!(many < 12 * few, "{few} allocations for 10,000 columns, {many} for 80,000");
 }
 
 #[test]
 fn statistics_and_schemas_of_many_columns() {
+    let _turn = Turn::take();
     let folder = Folder::new("wide-schema");
     let path = folder.file("x.csv", wide(20_000));
     let started = Instant::now();
@@ -76,6 +79,7 @@ fn statistics_and_schemas_of_many_columns() {
 
 #[test]
 fn there_is_a_limit() {
+    let turn = Turn::take();
     let folder = Folder::new("too-wide");
     let path = folder.file("x.csv", wide(3_000));
     let limits = Limits { columns: 1_000, ..Limits::default() };
@@ -83,13 +87,14 @@ fn there_is_a_limit() {
     says(&error, &["x.csv", "more than 1000 columns", "the limit is 1000 (`columns`)", "Limits {"]);
     // A header of commas alone, more than the default.
     let path = folder.file("commas.csv", vec![b','; 8 << 20]);
-    let error = within(128 << 20, || Csv::new(&path).dataset().spec().unwrap_err());
+    let error = turn.within(128 << 20, || Csv::new(&path).dataset().spec().unwrap_err());
     says(&error, &["commas.csv", "(`columns`)"]);
 }
 
 /// The message does not list a million names.
 #[test]
 fn a_name_that_is_not_there() {
+    let _turn = Turn::take();
     let folder = Folder::new("typo");
     let path = folder.file("x.csv", wide(3_000));
     let text = Csv::new(&path).label("zzz").dataset().spec().unwrap_err().to_string();

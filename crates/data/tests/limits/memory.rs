@@ -2,7 +2,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 struct Watching;
 
@@ -47,8 +47,6 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
-static TURN: Mutex<()> = Mutex::new(());
-
 /// What a call took beyond what was held before it.
 #[derive(Debug)]
 pub struct Cost {
@@ -58,20 +56,32 @@ pub struct Cost {
     pub allocations: usize,
 }
 
-/// Runs a function while no other test does.
-pub fn watched<T>(function: impl FnOnce() -> T) -> (T, Cost) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let (before, calls) = (HELD.load(Ordering::Relaxed), CALLS.load(Ordering::Relaxed));
-    PEAK.store(before, Ordering::Relaxed);
-    let result = function();
-    let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
-    (result, Cost { peak, allocations: CALLS.load(Ordering::Relaxed) - calls })
-}
+/// A test's turn: while it is held, no other test allocates.
+///
+/// Every test of this binary takes it first, also one that measures nothing: the input it builds would count in
+/// the measurement of another.
+pub struct Turn(#[expect(dead_code, reason = "held until the test ends")] MutexGuard<'static, ()>);
 
-/// Runs a function that may hold no more than so many bytes.
-#[track_caller]
-pub fn within<T>(bytes: usize, function: impl FnOnce() -> T) -> T {
-    let (result, cost) = watched(function);
-    assert!(cost.peak <= bytes, "held {} bytes at once, expected at most {bytes}", cost.peak);
-    result
+impl Turn {
+    pub fn take() -> Turn {
+        static TURN: Mutex<()> = Mutex::new(());
+        Turn(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Runs a function and measures it.
+    pub fn watch<T>(&self, function: impl FnOnce() -> T) -> (T, Cost) {
+        let (before, calls) = (HELD.load(Ordering::Relaxed), CALLS.load(Ordering::Relaxed));
+        PEAK.store(before, Ordering::Relaxed);
+        let result = function();
+        let peak = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+        (result, Cost { peak, allocations: CALLS.load(Ordering::Relaxed) - calls })
+    }
+
+    /// Runs a function that may hold no more than so many bytes.
+    #[track_caller]
+    pub fn within<T>(&self, bytes: usize, function: impl FnOnce() -> T) -> T {
+        let (result, cost) = self.watch(function);
+        assert!(cost.peak <= bytes, "held {} bytes at once, expected at most {bytes}", cost.peak);
+        result
+    }
 }

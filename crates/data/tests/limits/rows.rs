@@ -4,7 +4,7 @@ use estimand_data::{Csv, Dataset, Files, Limits, OnError};
 use estimand_tensor::{DType, Error, FeatureSpec};
 use estimand_wire::record::RecordWriter;
 
-use crate::memory::within;
+use crate::memory::Turn;
 use crate::{Folder, says};
 
 fn first_error(data: &Dataset) -> Error {
@@ -13,23 +13,25 @@ fn first_error(data: &Dataset) -> Error {
 
 #[test]
 fn rows_of_csv() {
+    let turn = Turn::take();
     let folder = Folder::new("rows");
     let path = folder.file("x.csv", [b"a,b\n\"".as_slice(), &[b'x'; 8 << 20]].concat());
     let limits = Limits { line_bytes: 1 << 20, ..Limits::default() };
     let csv = Csv::new(&path).limits(limits).feature("a", FeatureSpec::dense(DType::Str, []));
     let data = csv.feature("b", FeatureSpec::dense(DType::Str, [])).dataset();
-    let error = within(8 << 20, || first_error(&data));
+    let error = turn.within(8 << 20, || first_error(&data));
     says(&error, &["x.csv", "no end within", "the limit is 1048576 (`line_bytes`)"]);
 }
 
 #[test]
 fn lines_of_text() {
+    let turn = Turn::take();
     let folder = Folder::new("lines");
     let path = folder.file("x.txt", vec![b'x'; 8 << 20]);
     let limits = Limits { line_bytes: 1 << 20, ..Limits::default() };
     let data = Dataset::from_text_lines(Files::new(&path).limits(limits));
     // A few pieces of the file may be read ahead.
-    let error = within(16 << 20, || first_error(&data));
+    let error = turn.within(16 << 20, || first_error(&data));
     says(&error, &["x.txt", "the limit is 1048576 (`line_bytes`)"]);
     // 8 MiB is a line by default.
     assert_eq!(Dataset::from_text_lines(&path).iter().count(), 1);
@@ -37,6 +39,7 @@ fn lines_of_text() {
 
 #[test]
 fn records() {
+    let turn = Turn::take();
     let folder = Folder::new("records");
     let mut writer = RecordWriter::new(Vec::new());
     writer.write(&vec![0; 8 << 20]).unwrap();
@@ -44,13 +47,14 @@ fn records() {
     let limits = Limits { record_bytes: 1 << 20, ..Limits::default() };
     let features = [("a", FeatureSpec::ragged(DType::I64))];
     let data = Dataset::from_tfrecord(Files::new(&path).limits(limits), features);
-    let error = within(4 << 20, || first_error(&data));
+    let error = turn.within(4 << 20, || first_error(&data));
     says(&error, &["x.tfrecord", "a record of 8388608 bytes", "the limit is 1048576 (`record_bytes`)"]);
 }
 
 /// A field that is too long is a bad row, and others are read.
 #[test]
 fn fields() {
+    let _turn = Turn::take();
     let folder = Folder::new("fields");
     let long = "y".repeat(2000);
     let path = folder.file("x.csv", format!("a,b\n1,2\n3,{long}\n5,6\n"));
@@ -65,13 +69,14 @@ fn fields() {
 /// A row of delimiters has a field for each byte.
 #[test]
 fn fields_of_a_row() {
+    let turn = Turn::take();
     let folder = Folder::new("commas");
     let path = folder.file("x.csv", [b"a,b\n1,2\n".as_slice(), &[b','; 64 << 20], b"\n3,4\n"].concat());
     let limits = Limits { columns: 1000, ..Limits::default() };
     let spec = || FeatureSpec::dense(DType::I32, []);
     let csv = || Csv::new(&path).limits(limits).feature("a", spec()).feature("b", spec());
     // The bytes of the row, while their end is searched for, and hardly more.
-    let error = within(512 << 20, || first_error(&csv().dataset()));
+    let error = turn.within(512 << 20, || first_error(&csv().dataset()));
     says(&error, &["row 2", "more than 1000 fields, expected 2"]);
     let quarantine = OnError::Quarantine { file: folder.0.join("bad.csv"), budget: 1 };
     assert_eq!(csv().on_error(quarantine).dataset().iter().map(Result::unwrap).count(), 2);

@@ -5,7 +5,7 @@ use std::io::Write;
 use estimand_data::{Dataset, Files, Limits, npy, npz};
 use estimand_tensor::{Array, DType};
 
-use crate::memory::within;
+use crate::memory::Turn;
 use crate::{Folder, says};
 
 /// A member as it lies in the archive: a local header and the deflated bytes of an array.
@@ -64,15 +64,17 @@ fn archive(members: &[(&Member, usize)]) -> Vec<u8> {
 /// 1,000 names for one member of a megabyte: 63 kB that grew to a gigabyte.
 #[test]
 fn entries_over_the_same_bytes_are_refused() {
+    let turn = Turn::take();
     let bytes = archive(&[(&Member::zeros(1 << 20), 1_000)]);
     assert!(bytes.len() < 64 << 10, "{}", bytes.len());
-    let error = within(1 << 20, || npz::from_bytes(&bytes).unwrap_err());
+    let error = turn.within(1 << 20, || npz::from_bytes(&bytes).unwrap_err());
     says(&error, &["`a0.npy`", "`a1.npy`", "overlap"]);
 }
 
 /// Members that lie apart and beside each other are no overlap.
 #[test]
 fn members_in_a_row_are_read() {
+    let _turn = Turn::take();
     let (large, small) = (Member::zeros(1000), Member::zeros(3));
     let arrays = npz::from_bytes(&archive(&[(&large, 1), (&small, 1), (&large, 1)])).unwrap();
     let lengths: Vec<_> = arrays.iter().map(|(name, array)| (name.as_str(), array.len())).collect();
@@ -81,15 +83,16 @@ fn members_in_a_row_are_read() {
 
 #[test]
 fn sizes_are_counted_before_anything_is_unpacked() {
+    let turn = Turn::take();
     let member = Member::zeros(4 << 20);
     let bytes = archive(&[(&member, 1), (&member, 1), (&member, 1)]);
     // Two of the three would still be within the limit.
     let limits = Limits { unpacked_bytes: 10 << 20, ..Limits::default() };
-    let error = within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
+    let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
     says(&error, &["3 arrays of 12583", "the limit is 10485760", "`unpacked_bytes`", "Limits {"]);
 
     let limits = Limits { free_bytes: 1 << 20, ratio: 100, ..Limits::default() };
-    let error = within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
+    let error = turn.within(1 << 20, || npz::from_bytes_within(&bytes, &limits).unwrap_err());
     says(&error, &["`ratio`", "the limit is 100"]);
 
     let limits = Limits { entries: 2, ..Limits::default() };
@@ -99,10 +102,11 @@ fn sizes_are_counted_before_anything_is_unpacked() {
 /// The limits of `Files` reach the reader, and the error names the file.
 #[test]
 fn a_dataset_has_the_limits_of_its_files() {
+    let turn = Turn::take();
     let folder = Folder::new("npz");
     let path = folder.file("x.npz", archive(&[(&Member::zeros(4 << 20), 1)]));
     let limits = Limits { unpacked_bytes: 1 << 20, ..Limits::default() };
-    let error = within(1 << 20, || Dataset::from_npz(Files::new(&path).limits(limits)).spec().unwrap_err());
+    let error = turn.within(1 << 20, || Dataset::from_npz(Files::new(&path).limits(limits)).spec().unwrap_err());
     says(&error, &["`unpacked_bytes`", "x.npz"]);
     assert_eq!(Dataset::from_npz(&path).spec().unwrap().len(), 1);
     let error = Dataset::from_npz([&path, &path]).spec().unwrap_err();
@@ -112,6 +116,7 @@ fn a_dataset_has_the_limits_of_its_files() {
 /// A directory of as many names as there can be: found equal or different without comparing each with each.
 #[test]
 fn many_members_are_no_quadratic_work() {
+    let _turn = Turn::take();
     let member = Member::zeros(0);
     let members = vec![(&member, 1); 65_535];
     let started = std::time::Instant::now();
