@@ -83,7 +83,7 @@ impl Placeholders {
     pub(crate) fn feed_by_hook(&mut self, tensor: &Tensor) -> Result<usize> {
         let refused = |message: String, help: &str| Err(Error::config(message).help(help));
         let (name, node) = (tensor.name(), tensor.value().node);
-        let is_placeholder = matches!(tensor.graph().body().node(node).op, Op::Placeholder);
+        let is_placeholder = matches!(tensor.graph().body().node(node).op, Op::Placeholder(_));
         match self.sources.get(&node) {
             _ if !is_placeholder => refused(
                 format!("`{name}` is to be fed, and is no placeholder"),

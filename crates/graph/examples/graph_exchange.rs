@@ -22,6 +22,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use estimand_graph::graph_def::{Names, export, graph_def_bytes};
+use estimand_graph::op::Variable;
 use estimand_graph::testing::{RandomProgram, generate, generate_preprocessing};
 use estimand_graph::{Cpu, Executor, Graph, Op, Reference, Tensor, Value};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
@@ -119,7 +120,7 @@ fn unrepeatable() -> Result<Vec<u8>> {
 fn variables(graph: &Graph) -> Result<Vec<(String, Array)>> {
     let body = graph.body();
     let read = body.nodes().iter().filter_map(|node| match node.op {
-        Op::Variable(id) => Some(id),
+        Op::Variable(Variable(id)) => Some(id),
         _ => None,
     });
     read.map(|id| Ok((body.variables().spec(id).name.clone(), body.variables().initial(id, 0)?))).collect()

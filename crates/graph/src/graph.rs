@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 
 use crate::Init;
 use crate::custom::CustomOp;
-use crate::infer::infer;
 use crate::meaning::Meanings;
-use crate::op::{Constant, Op};
+use crate::op::shape::{Inference, Specs, check_shape};
+use crate::op::{Constant, Group, Op, Placeholder, Variable};
 use crate::optimizer::OptimizerConfig;
 use crate::purpose::Purpose;
 use crate::symbols::{SymbolDef, Symbols};
@@ -283,10 +283,10 @@ impl Graph {
             };
             shape.dims().iter().enumerate().map(mint).collect()
         };
-        if let Err(error) = crate::infer::check_shape(&shape, self.cell.body.borrow().symbols()) {
+        if let Err(error) = check_shape(&shape, self.cell.body.borrow().symbols()) {
             return self.fail(error.context(format!("placeholder `{name}`")), site);
         }
-        self.push(Op::Placeholder, &[], [TensorSpec { dtype, shape }].into_iter().collect(), name, site)
+        self.push(Placeholder.into(), &[], [TensorSpec { dtype, shape }].into_iter().collect(), name, site)
     }
 
     /// An axis of any size, different from every other axis.
@@ -295,7 +295,7 @@ impl Graph {
     /// A number of a dtype.
     pub(crate) fn number(&self, dtype: DType, value: f64, site: &'static Location<'static>) -> Tensor {
         match scalar(dtype, value) {
-            Ok(array) => self.node(Op::Constant(Constant(array)), &[], site),
+            Ok(array) => self.node(Constant(array), &[], site),
             Err(error) => self.fail(error, site),
         }
     }
@@ -304,7 +304,7 @@ impl Graph {
     #[track_caller]
     pub fn constant(&self, value: impl Into<Array>) -> Tensor {
         let value = value.into();
-        self.node(Op::Constant(Constant(value)), &[], Location::caller())
+        self.node(Constant(value), &[], Location::caller())
     }
 
     /// A trainable f32 variable.
@@ -371,7 +371,7 @@ impl Graph {
         if let Some(node) = known {
             return self.tensor(Value { node, output: 0 });
         }
-        let read = self.node(Op::Variable(id), &[], site);
+        let read = self.node(Variable(id), &[], site);
         if !read.is_poisoned() {
             self.cell.reads.borrow_mut().insert(id, read.value().node);
         }
@@ -407,7 +407,7 @@ impl Graph {
     /// Runs all of these when it is fetched.
     #[track_caller]
     pub fn group(&self, members: &[&Tensor]) -> Tensor {
-        self.node(Op::Group, members, Location::caller())
+        self.node(Group, members, Location::caller())
     }
 
     pub(crate) fn add_optimizer(&self, config: OptimizerConfig) -> crate::OptimizerId {
@@ -421,7 +421,11 @@ impl Graph {
     }
 
     /// Adds a node and returns its first output.
-    pub(crate) fn node(&self, op: Op, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+    pub(crate) fn node(&self, op: impl Into<Op>, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+        self.add_node(op.into(), inputs, site)
+    }
+
+    fn add_node(&self, op: Op, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
         if inputs.iter().any(|t| t.is_poisoned()) {
             return self.poison();
         }
@@ -447,13 +451,13 @@ impl Graph {
         let outputs = {
             let body = &mut *self.cell.body.borrow_mut();
             let specs: SmallVec<[&TensorSpec; 4]> = inputs.iter().map(|t| t.spec()).collect();
-            infer(&op, &specs, &mut body.symbols, &body.variables, NodeId(body.nodes.len() as u32))
+            infer(&op, &specs, body)
         };
         match outputs {
             Ok(outputs) => {
                 let name = match &op {
                     // A variable is called what it is called in a checkpoint.
-                    Op::Variable(id) => self.body().variables.spec(*id).name.clone(),
+                    Op::Variable(variable) => self.body().variables.spec(variable.0).name.clone(),
                     _ => self.scoped(op.name()),
                 };
                 let made = self.push(op, inputs, outputs, &name, site);
@@ -521,9 +525,20 @@ impl Graph {
     #[track_caller]
     pub fn custom(&self, op: CustomOp, inputs: &[&Tensor]) -> Vec<Tensor> {
         let n = op.outputs.len();
-        let first = self.node(Op::Custom(op), inputs, Location::caller());
+        let first = self.node(op, inputs, Location::caller());
         (0..n).map(|i| self.output(&first, i as u16)).collect()
     }
+}
+
+/// The results of an op on inputs of these specs, if it becomes the next node.
+fn infer(op: &Op, inputs: &[&TensorSpec], body: &mut Body) -> Result<Specs> {
+    let node = NodeId(body.nodes.len() as u32);
+    let (symbols, variables) = (&mut body.symbols, &body.variables);
+    let outputs = op.rules().infer(inputs, &mut Inference { symbols, variables, node })?;
+    for output in &outputs {
+        check_shape(&output.shape, &body.symbols)?;
+    }
+    Ok(outputs)
 }
 
 /// What a tensor says of a node's output; an op without outputs, such as an assignment, passes for a number.

@@ -30,7 +30,6 @@ mod gradient;
 mod graph;
 pub mod graph_def;
 mod host;
-mod infer;
 mod initializer;
 mod lookup;
 pub mod meaning;

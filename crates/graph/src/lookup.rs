@@ -6,7 +6,7 @@ use estimand_tensor::{Binary, Unary};
 
 use crate::host::HostOp;
 use crate::host::ragged::LookupIds;
-use crate::op::{AxisSet, Combiner, Op, Reduction};
+use crate::op::{AxisSet, Combiner, Gather, Reduction, Select, SparseSegment};
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
@@ -68,18 +68,18 @@ impl Tensor {
         let Lookup { combiner, weights, max_norm } = how.into();
         // Without weights all combiners look up the same ids, which are then found once.
         let drop_light = weights.is_some() && combiner != Combiner::Sum;
-        let op = Op::Host(HostOp::new(LookupIds { drop_light }));
+        let op = HostOp::new(LookupIds { drop_light });
         let mut inputs = vec![&ids.row_splits];
         inputs.extend(&weights);
         let unique = ids.values.then(op, &inputs, site);
         let output = |i: u16| self.graph().output(&unique, i);
-        let mut rows = self.then(Op::Gather { axis: 0, batch_dims: 0 }, &[&unique], site);
+        let mut rows = self.then(Gather { axis: 0, batch_dims: 0 }, &[&unique], site);
         if let Some(limit) = max_norm {
             rows = limited(&rows, limit, site);
         }
         let mut lookups = vec![output(1), output(2)];
         lookups.extend(weights.map(|_| output(3)));
-        rows.then(Op::SparseSegment(combiner), &lookups.iter().collect::<Vec<_>>(), site)
+        rows.then(SparseSegment { combiner }, &lookups.iter().collect::<Vec<_>>(), site)
     }
 }
 
@@ -89,8 +89,8 @@ fn limited(rows: &Tensor, limit: f64, site: &'static Location<'static>) -> Tenso
     let square = rows.unary(Unary::Square, site).reduce(Reduction::Sum, inner, true, site);
     // The root of 0 has no gradient.
     let some = square.binary(Binary::Greater, &square.number(0.0, site), site);
-    let safe = some.then(Op::Select, &[&square, &square.ones_like()], site);
-    let norm = some.then(Op::Select, &[&safe.unary(Unary::Sqrt, site), &square], site);
+    let safe = some.then(Select, &[&square, &square.ones_like()], site);
+    let norm = some.then(Select, &[&safe.unary(Unary::Sqrt, site), &square], site);
     let limit = rows.number(limit, site);
     let scaled = rows.binary(Binary::Mul, &limit, site);
     scaled.binary(Binary::Div, &norm.binary(Binary::Maximum, &limit, site), site)

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::Init;
 use crate::gradient::{Gradient, gradients};
 use crate::graph::Graph;
-use crate::op::{AxisSet, Op, Reduction};
+use crate::op::{Assign, AxisSet, Group, Reduction};
 use crate::tensor::Tensor;
 use crate::variables::{Role, VarId, VarSpec};
 
@@ -248,7 +248,7 @@ impl Optimizer {
                 Ok(slots) => slots,
                 Err(e) => return graph.fail(e, site),
             };
-            let op = Op::Apply(Apply { variable, optimizer, slots });
+            let op = Apply { variable, optimizer, slots };
             members.push(match &gradient {
                 Gradient::None => continue,
                 Gradient::Dense(g) => graph.node(op, &[g], site),
@@ -257,8 +257,8 @@ impl Optimizer {
         }
         let count = graph.read(iterations, site);
         let next = count.binary(Binary::Add, &count.number(1.0, site), site);
-        members.push(graph.node(Op::Assign(iterations), &[&next], site));
-        graph.node(Op::Group, &members.iter().collect::<Vec<_>>(), site)
+        members.push(graph.node(Assign(iterations), &[&next], site));
+        graph.node(Group, &members.iter().collect::<Vec<_>>(), site)
     }
 
     fn add_slots(

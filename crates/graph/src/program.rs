@@ -85,7 +85,7 @@ impl Step {
     pub(crate) fn is_elementwise(&self, body: &Body) -> bool {
         let Kernel::Node(id) = &self.kernel else { return false };
         let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
-        matches!(body.node(*id).op, Op::Unary(_) | Op::Binary(_) | Op::Select | Op::Cast(_) | Op::BroadcastTo(_))
+        matches!(body.node(*id).op, Op::Unary(_) | Op::Binary(_) | Op::Select(_) | Op::Cast(_) | Op::BroadcastTo(_))
             && self.inputs.iter().all(plain)
     }
 }
@@ -245,7 +245,7 @@ impl Program {
     /// The name of the variable that a step writes.
     pub(crate) fn written_by(&self, step: &Step) -> Option<&str> {
         let id = match &self.body.node(step.kernel.node()).op {
-            Op::Assign(id) => *id,
+            Op::Assign(assign) => assign.0,
             Op::Apply(apply) => apply.variable,
             _ => return None,
         };
@@ -274,8 +274,8 @@ impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers: HashMap<Value, usize> = HashMap::new();
         let source = |v: &Value| match &self.body.node(v.node).op {
-            Op::Placeholder => Some(format!("feed:{}", self.body.node(v.node).name)),
-            Op::Variable(id) => Some(format!("var:{}", self.body.variables().spec(*id).name)),
+            Op::Placeholder(_) => Some(format!("feed:{}", self.body.node(v.node).name)),
+            Op::Variable(variable) => Some(format!("var:{}", self.body.variables().spec(variable.0).name)),
             Op::Constant(c) if c.0.len() == 1 => Some(c.0.to_string()),
             Op::Constant(_) => Some(format!("const:{}", self.spec(*v))),
             _ => None,

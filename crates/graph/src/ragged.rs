@@ -8,7 +8,7 @@ use crate::graph::Graph;
 use crate::host::check::Between;
 use crate::host::ragged::{FromDense, FromRows, MultiHot, RaggedConcat, RaggedFilter, RowIds, ToSteps};
 use crate::host::{HostOp, text};
-use crate::op::Op;
+use crate::op::{Op, ScatterNd, Slice};
 use crate::symbols::SymbolDef;
 use crate::tensor::{IntoTensor, Tensor};
 
@@ -95,11 +95,7 @@ impl Graph {
             let poison = self.fail(error, site);
             return RaggedTensor { values: poison.clone(), row_splits: poison };
         }
-        RaggedTensor::made(self.node(
-            Op::Host(HostOp::new(text::Cross { n_buckets, hash_key, n_ragged })),
-            &inputs,
-            site,
-        ))
+        RaggedTensor::made(self.node(HostOp::new(text::Cross { n_buckets, hash_key, n_ragged }), &inputs, site))
     }
 }
 
@@ -119,13 +115,13 @@ impl RaggedTensor {
     /// read it.
     #[track_caller]
     pub fn from_dense(dense: &Tensor) -> RaggedTensor {
-        RaggedTensor::made(dense.then(Op::Host(HostOp::new(FromDense)), &[], Location::caller()))
+        RaggedTensor::made(dense.then(HostOp::new(FromDense), &[], Location::caller()))
     }
 
     /// A dense feature `[batch, ...]` with all its values: every row has as many.
     #[track_caller]
     pub fn from_rows(dense: &Tensor) -> RaggedTensor {
-        RaggedTensor::made(dense.then(Op::Host(HostOp::new(FromRows)), &[], Location::caller()))
+        RaggedTensor::made(dense.then(HostOp::new(FromRows), &[], Location::caller()))
     }
 
     /// Other values in the same rows.
@@ -147,7 +143,7 @@ impl RaggedTensor {
     /// The row that each value is in (i64).
     #[track_caller]
     pub fn row_ids(&self) -> Tensor {
-        self.row_splits.then(Op::Host(HostOp::new(RowIds)), &[&self.values], Location::caller())
+        self.row_splits.then(HostOp::new(RowIds), &[&self.values], Location::caller())
     }
 
     /// The number of values in each row (i64).
@@ -156,7 +152,7 @@ impl RaggedTensor {
         let site = Location::caller();
         let n = self.n_rows();
         let part = |first: usize| {
-            let op = Op::Slice { begin: vec![first], size: Shape::from([n]) };
+            let op = Slice { begin: vec![first], size: Shape::from([n]) };
             self.row_splits.then(op, &[], site)
         };
         part(1) - part(0)
@@ -165,7 +161,7 @@ impl RaggedTensor {
     /// These numbers, all of them from `low` to `high`: see [`Tensor::ensure_between`].
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> RaggedTensor {
-        let op = Op::Host(HostOp::new(Between::new(low, high, what)));
+        let op = HostOp::new(Between::new(low, high, what));
         self.with_values(self.values.then(op, &[&self.row_splits], Location::caller()))
     }
 
@@ -173,7 +169,7 @@ impl RaggedTensor {
     #[track_caller]
     pub fn filter(&self, mask: &Tensor) -> RaggedTensor {
         let site = Location::caller();
-        let kept = mask.then(Op::Host(HostOp::new(RaggedFilter)), &[&self.row_splits], site);
+        let kept = mask.then(HostOp::new(RaggedFilter), &[&self.row_splits], site);
         let RaggedTensor { values: positions, row_splits } = RaggedTensor::made(kept);
         RaggedTensor { values: self.values.gather(&positions), row_splits }
     }
@@ -189,7 +185,7 @@ impl RaggedTensor {
             return RaggedTensor { values: poison.clone(), row_splits: poison };
         };
         let inputs: Vec<&Tensor> = values.iter().copied().chain(parts.iter().map(|p| &p.row_splits)).collect();
-        let order = first.graph().node(Op::Host(HostOp::new(RaggedConcat)), &inputs, site);
+        let order = first.graph().node(HostOp::new(RaggedConcat), &inputs, site);
         let RaggedTensor { values: order, row_splits } = RaggedTensor::made(order);
         RaggedTensor { values: Tensor::concat(&values, 0).gather(&order), row_splits }
     }
@@ -225,9 +221,9 @@ impl RaggedTensor {
         let mut inputs = vec![&self.row_splits];
         inputs.extend(weights);
         let site = Location::caller();
-        let places = self.values.then(Op::Host(HostOp::new(MultiHot { depth })), &inputs, site);
+        let places = self.values.then(HostOp::new(MultiHot { depth }), &inputs, site);
         let counts = self.values.graph().output(&places, 1);
-        places.then(Op::ScatterNd(Shape::from([self.n_rows(), depth.into()])), &[&counts], site)
+        places.then(ScatterNd { shape: Shape::from([self.n_rows(), depth.into()]) }, &[&counts], site)
     }
 
     /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a row's values as it has elements;
@@ -260,6 +256,6 @@ impl RaggedTensor {
         let number = || Dim::Sym(graph.symbols_mut(|s| s.intern(SymbolDef::Number(n_steps.value()))));
         let size = known.map_or_else(number, Dim::Known);
         let op = ToSteps { dims: dims.to_vec(), n_steps: size };
-        self.values.then(Op::Host(HostOp::new(op)), &[&self.row_splits, n_steps, &padding], site)
+        self.values.then(HostOp::new(op), &[&self.row_splits, n_steps, &padding], site)
     }
 }

@@ -135,7 +135,7 @@ impl Session {
             }
             if !matches!(
                 program.body().nodes().get(tensor.value().node.0 as usize),
-                Some(Node { op: Op::Placeholder, .. })
+                Some(Node { op: Op::Placeholder(_), .. })
             ) {
                 return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
             }

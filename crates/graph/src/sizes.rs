@@ -223,7 +223,7 @@ fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String)
     let node = body.node(fed.node);
     let (dtype, dims, spec) = (array.dtype(), array.dims(), body.spec(fed));
     let text = match node.op {
-        Op::Placeholder => format!("placeholder `{}` was fed {dtype}{dims:?}, expected {spec}", node.name),
+        Op::Placeholder(_) => format!("placeholder `{}` was fed {dtype}{dims:?}, expected {spec}", node.name),
         _ => format!("output {} of `{}` is {dtype}{dims:?}, expected {spec}", fed.output, node.name),
     };
     error(text).at(node.site)

@@ -14,7 +14,6 @@ use crate::host::HostOp;
 use crate::host::check::Known;
 use crate::host::table::{FindId, FindTerm};
 use crate::meaning::Listing;
-use crate::op::Op;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
@@ -107,7 +106,7 @@ impl LookupTable {
     /// The id (i64) of each term of a tensor.
     #[track_caller]
     pub fn lookup(&self, terms: &Tensor) -> Tensor {
-        terms.then(Op::Host(HostOp::new(FindId(self.clone()))), &[], Location::caller())
+        terms.then(HostOp::new(FindId(self.clone())), &[], Location::caller())
     }
 
     /// The id of each term of a tensor. One that is not in the table is an error of the run that says what it is, the term and its
@@ -125,9 +124,9 @@ impl LookupTable {
 
     fn known(&self, terms: &Tensor, rows: Option<&Tensor>, what: &str, site: &'static Location<'static>) -> Tensor {
         let table = self.clone().default_id(-1);
-        let ids = terms.then(Op::Host(HostOp::new(FindId(table.clone()))), &[], site);
+        let ids = terms.then(HostOp::new(FindId(table.clone())), &[], site);
         let inputs: Vec<&Tensor> = std::iter::once(&ids).chain(rows).collect();
-        terms.then(Op::Host(HostOp::new(Known { table, what: what.to_string() })), &inputs, site)
+        terms.then(HostOp::new(Known { table, what: what.to_string() }), &inputs, site)
     }
 
     /// The terms in order, with their digest.
@@ -147,7 +146,7 @@ impl LookupTable {
     #[track_caller]
     pub fn reverse(&self, ids: &Tensor, unknown: impl AsRef<[u8]>) -> Tensor {
         let op = FindTerm { table: self.clone(), unknown: unknown.as_ref().to_vec() };
-        ids.then(Op::Host(HostOp::new(op)), &[], Location::caller())
+        ids.then(HostOp::new(op), &[], Location::caller())
     }
 }
 

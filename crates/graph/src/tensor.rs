@@ -7,7 +7,7 @@ use std::panic::Location;
 use estimand_tensor::{Array, Binary, DType, Dim, Error, Result, Shape, TensorSpec, Unary};
 
 use crate::graph::{Graph, Value};
-use crate::op::{Constant, Op};
+use crate::op::{Assign, Constant, Op, Variable};
 use crate::variables::VarId;
 
 /// A symbolic value: the result of a node. Cheap to clone.
@@ -94,7 +94,7 @@ impl Tensor {
     /// The variable that this tensor reads, if it is one.
     pub fn variable(&self) -> Option<VarId> {
         match self.graph.body().nodes().get(self.value.node.0 as usize)?.op {
-            Op::Variable(id) => Some(id),
+            Op::Variable(Variable(id)) => Some(id),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl Tensor {
     pub fn assign(&self, value: &Tensor) -> Tensor {
         let site = Location::caller();
         match self.variable() {
-            Some(id) => self.graph.node(Op::Assign(id), &[value], site),
+            Some(id) => self.graph.node(Assign(id), &[value], site),
             None if self.is_poisoned() => self.clone(),
             None => self
                 .record(Error::config(format!("{} is assigned to, but it is not a variable", self.describe())), site),
@@ -120,18 +120,18 @@ impl Tensor {
     }
 
     /// Adds a node with this tensor as first input.
-    pub(crate) fn then(&self, op: Op, others: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+    pub(crate) fn then(&self, op: impl Into<Op>, others: &[&Tensor], site: &'static Location<'static>) -> Tensor {
         let mut inputs: smallvec::SmallVec<[&Tensor; 4]> = smallvec::smallvec![self];
         inputs.extend_from_slice(others);
         self.graph.node(op, &inputs, site)
     }
 
     pub(crate) fn unary(&self, op: Unary, site: &'static Location<'static>) -> Tensor {
-        self.then(Op::Unary(op), &[], site)
+        self.then(op, &[], site)
     }
 
     pub(crate) fn binary(&self, op: Binary, other: &Tensor, site: &'static Location<'static>) -> Tensor {
-        self.then(Op::Binary(op), &[other], site)
+        self.then(op, &[other], site)
     }
 
     /// A constant of this tensor's dtype.
@@ -202,7 +202,7 @@ impl IntoTensor for &Array {
     }
 
     fn into_tensor(self, graph: &Graph, _: DType, site: &'static Location<'static>) -> Tensor {
-        graph.node(Op::Constant(Constant(self.clone())), &[], site)
+        graph.node(Constant(self.clone()), &[], site)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::cost::Cost;
 use crate::graph::{NodeId, Value};
-use crate::op::Op;
+use crate::op::{Op, Variable};
 use crate::program::{Program, Step};
 
 /// A part of a program.
@@ -144,7 +144,7 @@ impl Program {
         };
         let read = || {
             let scope = |value: &Value| match self.body().node(value.node).op {
-                Op::Variable(id) => Some(self.body().variables().spec(id).name.rsplit_once('/')?.0),
+                Op::Variable(Variable(id)) => Some(self.body().variables().spec(id).name.rsplit_once('/')?.0),
                 _ => None,
             };
             step.inputs.iter().find_map(scope)

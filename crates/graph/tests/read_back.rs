@@ -49,7 +49,7 @@ fn open_shape(tensor: &Tensor) -> Shape {
 
 /// Whether a graph has nodes that read or draw what another graph of the same nodes does not.
 fn is_repeatable(graph: &Graph) -> bool {
-    !graph.body().nodes().iter().any(|node| matches!(node.op, Op::Random { .. }))
+    !graph.body().nodes().iter().any(|node| matches!(node.op, Op::Random(_)))
 }
 
 /// Whether a graph has an op that is written as the steps it takes.

@@ -153,8 +153,8 @@ impl CpuExecutable {
         for i in self.program.compute_steps().len()..self.steps.len() {
             let (node, start) = (self.steps[i].node, trace::start(&args.trace));
             let result = match &self.program.body().node(node).op {
-                Op::Assign(id) => {
-                    self.assign(i, *id, workspace, state);
+                Op::Assign(assign) => {
+                    self.assign(i, assign.0, workspace, state);
                     Ok(())
                 }
                 Op::Apply(apply) => self.update(i, apply, workspace, state),

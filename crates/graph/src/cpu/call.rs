@@ -10,7 +10,8 @@ use super::{CompiledStep, CpuExecutable, Work};
 use crate::draw::Position;
 use crate::executor::RunArgs;
 use crate::graph::{Node, Value};
-use crate::op::{Op, RandomKind};
+use crate::op::shape::spreads_to;
+use crate::op::{Op, Print, Random, RandomKind};
 use crate::program::{Kernel, Member, Program, Step};
 use crate::sizes::Sizes;
 use crate::trace::{self, Part, Trace};
@@ -110,24 +111,24 @@ pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
     let products = |op: &Op| {
         matches!(
             op,
-            Op::MatMul { .. }
-                | Op::BatchMatMul { .. }
+            Op::MatMul(_)
+                | Op::BatchMatMul(_)
                 | Op::Conv2d(_)
-                | Op::Conv2dBackpropInput(..)
-                | Op::Conv2dBackpropFilter(..)
+                | Op::Conv2dBackpropInput(_)
+                | Op::Conv2dBackpropFilter(_)
                 | Op::DepthwiseConv2d(_)
-                | Op::DepthwiseConv2dBackpropInput(..)
-                | Op::DepthwiseConv2dBackpropFilter(..)
+                | Op::DepthwiseConv2dBackpropInput(_)
+                | Op::DepthwiseConv2dBackpropFilter(_)
                 | Op::MaxPool(_)
                 | Op::MaxPoolGrad(_)
                 | Op::AvgPool(_)
-                | Op::AvgPoolGrad(..)
-                | Op::Softmax
-                | Op::LogSoftmax
-                | Op::SoftmaxCrossEntropy
-                | Op::SparseSoftmaxCrossEntropy
+                | Op::AvgPoolGrad(_)
+                | Op::Softmax(_)
+                | Op::LogSoftmax(_)
+                | Op::SoftmaxCrossEntropy(_)
+                | Op::SparseSoftmaxCrossEntropy(_)
                 | Op::SparseSegment(_)
-                | Op::SparseSegmentGrad(..)
+                | Op::SparseSegmentGrad(_)
                 | Op::Recurrent(_)
                 | Op::RecurrentGrad(_)
         )
@@ -157,7 +158,7 @@ impl CpuExecutable {
             let op = &self.program.body().node(step.node).op;
             let fits = match &step.work {
                 Work::Tile(_) => x.iter().all(|d| spreads_to(d, y)),
-                _ => sizes_fit(op, &x, y),
+                _ => op.rules().fits(&x, y),
             };
             if !fits {
                 let list: Vec<String> = x.iter().map(|d| format!("{d:?}")).collect();
@@ -178,14 +179,11 @@ impl CpuExecutable {
         let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
         let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
         let op = &self.program.body().node(step.node).op;
-        match op {
-            _ if matches!(step.work, Work::PooledProduct { .. } | Work::PooledGradient { .. }) => {
+        match &step.work {
+            Work::PooledProduct { .. } | Work::PooledGradient { .. } => {
                 Ok(super::windows::pooled_scratch_bytes(op, &x, y))
             }
-            Op::Reduce { .. } | Op::SumTo => Ok(super::reductions::scratch_bytes(op, &x)),
-            Op::UnsortedSegment { .. } => Ok(super::index::scratch_bytes(op, y)),
-            Op::Recurrent(_) | Op::RecurrentGrad(_) => Ok(super::recurrent::scratch_bytes(op, &x)),
-            _ => Ok(super::products::scratch_bytes(op, &x, y)),
+            _ => Ok(scratch_bytes(op, &x, y)),
         }
     }
 
@@ -312,11 +310,6 @@ fn draw_rows<T: Element>(
     });
 }
 
-/// Whether sizes can be broadcast to a space.
-fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
-    dims.len() <= space.len() && dims.iter().rev().zip(space.iter().rev()).all(|(d, s)| d == s || *d == 1)
-}
-
 /// Element strides of a dense array over a space it is broadcast to.
 fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
@@ -331,33 +324,32 @@ fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
     strides
 }
 
-/// Whether the sizes of an op's inputs and first output agree.
-fn sizes_fit(op: &Op, x: &[&[usize]], y: &[usize]) -> bool {
-    let count = |d: &[usize]| d.iter().product::<usize>();
-    // The shared axis of a product, which is the last of the first factor and the last but one of the second.
-    let inner = |d: &[usize], back: usize| d[d.len() - back];
+/// Scratch memory as floats.
+pub(super) fn floats(scratch: &mut [u8]) -> &mut [f32] {
+    assert!(scratch.as_ptr().cast::<f32>().is_aligned(), "scratch buffers are aligned");
+    // SAFETY: the bytes are aligned and as many as the floats; any bits are a float.
+    unsafe { std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast::<f32>(), scratch.len() / 4) }
+}
+
+/// Bytes of scratch memory that the kernel of a node needs, for inputs and a first result of these sizes.
+fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
+    use super::{index, products, recurrent, reductions, windows};
     match op {
-        Op::Reshape(_) => count(x[0]) == count(y),
-        Op::MatMul { transpose_a: a, transpose_b: b } | Op::BatchMatMul { adjoint_x: a, adjoint_y: b } => {
-            inner(x[0], if *a { 2 } else { 1 }) == inner(x[1], if *b { 1 } else { 2 })
-        }
-        Op::Concat(axis) => x.iter().all(|d| (0..d.len()).all(|i| i == *axis || d[i] == x[0][i])),
-        Op::Slice { begin, .. } => begin.iter().zip(y).zip(x[0]).all(|((b, n), d)| b + n <= *d),
-        Op::SparseSoftmaxCrossEntropy => x[1][0] == x[0][0],
-        Op::SoftmaxCrossEntropy => x[1] == x[0],
-        Op::TopK(k) => x[0].last().is_some_and(|n| k <= n),
-        Op::ArgMax { axis, .. } => x[0][*axis] > 0,
-        Op::SumTo => spreads_to(x[1], x[0]),
-        Op::Gather { batch_dims, .. } => x[0][..*batch_dims] == x[1][..*batch_dims],
-        Op::UnsortedSegment { .. } => x[0][..x[1].len()] == *x[1],
-        Op::SparseSegment(_) => x[2][0] == y[0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
-        Op::SparseSegmentGrad(..) => x[2][0] == x[0][0] + 1 && x.get(3).is_none_or(|w| *w == x[1]),
-        Op::Recurrent(step) | Op::RecurrentGrad(step) => super::recurrent::fits(step, x),
-        Op::ScatterNd(_) => x[1].starts_with(&x[0][..x[0].len() - 1]),
-        Op::Conv2d(_) | Op::DepthwiseConv2d(_) => x[0][3] == x[1][2],
-        Op::Conv2dBackpropInput(..) | Op::DepthwiseConv2dBackpropInput(..) => x[1][0] == y[0],
-        Op::Conv2dBackpropFilter(..) | Op::DepthwiseConv2dBackpropFilter(..) => x[0][0] == x[1][0],
-        _ => true,
+        Op::Reduce(op) => reductions::scratch_bytes(op.axes, x[0]),
+        Op::SumTo(_) => reductions::scratch_bytes(reductions::broadcast_axes(x[0], x[1]), x[0]),
+        Op::UnsortedSegment(op) => index::segment_scratch_bytes(op, y),
+        Op::MatMul(op) => products::scratch_bytes(op, x),
+        Op::BatchMatMul(op) => products::batch_scratch_bytes(op, x, y),
+        Op::Conv2d(op) => windows::conv_scratch(op, x) * 4,
+        Op::Conv2dBackpropInput(op) => windows::conv_input_scratch(op, x, y) * 4,
+        Op::Conv2dBackpropFilter(op) => windows::conv_filter_scratch(op, x, y) * 4,
+        Op::DepthwiseConv2d(op) => windows::depthwise_scratch(&op.window, x[0], x[1]) * 4,
+        Op::DepthwiseConv2dBackpropInput(op) => windows::depthwise_scratch(&op.window, y, x[0]) * 4,
+        Op::DepthwiseConv2dBackpropFilter(op) => windows::depthwise_scratch(&op.window, x[0], y) * 4,
+        Op::Recurrent(op) => recurrent::scratch(op, x) * 4,
+        Op::RecurrentGrad(op) => recurrent::gradient_scratch(&op.0, x) * 4,
+        // All others compute in place: a kernel that forgot to ask would be given an empty slice.
+        _ => 0,
     }
 }
 
@@ -366,49 +358,88 @@ impl Call<'_> {
     fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
         let node = self.node;
         match &node.op {
-            Op::DimSize(..) | Op::Range(..) => self.count(),
-            Op::Random { kind, key, .. } => self.random(*kind, key),
-            Op::Print(label) => self.print(label),
-            Op::Custom(custom) => self.custom(custom),
+            Op::DimSize(op) => self.dim_size(op),
+            Op::Range(op) => self.range(op),
+            Op::Random(op) => self.random(op),
+            Op::Print(op) => self.print(op),
+            Op::Custom(op) => self.custom(op),
 
-            Op::Transpose(_)
-            | Op::Concat(_)
-            | Op::Slice { .. }
-            | Op::StridedSlice { .. }
-            | Op::StridedSliceGrad { .. }
-            | Op::Pad { .. }
-            | Op::MirrorPad { .. }
-            | Op::MirrorPadGrad { .. }
-            | Op::Tile(_)
-            | Op::Reverse(_)
-            | Op::Resize(_)
-            | Op::ResizeGrad(..) => self.layout(),
+            Op::SumTo(_) => self.sum_to(),
+            Op::Transpose(op) => self.transpose(op),
+            Op::Concat(op) => self.concat(op),
+            Op::Slice(op) => self.slice(op),
+            Op::StridedSlice(op) => self.strided_slice(op),
+            Op::StridedSliceGrad(op) => self.strided_slice_grad(op),
+            Op::Pad(op) => self.pad(op),
+            Op::MirrorPad(op) => self.mirror_pad(op),
+            Op::MirrorPadGrad(op) => self.mirror_pad_grad(op),
+            Op::Tile(op) => self.tile(op),
+            Op::Reverse(op) => self.reverse(op),
 
-            Op::Reduce { .. } | Op::SumTo | Op::ArgMax { .. } | Op::Cumulate { .. } | Op::TopK(_) => self.reduction(),
-            Op::Softmax | Op::LogSoftmax | Op::SoftmaxCrossEntropy | Op::SparseSoftmaxCrossEntropy => self.softmax(),
-            Op::Gather { .. }
-            | Op::GatherNd
-            | Op::ScatterNd(_)
-            | Op::UnsortedSegment { .. }
-            | Op::SparseSegment(_)
-            | Op::SparseSegmentGrad(..)
-            | Op::OneHot { .. } => self.index(),
-            Op::MatMul { .. } | Op::BatchMatMul { .. } => self.product(bias, relu),
-            Op::Recurrent(step) => self.recurrent(step),
-            Op::RecurrentGrad(step) => self.recurrent_gradient(step),
-            _ => self.window(bias, relu),
+            Op::Reduce(op) => self.reduce(op.kind, op.axes),
+            Op::ArgMax(op) => self.arg_max(op),
+            Op::Cumulate(op) => self.cumulate(op),
+            Op::TopK(op) => self.top_k(op),
+
+            Op::MatMul(op) => self.matmul(op, bias, relu),
+            Op::BatchMatMul(op) => self.batch_matmul(op),
+            Op::Conv2d(op) => self.conv2d(op, bias, relu),
+            Op::Conv2dBackpropInput(op) => self.conv2d_backprop_input(op),
+            Op::Conv2dBackpropFilter(op) => self.conv2d_backprop_filter(op),
+            Op::DepthwiseConv2d(op) => self.depthwise_conv2d(op),
+            Op::DepthwiseConv2dBackpropInput(op) => self.depthwise_conv2d_backprop_input(op),
+            Op::DepthwiseConv2dBackpropFilter(op) => self.depthwise_conv2d_backprop_filter(op),
+            Op::MaxPool(op) => self.max_pool(op),
+            Op::MaxPoolGrad(op) => self.max_pool_grad(op),
+            Op::AvgPool(op) => self.avg_pool(op),
+            Op::AvgPoolGrad(op) => self.avg_pool_grad(op),
+
+            Op::Softmax(_) => self.softmax(),
+            Op::LogSoftmax(_) => self.log_softmax(),
+            Op::SoftmaxCrossEntropy(_) => self.softmax_cross_entropy(),
+            Op::SparseSoftmaxCrossEntropy(_) => self.sparse_softmax_cross_entropy(),
+
+            Op::Gather(op) => self.gather(op),
+            Op::GatherNd(_) => self.gather_nd(),
+            Op::ScatterNd(_) => self.scatter_nd(),
+            Op::UnsortedSegment(op) => self.unsorted_segment(op),
+            Op::SparseSegment(op) => self.sparse_segment(op.combiner, false),
+            Op::SparseSegmentGrad(op) => self.sparse_segment(op.combiner, true),
+            Op::OneHot(op) => self.one_hot(op),
+
+            Op::Recurrent(op) => self.recurrent(op),
+            Op::RecurrentGrad(op) => self.recurrent_gradient(&op.0),
+            Op::Resize(op) => self.resize(op),
+            Op::ResizeGrad(op) => self.resize_grad(op),
+
+            // Tiles, views, writes, and what is no step.
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select(_)
+            | Op::Cast(_)
+            | Op::BroadcastTo(_)
+            | Op::StopGradient(_)
+            | Op::Reshape(_)
+            | Op::Assign(_)
+            | Op::Apply(_)
+            | Op::Placeholder(_)
+            | Op::Constant(_)
+            | Op::Variable(_)
+            | Op::Host(_)
+            | Op::Group(_) => Err(Error::internal(format!("{} has no kernel of its own", node.op.name()))),
         }
     }
 
-    fn random(&mut self, kind: RandomKind, key: &str) -> Result<()> {
+    fn random(&mut self, op: &Random) -> Result<()> {
+        let Random { kind, key, .. } = op;
         let (position, dims, pool) = (self.position, self.y[0].dims, self.pool);
-        match kind {
+        match *kind {
             RandomKind::Integers { low, high } => {
                 let draw = |at: Position, dims: &[usize], out: &mut [i64]| at.draw_integers(low, high, key, dims, out);
                 draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
             }
-            _ => {
-                let draw = |at: Position, dims: &[usize], out: &mut [f32]| at.draw_floats(kind, key, dims, out);
+            RandomKind::Uniform | RandomKind::Normal | RandomKind::TruncatedNormal => {
+                let draw = |at: Position, dims: &[usize], out: &mut [f32]| at.draw_floats(*kind, key, dims, out);
                 draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
             }
         }
@@ -421,8 +452,8 @@ impl Call<'_> {
     }
 
     #[allow(clippy::print_stderr, reason = "this is what the op is for")]
-    fn print(&mut self, label: &str) -> Result<()> {
-        eprintln!("{label}: {}", self.array(0)?);
+    fn print(&mut self, op: &Print) -> Result<()> {
+        eprintln!("{}: {}", op.label, self.array(0)?);
         self.y[0].bytes.copy_from_slice(self.x[0].bytes);
         Ok(())
     }

@@ -1,101 +1,134 @@
 //! Steps that move data: transposes, joins, cuts, borders, repeats, resizes, and counting.
 
-use estimand_tensor::cpu::layout;
-use estimand_tensor::cpu::resize::{self, Resize};
-use estimand_tensor::{Dims, Error, Result};
+use estimand_tensor::cpu::number::Number;
+use estimand_tensor::cpu::{layout, resize};
+use estimand_tensor::{Dims, Result};
 use smallvec::SmallVec;
 
 use super::call::{Call, with_number};
-use crate::op::Op;
+use crate::op::*;
 use crate::sizes::resolve_dim;
 
+/// Strides as the kernels take them.
+fn steps(strides: &[i64]) -> SmallVec<[isize; 8]> {
+    strides.iter().map(|&s| s as isize).collect()
+}
+
 impl Call<'_> {
-    /// `DimSize` and `Range`.
-    pub(super) fn count(&mut self) -> Result<()> {
-        use estimand_tensor::cpu::number::Number;
-        let (op, y) = (&self.node.op, &mut self.y[0]);
-        match op {
-            Op::DimSize(dim, dtype) => {
-                let n = resolve_dim(*dim, self.symbols)?;
-                with_number!(*dtype, T => y.as_mut_slice::<T>()[0] = T::from_count(n));
-            }
-            Op::Range(_, dtype) => {
-                with_number!(*dtype, T => layout::range(T::ZERO, T::ONE, y.as_mut_slice::<T>()));
-            }
-            other => return Err(Error::internal(format!("{} counts nothing", other.name()))),
+    pub(super) fn dim_size(&mut self, op: &DimSize) -> Result<()> {
+        let n = resolve_dim(op.dim, self.symbols)?;
+        with_number!(op.dtype, T => self.y[0].as_mut_slice::<T>()[0] = T::from_count(n));
+        Ok(())
+    }
+
+    pub(super) fn range(&mut self, op: &Range) -> Result<()> {
+        with_number!(op.dtype, T => layout::range(T::ZERO, T::ONE, self.y[0].as_mut_slice::<T>()));
+        Ok(())
+    }
+
+    pub(super) fn transpose(&mut self, op: &Transpose) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let perm: SmallVec<[usize; 8]> = op.perm.iter().map(|&a| a.into()).collect();
+        layout::transpose(self.pool, x.dims, &perm, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn concat(&mut self, op: &Concat) -> Result<()> {
+        let parts: SmallVec<[&[u8]; 32]> = self.x.iter().map(|x| x.bytes).collect();
+        layout::concat(self.pool, self.x[0].dims[..op.axis].iter().product(), &parts, self.y[0].bytes);
+        Ok(())
+    }
+
+    pub(super) fn slice(&mut self, op: &Slice) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        layout::slice(self.pool, x.dims, &op.begin, y.dims, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn strided_slice(&mut self, op: &StridedSlice) -> Result<()> {
+        let (x, y, strides) = (self.x[0], &mut self.y[0], steps(&op.strides));
+        layout::strided_slice(self.pool, x.dims, &op.begin, &strides, y.dims, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn strided_slice_grad(&mut self, op: &StridedSliceGrad) -> Result<()> {
+        let (x, y, strides) = (self.x[0], &mut self.y[0], steps(&op.strides));
+        layout::strided_slice_grad(self.pool, y.dims, &op.begin, &strides, x.dims, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn pad(&mut self, op: &Pad) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let mut paddings: SmallVec<[(usize, usize); 8]> = SmallVec::new();
+        for (axis, dim) in op.before.dims().iter().enumerate() {
+            let before = resolve_dim(*dim, self.symbols)?;
+            paddings.push((before, y.dims[axis] - x.dims[axis] - before));
+        }
+        layout::pad(self.pool, x.dims, &paddings, self.x[1].bytes, x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn mirror_pad(&mut self, op: &MirrorPad) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let mode = if op.symmetric { layout::Mirror::Symmetric } else { layout::Mirror::Reflect };
+        layout::mirror_pad(self.pool, x.dims, &op.paddings, mode, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn mirror_pad_grad(&mut self, op: &MirrorPadGrad) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        with_number!(x.dtype, T => {
+            mirror_pad_grad(x.dims, &op.paddings, op.symmetric, x.as_slice::<T>(), y.dims, y.as_mut_slice::<T>());
+        });
+        Ok(())
+    }
+
+    pub(super) fn tile(&mut self, op: &Tile) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        layout::tile(self.pool, x.dims, &op.multiples, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn reverse(&mut self, op: &Reverse) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let axes: SmallVec<[usize; 8]> = op.axes.iter().collect();
+        layout::reverse(self.pool, x.dims, &axes, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
+    pub(super) fn resize(&mut self, op: &Resize) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let sizes = sizes(x.dims, y.dims, op.half_pixel_centers);
+        let run = if op.bilinear { resize::resize_bilinear } else { resize::resize_nearest };
+        if !x.bytes.is_empty() {
+            run(self.pool, &sizes, x.as_slice(), y.as_mut_slice());
         }
         Ok(())
     }
 
-    /// Everything that only moves elements.
-    pub(super) fn layout(&mut self) -> Result<()> {
-        let (pool, x) = (self.pool, self.x[0]);
-        let (size, op) = (x.dtype.size(), &self.node.op);
-        let y = &mut self.y[0];
-        match op {
-            Op::Transpose(perm) => {
-                let perm: SmallVec<[usize; 8]> = perm.iter().map(|&a| a.into()).collect();
-                layout::transpose(pool, x.dims, &perm, size, x.bytes, y.bytes);
-            }
-            Op::Concat(axis) => {
-                let parts: SmallVec<[&[u8]; 32]> = self.x.iter().map(|x| x.bytes).collect();
-                layout::concat(pool, x.dims[..*axis].iter().product(), &parts, y.bytes);
-            }
-            Op::Slice { begin, .. } => layout::slice(pool, x.dims, begin, y.dims, size, x.bytes, y.bytes),
-            Op::StridedSlice { begin, strides, .. } => {
-                let strides: SmallVec<[isize; 8]> = strides.iter().map(|&s| s as isize).collect();
-                layout::strided_slice(pool, x.dims, begin, &strides, y.dims, size, x.bytes, y.bytes);
-            }
-            Op::StridedSliceGrad { begin, strides, .. } => {
-                let strides: SmallVec<[isize; 8]> = strides.iter().map(|&s| s as isize).collect();
-                layout::strided_slice_grad(pool, y.dims, begin, &strides, x.dims, size, x.bytes, y.bytes);
-            }
-            Op::Pad { before, .. } => {
-                let mut paddings: SmallVec<[(usize, usize); 8]> = SmallVec::new();
-                for (axis, dim) in before.dims().iter().enumerate() {
-                    let before = resolve_dim(*dim, self.symbols)?;
-                    paddings.push((before, y.dims[axis] - x.dims[axis] - before));
-                }
-                layout::pad(pool, x.dims, &paddings, self.x[1].bytes, x.bytes, y.bytes);
-            }
-            Op::MirrorPad { paddings, symmetric } => {
-                let mode = if *symmetric { layout::Mirror::Symmetric } else { layout::Mirror::Reflect };
-                layout::mirror_pad(pool, x.dims, paddings, mode, size, x.bytes, y.bytes);
-            }
-            Op::MirrorPadGrad { paddings, symmetric } => {
-                with_number!(x.dtype, T => mirror_pad_grad(x.dims, paddings, *symmetric, x.as_slice::<T>(), y.dims, y.as_mut_slice::<T>()));
-            }
-            Op::Tile(multiples) => layout::tile(pool, x.dims, multiples, size, x.bytes, y.bytes),
-            Op::Reverse(axes) => {
-                let axes: SmallVec<[usize; 8]> = axes.iter().collect();
-                layout::reverse(pool, x.dims, &axes, size, x.bytes, y.bytes);
-            }
-            Op::Resize(r) => {
-                let resize = sizes(x.dims, y.dims, r.half_pixel_centers);
-                let run = if r.bilinear { resize::resize_bilinear } else { resize::resize_nearest };
-                if !x.bytes.is_empty() {
-                    run(pool, &resize, x.as_slice(), y.as_mut_slice());
-                }
-            }
-            Op::ResizeGrad(r, _) => {
-                let resize = sizes(y.dims, x.dims, r.half_pixel_centers);
-                let run = if r.bilinear { resize::resize_bilinear_grad } else { resize::resize_nearest_grad };
-                if !y.bytes.is_empty() {
-                    run(pool, &resize, x.as_slice(), y.as_mut_slice());
-                }
-            }
-            other => return Err(Error::internal(format!("{} moves no data", other.name()))),
+    pub(super) fn resize_grad(&mut self, op: &ResizeGrad) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let sizes = sizes(y.dims, x.dims, op.resize.half_pixel_centers);
+        let run = if op.resize.bilinear { resize::resize_bilinear_grad } else { resize::resize_nearest_grad };
+        if !y.bytes.is_empty() {
+            run(self.pool, &sizes, x.as_slice(), y.as_mut_slice());
         }
         Ok(())
     }
 }
 
-fn sizes(from: &[usize], to: &[usize], half_pixel_centers: bool) -> Resize {
-    Resize { from: [from[1], from[2]], to: [to[1], to[2]], channels: from[3], align_corners: false, half_pixel_centers }
+fn sizes(from: &[usize], to: &[usize], half_pixel_centers: bool) -> resize::Resize {
+    resize::Resize {
+        from: [from[1], from[2]],
+        to: [to[1], to[2]],
+        channels: from[3],
+        align_corners: false,
+        half_pixel_centers,
+    }
 }
 
 /// Adds every element of a padded gradient to the element it mirrors, in row-major order.
-fn mirror_pad_grad<T: estimand_tensor::cpu::number::Number>(
+fn mirror_pad_grad<T: Number>(
     padded: &[usize],
     paddings: &[(usize, usize)],
     symmetric: bool,

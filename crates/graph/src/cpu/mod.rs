@@ -279,7 +279,7 @@ fn used_variables(program: &Program, plan: &Plan) -> Vec<VarId> {
     }));
     for step in program.apply_steps() {
         match &body.node(step.kernel.node()).op {
-            Op::Assign(id) => drop(used.insert(*id)),
+            Op::Assign(assign) => drop(used.insert(assign.0)),
             Op::Apply(apply) => {
                 used.insert(apply.variable);
                 used.extend(&apply.slots);

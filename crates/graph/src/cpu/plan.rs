@@ -97,7 +97,7 @@ impl Plan {
             let place = match &program.body().node(value.node).op {
                 _ if fed.is_some() => Place::Feed(fed.unwrap_or_default()),
                 Op::Constant(c) => Place::Constant(c.0.clone()),
-                Op::Variable(id) => Place::Variable(*id),
+                Op::Variable(variable) => Place::Variable(variable.0),
                 _ => continue,
             };
             self.add(value, place);
@@ -145,7 +145,7 @@ impl Plan {
 
 /// Whether a kernel only gives its input another shape.
 pub(crate) fn is_view(program: &Program, kernel: &Kernel) -> bool {
-    matches!(kernel, Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Reshape(_) | Op::StopGradient))
+    matches!(kernel, Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Reshape(_) | Op::StopGradient(_)))
 }
 
 /// The last step that reads a value, directly or through a view; fetches are read when the computing ends.

@@ -1,23 +1,20 @@
 //! Steps that multiply matrices.
 
+use estimand_tensor::Result;
 use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
-use estimand_tensor::{Error, Result};
 
-use super::call::{Call, View};
-use crate::op::Op;
+use super::call::{Call, View, floats};
+use crate::op::{BatchMatMul, MatMul};
 
 /// Bytes of scratch memory of a product.
-pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
-    match op {
-        Op::MatMul { transpose_a, transpose_b } => {
-            matrix_product(x[0], x[1], *transpose_a, *transpose_b).scratch_len() * 4
-        }
-        Op::BatchMatMul { adjoint_x, adjoint_y } => {
-            let product = matrix_product(x[0], x[1], *adjoint_x, *adjoint_y);
-            y[..y.len() - 2].iter().product::<usize>() * product.scratch_len() * 4
-        }
-        _ => super::windows::scratch_bytes(op, x, y),
-    }
+pub(super) fn scratch_bytes(op: &MatMul, x: &[&[usize]]) -> usize {
+    matrix_product(x[0], x[1], op.transpose_a, op.transpose_b).scratch_len() * 4
+}
+
+/// Bytes of scratch memory of many products.
+pub(super) fn batch_scratch_bytes(op: &BatchMatMul, x: &[&[usize]], y: &[usize]) -> usize {
+    let product = matrix_product(x[0], x[1], op.adjoint_x, op.adjoint_y);
+    y[..y.len() - 2].iter().product::<usize>() * product.scratch_len() * 4
 }
 
 /// The sizes of the product of the last two axes.
@@ -32,35 +29,31 @@ fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool
 
 impl Call<'_> {
     /// A product whose result gets a bias (the last input) and a relu if the step says so.
-    pub(super) fn product(&mut self, bias: bool, relu: bool) -> Result<()> {
-        let (pool, x, op) = (self.pool, &self.x, &self.node.op);
-        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
-        let scratch =
-            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+    pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
+        let (x, y) = (&self.x, &mut self.y[0]);
+        let scratch = floats(self.scratch);
         let epilogue = Epilogue { bias: bias.then(|| x[x.len() - 1].as_slice()), relu };
-        let y = &mut self.y[0];
-        match op {
-            Op::MatMul { transpose_a, transpose_b } => {
-                let product = matrix_product(x[0].dims, x[1].dims, *transpose_a, *transpose_b);
-                matmul(pool, &product, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
-            }
-            Op::BatchMatMul { adjoint_x, adjoint_y } => {
-                let product = matrix_product(x[0].dims, x[1].dims, *adjoint_x, *adjoint_y);
-                let lead = &y.dims[..y.dims.len() - 2];
-                let (a, b, c) = (x[0].as_slice::<f32>(), x[1].as_slice::<f32>(), y.as_mut_slice::<f32>());
-                let own = |v: &View<'_>| v.dims[..v.rank() - 2] == *lead;
-                if own(&x[0]) && own(&x[1]) {
-                    batched_matmul(pool, lead.iter().product(), &product, a, b, c, scratch);
-                    return Ok(());
-                }
-                let (sa, sb) = (product.m * product.k, product.k * product.n);
-                for (i, c) in c.chunks_exact_mut((product.m * product.n).max(1)).enumerate() {
-                    let (ia, ib) = (matrix_of(i, lead, x[0].dims), matrix_of(i, lead, x[1].dims));
-                    let (a, b) = (&a[ia * sa..(ia + 1) * sa], &b[ib * sb..(ib + 1) * sb]);
-                    matmul(pool, &product, a, b, c, Epilogue::default(), scratch);
-                }
-            }
-            other => return Err(Error::internal(format!("{} multiplies no matrices", other.name()))),
+        let product = matrix_product(x[0].dims, x[1].dims, op.transpose_a, op.transpose_b);
+        matmul(self.pool, &product, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
+        Ok(())
+    }
+
+    pub(super) fn batch_matmul(&mut self, op: &BatchMatMul) -> Result<()> {
+        let (pool, x, y) = (self.pool, &self.x, &mut self.y[0]);
+        let scratch = floats(self.scratch);
+        let product = matrix_product(x[0].dims, x[1].dims, op.adjoint_x, op.adjoint_y);
+        let lead = &y.dims[..y.dims.len() - 2];
+        let (a, b, c) = (x[0].as_slice::<f32>(), x[1].as_slice::<f32>(), y.as_mut_slice::<f32>());
+        let own = |v: &View<'_>| v.dims[..v.rank() - 2] == *lead;
+        if own(&x[0]) && own(&x[1]) {
+            batched_matmul(pool, lead.iter().product(), &product, a, b, c, scratch);
+            return Ok(());
+        }
+        let (sa, sb) = (product.m * product.k, product.k * product.n);
+        for (i, c) in c.chunks_exact_mut((product.m * product.n).max(1)).enumerate() {
+            let (ia, ib) = (matrix_of(i, lead, x[0].dims), matrix_of(i, lead, x[1].dims));
+            let (a, b) = (&a[ia * sa..(ia + 1) * sa], &b[ib * sb..(ib + 1) * sb]);
+            matmul(pool, &product, a, b, c, Epilogue::default(), scratch);
         }
         Ok(())
     }

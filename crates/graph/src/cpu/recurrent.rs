@@ -3,36 +3,21 @@
 use estimand_tensor::Result;
 use estimand_tensor::cpu::recurrent::{self, Gradients, Inputs, Results, Sizes, Upstream};
 
-use super::call::{Call, View};
-use crate::op::{Op, Recurrent};
+use super::call::{Call, View, floats};
+use crate::op::Recurrent;
 use crate::slots::{KERNEL, Slots};
 
 fn sizes(x: &[&[usize]]) -> Sizes {
     Sizes { batch: x[0][0], time: x[0][1], units: x[KERNEL][0] }
 }
 
-/// Whether the sizes of a recurrent op's inputs agree, or of its gradient's.
-pub(super) fn fits(step: &Recurrent, x: &[&[usize]]) -> bool {
-    let Sizes { batch, time, units } = sizes(x);
-    let slots = Slots::of(step);
-    let is_gradient = x.len() > slots.n;
-    let width = if is_gradient { step.n_kept() } else { step.n_gates() } * units;
-    let sequences = if is_gradient { slots.sequence()..slots.upstream(step).start + 1 } else { 0..0 };
-    let last = if is_gradient { slots.upstream(step).start + 1..x.len() } else { 0..0 };
-    x[0] == [batch, time, width]
-        && slots.states.chain(slots.keep).chain(last).all(|at| x[at] == [batch, units])
-        && slots.mask.is_none_or(|mask| x[mask] == [batch, time])
-        && sequences.into_iter().all(|at| x[at] == [batch, time, units])
+/// Floats of scratch memory of a recurrent op, and of its gradient.
+pub(super) fn scratch(step: &Recurrent, x: &[&[usize]]) -> usize {
+    recurrent::forward_scratch_len(step, sizes(x))
 }
 
-/// Bytes of scratch memory of a recurrent op.
-pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]]) -> usize {
-    let floats = match op {
-        Op::Recurrent(step) => recurrent::forward_scratch_len(step, sizes(x)),
-        Op::RecurrentGrad(step) => recurrent::backward_scratch_len(step, sizes(x)),
-        _ => 0,
-    };
-    floats * size_of::<f32>()
+pub(super) fn gradient_scratch(step: &Recurrent, x: &[&[usize]]) -> usize {
+    recurrent::backward_scratch_len(step, sizes(x))
 }
 
 /// The inputs that the op and its gradient have in common.
@@ -55,10 +40,7 @@ impl Call<'_> {
 
     /// The floats of every output and of the scratch memory.
     fn parts(&mut self) -> (impl Iterator<Item = &mut [f32]>, &mut [f32]) {
-        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
-        let scratch =
-            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
-        (self.y.iter_mut().map(|y| y.as_mut_slice()), scratch)
+        (self.y.iter_mut().map(|y| y.as_mut_slice()), floats(self.scratch))
     }
 
     pub(super) fn recurrent(&mut self, step: &Recurrent) -> Result<()> {

@@ -5,69 +5,56 @@ use estimand_tensor::cpu::{scan, sort};
 use estimand_tensor::{Error, Result};
 
 use super::call::{Call, with_number};
-use crate::op::{AxisSet, Op, Reduction};
+use crate::op::{ArgMax, AxisSet, Cumulate, Reduction, TopK};
 
 /// Bytes of scratch memory of a reduction.
-pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]]) -> usize {
-    match op {
-        Op::Reduce { axes, .. } => reduce::scratch_len(x[0], axes.0),
-        Op::SumTo => reduce::scratch_len(x[0], broadcast_axes(x[0], x[1]).0),
-        _ => 0,
-    }
+pub(super) fn scratch_bytes(axes: AxisSet, x: &[usize]) -> usize {
+    reduce::scratch_len(x, axes.0)
 }
 
 /// The axes of `wide` along which `narrow` is repeated.
-fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
+pub(super) fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
     let missing = wide.len() - narrow.len();
     (0..wide.len()).filter(|&a| a < missing || narrow[a - missing] != wide[a]).collect()
 }
 
 impl Call<'_> {
-    pub(super) fn reduction(&mut self) -> Result<()> {
-        let (pool, x, op) = (self.pool, self.x[0], &self.node.op);
-        let dtype = x.dtype;
-        match op {
-            Op::Reduce { kind, axes, .. } => self.reduce(*kind, *axes),
-            Op::SumTo => self.reduce(Reduction::Sum, broadcast_axes(x.dims, self.x[1].dims)),
-            Op::ArgMax { axis, min, output } => {
-                let dims = around(x.dims, *axis);
-                let y = &mut self.y[0];
-                // SAFETY: the view holds the elements of `dims`, the output one index for each of the rest.
-                unsafe {
-                    let (x, y) = (x.bytes.as_ptr(), y.bytes.as_mut_ptr());
-                    reduce::arg_extreme(
-                        pool,
-                        if *min { Extreme::Min } else { Extreme::Max },
-                        dtype,
-                        dims,
-                        x,
-                        *output,
-                        y,
-                    )
-                }
-            }
-            Op::Cumulate { product, axis, exclusive, reverse } => {
-                let running = if *product { scan::Running::Prod } else { scan::Running::Sum };
-                let direction = scan::Direction { exclusive: *exclusive, reverse: *reverse };
-                let (dims, y) = (around(x.dims, *axis), &mut self.y[0]);
-                with_number!(dtype, T => scan::cumulative::<T>(pool, running, direction, dims, x.as_slice(), y.as_mut_slice()));
-                Ok(())
-            }
-            Op::TopK(k) => {
-                let [values, indices] = &mut self.y[..] else {
-                    return Err(Error::internal("top_k has two results"));
-                };
-                let n = x.dims[x.rank() - 1];
-                with_number!(dtype, T => {
-                    sort::top_k::<T>(pool, n, *k, x.as_slice(), values.as_mut_slice(), indices.as_mut_slice());
-                });
-                Ok(())
-            }
-            other => Err(Error::internal(format!("{} reduces nothing", other.name()))),
-        }
+    pub(super) fn sum_to(&mut self) -> Result<()> {
+        self.reduce(Reduction::Sum, broadcast_axes(self.x[0].dims, self.x[1].dims))
     }
 
-    fn reduce(&mut self, kind: Reduction, axes: AxisSet) -> Result<()> {
+    pub(super) fn arg_max(&mut self, op: &ArgMax) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let extreme = if op.min { Extreme::Min } else { Extreme::Max };
+        let (dims, from, to) = (around(x.dims, op.axis), x.bytes.as_ptr(), y.bytes.as_mut_ptr());
+        // SAFETY: the view holds the elements of `dims`, the output one index for each of the rest.
+        unsafe { reduce::arg_extreme(self.pool, extreme, x.dtype, dims, from, op.output, to) }
+    }
+
+    pub(super) fn cumulate(&mut self, op: &Cumulate) -> Result<()> {
+        let (pool, x, y) = (self.pool, self.x[0], &mut self.y[0]);
+        let running = if op.product { scan::Running::Prod } else { scan::Running::Sum };
+        let direction = scan::Direction { exclusive: op.exclusive, reverse: op.reverse };
+        let dims = around(x.dims, op.axis);
+        with_number!(x.dtype, T => {
+            scan::cumulative::<T>(pool, running, direction, dims, x.as_slice(), y.as_mut_slice());
+        });
+        Ok(())
+    }
+
+    pub(super) fn top_k(&mut self, op: &TopK) -> Result<()> {
+        let (pool, x) = (self.pool, self.x[0]);
+        let [values, indices] = &mut self.y[..] else {
+            return Err(Error::internal("top_k has two results"));
+        };
+        let n = x.dims[x.rank() - 1];
+        with_number!(x.dtype, T => {
+            sort::top_k::<T>(pool, n, op.k, x.as_slice(), values.as_mut_slice(), indices.as_mut_slice());
+        });
+        Ok(())
+    }
+
+    pub(super) fn reduce(&mut self, kind: Reduction, axes: AxisSet) -> Result<()> {
         let x = self.x[0];
         let (from, to) = (x.bytes.as_ptr(), self.y[0].bytes.as_mut_ptr());
         // SAFETY: the view holds the elements of its dims, the output those of the axes that stay; the scratch memory has the

@@ -6,7 +6,7 @@ use estimand_tensor::cpu::elementwise::{Instruction, TileProgram};
 use estimand_tensor::{Error, Result};
 
 use crate::graph::{Body, Value};
-use crate::op::{Constant, Op};
+use crate::op::{Cast, Constant, Op};
 use crate::program::Member;
 
 /// The bytes of a constant of one element, which becomes an instruction instead of an input.
@@ -72,10 +72,10 @@ impl<'a> Allocator<'a> {
                 Op::Binary(op) => {
                     self.code.push(Instruction::Binary { op: *op, dtype: dtype(0), dst, x: x[0], y: x[1] });
                 }
-                Op::Select => {
+                Op::Select(_) => {
                     self.code.push(Instruction::Select { dtype: dtype(1), dst, condition: x[0], x: x[1], y: x[2] });
                 }
-                Op::Cast(to) => self.code.push(Instruction::Cast { from: dtype(0), to: *to, dst, x: x[0] }),
+                Op::Cast(Cast { to }) => self.code.push(Instruction::Cast { from: dtype(0), to: *to, dst, x: x[0] }),
                 // The load has spread it over the space already; a cast to itself is a copy.
                 Op::BroadcastTo(_) => {
                     self.code.push(Instruction::Cast { from: dtype(0), to: dtype(0), dst, x: x[0] });

@@ -7,8 +7,8 @@ use estimand_tensor::cpu::pool2d::{self, PoolShape};
 use estimand_tensor::cpu::window;
 use estimand_tensor::{Error, Result};
 
-use super::call::Call;
-use crate::op::{Op, Padding, PoolWindow, Window};
+use super::call::{Call, floats};
+use crate::op::*;
 
 /// The margins of a window on images of these sizes.
 fn placed(
@@ -66,18 +66,21 @@ fn pool_shape(window: &PoolWindow, x: &[usize]) -> PoolShape {
     }
 }
 
-/// Bytes of scratch memory.
-pub(super) fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
-    let floats = match op {
-        Op::Conv2d(w) => conv::conv2d_scratch_len(&conv_shape(w, x[0], x[1])),
-        Op::Conv2dBackpropInput(w, _) => conv::conv2d_backprop_input_scratch_len(&conv_shape(w, y, x[0])),
-        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_scratch_len(&conv_shape(w, x[0], y)),
-        Op::DepthwiseConv2d(w) => depthwise_shape(w, x[0], x[1]).scratch_len(),
-        Op::DepthwiseConv2dBackpropInput(w, _) => depthwise_shape(w, y, x[0]).scratch_len(),
-        Op::DepthwiseConv2dBackpropFilter(w, _) => depthwise_shape(w, x[0], y).scratch_len(),
-        _ => 0,
-    };
-    floats * 4
+/// Floats of scratch memory of a convolution.
+pub(super) fn conv_scratch(op: &Conv2d, x: &[&[usize]]) -> usize {
+    conv::conv2d_scratch_len(&conv_shape(&op.window, x[0], x[1]))
+}
+
+pub(super) fn conv_input_scratch(op: &Conv2dBackpropInput, x: &[&[usize]], y: &[usize]) -> usize {
+    conv::conv2d_backprop_input_scratch_len(&conv_shape(&op.window, y, x[0]))
+}
+
+pub(super) fn conv_filter_scratch(op: &Conv2dBackpropFilter, x: &[&[usize]], y: &[usize]) -> usize {
+    conv::conv2d_backprop_filter_scratch_len(&conv_shape(&op.window, x[0], y))
+}
+
+pub(super) fn depthwise_scratch(window: &Window, x: &[usize], filter: &[usize]) -> usize {
+    depthwise_shape(window, x, filter).scratch_len()
 }
 
 /// The sizes of a pooling of a convolution's result.
@@ -88,8 +91,10 @@ fn pool_of(shape: &ConvShape, window: &PoolWindow) -> PoolShape {
 /// Bytes of scratch memory of a convolution or its gradient that is merged with a pooling.
 pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     let floats = match op {
-        Op::Conv2d(w) => conv::conv2d_max_pooled_scratch_len(&conv_shape(w, x[0], x[1])),
-        Op::Conv2dBackpropFilter(w, _) => conv::conv2d_backprop_filter_pooled_scratch_len(&conv_shape(w, x[0], y)),
+        Op::Conv2d(op) => conv::conv2d_max_pooled_scratch_len(&conv_shape(&op.window, x[0], x[1])),
+        Op::Conv2dBackpropFilter(op) => {
+            conv::conv2d_backprop_filter_pooled_scratch_len(&conv_shape(&op.window, x[0], y))
+        }
         _ => 0,
     };
     floats * 4
@@ -98,15 +103,13 @@ pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usiz
 impl Call<'_> {
     /// A convolution whose result goes through a max pooling.
     pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
-        let (Op::Conv2d(window), Op::MaxPool(pool)) = (&self.node.op, pool) else {
+        let (Op::Conv2d(Conv2d { window }), Op::MaxPool(MaxPool { window: pool })) = (&self.node.op, pool) else {
             return Err(Error::internal(format!("{} of {}", pool.name(), self.node.op.name())));
         };
         let (x, [y, which]) = (&self.x, &mut self.y[..]) else {
             return Err(Error::internal("a pooled product has two results"));
         };
-        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
-        let scratch =
-            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+        let scratch = floats(self.scratch);
         let shape = conv_shape(window, x[0].dims, x[1].dims);
         conv::conv2d_max_pooled(
             self.pool,
@@ -124,82 +127,104 @@ impl Call<'_> {
 
     /// The gradients of a convolution's filter and bias from that of the pooling behind it.
     pub(super) fn pooled_gradient(&mut self, pool: &Op) -> Result<()> {
-        let (Op::Conv2dBackpropFilter(window, _), Op::MaxPoolGrad(pool)) = (&self.node.op, pool) else {
+        let (
+            Op::Conv2dBackpropFilter(Conv2dBackpropFilter { window, .. }),
+            Op::MaxPoolGrad(MaxPoolGrad { window: pool }),
+        ) = (&self.node.op, pool)
+        else {
             return Err(Error::internal(format!("{} of {}", self.node.op.name(), pool.name())));
         };
         let (x, [dfilter, dbias]) = (&self.x, &mut self.y[..]) else {
             return Err(Error::internal("a pooled gradient has two results"));
         };
-        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
-        let scratch =
-            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
+        let scratch = floats(self.scratch);
         let shape = conv_shape(window, x[0].dims, dfilter.dims);
         let pooling = conv::Pooling { shape: &pool_of(&shape, pool), which: x[1].as_slice(), dy: x[2].as_slice() };
         let (dfilter, dbias) = (dfilter.as_mut_slice(), dbias.as_mut_slice());
         conv::conv2d_backprop_filter_pooled(self.pool, &shape, x[0].as_slice(), pooling, dfilter, dbias, scratch)
     }
 
-    /// Convolutions, pooling, and their gradients.
-    pub(super) fn window(&mut self, bias: bool, relu: bool) -> Result<()> {
-        let (pool, x) = (self.pool, &self.x);
-        // SAFETY: scratch buffers are aligned to 64 bytes; any bits are a float.
-        let scratch =
-            unsafe { std::slice::from_raw_parts_mut(self.scratch.as_mut_ptr().cast::<f32>(), self.scratch.len() / 4) };
-        let y = &mut self.y[0];
-        match &self.node.op {
-            Op::Conv2d(w) => {
-                let shape = conv_shape(w, x[0].dims, x[1].dims);
-                let epilogue = Epilogue { bias: bias.then(|| x[2].as_slice()), relu };
-                conv::conv2d(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
-            }
-            Op::Conv2dBackpropInput(w, _) => {
-                let shape = conv_shape(w, y.dims, x[0].dims);
-                conv::conv2d_backprop_input(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
-            }
-            Op::Conv2dBackpropFilter(w, _) => {
-                let shape = conv_shape(w, x[0].dims, y.dims);
-                conv::conv2d_backprop_filter(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
-            }
-            Op::DepthwiseConv2d(w) => {
-                let shape = depthwise_shape(w, x[0].dims, x[1].dims);
-                depthwise::depthwise_conv2d(pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
-            }
-            Op::DepthwiseConv2dBackpropInput(w, _) => {
-                let shape = depthwise_shape(w, y.dims, x[0].dims);
-                let (filter, dy) = (x[0].as_slice(), x[1].as_slice());
-                depthwise::depthwise_conv2d_backprop_input(pool, &shape, filter, dy, y.as_mut_slice(), scratch);
-            }
-            Op::DepthwiseConv2dBackpropFilter(w, _) => {
-                let shape = depthwise_shape(w, x[0].dims, y.dims);
-                let (x, dy) = (x[0].as_slice(), x[1].as_slice());
-                depthwise::depthwise_conv2d_backprop_filter(pool, &shape, x, dy, y.as_mut_slice(), scratch);
-            }
-            Op::MaxPool(w) => {
-                let (shape, x) = (pool_shape(w, x[0].dims), x[0].as_slice());
-                match &mut self.y[..] {
-                    [y, which] => {
-                        pool2d::max_pool_which(pool, &shape, x, y.as_mut_slice(), which.as_mut_slice());
-                    }
-                    y => pool2d::max_pool(pool, &shape, x, y[0].as_mut_slice()),
-                }
-            }
-            Op::AvgPool(w) => pool2d::avg_pool(pool, &pool_shape(w, x[0].dims), x[0].as_slice(), y.as_mut_slice()),
-            // A `Kernel::Which`.
-            Op::MaxPoolGrad(w) if x.len() == 2 => {
-                let (shape, which, dy) = (pool_shape(w, y.dims), x[0].as_slice(), x[1].as_slice());
-                pool2d::max_pool_grad_which(pool, &shape, which, dy, y.as_mut_slice());
-            }
-            Op::MaxPoolGrad(w) => {
-                let (shape, x, pooled, dy) =
-                    (pool_shape(w, x[0].dims), x[0].as_slice(), x[1].as_slice(), x[2].as_slice());
-                pool2d::max_pool_grad(pool, &shape, x, pooled, dy, y.as_mut_slice());
-            }
-            Op::AvgPoolGrad(w, _) => {
-                let shape = pool_shape(w, y.dims);
-                pool2d::avg_pool_grad(pool, &shape, x[0].as_slice(), y.as_mut_slice());
-            }
-            other => return Err(Error::internal(format!("{} moves no window", other.name()))),
+    pub(super) fn conv2d(&mut self, op: &Conv2d, bias: bool, relu: bool) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = conv_shape(&op.window, x[0].dims, x[1].dims);
+        let epilogue = Epilogue { bias: bias.then(|| x[2].as_slice()), relu };
+        conv::conv2d(self.pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
+        Ok(())
+    }
+
+    pub(super) fn conv2d_backprop_input(&mut self, op: &Conv2dBackpropInput) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = conv_shape(&op.window, y.dims, x[0].dims);
+        conv::conv2d_backprop_input(self.pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
+        Ok(())
+    }
+
+    pub(super) fn conv2d_backprop_filter(&mut self, op: &Conv2dBackpropFilter) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = conv_shape(&op.window, x[0].dims, y.dims);
+        conv::conv2d_backprop_filter(self.pool, &shape, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), scratch);
+        Ok(())
+    }
+
+    pub(super) fn depthwise_conv2d(&mut self, op: &DepthwiseConv2d) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = depthwise_shape(&op.window, x[0].dims, x[1].dims);
+        let (x, filter) = (x[0].as_slice(), x[1].as_slice());
+        depthwise::depthwise_conv2d(self.pool, &shape, x, filter, y.as_mut_slice(), scratch);
+        Ok(())
+    }
+
+    pub(super) fn depthwise_conv2d_backprop_input(&mut self, op: &DepthwiseConv2dBackpropInput) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = depthwise_shape(&op.window, y.dims, x[0].dims);
+        let (filter, dy) = (x[0].as_slice(), x[1].as_slice());
+        depthwise::depthwise_conv2d_backprop_input(self.pool, &shape, filter, dy, y.as_mut_slice(), scratch);
+        Ok(())
+    }
+
+    pub(super) fn depthwise_conv2d_backprop_filter(&mut self, op: &DepthwiseConv2dBackpropFilter) -> Result<()> {
+        let (x, y, scratch) = (&self.x, &mut self.y[0], floats(self.scratch));
+        let shape = depthwise_shape(&op.window, x[0].dims, y.dims);
+        let (x, dy) = (x[0].as_slice(), x[1].as_slice());
+        depthwise::depthwise_conv2d_backprop_filter(self.pool, &shape, x, dy, y.as_mut_slice(), scratch);
+        Ok(())
+    }
+
+    /// Also as a `Kernel::Which`, which has a second result.
+    pub(super) fn max_pool(&mut self, op: &MaxPool) -> Result<()> {
+        let (shape, x) = (pool_shape(&op.window, self.x[0].dims), self.x[0].as_slice());
+        match &mut self.y[..] {
+            [y, which] => pool2d::max_pool_which(self.pool, &shape, x, y.as_mut_slice(), which.as_mut_slice()),
+            y => pool2d::max_pool(self.pool, &shape, x, y[0].as_mut_slice()),
         }
+        Ok(())
+    }
+
+    /// Also as a `Kernel::Which`, which is told where the largest elements were.
+    pub(super) fn max_pool_grad(&mut self, op: &MaxPoolGrad) -> Result<()> {
+        let (pool, y) = (self.pool, &mut self.y[0]);
+        match &self.x[..] {
+            [which, dy] => {
+                let shape = pool_shape(&op.window, y.dims);
+                pool2d::max_pool_grad_which(pool, &shape, which.as_slice(), dy.as_slice(), y.as_mut_slice());
+            }
+            x => {
+                let (shape, dy) = (pool_shape(&op.window, x[0].dims), x[2].as_slice());
+                pool2d::max_pool_grad(pool, &shape, x[0].as_slice(), x[1].as_slice(), dy, y.as_mut_slice());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn avg_pool(&mut self, op: &AvgPool) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        pool2d::avg_pool(self.pool, &pool_shape(&op.window, x.dims), x.as_slice(), y.as_mut_slice());
+        Ok(())
+    }
+
+    pub(super) fn avg_pool_grad(&mut self, op: &AvgPoolGrad) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        pool2d::avg_pool_grad(self.pool, &pool_shape(&op.window, y.dims), x.as_slice(), y.as_mut_slice());
         Ok(())
     }
 }

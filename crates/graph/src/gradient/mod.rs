@@ -1,15 +1,9 @@
 //! Gradients: reverse mode over the graph, one rule for each op.
 //!
 //! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the gradients of the inputs as new
-//! nodes. The gradient of a lookup in a variable stays a list of rows. This file walks the graph; `rule` is the table, `pointwise`,
-//! `axes`, `index`, `combine` and `recurrent` hold the longer rules.
+//! nodes; it is in the op's file (`op/`). The gradient of a lookup in a variable stays a list of rows. This file walks the graph.
 
-mod axes;
-mod combine;
-mod index;
-mod pointwise;
-mod recurrent;
-mod rule;
+mod backprop;
 
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -17,10 +11,11 @@ use std::panic::Location;
 use estimand_tensor::{Binary, DType, Error, Result, Shape};
 
 use crate::graph::{Graph, NodeId, Value};
-use crate::op::{Op, Reduction};
+use crate::op::{Concat, Op, Reduction};
 use crate::tensor::Tensor;
 use crate::testing::look;
-use rule::Rule;
+
+pub(crate) use backprop::{Backprop, Found, dense, not_differentiable};
 
 /// The gradient of one tensor.
 #[derive(Clone, Debug)]
@@ -121,7 +116,8 @@ impl<'a> Backward<'a> {
             let mut between = is_wanted.clone();
             for (i, node) in body.nodes()[..=last].iter().enumerate() {
                 // What stops gradients lies between nothing: ops behind it need no rule for it.
-                between[i] |= node.op != Op::StopGradient && node.inputs.iter().any(|v| between[v.node.0 as usize]);
+                between[i] |=
+                    !matches!(node.op, Op::StopGradient(_)) && node.inputs.iter().any(|v| between[v.node.0 as usize]);
             }
             between
         };
@@ -153,7 +149,7 @@ impl<'a> Backward<'a> {
             if inputs.is_empty() || upstream.iter().all(Option::is_none) {
                 continue;
             }
-            let rule = Rule {
+            let back = Backprop {
                 graph: self.graph,
                 site: self.site,
                 x: inputs.iter().map(|&v| self.graph.tensor(v)).collect(),
@@ -161,7 +157,8 @@ impl<'a> Backward<'a> {
                 upstream,
                 wanted: inputs.iter().map(|v| self.between[v.node.0 as usize]).collect(),
             };
-            let found = rule.apply(&op).map_err(|e| e.context(format!("gradient of `{name}` ({})", op.name())))?;
+            let found =
+                op.rules().gradient(&back).map_err(|e| e.context(format!("gradient of `{name}` ({})", op.name())))?;
             for (input, gradient) in inputs.iter().zip(found) {
                 if self.between[input.node.0 as usize] {
                     self.add(*input, gradient);
@@ -187,8 +184,8 @@ impl<'a> Backward<'a> {
                 if i.dtype() == j.dtype() =>
             {
                 Gradient::Rows {
-                    indices: self.graph.node(Op::Concat(0), &[&i, &j], site),
-                    values: self.graph.node(Op::Concat(0), &[&v, &w], site),
+                    indices: self.graph.node(Concat { axis: 0 }, &[&i, &j], site),
+                    values: self.graph.node(Concat { axis: 0 }, &[&v, &w], site),
                 }
             }
             (a, b) => match (a.to_dense(&shape), b.to_dense(&shape)) {

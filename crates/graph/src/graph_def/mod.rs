@@ -1,8 +1,8 @@
 //! A graph in TensorFlow's spelling: what stock TensorFlow runs, differentiates and serves.
 //!
-//! Ops have TensorFlow's names and meaning, so most of a [`GraphDef`] is a dump of the nodes. What differs is spelled out here:
-//! attributes that TensorFlow takes as inputs become constants (`shaping`, `reduce`, `product`, `index`), sizes known only at run
-//! time are computed in the graph (`sizes`), and variables are handles that are read (`source`, `effect`).
+//! Ops have TensorFlow's names and meaning, so most of a [`GraphDef`] is a dump of the nodes. What differs, an op's file spells
+//! (`op/`): attributes that TensorFlow takes as inputs become constants. Here is what all of them write to, with the sizes that only
+//! the run knows, computed in the graph (`sizes`), variables, which are handles that are read, and tables (`table`).
 //!
 //! Numbers are equal to ours within rounding, with one exception: random ops draw from the same distribution but not the same
 //! stream, since TensorFlow's generator cannot be addressed by row.
@@ -20,30 +20,24 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
-mod combine;
-mod effect;
-mod elementwise;
-mod index;
 mod names;
-mod product;
-mod recurrent;
-mod reduce;
-mod shaping;
 mod sizes;
-mod source;
+mod table;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use estimand_tensor::{Array, DType, Error, Result, Symbol, TensorSpec};
-use estimand_wire::{AttrValue, DataType, GraphDef, Message, NodeDef, VersionDef};
+use estimand_tensor::{DType, Dim, Error, Result, Symbol};
+use estimand_wire::{GraphDef, Message, NodeDef, TensorShapeProto, VersionDef};
 
 use indexmap::IndexSet;
 
-use crate::graph::{Body, Node, NodeId, Value};
-use crate::op::Op;
+use crate::graph::{Body, Graph, NodeId, Value};
+use crate::op::spelling::{Spelling, type_list, typed};
+use crate::table::LookupTable;
+use crate::tensor::Tensor;
 use crate::variables::VarId;
 
 pub use names::Names;
@@ -106,7 +100,7 @@ fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
 }
 
 /// Everything that has been written so far, and what it is called.
-pub(crate) struct Writer<'a> {
+struct Writer<'a> {
     body: &'a Body,
     names: Names,
     written: Vec<NodeDef>,
@@ -115,15 +109,15 @@ pub(crate) struct Writer<'a> {
     /// The nodes that hold a variable's handle.
     handles: BTreeMap<VarId, String>,
     /// The nodes that read a variable.
-    reads: BTreeMap<VarId, Vec<String>>,
+    readers: BTreeMap<VarId, Vec<String>>,
     /// The nodes that compute a size, an i32 scalar each.
     sizes: BTreeMap<Symbol, String>,
     /// Whether a size is being written, which may ask for others.
     is_inside_size: bool,
     /// The handles of tables, by the address of their terms and by direction.
-    pub(crate) tables: BTreeMap<(usize, bool), String>,
-    pub(crate) initializers: Vec<String>,
-    pub(crate) assets: Vec<Asset>,
+    tables: BTreeMap<(usize, bool), String>,
+    initializers: Vec<String>,
+    assets: Vec<Asset>,
 }
 
 impl<'a> Writer<'a> {
@@ -134,7 +128,7 @@ impl<'a> Writer<'a> {
             written: Vec::new(),
             placeholders: IndexSet::new(),
             handles: BTreeMap::new(),
-            reads: BTreeMap::new(),
+            readers: BTreeMap::new(),
             sizes: BTreeMap::new(),
             is_inside_size: false,
             tables: BTreeMap::new(),
@@ -146,160 +140,81 @@ impl<'a> Writer<'a> {
     /// Writes a node, after the constants and sizes it needs.
     fn node(&mut self, id: NodeId) -> Result<()> {
         let node = self.body.node(id);
+        // A placeholder may have been written for its size.
+        if node.op.is_placeholder() && !self.placeholders.insert(id) {
+            return Ok(());
+        }
         let mut def = NodeDef::new(self.names.node(id), node.op.name());
         def.input = node.inputs.iter().map(|&v| self.names.tensor(v)).collect();
-        let def = match self.spell(id, node, def) {
-            Ok(Some(def)) => def,
-            Ok(None) => return Ok(()),
-            Err(e) => return Err(e.context(format!("node `{}` ({})", node.name, node.op.name())).at(node.site)),
-        };
+        let spelled = node.op.rules().spell(def, node, self);
+        let def = spelled.map_err(|e| e.context(format!("node `{}` ({})", node.name, node.op.name())).at(node.site))?;
         self.written.push(def);
         Ok(())
     }
+}
 
-    /// Completes a node that has its name, its op and our inputs; `None` if it is written already.
-    fn spell(&mut self, id: NodeId, node: &'a Node, def: NodeDef) -> Result<Option<NodeDef>> {
-        Ok(Some(match &node.op {
-            Op::Placeholder => {
-                self.placeholder(id);
-                return Ok(None);
-            }
-            Op::Constant(c) => source::constant(def, &c.0)?,
-            Op::Variable(id) => self.variable(def, *id),
-            Op::DimSize(dim, dtype) => self.dim_size(def, *dim, *dtype)?,
-            Op::Range(dim, dtype) => self.range(def, *dim, *dtype)?,
-            Op::Random { kind, shape, key } => self.random(def, *kind, shape, key)?,
-
-            Op::Unary(op) => elementwise::unary(def, *op, self.dtype(node, 0)),
-            Op::Binary(op) => elementwise::binary(def, *op, self.dtype(node, 0)),
-            Op::Select => typed(def, "T", self.dtype(node, 1)),
-            Op::Cast(to) => typed(typed(def, "SrcT", self.dtype(node, 0)), "DstT", *to),
-            Op::StopGradient | Op::Softmax | Op::LogSoftmax | Op::SoftmaxCrossEntropy => {
-                typed(def, "T", self.dtype(node, 0))
-            }
-            Op::Print(label) => elementwise::print(def, label, self.dtype(node, 0)),
-            Op::SparseSoftmaxCrossEntropy => {
-                typed(typed(def, "T", self.dtype(node, 0)), "Tlabels", self.dtype(node, 1))
-            }
-
-            Op::Reshape(shape) => self.reshape(def, node, shape)?,
-            Op::BroadcastTo(shape) => self.broadcast_to(def, node, shape)?,
-            Op::SumTo => self.sum_to(def, node),
-            Op::Transpose(perm) => self.transpose(def, node, perm)?,
-            Op::Concat(axis) => self.concat(def, node, *axis)?,
-            Op::Slice { begin, size } => self.slice(def, node, begin, size)?,
-            Op::StridedSlice { begin, strides, size } => self.strided_slice(def, node, begin, strides, size)?,
-            Op::StridedSliceGrad { begin, strides, shape } => {
-                self.strided_slice_grad(def, node, begin, strides, shape)?
-            }
-            Op::Pad { before, after } => self.pad(def, node, before, after)?,
-            Op::MirrorPad { paddings, symmetric } | Op::MirrorPadGrad { paddings, symmetric } => {
-                self.mirror_pad(def, node, paddings, *symmetric)?
-            }
-            Op::Tile(multiples) => self.tile(def, node, multiples)?,
-            Op::Reverse(axes) => self.reverse(def, node, *axes)?,
-
-            Op::Reduce { kind, axes, keep_dims } => self.reduce(def, node, *kind, *axes, *keep_dims)?,
-            Op::ArgMax { axis, output, .. } => self.arg_max(def, node, *axis, *output)?,
-            Op::Cumulate { axis, exclusive, reverse, .. } => self.cumulate(def, node, *axis, *exclusive, *reverse)?,
-            Op::TopK(k) => self.top_k(def, node, *k)?,
-
-            Op::MatMul { transpose_a, transpose_b } => {
-                typed(def, "T", self.dtype(node, 0)).attr("transpose_a", *transpose_a).attr("transpose_b", *transpose_b)
-            }
-            Op::BatchMatMul { adjoint_x, adjoint_y } => {
-                typed(def, "T", self.dtype(node, 0)).attr("adj_x", *adjoint_x).attr("adj_y", *adjoint_y)
-            }
-            Op::Conv2d(window) | Op::DepthwiseConv2d(window) => {
-                product::convolution(typed(def, "T", self.dtype(node, 0)), window)
-            }
-            Op::Conv2dBackpropInput(window, shape) | Op::DepthwiseConv2dBackpropInput(window, shape) => {
-                self.convolution_gradient(def, node, window, shape, 0)?
-            }
-            Op::Conv2dBackpropFilter(window, shape) | Op::DepthwiseConv2dBackpropFilter(window, shape) => {
-                self.convolution_gradient(def, node, window, shape, 1)?
-            }
-            Op::MaxPool(window) | Op::MaxPoolGrad(window) | Op::AvgPool(window) => {
-                product::pooling(typed(def, "T", self.dtype(node, 0)), window)
-            }
-            Op::AvgPoolGrad(window, shape) => self.avg_pool_gradient(def, node, window, shape)?,
-
-            Op::Gather { axis, batch_dims } => self.gather(def, node, *axis, *batch_dims)?,
-            Op::GatherNd => typed(typed(def, "Tparams", self.dtype(node, 0)), "Tindices", self.dtype(node, 1)),
-            Op::ScatterNd(shape) => self.scatter_nd(def, node, shape)?,
-            Op::UnsortedSegment { num_segments, .. } => self.unsorted_segment(def, node, *num_segments)?,
-            Op::SparseSegment(combiner) => self.sparse_segment(def, node, *combiner)?,
-            Op::SparseSegmentGrad(combiner, n_rows) => self.sparse_segment_grad(def, node, *combiner, *n_rows)?,
-            Op::OneHot { depth, axis } => self.one_hot(def, node, *depth, *axis)?,
-
-            Op::Recurrent(step) => self.recurrent(def, node, step)?,
-            Op::RecurrentGrad(step) => self.recurrent_gradient(def, node, step)?,
-
-            Op::Resize(resize) => self.resize(def, node, resize)?,
-            Op::ResizeGrad(resize, shape) => self.resize_gradient(def, node, resize, shape)?,
-
-            Op::Host(op) => op.rules().spell(def, node, self)?,
-            Op::Custom(custom) => return Err(effect::refuse_custom(custom.name())),
-            Op::Assign(id) => self.assign(def, *id),
-            Op::Apply(apply) => return Err(effect::refuse_apply(self.body, apply)),
-            Op::Group => effect::group(def),
-        }))
+impl Spelling for Writer<'_> {
+    fn body(&self) -> &Body {
+        self.body
     }
 
-    /// Dtype and shape of one of a node's inputs.
-    pub(crate) fn spec(&self, node: &Node, input: usize) -> &'a TensorSpec {
-        self.body.spec(node.inputs[input])
+    fn name_of(&self, value: Value) -> String {
+        self.names.tensor(value)
     }
 
-    /// The dtype of one of a node's inputs.
-    pub(crate) fn dtype(&self, node: &Node, input: usize) -> DType {
-        self.body.spec(node.inputs[input]).dtype
-    }
-
-    /// The beginning of a node that belongs to another: `owner/role`.
-    pub(crate) fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef {
+    fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef {
         NodeDef::new(self.names.unused(&format!("{owner}/{role}")), op)
     }
 
-    /// Writes a node and returns what its first output is called.
-    pub(crate) fn add(&mut self, def: NodeDef) -> String {
+    fn add(&mut self, def: NodeDef) -> String {
         let name = def.name.clone();
         self.written.push(def);
         name
     }
 
-    /// A constant that belongs to a node.
-    pub(crate) fn constant(&mut self, owner: &str, role: &str, value: &Array) -> Result<String> {
-        let def = self.part(owner, role, "Const");
-        let def = source::constant(def, value)?;
-        Ok(self.add(def))
+    fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
+        self.dim_size(dim, owner, role)
     }
 
-    /// A number of TensorFlow's usual index type, that belongs to a node.
-    pub(crate) fn int(&mut self, owner: &str, role: &str, value: usize) -> Result<String> {
-        let value = index_number(value as i64)?;
-        self.constant(owner, role, &Array::scalar(value))
+    /// Checkpoints know a variable by its `shared_name`.
+    fn handle(&mut self, id: VarId) -> String {
+        if let Some(name) = self.handles.get(&id) {
+            return name.clone();
+        }
+        let spec = self.body.variables().spec(id);
+        let def = NodeDef::new(self.names.unused(&spec.name), "VarHandleOp");
+        let def = typed(def, "dtype", spec.dtype)
+            .attr("shape", TensorShapeProto::of(spec.dims.iter().map(|&n| n as i64)))
+            .attr("shared_name", spec.name.as_str());
+        let name = self.add(def);
+        self.handles.insert(id, name.clone());
+        name
     }
 
-    /// A list of numbers of TensorFlow's usual index type, that belongs to a node.
-    pub(crate) fn ints(&mut self, owner: &str, role: &str, values: impl IntoIterator<Item = i64>) -> Result<String> {
-        let values = values.into_iter().map(index_number).collect::<Result<Vec<i32>>>()?;
-        self.constant(owner, role, &Array::from_vec([values.len()], values)?)
+    fn readers(&mut self, id: VarId) -> &mut Vec<String> {
+        self.readers.entry(id).or_default()
     }
-}
 
-/// A number as an i32, TensorFlow's usual type for axes and sizes.
-fn index_number(value: i64) -> Result<i32> {
-    i32::try_from(value)
-        .map_err(|_| Error::unsupported(format!("a size of {value} in a GraphDef: sizes there have 32 bits")))
-}
+    fn table(&mut self, table: &LookupTable, reverse: bool) -> Result<String> {
+        self.lookup_table(table, reverse)
+    }
 
-/// An attribute that is a list of dtypes.
-pub(crate) fn type_list(dtypes: &[DType]) -> AttrValue {
-    dtypes.iter().map(|&dtype| DataType::from(dtype)).collect::<Vec<_>>().into()
-}
-
-/// Sets an attribute that is a dtype.
-pub(crate) fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
-    def.attr(key, AttrValue::from(DataType::from(dtype)))
+    fn in_place(&mut self, def: NodeDef, graph: &Graph, results: &[&Tensor]) -> Result<NodeDef> {
+        graph.check()?;
+        let body: &Body = &graph.body();
+        let values: Vec<Value> = results.iter().map(|t| t.value()).collect();
+        let mut inner = Writer::new(body);
+        inner.names = self.names.inside(body, &def.name, &def.input);
+        let is_input = |id: &NodeId| body.node(*id).op.is_placeholder();
+        inner.placeholders = (0..body.nodes().len()).map(|i| NodeId(i as u32)).filter(is_input).collect();
+        for id in needed(body, &values)? {
+            inner.node(id)?;
+        }
+        let inputs = values.iter().map(|&value| inner.names.tensor(value)).collect();
+        let Writer { names, written, .. } = inner;
+        self.names.take_all(names);
+        self.written.extend(written);
+        let dtypes: Vec<DType> = results.iter().map(|t| t.dtype()).collect();
+        Ok(NodeDef { op: "IdentityN".into(), input: inputs, ..def }.attr("T", type_list(&dtypes)))
+    }
 }

@@ -38,7 +38,7 @@ impl Names {
         let mut inputs = inputs.iter();
         for node in body.nodes() {
             let name = match (&node.op, inputs.as_slice()) {
-                (Op::Placeholder, [input, ..]) => {
+                (Op::Placeholder(_), [input, ..]) => {
                     inputs.next();
                     input.clone()
                 }

@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use estimand_tensor::{Array, DType, Dim, Error, Result, Symbol};
 use estimand_wire::NodeDef;
 
-use super::{Writer, index_number, typed};
+use super::Writer;
 use crate::graph::{NodeId, Value};
-use crate::op::Op;
+use crate::op::spelling::{Spelling, index_number, typed};
 use crate::symbols::SymbolDef;
 use crate::testing::look;
 
@@ -21,36 +21,8 @@ const SCOPE: &str = "sizes";
 const MAX_DEPTH: usize = 64;
 
 impl Writer<'_> {
-    /// A list of sizes of a dtype, as an input of `owner`.
-    pub(crate) fn shape(&mut self, owner: &str, role: &str, dims: &[Dim], dtype: DType) -> Result<String> {
-        let known: Option<Vec<i64>> = dims.iter().map(|d| d.known().map(|n| n as i64)).collect();
-        match known {
-            Some(sizes) if dtype == DType::I64 => self.constant(owner, role, &Array::from_vec([sizes.len()], sizes)?),
-            Some(sizes) => self.ints(owner, role, sizes),
-            None => {
-                let mut list = typed(self.part(owner, role, "Pack"), "T", DType::I32).attr("N", dims.len() as i64);
-                let name = list.name.clone();
-                for (i, &dim) in dims.iter().enumerate() {
-                    list = list.input(self.size(dim, &name, &i.to_string())?);
-                }
-                let list = self.add(list);
-                Ok(self.converted(list, DType::I32, dtype))
-            }
-        }
-    }
-
-    /// A list of sizes in which one that is unknown may be left for TensorFlow to work out.
-    pub(super) fn shape_with_gap(&mut self, owner: &str, role: &str, dims: &[Dim]) -> Result<String> {
-        let n_unknown = dims.iter().filter(|d| d.known().is_none()).count();
-        // TF: -1 beside a size of 0 is an error.
-        if n_unknown == 1 && !dims.contains(&Dim::Known(0)) {
-            return self.ints(owner, role, dims.iter().map(|d| d.known().map_or(-1, |n| n as i64)));
-        }
-        self.shape(owner, role, dims, DType::I32)
-    }
-
     /// A single size, an i32 scalar. A known size is a constant of `owner`.
-    pub(crate) fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
+    pub(super) fn dim_size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String> {
         match dim {
             Dim::Known(n) => self.int(owner, role, n),
             Dim::Sym(symbol) => match self.sizes.get(&symbol) {
@@ -102,15 +74,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The same numbers in another dtype.
-    pub(crate) fn converted(&mut self, numbers: String, from: DType, to: DType) -> String {
-        if from == to {
-            return numbers;
-        }
-        let cast = self.part(&numbers, "cast", "Cast").input(numbers);
-        self.add(typed(typed(cast, "SrcT", from), "DstT", to))
-    }
-
     fn symbol(&mut self, symbol: Symbol) -> Result<String> {
         let owner = self.names.unused(&format!("{SCOPE}/{}", Dim::Sym(symbol)));
         let def = match self.body.symbols().def(symbol) {
@@ -127,7 +90,7 @@ impl Writer<'_> {
             }
             SymbolDef::Axis(value, axis) => return self.axis_size(&owner, value, axis),
             SymbolDef::Number(value) => {
-                let number = self.source(value);
+                let number = self.source(value)?;
                 return Ok(self.converted(number, self.body.spec(value).dtype, DType::I32));
             }
             SymbolDef::Add(a, b) => self.formula(&owner, "AddV2", a, b)?,
@@ -175,16 +138,17 @@ impl Writer<'_> {
     }
 
     /// What a value that sizes come from is called. A placeholder may not have been written yet.
-    fn source(&mut self, value: Value) -> String {
-        match self.body.node(value.node).op {
-            Op::Placeholder => self.placeholder(value.node),
-            _ => self.names.tensor(value),
+    fn source(&mut self, value: Value) -> Result<String> {
+        let id = value.node;
+        if self.body.node(id).op.is_placeholder() {
+            self.node(id)?;
         }
+        Ok(self.names.tensor(value))
     }
 
     /// The size of an axis of a value, as the node `name`.
     fn axis_size(&mut self, name: &str, value: Value, axis: usize) -> Result<String> {
-        let source = self.source(value);
+        let source = self.source(value)?;
         let dtype = self.body.spec(value).dtype;
         let shape = self.part(name, "shape", "Shape").input(source);
         let shape = self.add(typed(typed(shape, "T", dtype), "out_type", DType::I32));
@@ -204,7 +168,7 @@ impl Writer<'_> {
             let node = self.body.node(id);
             let mut dims = node.outputs.first()?.shape.dims().iter().enumerate();
             let (axis, beyond) = dims.find_map(|(i, &d)| Some((i, self.body.symbols().beyond_batch(d)?)))?;
-            Some((id, axis, beyond)).filter(|_| node.op == Op::Placeholder)
+            Some((id, axis, beyond)).filter(|_| node.op.is_placeholder())
         };
         let others = (0..self.body.nodes().len()).map(|i| NodeId(i as u32));
         self.placeholders.iter().copied().chain(others).find_map(axis).ok_or_else(|| {

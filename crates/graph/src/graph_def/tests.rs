@@ -9,7 +9,8 @@ use estimand_wire::{AttrValue, DataType, GraphDef, NodeDef, TensorProto};
 
 use super::{graph_def, graph_def_bytes};
 use crate::custom::CustomOp;
-use crate::{Graph, Init, Op, Optimizer, Tensor};
+use crate::op::Assign;
+use crate::{Graph, Init, Optimizer, Tensor};
 
 /// `name = Op(inputs) key=value ...`
 fn text(graph: &GraphDef) -> String {
@@ -131,7 +132,7 @@ fn an_assignment_waits_for_the_read() {
     let g = Graph::new();
     let mean = g.variable("mean", [2], Init::Zeros);
     let id = g.body().variables().find("mean").unwrap();
-    let moved = g.node(Op::Assign(id), &[&(&mean * 0.5)], Location::caller());
+    let moved = g.node(Assign(id), &[&(&mean * 0.5)], Location::caller());
     let text = written(&g, &[&g.group(&[&moved])]);
     assert!(
         text.contains("Assign = AssignVariableOp(mean, Mul, ^mean/Read/ReadVariableOp) dtype=DT_FLOAT\n"),
@@ -156,7 +157,7 @@ fn what_tensorflow_cannot_run_is_refused_by_name() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [3]);
     let twice = CustomOp::new("twice", [TensorSpec::new(DType::F32, [3])], |x| Ok(x.to_vec()));
-    let y = g.node(Op::Custom(twice), &[&x], Location::caller());
+    let y = g.node(crate::Op::Custom(twice), &[&x], Location::caller());
     let refused = graph_def(&g.body(), &[y.value()]).unwrap_err();
     assert_eq!(*refused.kind(), ErrorKind::Unsupported);
     assert!(refused.to_string().contains("custom op `twice`"), "{refused}");

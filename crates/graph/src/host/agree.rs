@@ -4,10 +4,10 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::infer::expect::{expect_dtype, expect_equal, expect_rank};
+use crate::op::expect::{expect_dtype, expect_equal, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// Two lists of i64 `[n]` that must be equal -> the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ impl HostRules for Agree {
         "Agree"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::I64, x[0], &self.what)?;
         expect_dtype(DType::I64, x[1], &self.what)?;
         expect_rank(1, x[0], &self.what)?;
@@ -44,7 +44,7 @@ impl HostRules for Agree {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         def.input.truncate(1);
         Ok(typed(NodeDef { op: "Identity".into(), ..def }, "T", DType::I64))
     }

@@ -5,10 +5,10 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
 use crate::meaning::Listing;
+use crate::op::spelling::{Spelling, typed};
 
 /// The number of boundaries that each number is not below, i32. NaN goes to the last bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ impl HostRules for Bucketize {
         "Bucketize"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         Boundaries::new(self.values())?;
         match x[0].dtype {
             DType::F32 | DType::F64 | DType::I32 | DType::I64 => {}
@@ -58,7 +58,7 @@ impl HostRules for Bucketize {
         vec![("boundaries", Listing::of_floats(&boundaries).into())]
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", writer.dtype(node, 0)).attr("boundaries", self.values()))
     }
 }

@@ -6,10 +6,10 @@ use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::infer::expect;
+use crate::op::expect;
+use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;
 
 /// Numbers from `low` to `high`; a second input tells where the rows of ragged ones begin.
@@ -32,7 +32,7 @@ impl HostRules for Between {
         "Identity"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect::number(x[0].dtype)?;
         Ok(smallvec![x[0].clone()])
     }
@@ -56,7 +56,7 @@ impl HostRules for Between {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         def.input.truncate(1);
         Ok(typed(def, "T", writer.dtype(node, 0)))
     }
@@ -74,7 +74,7 @@ impl HostRules for Known {
         "Identity"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         Ok(smallvec![x[1].clone()])
     }
 
@@ -89,7 +89,7 @@ impl HostRules for Known {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         def.input.truncate(2);
         def.input.remove(0);
         Ok(typed(def, "T", DType::I64))

@@ -27,14 +27,16 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use estimand_tensor::parallel::Pool;
-use estimand_tensor::{Array, Dim, Result, TensorSpec};
+use estimand_tensor::{Array, Result, TensorSpec};
 use estimand_wire::NodeDef;
-use smallvec::SmallVec;
 
-use crate::graph::{Node, NodeId, Value};
-use crate::graph_def::Writer;
+use crate::cost::{Cost, Operands};
+use crate::gradient::{Backprop, Found};
+use crate::graph::Node;
 use crate::meaning::Meaning;
-use crate::symbols::{SymbolDef, Symbols};
+use crate::op::rules::OpRules;
+pub(crate) use crate::op::shape::{Inference, Specs};
+use crate::op::spelling::Spelling;
 
 pub(crate) use agree::Agree;
 pub(crate) use bucketize::Bucketize;
@@ -48,7 +50,7 @@ pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// Dtypes and shapes of the results.
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs>;
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs>;
 
     /// The results. Dtypes and known sizes of the inputs have been checked; values have not.
     fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
@@ -58,32 +60,16 @@ pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
     fn meaning(&self) -> Vec<Said>;
 
     /// Completes a node that has its name, its op and our inputs, after writing what it needs.
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef>;
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef>;
 }
 
 /// What an op states of itself, and the value.
 pub(crate) type Said = (&'static str, Meaning);
 
-pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
-
 /// The calling thread alone: the host's callers are many threads already.
 pub(crate) fn alone() -> &'static Pool {
     static ALONE: LazyLock<Pool> = LazyLock::new(|| Pool::new(1));
     &ALONE
-}
-
-/// Names the sizes that only the data tells.
-pub(crate) struct Fresh<'a> {
-    pub symbols: &'a mut Symbols,
-    pub node: NodeId,
-}
-
-impl Fresh<'_> {
-    /// The size of an axis of a result.
-    pub(crate) fn axis(&mut self, output: u16, axis: usize) -> Dim {
-        let value = Value { node: self.node, output };
-        Dim::Sym(self.symbols.intern(SymbolDef::Axis(value, axis)))
-    }
 }
 
 /// A host op as an attribute of a node.
@@ -97,6 +83,33 @@ impl HostOp {
 
     pub(crate) fn rules(&self) -> &dyn HostRules {
         self.0.rules()
+    }
+}
+
+impl OpRules for HostOp {
+    fn name(&self) -> &'static str {
+        self.rules().name()
+    }
+
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
+        self.rules().infer(x, inference)
+    }
+
+    /// Sizes of what it is given are its own matter.
+    fn fits(&self, _x: &[&[usize]], _y: &[usize]) -> bool {
+        true
+    }
+
+    fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
+        back.nothing()
+    }
+
+    fn cost(&self, operands: &Operands<'_>) -> Cost {
+        operands.all(0)
+    }
+
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        self.rules().spell(def, node, writer)
     }
 }
 

@@ -7,12 +7,12 @@ use estimand_tensor::{Array, DType, Dim, Error, Feature, FeatureSpec, Result, Sh
 use estimand_wire::example::ExampleParser;
 use estimand_wire::{DataType, NodeDef, TensorShapeProto};
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::Writer;
-use crate::infer::expect::{expect_dtype, expect_rank};
 use crate::meaning::Listing;
 use crate::op::Constant;
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::Spelling;
 
 /// Serialized examples `[b]` -> the dense and padded features, then the values of the ragged ones, then their row splits.
 ///
@@ -67,11 +67,11 @@ impl HostRules for ParseExample {
         "ParseExampleV2"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Str, x[0], "list of examples")?;
         expect_rank(1, x[0], "list of examples")?;
         let rows = x[0].shape.dims()[0];
-        let n_splits = fresh.symbols.add(rows, Dim::Known(1))?;
+        let n_splits = inference.symbols.add(rows, Dim::Known(1))?;
         let (mut dense, mut values, mut splits) = (Specs::new(), Specs::new(), Specs::new());
         for ((_, feature), place) in self.features.iter().zip(self.places()) {
             let dtype = feature.dtype();
@@ -81,13 +81,13 @@ impl HostRules for ParseExample {
                     dense.push(TensorSpec { dtype, shape });
                 }
                 (FeatureSpec::Padded { dims, .. }, Place::Dense(output)) => {
-                    let steps = fresh.axis(output, 1);
+                    let steps = inference.axis(output, 1);
                     let shape = [rows, steps].into_iter().chain(dims.iter().map(|&n| Dim::Known(n))).collect();
                     dense.push(TensorSpec { dtype, shape });
                 }
                 (_, Place::Dense(_)) => return Err(Error::internal("a ragged feature has a dense place")),
                 (_, Place::Ragged { values: output, .. }) => {
-                    values.push(TensorSpec { dtype, shape: Shape::from([fresh.axis(output, 0)]) });
+                    values.push(TensorSpec { dtype, shape: Shape::from([inference.axis(output, 0)]) });
                     splits.push(TensorSpec { dtype: DType::I64, shape: Shape::from([n_splits]) });
                 }
             }
@@ -126,7 +126,7 @@ impl HostRules for ParseExample {
         }
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let of = |ragged: bool| self.features.iter().filter(move |f| is_ragged(f) == ragged);
         let mut keys =

@@ -8,7 +8,7 @@ use estimand_tensor::{Array, DType, Error, Result, Strings};
 use super::island::Island;
 use super::program::Part;
 use crate::graph::{Body, NodeId, Value};
-use crate::op::{Constant, Op};
+use crate::op::{Constant, Op, Placeholder};
 use crate::program::Step;
 
 /// One node that moves strings.
@@ -29,24 +29,7 @@ impl Rearrange {
 
     pub(super) fn new(part: &Part<'_>, numbered: &Numbered, step: &Step, teller: Option<Value>) -> Result<Rearrange> {
         let node = part.body.node(step.kernel.node());
-        let moves = matches!(
-            node.op,
-            Op::Reshape(_)
-                | Op::BroadcastTo(_)
-                | Op::Transpose(_)
-                | Op::Concat(_)
-                | Op::Slice { .. }
-                | Op::StridedSlice { .. }
-                | Op::Pad { .. }
-                | Op::MirrorPad { .. }
-                | Op::Tile(_)
-                | Op::Reverse(_)
-                | Op::Gather { .. }
-                | Op::GatherNd
-                | Op::Select
-                | Op::StopGradient
-        );
-        if !moves {
+        if !node.op.rules().moves_elements() {
             return Err(Error::unsupported(format!("there is no {} of strings", node.op.name()))
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
@@ -113,7 +96,7 @@ impl Numbered {
                 && value.dtype() == DType::Str
             {
                 let mut node = body.nodes[i].clone();
-                node.op = Op::Placeholder;
+                node.op = Placeholder.into();
                 body.nodes.push(node);
                 let stand_in = Value { node: NodeId(body.nodes.len() as u32 - 1), output: 0 };
                 let constant = Value { node: NodeId(i as u32), output: 0 };

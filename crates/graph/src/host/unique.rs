@@ -8,10 +8,10 @@ use estimand_tensor::{Array, DType, Element, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::infer::expect::expect_rank;
+use crate::op::expect::expect_rank;
+use crate::op::spelling::{Spelling, typed};
 
 /// `[n]` -> (the distinct values in order of first appearance, the place of each value among them).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,9 +25,9 @@ impl HostRules for Unique {
         "Unique"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         expect_rank(1, x[0], "input")?;
-        let distinct = Shape::from([fresh.axis(0, 0)]);
+        let distinct = Shape::from([inference.axis(0, 0)]);
         Ok(smallvec![
             TensorSpec { dtype: x[0].dtype, shape: distinct },
             TensorSpec { dtype: self.places, shape: x[0].shape.clone() }
@@ -56,7 +56,7 @@ impl HostRules for Unique {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(typed(def, "T", writer.dtype(node, 0)), "out_idx", self.places))
     }
 }

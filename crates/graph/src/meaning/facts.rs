@@ -59,8 +59,8 @@ impl<'a> Walk<'a> {
                 depends[i] |= depends[input.node.0 as usize];
             }
             direct[i] = match &node.op {
-                Op::Variable(id) => Some(*id),
-                Op::Reshape(_) | Op::Cast(_) | Op::Transpose(_) | Op::BroadcastTo(_) | Op::StopGradient => {
+                Op::Variable(variable) => Some(variable.0),
+                Op::Reshape(_) | Op::Cast(_) | Op::Transpose(_) | Op::BroadcastTo(_) | Op::StopGradient(_) => {
                     direct[node.inputs[0].node.0 as usize]
                 }
                 _ => None,
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
             if !seen.insert(id) {
                 continue;
             }
-            if matches!(self.node(id).op, Op::Placeholder) {
+            if matches!(self.node(id).op, Op::Placeholder(_)) {
                 let (what, name) =
                     self.inputs.get(&id).copied().unwrap_or_else(|| ("placeholder", self.node(id).name.as_str()));
                 let input = (what.to_string(), name.to_string());

@@ -7,7 +7,6 @@ use indexmap::IndexMap;
 
 use crate::host::HostOp;
 use crate::host::parse_example::{ParseExample, Place};
-use crate::op::Op;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
@@ -69,7 +68,7 @@ impl Tensor {
             }
         };
         let places = op.places();
-        let first = self.then(Op::Host(HostOp::new(op)), &[], site);
+        let first = self.then(HostOp::new(op), &[], site);
         let output = |i: u16| self.graph().output(&first, i);
         let parsed = |place| match place {
             Place::Dense(i) => Parsed::Dense(output(i)),

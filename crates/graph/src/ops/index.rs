@@ -7,14 +7,14 @@ use estimand_tensor::{DType, Dim, Error, Shape};
 use crate::host::check::Between;
 use crate::host::sparse::Where;
 use crate::host::{Agree, HostOp, Unique};
-use crate::op::{Op, Reduction};
+use crate::op::{Gather, GatherNd, OneHot, Reduction, ScatterNd, UnsortedSegment};
 use crate::tensor::Tensor;
 
 impl Tensor {
     /// The rows of these indices: an embedding lookup. Its gradient is sparse.
     #[track_caller]
     pub fn gather(&self, indices: &Tensor) -> Tensor {
-        self.then(Op::Gather { axis: 0, batch_dims: 0 }, &[indices], Location::caller())
+        self.then(Gather { axis: 0, batch_dims: 0 }, &[indices], Location::caller())
     }
 
     /// The slices of an axis; the first `batch_dims` axes of both are matched.
@@ -22,7 +22,7 @@ impl Tensor {
     pub fn gather_axis(&self, indices: &Tensor, axis: i64, batch_dims: usize) -> Tensor {
         let site = Location::caller();
         match self.axis(axis, site) {
-            Some(axis) => self.then(Op::Gather { axis, batch_dims }, &[indices], site),
+            Some(axis) => self.then(Gather { axis, batch_dims }, &[indices], site),
             None => self.graph().poison(),
         }
     }
@@ -30,13 +30,13 @@ impl Tensor {
     /// The elements or slices at coordinates given in the last axis of the indices.
     #[track_caller]
     pub fn gather_nd(&self, indices: &Tensor) -> Tensor {
-        self.then(Op::GatherNd, &[indices], Location::caller())
+        self.then(GatherNd, &[indices], Location::caller())
     }
 
     /// Zeros of a shape with this tensor added at coordinates given in the last axis of the indices.
     #[track_caller]
     pub fn scatter_nd(&self, indices: &Tensor, shape: impl Into<Shape>) -> Tensor {
-        indices.then(Op::ScatterNd(shape.into()), &[self], Location::caller())
+        indices.then(ScatterNd { shape: shape.into() }, &[self], Location::caller())
     }
 
     /// Sums of the rows with the same id; ids below 0 are dropped.
@@ -79,13 +79,13 @@ impl Tensor {
         num_segments: Dim,
         site: &'static Location<'static>,
     ) -> Tensor {
-        self.then(Op::UnsortedSegment { kind, num_segments }, &[ids], site)
+        self.then(UnsortedSegment { kind, num_segments }, &[ids], site)
     }
 
     /// The distinct values of a list in order of first appearance, and for each element its place among them (i32).
     #[track_caller]
     pub fn unique(&self) -> (Tensor, Tensor) {
-        let op = Op::Host(HostOp::new(Unique { places: DType::I32 }));
+        let op = HostOp::new(Unique { places: DType::I32 });
         let distinct = self.then(op, &[], Location::caller());
         let places = self.graph().output(&distinct, 1);
         (distinct, places)
@@ -98,7 +98,7 @@ impl Tensor {
     pub fn where_true(&self) -> Tensor {
         let site = Location::caller();
         let flat = self.reshape_to(Shape::from([crate::Graph::ANY]), site);
-        let places = flat.then(Op::Host(HostOp::new(Where)), &[], site);
+        let places = flat.then(HostOp::new(Where), &[], site);
         places.reshape_to(places.shape().dims().iter().copied().take(1).collect(), site)
     }
 
@@ -139,20 +139,20 @@ impl Tensor {
         let rest = || own[holds.len()..].iter().copied();
         let same = self.reshape_to(holds.iter().copied().chain(rest()).collect(), site);
         let flat = same.reshape_to(std::iter::once(crate::Graph::ANY).chain(rest()).collect(), site);
-        flat.then(Op::Gather { axis: 0, batch_dims: 0 }, &[places], site)
+        flat.then(Gather { axis: 0, batch_dims: 0 }, &[places], site)
     }
 
     /// These numbers, all of them from `low` to `high`. Another one is an error of the run that says what it is, its value and its
     /// row. For what is fed: numbers that depend on variables are not checked before a step.
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
-        self.then(Op::Host(HostOp::new(Between::new(low, high, what))), &[], Location::caller())
+        self.then(HostOp::new(Between::new(low, high, what)), &[], Location::caller())
     }
 
     /// This list of i64, once the run has found another one equal to it: lengths or counts that several features must share.
     #[track_caller]
     pub fn agree(&self, other: &Tensor, what: &str) -> Tensor {
-        self.then(Op::Host(HostOp::new(Agree { what: what.to_string() })), &[other], Location::caller())
+        self.then(HostOp::new(Agree { what: what.to_string() }), &[other], Location::caller())
     }
 
     /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.
@@ -160,6 +160,6 @@ impl Tensor {
     pub fn one_hot(&self, depth: usize, dtype: DType) -> Tensor {
         let site = Location::caller();
         let (on, off) = (self.graph().number(dtype, 1.0, site), self.graph().number(dtype, 0.0, site));
-        self.then(Op::OneHot { depth, axis: self.rank() }, &[&on, &off], site)
+        self.then(OneHot { depth, axis: self.rank() }, &[&on, &off], site)
     }
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Unary};
 
-use crate::op::Op;
+use crate::op::{Cast, Print, Select, StopGradient};
 use crate::tensor::{IntoTensor, Tensor};
 
 macro_rules! unary_methods {
@@ -126,7 +126,7 @@ impl Tensor {
         if self.dtype() == dtype {
             return self.clone();
         }
-        self.then(Op::Cast(dtype), &[], Location::caller())
+        self.then(Cast { to: dtype }, &[], Location::caller())
     }
 
     /// `x` where this (boolean) tensor is true, `y` elsewhere.
@@ -136,19 +136,19 @@ impl Tensor {
         // A number takes the dtype of the other branch; two numbers are f32.
         let dtype = x.own_dtype().or(y.own_dtype()).unwrap_or(DType::F32);
         let (x, y) = (x.into_tensor(self.graph(), dtype, site), y.into_tensor(self.graph(), dtype, site));
-        self.then(Op::Select, &[&x, &y], site)
+        self.then(Select, &[&x, &y], site)
     }
 
     /// The gradient does not pass.
     #[track_caller]
     pub fn stop_gradient(&self) -> Tensor {
-        self.then(Op::StopGradient, &[], Location::caller())
+        self.then(StopGradient, &[], Location::caller())
     }
 
     /// Prints the value to the error stream whenever it is computed; returns it unchanged.
     #[track_caller]
     pub fn print(&self, label: &str) -> Tensor {
-        self.then(Op::Print(label.into()), &[], Location::caller())
+        self.then(Print { label: label.into() }, &[], Location::caller())
     }
 
     /// Limited to `[low, high]`.
@@ -165,7 +165,7 @@ impl Tensor {
         let site = Location::caller();
         let (zero, alpha) = (self.number(0.0, site), self.number(alpha, site));
         let below = self.binary(Binary::Mul, &alpha, site);
-        self.binary(Binary::Greater, &zero, site).then(Op::Select, &[self, &below], site)
+        self.binary(Binary::Greater, &zero, site).then(Select, &[self, &below], site)
     }
 
     /// `x * sigmoid(x)`

@@ -4,32 +4,34 @@ use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Unary};
 
-use crate::op::{AxisSet, Op, Reduction};
+use crate::op::{
+    AxisSet, LogSoftmax, Reduction, Select, Softmax, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, StopGradient,
+};
 use crate::tensor::Tensor;
 
 impl Tensor {
     /// `exp(x) / sum(exp(x))` over the last axis.
     #[track_caller]
     pub fn softmax(&self) -> Tensor {
-        self.then(Op::Softmax, &[], Location::caller())
+        self.then(Softmax, &[], Location::caller())
     }
 
     /// The logarithm of `softmax`, without overflow.
     #[track_caller]
     pub fn log_softmax(&self) -> Tensor {
-        self.then(Op::LogSoftmax, &[], Location::caller())
+        self.then(LogSoftmax, &[], Location::caller())
     }
 
     /// Cross entropy of each row of logits [n, classes] with its integer label.
     #[track_caller]
     pub fn sparse_softmax_cross_entropy(&self, labels: &Tensor) -> Tensor {
-        self.then(Op::SparseSoftmaxCrossEntropy, &[labels], Location::caller())
+        self.then(SparseSoftmaxCrossEntropy, &[labels], Location::caller())
     }
 
     /// Cross entropy of each row of logits [n, classes] with a row of probabilities.
     #[track_caller]
     pub fn softmax_cross_entropy(&self, labels: &Tensor) -> Tensor {
-        self.then(Op::SoftmaxCrossEntropy, &[labels], Location::caller())
+        self.then(SoftmaxCrossEntropy, &[labels], Location::caller())
     }
 
     /// Cross entropy of each logit with a probability: `max(x, 0) - x * z + ln(1 + e^-|x|)`.
@@ -39,8 +41,8 @@ impl Tensor {
         // TF: `where(x >= 0, x, 0)` rather than relu, so that the gradient at 0 is that of x - z.
         let zero = self.number(0.0, site);
         let positive = self.binary(Binary::GreaterEqual, &zero, site);
-        let magnitude = positive.then(Op::Select, &[&self.unary(Unary::Neg, site), self], site);
-        let ramp = positive.then(Op::Select, &[self, &zero], site);
+        let magnitude = positive.then(Select, &[&self.unary(Unary::Neg, site), self], site);
+        let ramp = positive.then(Select, &[self, &zero], site);
         let linear = ramp.binary(Binary::Sub, &self.binary(Binary::Mul, labels, site), site);
         linear.binary(Binary::Add, &magnitude.unary(Unary::Exp, site).unary(Unary::Log1p, site), site)
     }
@@ -55,7 +57,7 @@ impl Tensor {
 
     fn moments_over(&self, axes: AxisSet, site: &'static Location<'static>) -> (Tensor, Tensor) {
         let mean = self.reduce(Reduction::Mean, axes, true, site);
-        let fixed = mean.then(Op::StopGradient, &[], site);
+        let fixed = mean.then(StopGradient, &[], site);
         // TF: the mean inside the variance carries no gradient; its contribution is zero anyway.
         let variance = self.binary(Binary::SquaredDifference, &fixed, site).reduce(Reduction::Mean, axes, true, site);
         (mean, variance)
@@ -104,6 +106,6 @@ impl Tensor {
         let uniform = if self.dtype() == DType::F32 { uniform } else { uniform.cast(self.dtype()) };
         let keep = uniform.binary(Binary::GreaterEqual, &self.number(rate, site), site);
         let scaled = self.binary(Binary::Mul, &self.number(1.0 / (1.0 - rate), site), site);
-        keep.then(Op::Select, &[&scaled, &self.number(0.0, site)], site)
+        keep.then(Select, &[&scaled, &self.number(0.0, site)], site)
     }
 }

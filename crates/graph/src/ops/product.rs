@@ -4,7 +4,10 @@ use std::panic::Location;
 
 use estimand_tensor::{Dim, Error, Shape};
 
-use crate::op::{AxisSet, Op, Padding, PoolWindow, Reduction, Window};
+use crate::op::{
+    AvgPool, AxisSet, BatchMatMul, Conv2d, Conv2dBackpropInput, DepthwiseConv2d, MatMul, MaxPool, Op, Padding,
+    PoolWindow, Reduction, Window,
+};
 use crate::tensor::Tensor;
 
 impl Tensor {
@@ -19,9 +22,9 @@ impl Tensor {
     pub fn matmul_with(&self, other: &Tensor, transpose_a: bool, transpose_b: bool) -> Tensor {
         let site = Location::caller();
         let op = if self.rank() <= 2 && other.rank() <= 2 {
-            Op::MatMul { transpose_a, transpose_b }
+            Op::MatMul(MatMul { transpose_a, transpose_b })
         } else {
-            Op::BatchMatMul { adjoint_x: transpose_a, adjoint_y: transpose_b }
+            Op::BatchMatMul(BatchMatMul { adjoint_x: transpose_a, adjoint_y: transpose_b })
         };
         self.then(op, &[other], site)
     }
@@ -41,7 +44,7 @@ impl Tensor {
         dilations: (usize, usize),
         padding: Padding,
     ) -> Tensor {
-        self.then(Op::Conv2d(Window { strides, dilations, padding }), &[filter], Location::caller())
+        self.then(Conv2d { window: Window { strides, dilations, padding } }, &[filter], Location::caller())
     }
 
     /// Convolution of [batch, width, channels] with a filter [width, in, out].
@@ -60,7 +63,7 @@ impl Tensor {
             return self.record(e, site);
         }
         let window = Window { strides: (1, stride), dilations: (1, 1), padding };
-        let wide = self.expand_dims(1).then(Op::Conv2d(window), &[&filter.expand_dims(0)], site);
+        let wide = self.expand_dims(1).then(Conv2d { window }, &[&filter.expand_dims(0)], site);
         wide.squeeze(&[1])
     }
 
@@ -79,7 +82,7 @@ impl Tensor {
         dilations: (usize, usize),
         padding: Padding,
     ) -> Tensor {
-        self.then(Op::DepthwiseConv2d(Window { strides, dilations, padding }), &[filter], Location::caller())
+        self.then(DepthwiseConv2d { window: Window { strides, dilations, padding } }, &[filter], Location::caller())
     }
 
     /// The transpose of a convolution: [batch, h, w, in] with a filter [height, width, out, in] to an image of `size`.
@@ -118,19 +121,19 @@ impl Tensor {
         }
         let shape = Shape::from([self.shape().dims()[0], size.0.into(), size.1.into(), filter.shape().dims()[2]]);
         let window = Window { strides, dilations, padding };
-        filter.then(Op::Conv2dBackpropInput(window, shape), &[self], site)
+        filter.then(Conv2dBackpropInput { window, shape }, &[self], site)
     }
 
     /// The largest element under each window.
     #[track_caller]
     pub fn max_pool(&self, size: (usize, usize), strides: (usize, usize), padding: Padding) -> Tensor {
-        self.then(Op::MaxPool(PoolWindow { size, strides, padding }), &[], Location::caller())
+        self.then(MaxPool { window: PoolWindow { size, strides, padding } }, &[], Location::caller())
     }
 
     /// The mean under each window; padding does not count.
     #[track_caller]
     pub fn avg_pool(&self, size: (usize, usize), strides: (usize, usize), padding: Padding) -> Tensor {
-        self.then(Op::AvgPool(PoolWindow { size, strides, padding }), &[], Location::caller())
+        self.then(AvgPool { window: PoolWindow { size, strides, padding } }, &[], Location::caller())
     }
 
     /// The mean of each channel: [batch, h, w, c] to [batch, c].

@@ -5,7 +5,7 @@ use std::panic::Location;
 use estimand_tensor::Shape;
 
 use crate::graph::Graph;
-use crate::op::{Op, RandomKind};
+use crate::op::{Random, RandomKind};
 use crate::tensor::Tensor;
 
 impl Graph {
@@ -41,6 +41,6 @@ impl Graph {
         site: &'static Location<'static>,
     ) -> Tensor {
         let key = self.unique(&self.scoped(what)).into();
-        self.node(Op::Random { kind, shape, key }, &[], site)
+        self.node(Random { kind, shape, key }, &[], site)
     }
 }

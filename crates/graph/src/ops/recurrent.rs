@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{Error, Shape, TensorSpec};
 
-use crate::infer::recurrent_specs;
+use crate::op::recurrent::results;
 use crate::op::{Cell, CellFunction, Op, Recurrent};
 use crate::tensor::Tensor;
 
@@ -104,7 +104,7 @@ impl Tensor {
         // What the op would refuse is refused here; the functions do not matter for that.
         let step = inputs.step(cell, CellFunction::Linear, CellFunction::Linear);
         let specs: Vec<&TensorSpec> = [self].into_iter().chain(inputs.tensors()).map(|x| x.spec()).collect();
-        if let Err(error) = recurrent_specs(&step, &specs) {
+        if let Err(error) = results(&step, &specs) {
             graph.error(error.context(format!("steps of {}", self.describe())));
             return poison();
         }

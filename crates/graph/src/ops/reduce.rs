@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Unary};
 
-use crate::op::{AxisSet, Op, Reduction};
+use crate::op::{ArgMax, AxisSet, Cumulate, Reduce, Reduction, Select, StopGradient, TopK};
 use crate::tensor::Tensor;
 
 macro_rules! reductions {
@@ -56,7 +56,7 @@ impl Tensor {
         keep_dims: bool,
         site: &'static Location<'static>,
     ) -> Tensor {
-        self.then(Op::Reduce { kind, axes, keep_dims }, &[], site)
+        self.then(Reduce { kind, axes, keep_dims }, &[], site)
     }
 
     /// The index (i64) of the largest element along an axis; the first of equals.
@@ -73,7 +73,7 @@ impl Tensor {
 
     fn arg(&self, axis: i64, min: bool, site: &'static Location<'static>) -> Tensor {
         match self.axis(axis, site) {
-            Some(axis) => self.then(Op::ArgMax { axis, min, output: DType::I64 }, &[], site),
+            Some(axis) => self.then(ArgMax { axis, min, output: DType::I64 }, &[], site),
             None => self.graph().poison(),
         }
     }
@@ -86,7 +86,7 @@ impl Tensor {
         let peak = self.reduce(Reduction::Max, set, true, site);
         // An infinite maximum would make inf - inf; TF: it is replaced by 0.
         let finite = peak.unary(Unary::IsFinite, site);
-        let peak = finite.then(Op::Select, &[&peak, &self.number(0.0, site)], site).then(Op::StopGradient, &[], site);
+        let peak = finite.then(Select, &[&peak, &self.number(0.0, site)], site).then(StopGradient, &[], site);
         let shifted = self.binary(Binary::Sub, &peak, site).unary(Unary::Exp, site);
         let log = shifted.reduce(Reduction::Sum, set, keep_dims, site).unary(Unary::Log, site);
         let peak = if keep_dims { peak } else { peak.reshape_to(log.shape().clone(), site) };
@@ -114,7 +114,7 @@ impl Tensor {
         site: &'static Location<'static>,
     ) -> Tensor {
         match self.axis(axis, site) {
-            Some(axis) => self.then(Op::Cumulate { product, axis, exclusive, reverse }, &[], site),
+            Some(axis) => self.then(Cumulate { product, axis, exclusive, reverse }, &[], site),
             None => self.graph().poison(),
         }
     }
@@ -122,7 +122,7 @@ impl Tensor {
     /// The k largest of the last axis in falling order, and their indices (i32).
     #[track_caller]
     pub fn top_k(&self, k: usize) -> (Tensor, Tensor) {
-        let values = self.then(Op::TopK(k), &[], Location::caller());
+        let values = self.then(TopK { k }, &[], Location::caller());
         let indices = self.graph().output(&values, 1);
         (values, indices)
     }

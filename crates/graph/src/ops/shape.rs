@@ -5,7 +5,10 @@ use std::panic::Location;
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use crate::graph::Graph;
-use crate::op::{Axes, AxisSet, Op};
+use crate::op::{
+    Axes, AxisSet, BroadcastTo, Concat, DimSize, MirrorPad, Op, Pad, Range, Reshape, Reverse, Slice, StridedSlice,
+    Tile, Transpose,
+};
 use crate::tensor::Tensor;
 
 /// An axis counted from the end if negative, as an index below `rank`.
@@ -47,7 +50,7 @@ impl Tensor {
     pub(crate) fn dim_size(&self, dim: Dim, dtype: DType, site: &'static Location<'static>) -> Tensor {
         match dim {
             Dim::Known(n) => self.graph().number(dtype, n as f64, site),
-            Dim::Sym(_) => self.graph().node(Op::DimSize(dim, dtype), &[], site),
+            Dim::Sym(_) => self.graph().node(DimSize { dim, dtype }, &[], site),
         }
     }
 
@@ -80,12 +83,12 @@ impl Tensor {
         if self.is_poisoned() {
             return self.clone();
         }
-        let result = self.then(Op::Reshape(shape.clone()), &[], site);
+        let result = self.then(Reshape { shape: shape.clone() }, &[], site);
         if result.is_poisoned() || result.shape() == &shape {
             return result;
         }
         let resolved = result.shape().clone();
-        self.graph().amend(&result, Op::Reshape(resolved));
+        self.graph().amend(&result, Op::Reshape(Reshape { shape: resolved }));
         result
     }
 
@@ -147,7 +150,7 @@ impl Tensor {
             [] => (0..self.rank() as u8).rev().collect(),
             _ => perm.iter().map(|&a| a.min(255) as u8).collect(),
         };
-        self.then(Op::Transpose(perm), &[], Location::caller())
+        self.then(Transpose { perm }, &[], Location::caller())
     }
 
     /// Repeats axes of size 1 (or missing ones) to get a shape.
@@ -157,7 +160,7 @@ impl Tensor {
     }
 
     pub(crate) fn broadcast_shape(&self, shape: Shape, site: &'static Location<'static>) -> Tensor {
-        if *self.shape() == shape { self.clone() } else { self.then(Op::BroadcastTo(shape), &[], site) }
+        if *self.shape() == shape { self.clone() } else { self.then(BroadcastTo { shape }, &[], site) }
     }
 
     /// Joins tensors along an axis.
@@ -171,7 +174,7 @@ impl Tensor {
         match (first.axis(axis, site), tensors) {
             (None, _) => first.graph().poison(),
             (Some(_), [single]) => (*single).clone(),
-            (Some(axis), _) => first.graph().node(Op::Concat(axis), tensors, site),
+            (Some(axis), _) => first.graph().node(Concat { axis }, tensors, site),
         }
     }
 
@@ -184,7 +187,7 @@ impl Tensor {
             None => Graph::new().fail(Error::config("stack of no tensors; expected at least one"), site),
             Some(None) => wide[0].graph().poison(),
             Some(Some(_)) if wide.len() == 1 => wide[0].clone(),
-            Some(Some(axis)) => wide[0].graph().node(Op::Concat(axis), &wide.iter().collect::<Vec<_>>(), site),
+            Some(Some(axis)) => wide[0].graph().node(Concat { axis }, &wide.iter().collect::<Vec<_>>(), site),
         }
     }
 
@@ -216,7 +219,7 @@ impl Tensor {
             begin[axis] = first;
             shape.0[axis] = Dim::Known(size);
             first += size;
-            self.then(Op::Slice { begin, size: shape }, &[], site)
+            self.then(Slice { begin, size: shape }, &[], site)
         };
         sizes.iter().map(part).collect()
     }
@@ -248,7 +251,7 @@ impl Tensor {
         if shape == *self.shape() && begin.iter().all(|&b| b == 0) {
             return self.clone();
         }
-        self.then(Op::Slice { begin: begin.to_vec(), size: shape }, &[], site)
+        self.then(Slice { begin: begin.to_vec(), size: shape }, &[], site)
     }
 
     /// `begin..end` by `stride` on each axis, as NumPy's slices: negative positions count from the end. The sizes must be known.
@@ -282,7 +285,7 @@ impl Tensor {
             starts.push(b.max(0) as usize);
             strides.push(stride);
         }
-        self.then(Op::StridedSlice { begin: starts, strides, size }, &[], site)
+        self.then(StridedSlice { begin: starts, strides, size }, &[], site)
     }
 
     /// What is left without borders: (before, after) for each axis. The inverse of [`Tensor::pad`].
@@ -306,7 +309,7 @@ impl Tensor {
             };
             size.0.push(self.graph().symbols_mut(|s| s.sub(d, Dim::Known(cut))));
         }
-        self.then(Op::Slice { begin: borders.iter().map(|b| b.0).collect(), size }, &[], site)
+        self.then(Slice { begin: borders.iter().map(|b| b.0).collect(), size }, &[], site)
     }
 
     /// Borders of one value: (before, after) for each axis.
@@ -315,19 +318,19 @@ impl Tensor {
         let site = Location::caller();
         let before = paddings.iter().map(|p| Dim::Known(p.0)).collect();
         let after = paddings.iter().map(|p| Dim::Known(p.1)).collect();
-        self.then(Op::Pad { before, after }, &[&self.number(value, site)], site)
+        self.then(Pad { before, after }, &[&self.number(value, site)], site)
     }
 
     /// Borders mirrored from the inside: `symmetric` repeats the edge, else it is the mirror.
     #[track_caller]
     pub fn mirror_pad(&self, paddings: &[(usize, usize)], symmetric: bool) -> Tensor {
-        self.then(Op::MirrorPad { paddings: paddings.to_vec(), symmetric }, &[], Location::caller())
+        self.then(MirrorPad { paddings: paddings.to_vec(), symmetric }, &[], Location::caller())
     }
 
     /// The whole tensor repeated along each axis.
     #[track_caller]
     pub fn tile(&self, multiples: &[usize]) -> Tensor {
-        self.then(Op::Tile(multiples.to_vec()), &[], Location::caller())
+        self.then(Tile { multiples: multiples.to_vec() }, &[], Location::caller())
     }
 
     /// Axes backwards.
@@ -335,7 +338,7 @@ impl Tensor {
     pub fn reverse(&self, axes: &[i64]) -> Tensor {
         let site = Location::caller();
         match self.axes(axes, site) {
-            Some(set) => self.then(Op::Reverse(set), &[], site),
+            Some(set) => self.then(Reverse { axes: set }, &[], site),
             None => self.graph().poison(),
         }
     }
@@ -345,7 +348,7 @@ impl Graph {
     /// 0, 1, 2, ... below `limit`.
     #[track_caller]
     pub fn range(&self, limit: impl Into<Dim>, dtype: DType) -> Tensor {
-        self.node(Op::Range(limit.into(), dtype), &[], Location::caller())
+        self.node(Range { size: limit.into(), dtype }, &[], Location::caller())
     }
 
     /// One number everywhere.

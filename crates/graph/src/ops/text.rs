@@ -8,13 +8,13 @@ use crate::host::text::{
     AsString, Edit, FullMatch, HashBucket, ReduceJoin, StringEqual, StringJoin, StringLength, StringSplit, ToNumber,
 };
 use crate::host::{Bucketize, HostOp, HostRules};
-use crate::op::{AxisSet, Op};
+use crate::op::AxisSet;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
 impl Tensor {
     fn on_host<T: HostRules + Eq + std::hash::Hash>(&self, op: T, site: &'static Location<'static>) -> Tensor {
-        self.then(Op::Host(HostOp::new(op)), &[], site)
+        self.then(HostOp::new(op), &[], site)
     }
 
     /// The hash bucket of each string or integer, below `n`: TensorFlow's `to_hash_bucket_fast`. Integers are hashed by their
@@ -90,7 +90,7 @@ impl Tensor {
     /// Whether two tensors hold the same strings, element by element, broadcast as numbers are.
     #[track_caller]
     pub fn string_equal(&self, other: &Tensor) -> Tensor {
-        self.then(Op::Host(HostOp::new(StringEqual { negated: false })), &[other], Location::caller())
+        self.then(HostOp::new(StringEqual { negated: false }), &[other], Location::caller())
     }
 
     /// The number that each string says. A string that is no number is an error of the run.
@@ -112,7 +112,7 @@ impl Tensor {
     #[track_caller]
     pub fn string_join(parts: &[&Tensor], separator: impl AsRef<[u8]>) -> Tensor {
         let site = Location::caller();
-        let op = Op::Host(HostOp::new(StringJoin { separator: separator.as_ref().to_vec() }));
+        let op = HostOp::new(StringJoin { separator: separator.as_ref().to_vec() });
         match parts.first() {
             Some(first) => first.graph().node(op, parts, site),
             None => crate::Graph::new().fail(Error::config("a join of no strings"), site),

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use estimand_tensor::{DType, Error, Result};
 
 use crate::graph::{Body, NodeId, Value};
-use crate::op::Op;
+use crate::op::{Op, Placeholder, Variable};
 use crate::pass::prune::{each_dim, each_source, tells_batch};
 use crate::program::{Program, Step};
 use crate::sources::{Facts, Sources};
@@ -52,7 +52,7 @@ pub(crate) fn all_given(body: &Body) -> Body {
     let mut body = body.clone();
     for node in &mut body.nodes {
         if let Op::Variable(_) = node.op {
-            node.op = Op::Placeholder;
+            node.op = Placeholder.into();
         }
     }
     body
@@ -79,7 +79,7 @@ fn late(program: &Program) -> Result<Vec<bool>> {
     for (i, step) in program.steps.iter().enumerate() {
         look(1);
         let node = body.node(step.kernel.node());
-        varies[i] = matches!(node.op, Op::Random { .. });
+        varies[i] = matches!(node.op, Op::Random(_));
         for input in &step.inputs {
             varies[i] |= matches!(body.node(input.node).op, Op::Variable(_));
             if let Some(&producer) = producers.get(input) {
@@ -145,13 +145,13 @@ fn is_text(body: &Body, value: Value) -> bool {
 fn check_pure(program: &Program, step: &Step) -> Result<()> {
     let body = &program.body;
     for input in &step.inputs {
-        if let Op::Variable(id) = body.node(input.node).op {
+        if let Op::Variable(Variable(id)) = body.node(input.node).op {
             let name = &body.variables().spec(id).name;
             return Err(refuse(program, step, &format!("tells a size, and reads variable `{name}`")));
         }
     }
     match body.node(step.kernel.node()).op {
-        Op::Random { .. } => Err(refuse(program, step, "tells a size, and draws random numbers")),
+        Op::Random(_) => Err(refuse(program, step, "tells a size, and draws random numbers")),
         Op::Assign(_) | Op::Apply(_) => Err(refuse(program, step, "reads or writes strings")),
         _ => Ok(()),
     }

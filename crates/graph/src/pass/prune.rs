@@ -23,8 +23,8 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
             outputs: (0..node.outputs.len()).map(|o| Value { node: id, output: o as u16 }).collect::<SmallVec<_>>(),
         };
         match node.op {
-            Op::Placeholder => placeholders.push(id),
-            Op::Constant(_) | Op::Variable(_) | Op::Group => {}
+            Op::Placeholder(_) => placeholders.push(id),
+            Op::Constant(_) | Op::Variable(_) | Op::Group(_) => {}
             Op::Assign(_) | Op::Apply(_) => apply.push(step()),
             _ => compute.push(step()),
         }
@@ -80,11 +80,7 @@ pub(crate) fn each_source(body: &Body, node: &Node, sources: &mut Sources, f: &m
 
 /// The sizes that a node needs: those of its results, and those that its op holds.
 pub(crate) fn each_dim(node: &Node, f: &mut impl FnMut(Dim)) {
-    match &node.op {
-        Op::DimSize(dim, _) => f(*dim),
-        Op::Pad { before, after } => before.dims().iter().chain(after.dims()).for_each(|&dim| f(dim)),
-        _ => {}
-    }
+    node.op.rules().sizes().iter().for_each(|&dim| f(dim));
     node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(|&dim| f(dim));
 }
 
@@ -97,7 +93,7 @@ pub(crate) fn tells_batch(body: &Body, value: Value) -> bool {
 fn mark_batch(body: &Body, batch: bool, needed: &mut [bool]) {
     let tells = |i: &usize| {
         let value = Value { node: NodeId(*i as u32), output: 0 };
-        body.nodes()[*i].op == Op::Placeholder && tells_batch(body, value)
+        body.nodes()[*i].op.is_placeholder() && tells_batch(body, value)
     };
     let mut tellers = (0..needed.len()).filter(tells);
     if batch

@@ -34,7 +34,7 @@ pub(crate) fn reroute(mut program: Program) -> Program {
         }
         let Kernel::Node(id) = &step.kernel else { continue };
         match body.node(*id).op {
-            Op::StopGradient => {
+            Op::StopGradient(_) => {
                 passed_on.insert(step.outputs[0], step.inputs[0]);
             }
             Op::BroadcastTo(_) | Op::Reshape(_) => {

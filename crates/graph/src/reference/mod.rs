@@ -35,7 +35,7 @@ use crate::cost::cost;
 use crate::draw::Position;
 use crate::executor::{Executable, Executor, RunArgs, State, foreign};
 use crate::graph::{Node, Value};
-use crate::op::Op;
+use crate::op::{Op, Variable};
 use crate::program::{Program, Step};
 use crate::sizes::{SizePlan, Sizes, resolve};
 use crate::trace::{self, Part, Trace};
@@ -132,7 +132,7 @@ impl Plain {
             let start = trace::start(&args.trace);
             let inputs = values.inputs(step)?;
             match &node.op {
-                Op::Assign(id) => writes.assign(*id, inputs[0].clone()),
+                Op::Assign(assign) => writes.assign(assign.0, inputs[0].clone()),
                 Op::Apply(apply) => writes
                     .apply(program.body(), values.live, apply, &inputs, &mut args.on_gradient)
                     .map_err(|error| at(node, error))?,
@@ -172,7 +172,7 @@ struct Values<'a> {
 
 impl Values<'_> {
     fn get(&self, value: Value) -> Result<Arc<Wide>> {
-        if let Op::Variable(id) = self.program.body().node(value.node).op {
+        if let Op::Variable(Variable(id)) = self.program.body().node(value.node).op {
             return self.live.value(self.program.body().variables().spec(id)).cloned();
         }
         let found = self.computed.get(&value).or_else(|| self.constants.get(&value));

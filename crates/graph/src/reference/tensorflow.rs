@@ -5,7 +5,7 @@ use std::panic::Location;
 use estimand_tensor::{Array, Binary, DType, Shape, Unary};
 
 use super::*;
-use crate::op::{Axes, AxisSet, PoolWindow, Reduction, Resize, Window};
+use crate::op::*;
 use crate::{Graph, Padding, Tensor};
 
 const FIXTURE: &str = include_str!("../../../../oracles/fixtures/reference_ops.txt");
@@ -74,48 +74,58 @@ fn op(name: &str, s: &Settings<'_>) -> Op {
         return Op::Binary(b);
     }
     if let Some(kind) = Reduction::ALL.into_iter().find(|r| r.tf_name() == name) {
-        return Op::Reduce { kind, axes: AxisSet(s.number(0) as u32), keep_dims: false };
+        return Reduce { kind, axes: AxisSet(s.number(0) as u32), keep_dims: false }.into();
     }
-    let segments = |kind| Op::UnsortedSegment { kind, num_segments: 4.into() };
+    let segments = |kind| Op::UnsortedSegment(UnsortedSegment { kind, num_segments: 4.into() });
     let paddings = vec![(2, 1), (0, 3)];
     match name {
-        "ArgMax" | "ArgMin" => Op::ArgMax { axis: s.number(0), min: name == "ArgMin", output: DType::I64 },
+        "ArgMax" | "ArgMin" => Op::ArgMax(ArgMax { axis: s.number(0), min: name == "ArgMin", output: DType::I64 }),
         "Cumsum" | "Cumprod" => {
-            Op::Cumulate { product: name == "Cumprod", axis: 1, exclusive: s.flag(0), reverse: s.flag(1) }
+            Op::Cumulate(Cumulate { product: name == "Cumprod", axis: 1, exclusive: s.flag(0), reverse: s.flag(1) })
         }
-        "TopKV2" => Op::TopK(2),
-        "Softmax" => Op::Softmax,
-        "LogSoftmax" => Op::LogSoftmax,
-        "SoftmaxCrossEntropy" => Op::SoftmaxCrossEntropy,
-        "SparseSoftmaxCrossEntropy" => Op::SparseSoftmaxCrossEntropy,
-        "MirrorPad" => Op::MirrorPad { paddings, symmetric: s.0[0] == "SYMMETRIC" },
-        "MirrorPadGrad" => Op::MirrorPadGrad { paddings, symmetric: s.0[0] == "SYMMETRIC" },
-        "StridedSlice" => Op::StridedSlice { begin: vec![2, 1], strides: vec![-1, 2], size: vec![2, 2] },
-        "Transpose" => Op::Transpose(Axes::from_slice(&[2, 0, 1])),
-        "Tile" => Op::Tile(vec![2, 3]),
-        "Reverse" => Op::Reverse(AxisSet(2)),
-        "Gather" => Op::Gather { axis: s.number(0), batch_dims: s.number(1) },
-        "GatherNd" => Op::GatherNd,
-        "ScatterNd" => Op::ScatterNd(Shape::from([4, 2])),
+        "TopKV2" => Op::TopK(TopK { k: 2 }),
+        "Softmax" => Op::Softmax(Softmax),
+        "LogSoftmax" => Op::LogSoftmax(LogSoftmax),
+        "SoftmaxCrossEntropy" => Op::SoftmaxCrossEntropy(SoftmaxCrossEntropy),
+        "SparseSoftmaxCrossEntropy" => Op::SparseSoftmaxCrossEntropy(SparseSoftmaxCrossEntropy),
+        "MirrorPad" => Op::MirrorPad(MirrorPad { paddings, symmetric: s.0[0] == "SYMMETRIC" }),
+        "MirrorPadGrad" => Op::MirrorPadGrad(MirrorPadGrad { paddings, symmetric: s.0[0] == "SYMMETRIC" }),
+        "StridedSlice" => Op::StridedSlice(StridedSlice { begin: vec![2, 1], strides: vec![-1, 2], size: vec![2, 2] }),
+        "Transpose" => Op::Transpose(Transpose { perm: Axes::from_slice(&[2, 0, 1]) }),
+        "Tile" => Op::Tile(Tile { multiples: vec![2, 3] }),
+        "Reverse" => Op::Reverse(Reverse { axes: AxisSet(2) }),
+        "Gather" => Op::Gather(Gather { axis: s.number(0), batch_dims: s.number(1) }),
+        "GatherNd" => Op::GatherNd(GatherNd),
+        "ScatterNd" => Op::ScatterNd(ScatterNd { shape: Shape::from([4, 2]) }),
         "UnsortedSegmentSum" => segments(Reduction::Sum),
         "UnsortedSegmentMax" => segments(Reduction::Max),
         "UnsortedSegmentMin" => segments(Reduction::Min),
         "UnsortedSegmentProd" => segments(Reduction::Prod),
-        "OneHot" => Op::OneHot { depth: 3, axis: 0 },
-        "Conv2D" => Op::Conv2d(s.window()),
-        "Conv2DBackpropInput" => Op::Conv2dBackpropInput(s.window(), Shape::from([2, 5, 6, 2])),
-        "Conv2DBackpropFilter" => Op::Conv2dBackpropFilter(s.window(), Shape::from([2, 3, 2, 3])),
-        "DepthwiseConv2dNative" => Op::DepthwiseConv2d(s.window()),
-        "DepthwiseConv2dNativeBackpropInput" => Op::DepthwiseConv2dBackpropInput(s.window(), Shape::from([2, 5, 6, 2])),
-        "DepthwiseConv2dNativeBackpropFilter" => {
-            Op::DepthwiseConv2dBackpropFilter(s.window(), Shape::from([2, 3, 2, 2]))
+        "OneHot" => Op::OneHot(OneHot { depth: 3, axis: 0 }),
+        "Conv2D" => Op::Conv2d(Conv2d { window: s.window() }),
+        "Conv2DBackpropInput" => {
+            Op::Conv2dBackpropInput(Conv2dBackpropInput { window: s.window(), shape: Shape::from([2, 5, 6, 2]) })
         }
-        "MaxPool" => Op::MaxPool(s.pool()),
-        "AvgPool" => Op::AvgPool(s.pool()),
-        "MaxPoolGrad" => Op::MaxPoolGrad(s.pool()),
-        "AvgPoolGrad" => Op::AvgPoolGrad(s.pool(), Shape::from([2, 5, 6, 2])),
+        "Conv2DBackpropFilter" => {
+            Op::Conv2dBackpropFilter(Conv2dBackpropFilter { window: s.window(), shape: Shape::from([2, 3, 2, 3]) })
+        }
+        "DepthwiseConv2dNative" => Op::DepthwiseConv2d(DepthwiseConv2d { window: s.window() }),
+        "DepthwiseConv2dNativeBackpropInput" => Op::DepthwiseConv2dBackpropInput(DepthwiseConv2dBackpropInput {
+            window: s.window(),
+            shape: Shape::from([2, 5, 6, 2]),
+        }),
+        "DepthwiseConv2dNativeBackpropFilter" => Op::DepthwiseConv2dBackpropFilter(DepthwiseConv2dBackpropFilter {
+            window: s.window(),
+            shape: Shape::from([2, 3, 2, 2]),
+        }),
+        "MaxPool" => Op::MaxPool(MaxPool { window: s.pool() }),
+        "AvgPool" => Op::AvgPool(AvgPool { window: s.pool() }),
+        "MaxPoolGrad" => Op::MaxPoolGrad(MaxPoolGrad { window: s.pool() }),
+        "AvgPoolGrad" => Op::AvgPoolGrad(AvgPoolGrad { window: s.pool(), shape: Shape::from([2, 5, 6, 2]) }),
         "ResizeBilinear" | "ResizeNearestNeighbor" => Op::Resize(s.resize(name)),
-        "ResizeBilinearGrad" | "ResizeNearestNeighborGrad" => Op::ResizeGrad(s.resize(name), s.resized_shape()),
+        "ResizeBilinearGrad" | "ResizeNearestNeighborGrad" => {
+            Op::ResizeGrad(ResizeGrad { resize: s.resize(name), shape: s.resized_shape() })
+        }
         _ => panic!("the fixture has a case `{name}` that the test does not know"),
     }
 }

@@ -34,7 +34,7 @@ impl Growth {
         self.extend(body.symbols());
         for node in &body.nodes()[self.n_checked..] {
             look(1);
-            if matches!(node.op, Op::Placeholder | Op::Constant(_) | Op::Variable(_)) {
+            if matches!(node.op, Op::Placeholder(_) | Op::Constant(_) | Op::Variable(_)) {
                 let made = node.outputs.iter().map(|spec| self.least(&spec.shape));
                 self.sources = made.fold(self.sources, usize::saturating_add);
                 continue;

@@ -139,7 +139,7 @@ impl<'a> Nodes<'a> {
         let mut unknown: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         for &node in order {
             let def = self.def(node);
-            if rules::find(&def.op).is_none() {
+            if !rules::is_known(&def.op) {
                 unknown.entry(&def.op).or_insert((&def.name, 0)).1 += 1;
             }
         }

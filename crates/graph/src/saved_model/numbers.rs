@@ -8,6 +8,7 @@ use std::panic::Location;
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 
 use crate::graph::Graph;
+use crate::op::DimSize;
 use crate::symbols::SymbolDef;
 use crate::tensor::Tensor;
 
@@ -73,7 +74,7 @@ impl Number {
     pub(super) fn tensor(&self, graph: &Graph, dtype: DType) -> Result<Tensor> {
         Ok(match self {
             Number::Known(n) => graph.constant(scalar(dtype, *n)?),
-            Number::Size(dim) => graph.node(crate::Op::DimSize(*dim, dtype), &[], Location::caller()),
+            Number::Size(dim) => graph.node(DimSize { dim: *dim, dtype }, &[], Location::caller()),
             // Integers keep their own dtype as long as possible, so that one element is one node.
             Number::Element(from, place) if from.rank() == 0 && *place == 0 => from.cast(dtype),
             Number::Element(from, place) => from.reshape([-1]).slice(&[*place], &[1]).reshape([]).cast(dtype),

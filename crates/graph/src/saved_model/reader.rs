@@ -90,12 +90,11 @@ impl<'a> Reader<'a> {
 
     fn read_node(&mut self, node: usize) -> Result<()> {
         let def = self.nodes.def(node);
-        let rule = rules::find(&def.op).ok_or_else(|| Error::internal("an op without a rule"))?;
         let inputs = self.nodes.inputs(node)?;
         // Names of our nodes begin with the name of the node they stand for.
         let graph = self.graph.clone();
         let scope = graph.scope(&def.name);
-        let outputs = rule(&mut Call { reader: self, def, node, inputs });
+        let outputs = rules::read(&mut Call { reader: self, def, node, inputs });
         drop(scope);
         // An error of the build says more than what a rule makes of it.
         graph.check()?;
@@ -213,7 +212,7 @@ fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -
     while let Some(value) = stack.pop() {
         look(1);
         let node = body.node(value.node);
-        let mut is_known = !matches!(node.op, Op::Placeholder | Op::Variable(_) | Op::Host(_));
+        let mut is_known = !matches!(node.op, Op::Placeholder(_) | Op::Variable(_) | Op::Host(_));
         each_dim(node, &mut |dim| is_known &= dim.known().is_some());
         if !is_known {
             return None;

@@ -21,7 +21,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
         let Kernel::Node(id) = step.kernel else { continue };
         let spec = |v: Value| body.spec(v);
         match &body.node(id).op {
-            Op::MatMul { .. } | Op::Conv2d(_) if spec(step.outputs[0]).dtype == DType::F32 && once(step.outputs[0]) => {
+            Op::MatMul(_) | Op::Conv2d(_) if spec(step.outputs[0]).dtype == DType::F32 && once(step.outputs[0]) => {
                 products.insert(step.outputs[0], i);
             }
             Op::Binary(Binary::Add) => {

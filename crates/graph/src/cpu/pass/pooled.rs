@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use smallvec::smallvec;
 
 use crate::graph::Value;
-use crate::op::{Op, Reduction};
+use crate::op::{Op, Reduce, Reduction};
 use crate::program::{Kernel, Program, Step};
 use crate::testing::look;
 
@@ -105,10 +105,9 @@ fn pair(
         return None;
     }
     let is_filter = |j: usize| {
-        matches!(op(program, j), Some(Op::Conv2dBackpropFilter(..))) && program.steps[j].inputs[0] != gradient
+        matches!(op(program, j), Some(Op::Conv2dBackpropFilter(_))) && program.steps[j].inputs[0] != gradient
     };
-    let is_sum =
-        |j: usize| matches!(op(program, j), Some(Op::Reduce { kind: Reduction::Sum, axes, .. }) if axes.0 == 0b0111);
+    let is_sum = |j: usize| matches!(op(program, j), Some(Op::Reduce(Reduce { kind: Reduction::Sum, axes, .. })) if axes.0 == 0b0111);
     match (is_filter(first) && is_sum(second), is_sum(first) && is_filter(second)) {
         (true, _) => Some((first, second)),
         (_, true) => Some((second, first)),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use crate::graph::{Node, NodeId, Value};
-use crate::op::Op;
+use crate::op::{MaxPool, MaxPoolGrad, Op};
 use crate::program::{Kernel, Program};
 
 pub(crate) fn remember_the_largest(mut program: Program) -> Program {
@@ -22,9 +22,10 @@ pub(crate) fn remember_the_largest(mut program: Program) -> Program {
             Op::MaxPool(_) => {
                 poolings.insert((step.inputs[0], step.outputs[0]), i);
             }
-            Op::MaxPoolGrad(window) => {
+            Op::MaxPoolGrad(MaxPoolGrad { window }) => {
                 let Some(&at) = poolings.get(&(step.inputs[0], step.inputs[1])) else { continue };
-                if !matches!(&program.body.node(program.steps[at].kernel.node()).op, Op::MaxPool(w) if w == window) {
+                if !matches!(&program.body.node(program.steps[at].kernel.node()).op, Op::MaxPool(MaxPool { window: w }) if w == window)
+                {
                     continue;
                 }
                 let dy = step.inputs[2];

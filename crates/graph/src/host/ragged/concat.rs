@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{expect_splits, splits};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_equal, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_equal, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where, row_splits).
 ///
@@ -21,14 +21,14 @@ impl HostRules for RaggedConcat {
         "RaggedConcat"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let (values, all_splits) = x.split_at(x.len() / 2);
         let mut n = 0.into();
         for (values, splits) in values.iter().zip(all_splits) {
             expect_rank(1, values, "list of values")?;
             expect_splits(splits)?;
             expect_equal("list of row_splits", &splits.shape, &all_splits[0].shape)?;
-            n = fresh.symbols.add(n, values.shape.dims()[0])?;
+            n = inference.symbols.add(n, values.shape.dims()[0])?;
         }
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: Shape::from([n]) }, all_splits[0].clone()])
     }
@@ -61,7 +61,7 @@ impl HostRules for RaggedConcat {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         // A stable sort by row puts each row's values side by side, those of earlier tensors first.
         let owner = def.name.clone();
         let (values, all_splits) = def.input.split_at(def.input.len() / 2);

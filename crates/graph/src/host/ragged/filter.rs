@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{expect_splits, kept_splits, splits};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// (mask `[n]`, row_splits) -> (the positions that are kept, their row splits).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,11 +19,11 @@ impl HostRules for RaggedFilter {
         "RaggedFilter"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Bool, x[0], "mask")?;
         expect_rank(1, x[0], "mask")?;
         expect_splits(x[1])?;
-        let kept = Shape::from([fresh.axis(0, 0)]);
+        let kept = Shape::from([inference.axis(0, 0)]);
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: kept }, x[1].clone()])
     }
 
@@ -38,7 +38,7 @@ impl HostRules for RaggedFilter {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let [mask, splits] = [def.input[0].clone(), def.input[1].clone()];
         let rows = writer.row_ids(&def.name, splits.clone(), mask.clone(), DType::Bool)?;
         let kept = writer.kept(&def.name, mask, &rows, &splits)?;
@@ -54,12 +54,12 @@ pub(crate) struct Kept {
     pub splits: String,
 }
 
-impl Writer<'_> {
+impl dyn Spelling + '_ {
     /// The positions where a mask holds, and their row splits; `rows` are the row ids of all values.
     pub(crate) fn kept(&mut self, owner: &str, mask: String, rows: &str, splits: &str) -> Result<Kept> {
         let found = self.part(owner, "where", "Where").input(mask);
         let found = self.add(typed(found, "T", DType::Bool));
-        let flat = self.ints(owner, "flat", [-1])?;
+        let flat = self.ints(owner, "flat", &mut [-1].into_iter())?;
         let positions = self.part(owner, "positions", "Reshape").input(found).input(flat);
         let positions = self.add(typed(typed(positions, "T", DType::I64), "Tshape", DType::I32));
         let kept_rows = self.gather_rows(owner, "kept_rows", rows.into(), positions.clone(), DType::I64, DType::I64)?;
@@ -98,7 +98,7 @@ impl Writer<'_> {
     /// A node whose outputs are those of other nodes.
     pub(crate) fn several(&mut self, def: NodeDef, outputs: impl IntoIterator<Item = (String, DType)>) -> NodeDef {
         let (input, types): (Vec<String>, Vec<DType>) = outputs.into_iter().unzip();
-        NodeDef { op: "IdentityN".into(), input, ..def }.attr("T", crate::graph_def::type_list(&types))
+        NodeDef { op: "IdentityN".into(), input, ..def }.attr("T", crate::op::spelling::type_list(&types))
     }
 }
 

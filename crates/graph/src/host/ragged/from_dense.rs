@@ -6,8 +6,8 @@ use smallvec::smallvec;
 
 use super::FromRows;
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::spelling::{Spelling, typed};
 
 /// `[b, ...]` -> (values, row_splits): without what stands for a missing value, `""` and -1 (0 for floats).
 ///
@@ -20,14 +20,14 @@ impl HostRules for FromDense {
         "FromDense"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let Some(&rows) = x[0].shape.dims().first() else {
             return Err(Error::shape(format!("a feature is {}; it needs an axis of rows", x[0])));
         };
         missing(x[0].dtype)?;
-        let splits = fresh.symbols.add(rows, 1.into())?;
+        let splits = inference.symbols.add(rows, 1.into())?;
         Ok(smallvec![
-            TensorSpec { dtype: x[0].dtype, shape: Shape::from([fresh.axis(0, 0)]) },
+            TensorSpec { dtype: x[0].dtype, shape: Shape::from([inference.axis(0, 0)]) },
             TensorSpec { dtype: DType::I64, shape: Shape::from([splits]) }
         ])
     }
@@ -61,7 +61,7 @@ impl HostRules for FromDense {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let (owner, x, dtype) = (def.name.clone(), def.input[0].clone(), writer.dtype(node, 0));
         let none = writer.constant(&owner, "missing", &missing(dtype)?)?;
         let mask = writer.part(&owner, "present", "NotEqual").input(x.clone()).input(none);
@@ -73,7 +73,7 @@ impl HostRules for FromDense {
         let lengths = writer.part(&owner, "flags", "Cast").input(mask);
         let mut lengths = writer.add(typed(typed(lengths, "SrcT", DType::Bool), "DstT", DType::I64));
         let rank = writer.spec(node, 0).shape.rank();
-        let axes = writer.ints(&owner, "axes", 1..rank as i64)?;
+        let axes = writer.ints(&owner, "axes", &mut (1..rank as i64))?;
         let sum = writer.part(&owner, "lengths", "Sum").input(lengths).input(axes);
         lengths = writer.add(typed(typed(sum, "T", DType::I64), "Tidx", DType::I32));
         let splits = writer.splits_of_lengths(&owner, lengths)?;

@@ -5,8 +5,8 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::spelling::{Spelling, typed};
 
 /// `[b, ...]` -> (values, row_splits): every row has as many values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,12 +17,12 @@ impl HostRules for FromRows {
         "FromRows"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let Some(&rows) = x[0].shape.dims().first() else {
             return Err(Error::shape(format!("a feature is {}; it needs an axis of rows", x[0])));
         };
-        let n = fresh.symbols.product(x[0].shape.dims())?;
-        let splits = fresh.symbols.add(rows, 1.into())?;
+        let n = inference.symbols.product(x[0].shape.dims())?;
+        let splits = inference.symbols.add(rows, 1.into())?;
         Ok(smallvec![
             TensorSpec { dtype: x[0].dtype, shape: Shape::from([n]) },
             TensorSpec { dtype: DType::I64, shape: Shape::from([splits]) }
@@ -40,9 +40,9 @@ impl HostRules for FromRows {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let (owner, x, dtype) = (def.name.clone(), def.input[0].clone(), writer.dtype(node, 0));
-        let flat = writer.ints(&owner, "flat", [-1])?;
+        let flat = writer.ints(&owner, "flat", &mut [-1].into_iter())?;
         let values = writer.part(&owner, "values", "Reshape").input(x).input(flat);
         let values = writer.add(typed(typed(values, "T", dtype), "Tshape", DType::I32));
         let dims: Vec<Dim> = writer.spec(node, 0).shape.dims().to_vec();

@@ -7,9 +7,9 @@ use smallvec::smallvec;
 
 use super::{check_weights, expect_splits, expect_weights, kept_splits, splits, wide_ids};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, integer_ids};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id among them, its row splits, its weight).
 ///
@@ -25,13 +25,13 @@ impl HostRules for LookupIds {
         "LookupIds"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "ids")?;
         expect_rank(1, x[0], "list of ids")?;
         expect_splits(x[1])?;
-        let kept = Shape::from([fresh.axis(1, 0)]);
+        let kept = Shape::from([inference.axis(1, 0)]);
         let mut specs: Specs = smallvec![
-            TensorSpec { dtype: DType::I64, shape: Shape::from([fresh.axis(0, 0)]) },
+            TensorSpec { dtype: DType::I64, shape: Shape::from([inference.axis(0, 0)]) },
             TensorSpec { dtype: DType::I32, shape: kept.clone() },
             x[1].clone()
         ];
@@ -69,7 +69,7 @@ impl HostRules for LookupIds {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let [ids, splits] = [def.input[0].clone(), def.input[1].clone()];
         let weights = def.input.get(2).cloned();
@@ -88,7 +88,7 @@ impl HostRules for LookupIds {
             };
         }
         let kept = writer.kept(&owner, mask, &rows, &splits)?;
-        let gather = |writer: &mut Writer<'_>, role: &str, from: String, dtype: DType| {
+        let gather = |writer: &mut dyn Spelling, role: &str, from: String, dtype: DType| {
             writer.gather_rows(&owner, role, from, kept.positions.clone(), dtype, DType::I64)
         };
         let ids = gather(writer, "kept_ids", ids, DType::I64)?;

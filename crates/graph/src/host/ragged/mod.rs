@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use estimand_tensor::cpu::combine::check_splits;
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 
-use crate::infer::expect::{expect_dtype, expect_equal, expect_rank};
+use crate::op::expect::{expect_dtype, expect_equal, expect_rank};
 
 /// Checks that an input is a list of row splits.
 fn expect_splits(x: &TensorSpec) -> Result<()> {

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{check_weights, expect_splits, expect_weights, splits, wide_ids};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, integer_ids};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth` `[k, 2]`, its weight or 1 `[k]`).
 ///
@@ -23,14 +23,14 @@ impl HostRules for MultiHot {
         "MultiHot"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "ids")?;
         expect_rank(1, x[0], "list of ids")?;
         expect_splits(x[1])?;
         if let Some(weights) = x.get(2) {
             expect_weights(weights, x[0])?;
         }
-        let kept = fresh.axis(0, 0);
+        let kept = inference.axis(0, 0);
         Ok(smallvec![
             TensorSpec { dtype: DType::I64, shape: Shape::from([kept, 2.into()]) },
             TensorSpec { dtype: DType::F32, shape: Shape::from([kept]) }
@@ -58,7 +58,7 @@ impl HostRules for MultiHot {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let [ids, splits] = [def.input[0].clone(), def.input[1].clone()];
         let ids = writer.converted(ids, writer.dtype(node, 0), DType::I64);

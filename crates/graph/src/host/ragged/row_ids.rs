@@ -6,8 +6,8 @@ use smallvec::smallvec;
 
 use super::{expect_splits, splits};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::spelling::{Spelling, typed};
 
 /// (row_splits `[b + 1]`, values `[n, ...]`) -> `[n]` i64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +18,7 @@ impl HostRules for RowIds {
         "RowIds"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_splits(x[0])?;
         Ok(smallvec![TensorSpec { dtype: DType::I64, shape: x[1].shape.dims().iter().take(1).copied().collect() }])
     }
@@ -36,7 +36,7 @@ impl HostRules for RowIds {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let [splits, values] = [def.input[0].clone(), def.input[1].clone()];
         let ids = writer.row_ids(&def.name, splits, values, writer.dtype(node, 1))?;
         Ok(typed(NodeDef { op: "Identity".into(), input: vec![ids], ..def }, "T", DType::I64))

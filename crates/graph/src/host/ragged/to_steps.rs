@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{expect_splits, splits};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank, same_dtype};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank, same_dtype};
+use crate::op::spelling::{Spelling, typed};
 
 /// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step takes as many of a row's values as it
 /// has elements, and what a row does not have is the padding.
@@ -25,14 +25,14 @@ impl HostRules for ToSteps {
         "ToSteps"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         expect_rank(1, x[0], "list of values")?;
         expect_splits(x[1])?;
         expect_dtype(DType::I64, x[2], "number of steps")?;
         expect_rank(0, x[2], "number of steps")?;
         same_dtype(x[0], x[3])?;
         expect_rank(0, x[3], "padding")?;
-        let rows = fresh.symbols.sub(x[1].shape.dims()[0], 1.into());
+        let rows = inference.symbols.sub(x[1].shape.dims()[0], 1.into());
         let shape: Shape = [rows, self.n_steps].into_iter().chain(self.dims.iter().map(|&n| n.into())).collect();
         Ok(smallvec![TensorSpec { dtype: x[0].dtype, shape }])
     }
@@ -70,7 +70,7 @@ impl HostRules for ToSteps {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let (owner, dtype) = (def.name.clone(), writer.dtype(node, 0));
         let [values, splits, padding] = [0, 1, 3].map(|i| def.input[i].clone());
         let dims = node.outputs[0].shape.dims();

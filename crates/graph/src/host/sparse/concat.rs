@@ -7,9 +7,9 @@ use smallvec::smallvec;
 use super::elements::reordered;
 use super::{Sparse, expect_sparse, index_shape, size_list, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::same_dtype;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::same_dtype;
+use crate::op::spelling::{Spelling, typed};
 
 /// (all indices, all values, all dense shapes) -> (indices, values, dense shape), in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ impl HostRules for SparseConcat {
         "SparseConcat"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let n = x.len() / 3;
         if n == 0 || x.len() != 3 * n {
             return Err(Error::config(format!("{} tensors, expected three for each of the joined ones", x.len())));
@@ -34,7 +34,7 @@ impl HostRules for SparseConcat {
             same_dtype(x[n], x[n + i])?;
         }
         self.resolved(rank)?;
-        let total = fresh.axis(0, 0);
+        let total = inference.axis(0, 0);
         Ok(smallvec![spec(DType::I64, index_shape(total, rank)), spec(x[n].dtype, [total]), spec(DType::I64, [rank])])
     }
 
@@ -73,7 +73,7 @@ impl HostRules for SparseConcat {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let n = node.inputs.len() / 3;
         let def = def.attr("concat_dim", self.axis).attr("N", n as i64);
         Ok(typed(def, "T", writer.dtype(node, n)))

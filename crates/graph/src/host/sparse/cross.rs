@@ -7,9 +7,9 @@ use smallvec::smallvec;
 
 use super::{index_shape, size_list, sizes, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs, alone};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs, alone};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`) -> (indices, values, dense
 /// shape): in each row every combination of one value per key, the last key fastest.
@@ -37,7 +37,7 @@ impl HostRules for SparseCross {
         }
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let n = self.n_sparse;
         if x.is_empty() || x.len() < 3 * n {
             return Err(Error::config(format!("{} tensors for {n} sparse keys of a cross", x.len())));
@@ -57,7 +57,7 @@ impl HostRules for SparseCross {
                 return Err(Error::dtype(Some(DType::Str), key.dtype, format!("a key of a cross is {}", key.dtype)));
             }
         }
-        let total = fresh.axis(0, 0);
+        let total = inference.axis(0, 0);
         let dtype = match self.output {
             CrossOutput::Hashed { .. } => DType::I64,
             CrossOutput::Joined { .. } => DType::Str,
@@ -114,7 +114,7 @@ impl HostRules for SparseCross {
         }
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let n = self.n_sparse;
         let types = |range: std::ops::Range<usize>| -> Vec<estimand_wire::DataType> {
             range.map(|i| writer.dtype(node, i).into()).collect()

@@ -7,9 +7,9 @@ use smallvec::smallvec;
 use super::elements::picked;
 use super::{Sparse, expect_sparse, index_shape, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, same_dtype};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, same_dtype};
+use crate::op::spelling::{Spelling, typed};
 
 /// (indices, values, dense shape, default) -> (indices, values, which rows were empty, where each value went).
 ///
@@ -28,15 +28,15 @@ impl HostRules for SparseFillEmptyRows {
         "SparseFillEmptyRows"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let rank = expect_sparse(x[0], x[1], x[2])?;
         if rank == 0 {
             return Err(Error::shape("a sparse tensor without axes has no rows"));
         }
         same_dtype(x[1], x[3])?;
         expect_rank(0, x[3], "default")?;
-        let n = fresh.axis(0, 0);
-        let rows = self.rows.unwrap_or_else(|| fresh.axis(2, 0));
+        let n = inference.axis(0, 0);
+        let rows = self.rows.unwrap_or_else(|| inference.axis(2, 0));
         Ok(smallvec![
             spec(DType::I64, index_shape(n, rank)),
             spec(x[1].dtype, [n]),
@@ -96,7 +96,7 @@ impl HostRules for SparseFillEmptyRows {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", writer.dtype(node, 1)))
     }
 }

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{index_shape, size_list, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of rows and the longest).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ impl HostRules for RaggedToSparse {
         "RaggedTensorToSparse"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::I64, x[0], "list of row_splits")?;
         expect_rank(1, x[0], "list of row_splits")?;
         expect_rank(1, x[1], "list of values")?;
@@ -50,7 +50,7 @@ impl HostRules for RaggedToSparse {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let def = typed(typed(def, "T", writer.dtype(node, 1)), "Tsplits", DType::I64);
         Ok(def.attr("RAGGED_RANK", 1i64))
     }

@@ -32,7 +32,7 @@ pub(crate) use where_true::Where;
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::op::expect::{expect_dtype, expect_rank};
 
 /// Checks the specs of a sparse tensor's indices, values and dense shape; the number of axes if it is known.
 fn expect_sparse(indices: &TensorSpec, values: &TensorSpec, shape: &TensorSpec) -> Result<usize> {

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{integers, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, integer_ids};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 
 /// The number of a list for each row `[n]` -> the rows of each list in order, i64: what TensorFlow's `DynamicPartition` moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,12 +21,12 @@ impl HostRules for PartitionPlaces {
         "DynamicPartition"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "numbers of lists")?;
         expect_rank(1, x[0], "numbers of lists")?;
         let n = u16::try_from(self.n).ok().filter(|&n| n > 0);
         let n = n.ok_or_else(|| Error::config(format!("{} lists, expected 1 to {}", self.n, u16::MAX)))?;
-        Ok((0..n).map(|i| spec(DType::I64, [fresh.axis(i, 0)])).collect())
+        Ok((0..n).map(|i| spec(DType::I64, [inference.axis(i, 0)])).collect())
     }
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
@@ -43,7 +43,7 @@ impl HostRules for PartitionPlaces {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let lists = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I32);
         let rows = writer.row_numbers(&def.name, lists.clone(), DType::I32)?;
         def.input = vec![rows, lists];
@@ -65,10 +65,10 @@ impl HostRules for StitchPlaces {
         "DynamicStitch"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "rows")?;
         expect_rank(1, x[0], "list of rows")?;
-        Ok(smallvec![spec(DType::I64, Shape::from([fresh.axis(0, 0)]))])
+        Ok(smallvec![spec(DType::I64, Shape::from([inference.axis(0, 0)]))])
     }
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
@@ -88,7 +88,7 @@ impl HostRules for StitchPlaces {
         Vec::new()
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let rows = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I32);
         let places = writer.row_numbers(&def.name, rows.clone(), DType::I32)?;
         def.input = vec![rows, places];
@@ -96,7 +96,7 @@ impl HostRules for StitchPlaces {
     }
 }
 
-impl Writer<'_> {
+impl dyn Spelling + '_ {
     /// 0, 1, 2, ... (i64) for each element of a list.
     fn row_numbers(&mut self, owner: &str, list: String, dtype: DType) -> Result<String> {
         let size = self.part(owner, "size", "Size").input(list);

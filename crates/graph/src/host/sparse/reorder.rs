@@ -7,8 +7,8 @@ use smallvec::smallvec;
 use super::elements::reordered;
 use super::{Sparse, expect_sparse, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::spelling::{Spelling, typed};
 
 /// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ impl HostRules for SparseReorder {
         "SparseReorder"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_sparse(x[0], x[1], x[2])?;
         Ok(smallvec![spec(DType::I64, x[0].shape.clone()), x[1].clone()])
     }
@@ -36,7 +36,7 @@ impl HostRules for SparseReorder {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", writer.dtype(node, 1)))
     }
 }

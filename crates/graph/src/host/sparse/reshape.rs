@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{Sparse, integers, size_list, spec};
 use crate::graph::Node;
-use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::Spelling;
 
 /// (indices, dense shape, new shape with at most one -1) -> (indices, dense shape).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +19,7 @@ impl HostRules for SparseReshape {
         "SparseReshape"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         for (spec, rank, what) in [(x[0], 2, "list of indices"), (x[1], 1, "dense shape"), (x[2], 1, "new shape")] {
             expect_dtype(DType::I64, spec, what)?;
             expect_rank(rank, spec, what)?;
@@ -48,7 +48,7 @@ impl HostRules for SparseReshape {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(def)
     }
 }

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{integers, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, integer_ids};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 
 /// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a second input), that many segments.
 ///
@@ -24,14 +24,14 @@ impl HostRules for SegmentSplits {
         "SegmentSplits"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "segment ids")?;
         expect_rank(1, x[0], "list of segment ids")?;
         if let Some(n) = x.get(1) {
             integer_ids(n, "number of segments")?;
             expect_rank(0, n, "number of segments")?;
         }
-        Ok(smallvec![spec(DType::I64, [fresh.axis(0, 0)])])
+        Ok(smallvec![spec(DType::I64, [inference.axis(0, 0)])])
     }
 
     fn run(&self, x: &[Array]) -> Result<Vec<Array>> {
@@ -64,7 +64,7 @@ impl HostRules for SegmentSplits {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let ids = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I64);
         let splits = match def.input.get(1) {

@@ -7,9 +7,9 @@ use smallvec::smallvec;
 use super::elements::reordered;
 use super::{Sparse, expect_sparse, index_shape, size_list, sizes, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::{Spelling, typed};
 
 /// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in the box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,13 +20,13 @@ impl HostRules for SparseSlice {
         "SparseSlice"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         let rank = expect_sparse(x[0], x[1], x[2])?;
         for (spec, what) in [(x[3], "start"), (x[4], "size")] {
             expect_dtype(DType::I64, spec, what)?;
             expect_rank(1, spec, what)?;
         }
-        let n = fresh.axis(0, 0);
+        let n = inference.axis(0, 0);
         Ok(smallvec![spec(DType::I64, index_shape(n, rank)), spec(x[1].dtype, [n]), spec(DType::I64, [rank])])
     }
 
@@ -56,7 +56,7 @@ impl HostRules for SparseSlice {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", writer.dtype(node, 1)))
     }
 }

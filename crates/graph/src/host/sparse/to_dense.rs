@@ -7,9 +7,9 @@ use smallvec::smallvec;
 use super::elements::picked;
 use super::{integers, sizes, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_rank, integer_ids, same_dtype};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_rank, integer_ids, same_dtype};
+use crate::op::spelling::{Spelling, typed};
 
 /// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a dense tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ impl HostRules for SparseToDense {
         "SparseToDense"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "indices")?;
         integer_ids(x[1], "sizes of the dense shape")?;
         expect_rank(1, x[1], "dense shape")?;
@@ -37,7 +37,7 @@ impl HostRules for SparseToDense {
         if x[0].shape.rank() > 2 || x[2].shape.rank() > 1 {
             return Err(Error::shape(format!("indices {} for values {}", x[0].shape, x[2].shape)));
         }
-        let size = |(axis, size): (usize, &Option<Dim>)| size.unwrap_or_else(|| fresh.axis(0, axis));
+        let size = |(axis, size): (usize, &Option<Dim>)| size.unwrap_or_else(|| inference.axis(0, axis));
         let shape: Shape = self.shape.iter().enumerate().map(size).collect();
         Ok(smallvec![spec(x[2].dtype, shape)])
     }
@@ -87,7 +87,7 @@ impl HostRules for SparseToDense {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let def = typed(typed(def, "Tindices", writer.dtype(node, 0)), "T", writer.dtype(node, 2));
         Ok(def.attr("validate_indices", self.validate))
     }

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::{integers, spec};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{accepts, expect_rank, integer_ids};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{accepts, expect_rank, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 
 /// (list `[n]`, k) -> (the k largest in falling order, their places as i32); of equals the first comes first.
 ///
@@ -24,7 +24,7 @@ impl HostRules for Top {
         "TopKV2"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype.is_number(), x[0].dtype)?;
         expect_rank(1, x[0], "list")?;
         integer_ids(x[1], "number k")?;
@@ -49,7 +49,7 @@ impl HostRules for Top {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let k = writer.converted(def.input[1].clone(), writer.dtype(node, 1), DType::I32);
         let def = NodeDef { input: vec![def.input[0].clone(), k], ..def };
         Ok(typed(def.attr("sorted", true), "T", writer.dtype(node, 0)))

@@ -6,9 +6,9 @@ use smallvec::smallvec;
 
 use super::spec;
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::accepts;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::accepts;
+use crate::op::spelling::{Spelling, typed};
 
 /// The indices of the elements that are not 0, in order: i64 `[n, rank]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,12 +19,12 @@ impl HostRules for Where {
         "Where"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
         if x[0].shape.rank() == 0 {
             return Err(Error::shape("a single number has no places"));
         }
-        let shape = Shape::from([fresh.axis(0, 0), Dim::Known(x[0].shape.rank())]);
+        let shape = Shape::from([inference.axis(0, 0), Dim::Known(x[0].shape.rank())]);
         Ok(smallvec![spec(DType::I64, shape)])
     }
 
@@ -57,7 +57,7 @@ impl HostRules for Where {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", writer.dtype(node, 0)))
     }
 }

@@ -1,16 +1,14 @@
 //! Lookups in tables: terms to ids, and back.
 
-mod spell;
-
 use estimand_tensor::vocabulary::Unknown;
 use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use super::{Fresh, HostRules, Said, Specs};
+use super::{HostRules, Inference, Said, Specs};
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::infer::expect::{expect_dtype, integer_ids};
+use crate::op::expect::{expect_dtype, integer_ids};
+use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;
 
 /// The id of each term.
@@ -22,7 +20,7 @@ impl HostRules for FindId {
         "LookupTableFindV2"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         match self.0.dtype() {
             DType::Str => expect_dtype(DType::Str, x[0], "tensor of terms")?,
             _ => integer_ids(x[0], "terms")?,
@@ -52,7 +50,7 @@ impl HostRules for FindId {
         vec![("vocabulary", self.0.listing().clone().into()), unknown]
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let (owner, dtype) = (def.name.clone(), self.0.dtype());
         let terms = writer.converted(def.input[0].clone(), writer.dtype(node, 0), dtype);
         let handle = writer.table(&self.0, false)?;
@@ -96,7 +94,7 @@ impl HostRules for FindTerm {
         "LookupTableFindV2"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         integer_ids(x[0], "ids")?;
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape: x[0].shape.clone() }])
     }
@@ -115,7 +113,7 @@ impl HostRules for FindTerm {
         vec![("vocabulary", self.table.listing().clone().into())]
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let ids = writer.converted(def.input[0].clone(), writer.dtype(node, 0), DType::I64);
         let handle = writer.table(&self.table, true)?;
         let default = writer.constant(&def.name, "default", &Array::from_strings([], [&self.unknown])?)?;

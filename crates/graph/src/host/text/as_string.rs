@@ -6,9 +6,9 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::accepts;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::accepts;
+use crate::op::spelling::{Spelling, typed};
 
 /// The text of each number, as C's `printf` writes it. The settings are TensorFlow's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +39,7 @@ impl HostRules for AsString {
         "AsString"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
         // What the settings do not allow is known before the first number comes.
         let empty = Array::zeros(x[0].dtype, [0])?;
@@ -65,7 +65,7 @@ impl HostRules for AsString {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let def = typed(def, "T", writer.dtype(node, 0));
         Ok(def
             .attr("precision", self.precision)

@@ -6,9 +6,9 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, type_list, typed};
-use crate::host::{Fresh, HostRules, Said, Specs, alone};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs, alone};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::{Spelling, type_list, typed};
 
 /// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits): in each row every combination of one
 /// value per key, hashed.
@@ -26,10 +26,10 @@ impl Cross {
     }
 
     /// The number of rows as an attribute of the first key.
-    fn rows(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Dim {
+    fn rows(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Dim {
         match self.n_ragged {
             0 => x[0].shape.dims()[0],
-            _ => fresh.symbols.sub(x[1].shape.dims()[0], 1.into()),
+            _ => inference.symbols.sub(x[1].shape.dims()[0], 1.into()),
         }
     }
 }
@@ -39,7 +39,7 @@ impl HostRules for Cross {
         "SparseCross"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         self.kernel()?;
         let (ragged, dense) = x.split_at(2 * self.n_ragged);
         for key in ragged.chunks_exact(2) {
@@ -52,10 +52,10 @@ impl HostRules for Cross {
             expect_key(key)?;
             expect_rank(2, key, "dense key")?;
         }
-        let rows = self.rows(x, fresh);
-        let splits = fresh.symbols.add(rows, 1.into())?;
+        let rows = self.rows(x, inference);
+        let splits = inference.symbols.add(rows, 1.into())?;
         Ok(smallvec![
-            TensorSpec { dtype: DType::I64, shape: Shape::from([fresh.axis(0, 0)]) },
+            TensorSpec { dtype: DType::I64, shape: Shape::from([inference.axis(0, 0)]) },
             TensorSpec { dtype: DType::I64, shape: Shape::from([splits]) }
         ])
     }
@@ -91,7 +91,7 @@ impl HostRules for Cross {
         vec![("hash buckets", self.n_buckets.into()), ("hash key", format!("{key:x}").into())]
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let (ragged, dense) = def.input.split_at(2 * self.n_ragged);
         let (mut indices, mut values, mut shapes, mut types) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ fn widen(x: &Array) -> Vec<i64> {
     x.as_slice::<i32>().map(|values| values.iter().map(|&v| v.into()).collect()).unwrap_or_default()
 }
 
-impl Writer<'_> {
+impl dyn Spelling + '_ {
     /// Integers as i64, strings as they are.
     fn widened(&mut self, values: String, dtype: DType) -> String {
         self.converted(values, dtype, text_or_integer(dtype))

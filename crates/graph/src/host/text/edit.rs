@@ -6,9 +6,9 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::expect_dtype;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::expect_dtype;
+use crate::op::spelling::{Spelling, typed};
 
 /// A change of each string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl HostRules for Edit {
         }
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Str, x[0], "input")?;
         if let Edit::Replace { pattern, rewrite, global } = self {
             RegexReplace::new(pattern, rewrite.as_bytes(), *global)?;
@@ -70,7 +70,7 @@ impl HostRules for Edit {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(match self {
             Edit::Lower { utf8 } | Edit::Upper { utf8 } => def.attr("encoding", if *utf8 { "utf-8" } else { "" }),
             Edit::Strip => def,

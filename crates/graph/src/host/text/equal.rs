@@ -5,10 +5,10 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::broadcast;
-use crate::infer::expect::expect_dtype;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::expect_dtype;
+use crate::op::shape::broadcast;
+use crate::op::spelling::{Spelling, typed};
 
 /// Whether two strings are the same, or differ; broadcast as numbers are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,11 +21,11 @@ impl HostRules for StringEqual {
         if self.negated { Binary::NotEqual.tf_name() } else { Binary::Equal.tf_name() }
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         for side in &x[..2] {
             expect_dtype(DType::Str, side, "tensor that is compared with strings")?;
         }
-        let shape = broadcast(&x[0].shape, &x[1].shape, fresh.symbols)?;
+        let shape = broadcast(&x[0].shape, &x[1].shape, inference.symbols)?;
         Ok(smallvec![TensorSpec { dtype: DType::Bool, shape }])
     }
 
@@ -45,7 +45,7 @@ impl HostRules for StringEqual {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "T", DType::Str))
     }
 }

@@ -6,8 +6,8 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::spelling::{Spelling, typed};
 
 /// The bucket of each value: TensorFlow's `Fingerprint64`, or with a key SipHash, modulo a number. Integers are hashed by their
 /// decimal text.
@@ -25,7 +25,7 @@ impl HostRules for HashBucket {
         }
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         Buckets::new(self.n)?;
         match x[0].dtype {
             DType::Str => {}
@@ -58,7 +58,7 @@ impl HostRules for HashBucket {
         std::iter::once(("hash buckets", self.n.into())).chain(key).collect()
     }
 
-    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dtype = writer.dtype(node, 0);
         if dtype != DType::Str {
             let text = writer.part(&def.name, "text", "AsString").input(def.input[0].clone());

@@ -6,10 +6,10 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_equal};
+use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::AxisSet;
+use crate::op::expect::{expect_dtype, expect_equal};
+use crate::op::spelling::Spelling;
 
 /// Several tensors of one shape, or single strings, joined element by element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ impl HostRules for StringJoin {
         "StringJoin"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         let mut shape = Shape::scalar();
         for input in x {
             expect_dtype(DType::Str, input, "input")?;
@@ -64,7 +64,7 @@ impl HostRules for StringJoin {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(def.attr("N", node.inputs.len() as i64).attr("separator", self.separator.clone()))
     }
 }
@@ -74,7 +74,7 @@ impl HostRules for ReduceJoin {
         "ReduceJoin"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Str, x[0], "input")?;
         let dims = x[0].shape.dims().iter().enumerate();
         let shape = dims.filter_map(|(axis, &dim)| match self.axes.contains(axis) {
@@ -94,8 +94,8 @@ impl HostRules for ReduceJoin {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
-        let axes = writer.ints(&def.name, "axes", self.axes.iter().map(|axis| axis as i64))?;
+    fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let axes = writer.ints(&def.name, "axes", &mut self.axes.iter().map(|axis| axis as i64))?;
         Ok(def.input(axes).attr("keep_dims", self.keep_dims).attr("separator", self.separator.clone()))
     }
 }

@@ -6,9 +6,9 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::{Writer, typed};
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::expect_dtype;
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::expect_dtype;
+use crate::op::spelling::{Spelling, typed};
 
 /// The length of each string, i32: in bytes or characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,7 @@ impl HostRules for StringLength {
         "StringLength"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         each(x[0], DType::I32)
     }
 
@@ -45,7 +45,7 @@ impl HostRules for StringLength {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(def.attr("unit", if self.utf8 { "UTF8_CHAR" } else { "BYTE" }))
     }
 }
@@ -55,7 +55,7 @@ impl HostRules for ToNumber {
         "StringToNumber"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         match self.0 {
             DType::F32 | DType::F64 | DType::I32 | DType::I64 => each(x[0], self.0),
             other => Err(Error::dtype(Some(DType::F32), other, format!("strings are not made into {other}"))
@@ -84,7 +84,7 @@ impl HostRules for ToNumber {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(typed(def, "out_type", self.0))
     }
 }
@@ -94,7 +94,7 @@ impl HostRules for FullMatch {
         "StaticRegexFullMatch"
     }
 
-    fn infer(&self, x: &[&TensorSpec], _fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         RegexFullMatch::new(&self.pattern)?;
         each(x[0], DType::Bool)
     }
@@ -109,7 +109,7 @@ impl HostRules for FullMatch {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         Ok(def.attr("pattern", self.pattern.as_str()))
     }
 }

@@ -6,9 +6,9 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use crate::graph::Node;
-use crate::graph_def::Writer;
-use crate::host::{Fresh, HostRules, Said, Specs};
-use crate::infer::expect::{expect_dtype, expect_rank};
+use crate::host::{HostRules, Inference, Said, Specs};
+use crate::op::expect::{expect_dtype, expect_rank};
+use crate::op::spelling::Spelling;
 
 /// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most so many splits (-1: all).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,12 +22,12 @@ impl HostRules for StringSplit {
         "StringSplitV2"
     }
 
-    fn infer(&self, x: &[&TensorSpec], fresh: &mut Fresh<'_>) -> Result<Specs> {
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
         expect_dtype(DType::Str, x[0], "input")?;
         expect_rank(1, x[0], "list of strings")?;
-        let splits = fresh.symbols.add(x[0].shape.dims()[0], 1.into())?;
+        let splits = inference.symbols.add(x[0].shape.dims()[0], 1.into())?;
         Ok(smallvec![
-            TensorSpec { dtype: DType::Str, shape: Shape::from([fresh.axis(0, 0)]) },
+            TensorSpec { dtype: DType::Str, shape: Shape::from([inference.axis(0, 0)]) },
             TensorSpec { dtype: DType::I64, shape: Shape::from([splits]) }
         ])
     }
@@ -41,7 +41,7 @@ impl HostRules for StringSplit {
         Vec::new()
     }
 
-    fn spell(&self, def: NodeDef, node: &Node, writer: &mut Writer<'_>) -> Result<NodeDef> {
+    fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let owner = def.name.clone();
         let separator = writer.constant(&owner, "separator", &Array::from_strings([], [&self.separator])?)?;
         let words = writer.part(&owner, "words", "StringSplitV2").input(def.input[0].clone()).input(separator);

@@ -30,12 +30,12 @@ pub(super) fn cases() -> Vec<Case> {
         for (shape, dims) in
             [(vec![n(2), n(7)], vec![2, 7]), (vec![BATCH, n(2)], vec![3, 2]), (vec![], vec![]), (vec![n(0)], vec![0])]
         {
-            cases.push(op(Op::Unary(u), vec![floats_by(&shape, &dims, value)]));
+            cases.push(op(u, vec![floats_by(&shape, &dims, value)]));
         }
     }
     for &b in Binary::ALL.iter().filter(|b| b.accepts(DType::F64) && makes_floats(b.output(DType::F64))) {
         if !REFUSED.contains(&b) {
-            cases.extend(PAIRS.into_iter().map(|pair| op(Op::Binary(b), operands(b, pair))));
+            cases.extend(PAIRS.into_iter().map(|pair| op(b, operands(b, pair))));
         }
     }
     for (condition, x, y) in [
@@ -47,10 +47,10 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         let bools = (0..value::count(&condition)).map(|i| i % 3 != 1).collect();
         let condition = Feed { shape: Shape::from(&condition[..]), value: Array::from_vec(&condition, bools).unwrap() };
-        cases.push(op(Op::Select, vec![condition, floats(&x), more(&y)]));
+        cases.push(op(Select, vec![condition, floats(&x), more(&y)]));
     }
-    cases.push(op(Op::Cast(DType::F32), vec![symbolic(&[BATCH, n(2)], &[2, 2])]));
-    cases.push(op(Op::Print("a label".into()), vec![floats(&[])]));
+    cases.push(op(Cast { to: DType::F32 }, vec![symbolic(&[BATCH, n(2)], &[2, 2])]));
+    cases.push(op(Print { label: "a label".into() }, vec![floats(&[])]));
     // An input that is used twice, and one that is used by two outputs of one node.
     cases.push(case("x * x + x", vec![floats(&[3])], |x| &(&x[0] * &x[0]) + &x[0]));
     cases
@@ -94,5 +94,5 @@ fn operands(b: Binary, [x, y]: [Declared; 2]) -> Vec<Feed> {
 }
 
 pub(super) fn refused() -> Vec<Case> {
-    REFUSED.iter().map(|&b| op(Op::Binary(b), vec![positive(&[2]), positive(&[2])])).collect()
+    REFUSED.iter().map(|&b| op(b, vec![positive(&[2]), positive(&[2])])).collect()
 }

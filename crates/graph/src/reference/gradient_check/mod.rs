@@ -17,7 +17,7 @@ use std::panic::Location;
 use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use super::*;
-use crate::op::{Axes, Reduction};
+use crate::op::*;
 use crate::{Compiled, Graph, Tensor, gradients};
 
 /// A value that is fed: as declared, and in this run.
@@ -40,13 +40,14 @@ fn case(name: &str, feeds: Vec<Feed>, build: impl Fn(&[Tensor]) -> Tensor + 'sta
 }
 
 /// A case of one op.
-fn op(op: Op, feeds: Vec<Feed>) -> Case {
+fn op(op: impl Into<Op>, feeds: Vec<Feed>) -> Case {
+    let op: Op = op.into();
     let name = format!("{op:?}");
     case(&name, feeds, move |x| node(op.clone(), x))
 }
 
 #[track_caller]
-fn node(op: Op, x: &[Tensor]) -> Tensor {
+fn node(op: impl Into<Op>, x: &[Tensor]) -> Tensor {
     x[0].graph().node(op, &x.iter().collect::<Vec<_>>(), Location::caller())
 }
 

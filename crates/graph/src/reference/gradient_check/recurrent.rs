@@ -1,7 +1,6 @@
 //! Recurrent cells, with everything they may read, through all their results.
 
 use super::*;
-use crate::op::{Cell, CellFunction};
 use crate::{RecurrentInputs, RecurrentOutputs};
 
 const CELLS: [Cell; 4] = [Cell::Simple, Cell::Lstm, Cell::Gru { reset_after: true }, Cell::Gru { reset_after: false }];

@@ -1,7 +1,6 @@
 //! Reductions, scans, soft maxima.
 
 use super::*;
-use crate::op::AxisSet;
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
@@ -21,7 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
             (vec![BATCH, ANY], vec![2, 3], vec![0, 1]),
         ] {
             for keep_dims in [false, true] {
-                let reduce = Op::Reduce { kind, axes: AxisSet::from_iter(axes.clone()), keep_dims };
+                let reduce = Op::Reduce(Reduce { kind, axes: AxisSet::from_iter(axes.clone()), keep_dims });
                 cases.push(op(reduce, vec![symbolic(&shape, &dims)]));
             }
         }
@@ -29,21 +28,21 @@ pub(super) fn cases() -> Vec<Case> {
     // A product with zeros in it, one and two in a row.
     let zeros = Array::from_slice([2, 3], &[0.0f64, 2.0, 3.0, 0.0, 0.0, 5.0]).unwrap();
     let zeros = Feed { shape: Shape::from([2, 3]), value: zeros };
-    cases.push(op(Op::Reduce { kind: Reduction::Prod, axes: AxisSet(2), keep_dims: false }, vec![zeros]));
+    cases.push(op(Reduce { kind: Reduction::Prod, axes: AxisSet(2), keep_dims: false }, vec![zeros]));
     for (product, exclusive, reverse) in (0..8).map(|i| (i & 1 > 0, i & 2 > 0, i & 4 > 0)) {
         for axis in 0..2 {
-            let scan = Op::Cumulate { product, axis, exclusive, reverse };
+            let scan = Op::Cumulate(Cumulate { product, axis, exclusive, reverse });
             cases.push(op(scan.clone(), vec![floats(&[3, 4])]));
             cases.push(op(scan, vec![symbolic(&[BATCH, n(2)], &[3, 2])]));
         }
     }
     cases.extend([
-        op(Op::TopK(2), vec![floats(&[5])]),
-        op(Op::TopK(3), vec![floats(&[2, 2, 4])]),
-        op(Op::TopK(1), vec![symbolic(&[BATCH, n(3)], &[2, 3])]),
-        op(Op::TopK(0), vec![floats(&[2, 3])]),
+        op(TopK { k: 2 }, vec![floats(&[5])]),
+        op(TopK { k: 3 }, vec![floats(&[2, 2, 4])]),
+        op(TopK { k: 1 }, vec![symbolic(&[BATCH, n(3)], &[2, 3])]),
+        op(TopK { k: 0 }, vec![floats(&[2, 3])]),
     ]);
-    for soft in [Op::Softmax, Op::LogSoftmax] {
+    for soft in [Op::Softmax(Softmax), Op::LogSoftmax(LogSoftmax)] {
         cases.push(op(soft.clone(), vec![floats(&[4])]));
         cases.push(op(soft.clone(), vec![floats(&[2, 2, 3])]));
         cases.push(op(soft.clone(), vec![symbolic(&[BATCH, n(3)], &[2, 3])]));
@@ -54,9 +53,9 @@ pub(super) fn cases() -> Vec<Case> {
         // TF: probabilities must sum to 1 for the gradient of the logits to be right.
         let labels = Array::from_slice([2, 3], &[0.2, 0.3, 0.5, 0.0, 1.0, 0.0]).unwrap();
         let labels = Feed { shape: Shape::from([rows, n(3)]), value: labels };
-        cases.push(op(Op::SoftmaxCrossEntropy, vec![symbolic(&[rows, n(3)], &[2, 3]), labels]));
+        cases.push(op(SoftmaxCrossEntropy, vec![symbolic(&[rows, n(3)], &[2, 3]), labels]));
         let labels = Feed { shape: Shape::from([rows]), value: Array::from([2i32, 0]) };
-        cases.push(op(Op::SparseSoftmaxCrossEntropy, vec![symbolic(&[rows, n(3)], &[2, 3]), labels]));
+        cases.push(op(SparseSoftmaxCrossEntropy, vec![symbolic(&[rows, n(3)], &[2, 3]), labels]));
     }
     cases
 }

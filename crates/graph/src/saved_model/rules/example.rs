@@ -7,6 +7,7 @@ use super::super::call::{Call, Outputs};
 use super::super::item::Item;
 use super::sparse::sparse_of_ragged;
 use crate::host::parse_example::{ParseExample, Place};
+use crate::op::reading::{Reading, refuse};
 use crate::tensor::Tensor;
 
 /// The keys and what they are read as, in TensorFlow's order.
@@ -107,7 +108,7 @@ fn dense_feature(dtype: DType, shape: &TensorShapeProto, default: Array) -> Resu
 fn outputs(call: &mut Call<'_, '_>, keys: Keys) -> Outputs {
     let serialized = call.tensor(0)?;
     if serialized.rank() != 1 {
-        return Err(call.refuse(format!("a parser of {}", serialized.spec())));
+        return Err(refuse(format!("a parser of {}", serialized.spec())));
     }
     let mut features = keys.dense.clone();
     features.extend(keys.sparse.iter().map(|(key, dtype)| (key.clone(), FeatureSpec::ragged(*dtype))));

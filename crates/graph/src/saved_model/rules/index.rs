@@ -3,60 +3,18 @@
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::super::call::{Call, Outputs, one};
-use super::super::numbers::Numbers;
 use crate::host::Unique;
 use crate::host::sparse::{PartitionPlaces, StitchPlaces, Where};
-use crate::op::Op;
+use crate::op::reading::{Reading, refuse};
 use crate::tensor::Tensor;
-
-pub(super) fn gather(call: &mut Call<'_, '_>) -> Outputs {
-    let axis = if call.n_inputs() > 2 { call.integer(2)? } else { 0 };
-    if let (Some(numbers), Some(at)) = (call.numbers(0)?, call.numbers(1)?)
-        && numbers.dims.len() == 1
-        && let Some(places) = at.known()
-    {
-        let element = |&k: &i64| usize::try_from(k).ok().and_then(|k| numbers.elements.get(k)).cloned();
-        let elements: Option<Vec<_>> = places.iter().map(element).collect();
-        let elements =
-            elements.ok_or_else(|| Error::index(format!("places {places:?} of {} numbers", numbers.elements.len())))?;
-        return one(Numbers { dtype: numbers.dtype, dims: at.dims, elements });
-    }
-    let (params, indices) = (call.tensor(0)?, call.tensor(1)?);
-    let batch_dims = call.int_or("batch_dims", 0)?;
-    let batch_dims = if batch_dims < 0 { batch_dims + indices.rank() as i64 } else { batch_dims };
-    let batch_dims = usize::try_from(batch_dims).map_err(|_| Error::shape(format!("batch_dims of {batch_dims}")))?;
-    let axis = call.axis(axis, params.rank())?;
-    one(call.add(Op::Gather { axis, batch_dims }, &[&params, &indices])?.remove(0))
-}
 
 pub(super) fn resource_gather(call: &mut Call<'_, '_>) -> Outputs {
     let table = call.graph().read(call.variable(0)?, std::panic::Location::caller());
     let indices = call.tensor(1)?;
     if call.int_or("batch_dims", 0)? != 0 {
-        return Err(call.refuse("a lookup with batch_dims"));
+        return Err(refuse("a lookup with batch_dims"));
     }
     one(table.gather(&indices))
-}
-
-pub(super) fn gather_nd(call: &mut Call<'_, '_>) -> Outputs {
-    let (params, indices) = (call.tensor(0)?, call.tensor(1)?);
-    one(params.gather_nd(&indices))
-}
-
-pub(super) fn scatter_nd(call: &mut Call<'_, '_>) -> Outputs {
-    let (indices, updates, shape) = (call.tensor(0)?, call.tensor(1)?, call.shape(2)?);
-    one(updates.scatter_nd(&indices, shape))
-}
-
-pub(super) fn one_hot(call: &mut Call<'_, '_>) -> Outputs {
-    let (indices, depth) = (call.tensor(0)?, call.integer(1)?);
-    let (on, off) = (call.tensor(2)?, call.tensor(3)?);
-    let axis = call.int_or("axis", -1)?;
-    let axis = call.axis(axis, indices.rank() + 1)?;
-    let depth = usize::try_from(depth).map_err(|_| Error::config(format!("a depth of {depth}")))?;
-    // TF: bytes are indices too.
-    let indices = if indices.dtype() == DType::U8 { indices.cast(DType::I32) } else { indices };
-    one(call.add(Op::OneHot { depth, axis }, &[&indices, &on, &off])?.remove(0))
 }
 
 pub(super) fn where_true(call: &mut Call<'_, '_>) -> Outputs {

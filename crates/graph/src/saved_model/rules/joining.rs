@@ -3,62 +3,16 @@
 use estimand_tensor::{Dim, Error, Result};
 
 use super::super::call::{Call, Outputs, one};
-use super::super::numbers::{MOST, Number, Numbers};
-use crate::op::Op;
+use super::super::numbers::{Number, Numbers};
+use super::follow::joined;
+use crate::op::Slice;
+use crate::op::reading::{Reading, axis as axis_of, refuse};
 use crate::tensor::Tensor;
-
-pub(super) fn concat(call: &mut Call<'_, '_>) -> Outputs {
-    let n = call.n_inputs().saturating_sub(1);
-    let axis = call.integer(n)?;
-    join(call, 0..n, axis)
-}
-
-pub(super) fn concat_axis_first(call: &mut Call<'_, '_>) -> Outputs {
-    let axis = call.integer(0)?;
-    join(call, 1..call.n_inputs(), axis)
-}
-
-fn join(call: &mut Call<'_, '_>, range: std::ops::Range<usize>, axis: i64) -> Outputs {
-    if let Some(numbers) = followed(call, range.clone(), 1)? {
-        let elements = numbers.iter().flat_map(|n| n.elements.clone()).collect();
-        return one(Numbers::list(numbers[0].dtype, elements));
-    }
-    let parts = call.tensors(range)?;
-    if parts.is_empty() {
-        return Err(Error::config("nothing is joined"));
-    }
-    one(Tensor::concat(&parts.iter().collect::<Vec<_>>(), axis))
-}
-
-/// The elements of several inputs of this rank, if at least one of them has been followed and the others can be.
-fn followed(call: &mut Call<'_, '_>, range: std::ops::Range<usize>, rank: usize) -> Result<Option<Vec<Numbers>>> {
-    let mut any = false;
-    for i in range.clone() {
-        any |= call.numbers(i)?.is_some();
-    }
-    if !any {
-        return Ok(None);
-    }
-    let mut all = Vec::new();
-    for i in range {
-        let numbers = match call.numbers(i)? {
-            Some(numbers) => Some(numbers),
-            None => Numbers::of_tensor(&call.tensor(i)?),
-        };
-        match numbers {
-            Some(numbers) if numbers.dims.len() == rank => all.push(numbers),
-            _ => return Ok(None),
-        }
-    }
-    let total: usize = all.iter().map(|n| n.elements.len()).sum();
-    Ok(Some(all).filter(|_| total <= MOST))
-}
 
 pub(super) fn pack(call: &mut Call<'_, '_>) -> Outputs {
     let axis = call.int_or("axis", 0)?;
-    if let Some(numbers) = followed(call, 0..call.n_inputs(), 0)? {
-        let elements = numbers.iter().flat_map(|n| n.elements.clone()).collect();
-        return one(Numbers::list(numbers[0].dtype, elements));
+    if let Some(numbers) = joined(call, 0..call.n_inputs(), 0)? {
+        return one(numbers);
     }
     let parts = call.tensors(0..call.n_inputs())?;
     if parts.is_empty() {
@@ -77,7 +31,7 @@ pub(super) fn unpack(call: &mut Call<'_, '_>) -> Outputs {
     }
     let tensor = call.tensor(0)?;
     let n = call.int_or("num", 0)?;
-    let axis = call.axis(axis, tensor.rank())?;
+    let axis = axis_of(axis, tensor.rank())?;
     let n = usize::try_from(n).map_err(|_| Error::config(format!("{n} parts")))?;
     let parts = parts(call, &tensor, axis, &vec![1; n])?;
     Ok(parts.iter().map(|part| part.squeeze(&[axis as i64]).into()).collect())
@@ -93,7 +47,7 @@ fn parts(call: &Call<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> 
         begin[axis] = first;
         shape.0[axis] = Dim::Known(size);
         first = first.checked_add(size).ok_or_else(|| Error::shape("parts that are too large"))?;
-        parts.push(call.add(Op::Slice { begin, size: shape }, &[tensor])?.remove(0));
+        parts.push(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0));
     }
     match tensor.shape().dims()[axis].known() {
         Some(n) if n != first => Err(Error::shape(format!("parts of {sizes:?} of axis {axis}, which has size {n}"))),
@@ -104,24 +58,24 @@ fn parts(call: &Call<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> 
 pub(super) fn split(call: &mut Call<'_, '_>) -> Outputs {
     let (axis, tensor) = (call.integer(0)?, call.tensor(1)?);
     let n = call.int_or("num_split", 1)?;
-    let axis = call.axis(axis, tensor.rank())?;
+    let axis = axis_of(axis, tensor.rank())?;
     match (tensor.shape().dims()[axis].known(), usize::try_from(n)) {
         (Some(size), Ok(n)) if n > 0 && size % n == 0 => {
             let parts = parts(call, &tensor, axis, &vec![size / n; n])?;
             Ok(parts.into_iter().map(Into::into).collect())
         }
-        _ => Err(call.refuse(format!("a split of {} into {n} equal parts along axis {axis}", tensor.spec()))),
+        _ => Err(refuse(format!("a split of {} into {n} equal parts along axis {axis}", tensor.spec()))),
     }
 }
 
 pub(super) fn split_sizes(call: &mut Call<'_, '_>) -> Outputs {
     let (tensor, mut sizes, axis) = (call.tensor(0)?, call.integers(1)?, call.integer(2)?);
-    let axis = call.axis(axis, tensor.rank())?;
+    let axis = axis_of(axis, tensor.rank())?;
     let rest: i64 = sizes.iter().filter(|&&n| n != -1).fold(0, |sum, &n| sum.saturating_add(n));
     for size in sizes.iter_mut().filter(|size| **size == -1) {
         match tensor.shape().dims()[axis].known() {
             Some(n) => *size = n as i64 - rest,
-            None => return Err(call.refuse("a part of unknown size of an axis of unknown size")),
+            None => return Err(refuse("a part of unknown size of an axis of unknown size")),
         }
     }
     let sizes: Option<Vec<usize>> = sizes.iter().map(|&n| usize::try_from(n).ok()).collect();

@@ -1,16 +1,16 @@
-//! What each of TensorFlow's ops becomes: one rule for each, by family.
+//! What each of TensorFlow's ops becomes.
 //!
-//! A rule takes a node's inputs in the form it wants (a tensor, known integers, sizes) and returns the node's outputs. Ops with
-//! TensorFlow's own meaning are one node of ours; others are compositions of ours.
+//! Ops with TensorFlow's own meaning are one node of ours, and their files (`op/`) read them; others are compositions of ours, with
+//! a rule for each here, by family. A rule takes a node's inputs in the form it wants (a tensor, known integers, sizes) and returns
+//! the node's outputs. Integers that are sizes are followed before any rule (`follow`).
 
 mod arithmetic;
+mod batch_norm;
 mod elementwise;
 mod example;
-mod image;
+mod follow;
 mod index;
 mod joining;
-mod product;
-mod reduce;
 mod segment;
 mod shaping;
 mod slicing;
@@ -19,20 +19,47 @@ mod sparse;
 pub(super) mod table;
 mod text;
 
-use estimand_tensor::{Binary, Unary};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use estimand_tensor::Error;
 
 use super::call::{Call, Outputs};
+use crate::op::reading::ReadRule;
 
-/// How the nodes of an op are read.
-pub(super) type Rule = fn(&mut Call<'_, '_>) -> Outputs;
+/// How the nodes of a composition are read.
+type Rule = fn(&mut Call<'_, '_>) -> Outputs;
 
-/// The rule of an op.
-pub(super) fn find(op: &str) -> Option<Rule> {
+/// Reads a node.
+pub(super) fn read(call: &mut Call<'_, '_>) -> Outputs {
+    if let Some(items) = follow::follow(call)? {
+        return Ok(items);
+    }
+    let def = call.def;
+    match (own(&def.op), composed(&def.op)) {
+        (Some(rule), _) => Ok(rule(call)?.into_iter().map(Into::into).collect()),
+        (None, Some(rule)) => rule(call),
+        (None, None) => Err(Error::internal("an op without a rule")),
+    }
+}
+
+/// Whether the nodes of an op can be read.
+pub(super) fn is_known(op: &str) -> bool {
+    own(op).is_some() || composed(op).is_some()
+}
+
+/// The rule of an op that is one of ours.
+fn own(op: &str) -> Option<ReadRule> {
+    static OWN: LazyLock<HashMap<&str, ReadRule>> = LazyLock::new(|| crate::op::readers().collect());
+    OWN.get(op).copied()
+}
+
+/// The rule of an op that is several of ours, or none.
+fn composed(op: &str) -> Option<Rule> {
     Some(match op {
         "Const" => source::constant,
         "Placeholder" | "PlaceholderV2" => source::placeholder,
         "Identity" | "PlaceholderWithDefault" | "EnsureShape" | "Snapshot" | "PreventGradient" => source::identity,
-        "StopGradient" => source::stop_gradient,
         "IdentityN" => source::identity_n,
         "VarHandleOp" => source::handle,
         "VariableV2" | "Variable" => source::variable,
@@ -45,35 +72,20 @@ pub(super) fn find(op: &str) -> Option<Rule> {
         "Fill" => source::fill,
         "ZerosLike" | "OnesLike" => source::like,
         "Range" => source::range,
-        "RandomUniform" | "RandomStandardNormal" | "TruncatedNormal" | "RandomUniformInt" => source::random,
 
-        "Cast" => elementwise::cast,
         "Select" => elementwise::select_rows,
-        "SelectV2" => elementwise::select,
         "BiasAdd" => elementwise::bias_add,
         "AddN" => elementwise::add_n,
         "LeakyRelu" => elementwise::leaky_relu,
         "ClipByValue" => elementwise::clip,
         "Div" => elementwise::div,
-        "Print" => elementwise::print,
         "Bucketize" => elementwise::bucketize,
-        "Add" => elementwise::binary,
-        _ if unary(op).is_some() => elementwise::unary,
-        _ if binary(op).is_some() => elementwise::binary,
 
-        "Reshape" => shaping::reshape,
         "ExpandDims" => shaping::expand_dims,
         "Squeeze" => shaping::squeeze,
-        "Transpose" => shaping::transpose,
-        "BroadcastTo" => shaping::broadcast_to,
         "Tile" => shaping::tile,
-        "Pad" | "PadV2" => shaping::pad,
-        "MirrorPad" | "MirrorPadGrad" => shaping::mirror_pad,
-        "ReverseV2" => shaping::reverse,
         "BroadcastGradientArgs" => shaping::broadcast_gradient_axes,
 
-        "ConcatV2" => joining::concat,
-        "Concat" => joining::concat_axis_first,
         "Pack" => joining::pack,
         "Unpack" => joining::unpack,
         "Split" => joining::split,
@@ -83,44 +95,16 @@ pub(super) fn find(op: &str) -> Option<Rule> {
         "StridedSlice" => slicing::strided_slice,
         "StridedSliceGrad" => slicing::strided_slice_grad,
 
-        "Sum" | "Mean" | "Prod" | "Max" | "Min" | "All" | "Any" => reduce::reduce,
-        "ArgMax" | "ArgMin" => reduce::arg_max,
-        "Cumsum" | "Cumprod" => reduce::cumulate,
-        "TopKV2" => reduce::top_k,
-        "Softmax" | "LogSoftmax" => reduce::softmax,
-        "SoftmaxCrossEntropyWithLogits" | "SparseSoftmaxCrossEntropyWithLogits" => reduce::cross_entropy,
+        "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => batch_norm::batch_norm,
 
-        "MatMul" => product::matmul,
-        "BatchMatMul" | "BatchMatMulV2" => product::batch_matmul,
-        "Conv2D" | "DepthwiseConv2dNative" => product::convolution,
-        "Conv2DBackpropInput" | "DepthwiseConv2dNativeBackpropInput" => product::convolution_input_gradient,
-        "Conv2DBackpropFilter" | "DepthwiseConv2dNativeBackpropFilter" => product::convolution_filter_gradient,
-        "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => product::batch_norm,
-
-        "MaxPool" | "AvgPool" | "MaxPoolGrad" => image::pool,
-        "AvgPoolGrad" => image::avg_pool_gradient,
-        "ResizeBilinear" | "ResizeNearestNeighbor" => image::resize,
-        "ResizeBilinearGrad" | "ResizeNearestNeighborGrad" => image::resize_gradient,
-
-        "GatherV2" | "Gather" => index::gather,
         "ResourceGather" => index::resource_gather,
-        "GatherNd" => index::gather_nd,
-        "ScatterNd" => index::scatter_nd,
-        "OneHot" => index::one_hot,
         "Where" => index::where_true,
         "Unique" => index::unique,
         "DynamicPartition" => index::partition,
         "DynamicStitch" | "ParallelDynamicStitch" => index::stitch,
 
-        "UnsortedSegmentSum" | "UnsortedSegmentMax" | "UnsortedSegmentMin" | "UnsortedSegmentProd" => segment::unsorted,
         "DenseBincount" => segment::bincount,
         "SegmentSum" | "SegmentMean" | "SegmentMax" | "SegmentMin" | "SegmentProd" => segment::sorted,
-        "SparseSegmentSum" | "SparseSegmentMean" | "SparseSegmentSqrtN" => segment::sparse,
-        "SparseSegmentSumWithNumSegments"
-        | "SparseSegmentMeanWithNumSegments"
-        | "SparseSegmentSqrtNWithNumSegments" => segment::sparse,
-
-        "SparseSegmentSumGrad" | "SparseSegmentMeanGrad" | "SparseSegmentSqrtNGrad" => segment::sparse_gradient,
 
         "SparseReshape" => sparse::reshape,
         "SparseFillEmptyRows" => sparse::fill_empty_rows,
@@ -156,17 +140,4 @@ pub(super) fn find(op: &str) -> Option<Rule> {
 /// Whether an op fills a table: such nodes run before everything else.
 pub(super) fn fills_table(op: &str) -> bool {
     table::FILLERS.contains(&op)
-}
-
-/// The element-wise op of a name.
-fn unary(op: &str) -> Option<Unary> {
-    Unary::ALL.iter().copied().find(|unary| unary.tf_name() == op)
-}
-
-/// The element-wise op of a name.
-fn binary(op: &str) -> Option<Binary> {
-    match op {
-        "Add" => Some(Binary::Add),
-        _ => Binary::ALL.iter().copied().find(|binary| binary.tf_name() == op),
-    }
 }

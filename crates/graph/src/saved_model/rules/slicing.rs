@@ -4,7 +4,8 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use super::super::call::{Call, Outputs, one};
 use super::super::numbers::{Number, Numbers};
-use crate::op::Op;
+use crate::op::reading::{Reading, refuse};
+use crate::op::{Slice, StridedSlice, StridedSliceGrad};
 use crate::tensor::Tensor;
 
 pub(super) fn slice(call: &mut Call<'_, '_>) -> Outputs {
@@ -60,7 +61,7 @@ fn part(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, begin: &Number, s
             begin[axis] = first;
             let mut shape = tensor.shape().clone();
             shape.0[axis] = size;
-            Ok(call.add(Op::Slice { begin, size: shape }, &[tensor])?.remove(0))
+            Ok(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0))
         }
         Some(Err(_)) => Err(Error::index(format!("a slice from {begin:?}"))),
         None => {
@@ -230,7 +231,7 @@ fn span(
         return known_span(call, tensor, axis, n, known(begin).flatten(), known(end).flatten(), stride);
     }
     if stride < 1 {
-        return Err(call.refuse(format!("a slice by {stride} of an axis of unknown size")));
+        return Err(refuse(format!("a slice by {stride} of an axis of unknown size")));
     }
     // Positions are below the size of the axis, counted from its end if negative.
     let mut place = |number: Option<&Number>, open: Dim| -> Result<Dim> {
@@ -283,7 +284,7 @@ fn known_span(
         let mut strides = vec![1; sizes.len()];
         let mut result = sizes.to_vec();
         (begins[axis], strides[axis], result[axis]) = (first, stride, size);
-        let op = Op::StridedSlice { begin: begins, strides, size: result };
+        let op = StridedSlice { begin: begins, strides, size: result };
         return Ok(call.add(op, &[tensor])?.remove(0));
     }
     let places: Vec<i64> = (0..size as i64).map(|i| first as i64 + i * stride).collect();
@@ -322,11 +323,11 @@ pub(super) fn strided_slice_grad(call: &mut Call<'_, '_>) -> Outputs {
                     begins.push(0);
                     all_strides.push(1);
                 }
-                _ => return Err(call.refuse("the gradient of a slice of an axis of unknown size")),
+                _ => return Err(refuse("the gradient of a slice of an axis of unknown size")),
             },
-            _ => return Err(call.refuse("the gradient of a slice that adds or drops axes")),
+            _ => return Err(refuse("the gradient of a slice that adds or drops axes")),
         }
     }
-    let op = Op::StridedSliceGrad { begin: begins, strides: all_strides, shape };
+    let op = StridedSliceGrad { begin: begins, strides: all_strides, shape };
     one(call.add(op, &[&dy])?.remove(0))
 }

@@ -1,12 +1,12 @@
 //! Where values come from: constants, variables, sizes.
 
-use estimand_tensor::{DType, Dim, Error, Result, Shape};
+use estimand_tensor::{DType, Dim, Error, Result};
 
 use super::super::call::{Call, Outputs, one, shape_of};
 use super::super::item::Item;
 use super::super::numbers::{Number, Numbers};
 use crate::Init;
-use crate::op::{Op, RandomKind};
+use crate::op::reading::{Reading, refuse};
 use crate::variables::{Role, VarId, VarSpec};
 
 pub(super) fn constant(call: &mut Call<'_, '_>) -> Outputs {
@@ -26,13 +26,6 @@ pub(super) fn placeholder(_call: &mut Call<'_, '_>) -> Outputs {
 
 pub(super) fn identity(call: &mut Call<'_, '_>) -> Outputs {
     one(call.item(0)?)
-}
-
-pub(super) fn stop_gradient(call: &mut Call<'_, '_>) -> Outputs {
-    match call.numbers(0)? {
-        Some(numbers) => one(numbers),
-        None => one(call.tensor(0)?.stop_gradient()),
-    }
 }
 
 pub(super) fn identity_n(call: &mut Call<'_, '_>) -> Outputs {
@@ -166,7 +159,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> Outputs {
         };
         let n = ((limit - start) / delta).ceil();
         if !(0.0..=1e9).contains(&n) {
-            return Err(call.refuse(format!("a range from {start} to {limit} by {delta}")));
+            return Err(refuse(format!("a range from {start} to {limit} by {delta}")));
         }
         let numbers = call.graph().range(n as usize, dtype);
         return one(numbers * delta + start);
@@ -194,7 +187,7 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> Outputs {
                 s.ceil_div(span, delta as usize)
             })
         }
-        _ => return Err(call.refuse(format!("a range from {start} by {delta} to a limit that the run computes"))),
+        _ => return Err(refuse(format!("a range from {start} by {delta} to a limit that the run computes"))),
     };
     if let Dim::Known(n) = n
         && n <= super::super::numbers::MOST
@@ -207,22 +200,4 @@ pub(super) fn range(call: &mut Call<'_, '_>) -> Outputs {
         numbers = numbers * delta;
     }
     one(if start != 0 { numbers + start } else { numbers })
-}
-
-/// Random numbers of the same distribution: ours are drawn by row.
-pub(super) fn random(call: &mut Call<'_, '_>) -> Outputs {
-    let shape: Shape = call.shape(0)?;
-    let kind = match call.def.op.as_str() {
-        "RandomUniform" => RandomKind::Uniform,
-        "RandomStandardNormal" => RandomKind::Normal,
-        "TruncatedNormal" => RandomKind::TruncatedNormal,
-        _ => RandomKind::Integers { low: call.integer(1)?, high: call.integer(2)? },
-    };
-    let dtype = match kind {
-        RandomKind::Integers { .. } => call.dtype_or("Tout", Some(DType::I64))?,
-        _ => call.dtype_or("dtype", Some(DType::F32))?,
-    };
-    let op = Op::Random { kind, shape, key: call.def.name.as_str().into() };
-    let drawn = call.graph().node(op, &[], std::panic::Location::caller());
-    one(drawn.cast(dtype))
 }

@@ -5,12 +5,12 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 use super::super::call::{Call, Outputs, one};
 use super::super::item::Item;
 use super::super::numbers::{Number, Numbers};
-use super::shaping::with_rows;
 use crate::host::ragged::ToSteps;
 use crate::host::sparse::{
     CrossOutput, RaggedToSparse, SparseConcat, SparseCross, SparseFillEmptyRows, SparseReorder, SparseReshape,
     SparseSlice, SparseToDense,
 };
+use crate::op::reading::{Reading, refuse, with_rows};
 use crate::tensor::Tensor;
 
 fn items(tensors: Vec<Tensor>) -> Vec<Item> {
@@ -28,11 +28,11 @@ pub(super) fn sparse_of_ragged(call: &mut Call<'_, '_>, row_splits: &Tensor, val
 
 pub(super) fn from_ragged(call: &mut Call<'_, '_>) -> Outputs {
     if call.int_or("RAGGED_RANK", 1)? != 1 {
-        return Err(call.refuse("a ragged tensor of more than one ragged axis"));
+        return Err(refuse("a ragged tensor of more than one ragged axis"));
     }
     let (splits, values) = (call.tensor(0)?.cast(DType::I64), call.tensor(1)?);
     if values.rank() != 1 {
-        return Err(call.refuse(format!("a ragged tensor of {}", values.spec())));
+        return Err(refuse(format!("a ragged tensor of {}", values.spec())));
     }
     Ok(sparse_of_ragged(call, &splits, &values)?.into())
 }
@@ -42,11 +42,11 @@ pub(super) fn ragged_to_dense(call: &mut Call<'_, '_>) -> Outputs {
     let kinds = call.list("row_partition_types")?.s;
     let values = call.tensor(1)?;
     if !matches!(&kinds[..], [only] if only == b"ROW_SPLITS") || values.rank() != 1 {
-        return Err(call.refuse("a ragged tensor that is not one list of row splits"));
+        return Err(refuse("a ragged tensor that is not one list of row splits"));
     }
-    let wanted = call.sizes(0)?;
+    let wanted = call.sizes(0, false)?;
     let [_, n_steps] = wanted[..] else {
-        return Err(call.refuse(format!("{} sizes for rows and their length", wanted.len())));
+        return Err(refuse(format!("{} sizes for rows and their length", wanted.len())));
     };
     let (padding, splits) = (call.tensor(2)?, call.tensor(3)?.cast(DType::I64));
     let length = call.tensor(0)?.cast(DType::I64).slice(&[1], &[1]).reshape([0_i64; 0]);
@@ -168,7 +168,7 @@ pub(super) fn cross(call: &mut Call<'_, '_>) -> Outputs {
 /// (indices, values, dense shape, matrix): rows of the matrix, weighted and summed.
 pub(super) fn dense_matmul(call: &mut Call<'_, '_>) -> Outputs {
     if call.flag("adjoint_a", false)? || call.flag("adjoint_b", false)? {
-        return Err(call.refuse("a product with a transposed sparse matrix"));
+        return Err(refuse("a product with a transposed sparse matrix"));
     }
     let (indices, values, matrix) = (call.tensor(0)?, call.tensor(1)?, call.tensor(3)?);
     let rows = call.elements(2)?.elements;

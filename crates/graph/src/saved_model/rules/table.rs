@@ -8,6 +8,7 @@ use estimand_tensor::{Array, DType, Error, Result};
 use super::super::call::{Call, Outputs, one};
 use super::super::item::Item;
 use super::super::numbers::{Number, Numbers};
+use crate::op::reading::{Reading, refuse};
 use crate::op::{Constant, Op};
 use crate::table::LookupTable;
 use crate::tensor::Tensor;
@@ -95,7 +96,7 @@ fn from_file(call: &mut Call<'_, '_>, key: DType, value: DType) -> Result<Table>
     )?;
     let size = usize::try_from(call.int_or("vocab_size", -1)?).ok();
     if call.int_or("offset", 0)? != 0 {
-        return Err(call.refuse("a vocabulary that does not begin at its first line"));
+        return Err(refuse("a vocabulary that does not begin at its first line"));
     }
     match (call.int_or("key_index", WHOLE_LINE)?, call.int_or("value_index", LINE_NUMBER)?) {
         (WHOLE_LINE, LINE_NUMBER) => {
@@ -111,7 +112,7 @@ fn from_file(call: &mut Call<'_, '_>, key: DType, value: DType) -> Result<Table>
             let values = strings(&file.terms()?)?;
             Ok(Table { keys: Keys::Numbers, len: values.len(), values: Some(values) })
         }
-        (key, value) => Err(call.refuse(format!("a table from column {key} of a file to column {value}"))),
+        (key, value) => Err(refuse(format!("a table from column {key} of a file to column {value}"))),
     }
 }
 

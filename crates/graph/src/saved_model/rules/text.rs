@@ -5,6 +5,7 @@ use estimand_tensor::{DType, Error, Result};
 use super::super::call::{Call, Outputs, one};
 use super::sparse::sparse_of_ragged;
 use crate::host::text;
+use crate::op::reading::Reading;
 
 pub(super) fn hash_bucket(call: &mut Call<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;

@@ -1,0 +1,72 @@
+//! The update of a variable by an optimizer's rule.
+
+use super::rules::*;
+use crate::graph::Body;
+use crate::optimizer::{Apply, OptimizerConfig};
+
+fn optimizer<'a>(body: &'a Body, apply: &Apply) -> &'a OptimizerConfig {
+    &body.optimizers()[apply.optimizer.0 as usize]
+}
+
+impl OpRules for Apply {
+    fn name(&self) -> &'static str {
+        "Apply"
+    }
+
+    fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs> {
+        let spec = inference.variables.spec(self.variable);
+        let gradient = x[x.len() - 1];
+        expect_dtype(spec.dtype, gradient, "gradient")?;
+        let expected = Shape::from(&spec.dims[..]);
+        let fits = match x {
+            [dense] => dense.shape == expected,
+            [ids, rows] => {
+                rows.shape.rank() == expected.rank()
+                    && rows.shape.dims()[1..] == expected.dims()[1..]
+                    && ids.shape.rank() == 1
+                    && ids.shape.dims()[0] == rows.shape.dims()[0]
+            }
+            _ => false,
+        };
+        if !fits {
+            return Err(Error::shape(format!(
+                "a gradient of {} for variable `{}`, which is {expected}",
+                gradient.shape, spec.name
+            )));
+        }
+        Ok(Specs::new())
+    }
+
+    fn fits(&self, _x: &[&[usize]], _y: &[usize]) -> bool {
+        true
+    }
+
+    fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
+        back.nothing()
+    }
+
+    /// Reads and writes a variable and its slots: all of it, or the rows that have a gradient, each once as the host makes them.
+    /// 2 operations change an element of the variable, and 4 one of a slot.
+    fn cost(&self, operands: &Operands<'_>) -> Cost {
+        let whole = count(&operands.body.variables().spec(self.variable).dims);
+        let changed = match operands.x {
+            [_, rows] if !optimizer(operands.body, self).decays_all_rows() => count(rows),
+            _ => whole,
+        };
+        let n_slots = self.slots.len();
+        let state = product(&[changed, 1 + n_slots, size_of::<f32>()]);
+        let flops = product(&[changed, 2 + 4 * n_slots]);
+        Cost { read: operands.read().saturating_add(state), written: state, flops }
+    }
+
+    fn spell(&self, _def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
+        let rule = optimizer(writer.body(), self).rule.name();
+        let variable = &writer.body().variables().spec(self.variable).name;
+        Err(Error::unsupported(format!("the {rule} update of variable `{variable}` is not written to a GraphDef"))
+            .help("write the loss or the predictions; the trained values and slots are in the checkpoint"))
+    }
+
+    fn has_effect(&self) -> bool {
+        true
+    }
+}

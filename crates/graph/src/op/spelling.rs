@@ -1,0 +1,166 @@
+//! What the TensorFlow spelling of an op is written with: a graph in TensorFlow's terms that grows node by node.
+
+use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
+use estimand_wire::{AttrValue, DataType, NodeDef, TensorProto};
+
+use crate::graph::{Body, Graph, Node, Value};
+use crate::table::LookupTable;
+use crate::tensor::Tensor;
+use crate::variables::VarId;
+
+/// Who writes a graph for TensorFlow. Names are those of nodes in the graph that is written.
+pub(crate) trait Spelling {
+    /// The graph that is written.
+    fn body(&self) -> &Body;
+
+    /// What a value is called: `node`, or `node:1` for a second output.
+    fn name_of(&self, value: Value) -> String;
+
+    /// The beginning of a node that belongs to another: `owner/role`.
+    fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef;
+
+    /// Writes a node and returns what its first output is called.
+    fn add(&mut self, def: NodeDef) -> String;
+
+    /// A single size, an i32 scalar. A known size is a constant of `owner`.
+    fn size(&mut self, dim: Dim, owner: &str, role: &str) -> Result<String>;
+
+    /// The node that holds a variable's handle.
+    fn handle(&mut self, id: VarId) -> String;
+
+    /// The nodes that read a variable.
+    fn readers(&mut self, id: VarId) -> &mut Vec<String>;
+
+    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to terms.
+    fn table(&mut self, table: &LookupTable, reverse: bool) -> Result<String>;
+
+    /// Writes another graph in a node's place. Its placeholders, in order, are the node's inputs, and the node has its results.
+    fn in_place(&mut self, def: NodeDef, graph: &Graph, results: &[&Tensor]) -> Result<NodeDef>;
+
+    /// Dtype and shape of one of a node's inputs.
+    fn spec(&self, node: &Node, input: usize) -> &TensorSpec {
+        self.body().spec(node.inputs[input])
+    }
+
+    /// The dtype of one of a node's inputs.
+    fn dtype(&self, node: &Node, input: usize) -> DType {
+        self.spec(node, input).dtype
+    }
+
+    /// A constant that belongs to a node.
+    fn constant(&mut self, owner: &str, role: &str, value: &Array) -> Result<String> {
+        let def = self.part(owner, role, "Const");
+        Ok(self.add(constant(def, value)))
+    }
+
+    /// A number of TensorFlow's usual index type, that belongs to a node.
+    fn int(&mut self, owner: &str, role: &str, value: usize) -> Result<String> {
+        let value = index_number(value as i64)?;
+        self.constant(owner, role, &Array::scalar(value))
+    }
+
+    /// A list of numbers of TensorFlow's usual index type, that belongs to a node.
+    fn ints(&mut self, owner: &str, role: &str, values: &mut dyn Iterator<Item = i64>) -> Result<String> {
+        let values = values.map(index_number).collect::<Result<Vec<i32>>>()?;
+        self.constant(owner, role, &Array::from_vec([values.len()], values)?)
+    }
+
+    /// A list of sizes of a dtype, that belongs to a node.
+    fn shape(&mut self, owner: &str, role: &str, dims: &[Dim], dtype: DType) -> Result<String> {
+        let known: Option<Vec<i64>> = dims.iter().map(|d| d.known().map(|n| n as i64)).collect();
+        match known {
+            Some(sizes) if dtype == DType::I64 => self.constant(owner, role, &Array::from_vec([sizes.len()], sizes)?),
+            Some(sizes) => self.ints(owner, role, &mut sizes.into_iter()),
+            None => {
+                let mut list = typed(self.part(owner, role, "Pack"), "T", DType::I32).attr("N", dims.len() as i64);
+                let name = list.name.clone();
+                for (i, &dim) in dims.iter().enumerate() {
+                    list = list.input(self.size(dim, &name, &i.to_string())?);
+                }
+                let list = self.add(list);
+                Ok(self.converted(list, DType::I32, dtype))
+            }
+        }
+    }
+
+    /// The same numbers in another dtype.
+    fn converted(&mut self, numbers: String, from: DType, to: DType) -> String {
+        if from == to {
+            return numbers;
+        }
+        let cast = self.part(&numbers, "cast", "Cast").input(numbers);
+        self.add(typed(typed(cast, "SrcT", from), "DstT", to))
+    }
+}
+
+/// Rows of ragged and sparse tensors.
+impl dyn Spelling + '_ {
+    /// The number of the row of each of the values of a ragged tensor.
+    pub(crate) fn row_ids(&mut self, owner: &str, splits: String, values: String, dtype: DType) -> Result<String> {
+        let sparse = self.part(owner, "sparse", "RaggedTensorToSparse").input(splits).input(values);
+        let sparse = sparse.attr("RAGGED_RANK", 1i64);
+        let sparse = self.add(typed(typed(sparse, "T", dtype), "Tsplits", DType::I64));
+        self.first_column(owner, sparse)
+    }
+
+    /// The rows of the indices of a sparse tensor.
+    pub(crate) fn first_column(&mut self, owner: &str, indices: String) -> Result<String> {
+        let first = self.int(owner, "first", 0)?;
+        let axis = self.int(owner, "first_axis", 1)?;
+        let column = self.part(owner, "row_ids", "GatherV2").input(indices).input(first).input(axis);
+        let column = typed(typed(column, "Tparams", DType::I64), "Tindices", DType::I32);
+        Ok(self.add(typed(column, "Taxis", DType::I32)))
+    }
+
+    /// Sums of the values with the same id.
+    pub(crate) fn segment_sum(
+        &mut self,
+        owner: &str,
+        role: &str,
+        values: String,
+        segments: &str,
+        n_segments: &str,
+        dtype: DType,
+    ) -> String {
+        let sum = self.part(owner, role, "UnsortedSegmentSum").input(values).input(segments).input(n_segments);
+        let sum = typed(typed(sum, "T", dtype), "Tindices", DType::I64);
+        self.add(typed(sum, "Tnumsegments", DType::I32))
+    }
+
+    /// Rows of a tensor, or elements of a list.
+    pub(crate) fn gather_rows(
+        &mut self,
+        owner: &str,
+        role: &str,
+        from: String,
+        at: String,
+        dtype: DType,
+        ids: DType,
+    ) -> Result<String> {
+        let axis = self.int(owner, &format!("{role}_axis"), 0)?;
+        let rows = self.part(owner, role, "GatherV2").input(from).input(at).input(axis);
+        let rows = typed(typed(rows, "Tparams", dtype), "Tindices", ids);
+        Ok(self.add(typed(rows, "Taxis", DType::I32)))
+    }
+}
+
+/// A node that is a constant.
+pub(crate) fn constant(def: NodeDef, value: &Array) -> NodeDef {
+    typed(def, "dtype", value.dtype()).attr("value", TensorProto::from_array(value))
+}
+
+/// A number as an i32, TensorFlow's usual type for axes and sizes.
+pub(crate) fn index_number(value: i64) -> Result<i32> {
+    i32::try_from(value)
+        .map_err(|_| Error::unsupported(format!("a size of {value} in a GraphDef: sizes there have 32 bits")))
+}
+
+/// An attribute that is a list of dtypes.
+pub(crate) fn type_list(dtypes: &[DType]) -> AttrValue {
+    dtypes.iter().map(|&dtype| DataType::from(dtype)).collect::<Vec<_>>().into()
+}
+
+/// Sets an attribute that is a dtype.
+pub(crate) fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
+    def.attr(key, AttrValue::from(DataType::from(dtype)))
+}
