@@ -270,6 +270,7 @@ fn every_op() -> Vec<Build> {
         |t| t[0].mirror_pad(&[(1, 0), (0, 1)], false),
         |t| t[0].tile(&[2, 1]),
         |t| t[0].reverse(&[0]),
+        |t| t[0].band_part(None, Some(0)),
         |t| t[0].size(0),
         |t| t[0].zeros_like() + t[0].ones_like(),
         |t| t[0].matmul(&t[1]),

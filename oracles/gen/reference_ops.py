@@ -168,11 +168,19 @@ def resizes():
                      positional(f"{op}Grad", half_pixel_centers=centers, **gradient))
 
 
+def bands():
+    number = {"all": -1}
+    for lower, upper in [(1, 0), ("all", 1), (0, "all"), (4, 3)]:
+        case(f"MatrixBandPart {lower} {upper}", [floats(2, 4, 3)],
+             lambda x: tf.linalg.band_part(x, number.get(lower, lower), number.get(upper, upper)))
+
+
 elements()
 reductions()
 movement()
 windows()
 resizes()
+bands()
 versions = f"tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}"
 header = f"# Made by oracles/gen/reference_ops.py, which explains the lines; {versions}."
 OUT.write_text("\n".join([header] + lines) + "\n")

@@ -375,6 +375,7 @@ impl Call<'_> {
             Op::MirrorPadGrad(op) => self.mirror_pad_grad(op),
             Op::Tile(op) => self.tile(op),
             Op::Reverse(op) => self.reverse(op),
+            Op::BandPart(op) => self.band_part(op),
 
             Op::Reduce(op) => self.reduce(op.kind, op.axes),
             Op::ArgMax(op) => self.arg_max(op),

@@ -96,6 +96,14 @@ impl Call<'_> {
         Ok(())
     }
 
+    pub(super) fn band_part(&mut self, op: &BandPart) -> Result<()> {
+        let (x, y) = (self.x[0], &mut self.y[0]);
+        let matrix = [x.dims[x.rank() - 2], x.dims[x.rank() - 1]];
+        let (lower, upper) = (op.lower.unwrap_or(usize::MAX), op.upper.unwrap_or(usize::MAX));
+        layout::band_part(self.pool, matrix, lower, upper, x.dtype.size(), x.bytes, y.bytes);
+        Ok(())
+    }
+
     pub(super) fn resize(&mut self, op: &Resize) -> Result<()> {
         let (x, y) = (self.x[0], &mut self.y[0]);
         let sizes = sizes(x.dims, y.dims, op.half_pixel_centers);

@@ -12,6 +12,7 @@ mod apply;
 mod arg_max;
 mod attribute;
 mod avg_pool;
+mod band_part;
 mod binary;
 mod broadcast_to;
 mod cast;
@@ -65,6 +66,7 @@ pub use estimand_tensor::{Binary, Reduction, Unary};
 pub use arg_max::ArgMax;
 pub use attribute::{Axes, AxisSet, Padding, PoolWindow, Window};
 pub use avg_pool::{AvgPool, AvgPoolGrad};
+pub use band_part::BandPart;
 pub use broadcast_to::BroadcastTo;
 pub use cast::Cast;
 pub use concat::Concat;
@@ -172,6 +174,7 @@ ops! {
     MirrorPadGrad(MirrorPadGrad) "The gradient of mirrored borders.",
     Tile(Tile) "Repeats the whole input along each axis.",
     Reverse(Reverse) "Reverses axes.",
+    BandPart(BandPart) "Matrices without what lies outside of a band.",
 
     // Reductions and scans.
     Reduce(Reduce) "Reduces a set of axes.",

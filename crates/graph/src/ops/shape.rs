@@ -6,8 +6,8 @@ use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
 use crate::graph::Graph;
 use crate::op::{
-    Axes, AxisSet, BroadcastTo, Concat, DimSize, MirrorPad, Op, Pad, Range, Reshape, Reverse, Slice, StridedSlice,
-    Tile, Transpose,
+    Axes, AxisSet, BandPart, BroadcastTo, Concat, DimSize, MirrorPad, Op, Pad, Range, Reshape, Reverse, Slice,
+    StridedSlice, Tile, Transpose,
 };
 use crate::tensor::Tensor;
 
@@ -341,6 +341,22 @@ impl Tensor {
             Some(set) => self.then(Reverse { axes: set }, &[], site),
             None => self.graph().poison(),
         }
+    }
+
+    /// The matrices of the last two axes without what lies more than `lower` below the diagonal or more than `upper` above it; `None`
+    /// keeps all on that side. `band_part(None, Some(0))` is what a token may look at: itself, and those before it.
+    ///
+    /// ```
+    /// use estimand_graph::Graph;
+    /// use estimand_tensor::{Array, DType};
+    /// let g = Graph::new();
+    /// let seen = g.fill([3, 3], DType::F32, 1.0).band_part(None, Some(0));
+    /// assert_eq!(seen.eval()?, Array::from_vec([3, 3], vec![1.0f32, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0])?);
+    /// # Ok::<(), estimand_tensor::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn band_part(&self, lower: Option<usize>, upper: Option<usize>) -> Tensor {
+        self.then(BandPart { lower, upper }, &[], Location::caller())
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn evaluate(node: &Node, inputs: &[Arc<Wide>], sizes: &Sizes, positio
         }
         Op::Tile(_) => one(layout::tile(x[0], &dims)),
         Op::Reverse(Reverse { axes }) => one(layout::reverse(x[0], *axes)),
+        Op::BandPart(BandPart { lower, upper }) => one(layout::band_part(x[0], *lower, *upper)),
 
         Op::Reduce(Reduce { kind, axes, .. }) => one(reduce::reduce(*kind, x[0], *axes, &dims)?),
         Op::ArgMax(ArgMax { axis, min, output }) => one(reduce::arg_max(x[0], *axis, *min, *output, &dims)?),

@@ -156,6 +156,24 @@ pub(super) fn reverse(x: &Wide, axes: AxisSet) -> Wide {
     })
 }
 
+pub(super) fn band_part(x: &Wide, lower: Option<usize>, upper: Option<usize>) -> Wide {
+    fn each<T: Copy>(values: &[T], zero: T, dims: &[usize], stays: impl Fn(&[usize]) -> bool) -> Vec<T> {
+        indices(dims).zip(values).map(|(index, &value)| if stays(&index) { value } else { zero }).collect()
+    }
+    let stays = |index: &[usize]| {
+        let (i, j) = (index[index.len() - 2], index[index.len() - 1]);
+        lower.is_none_or(|lower| i <= j + lower) && upper.is_none_or(|upper| j <= i + upper)
+    };
+    let data = match &x.data {
+        Data::Float(values) => Data::Float(each(values, 0.0, &x.dims, stays)),
+        Data::Int(values) => Data::Int(each(values, 0, &x.dims, stays)),
+        Data::Bool(values) => Data::Bool(each(values, false, &x.dims, stays)),
+        // `infer` has refused them.
+        Data::Str(values) => Data::Str(values.clone()),
+    };
+    Wide { dtype: x.dtype, dims: x.dims.clone(), data }
+}
+
 /// Applies `f` to every row along an axis: the positions of its elements, in order.
 pub(super) fn each_row(dims: &[usize], axis: usize, mut f: impl FnMut(Vec<usize>)) {
     let mut lead: Dims = dims.into();

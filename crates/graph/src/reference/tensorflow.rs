@@ -94,6 +94,7 @@ fn op(name: &str, s: &Settings<'_>) -> Op {
         "Transpose" => Op::Transpose(Transpose { perm: Axes::from_slice(&[2, 0, 1]) }),
         "Tile" => Op::Tile(Tile { multiples: vec![2, 3] }),
         "Reverse" => Op::Reverse(Reverse { axes: AxisSet(2) }),
+        "MatrixBandPart" => BandPart { lower: s.0[0].parse().ok(), upper: s.0[1].parse().ok() }.into(),
         "Gather" => Op::Gather(Gather { axis: s.number(0), batch_dims: s.number(1) }),
         "GatherNd" => Op::GatherNd(GatherNd),
         "ScatterNd" => Op::ScatterNd(ScatterNd { shape: Shape::from([4, 2]) }),

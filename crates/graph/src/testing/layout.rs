@@ -13,7 +13,7 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
     let axis = g.dice.below(rank);
     let known = t.shape().known().is_some();
     let numeric = t.dtype() != DType::Bool;
-    match g.dice.below(15) {
+    match g.dice.below(16) {
         0 | 1 => reshape(g, &x),
         2 => {
             let place = g.dice.below(rank + 1) as i64;
@@ -41,6 +41,13 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
         13 => {
             let axes: Vec<i64> = (0..rank as i64).filter(|_| g.dice.chance(50)).collect();
             g.push(t.reverse(&axes), x.facts)
+        }
+        14 if rank > 1 => {
+            // TF: as many diagonals as the axis is long at most.
+            let diagonals =
+                |g: &mut Generator, n: usize| if g.dice.chance(30) { None } else { Some(g.dice.below(n + 1)) };
+            let (lower, upper) = (diagonals(g, x.dims[rank - 2]), diagonals(g, x.dims[rank - 1]));
+            g.push(t.band_part(lower, upper), x.facts.or_zero())
         }
         _ => split(g, &x, axis),
     }

@@ -6,12 +6,14 @@
 //! TensorFlow's `Pack` along an axis is [`concat()`] of inputs [outer, 1, inner]; `Unpack` is a [`slice()`] of size 1 per
 //! output; `Split` is a [`slice()`] per output. `Squeeze`, `ExpandDims` and `Reshape` move nothing.
 
+mod band;
 mod concat;
 mod fill;
 mod pad;
 mod transpose;
 mod view;
 
+pub use band::band_part;
 pub use concat::concat;
 pub use fill::{fill, one_hot, range};
 pub use pad::{Mirror, mirror_pad, pad};

@@ -41,6 +41,8 @@ fn views() {
                 }
                 each("reverse", &|p, x, y| layout::reverse(p, &dims, &[0], size, x, y));
                 each("reverse behind", &|p, x, y| layout::reverse(p, &dims, &[rank], size, x, y));
+                let matrix = [dims[0], dims[rank - 1]];
+                each("band", &|p, x, y| layout::band_part(p, matrix, 0, usize::MAX, size, x, y));
                 each("broadcast", &|p, x, y| layout::broadcast_to(p, &ones, &dims, size, x, y));
                 each("broadcast back", &|p, x, y| layout::broadcast_to(p, &dims, &ones, size, x, y));
                 each("broadcast down", &|p, x, y| layout::broadcast_to(p, &dims, &[4], size, x, y));

@@ -47,6 +47,8 @@ pub(super) fn cases() -> Vec<Case> {
         op(pad(&[2], &[1]), vec![floats(&[0]), more(&[])]),
         op(Reverse { axes: AxisSet::from_iter([0, 2]) }, vec![floats(&[2, 3, 2])]),
         op(Reverse { axes: AxisSet::from_iter([0]) }, vec![symbolic(&[BATCH, n(2)], &[3, 2])]),
+        op(BandPart { lower: Some(1), upper: Some(0) }, vec![floats(&[2, 3, 4])]),
+        op(BandPart { lower: None, upper: Some(1) }, vec![symbolic(&[BATCH, n(4)], &[3, 4])]),
         op(Tile { multiples: vec![2, 3] }, vec![floats(&[2, 2])]),
         op(Tile { multiples: vec![1, 2] }, vec![symbolic(&[BATCH, n(2)], &[3, 2])]),
         op(Tile { multiples: vec![2, 1] }, vec![symbolic(&[BATCH, n(2)], &[3, 2])]),

@@ -214,7 +214,7 @@ macro_rules! variants {
 variants! {
     Differentiable:
         Unary Binary Select Cast Print
-        Reshape BroadcastTo SumTo Transpose Concat Slice StridedSlice StridedSliceGrad Pad MirrorPad MirrorPadGrad Tile Reverse
+        Reshape BroadcastTo SumTo Transpose Concat Slice StridedSlice StridedSliceGrad Pad MirrorPad MirrorPadGrad Tile Reverse BandPart
         Reduce Cumulate TopK
         MatMul BatchMatMul Conv2d Conv2dBackpropInput Conv2dBackpropFilter
         DepthwiseConv2d DepthwiseConv2dBackpropInput DepthwiseConv2dBackpropFilter
