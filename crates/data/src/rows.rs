@@ -255,8 +255,13 @@ fn gather_ranges(
     let elements = ranges.map(|range| range.start * width..range.end * width);
     by_number!(array.dtype(), gather_numbers(array, &dims, elements, spare), strings => {
         let from = array.string_slice()?;
+        if let Some(spare) = spare
+            && spare.reuse_own_strings(&dims, |picked| picked.extend_ranges(from, elements.clone()))?
+        {
+            return Ok(None);
+        }
         let mut picked = Strings::with_capacity(dims.iter().product());
-        elements.flatten().for_each(|i| picked.push(from.get(i)));
+        picked.extend_ranges(from, elements);
         Array::from_string_list(&dims, picked).map(Some)
     })
 }

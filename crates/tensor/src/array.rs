@@ -221,6 +221,24 @@ impl Array {
         Ok(false)
     }
 
+    /// As [`reuse_own`](Array::reuse_own) for strings: `fill` writes them to an empty list in this array's memory.
+    ///
+    /// If they are not as many as `dims` say, that is an error, and they are a list of their own.
+    pub fn reuse_own_strings(&mut self, dims: &[usize], fill: impl FnOnce(&mut Strings)) -> Result<bool> {
+        let Data::Strings(strings) = &mut self.data else { return Ok(false) };
+        let Some(owned) = Arc::get_mut(strings) else { return Ok(false) };
+        owned.clear();
+        fill(owned);
+        (self.start, self.len) = (0, owned.len());
+        let fits = expect_count(dims, self.len);
+        self.dims.clear();
+        match &fits {
+            Ok(_) => self.dims.extend_from_slice(dims),
+            Err(_) => self.dims.push(self.len),
+        }
+        fits.map(|_| true)
+    }
+
     /// The strings of a string array.
     pub fn strings(&self) -> Result<impl ExactSizeIterator<Item = &[u8]>> {
         Ok(self.string_slice()?.iter())
@@ -400,6 +418,20 @@ impl From<Strings> for Array {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_are_written_into_memory_that_is_nobody_elses() {
+        let mut array = Array::from_strings([2], ["a long word", "b"]).unwrap();
+        assert!(array.reuse_own_strings(&[1, 3], |list| list.extend(["x", "", "yz"])).unwrap());
+        assert_eq!(array, Array::from_strings([1, 3], ["x", "", "yz"]).unwrap());
+        let shared = array.clone();
+        assert!(!array.reuse_own_strings(&[1], |list| list.push(b"never")).unwrap());
+        assert_eq!(array, shared);
+        drop(shared);
+        assert!(array.reuse_own_strings(&[2], |list| list.push(b"one")).is_err());
+        assert_eq!(array, Array::from_strings([1], ["one"]).unwrap(), "still whole");
+        assert!(!Array::scalar(1f32).reuse_own_strings(&[0], |_| {}).unwrap());
+    }
 
     #[test]
     fn clones_and_row_ranges_share_the_buffer() {

@@ -20,8 +20,22 @@ mod slice;
 pub use slice::{StringIter, StringSlice};
 
 use std::fmt;
+use std::ops::Range;
 
+use crate::cpu::prefetch;
 use crate::{Error, Result};
+
+/// Strings up to this length are copied by one load and one store.
+const SHORT: usize = 16;
+
+/// Copies a range of bytes. Behind it, `to` has room for `SHORT` more bytes.
+#[inline]
+fn copy(to: &mut [u8], from: &[u8], range: Range<usize>) {
+    match from.get(range.start..range.start + SHORT) {
+        Some(chunk) if range.len() <= SHORT => to[..SHORT].copy_from_slice(chunk),
+        _ => to[..range.len()].copy_from_slice(&from[range]),
+    }
+}
 
 /// A list of byte strings. Not necessarily UTF-8: what a file holds is kept as it is.
 #[derive(Clone)]
@@ -113,6 +127,42 @@ impl Strings {
         self.bytes.truncate(end as usize);
         self.bytes.extend_from_slice(bytes);
         self.offsets.extend(offsets[1..].iter().map(|offset| offset - first + end));
+    }
+
+    /// Appends ranges of a slice, one after another. They may lie anywhere: memory is asked for several of them at a time.
+    ///
+    /// # Panics
+    /// If a range passes the end, as slicing a slice does.
+    pub fn extend_ranges(&mut self, from: StringSlice<'_>, mut ranges: impl Iterator<Item = Range<usize>>) {
+        const AT_ONCE: usize = 32;
+        let (offsets, bytes) = (from.offsets(), from.bytes());
+        self.bytes.truncate(self.byte_len());
+        // As many bytes as strings have on average: growing in steps would copy them again and again.
+        let average = from.packed_bytes().len() / from.len().max(1) + 1;
+        self.bytes.reserve((ranges.size_hint().0 * average).min(from.packed_bytes().len()) + SHORT);
+        let mut places: [(Range<usize>, Range<usize>); AT_ONCE] = std::array::from_fn(|_| (0..0, 0..0));
+        loop {
+            let (mut n, mut n_bytes) = (0, 0);
+            for (place, range) in places.iter_mut().zip(&mut ranges) {
+                let span = offsets[range.start] as usize..offsets[range.end] as usize;
+                prefetch::for_reading(&bytes[span.start..]);
+                n_bytes += span.len();
+                *place = (range, span);
+                n += 1;
+            }
+            if n == 0 {
+                return;
+            }
+            let mut end = self.bytes.len();
+            self.bytes.resize(end + n_bytes + SHORT, 0);
+            for (range, span) in &places[..n] {
+                copy(&mut self.bytes[end..], bytes, span.clone());
+                let moved = |offset: &u64| offset - span.start as u64 + end as u64;
+                self.offsets.extend(offsets[range.start + 1..=range.end].iter().map(moved));
+                end += span.len();
+            }
+            self.bytes.truncate(end);
+        }
     }
 
     /// Appends one string with its bytes changed in place.
@@ -233,6 +283,25 @@ impl<'a> IntoIterator for &'a Strings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranges_are_those_of_single_strings() {
+        // Lengths around that of one copy, and short ones at the very end, where one copy would pass it.
+        let words: Vec<Vec<u8>> = (0..100u8).map(|i| vec![i; usize::from(i) * 7 % 35]).collect();
+        let all: Strings = words.iter().collect();
+        let from = all.as_slice().range(3..100);
+        for width in [0, 1, 3] {
+            let ranges = (0..=97 - width).rev().map(|first| first * 31 % (98 - width)).map(|at| at..at + width);
+            let mut picked = Strings::default();
+            picked.push(b"before");
+            picked.write(b"never finished");
+            picked.extend_ranges(from, ranges.clone());
+            let mut expected: Strings = [b"before"].into_iter().collect();
+            ranges.flatten().for_each(|i| expected.push(&words[i + 3]));
+            assert!(picked.as_slice().iter().eq(expected.as_slice().iter()), "{width}");
+            assert_eq!(picked.into_parts(), expected.into_parts());
+        }
+    }
 
     #[test]
     fn strings_are_written_in_parts() {

@@ -181,6 +181,66 @@ impl<I: Id> Lookups<'_, I> {
         total
     }
 
+    /// [`combine`] for rows of a width that the compiler knows: sums stay in registers.
+    fn combine_fixed<const W: usize>(&self, combiner: Combiner, rows: &[f32], first: usize, out: &mut [f32]) {
+        let (table, out) = (rows.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
+        for (b, (sum, bound)) in out.iter_mut().zip(self.splits[first..].windows(2)).enumerate() {
+            let row = bound[0] as usize..bound[1] as usize;
+            let read = |n: usize| table[self.index[n].widen() as usize];
+            *sum = match (row.len(), self.weights) {
+                (0, _) => [0.0; W],
+                (1..=GROUP, None) => (row.start + 1..row.end).fold(read(row.start), |mut sum, n| {
+                    sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += x);
+                    sum
+                }),
+                (1..=GROUP, Some(w)) => {
+                    let first = read(row.start).map(|x| w[row.start] * x);
+                    (row.start + 1..row.end).fold(first, |mut sum, n| {
+                        sum.iter_mut().zip(read(n)).for_each(|(s, x)| *s += w[n] * x);
+                        sum
+                    })
+                }
+                _ => self.total::<W>(first + b, rows, W, 0),
+            };
+            match combiner.divisor(row.len(), self.weights.map(|w| &w[row])) {
+                1.0 => {}
+                0.0 => *sum = [0.0; W],
+                divisor => *sum = sum.map(|s| s / divisor),
+            }
+        }
+    }
+
+    /// [`combine_gradient`] by one task, if the compiler knows rows of this width; `false` if it does not.
+    fn scatter_known(&self, combiner: Combiner, width: usize, dy: &[f32], numbered: bool, out: &mut [f32]) -> bool {
+        match width {
+            1 => self.scatter_fixed::<1>(combiner, dy, numbered, out),
+            4 => self.scatter_fixed::<4>(combiner, dy, numbered, out),
+            8 => self.scatter_fixed::<8>(combiner, dy, numbered, out),
+            16 => self.scatter_fixed::<16>(combiner, dy, numbered, out),
+            _ => return false,
+        }
+        true
+    }
+
+    fn scatter_fixed<const W: usize>(&self, combiner: Combiner, dy: &[f32], is_numbered: bool, out: &mut [f32]) {
+        let (dy, out) = (dy.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
+        let mut n_seen = 0;
+        for (bound, dy) in self.splits.windows(2).zip(dy) {
+            let row = bound[0] as usize..bound[1] as usize;
+            let divisor = combiner.divisor(row.len(), self.weights.map(|w| &w[row.clone()]));
+            for n in row {
+                let to = self.index[n].widen() as usize;
+                let is_first = is_numbered && to == n_seen;
+                n_seen += usize::from(is_first);
+                let share = if divisor == 0.0 { 0.0 } else { self.weight(n) / divisor };
+                match is_first {
+                    true => out[to] = dy.map(|dy| share * dy),
+                    false => out[to].iter_mut().zip(dy).for_each(|(sum, dy)| *sum += share * dy),
+                }
+            }
+        }
+    }
+
     fn weight(&self, n: usize) -> f32 {
         self.weights.map_or(1.0, |w| w[n])
     }
@@ -205,6 +265,13 @@ pub fn combine<I: Id>(
         return Ok(());
     }
     for_each_rows(pool, out, width, &|first, part| {
+        match width {
+            1 => return lookups.combine_fixed::<1>(combiner, rows, first, part),
+            4 => return lookups.combine_fixed::<4>(combiner, rows, first, part),
+            8 => return lookups.combine_fixed::<8>(combiner, rows, first, part),
+            16 => return lookups.combine_fixed::<16>(combiner, rows, first, part),
+            _ => {}
+        }
         for (b, sum) in part.chunks_exact_mut(width).enumerate() {
             let b = first + b;
             match lookups.row(b).len() {
@@ -243,6 +310,9 @@ pub fn combine_gradient<I: Id>(
         out.fill(0.0);
     }
     let cut = Cut::new(lookups.index.len(), width, n_rows, size_of::<f32>());
+    if cut.is_one_task() && lookups.scatter_known(combiner, width, dy, is_numbered, out) {
+        return Ok(());
+    }
     let out = DisjointMut::new(out);
     cut.run(pool, &|columns, rows| {
         let mut n_seen = 0;
@@ -322,6 +392,40 @@ mod tests {
             let mut out = vec![f32::NAN; width];
             combine(&Pool::new(1), Combiner::Mean, width, &rows, lookups, &mut out).unwrap();
             assert_eq!(out, (0..width).map(|c| c as f32 + 2.0).collect::<Vec<_>>(), "width {width}");
+        }
+    }
+
+    /// Some widths have loops of their own: they must have the bits of the same columns of wider rows.
+    #[test]
+    fn known_widths_are_as_others() {
+        // Rows of 1, 0, 3, 20 and 1 lookups; places in any order, and numbered by their first appearance.
+        let splits = [0, 1, 1, 4, 24, 25];
+        let weights: Vec<f32> = (0..25).map(|n| (n as f32 - 6.0) / 7.0).collect();
+        let table = |width: usize| -> Vec<f32> {
+            let row = |r: usize| (0..width).map(move |c| if c < 16 { 1.0 / (r * 3 + c + 3) as f32 } else { 9.0 });
+            (0..7).flat_map(row).collect()
+        };
+        let columns = |x: &[f32], width: usize, n: usize| -> Vec<u32> {
+            x.chunks_exact(width).flat_map(|row| row[..n].iter().map(|x| x.to_bits())).collect()
+        };
+        for (width, numbered, weighted) in [1, 4, 8, 16]
+            .into_iter()
+            .flat_map(|w| [(w, false, false), (w, false, true), (w, true, false), (w, true, true)])
+        {
+            let index: Vec<i64> = (0..25).map(|n| if numbered && n < 7 { n } else { n * 5 % 7 }).collect();
+            let lookups = Lookups { index: &index, splits: &splits, weights: weighted.then_some(&weights[..]) };
+            for combiner in [Combiner::Sum, Combiner::Mean, Combiner::SqrtN] {
+                let pool = Pool::new(2);
+                let run = |width: usize| {
+                    let (mut y, mut dx) = (vec![f32::NAN; 5 * width], vec![f32::NAN; 7 * width]);
+                    combine(&pool, combiner, width, &table(width), lookups, &mut y).unwrap();
+                    combine_gradient(&pool, combiner, width, &table(width)[..5 * width], lookups, &mut dx).unwrap();
+                    (y, dx)
+                };
+                let ((y, dx), (wide_y, wide_dx)) = (run(width), run(17));
+                assert_eq!(columns(&y, width, width), columns(&wide_y, 17, width), "{width}, {combiner:?}");
+                assert_eq!(columns(&dx, width, width), columns(&wide_dx, 17, width), "{width}, {combiner:?}");
+            }
         }
     }
 

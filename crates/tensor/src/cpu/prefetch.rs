@@ -25,6 +25,19 @@ pub fn for_writing(at: *const f32) {
     let _ = at;
 }
 
+/// Asks for the first cache line of some bytes in order to read it.
+#[inline(always)]
+pub fn for_reading(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch may name any address and touches nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// A table of rows that are touched in random order.
 pub struct Prefetch<T> {
     start: *const T,

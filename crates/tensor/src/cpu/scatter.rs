@@ -198,6 +198,11 @@ impl Cut {
         Cut { width, columns: width, n_rows, rows: n_rows.div_ceil(ranges) }
     }
 
+    /// Whether the whole output is one block.
+    pub(super) fn is_one_task(&self) -> bool {
+        self.columns == self.width && self.rows == self.n_rows
+    }
+
     /// Calls `work(columns, rows)` for every block of the cut.
     pub(super) fn run(&self, pool: &Pool, work: &(dyn Fn(Range<usize>, Range<usize>) + Sync)) {
         let (across, down) = (self.width.div_ceil(self.columns), self.n_rows.div_ceil(self.rows));
