@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::Init;
 use crate::custom::CustomOp;
+use crate::looks::look;
 use crate::meaning::Meanings;
 use crate::op::shape::{Inference, Specs, check_shape};
 use crate::op::{Constant, Group, Op, Placeholder, Variable};
@@ -23,7 +24,6 @@ use crate::optimizer::OptimizerConfig;
 use crate::purpose::Purpose;
 use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
-use crate::testing::look;
 use crate::variables::{Role, VarId, VarSpec, Variables};
 
 /// A node's number; inputs have smaller numbers than the nodes that use them.

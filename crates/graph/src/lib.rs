@@ -31,6 +31,7 @@ mod graph;
 pub mod graph_def;
 mod host;
 mod initializer;
+mod looks;
 mod lookup;
 pub mod meaning;
 pub mod op;

@@ -11,10 +11,10 @@ use crate::compiled::Compiled;
 use crate::cpu::Cpu;
 use crate::executor::{Executor, RunArgs, State};
 use crate::graph::{Graph, Node, NodeId, Value};
+use crate::looks::look;
 use crate::op::Op;
 use crate::program::Program;
 use crate::tensor::Tensor;
-use crate::testing::look;
 use crate::variables::{Role, VarId};
 
 /// TensorFlow's name for the number of training steps.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, Symbol, element_count};
 
 use crate::graph::{Body, Value};
+use crate::looks::look;
 use crate::op::Op;
 use crate::pass::each_dim;
 use crate::program::Program;
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
-use crate::testing::look;
 
 /// The sizes that a program needs, and where each comes from; worked out once, when the program is compiled.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use estimand_tensor::{Dim, Symbol};
 
 use crate::graph::Value;
+use crate::looks::look;
 use crate::symbols::{SymbolDef, Symbols};
-use crate::testing::look;
 
 /// Goes from sizes to what they are computed from. Each symbol is looked at once, however many formulas it is part of.
 #[derive(Default)]

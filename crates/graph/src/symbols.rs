@@ -9,8 +9,8 @@ use std::fmt;
 use estimand_tensor::{Dim, Error, Result, Symbol};
 
 use crate::graph::Value;
+use crate::looks::look;
 use crate::sources::Sources;
-use crate::testing::look;
 
 /// The most factors that a product is taken apart into, to see whether two products are equal. Sizes of models have a handful;
 /// a graph that squares a size again and again would have billions.

@@ -11,19 +11,22 @@ mod evaluator;
 mod initialize;
 mod metrics;
 mod predict;
+mod predict_spec;
 mod predictions;
 mod programs;
 mod train;
 mod train_input;
 mod train_loop;
+mod train_spec;
 
 pub use eval_spec::EvalSpec;
 pub(crate) use evaluate::record;
 pub(crate) use evaluator::Evaluator;
 pub use metrics::Metrics;
-pub use predict::{PredictSpec, Prediction, Predictor};
+pub use predict::Predictor;
+pub use predict_spec::{PredictSpec, Prediction};
 pub use predictions::Predictions;
-pub use train::{Finished, TrainSpec};
+pub use train_spec::{Finished, TrainSpec};
 
 use std::collections::HashMap;
 use std::fmt;

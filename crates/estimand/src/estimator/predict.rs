@@ -3,78 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use estimand_data::Dataset;
 use estimand_graph::{Compiled, RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result};
-use indexmap::IndexMap;
 use tracing::info;
 
 use super::Estimator;
 use super::build::Built;
-use super::predictions::Predictions;
+use super::predict_spec::Prediction;
 use crate::feeding::{Binding, HookFeeds};
 use crate::hook::{BeginContext, Hook, Hooks};
-use crate::input_fn::InputFn;
 use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
-
-/// Predictions by name; of one row, or of all rows of a batch.
-pub type Prediction = IndexMap<String, Array>;
-
-/// What to predict for.
-///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: every row gets all predictions.
-pub struct PredictSpec<'a> {
-    pub(super) input: Box<dyn InputFn + 'a>,
-    pub(super) keys: Option<Vec<String>>,
-    pub(super) checkpoint: Option<PathBuf>,
-    pub(super) by_batch: bool,
-    pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
-}
-
-impl<'a> PredictSpec<'a> {
-    /// Predicts for every row of an input. Labels are left alone.
-    pub fn new(input: impl InputFn + 'a) -> PredictSpec<'a> {
-        PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false, hooks: Vec::new() }
-    }
-
-    /// The predictions wanted. By default, all. Names that the model does not have are passed over, unless it has none of them.
-    pub fn keys<N: Into<String>>(mut self, keys: impl IntoIterator<Item = N>) -> PredictSpec<'a> {
-        self.keys = Some(keys.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// The checkpoint to predict with. By default, the newest.
-    pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> PredictSpec<'a> {
-        self.checkpoint = Some(path.into());
-        self
-    }
-
-    /// Whether whole batches are returned. By default, single rows.
-    pub fn by_batch(mut self, by_batch: bool) -> PredictSpec<'a> {
-        self.by_batch = by_batch;
-        self
-    }
-
-    /// Adds a hook, before those of the model. There is no loss, and batches count as steps.
-    pub fn hook(mut self, hook: impl Hook + 'a) -> PredictSpec<'a> {
-        self.hooks.push(Box::new(hook));
-        self
-    }
-}
-
-impl From<Dataset> for PredictSpec<'_> {
-    fn from(data: Dataset) -> Self {
-        PredictSpec::new(data)
-    }
-}
-
-impl<'a> From<&'a Dataset> for PredictSpec<'a> {
-    fn from(data: &'a Dataset) -> Self {
-        PredictSpec::new(data)
-    }
-}
 
 /// A model in memory that answers batches: no file is read after it was made.
 ///
@@ -137,13 +77,6 @@ pub(super) struct Resident {
 }
 
 impl Estimator {
-    /// Predictions for the rows of an input, made as they are asked for.
-    ///
-    /// The model stays in memory for the next call, until it is trained further; one with hooks is made anew for each call.
-    pub fn predict<'a>(&'a self, spec: impl Into<PredictSpec<'a>>) -> Predictions<'a> {
-        Predictions::new(self, spec.into())
-    }
-
     /// A model in memory for batches that look like `sample`, with the newest checkpoint and without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
         let (Asked { session, compiled, binding, keys, .. }, ..) =

@@ -7,7 +7,8 @@ use estimand_data::{Item, Position, Stream};
 use estimand_tensor::{Array, Error, Mode, Result};
 
 use super::build::Opened;
-use super::predict::{Asked, PredictSpec, Prediction, Resident};
+use super::predict::{Asked, Resident};
+use super::predict_spec::{PredictSpec, Prediction};
 use super::{Estimator, checkpoint_at};
 use crate::hook::{Hook, HookContext, Hooks, Requests};
 
@@ -70,8 +71,17 @@ impl Running<'_> {
     }
 }
 
+impl Estimator {
+    /// Predictions for the rows of an input, made as they are asked for.
+    ///
+    /// The model stays in memory for the next call, until it is trained further; one with hooks is made anew for each call.
+    pub fn predict<'a>(&'a self, spec: impl Into<PredictSpec<'a>>) -> Predictions<'a> {
+        Predictions::new(self, spec.into())
+    }
+}
+
 impl<'a> Predictions<'a> {
-    pub(super) fn new(estimator: &'a Estimator, spec: PredictSpec<'a>) -> Predictions<'a> {
+    fn new(estimator: &'a Estimator, spec: PredictSpec<'a>) -> Predictions<'a> {
         Predictions { estimator, spec, state: State::Idle }
     }
 

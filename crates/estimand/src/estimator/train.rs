@@ -1,6 +1,4 @@
-//! Training: what to train on and for how long, and what happens before the first step.
-
-use std::fmt;
+//! Training: what happens before the first step.
 
 use estimand_data::{Dataset, Position};
 use estimand_graph::checkpoint::BundleReader;
@@ -10,8 +8,8 @@ use tracing::{info, warn};
 use super::Estimator;
 use super::build::Opened;
 use super::train_loop::Run;
-use crate::RunConfig;
-use crate::hook::{CheckpointListener, Hook, Stop};
+use super::train_spec::{Finished, TrainSpec};
+use crate::hook::Stop;
 use crate::input_fn::InputFn;
 use crate::model_folder::FolderLock;
 use crate::model_folder::newest::{read_newest, recover_state};
@@ -19,121 +17,6 @@ use crate::model_folder::owner::Owner;
 use crate::own_entries;
 use crate::session::InputPlace;
 use crate::unfinished::Unfinished;
-
-/// What to train on, and for how long.
-///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: training then ends with the input.
-pub struct TrainSpec<'a> {
-    pub(super) input: Box<dyn InputFn + 'a>,
-    pub(crate) steps: Option<u64>,
-    pub(crate) max_steps: Option<u64>,
-    pub(super) hooks: Vec<Box<dyn Hook + 'a>>,
-    pub(super) listeners: Vec<Box<dyn CheckpointListener + 'a>>,
-    report: Option<Dataset>,
-}
-
-impl<'a> TrainSpec<'a> {
-    /// Trains on an input until it ends.
-    pub fn new(input: impl InputFn + 'a) -> TrainSpec<'a> {
-        let (hooks, listeners) = (Vec::new(), Vec::new());
-        TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
-    }
-
-    /// Trains for so many steps more. By default, until the input ends. If the run is killed before
-    /// its end, the next call with the same number does the steps that are left of it.
-    pub fn steps(mut self, n: u64) -> TrainSpec<'a> {
-        self.steps = Some(n);
-        self
-    }
-
-    /// Trains until the global step is this. By default, until the input ends.
-    pub fn max_steps(mut self, step: u64) -> TrainSpec<'a> {
-        self.max_steps = Some(step);
-        self
-    }
-
-    /// Adds a hook.
-    pub fn hook(mut self, hook: impl Hook + 'a) -> TrainSpec<'a> {
-        self.hooks.push(Box::new(hook));
-        self
-    }
-
-    /// Adds a listener that is told of every checkpoint.
-    pub fn listener(mut self, listener: impl CheckpointListener + 'a) -> TrainSpec<'a> {
-        self.listeners.push(Box::new(listener));
-        self
-    }
-
-    /// Writes the [report](crate::report) to `report.html` in the model folder, however the training ends, with a look at the columns of
-    /// these rows: those of the input, before they are repeated and batched. By default, none is written.
-    pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
-        self.report = Some(data.clone());
-        self
-    }
-
-    /// Whether anything asks for checkpoints. A training without them, as that of a worker beside the
-    /// chief, needs no lock.
-    pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
-        !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
-    }
-
-    /// The steps that are asked for and the one that they end at, if they are counted. Where a run
-    /// that was killed goes on, those are left that it had not done.
-    fn count_steps(&mut self, step: u64, killed: Option<&Unfinished>) -> Option<(u64, u64)> {
-        let n = self.steps?;
-        match killed.and_then(|run| run.last_step(n)).filter(|&last| last >= step) {
-            Some(last) => {
-                (self.steps, self.max_steps) = (None, Some(last));
-                Some((n, last))
-            }
-            None => Some((n, step.saturating_add(n))),
-        }
-    }
-
-    fn check(&self) -> Result<()> {
-        match (self.steps, self.max_steps) {
-            (Some(_), Some(_)) => Err(Error::config("both steps and max_steps").help("give one of the two")),
-            (Some(0), _) => Err(Error::config("train for 0 steps; expected at least 1")),
-            (_, Some(0)) => Err(Error::config("max_steps of 0; expected at least 1")),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl From<Dataset> for TrainSpec<'_> {
-    fn from(data: Dataset) -> Self {
-        TrainSpec::new(data)
-    }
-}
-
-impl<'a> From<&'a Dataset> for TrainSpec<'a> {
-    fn from(data: &'a Dataset) -> Self {
-        TrainSpec::new(data)
-    }
-}
-
-/// How a training ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finished {
-    /// The number of training steps done in all.
-    pub global_step: u64,
-    /// The steps of this call.
-    pub n_steps: u64,
-    /// The loss of the last step; `None` if there was none.
-    pub loss: Option<f32>,
-    /// Why it ended.
-    pub reason: String,
-}
-
-impl fmt::Display for Finished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "training ended at step {}, after {} steps: {}", self.global_step, self.n_steps, self.reason)?;
-        match self.loss {
-            Some(loss) => write!(f, "; loss {loss}"),
-            None => Ok(()),
-        }
-    }
-}
 
 impl Estimator {
     /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at the very next row of the input.

@@ -10,8 +10,8 @@ use tracing::{info, warn};
 
 use super::build::{Built, Opened};
 use super::programs::Programs;
-use super::train::{Finished, TrainSpec};
 use super::train_input::{Next, TrainInput};
+use super::train_spec::{Finished, TrainSpec};
 use super::{Estimator, default_hooks};
 use crate::console::Progress;
 use crate::estimator_spec::ReadyCheck;

@@ -15,10 +15,10 @@ use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Stage, Work};
 use crate::executor::{GradientMut, RunArgs};
 use crate::graph::Value;
+use crate::looks::look;
 use crate::op::Op;
 use crate::optimizer::Apply;
 use crate::program::{Program, Step};
-use crate::testing::look;
 use crate::trace;
 use crate::variables::VarId;
 

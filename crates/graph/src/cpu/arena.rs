@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::testing::look;
+use crate::looks::look;
 
 /// Buffers begin at cache lines.
 const ALIGN: usize = 64;

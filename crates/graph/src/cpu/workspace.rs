@@ -9,8 +9,8 @@ use super::CpuExecutable;
 use super::arena::arrange;
 use super::plan::{Place, capacity};
 use super::state::{Bound, CpuState, Slots};
+use crate::looks::look;
 use crate::sizes::{Sizes, resolve_dim};
-use crate::testing::look;
 
 /// Memory for one run at a time.
 pub(crate) struct Workspace {

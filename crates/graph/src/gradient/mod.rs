@@ -11,9 +11,9 @@ use std::panic::Location;
 use estimand_tensor::{Binary, DType, Error, Result, Shape};
 
 use crate::graph::{Graph, NodeId, Value};
+use crate::looks::look;
 use crate::op::{Concat, Op, Reduction};
 use crate::tensor::Tensor;
-use crate::testing::look;
 
 pub(crate) use backprop::{Backprop, Found, dense, not_differentiable};
 

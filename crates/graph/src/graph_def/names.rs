@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::graph::{Body, NodeId, Value};
+use crate::looks::look;
 use crate::op::Op;
-use crate::testing::look;
 
 /// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
 ///

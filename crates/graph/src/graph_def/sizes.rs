@@ -10,9 +10,9 @@ use estimand_wire::NodeDef;
 
 use super::Writer;
 use crate::graph::{NodeId, Value};
+use crate::looks::look;
 use crate::op::spelling::{Spelling, index_number, typed};
 use crate::symbols::SymbolDef;
-use crate::testing::look;
 
 /// The folder of the nodes that compute sizes.
 const SCOPE: &str = "sizes";

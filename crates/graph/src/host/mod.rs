@@ -10,6 +10,7 @@ mod bucketize;
 pub(crate) mod check;
 mod island;
 pub(crate) mod parse_example;
+mod part;
 mod program;
 pub(crate) mod ragged;
 mod rearrange;

@@ -8,13 +8,14 @@ use smallvec::SmallVec;
 
 use super::HostOp;
 use super::island::Island;
+use super::part::Part;
 use super::rearrange::{Numbered, Rearrange};
 use super::schedule::{Piece, schedule};
 use crate::cost::Cost;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass::{all_given, first_teller};
-use crate::program::{Program, Step};
+use crate::program::Program;
 use crate::sizes::check_feed;
 use crate::trace::{self, Part as Section, Trace};
 
@@ -58,16 +59,6 @@ enum Kind {
     Island(Island),
     /// A node that moves strings.
     Rearrange(Rearrange),
-}
-
-/// What the host runs before or after the steps.
-pub(super) struct Part<'a> {
-    pub body: Arc<Body>,
-    pub steps: &'a [Step],
-    /// What it is called with.
-    pub given: Vec<Value>,
-    /// What it returns.
-    pub results: &'a [Value],
 }
 
 impl HostProgram {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use estimand_tensor::{Array, DType, Error, Result, Strings};
+use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, Strings};
 
 use super::island::Island;
-use super::program::Part;
+use super::part::Part;
 use crate::graph::{Body, NodeId, Value};
 use crate::op::{Constant, Op, Placeholder};
 use crate::program::Step;
@@ -14,6 +14,8 @@ use crate::program::Step;
 /// One node that moves strings.
 pub(super) struct Rearrange {
     numbers: Island,
+    /// The shape of the only result, where no string changes its place and at most one size is left to the run.
+    in_order: Option<Shape>,
     /// What it reads, and which of it are strings.
     reads: Vec<Value>,
     is_text: Vec<bool>,
@@ -34,12 +36,17 @@ impl Rearrange {
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
         }
+        let in_order = match &node.op {
+            Op::Reshape(_) | Op::StopGradient(_) => Some(node.outputs[0].shape.clone()),
+            _ => None,
+        };
+        let in_order = in_order.filter(|shape| shape.dims().iter().filter(|d| d.known().is_none()).count() < 2);
         let step = numbered.step(step);
         let body = numbered.body.clone();
         let numbers = Island::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), teller)?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *numbered.stands_for.get(v).unwrap_or(v)).collect();
         let is_text = reads.iter().map(|&v| part.body.spec(v).dtype == DType::Str).collect();
-        Ok(Rearrange { numbers, reads, is_text })
+        Ok(Rearrange { numbers, in_order, reads, is_text })
     }
 
     pub(super) fn reads(&self) -> &[Value] {
@@ -47,6 +54,12 @@ impl Rearrange {
     }
 
     pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
+        let text = self.is_text.iter().position(|&is_text| is_text);
+        if let (Some(shape), Some(strings)) = (&self.in_order, text.map(|at| &feeds[at]))
+            && let Some(dims) = with_gap(shape, strings.len())
+        {
+            return Ok(vec![strings.reshape(&dims)?]);
+        }
         let mut first = 0i64;
         let mut sources: Vec<&Array> = Vec::new();
         let mut numbered = Vec::with_capacity(feeds.len());
@@ -71,6 +84,14 @@ impl Rearrange {
             })
             .collect()
     }
+}
+
+/// The sizes of a shape of `len` elements; the one that is not known follows from the others. `None` if it does not.
+fn with_gap(shape: &Shape, len: usize) -> Option<Dims> {
+    let rest: usize = shape.dims().iter().filter_map(|d| d.known()).product();
+    let size = |dim: &Dim| dim.known().or_else(|| len.checked_div(rest));
+    let dims: Dims = shape.dims().iter().map(size).collect::<Option<_>>()?;
+    (dims.iter().product::<usize>() == len).then_some(dims)
 }
 
 /// A body with numbers for strings, for all moves of strings of a part. Constant strings are fed: each is read from a new node,

@@ -7,15 +7,15 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use estimand_tensor::{Dim, Symbol};
 
+use super::part::Part;
 use crate::graph::Value;
-use crate::host::program::Part;
 use crate::host::rearrange::Rearrange;
+use crate::looks::look;
 use crate::op::Op;
 use crate::pass::each_dim;
 use crate::program::Step;
 use crate::sources::Facts;
 use crate::symbols::SymbolDef;
-use crate::testing::look;
 
 /// What is run at once.
 pub(super) enum Piece {

@@ -6,11 +6,11 @@ use estimand_tensor::Dim;
 use smallvec::SmallVec;
 
 use crate::graph::{Body, Node, NodeId, Value};
+use crate::looks::look;
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
-use crate::testing::look;
 
 pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
     let needed = needed(&body, roots);

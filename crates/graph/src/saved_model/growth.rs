@@ -6,17 +6,14 @@
 
 use estimand_tensor::{Dim, Error, Result, Shape};
 
-use super::limits::ReadLimits;
+use super::limits::{FACTOR, ReadLimits};
 use crate::graph::Body;
+use crate::looks::look;
 use crate::op::Op;
 use crate::symbols::{SymbolDef, Symbols};
-use crate::testing::look;
 
 /// Elements that any node may make, for each row of a batch.
 const FREE: usize = 1 << 24;
-
-/// How many times the elements of its inputs a node may make beyond that, and of what the graph begins with.
-pub(super) const FACTOR: usize = 4;
 
 /// What is known of a graph while it is read.
 #[derive(Default)]

@@ -3,6 +3,9 @@
 use estimand_tensor::{Error, Result};
 use estimand_wire::{GraphDef, Message, TensorProto, scan};
 
+/// How many times the elements of its inputs a node may make where they are many, and all nodes those of what the graph begins with.
+pub(super) const FACTOR: usize = 4;
+
 /// Limits on graphs that are read from files: [`GraphDef`]s and SavedModels.
 ///
 /// A few kilobytes of a file can ask for any amount of memory or time. The defaults are far above what models need; a file that
@@ -143,7 +146,7 @@ impl ReadLimits {
 
     /// Checks the number of elements that a node makes, from `sources` elements of variables, constants and what is fed.
     pub(super) fn check_elements(&self, n: usize, sources: usize) -> Result<()> {
-        if n <= sources.saturating_mul(super::growth::FACTOR) {
+        if n <= sources.saturating_mul(FACTOR) {
             return Ok(());
         }
         within(n, self.elements, "elements for each row of a batch", "elements")

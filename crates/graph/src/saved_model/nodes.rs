@@ -6,7 +6,7 @@ use estimand_tensor::{Error, Result};
 use estimand_wire::{GraphDef, NodeDef};
 
 use super::rules;
-use crate::testing::look;
+use crate::looks::look;
 
 /// An output of a node: `node:output`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -18,11 +18,11 @@ use crate::compiled::Compiled;
 use crate::cpu::Cpu;
 use crate::executor::{Executor, RunArgs};
 use crate::graph::{Body, Graph, Node, NodeId, Value};
+use crate::looks::look;
 use crate::op::{Constant, Op};
 use crate::pass::each_dim;
 use crate::program::Program;
 use crate::tensor::Tensor;
-use crate::testing::look;
 use crate::variables::{VarId, Variables};
 
 /// What a graph needs from the folder it was saved in.

@@ -16,7 +16,6 @@ mod generator;
 mod layout;
 mod leaves;
 mod linear;
-mod looks;
 mod lookup;
 mod losses;
 mod pointwise;
@@ -37,10 +36,9 @@ use crate::pass;
 use crate::program::Program;
 use crate::tensor::Tensor;
 
+pub use crate::looks::looks;
 pub use compare::difference;
 pub use executor::check_executor;
-pub(crate) use looks::look;
-pub use looks::looks;
 pub use preprocessing::generate_preprocessing;
 
 /// A graph with everything that is needed to run and to differentiate it.

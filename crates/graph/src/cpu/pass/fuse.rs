@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 
 use super::group::Group;
 use crate::graph::Value;
+use crate::looks::look;
 use crate::program::{Kernel, Member, Program, Step};
-use crate::testing::look;
 
 pub(crate) fn fuse(mut program: Program) -> Program {
     let body = program.body.clone();

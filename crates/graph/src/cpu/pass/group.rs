@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 
 use crate::cpu::tile;
 use crate::graph::{Body, Value};
+use crate::looks::look;
 use crate::program::{Member, Step};
-use crate::testing::look;
 
 /// The most different values that an element-wise operation reads, and its result.
 const MAX_RANGES: usize = 4;

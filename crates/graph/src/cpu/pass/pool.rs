@@ -10,9 +10,9 @@ use estimand_tensor::Binary;
 use smallvec::smallvec;
 
 use crate::graph::{Node, NodeId, Value};
+use crate::looks::look;
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
-use crate::testing::look;
 
 pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     let uses = program.use_counts();

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use smallvec::smallvec;
 
 use crate::graph::Value;
+use crate::looks::look;
 use crate::op::{Op, Reduce, Reduction};
 use crate::program::{Kernel, Program, Step};
-use crate::testing::look;
 
 pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
     let mut readers: HashMap<Value, Vec<usize>> = HashMap::new();
