@@ -1,6 +1,6 @@
 """Times of both sides to a table with medians, spread and ratio. usage: table.py TIMES PAGE
 
-TIMES has lines `peer|ours WORKLOAD = SECONDS`. The page is written, and the table and the line of ratios are printed.
+TIMES has lines `peer|ours WORKLOAD = SECONDS`. The section of the page between its markers is written, and the table and the line of ratios are printed.
 """
 
 import os
@@ -54,19 +54,20 @@ for workload, (what, target, bound) in WORKLOADS.items():
 
 n_rounds = len(next(iter(times.values()))["ours"])
 table = "\n".join(["| program | TensorFlow Estimator 2.15.1 | Estimand | ratio | target | bound |", "|---|---|---|---|---|---|", *rows])
-with open(PAGE, "w") as page:
-    page.write(
-        f"""# Benchmarks
-
-Written by `bash benches/compare/run.sh`, which anyone can repeat: it makes TensorFlow's environment, runs the same programs of both sides on the same data in turns, and takes medians.
-
-{table}
+BEGIN, END = "<!-- begin: run.sh -->", "<!-- end: run.sh -->"
+section = f"""{table}
 
 A time is the median of {n_rounds} rounds, with the fastest and the slowest; the ratio is TensorFlow's median over ours. A step is the mean of those behind the first 50, through `Estimator.train` on both
 sides, with input, hooks and event files. The peer's programs are in `benches/compare/peer_programs.py`, ours in `crates/estimand/benches/programs.rs`.
 
-Machine: {cpu()}, {os.cpu_count()} cores, {platform.system()}; {date.today().isoformat()}. Other work on the machine shows in the spread.
+Machine: {cpu()}, {os.cpu_count()} cores, {platform.system()}; {date.today().isoformat()}.
 """
-    )
+with open(PAGE) as page:
+    before, _, rest = page.read().partition(BEGIN)
+after = rest.partition(END)[2]
+if not after:
+    sys.exit(f"{PAGE} has no section between {BEGIN} and {END}")
+with open(PAGE, "w") as page:
+    page.write(f"{before}{BEGIN}\n{section}{END}{after}")
 print(table)
 print("ratio " + " ".join(ratios))
