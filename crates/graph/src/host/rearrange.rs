@@ -14,8 +14,8 @@ use crate::program::Step;
 /// One node that moves strings.
 pub(super) struct Rearrange {
     numbers: Island,
-    /// The shape of the only result, where no string changes its place and at most one size is left to the run.
-    in_order: Option<Shape>,
+    /// Where no string changes its place and at most one size is left to the run: which of the reads, and the shape of the result.
+    in_order: Option<(usize, Shape)>,
     /// What it reads, and which of it are strings.
     reads: Vec<Value>,
     is_text: Vec<bool>,
@@ -36,15 +36,18 @@ impl Rearrange {
                 .context(format!("node `{}`", node.name))
                 .at(node.site));
         }
-        let in_order = match &node.op {
-            Op::Reshape(_) | Op::StopGradient(_) => Some(node.outputs[0].shape.clone()),
-            _ => None,
-        };
-        let in_order = in_order.filter(|shape| shape.dims().iter().filter(|d| d.known().is_none()).count() < 2);
+        let moved = step.inputs[0];
         let step = numbered.step(step);
         let body = numbered.body.clone();
         let numbers = Island::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), teller)?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *numbered.stands_for.get(v).unwrap_or(v)).collect();
+        // What is read beside it tells sizes.
+        let in_order = match &node.op {
+            Op::Reshape(_) | Op::StopGradient(_) => reads.iter().position(|&v| v == moved),
+            _ => None,
+        };
+        let in_order = in_order.map(|at| (at, node.outputs[0].shape.clone()));
+        let in_order = in_order.filter(|(_, shape)| shape.dims().iter().filter(|d| d.known().is_none()).count() < 2);
         let is_text = reads.iter().map(|&v| part.body.spec(v).dtype == DType::Str).collect();
         Ok(Rearrange { numbers, in_order, reads, is_text })
     }
@@ -54,11 +57,10 @@ impl Rearrange {
     }
 
     pub(super) fn run(&self, feeds: &[Array]) -> Result<Vec<Array>> {
-        let text = self.is_text.iter().position(|&is_text| is_text);
-        if let (Some(shape), Some(strings)) = (&self.in_order, text.map(|at| &feeds[at]))
-            && let Some(dims) = with_gap(shape, strings.len())
+        if let Some((at, shape)) = &self.in_order
+            && let Some(dims) = with_gap(shape, feeds[*at].len())
         {
-            return Ok(vec![strings.reshape(&dims)?]);
+            return Ok(vec![feeds[*at].reshape(&dims)?]);
         }
         let mut first = 0i64;
         let mut sources: Vec<&Array> = Vec::new();
