@@ -121,8 +121,10 @@ fn readers_beside_a_trainer_never_fail() -> Result<()> {
             let reader = model(folder.path(), config.clone());
             let data = line(8).batch(4, false);
             reader.evaluate(EvalSpec::new(&data))?;
-            assert_eq!(reader.predict(&data).count(), 8);
+            reader.evaluate(EvalSpec::new(&data).checkpoint(folder.path()))?;
+            assert_eq!(reader.predict(&data).collect::<Result<Vec<_>>>()?.len(), 8);
             reader.variable_value("w")?;
+            Report::read(folder.path())?;
             n_read += 1;
         }
         training.join().unwrap()?;

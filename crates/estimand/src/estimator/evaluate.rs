@@ -6,7 +6,7 @@ use estimand_tensor::Result;
 use estimand_wire::TensorProto;
 use tracing::info;
 
-use super::{Estimator, EvalSpec, Metrics, checkpoint_at};
+use super::{Estimator, EvalSpec, Metrics};
 use crate::events::{EventWriter, Value};
 
 impl Estimator {
@@ -14,11 +14,10 @@ impl Estimator {
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
         spec.check_alone()?;
-        let asked_for = spec.checkpoint.as_deref().map(checkpoint_at).transpose()?;
         let opened = self.open_for_evaluation(&*spec.input)?;
         let mut evaluator = self.evaluator(&opened.spec, spec.hooks)?;
         info!("Starting evaluation");
-        let checkpoint = self.restore(&mut evaluator.session, asked_for.as_deref())?;
+        let checkpoint = self.restore(&mut evaluator.session, spec.checkpoint.as_deref())?;
         if checkpoint.is_none() {
             info!("There is no checkpoint in {}: initial values are evaluated", self.model_dir.display());
             self.initialize(&mut evaluator.session, std::mem::take(&mut evaluator.initial_values))?;

@@ -39,8 +39,7 @@ use tracing::{info, warn};
 
 use crate::events::{EventFiles, LentEvents};
 use crate::model_fn::{ModelFn, ModelFnContext};
-use crate::model_folder::MissingState;
-use crate::model_folder::newest::{newest, read_newest};
+use crate::model_folder::newest::{newest, read_at, read_newest};
 use crate::model_folder::temporary::TemporaryFolder;
 use crate::own_entries::is_own;
 use crate::session::TrainSession;
@@ -237,36 +236,20 @@ impl Estimator {
         self.event_files.open(folder)
     }
 
-    /// Restores a model from the checkpoint at a path, or else from the newest. Returns which one it
-    /// was; `None` if there is no checkpoint yet.
+    /// Restores a model from the checkpoint at a path (its prefix, or a folder, of which the newest is
+    /// taken), or else from the newest of the model's own folder. Returns which one it was; `None` if
+    /// there is no checkpoint yet.
     fn restore(&self, session: &mut TrainSession, at: Option<&Path>) -> Result<Option<PathBuf>> {
-        let mut restore = |prefix: &Path| {
+        let restore = |prefix: &Path| {
             info!("Restoring parameters from {}", prefix.display());
             session.restore(prefix)
         };
-        match at {
-            Some(prefix) => restore(prefix).map(|()| Some(prefix.to_path_buf())),
-            None => {
-                let restored = read_newest(&self.model_dir, self.config.missing_state, restore)?;
-                Ok(restored.map(|(prefix, ())| prefix))
-            }
-        }
+        let restored = match at {
+            Some(path) => Some(read_at(path, restore)?),
+            None => read_newest(&self.model_dir, self.config.missing_state, restore)?,
+        };
+        Ok(restored.map(|(prefix, ())| prefix))
     }
-}
-
-/// A checkpoint by its path, or the newest of a folder.
-pub(crate) fn checkpoint_at(path: &Path) -> Result<PathBuf> {
-    if path.is_dir() {
-        let saved_model = path.join("variables").join("variables");
-        if saved_model.with_extension("index").exists() {
-            return Ok(saved_model);
-        }
-        return newest(path, MissingState::Refuse)?.ok_or_else(|| {
-            Error::config(format!("there is no checkpoint in {}", path.display()))
-                .help("name a checkpoint or a folder of checkpoints")
-        });
-    }
-    Ok(path.to_path_buf())
 }
 
 impl fmt::Debug for Estimator {

@@ -14,6 +14,7 @@ use crate::feeding::{Binding, HookFeeds};
 use crate::hook::{BeginContext, Hook, Hooks};
 use crate::manifest::Meant;
 use crate::model_fn::InputSpec;
+use crate::model_folder::newest::read_at;
 use crate::session::TrainSession;
 
 /// A model in memory that answers batches: no file is read after it was made.
@@ -154,7 +155,7 @@ impl Estimator {
     ) -> Result<(Resident, Hooks<'a>)> {
         let kept = self.resident.lock().unwrap_or_else(PoisonError::into_inner).take();
         let newest = match asked_for {
-            Some(prefix) => Some(prefix.to_path_buf()),
+            Some(path) => Some(read_at(path, |_| Ok(()))?.0),
             None => self.latest_checkpoint()?,
         };
         let fits = |kept: &Resident| {

@@ -6,10 +6,10 @@ use std::path::Path;
 use estimand_data::{Item, Position, Stream};
 use estimand_tensor::{Array, Error, Mode, Result};
 
+use super::Estimator;
 use super::build::Opened;
 use super::predict::{Asked, Resident};
 use super::predict_spec::{PredictSpec, Prediction};
-use super::{Estimator, checkpoint_at};
 use crate::hook::{Hook, HookContext, Hooks, Requests};
 
 /// The predictions for an input, one by one. Ends after an error.
@@ -86,14 +86,13 @@ impl<'a> Predictions<'a> {
     }
 
     fn start(&mut self) -> Result<Running<'a>> {
-        let asked_for = self.spec.checkpoint.as_deref().map(checkpoint_at).transpose()?;
         let seed = self.estimator.config.tf_random_seed.unwrap_or(0);
         let cx = self.estimator.input_context(Mode::Predict, seed, 0);
         let data = self.estimator.dataset(&*self.spec.input, cx)?;
         let Opened { stream, first, spec, .. } = self.estimator.open(data, &cx, &Position::default())?;
         let users = std::mem::take(&mut self.spec.hooks);
-        let (resident, hooks) =
-            self.estimator.take_resident(&spec, asked_for.as_deref(), self.spec.keys.clone(), users)?;
+        let (asked_for, keys) = (self.spec.checkpoint.as_deref(), self.spec.keys.clone());
+        let (resident, hooks) = self.estimator.take_resident(&spec, asked_for, keys, users)?;
         let mut running =
             Running { resident, hooks, requests: Requests::default(), first, stream, rows: VecDeque::new() };
         running.visit("after_create_session", &self.estimator.model_dir, |hook, cx| hook.after_create_session(cx))?;

@@ -60,20 +60,20 @@ impl GlobalStepWaiterHook {
         self
     }
 
-    /// The newest checkpoint that is far enough; `None` if a signal ended the wait.
-    fn wait(&self, folder: &Path) -> Result<Option<PathBuf>> {
+    /// Waits until a checkpoint is far enough. Returns `false` if a signal ended the wait.
+    fn wait(&self, folder: &Path) -> Result<bool> {
         let guard = Guard::install()?;
         let (started, mut told) = (Instant::now(), (Instant::now(), 0));
         let place = folder.display();
         info!("Waiting for global step {} of {place} before starting training.", self.step);
         loop {
-            let newest = newest(folder);
+            let newest = newest_step(folder);
             match &newest {
-                Ok(Some((prefix, step))) if *step >= self.step => return Ok(Some(prefix.clone())),
-                _ if guard.requested().is_some() => return Ok(None),
+                Ok(Some(step)) if *step >= self.step => return Ok(true),
+                _ if guard.requested().is_some() => return Ok(false),
                 _ => {}
             }
-            let step = newest.as_ref().ok().and_then(|newest| newest.as_ref()).map_or(0, |(_, step)| *step);
+            let step = newest.as_ref().ok().copied().flatten().unwrap_or(0);
             let status = match &newest {
                 Err(error) => format!("Its newest checkpoint cannot be read: {}", error.message()),
                 Ok(None) => "There is no checkpoint yet".to_string(),
@@ -93,9 +93,10 @@ impl GlobalStepWaiterHook {
     }
 }
 
-/// The newest checkpoint of a folder, and its step.
-fn newest(folder: &Path) -> Result<Option<(PathBuf, u64)>> {
-    read_newest(folder, MissingState::UseNewest, |prefix| own_entries::global_step(&BundleReader::open(prefix)?))
+/// The step of the newest checkpoint of a folder.
+fn newest_step(folder: &Path) -> Result<Option<u64>> {
+    let step = |prefix: &Path| own_entries::global_step(&BundleReader::open(prefix)?);
+    Ok(read_newest(folder, MissingState::UseNewest, step)?.map(|(_, step)| step))
 }
 
 impl Hook for GlobalStepWaiterHook {
@@ -110,10 +111,12 @@ impl Hook for GlobalStepWaiterHook {
         }
         let folder = self.folder.clone().unwrap_or_else(|| cx.model_dir().to_path_buf());
         match self.wait(&folder)? {
-            Some(_) if self.folder.is_some() => {}
-            // Others have trained on: what was restored before the wait is old.
-            Some(prefix) => cx.session().restore(&prefix)?,
-            None => cx.request_stop("waiting for a global step was interrupted"),
+            true if self.folder.is_some() => {}
+            // Others have trained on, and still do: what was restored before the wait is old.
+            true => {
+                read_newest(&folder, MissingState::UseNewest, |prefix| cx.session().restore(prefix))?;
+            }
+            false => cx.request_stop("waiting for a global step was interrupted"),
         }
         Ok(())
     }

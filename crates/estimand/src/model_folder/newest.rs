@@ -59,11 +59,30 @@ pub(crate) fn read_newest<T>(
         let Some(prefix) = newest(folder, missing)? else { return Ok(None) };
         match read(&prefix) {
             Ok(value) => return Ok(Some((prefix, value))),
-            // A trainer removes the index first: while it is there, so is the rest.
             Err(_) if !is_there(&prefix) => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Calls `read` with the checkpoint at a path: a prefix, an exported model, or the newest of a folder.
+pub(crate) fn read_at<T>(path: &Path, mut read: impl FnMut(&Path) -> Result<T>) -> Result<(PathBuf, T)> {
+    match prefix_at(path) {
+        Some(prefix) => read(&prefix).map(|value| (prefix, value)),
+        None => read_newest(path, MissingState::Refuse, read)?.ok_or_else(|| {
+            Error::config(format!("there is no checkpoint in {}", path.display()))
+                .help("name a checkpoint or a folder of checkpoints")
+        }),
+    }
+}
+
+/// The prefix of the checkpoint that a path always means; `None` for the newest of a folder.
+fn prefix_at(path: &Path) -> Option<PathBuf> {
+    if !path.is_dir() {
+        return Some(path.to_path_buf());
+    }
+    let saved_model = path.join("variables").join("variables");
+    is_there(&saved_model).then_some(saved_model)
 }
 
 /// Writes the list of a folder's checkpoints again, if it is missing and the setting says so.
@@ -82,7 +101,8 @@ pub(crate) fn recover_state(folder: &Path, missing: MissingState) -> Result<()> 
     checkpoint::write_state(folder, &state)
 }
 
-fn is_there(prefix: &Path) -> bool {
+/// Whether the index of a checkpoint is there. A trainer removes it before the other files.
+pub(crate) fn is_there(prefix: &Path) -> bool {
     let mut index = prefix.as_os_str().to_os_string();
     index.push(".index");
     Path::new(&index).is_file()

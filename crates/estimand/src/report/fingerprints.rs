@@ -1,7 +1,5 @@
 //! What a model is and what it has learnt, in a few short texts: two runs with the same ones are the same.
 
-use std::path::Path;
-
 use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::Result;
 use estimand_tensor::cpu::text::fingerprint64;
@@ -36,8 +34,7 @@ pub(super) fn of_checkpoint(reader: &BundleReader) -> Result<Vec<(String, String
 }
 
 /// A fingerprint of all that a checkpoint's variables have learnt.
-pub(super) fn of_values(prefix: &Path) -> Result<u64> {
-    let reader = BundleReader::open(prefix)?;
+pub(super) fn of_values(reader: &BundleReader) -> Result<u64> {
     let mut fingerprint = 0;
     for name in reader.names().filter(|name| !is_own(name)) {
         let array = reader.read(name)?;

@@ -35,14 +35,14 @@ mod text;
 pub use columns::{ColumnCheck, Examined, Finding, Suspicion};
 pub use log::TrainingRun;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use estimand_data::Dataset;
 use estimand_graph::checkpoint::{BundleReader, write_text};
 use estimand_tensor::{Error, Result};
 
 use crate::model_folder::MissingState;
-use crate::model_folder::newest::newest;
+use crate::model_folder::newest::{is_there, read_newest};
 use crate::{Estimator, Evaluated};
 use log::{Curves, Log};
 
@@ -79,7 +79,7 @@ impl Report {
     pub fn read(model_dir: impl AsRef<Path>) -> Result<Report> {
         let model_dir = model_dir.as_ref();
         let mut log = Log::read(model_dir)?;
-        let checkpoint = newest(model_dir, MissingState::UseNewest)?;
+        let checkpoint = read_newest(model_dir, MissingState::UseNewest, |prefix| BundleReader::open(prefix))?;
         let mut evaluations = evaluations::read(model_dir, &mut log)?;
         if log.runs.is_empty() && checkpoint.is_none() && evaluations.is_empty() {
             let message =
@@ -87,11 +87,10 @@ impl Report {
             return Err(Error::config(message).help("train first, or name the folder of a model that was trained"));
         }
         let mut fingerprints = Vec::new();
-        if let Some(prefix) = &checkpoint {
-            let reader = BundleReader::open(prefix)?;
-            evaluations::choose(&mut evaluations, model_dir, Some(&reader), &mut log.notes);
-            fingerprints = fingerprints::of_checkpoint(&reader)?;
-            fingerprints.extend(learnt(model_dir, prefix, &evaluations)?);
+        if let Some((prefix, reader)) = &checkpoint {
+            evaluations::choose(&mut evaluations, model_dir, Some(reader), &mut log.notes);
+            fingerprints = fingerprints::of_checkpoint(reader)?;
+            fingerprints.extend(learnt(model_dir, (prefix, reader), &evaluations)?);
         } else {
             evaluations::choose(&mut evaluations, model_dir, None, &mut log.notes);
         }
@@ -187,18 +186,26 @@ impl Report {
 }
 
 /// What the newest checkpoint has learnt, and that of each best evaluation which is still there.
-fn learnt(model_dir: &Path, newest: &Path, evaluations: &[Evaluated]) -> Result<Vec<(String, String)>> {
-    let mut prefixes: Vec<(PathBuf, String)> = vec![(newest.to_path_buf(), folder_name(newest))];
+fn learnt(
+    model_dir: &Path,
+    (newest, reader): (&Path, &BundleReader),
+    evaluations: &[Evaluated],
+) -> Result<Vec<(String, String)>> {
+    let text = |reader: &BundleReader| fingerprints::of_values(reader).map(fingerprints::hex);
+    let mut all = vec![(folder_name(newest), text(reader)?)];
     for best in evaluations.iter().filter_map(|set| set.best.as_ref()) {
         let name = format!("model.ckpt-{}", best.global_step());
+        if all.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
         let prefix = model_dir.join(&name);
-        let is_there = model_dir.join(format!("{name}.index")).exists();
-        if is_there && !prefixes.iter().any(|(_, known)| *known == name) {
-            prefixes.push((prefix, name));
+        match BundleReader::open(&prefix) {
+            Ok(reader) => all.push((name, text(&reader)?)),
+            Err(_) if !is_there(&prefix) => {}
+            Err(error) => return Err(error),
         }
     }
-    let text = |(prefix, name): (PathBuf, String)| Ok((name, fingerprints::hex(fingerprints::of_values(&prefix)?)));
-    prefixes.into_iter().map(text).collect()
+    Ok(all)
 }
 
 /// The last part of a path.

@@ -42,8 +42,8 @@ use estimand_tensor::{Array, Error, Result};
 use indexmap::IndexMap;
 use tracing::info;
 
-use crate::estimator::checkpoint_at;
 use crate::model_fn::GLOBAL_STEP;
+use crate::model_folder::newest::read_at;
 use crate::session::TrainSession;
 use choice::{Chosen, Selection};
 use values::Values;
@@ -145,9 +145,8 @@ impl WarmStartSettings {
     /// Nothing changes unless all of it can be read.
     pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
         self.check()?;
-        let prefix = checkpoint_at(&self.checkpoint)?;
+        let (prefix, old) = read_at(&self.checkpoint, Values::open)?;
         info!("Warm-starting from {}", prefix.display());
-        let old = Values::open(&prefix)?;
         let body = session.body().clone();
         let chosen = self.choose(&body)?;
         let mut old_rows = OldRows::default();
@@ -187,7 +186,7 @@ impl From<&WarmStartSettings> for WarmStartSettings {
 }
 
 /// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they belong to.
-fn read<'a>(one: &Chosen<'a>, values: &Values<'_>, old_rows: &mut OldRows<'a>, seed: u64) -> Result<Array> {
+fn read<'a>(one: &Chosen<'a>, values: &Values, old_rows: &mut OldRows<'a>, seed: u64) -> Result<Array> {
     let spec = one.spec;
     let absent = |e: Error| match one.is_slot {
         true => e.help(

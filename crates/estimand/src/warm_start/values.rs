@@ -1,7 +1,7 @@
 //! The values that a warm start reads: a checkpoint, whether its tensors have the names of variables or, as in Keras' files, those of objects.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
@@ -10,25 +10,25 @@ use crate::manifest::{self, Manifest};
 use crate::stored::Scopes;
 
 /// An open checkpoint, by the names of variables.
-pub(super) struct Values<'a> {
-    prefix: &'a Path,
+pub(super) struct Values {
+    prefix: PathBuf,
     reader: BundleReader,
     /// Names of variables with those of tensors, where they differ.
     keys: BTreeMap<String, String>,
     scopes: Scopes,
 }
 
-impl Values<'_> {
-    pub(super) fn open(prefix: &Path) -> Result<Values<'_>> {
+impl Values {
+    pub(super) fn open(prefix: &Path) -> Result<Values> {
         let reader = BundleReader::open(prefix)?;
         let keys = reader.object_keys()?;
         let scopes = Scopes::of(&reader);
-        Ok(Values { prefix, reader, keys, scopes })
+        Ok(Values { prefix: prefix.to_path_buf(), reader, keys, scopes })
     }
 
     /// What the old model meant, if the checkpoint says it.
     pub(super) fn manifest(&self) -> Result<Option<Manifest>> {
-        manifest::read(&self.reader, self.prefix)
+        manifest::read(&self.reader, &self.prefix)
     }
 
     pub(super) fn read(&self, variable: &str) -> Result<Array> {

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use estimand_tensor::{Array, DType, Dims, Element, Error, Limits, Result};
 use estimand_wire::bundle::BundleEntryProto;
@@ -16,17 +17,33 @@ use super::{data_path, index_path, strings};
 /// Bytes that are converted at a time: enough to be fast, little beside a tensor.
 const CHUNK: usize = 64 << 10;
 
-/// An open checkpoint.
+/// An open checkpoint. Its files stay open: a trainer that removes an old checkpoint does not disturb whoever reads it.
 pub struct BundleReader {
     prefix: PathBuf,
     index: BundleIndex,
     shards: Vec<Shard>,
 }
 
-/// A data file.
+/// An open data file.
 struct Shard {
     path: PathBuf,
     len: u64,
+    file: Mutex<File>,
+}
+
+impl Shard {
+    fn open(path: PathBuf) -> Result<Shard> {
+        let error = |e| Error::io(&path, "read", &e);
+        let file = File::open(&path).map_err(error)?;
+        let len = file.metadata().map_err(error)?.len();
+        Ok(Shard { path, len, file: Mutex::new(file) })
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(bytes)
+    }
 }
 
 impl BundleReader {
@@ -47,11 +64,7 @@ impl BundleReader {
         })?;
         let index = BundleIndex::parse_within(&path, &bytes, limits)?;
         let shards = (0..index.n_shards)
-            .map(|shard| {
-                let path = data_path(prefix, shard, index.n_shards);
-                let len = fs::metadata(&path).map_err(|e| Error::io(&path, "read", &e))?.len();
-                Ok(Shard { path, len })
-            })
+            .map(|shard| Shard::open(data_path(prefix, shard, index.n_shards)))
             .collect::<Result<_>>()?;
         check_apart(&index).map_err(|message| Error::checkpoint(&path, message))?;
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
@@ -116,22 +129,19 @@ impl BundleReader {
     }
 
     /// The bytes of an entry, not yet read, known to be inside their file.
-    fn data_of(&self, entry: &BundleEntryProto) -> Result<Data, String> {
+    fn data_of(&self, entry: &BundleEntryProto) -> Result<Data<'_>, String> {
         let shard = usize::try_from(entry.shard_id)
             .ok()
             .and_then(|i| self.shards.get(i))
             .ok_or_else(|| format!("it is in data file {}, there are {}", entry.shard_id, self.shards.len()))?;
-        let size = match (u64::try_from(entry.offset), u64::try_from(entry.size)) {
-            (Ok(offset), Ok(size)) if offset.checked_add(size).is_some_and(|end| end <= shard.len) => size,
+        let (offset, size) = match (u64::try_from(entry.offset), u64::try_from(entry.size)) {
+            (Ok(offset), Ok(size)) if offset.checked_add(size).is_some_and(|end| end <= shard.len) => (offset, size),
             _ => {
                 let (offset, size, len) = (entry.offset, entry.size, shard.len);
                 return Err(format!("its {size} bytes at {offset} are not in the {len} bytes of the data file"));
             }
         };
-        let io_error = |e| format!("cannot read {}: {e}", shard.path.display());
-        let mut file = File::open(&shard.path).map_err(io_error)?;
-        file.seek(SeekFrom::Start(entry.offset as u64)).map_err(io_error)?;
-        Ok(Data { file, size: usize::try_from(size).map_err(|e| e.to_string())?, crc: Crc::default() })
+        Ok(Data { shard, offset, size: usize::try_from(size).map_err(|e| e.to_string())?, crc: Crc::default() })
     }
 
     fn read_partitioned(&self, name: &str, entry: &BundleEntryProto) -> Result<Array, String> {
@@ -186,13 +196,15 @@ fn check_apart(index: &BundleIndex) -> Result<(), String> {
 }
 
 /// The bytes of one tensor, on their way from the file.
-struct Data {
-    file: File,
+struct Data<'a> {
+    shard: &'a Shard,
+    /// Of the next byte that is read.
+    offset: u64,
     size: usize,
     crc: Crc,
 }
 
-impl Data {
+impl Data<'_> {
     /// Converts as it reads, so that a large table is in memory only once.
     fn numbers<T: Element, const N: usize>(
         &mut self,
@@ -224,7 +236,9 @@ impl Data {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), String> {
-        self.file.read_exact(bytes).map_err(|e| format!("cannot read its data: {e}"))?;
+        let read = self.shard.read_at(self.offset, bytes);
+        read.map_err(|e| format!("cannot read {}: {e}", self.shard.path.display()))?;
+        self.offset += bytes.len() as u64;
         self.crc.update(bytes);
         Ok(())
     }

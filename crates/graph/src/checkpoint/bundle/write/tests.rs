@@ -108,3 +108,15 @@ fn a_disk_that_fails_leaves_the_checkpoint_before() {
     assert_eq!(reader.read("weights").unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0]);
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// A trainer removes its oldest checkpoint, or writes another one under the same name, while somebody reads it.
+#[test]
+fn an_open_checkpoint_is_read_to_its_end() {
+    let folder = folder("gone");
+    let prefix = folder.join("model.ckpt-1");
+    save(&prefix, |file| Box::new(file), vec![1.0, 2.0]).unwrap();
+    let reader = BundleReader::open(&prefix).unwrap();
+    save(&prefix, |file| Box::new(file), vec![3.0, 4.0]).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(reader.read("weights").unwrap().as_slice::<f32>().unwrap(), [1.0, 2.0]);
+}
