@@ -1,35 +1,62 @@
 #!/usr/bin/env bash
 # Checks our programs against a running TensorFlow, one line per check.
 #
-#   bash oracles/live/run.sh PYTHON        (PYTHON: what oracles/venv.sh prints)
+#   bash oracles/live/run.sh PYTHON [NAME ...]        (PYTHON: what oracles/venv.sh prints; NAME: only these checks)
 #
-# A check is a Python program that is given one of our example programs and an empty folder to exchange files in.
+# A check is a Python program that is given one of our example programs and an empty folder to exchange files in. As many run
+# at a time as the machine has cores; what a check prints comes when it has ended.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-python=${1:?usage: run.sh PYTHON}
+python=${1:?usage: run.sh PYTHON [NAME ...]}
+shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
 
-# check NAME CRATE EXAMPLE: runs oracles/live/NAME.py with the example program of the crate.
-check() {
-    local name=$1 crate=$2 example=$3
-    cargo build --quiet --release -p "$crate" --example "$example"
-    mkdir "$scratch/$name"
-    "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/release/examples/$example" "$scratch/$name"
-    echo "live: $name ok"
-}
+# The name of the check (oracles/live/NAME.py), the crate and its example. Those that take longest come first.
+checks='
+premade            estimand               premade_exchange
+saved_ops          estimand-graph         saved_model_predict
+graphdef           estimand-graph         graph_exchange
+saved_model        estimand-graph         saved_model_predict
+ping_pong          estimand               ping_pong
+warm_start         estimand               warm_start_exchange
+tensorboard_pages  estimand               tensorboard_runs
+events             estimand               event_exchange
+parquet            estimand-data-parquet  columnar_exchange
+records            estimand-data          record_exchange
+csv_files          estimand-data          csv_exchange
+bundle             estimand-graph         bundle_exchange
+'
+if [ $# -gt 0 ]; then
+    for name in "$@"; do
+        grep -q "^$name " <<<"$checks" || { echo "run.sh: there is no check $name" >&2; exit 2; }
+    done
+    checks=$(grep -E "^($(IFS='|'; echo "$*")) " <<<"$checks")
+fi
+checks=$(sed '/^$/d' <<<"$checks")
 
-check bundle estimand-graph bundle_exchange
-check graphdef estimand-graph graph_exchange
-check saved_model estimand-graph saved_model_predict
-check saved_ops estimand-graph saved_model_predict
-check csv_files estimand-data csv_exchange
-check records estimand-data record_exchange
-check parquet estimand-data-parquet columnar_exchange
-check events estimand event_exchange
-check tensorboard_pages estimand tensorboard_runs
-check ping_pong estimand ping_pong
-check premade estimand premade_exchange
-check warm_start estimand warm_start_exchange
+programs=()
+while read -r _ crate example; do
+    programs+=(-p "$crate" --example "$example")
+done <<<"$checks"
+cargo build --quiet --release "${programs[@]}"
+
+# check NAME EXAMPLE: one check, its output and its time.
+check() {
+    local name=$1 example=$2 start=$SECONDS
+    mkdir "$scratch/$name"
+    if "$python" "oracles/live/$name.py" "${CARGO_TARGET_DIR:-target}/release/examples/$example" "$scratch/$name" \
+        >"$scratch/$name.log" 2>&1; then
+        cat "$scratch/$name.log"
+        echo "live: $name ok ($((SECONDS - start)) s)"
+    else
+        cat "$scratch/$name.log"
+        echo "live: $name FAILED"
+        return 1
+    fi
+}
+export -f check
+export python scratch
+awk '{print $1, $3}' <<<"$checks" | xargs -P "$(nproc)" -L 1 bash -c 'check "$@"' check
