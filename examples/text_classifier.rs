@@ -10,7 +10,7 @@ use estimand::prelude::*;
 
 const FILES: [(&str, &str); 9] = [
     ("rust", include_str!("../crates/graph/src/graph.rs")),
-    ("rust", include_str!("../crates/graph/src/session.rs")),
+    ("rust", include_str!("../crates/engine/src/session.rs")),
     ("python", include_str!("../oracles/live/graphdef.py")),
     ("python", include_str!("../oracles/gen/movement.py")),
     ("python", include_str!("../oracles/gen/reference_ops.py")),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use estimand::graph::testing::{compile_without, pass_names};
 use estimand::graph::{Body, Compiled, Executor, RunArgs, Value};
 use estimand::prelude::*;
 use estimand::tensor::{BatchSpec, FeatureSpec, Shape};
+use estimand_testing::{compile_without, pass_names};
 
 use crate::models::{self, Model, integers, uniform};
 

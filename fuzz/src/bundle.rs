@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use estimand_graph::checkpoint::sstable::TableWriter;
-use estimand_graph::checkpoint::{BundleIndex, BundleReader};
+use estimand_checkpoint::sstable::TableWriter;
+use estimand_checkpoint::{BundleIndex, BundleReader};
 use estimand_wire::bundle::BundleHeaderProto;
 use estimand_wire::{Message, crc, varint};
 

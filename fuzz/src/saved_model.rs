@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use estimand_graph::saved_model::{ReadLimits, SavedModel};
+use estimand_tf::saved_model::{ReadLimits, SavedModel};
 
 /// Opens the bytes as the graph of an export without variables, and reads its signatures.
 pub fn check(input: &[u8]) {

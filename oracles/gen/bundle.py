@@ -1,4 +1,4 @@
-"""Writes the fixtures of crates/graph/src/checkpoint: tables and bundles as TensorFlow itself writes them.
+"""Writes the fixtures of crates/checkpoint: tables and bundles as TensorFlow itself writes them.
 
 TensorFlow 2.15.1, Python 3.11, no randomness.  Run: python oracles/gen/bundle.py
 """

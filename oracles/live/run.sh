@@ -17,9 +17,9 @@ export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= PYTHONDONTWRITEBYTECODE=1
 # The name of the check (oracles/live/NAME.py), the crate and its example. Those that take longest come first.
 checks='
 premade            estimand               premade_exchange
-saved_ops          estimand-graph         saved_model_predict
-graphdef           estimand-graph         graph_exchange
-saved_model        estimand-graph         saved_model_predict
+saved_ops          estimand-tf            saved_model_predict
+graphdef           estimand-tf            graph_exchange
+saved_model        estimand-tf            saved_model_predict
 ping_pong          estimand               ping_pong
 warm_start         estimand               warm_start_exchange
 tensorboard_pages  estimand               tensorboard_runs
@@ -27,7 +27,7 @@ events             estimand               event_exchange
 parquet            estimand-data-parquet  columnar_exchange
 records            estimand-data          record_exchange
 csv_files          estimand-data          csv_exchange
-bundle             estimand-graph         bundle_exchange
+bundle             estimand-checkpoint    bundle_exchange
 '
 if [ $# -gt 0 ]; then
     for name in "$@"; do

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use estimand_data::{Item, Ordered, Position, Stream};
-use estimand_graph::{Compiled, NodeId, Op, Tensor};
+use estimand_engine::Compiled;
+use estimand_graph::{NodeId, Op, Tensor};
 use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
 use indexmap::IndexMap;
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_graph::{Body, Role, VarId};
 use estimand_tensor::{Error, Result};
 

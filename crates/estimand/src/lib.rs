@@ -61,7 +61,6 @@ pub use add_metrics::MetricsContext;
 pub use cluster::Cluster;
 pub use early_stopping::{Best, EarlyStopping};
 pub use estimand_data as data;
-pub use estimand_graph as graph;
 pub use estimand_nn as nn;
 pub use estimand_nn::{Input, Inputs};
 pub use estimand_tensor as tensor;
@@ -86,6 +85,16 @@ pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
 
+/// Graphs and what runs them: symbols, gradients, optimizers, executors, sessions, checkpoints, TensorFlow's graphs.
+pub mod graph {
+    pub use estimand_checkpoint as checkpoint;
+    pub use estimand_cpu::Cpu;
+    pub use estimand_engine::{Compiled, Eval, HostProgram, Session};
+    pub use estimand_graph::*;
+    pub use estimand_reference::Reference;
+    pub use estimand_tf::{graph_def, saved_model};
+}
+
 /// What most programs use.
 pub mod prelude {
     pub use crate::head::{
@@ -101,10 +110,11 @@ pub mod prelude {
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,
         PredictSpec, RunConfig, Summaries, TrainSpec, VocabInfo, WarmStartSettings,
     };
+    pub use estimand_cpu::Cpu;
     pub use estimand_data::Dataset;
+    pub use estimand_engine::{Eval, Session};
     pub use estimand_graph::{
-        Clip, Combiner, Cpu, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Session,
-        Tensor, gradients,
+        Clip, Combiner, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Tensor, gradients,
     };
     pub use estimand_nn::column::{
         ColumnKey, Columns, FeatureColumn, LinearModel, bucketized_column, categorical_column_with_hash_bucket,

@@ -4,8 +4,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use estimand_cpu::Cpu;
 use estimand_data::{Dataset, specs_of};
-use estimand_graph::{Compiled, Cpu, Executor, Graph, Program, RunArgs, State, Value};
+use estimand_engine::Compiled;
+use estimand_graph::{Executor, Graph, Program, RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, Mode, Ragged, Result};
 
 use crate::feeding::{Binding, Placeholders};

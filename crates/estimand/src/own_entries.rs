@@ -1,6 +1,6 @@
 //! The entries of a checkpoint that are ours: what TensorFlow has no room for, and ignores.
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::Result;
 
 use crate::model_fn::GLOBAL_STEP;

@@ -7,7 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use estimand_graph::{Cpu, Executor};
+use estimand_cpu::Cpu;
+use estimand_graph::Executor;
 use estimand_tensor::{Error, Result};
 
 use crate::cluster::Cluster;

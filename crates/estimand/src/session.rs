@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use estimand_checkpoint::BundleReader;
 use estimand_data::Position;
-use estimand_graph::checkpoint::BundleReader;
-use estimand_graph::{
-    Body, Compiled, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables,
-};
+use estimand_engine::Compiled;
+use estimand_graph::{Body, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 

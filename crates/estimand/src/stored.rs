@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_graph::{Body, Role, VarId, VarSpec};
 use tracing::{info, warn};
 

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint;
+use estimand_checkpoint as checkpoint;
 use estimand_tensor::{Error, Result};
 use serde_json::{Value, json};
 use tracing::warn;

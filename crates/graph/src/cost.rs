@@ -5,9 +5,6 @@
 //! textbook: 2 for a term of a product, 1 for an element of an element-wise node or a reduction, whatever the function; layouts,
 //! random numbers and ops of one's own count none. Profiles hold both against what the machine can do.
 
-#[cfg(test)]
-mod tests;
-
 use std::ops::AddAssign;
 
 use smallvec::SmallVec;
@@ -69,11 +66,16 @@ pub(crate) fn count(dims: &[usize]) -> usize {
 }
 
 /// What an op is run on: the sizes of its inputs and results, and their bytes.
-pub(crate) struct Operands<'a> {
+pub struct Operands<'a> {
+    /// The graph.
     pub body: &'a Body,
+    /// The sizes of the inputs.
     pub x: &'a [&'a [usize]],
+    /// The sizes of the results.
     pub y: &'a [&'a [usize]],
+    /// The bytes of the inputs.
     pub x_bytes: SmallVec<[u64; 10]>,
+    /// The bytes of the results.
     pub y_bytes: SmallVec<[u64; 4]>,
 }
 
@@ -109,7 +111,7 @@ impl<'a> Operands<'a> {
 }
 
 /// The cost of a step whose inputs have the sizes `x` and whose outputs have the sizes `y`.
-pub(crate) fn cost(program: &Program, step: &Step, x: &[&[usize]], y: &[&[usize]]) -> Cost {
+pub fn cost(program: &Program, step: &Step, x: &[&[usize]], y: &[&[usize]]) -> Cost {
     let op = |node: NodeId| &program.body().node(node).op;
     let operands = Operands::new(program, step, x, y);
     match &step.kernel {

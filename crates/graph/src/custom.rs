@@ -40,7 +40,7 @@ impl CustomOp {
     }
 
     /// Calls the closure and checks what it returns against the declared specs, whose symbols have these sizes.
-    pub(crate) fn call(&self, inputs: &[Array], sizes: &Sizes) -> Result<Vec<Array>> {
+    pub fn call(&self, inputs: &[Array], sizes: &Sizes) -> Result<Vec<Array>> {
         let results = (self.kernel)(inputs).map_err(|e| e.context(format!("in custom op `{}`", self.name)))?;
         if results.len() != self.outputs.len() {
             return Err(Error::config(format!(

@@ -6,7 +6,7 @@ use crate::op::RandomKind;
 
 /// Where a run stands in the sequence of all random numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
+pub struct Position {
     /// The seed of all randomness.
     pub seed: u64,
     /// The number of the step.
@@ -27,7 +27,7 @@ impl Position {
     }
 
     /// Fills an array of `dims` with floats. Integers have their own function.
-    pub(crate) fn draw_floats(self, kind: RandomKind, key: &str, dims: &[usize], out: &mut [f32]) {
+    pub fn draw_floats(self, kind: RandomKind, key: &str, dims: &[usize], out: &mut [f32]) {
         let (stream, first, width) = self.rows(key, dims);
         match kind {
             RandomKind::Normal => stream.fill_normal_f32(first, width, out),
@@ -37,7 +37,7 @@ impl Position {
     }
 
     /// Fills an array of `dims` with integers in [low, high).
-    pub(crate) fn draw_integers(self, low: i64, high: i64, key: &str, dims: &[usize], out: &mut [i64]) {
+    pub fn draw_integers(self, low: i64, high: i64, key: &str, dims: &[usize], out: &mut [i64]) {
         let (stream, first, width) = self.rows(key, dims);
         stream.fill_integers_i64(first, width, low, high, out);
     }

@@ -83,7 +83,7 @@ pub struct RunArgs<'a> {
 
 impl RunArgs<'_> {
     /// The same with other feeds, which may live shorter.
-    pub(crate) fn with_feeds<'b>(&'b mut self, feeds: &'b [Array]) -> RunArgs<'b> {
+    pub fn with_feeds<'b>(&'b mut self, feeds: &'b [Array]) -> RunArgs<'b> {
         let RunArgs { step, seed, row_offset, .. } = *self;
         let on_gradient = self.on_gradient.as_mut().map(|f| &mut **f as OnGradient<'b>);
         RunArgs { feeds, step, seed, row_offset, on_gradient, trace: self.trace.as_deref_mut() }
@@ -118,17 +118,17 @@ pub trait State: Any + Send + Sync {
 }
 
 /// That a state lacks a variable of a program.
-pub(crate) fn missing(name: &str) -> Error {
+pub fn missing(name: &str) -> Error {
     Error::config(format!("the state has no variable `{name}`")).help("add it with State::extend")
 }
 
 /// That an array does not fit a variable.
-pub(crate) fn misfit(name: &str, given: (DType, &[usize]), held: (DType, &[usize])) -> Error {
+pub fn misfit(name: &str, given: (DType, &[usize]), held: (DType, &[usize])) -> Error {
     Error::shape(format!("{}{:?} for variable `{name}`, which is {}{:?}", given.0, given.1, held.0, held.1))
 }
 
 /// That a state was placed by another executor than the one that runs.
-pub(crate) fn foreign() -> Error {
+pub fn foreign() -> Error {
     Error::config("this state was placed by another executor")
         .help("place it with the executor that compiled the program")
 }

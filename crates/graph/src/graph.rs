@@ -75,6 +75,17 @@ impl Body {
         &self.nodes
     }
 
+    /// The nodes, to rewrite them in place. What a node uses must stay before it.
+    pub fn nodes_mut(&mut self) -> &mut [Node] {
+        &mut self.nodes
+    }
+
+    /// Adds a node as it is: nothing is inferred or checked.
+    pub fn push(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
     /// One node.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
@@ -86,7 +97,7 @@ impl Body {
     }
 
     /// The constant that a value is, if that has a single element and no axis.
-    pub(crate) fn scalar_constant(&self, value: Value) -> Option<&Constant> {
+    pub fn scalar_constant(&self, value: Value) -> Option<&Constant> {
         match &self.node(value.node).op {
             Op::Constant(constant) if constant.0.len() == 1 && constant.0.rank() == 0 => Some(constant),
             _ => None,
@@ -330,7 +341,8 @@ impl Graph {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use estimand_graph::{Graph, Init, Optimizer, Session};
+    /// use estimand_engine::Session;
+    /// use estimand_graph::{Graph, Init, Optimizer};
     /// use estimand_update::{NonNeg, Sgd};
     /// let g = Graph::new();
     /// let w = g.variable("w", [2], Init::Ones);
@@ -361,12 +373,13 @@ impl Graph {
         }
     }
 
-    pub(crate) fn add_variable(&self, spec: VarSpec) -> Result<VarId> {
+    /// Adds a variable. There is no node yet that reads it.
+    pub fn add_variable(&self, spec: VarSpec) -> Result<VarId> {
         self.cell.body.borrow_mut().variables.add(spec)
     }
 
     /// The node that reads a variable. There is only one, so that its gradient is all of the variable's gradient.
-    pub(crate) fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
+    pub fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
         let known = self.cell.reads.borrow().get(&id).copied();
         if let Some(node) = known {
             return self.tensor(Value { node, output: 0 });
@@ -416,12 +429,13 @@ impl Graph {
         crate::OptimizerId(optimizers.len() as u32 - 1)
     }
 
-    pub(crate) fn symbols_mut<T>(&self, f: impl FnOnce(&mut Symbols) -> T) -> T {
+    /// Changes the sizes that are known only at run time.
+    pub fn symbols_mut<T>(&self, f: impl FnOnce(&mut Symbols) -> T) -> T {
         f(&mut self.cell.body.borrow_mut().symbols)
     }
 
     /// Adds a node and returns its first output.
-    pub(crate) fn node(&self, op: impl Into<Op>, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
+    pub fn node(&self, op: impl Into<Op>, inputs: &[&Tensor], site: &'static Location<'static>) -> Tensor {
         self.add_node(op.into(), inputs, site)
     }
 
@@ -506,7 +520,7 @@ impl Graph {
     }
 
     /// Another output of a tensor's node.
-    pub(crate) fn output(&self, tensor: &Tensor, output: u16) -> Tensor {
+    pub fn output(&self, tensor: &Tensor, output: u16) -> Tensor {
         if tensor.is_poisoned() {
             return self.poison();
         }

@@ -5,7 +5,8 @@
 //! [`Session`] holds the state between runs.
 //!
 //! ```
-//! use estimand_graph::{Graph, Session};
+//! use estimand_engine::Session;
+//! use estimand_graph::Graph;
 //! use estimand_tensor::{Array, DType, Dim};
 //!
 //! let g = Graph::new();
@@ -19,49 +20,45 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
-pub mod checkpoint;
-mod compiled;
-mod cost;
-mod cpu;
+pub mod cost;
 pub mod custom;
-mod draw;
-mod executor;
+#[doc(hidden)]
+pub mod draw;
+pub mod executor;
 mod gradient;
 mod graph;
-pub mod graph_def;
-mod host;
+#[doc(hidden)]
+pub mod host;
 mod initializer;
-mod looks;
+#[doc(hidden)]
+pub mod looks;
 mod lookup;
 pub mod meaning;
 pub mod op;
 mod ops;
 mod optimizer;
-mod pass;
+#[doc(hidden)]
+pub mod pass;
 mod program;
 mod purpose;
 mod ragged;
-mod reference;
-pub mod saved_model;
-mod session;
-mod sizes;
-mod slots;
-mod sources;
+#[doc(hidden)]
+pub mod sizes;
+#[doc(hidden)]
+pub mod slots;
+#[doc(hidden)]
+pub mod sources;
 mod symbols;
 mod table;
 mod tensor;
-#[doc(hidden)]
-pub mod testing;
-mod trace;
+pub mod trace;
 mod variables;
 
-pub use compiled::Compiled;
 pub use cost::{Cost, Rates};
-pub use cpu::Cpu;
 pub use executor::{Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
 pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
-pub use host::{HostOp, HostProgram};
+pub use host::HostOp;
 pub use initializer::Init;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
@@ -69,8 +66,6 @@ pub use ops::{Parsed, RecurrentInputs, RecurrentOutputs, StepFunction};
 pub use optimizer::{Apply, Clip, Optimizer, OptimizerId};
 pub use program::{Kernel, Member, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};
-pub use reference::Reference;
-pub use session::Session;
 pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;
 pub use tensor::{IntoTensor, Tensor};

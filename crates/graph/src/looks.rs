@@ -8,7 +8,7 @@ thread_local! {
 
 /// Notes that something was looked at this many times: nodes, steps, symbols, entries of a list. Called where a graph is
 /// built, rewritten, planned or bound to new sizes, never inside a kernel.
-pub(crate) fn look(n: usize) {
+pub fn look(n: usize) {
     LOOKS.set(LOOKS.get() + n as u64);
 }
 

@@ -13,7 +13,8 @@ use crate::tensor::Tensor;
 /// How a lookup combines what it finds.
 ///
 /// ```
-/// use estimand_graph::{Combiner, Graph, Init, Lookup, Session};
+/// use estimand_engine::Session;
+/// use estimand_graph::{Combiner, Graph, Init, Lookup};
 /// use estimand_tensor::{Array, DType, Ragged};
 ///
 /// let g = Graph::new();

@@ -18,24 +18,27 @@ use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
 
-/// An ordered list of steps, with what is fed and what is fetched.
+/// An ordered list of steps, with what is fed and what is fetched. Executors rewrite the steps (`pass`).
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(crate) body: Arc<Body>,
+    /// The graph whose nodes are run.
+    pub body: Arc<Body>,
     /// What the host computes before the steps.
-    pub(crate) host: Vec<Step>,
-    pub(crate) steps: Vec<Step>,
+    pub host: Vec<Step>,
+    /// What the executor runs, in order.
+    pub steps: Vec<Step>,
     /// What a caller gives.
-    pub(crate) placeholders: Vec<NodeId>,
+    pub placeholders: Vec<NodeId>,
     /// What the steps are given: values of placeholders and results of the host.
-    pub(crate) feeds: Vec<Value>,
-    pub(crate) fetches: Vec<Value>,
+    pub feeds: Vec<Value>,
+    /// What the steps return.
+    pub fetches: Vec<Value>,
     /// What the host computes from what the steps return.
-    pub(crate) after: Vec<Step>,
+    pub after: Vec<Step>,
     /// What a caller gets: the fetches, unless the host goes on after the steps.
-    pub(crate) results: Vec<Value>,
+    pub results: Vec<Value>,
     /// The steps from here on write variables.
-    pub(crate) n_compute: usize,
+    pub n_compute: usize,
 }
 
 /// One call of a kernel.
@@ -82,7 +85,7 @@ pub enum Kernel {
 
 impl Step {
     /// Whether it is an element-wise node of numbers, which can be computed with others in one pass over memory.
-    pub(crate) fn is_elementwise(&self, body: &Body) -> bool {
+    pub fn is_elementwise(&self, body: &Body) -> bool {
         let Kernel::Node(id) = &self.kernel else { return false };
         let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
         matches!(body.node(*id).op, Op::Unary(_) | Op::Binary(_) | Op::Select(_) | Op::Cast(_) | Op::BroadcastTo(_))
@@ -130,7 +133,7 @@ impl Program {
     }
 
     /// The program that computes these values, with some of the passes, by name.
-    pub(crate) fn with_passes(body: Arc<Body>, fetches: &[Value], is_wanted: impl Fn(&str) -> bool) -> Result<Program> {
+    pub fn with_passes(body: Arc<Body>, fetches: &[Value], is_wanted: impl Fn(&str) -> bool) -> Result<Program> {
         check(&body, fetches)?;
         pass::cut(pass::run(&pass::WHOLE, pass::prune(body, fetches), is_wanted))
     }
@@ -203,7 +206,7 @@ impl Program {
     }
 
     /// How often each value is read by steps and fetches.
-    pub(crate) fn use_counts(&self) -> HashMap<Value, usize> {
+    pub fn use_counts(&self) -> HashMap<Value, usize> {
         let mut counts = HashMap::new();
         for value in self.steps.iter().flat_map(|s| &s.inputs).chain(&self.fetches) {
             *counts.entry(*value).or_default() += 1;

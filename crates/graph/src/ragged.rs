@@ -17,7 +17,8 @@ use crate::tensor::{IntoTensor, Tensor};
 /// Whatever is done to every value (a hash, a lookup in a vocabulary, arithmetic) is done to `values`; what looks at rows is here.
 ///
 /// ```
-/// use estimand_graph::{Graph, Session};
+/// use estimand_engine::Session;
+/// use estimand_graph::Graph;
 /// use estimand_tensor::{Array, DType, Ragged};
 ///
 /// let g = Graph::new();
@@ -230,7 +231,8 @@ impl RaggedTensor {
     /// what a row does not have is the padding. `n_steps` is a single i64 that the host computes, and no row may have more.
     ///
     /// ```
-    /// use estimand_graph::{Graph, Session};
+    /// use estimand_engine::Session;
+    /// use estimand_graph::Graph;
     /// use estimand_tensor::{Array, DType, Ragged};
     ///
     /// let g = Graph::new();

@@ -17,7 +17,7 @@ use crate::symbols::SymbolDef;
 
 /// The sizes that a program needs, and where each comes from; worked out once, when the program is compiled.
 #[derive(Debug)]
-pub(crate) struct SizePlan {
+pub struct SizePlan {
     /// In the order of their definition, so that formulas come after their parts.
     symbols: Arc<[Symbol]>,
     origins: Vec<Origin>,
@@ -46,7 +46,7 @@ enum Operand {
 
 /// The values of a program's sizes in one run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     symbols: Arc<[Symbol]>,
     values: Vec<Option<usize>>,
 }
@@ -60,19 +60,19 @@ impl Sizes {
     }
 
     /// Whether all values are the same. Both belong to one program.
-    pub(crate) fn equal(&self, other: &Sizes) -> bool {
+    pub fn equal(&self, other: &Sizes) -> bool {
         self.values == other.values
     }
 
     /// Takes the values of another run of the program over, into the memory that is there.
-    pub(crate) fn copy_from(&mut self, other: &Sizes) {
+    pub fn copy_from(&mut self, other: &Sizes) {
         self.symbols.clone_from(&other.symbols);
         self.values.clone_from(&other.values);
     }
 }
 
 impl SizePlan {
-    pub(crate) fn new(program: &Program) -> SizePlan {
+    pub fn new(program: &Program) -> SizePlan {
         let body = program.body();
         let mut sources = Sources::default();
         let mut need = |dim: Dim| sources.each(body.symbols(), dim, &mut |_| {});
@@ -109,7 +109,7 @@ impl SizePlan {
     }
 
     /// Checks one array for each of the program's feeds and evaluates all sizes.
-    pub(crate) fn bind(&self, program: &Program, feeds: &[Array], sizes: &mut Sizes) -> Result<()> {
+    pub fn bind(&self, program: &Program, feeds: &[Array], sizes: &mut Sizes) -> Result<()> {
         let body = program.body();
         if feeds.len() != program.feeds().len() {
             let names: Vec<String> = program.feeds().iter().map(|v| format!("`{}`", body.node(v.node).name)).collect();
@@ -207,7 +207,7 @@ fn number(body: &Body, value: Value, array: &Array) -> Result<usize> {
 }
 
 /// Checks dtype, rank and known sizes of what is fed to a placeholder.
-pub(crate) fn check_feed(body: &Body, fed: Value, array: &Array) -> Result<()> {
+pub fn check_feed(body: &Body, fed: Value, array: &Array) -> Result<()> {
     let spec = body.spec(fed);
     if array.dtype() != spec.dtype {
         return Err(unexpected(body, fed, array, |text| Error::dtype(Some(spec.dtype), array.dtype(), text)));
@@ -230,7 +230,7 @@ fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String)
 }
 
 /// The value of one size.
-pub(crate) fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
+pub fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
     sizes.get(dim).ok_or_else(|| {
         Error::shape(format!("the size `{dim}` is unknown in this run"))
             .help("feed the placeholder that the size comes from")
@@ -238,7 +238,7 @@ pub(crate) fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
 }
 
 /// The sizes of a shape. An array of them fits the address space.
-pub(crate) fn resolve(shape: &Shape, sizes: &Sizes) -> Result<Dims> {
+pub fn resolve(shape: &Shape, sizes: &Sizes) -> Result<Dims> {
     let dims: Dims = shape.dims().iter().map(|&dim| resolve_dim(dim, sizes)).collect::<Result<_>>()?;
     element_count(&dims)?;
     Ok(dims)

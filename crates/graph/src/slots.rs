@@ -9,7 +9,7 @@ use crate::op::Recurrent;
 /// The gradient's inputs are the same, with what was kept instead of the sequence, and behind them the states of all steps, their gradient
 /// and the gradients of the last states.
 #[derive(Clone, Debug)]
-pub(crate) struct Slots {
+pub struct Slots {
     pub bias: Option<usize>,
     /// What the first step begins with.
     pub states: Range<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct Slots {
 }
 
 /// The place of the recurrent kernel.
-pub(crate) const KERNEL: usize = 1;
+pub const KERNEL: usize = 1;
 
 impl Slots {
     pub fn of(step: &Recurrent) -> Slots {

@@ -45,18 +45,15 @@ impl Sources {
 /// A fact about sizes that follows from what they are computed from: a formula has the larger of its parts' facts.
 ///
 /// Facts are kept, so that each symbol is looked at once.
-pub(crate) struct Facts<T> {
+#[derive(Default)]
+pub struct Facts<T> {
     known: HashMap<Symbol, T>,
 }
 
 impl<T: Copy + Ord + Default> Facts<T> {
-    pub(crate) fn new() -> Facts<T> {
-        Facts { known: HashMap::new() }
-    }
-
     /// The fact about a size. `source` tells it of an axis or a number of a value; `None` if it is not decided yet, which counts
     /// as the smallest and is asked for again.
-    pub(crate) fn of(&mut self, symbols: &Symbols, dim: Dim, source: impl Fn(Value) -> Option<T>) -> T {
+    pub fn of(&mut self, symbols: &Symbols, dim: Dim, source: impl Fn(Value) -> Option<T>) -> T {
         let Dim::Sym(wanted) = dim else { return T::default() };
         look(1);
         if let Some(&fact) = self.known.get(&wanted) {

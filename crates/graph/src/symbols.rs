@@ -95,7 +95,7 @@ impl Symbols {
     }
 
     /// How many formulas lie between a size and what is fed.
-    pub(crate) fn depth(&self, dim: Dim) -> usize {
+    pub fn depth(&self, dim: Dim) -> usize {
         match dim {
             Dim::Known(_) => 0,
             Dim::Sym(symbol) => self.depths[symbol.0 as usize],

@@ -20,7 +20,8 @@ use crate::tensor::Tensor;
 /// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs share the terms.
 ///
 /// ```
-/// use estimand_graph::{Graph, LookupTable, Session};
+/// use estimand_engine::Session;
+/// use estimand_graph::{Graph, LookupTable};
 /// use estimand_tensor::{Array, DType, Dim};
 ///
 /// let g = Graph::new();
@@ -96,6 +97,11 @@ impl LookupTable {
     /// The terms, and the index over them.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
+    }
+
+    /// The file that the terms were read from, and how many of its lines were; an export takes it along.
+    pub fn file(&self) -> Option<(&Path, Option<usize>)> {
+        self.file.as_deref().map(|(path, n_lines)| (path.as_path(), *n_lines))
     }
 
     /// `DType::Str` or `DType::I64`.

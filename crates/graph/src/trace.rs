@@ -42,7 +42,9 @@ pub struct TimedStep {
 /// Times of steps, of one run or several.
 ///
 /// ```
-/// use estimand_graph::{Compiled, Cpu, Executor, Graph, Program, RunArgs, Trace};
+/// use estimand_cpu::Cpu;
+/// use estimand_engine::Compiled;
+/// use estimand_graph::{Executor, Graph, Program, RunArgs, Trace};
 /// use estimand_tensor::{Array, DType, Dim};
 ///
 /// let g = Graph::new();
@@ -103,7 +105,7 @@ impl Trace {
     }
 
     /// Notes a step that has just ended in this thread. `cost` is asked for after the clock.
-    pub(crate) fn add(&mut self, part: Part, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
+    pub fn add(&mut self, part: Part, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
         let duration = self.now().saturating_sub(start);
         let thread = self.thread();
         self.steps.push(TimedStep { part, index, node, start, duration, thread, cost: cost() });
@@ -120,7 +122,7 @@ impl Trace {
 }
 
 /// When a step begins, if anybody asks.
-pub(crate) fn start(trace: &Option<&mut Trace>) -> u64 {
+pub fn start(trace: &Option<&mut Trace>) -> u64 {
     trace.as_ref().map_or(0, |trace| trace.now())
 }
 

@@ -7,7 +7,8 @@
 //! file for each family). `testing` holds what every column, layer, merge, loss and metric must do.
 //!
 //! ```
-//! use estimand_graph::{Graph, Optimizer, Session};
+//! use estimand_engine::Session;
+//! use estimand_graph::{Graph, Optimizer};
 //! use estimand_nn::{Dense, Layer, Loss, MeanSquaredError};
 //! use estimand_tensor::{Array, DType, Dim};
 //! use estimand_update::Adam;

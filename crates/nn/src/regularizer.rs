@@ -5,6 +5,7 @@ use estimand_graph::Tensor;
 /// `l1 * sum(|w|) + l2 * sum(w^2)`, as `tf.keras.regularizers` has it (without the half of TensorFlow's `l2_loss`).
 ///
 /// ```
+/// use estimand_engine::Eval;
 /// use estimand_graph::{Graph, Init};
 /// use estimand_nn::Regularizer;
 /// let g = Graph::new();

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint;
+use estimand_checkpoint as checkpoint;
 use estimand_graph::meaning::Listed;
 use estimand_tensor::{Error, Result};
 use indexmap::IndexMap;

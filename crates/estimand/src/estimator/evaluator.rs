@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use estimand_data::Position;
-use estimand_graph::{Compiled, Value};
+use estimand_engine::Compiled;
+use estimand_graph::Value;
 use estimand_nn::metric::{Metric, Totals};
 use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use indexmap::IndexMap;

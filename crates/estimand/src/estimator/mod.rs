@@ -33,7 +33,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Mode, Result};
 use tracing::{info, warn};
 

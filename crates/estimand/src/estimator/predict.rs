@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use estimand_graph::{Compiled, RunArgs, State, Value};
+use estimand_engine::Compiled;
+use estimand_graph::{RunArgs, State, Value};
 use estimand_tensor::{Array, Batch, Error, Mode, Result};
 use tracing::info;
 

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use estimand_graph::{Compiled, Value};
+use estimand_engine::Compiled;
+use estimand_graph::Value;
 use estimand_tensor::{Array, Result};
 
 use crate::feeding::{Binding, Fed, Placeholders};

@@ -1,7 +1,7 @@
 //! Training: what happens before the first step.
 
+use estimand_checkpoint::BundleReader;
 use estimand_data::{Dataset, Position};
-use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Error, ErrorKind, Mode, Result};
 use tracing::{info, warn};
 

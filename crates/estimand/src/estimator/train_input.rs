@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use estimand_data::{Dataset, InputContext, Position};
-use estimand_graph::Compiled;
+use estimand_engine::Compiled;
 use estimand_tensor::{Error, Result};
 use tracing::warn;
 

@@ -360,11 +360,11 @@ fn write_graph(
     events: &mut EventWriter,
     estimator: &Estimator,
 ) -> Result<()> {
-    match estimand_graph::graph_def::graph_def(session.body(), fetches) {
+    match estimand_tf::graph_def::graph_def(session.body(), fetches) {
         Ok(graph) => {
             if estimator.config.checkpoint_save_graph_def {
                 let path = estimator.model_dir.join("graph.pbtxt");
-                estimand_graph::checkpoint::write_text(&path, &graph.to_text())?;
+                estimand_checkpoint::write_text(&path, &graph.to_text())?;
             }
             events.graph(&graph)
         }

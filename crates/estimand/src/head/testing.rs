@@ -7,13 +7,15 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+use estimand_cpu::Cpu;
 use estimand_data::slice_rows;
-use estimand_graph::graph_def::export;
-use estimand_graph::{Cpu, Graph, Optimizer, Session, Tensor, gradients};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Optimizer, Tensor, gradients};
 use estimand_nn::metric::{Metric, Totals};
 use estimand_nn::testing::spread;
 use estimand_nn::{Dense, Input, Inputs, Layer};
 use estimand_tensor::{Array, Batch, Error, Feature, Mode, Result};
+use estimand_tf::graph_def::export;
 use estimand_update::Sgd;
 use indexmap::IndexMap;
 

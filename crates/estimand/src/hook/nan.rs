@@ -47,7 +47,7 @@ impl Hook for NanTensorHook {
             if let Some(bad) = cx.session().find_not_finite() {
                 help += &format!("; of the variables, {bad}");
             }
-            if let Ok(Some(prefix)) = estimand_graph::checkpoint::latest_checkpoint(cx.model_dir()) {
+            if let Ok(Some(prefix)) = estimand_checkpoint::latest_checkpoint(cx.model_dir()) {
                 help += &format!("; a later run goes on from {}, the last checkpoint that is finite", prefix.display());
             }
             return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message).help(help));

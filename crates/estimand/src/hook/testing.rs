@@ -36,7 +36,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_graph::{Init, Optimizer};
 use estimand_tensor::{Array, Error, Mode, Result};
 use estimand_update::Adam;

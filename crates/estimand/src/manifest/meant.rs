@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use estimand_checkpoint::BundleReader;
 use estimand_graph::Body;
-use estimand_graph::checkpoint::BundleReader;
 use estimand_tensor::{Array, DType, Error, Mode, Result};
 use tracing::{info, warn};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint::{self, BundleReader, CheckpointState};
+use estimand_checkpoint::{self as checkpoint, BundleReader, CheckpointState};
 use estimand_tensor::{Error, Result};
 use tracing::warn;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Error, Result};
 use serde_json::Value;
 

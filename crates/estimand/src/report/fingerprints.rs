@@ -1,6 +1,6 @@
 //! What a model is and what it has learnt, in a few short texts: two runs with the same ones are the same.
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::Result;
 use estimand_tensor::cpu::text::fingerprint64;
 

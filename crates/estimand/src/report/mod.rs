@@ -37,8 +37,8 @@ pub use log::TrainingRun;
 
 use std::path::Path;
 
+use estimand_checkpoint::{BundleReader, write_text};
 use estimand_data::Dataset;
-use estimand_graph::checkpoint::{BundleReader, write_text};
 use estimand_tensor::{Error, Result};
 
 use crate::model_folder::MissingState;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path};
 use std::time::{Duration, SystemTime};
 
-use estimand_graph::checkpoint::{self, CheckpointState};
+use estimand_checkpoint::{self as checkpoint, CheckpointState};
 use estimand_tensor::{Error, Result};
 
 use super::Retention;

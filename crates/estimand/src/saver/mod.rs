@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use estimand_graph::checkpoint::{self, BundleWriter, CheckpointState};
+use estimand_checkpoint::{self as checkpoint, BundleWriter, CheckpointState};
 use estimand_tensor::{Array, Error, ErrorKind, Result};
 use tracing::{info, warn};
 

@@ -63,7 +63,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
         }
         if is_new {
             let state: Map<String, Value> = sets.iter().map(EvalSet::state).collect();
-            estimand_graph::checkpoint::write_text(&state_path, &Value::Object(state).to_string())?;
+            estimand_checkpoint::write_text(&state_path, &Value::Object(state).to_string())?;
             news = News { since: Instant::now(), warned: None };
         }
         let last = sets.iter().map(EvalSet::last_step).min().flatten();

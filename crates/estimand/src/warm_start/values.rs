@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint::BundleReader;
+use estimand_checkpoint::BundleReader;
 use estimand_tensor::{Array, Error, Result};
 
 use crate::manifest::{self, Manifest};

@@ -10,7 +10,7 @@ use crate::op::{AxisSet, Op, Reduction, SumTo};
 use crate::tensor::Tensor;
 
 /// A node on the way back: everything that its rule may use.
-pub(crate) struct Backprop<'a> {
+pub struct Backprop<'a> {
     pub graph: &'a Graph,
     /// Where the gradient was asked for.
     pub site: &'static Location<'static>,
@@ -25,7 +25,7 @@ pub(crate) struct Backprop<'a> {
 }
 
 /// A gradient for each input.
-pub(crate) type Found = Vec<Gradient>;
+pub type Found = Vec<Gradient>;
 
 /// Dense gradients of all inputs.
 pub(crate) fn dense(gradients: impl IntoIterator<Item = Tensor>) -> Result<Found> {

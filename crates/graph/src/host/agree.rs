@@ -11,7 +11,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// Two lists of i64 `[n]` that must be equal -> the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Agree {
+pub struct Agree {
     /// What they are, for the error.
     pub what: String,
 }

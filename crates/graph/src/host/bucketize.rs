@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// The number of boundaries that each number is not below, i32. NaN goes to the last bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Bucketize {
+pub struct Bucketize {
     /// The boundaries' bits, so that equal ones compare equal.
     boundaries: Vec<u32>,
 }

@@ -8,18 +8,11 @@
 mod agree;
 mod bucketize;
 pub(crate) mod check;
-mod island;
-pub(crate) mod parse_example;
-mod part;
-mod program;
-pub(crate) mod ragged;
-mod rearrange;
-mod schedule;
-pub(crate) mod sparse;
+pub mod parse_example;
+pub mod ragged;
+pub mod sparse;
 pub(crate) mod table;
-#[cfg(test)]
-mod tests;
-pub(crate) mod text;
+pub mod text;
 mod unique;
 
 use std::any::Any;
@@ -41,12 +34,11 @@ use crate::op::spelling::Spelling;
 
 pub(crate) use agree::Agree;
 pub(crate) use bucketize::Bucketize;
-pub use program::HostProgram;
 pub(crate) use ragged::RowIds;
-pub(crate) use unique::Unique;
+pub use unique::Unique;
 
 /// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs are computed once.
-pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
+pub trait HostRules: fmt::Debug + Send + Sync + 'static {
     /// TensorFlow's name of it, or of the composition it stands for.
     fn name(&self) -> &'static str;
 
@@ -65,7 +57,7 @@ pub(crate) trait HostRules: fmt::Debug + Send + Sync + 'static {
 }
 
 /// What an op states of itself, and the value.
-pub(crate) type Said = (&'static str, Meaning);
+pub type Said = (&'static str, Meaning);
 
 /// The calling thread alone: the host's callers are many threads already.
 pub(crate) fn alone() -> &'static Pool {
@@ -78,11 +70,11 @@ pub(crate) fn alone() -> &'static Pool {
 pub struct HostOp(Arc<dyn Erased>);
 
 impl HostOp {
-    pub(crate) fn new<T: HostRules + Eq + Hash>(op: T) -> HostOp {
+    pub fn new<T: HostRules + Eq + Hash>(op: T) -> HostOp {
         HostOp(Arc::new(op))
     }
 
-    pub(crate) fn rules(&self) -> &dyn HostRules {
+    pub fn rules(&self) -> &dyn HostRules {
         self.0.rules()
     }
 }

@@ -18,20 +18,20 @@ use crate::op::spelling::Spelling;
 ///
 /// This is the order of TensorFlow's results; [`places`](ParseExample::places) tells it by feature.
 #[derive(Clone, Debug)]
-pub(crate) struct ParseExample {
+pub struct ParseExample {
     features: Vec<(String, FeatureSpec)>,
     parser: Arc<ExampleParser>,
 }
 
 /// Which results are a feature's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     Dense(u16),
     Ragged { values: u16, row_splits: u16 },
 }
 
 impl ParseExample {
-    pub(crate) fn new(features: Vec<(String, FeatureSpec)>) -> Result<ParseExample> {
+    pub fn new(features: Vec<(String, FeatureSpec)>) -> Result<ParseExample> {
         if features.is_empty() {
             return Err(Error::config("examples are parsed for no features, expected at least one"));
         }
@@ -40,7 +40,7 @@ impl ParseExample {
     }
 
     /// Where each feature is among the results.
-    pub(crate) fn places(&self) -> Vec<Place> {
+    pub fn places(&self) -> Vec<Place> {
         let n_ragged = self.features.iter().filter(|f| is_ragged(f)).count() as u16;
         let (mut dense, mut ragged) = (0, self.features.len() as u16 - n_ragged);
         let next = |counter: &mut u16| {

@@ -37,7 +37,7 @@ mod placeholder;
 mod print;
 mod random;
 mod range;
-pub(crate) mod reading;
+pub mod reading;
 pub(crate) mod recurrent;
 mod reduce;
 mod reshape;
@@ -45,11 +45,11 @@ mod resize;
 mod reverse;
 pub(crate) mod rules;
 mod select;
-pub(crate) mod shape;
+pub mod shape;
 mod slice;
 mod softmax;
-pub(crate) mod sparse_segment;
-pub(crate) mod spelling;
+pub mod sparse_segment;
+pub mod spelling;
 mod stop_gradient;
 mod strided_slice;
 mod sum_to;
@@ -123,7 +123,7 @@ macro_rules! ops {
 
         impl Op {
             /// Everything about the op that does not depend on who runs it.
-            pub(crate) fn rules(&self) -> &dyn OpRules {
+            pub fn rules(&self) -> &dyn OpRules {
                 match self {
                     $(Op::$name(op) => op,)*
                 }
@@ -131,7 +131,7 @@ macro_rules! ops {
         }
 
         /// The rules of TensorFlow's ops that are one of ours.
-        pub(crate) fn readers() -> impl Iterator<Item = (&'static str, ReadRule)> {
+        pub fn readers() -> impl Iterator<Item = (&'static str, ReadRule)> {
             std::iter::empty()$(.chain(<$attributes as OpRules>::readers()))*
         }
 

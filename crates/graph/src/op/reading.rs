@@ -7,10 +7,10 @@ use crate::graph::Graph;
 use crate::tensor::Tensor;
 
 /// How a node of TensorFlow's becomes nodes of ours: returns its outputs.
-pub(crate) type ReadRule = fn(&mut dyn Reading) -> Result<Vec<Tensor>>;
+pub type ReadRule = fn(&mut dyn Reading) -> Result<Vec<Tensor>>;
 
 /// A node that is being read.
-pub(crate) trait Reading {
+pub trait Reading {
     /// TensorFlow's name of the op.
     fn op(&self) -> &str;
 
@@ -20,6 +20,7 @@ pub(crate) trait Reading {
     /// Our graph.
     fn graph(&self) -> &Graph;
 
+    /// How many inputs the node has, control inputs left out.
     fn n_inputs(&self) -> usize;
 
     /// An input as a tensor.
@@ -34,10 +35,16 @@ pub(crate) trait Reading {
     /// Adds a node to our graph and returns all its outputs.
     fn add_op(&self, op: Op, inputs: &[&Tensor]) -> Result<Vec<Tensor>>;
 
-    /// An attribute, or what it is where it is missing.
+    /// An attribute that is an integer, or what it is where it is missing.
     fn int_or(&self, key: &str, default: i64) -> Result<i64>;
+
+    /// An attribute that is true or false, or what it is where it is missing.
     fn flag(&self, key: &str, default: bool) -> Result<bool>;
+
+    /// An attribute that is a text, or what it is where it is missing.
     fn text_or(&self, key: &str, default: &str) -> Result<String>;
+
+    /// An attribute that is a type, or what it is where it is missing; an error without a default.
     fn dtype_or(&self, key: &str, default: Option<DType>) -> Result<DType>;
 
     /// An attribute that is a list of integers, empty if it is missing.
@@ -79,6 +86,7 @@ pub(crate) trait Reading {
         }
     }
 
+    /// An attribute that is a type, and must be there.
     fn dtype(&self, key: &str) -> Result<DType> {
         self.dtype_or(key, None)
     }
@@ -92,7 +100,7 @@ impl dyn Reading + '_ {
 }
 
 /// The error of a node with options that our op lacks.
-pub(crate) fn refuse(what: impl std::fmt::Display) -> Error {
+pub fn refuse(what: impl std::fmt::Display) -> Error {
     Error::unsupported(format!("{what} cannot be read"))
 }
 
@@ -101,7 +109,7 @@ fn several_numbers(i: usize) -> Error {
 }
 
 /// The axis that a number means for a tensor of this many axes.
-pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize> {
+pub fn axis(axis: i64, rank: usize) -> Result<usize> {
     let resolved = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(resolved)
         .ok()
@@ -110,7 +118,7 @@ pub(crate) fn axis(axis: i64, rank: usize) -> Result<usize> {
 }
 
 /// A tensor with another size for its first axis, where both are known only to the run.
-pub(crate) fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
+pub fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
     let mut shape = tensor.shape().clone();
     match shape.0.first_mut() {
         Some(first) if *first != rows => {
@@ -122,6 +130,6 @@ pub(crate) fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
 }
 
 /// The size of the first axis.
-pub(crate) fn n_rows(tensor: &Tensor) -> Result<Dim> {
+pub fn n_rows(tensor: &Tensor) -> Result<Dim> {
     tensor.shape().dims().first().copied().ok_or_else(|| Error::shape("a single number, expected a list"))
 }

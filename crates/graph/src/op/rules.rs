@@ -22,7 +22,7 @@ pub(super) use crate::tensor::Tensor;
 /// Everything about one kind of op that does not depend on who runs it. Its fields are its attributes.
 ///
 /// What most ops have something to say of has no default, so that no op forgets it.
-pub(crate) trait OpRules: fmt::Debug {
+pub trait OpRules: fmt::Debug {
     /// A short name for messages and text forms: TensorFlow's, except for our own ops.
     fn name(&self) -> &'static str;
 

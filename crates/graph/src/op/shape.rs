@@ -11,9 +11,10 @@ use crate::variables::Variables;
 pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
 
 /// What is known while the results of a node are worked out.
-pub(crate) struct Inference<'a> {
+pub struct Inference<'a> {
     /// The sizes that only a run tells.
     pub symbols: &'a mut Symbols,
+    /// The graph's variables.
     pub variables: &'a Variables,
     /// The node that the op becomes.
     pub node: NodeId,
@@ -64,6 +65,6 @@ pub(crate) fn broadcast(a: &Shape, b: &Shape, symbols: &mut Symbols) -> Result<S
 }
 
 /// Whether sizes can be broadcast to a space.
-pub(crate) fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
+pub fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
     dims.len() <= space.len() && dims.iter().rev().zip(space.iter().rev()).all(|(d, s)| d == s || *d == 1)
 }

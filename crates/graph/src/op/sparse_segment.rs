@@ -290,7 +290,7 @@ fn read_gradient(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Te
 }
 
 /// Where segments begin: of ids that never fall, in as many segments as the last id says, or as given.
-pub(crate) fn segment_splits(reading: &dyn Reading, ids: &Tensor, n: Option<Dim>) -> Result<Tensor> {
+pub fn segment_splits(reading: &dyn Reading, ids: &Tensor, n: Option<Dim>) -> Result<Tensor> {
     let Some(n) = n else { return Ok(reading.add(HostOp::new(SegmentSplits), &[ids])?.remove(0)) };
     let count = ids.dim_size(n, DType::I64, std::panic::Location::caller());
     let splits = reading.add(HostOp::new(SegmentSplits), &[ids, &count])?.remove(0);

@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 use crate::variables::VarId;
 
 /// Who writes a graph for TensorFlow. Names are those of nodes in the graph that is written.
-pub(crate) trait Spelling {
+pub trait Spelling {
     /// The graph that is written.
     fn body(&self) -> &Body;
 
@@ -150,17 +150,17 @@ pub(crate) fn constant(def: NodeDef, value: &Array) -> NodeDef {
 }
 
 /// A number as an i32, TensorFlow's usual type for axes and sizes.
-pub(crate) fn index_number(value: i64) -> Result<i32> {
+pub fn index_number(value: i64) -> Result<i32> {
     i32::try_from(value)
         .map_err(|_| Error::unsupported(format!("a size of {value} in a GraphDef: sizes there have 32 bits")))
 }
 
 /// An attribute that is a list of dtypes.
-pub(crate) fn type_list(dtypes: &[DType]) -> AttrValue {
+pub fn type_list(dtypes: &[DType]) -> AttrValue {
     dtypes.iter().map(|&dtype| DataType::from(dtype)).collect::<Vec<_>>().into()
 }
 
 /// Sets an attribute that is a dtype.
-pub(crate) fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
+pub fn typed(def: NodeDef, key: &str, dtype: DType) -> NodeDef {
     def.attr(key, AttrValue::from(DataType::from(dtype)))
 }

@@ -33,7 +33,8 @@ impl Tensor {
     /// The features of serialized `tf.Example`s `[batch]`, by name: TensorFlow's `parse_example`.
     ///
     /// ```
-    /// use estimand_graph::{Graph, Parsed, Session};
+    /// use estimand_engine::Session;
+    /// use estimand_graph::{Graph, Parsed};
     /// use estimand_tensor::{Array, BatchSpec, DType, Dim, FeatureSpec};
     /// use estimand_wire::example::ExampleBuilder;
     ///

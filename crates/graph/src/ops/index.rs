@@ -105,6 +105,7 @@ impl Tensor {
     /// The elements or slices where a mask of the first axes holds, one after the other.
     ///
     /// ```
+    /// use estimand_engine::Eval;
     /// use estimand_graph::Graph;
     /// use estimand_tensor::Array;
     /// let g = Graph::new();

@@ -53,6 +53,7 @@ impl Tensor {
     /// Gates are in Keras's order: input, forget, candidate, output of an LSTM; update, reset, candidate of a GRU.
     ///
     /// ```
+    /// use estimand_engine::Eval;
     /// use estimand_graph::op::{Cell, CellFunction};
     /// use estimand_graph::{Graph, RecurrentInputs};
     /// use estimand_tensor::{Array, DType};

@@ -347,6 +347,7 @@ impl Tensor {
     /// keeps all on that side. `band_part(None, Some(0))` is what a token may look at: itself, and those before it.
     ///
     /// ```
+    /// use estimand_engine::Eval;
     /// use estimand_graph::Graph;
     /// use estimand_tensor::{Array, DType};
     /// let g = Graph::new();

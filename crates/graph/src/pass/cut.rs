@@ -48,7 +48,7 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
 }
 
 /// A body in which variables are given from outside, as they are to what runs after the step.
-pub(crate) fn all_given(body: &Body) -> Body {
+pub fn all_given(body: &Body) -> Body {
     let mut body = body.clone();
     for node in &mut body.nodes {
         if let Op::Variable(_) = node.op {
@@ -75,7 +75,7 @@ fn late(program: &Program) -> Result<Vec<bool>> {
     let mut varies = vec![false; program.steps.len()];
     let mut late = vec![false; program.steps.len()];
     // Whether sizes are known only after the others.
-    let mut late_sizes: Facts<bool> = Facts::new();
+    let mut late_sizes: Facts<bool> = Facts::default();
     for (i, step) in program.steps.iter().enumerate() {
         look(1);
         let node = body.node(step.kernel.node());
@@ -168,7 +168,7 @@ fn refuse(program: &Program, step: &Step, why: &str) -> Error {
 /// What some steps and fetches read that the steps do not make: values that are fed to them, and those that tell a size.
 ///
 /// The `teller` is asked for the size of the batch if no other value tells it.
-pub(crate) fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Value>) -> Vec<Value> {
+pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Value>) -> Vec<Value> {
     let made: HashSet<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
     let is_fed = |v: &Value| !made.contains(v) && !matches!(body.node(v.node).op, Op::Constant(_) | Op::Variable(_));
     let read = steps.iter().flat_map(|s| &s.inputs).chain(fetches);
@@ -198,6 +198,6 @@ pub(crate) fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Opti
 }
 
 /// The first of these values whose size tells that of the batch.
-pub(crate) fn first_teller(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
+pub fn first_teller(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
     values.find(|&v| tells_batch(body, v))
 }

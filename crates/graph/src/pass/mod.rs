@@ -7,21 +7,23 @@ mod reroute;
 
 use crate::program::Program;
 
-pub(crate) use cut::{all_given, cut, first_teller, reads};
-pub(crate) use prune::{each_dim, needed, prune};
+pub(crate) use cut::cut;
+pub use cut::{all_given, first_teller, reads};
+pub(crate) use prune::prune;
+pub use prune::{each_dim, needed};
 
 /// A named rewrite.
-pub(crate) struct Pass {
+pub struct Pass {
     /// What it is called in messages and tests.
     pub name: &'static str,
     pub run: fn(Program) -> Program,
 }
 
 /// The passes over the whole program, in the order they run; then comes the cut.
-pub(crate) const WHOLE: [Pass; 2] =
+pub const WHOLE: [Pass; 2] =
     [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
 
 /// Runs some passes, one after the other.
-pub(crate) fn run(passes: &[Pass], program: Program, is_wanted: impl Fn(&str) -> bool) -> Program {
+pub fn run(passes: &[Pass], program: Program, is_wanted: impl Fn(&str) -> bool) -> Program {
     passes.iter().filter(|pass| is_wanted(pass.name)).fold(program, |program, pass| (pass.run)(program))
 }

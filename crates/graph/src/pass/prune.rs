@@ -48,7 +48,7 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
 }
 
 /// Which nodes these values are computed from, sizes included.
-pub(crate) fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
+pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     let mut needed = vec![false; body.nodes().len()];
     for root in roots {
         needed[root.node.0 as usize] = true;
@@ -79,7 +79,7 @@ pub(crate) fn each_source(body: &Body, node: &Node, sources: &mut Sources, f: &m
 }
 
 /// The sizes that a node needs: those of its results, and those that its op holds.
-pub(crate) fn each_dim(node: &Node, f: &mut impl FnMut(Dim)) {
+pub fn each_dim(node: &Node, f: &mut impl FnMut(Dim)) {
     node.op.rules().sizes().iter().for_each(|&dim| f(dim));
     node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(|&dim| f(dim));
 }

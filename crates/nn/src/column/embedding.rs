@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 
-use estimand_graph::checkpoint::{BundleReader, latest_checkpoint};
+use estimand_checkpoint::{BundleReader, latest_checkpoint};
 use estimand_graph::{Combiner, Graph, Init, Lookup, RaggedTensor, Role, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, Mode, Result};
 

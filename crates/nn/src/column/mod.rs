@@ -9,7 +9,8 @@
 //! everything that columns are given to.
 //!
 //! ```
-//! use estimand_graph::{Graph, Session};
+//! use estimand_engine::Session;
+//! use estimand_graph::Graph;
 //! use estimand_nn::Inputs;
 //! use estimand_nn::column::{bucketized_column, input_layer, make_parse_example_spec, numeric_column};
 //! use estimand_tensor::Array;

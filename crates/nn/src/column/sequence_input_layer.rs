@@ -14,7 +14,8 @@ use crate::inputs::Inputs;
 /// are an error of the run.
 ///
 /// ```
-/// use estimand_graph::{Graph, Session};
+/// use estimand_engine::Session;
+/// use estimand_graph::Graph;
 /// use estimand_nn::Inputs;
 /// use estimand_nn::column::{make_parse_example_spec, sequence_input_layer, sequence_numeric_column};
 /// use estimand_tensor::{Array, Ragged};

@@ -87,6 +87,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 /// A layer of one's own needs `kind`, `config` and `call`, and `build` if it has weights:
 ///
 /// ```
+/// use estimand_engine::Eval;
 /// use estimand_graph::{Graph, Init, Tensor};
 /// use estimand_nn::layer::{Build, Call, Config, Layer};
 ///

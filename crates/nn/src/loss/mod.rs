@@ -49,6 +49,7 @@ pub use sparse_softmax_cross_entropy::SparseSoftmaxCrossEntropy;
 /// How wrong predictions are.
 ///
 /// ```
+/// use estimand_engine::Eval;
 /// use estimand_graph::Graph;
 /// use estimand_nn::{AbsoluteError, Loss, Reduction};
 /// let g = Graph::new();

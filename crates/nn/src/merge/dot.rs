@@ -10,6 +10,7 @@ use crate::layer::resolve_axis;
 /// to `[batch, a, b]`, two lists `[batch, n]` to `[batch, 1]`.
 ///
 /// ```
+/// use estimand_engine::Eval;
 /// use estimand_graph::Graph;
 /// use estimand_nn::{Dot, Merge};
 /// let g = Graph::new();

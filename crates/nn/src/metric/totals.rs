@@ -1,6 +1,8 @@
 //! The sums of a metric over batches, and the value of them.
 
-use estimand_graph::{Graph, Reference, Session, Tensor};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor};
+use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Error, Result, Shape};
 
 use super::Metric;

@@ -1,6 +1,8 @@
 //! The contract of columns.
 
-use estimand_graph::{Cpu, Graph, Optimizer, Role, Session, Tensor};
+use estimand_cpu::Cpu;
+use estimand_engine::Session;
+use estimand_graph::{Graph, Optimizer, Role, Tensor};
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Dim, Error, Feature, FeatureSpec, Ragged, Result};
 use estimand_update::Sgd;
 

@@ -1,6 +1,8 @@
 //! Gradients against finite differences, on the reference executor, which computes in f64.
 
-use estimand_graph::{Graph, Reference, Session, Tensor, gradients};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor, gradients};
+use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Result};
 
 use super::ensure;

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use estimand_graph::{Cpu, Graph, Optimizer, Role, Session, Tensor};
+use estimand_cpu::Cpu;
+use estimand_engine::Session;
+use estimand_graph::{Graph, Optimizer, Role, Tensor};
 use estimand_tensor::{Array, DType, Error, Mode, Result};
 use estimand_update::Sgd;
 

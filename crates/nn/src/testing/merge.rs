@@ -1,6 +1,8 @@
 //! The contract of merges.
 
-use estimand_graph::{Cpu, Graph, Session, Tensor};
+use estimand_cpu::Cpu;
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Array, Mode, Result};
 
 use super::differences::check_gradients;

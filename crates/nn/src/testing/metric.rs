@@ -1,6 +1,8 @@
 //! The contract of metrics, and the value of one for batches that are at hand.
 
-use estimand_graph::{Cpu, Graph, Session, Tensor};
+use estimand_cpu::Cpu;
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Array, DType, Error, Result};
 
 use super::{ensure, rows};

@@ -1,6 +1,7 @@
 //! Columns by the numbered cases of the specification of TensorFlow's Estimator, with ids and values that TensorFlow 2.15 was seen to make.
 
-use estimand_graph::{Combiner, Graph, Session, Tensor};
+use estimand_engine::{Eval, Session};
+use estimand_graph::{Combiner, Graph, Tensor};
 use estimand_nn::Inputs;
 use estimand_nn::column::*;
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Ragged, Result};

@@ -253,7 +253,7 @@ fn labels_and_weights_have_names_of_their_own() {
 #[test]
 fn checkpoints_must_fit() {
     let prefix = std::env::temp_dir().join(format!("estimand-embedding-{}", std::process::id()));
-    let mut writer = estimand_graph::checkpoint::BundleWriter::create(&prefix).unwrap();
+    let mut writer = estimand_checkpoint::BundleWriter::create(&prefix).unwrap();
     writer.add("table", &Array::from_vec([4, 1], vec![5f32, 6.0, 7.0, 8.0]).unwrap()).unwrap();
     writer.finish().unwrap();
     let batch = Batch::new().with_feature("id", Array::from([2i64, 0])).unwrap();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use estimand_graph::{Combiner, Graph, Session, Tensor};
+use estimand_engine::Session;
+use estimand_graph::{Combiner, Graph, Tensor};
 use estimand_nn::Inputs;
 use estimand_nn::column::*;
 use estimand_tensor::{Array, Batch, DType, Ragged, Strings};

@@ -1,6 +1,7 @@
 //! What becomes of columns in a program: work that columns share is done once, and the names of variables are TensorFlow's.
 
-use estimand_graph::{Graph, Session};
+use estimand_engine::Session;
+use estimand_graph::Graph;
 use estimand_nn::Inputs;
 use estimand_nn::column::*;
 use estimand_tensor::{BatchSpec, DType, FeatureSpec};

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use estimand_graph::{Executor, Graph, Init, Optimizer, Reference, Session};
+use estimand_engine::Session;
+use estimand_graph::{Executor, Graph, Init, Optimizer};
 use estimand_nn::testing::{check_layer, spread};
 use estimand_nn::*;
+use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Dim, Result};
 use estimand_update::{Adagrad, Constraint, MaxNorm, MinMaxNorm, NonNeg, Sgd, UnitNorm};
 
@@ -69,7 +71,7 @@ fn train(case: &Case, executor: impl Executor + 'static) -> Result<()> {
 #[test]
 fn training_under_constraints_agrees_with_keras() -> Result<()> {
     for case in constraint_cases() {
-        train(&case, estimand_graph::Cpu::with_threads(3))?;
+        train(&case, estimand_cpu::Cpu::with_threads(3))?;
         train(&case, Reference)?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Wrong inputs and options: an error that says what, where (this file) and how to fix it; never a panic.
 
-use estimand_graph::{Graph, Init, Session, Tensor};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Init, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim};
 

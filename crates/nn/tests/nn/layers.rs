@@ -1,6 +1,7 @@
 //! Behaviour of single layers, by arithmetic: dropout, batch normalisation, shared weights, frozen layers.
 
-use estimand_graph::{Graph, Init, Optimizer, Session, Tensor, gradients};
+use estimand_engine::{Eval, Session};
+use estimand_graph::{Graph, Init, Optimizer, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Mode, Result};
 use estimand_update::Sgd;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use estimand_graph::{Graph, Session, gradients};
+use estimand_engine::Session;
+use estimand_graph::{Graph, gradients};
 use estimand_nn::*;
 
 use crate::fixture::{Case, assert_close, loss_cases, rows};

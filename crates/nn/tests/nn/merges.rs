@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use estimand_graph::{Graph, Session, Tensor, gradients};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor, gradients};
 use estimand_nn::testing::{check_merge, spread};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Result};

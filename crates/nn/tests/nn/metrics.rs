@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use estimand_graph::{Graph, Session, Tensor};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Tensor};
 use estimand_nn::metric::*;
 use estimand_nn::testing::{check_metric, metric_array, metric_value};
 use estimand_tensor::{Array, DType, Dim, Result};

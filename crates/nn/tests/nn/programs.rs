@@ -1,6 +1,7 @@
 //! A network of layers is the program that the same network is when written by hand: layers cost nothing.
 
-use estimand_graph::{Graph, Init, Optimizer, Padding, Session, Tensor};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Init, Optimizer, Padding, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{DType, Dim, Mode};
 use estimand_update::Adam;

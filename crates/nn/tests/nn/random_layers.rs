@@ -1,6 +1,7 @@
 //! Layers that draw numbers in training: what their results are like, by arithmetic.
 
-use estimand_graph::{Graph, Session};
+use estimand_engine::Session;
+use estimand_graph::Graph;
 use estimand_nn::*;
 use estimand_tensor::{Array, Result};
 

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use estimand_graph::{Cpu, Graph, Session, Tensor, gradients};
+use estimand_cpu::Cpu;
+use estimand_engine::{Eval, Session};
+use estimand_graph::{Graph, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Shape};
 

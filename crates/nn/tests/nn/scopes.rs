@@ -1,6 +1,7 @@
 //! Defaults of scopes: what layers take from them, what they do not, and where they end.
 
-use estimand_graph::{Graph, Init, Session, Tensor};
+use estimand_engine::{Eval, Session};
+use estimand_graph::{Graph, Init, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Result};
 

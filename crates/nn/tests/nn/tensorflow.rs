@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use estimand_graph::{Graph, Init, Session, Tensor, gradients};
+use estimand_engine::Session;
+use estimand_graph::{Graph, Init, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, Dim};
 

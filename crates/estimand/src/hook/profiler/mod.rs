@@ -87,7 +87,7 @@ impl ProfilerHook {
         profile.add(&timeline, hooks);
         let folder = self.output_dir.as_deref().unwrap_or(cx.model_dir);
         let path = folder.join(format!("timeline-{step}.json"));
-        estimand_graph::checkpoint::write_text(&path, &chrome::trace(&timeline, hooks, step))?;
+        estimand_checkpoint::write_text(&path, &chrome::trace(&timeline, hooks, step))?;
         info!("Wrote the times of step {step} to {}", path.display());
         Ok(())
     }

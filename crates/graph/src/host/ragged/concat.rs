@@ -14,7 +14,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// Values are numbered through: those of the first tensor, then those of the second. A gather from all of them does the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RaggedConcat;
+pub struct RaggedConcat;
 
 impl HostRules for RaggedConcat {
     fn name(&self) -> &'static str {

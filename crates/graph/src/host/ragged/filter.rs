@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (mask `[n]`, row_splits) -> (the positions that are kept, their row splits).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RaggedFilter;
+pub struct RaggedFilter;
 
 impl HostRules for RaggedFilter {
     fn name(&self) -> &'static str {
@@ -47,7 +47,7 @@ impl HostRules for RaggedFilter {
 }
 
 /// What is kept of a ragged tensor, in TensorFlow's spelling.
-pub(crate) struct Kept {
+pub struct Kept {
     /// Positions among the values.
     pub positions: String,
     /// The row splits of what is kept.

@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// TF: so do the feature columns of TensorFlow with a dense categorical feature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FromDense;
+pub struct FromDense;
 
 impl HostRules for FromDense {
     fn name(&self) -> &'static str {

@@ -10,7 +10,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// `[b, ...]` -> (values, row_splits): every row has as many values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FromRows;
+pub struct FromRows;
 
 impl HostRules for FromRows {
     fn name(&self) -> &'static str {

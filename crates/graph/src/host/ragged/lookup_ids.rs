@@ -15,7 +15,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// TF: as `safe_embedding_lookup_sparse` does, ids below 0 are dropped, and with them their weights.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct LookupIds {
+pub struct LookupIds {
     /// Drops ids whose weight is not above 0 too: all combiners but the sum do.
     pub drop_light: bool,
 }

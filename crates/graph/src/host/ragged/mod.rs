@@ -9,14 +9,14 @@ mod multi_hot;
 mod row_ids;
 mod to_steps;
 
-pub(crate) use concat::RaggedConcat;
-pub(crate) use filter::RaggedFilter;
-pub(crate) use from_dense::FromDense;
-pub(crate) use from_rows::FromRows;
-pub(crate) use lookup_ids::LookupIds;
-pub(crate) use multi_hot::MultiHot;
-pub(crate) use row_ids::RowIds;
-pub(crate) use to_steps::ToSteps;
+pub use concat::RaggedConcat;
+pub use filter::RaggedFilter;
+pub use from_dense::FromDense;
+pub use from_rows::FromRows;
+pub use lookup_ids::LookupIds;
+pub use multi_hot::MultiHot;
+pub use row_ids::RowIds;
+pub use to_steps::ToSteps;
 
 use std::borrow::Cow;
 

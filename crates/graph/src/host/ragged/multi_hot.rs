@@ -14,7 +14,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// The step adds them up: a table of rows and ids may be large, and the step has the memory for it already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MultiHot {
+pub struct MultiHot {
     pub depth: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (row_splits `[b + 1]`, values `[n, ...]`) -> `[n]` i64.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RowIds;
+pub struct RowIds;
 
 impl HostRules for RowIds {
     fn name(&self) -> &'static str {

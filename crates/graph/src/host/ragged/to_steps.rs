@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, typed};
 /// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step takes as many of a row's values as it
 /// has elements, and what a row does not have is the padding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ToSteps {
+pub struct ToSteps {
     /// The sizes of a step's axes.
     pub dims: Vec<usize>,
     /// The number of steps as a size.

@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (all indices, all values, all dense shapes) -> (indices, values, dense shape), in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseConcat {
+pub struct SparseConcat {
     /// The joined axis, from the end if negative.
     pub axis: i64,
 }

@@ -14,7 +14,7 @@ use crate::op::spelling::{Spelling, typed};
 /// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`) -> (indices, values, dense
 /// shape): in each row every combination of one value per key, the last key fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseCross {
+pub struct SparseCross {
     /// How many keys are sparse; they come first.
     pub n_sparse: usize,
     pub output: CrossOutput,
@@ -22,7 +22,7 @@ pub(crate) struct SparseCross {
 
 /// What becomes of a combination.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum CrossOutput {
+pub enum CrossOutput {
     /// Its hash bucket.
     Hashed { n_buckets: i64, hash_key: u64 },
     /// Its texts, with this between them.

@@ -15,7 +15,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// A row without values gets the default at its first place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseFillEmptyRows {
+pub struct SparseFillEmptyRows {
     /// The number of rows, as far as it is known.
     pub rows: Option<Dim>,
 }

@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of rows and the longest).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RaggedToSparse;
+pub struct RaggedToSparse;
 
 impl HostRules for RaggedToSparse {
     fn name(&self) -> &'static str {

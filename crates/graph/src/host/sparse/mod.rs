@@ -17,18 +17,18 @@ mod to_dense;
 mod top;
 mod where_true;
 
-pub(crate) use concat::SparseConcat;
-pub(crate) use cross::{CrossOutput, SparseCross};
-pub(crate) use fill_empty_rows::SparseFillEmptyRows;
-pub(crate) use from_ragged::RaggedToSparse;
-pub(crate) use partition::{PartitionPlaces, StitchPlaces};
-pub(crate) use reorder::SparseReorder;
-pub(crate) use reshape::SparseReshape;
-pub(crate) use segment_splits::SegmentSplits;
-pub(crate) use slice::SparseSlice;
-pub(crate) use to_dense::SparseToDense;
-pub(crate) use top::Top;
-pub(crate) use where_true::Where;
+pub use concat::SparseConcat;
+pub use cross::{CrossOutput, SparseCross};
+pub use fill_empty_rows::SparseFillEmptyRows;
+pub use from_ragged::RaggedToSparse;
+pub use partition::{PartitionPlaces, StitchPlaces};
+pub use reorder::SparseReorder;
+pub use reshape::SparseReshape;
+pub use segment_splits::SegmentSplits;
+pub use slice::SparseSlice;
+pub use to_dense::SparseToDense;
+pub use top::Top;
+pub use where_true::Where;
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 

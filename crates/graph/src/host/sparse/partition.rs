@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// The number of a list for each row `[n]` -> the rows of each list in order, i64: what TensorFlow's `DynamicPartition` moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct PartitionPlaces {
+pub struct PartitionPlaces {
     pub n: usize,
 }
 
@@ -55,7 +55,7 @@ impl HostRules for PartitionPlaces {
 ///
 /// Of several places the last counts; a row that no list names has the first place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StitchPlaces;
+pub struct StitchPlaces;
 
 /// The most rows: beyond that a number is taken to be damaged or hostile.
 const MAX_ROWS: i64 = 1 << 26;

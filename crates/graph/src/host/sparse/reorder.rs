@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseReorder;
+pub struct SparseReorder;
 
 impl HostRules for SparseReorder {
     fn name(&self) -> &'static str {

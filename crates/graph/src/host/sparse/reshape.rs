@@ -12,7 +12,7 @@ use crate::op::spelling::Spelling;
 
 /// (indices, dense shape, new shape with at most one -1) -> (indices, dense shape).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseReshape;
+pub struct SparseReshape;
 
 impl HostRules for SparseReshape {
     fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// This is the part of TensorFlow's segment ops that looks at ids alone, and so can be done before a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SegmentSplits;
+pub struct SegmentSplits;
 
 /// The most segments: beyond that an id is taken to be damaged or hostile.
 const MAX_SEGMENTS: i64 = 1 << 26;

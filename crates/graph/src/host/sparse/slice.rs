@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in the box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseSlice;
+pub struct SparseSlice;
 
 impl HostRules for SparseSlice {
     fn name(&self) -> &'static str {

@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a dense tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SparseToDense {
+pub struct SparseToDense {
     /// The dense shape, as far as it is known.
     pub shape: Vec<Option<Dim>>,
     /// Whether indices must be in order, without repetition.

@@ -14,7 +14,7 @@ use crate::op::spelling::{Spelling, typed};
 ///
 /// With as many as there are this is how TensorFlow sorts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Top {
+pub struct Top {
     /// How many, as far as it is known.
     pub k: Dim,
 }

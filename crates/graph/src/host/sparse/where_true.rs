@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// The indices of the elements that are not 0, in order: i64 `[n, rank]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Where;
+pub struct Where;
 
 impl HostRules for Where {
     fn name(&self) -> &'static str {

@@ -13,7 +13,7 @@ use crate::table::LookupTable;
 
 /// The id of each term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FindId(pub LookupTable);
+pub struct FindId(pub LookupTable);
 
 impl HostRules for FindId {
     fn name(&self) -> &'static str {
@@ -84,7 +84,7 @@ impl HostRules for FindId {
 
 /// The term of each id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FindTerm {
+pub struct FindTerm {
     pub table: LookupTable,
     pub unknown: Vec<u8>,
 }

@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// The text of each number, as C's `printf` writes it. The settings are TensorFlow's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct AsString {
+pub struct AsString {
     pub precision: i64,
     pub scientific: bool,
     pub shortest: bool,

@@ -13,7 +13,7 @@ use crate::op::spelling::{Spelling, type_list, typed};
 /// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits): in each row every combination of one
 /// value per key, hashed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Cross {
+pub struct Cross {
     pub n_buckets: i64,
     pub hash_key: u64,
     /// How many keys are ragged; they come first.

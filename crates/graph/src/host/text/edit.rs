@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// A change of each string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Edit {
+pub enum Edit {
     /// Small letters; of ASCII, or of all scripts.
     Lower { utf8: bool },
     /// Capitals; of ASCII, or of all scripts.

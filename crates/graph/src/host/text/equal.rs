@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 
 /// Whether two strings are the same, or differ; broadcast as numbers are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StringEqual {
+pub struct StringEqual {
     pub negated: bool,
 }
 
@@ -79,25 +79,5 @@ fn places<'a>(from: &'a [usize], to: &'a [usize]) -> impl Fn(usize) -> usize + '
             }
         }
         place
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Graph, Session};
-    use estimand_tensor::Dim;
-
-    #[test]
-    fn strings_are_broadcast_as_numbers_are() {
-        let g = Graph::new();
-        let x = g.placeholder("x", DType::Str, [Dim::BATCH, 2.into()]);
-        let row = g.constant(Array::from_strings([2], ["a", ""]).unwrap());
-        let same = x.string_equal(&row);
-        let fed = Array::from_strings([3, 2], ["a", "", "a", "b", "", ""]).unwrap();
-        let out = Session::new(&g).unwrap().run(&[&same], &[(&x, fed)]).unwrap();
-        assert_eq!(out[0].as_slice::<bool>().unwrap(), [true, true, true, false, false, true]);
-        let none = Array::zeros(DType::Str, [0, 2]).unwrap();
-        assert_eq!(Session::new(&g).unwrap().run(&[&same], &[(&x, none)]).unwrap()[0].dims(), [0, 2]);
     }
 }

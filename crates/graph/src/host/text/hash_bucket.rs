@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 /// The bucket of each value: TensorFlow's `Fingerprint64`, or with a key SipHash, modulo a number. Integers are hashed by their
 /// decimal text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct HashBucket {
+pub struct HashBucket {
     pub n: i64,
     pub key: Option<[u64; 2]>,
 }
@@ -69,31 +69,5 @@ impl HostRules for HashBucket {
             None => def,
             Some(key) => def.attr("key", key.map(|k| k as i64).to_vec()),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Graph, Session};
-    use estimand_tensor::Dim;
-
-    #[test]
-    fn cases_1_to_11() {
-        let g = Graph::new();
-        let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
-        let ids = g.placeholder("ids", DType::I32, [Dim::BATCH]);
-        let fetches = [words.hash_bucket(1000), ids.hash_bucket(1000), ids.cast(DType::I64).hash_bucket(1000)];
-        let feeds = [
-            (&words, Array::from_strings([5], ["hello", "", "café", "Hello", "wire"]).unwrap()),
-            (&ids, Array::from([0i32, 1, 123, 1000, -2])),
-        ];
-        let out = Session::new(&g).unwrap().run(&fetches.each_ref(), &feeds).unwrap();
-        assert_eq!(out[0].as_slice::<i64>().unwrap(), [296, 263, 587, 151, 864]);
-        assert_eq!(out[1].as_slice::<i64>().unwrap(), [735, 849, 931, 593, 205]);
-        assert_eq!(out[1], out[2]);
-        words.hash_bucket(0);
-        let error = g.check().unwrap_err().to_string();
-        assert!(error.contains("0 hash buckets, expected at least 1"), "{error}");
     }
 }

@@ -13,13 +13,13 @@ use crate::op::spelling::Spelling;
 
 /// Several tensors of one shape, or single strings, joined element by element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StringJoin {
+pub struct StringJoin {
     pub separator: Vec<u8>,
 }
 
 /// The strings along some axes joined.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ReduceJoin {
+pub struct ReduceJoin {
     pub axes: AxisSet,
     pub keep_dims: bool,
     pub separator: Vec<u8>,

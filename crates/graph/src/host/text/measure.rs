@@ -12,17 +12,17 @@ use crate::op::spelling::{Spelling, typed};
 
 /// The length of each string, i32: in bytes or characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StringLength {
+pub struct StringLength {
     pub utf8: bool,
 }
 
 /// The number that each string says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ToNumber(pub DType);
+pub struct ToNumber(pub DType);
 
 /// Whether an expression matches all of each string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FullMatch {
+pub struct FullMatch {
     pub pattern: String,
 }
 

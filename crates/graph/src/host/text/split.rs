@@ -12,7 +12,7 @@ use crate::op::spelling::Spelling;
 
 /// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most so many splits (-1: all).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StringSplit {
+pub struct StringSplit {
     pub separator: Vec<u8>,
     pub max_split: i64,
 }

@@ -1,0 +1,468 @@
+//! One step: its inputs and outputs as slices, and the kernel it goes to.
+
+use estimand_graph::draw::Position;
+use estimand_graph::op::shape::spreads_to;
+use estimand_graph::op::{Op, Print, Random, RandomKind};
+use estimand_graph::sizes::Sizes;
+use estimand_graph::trace::{self, Part, Trace};
+use estimand_graph::{Kernel, Member, Node, Program, RunArgs, Step, Value};
+use estimand_tensor::cpu::elementwise::{InputView, TileProgram, is_integer_division};
+use estimand_tensor::parallel::{DisjointMut, Pool};
+use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
+use smallvec::SmallVec;
+
+use super::workspace::Workspace;
+use super::{CompiledStep, CpuExecutable, Work};
+
+/// An input of a step.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub dtype: DType,
+    pub dims: &'a [usize],
+    pub bytes: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// The elements. The dtype was checked when the graph was built.
+    pub(super) fn as_slice<T: Element>(&self) -> &'a [T] {
+        check_elements::<T>(self.dtype, self.bytes);
+        // SAFETY: the dtype is that of T, so the bytes are valid values of it: what is fed and what kernels write are elements of
+        // the dtype, a boolean being 0 or 1. Alignment and length were just looked at. The borrow of the bytes is as long.
+        unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len() / size_of::<T>()) }
+    }
+
+    pub(super) fn rank(&self) -> usize {
+        self.dims.len()
+    }
+}
+
+/// Panics unless bytes are whole, aligned elements of T. Once per operand of a kernel, so it is no debug assertion: a step that asks
+/// for another type than its value has would read what is no value of it.
+#[inline]
+#[track_caller]
+fn check_elements<T: Element>(dtype: DType, bytes: &[u8]) {
+    assert_eq!(dtype, T::DTYPE, "a kernel asks for other elements than the value has");
+    let whole = bytes.len().is_multiple_of(size_of::<T>()) && bytes.as_ptr().cast::<T>().is_aligned();
+    assert!(whole, "{} bytes at {:p} are no elements of {dtype}", bytes.len(), bytes.as_ptr());
+}
+
+/// An output of a step.
+pub(super) struct ViewMut<'a> {
+    pub dtype: DType,
+    pub dims: &'a [usize],
+    pub bytes: &'a mut [u8],
+}
+
+impl ViewMut<'_> {
+    pub(super) fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
+        check_elements::<T>(self.dtype, self.bytes);
+        // SAFETY: as for `View::as_slice`, and the borrow is exclusive. An output that was never written holds zeros or elements of
+        // another value; only of booleans not all bits are values, and kernels write those without reading them.
+        unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>()) }
+    }
+}
+
+/// Everything a kernel is given.
+pub(super) struct Call<'a> {
+    pub pool: &'a Pool,
+    pub node: &'a Node,
+    pub x: SmallVec<[View<'a>; 10]>,
+    pub y: SmallVec<[ViewMut<'a>; 4]>,
+    pub scratch: &'a mut [u8],
+    pub position: Position,
+    pub symbols: &'a Sizes,
+}
+
+/// Evaluates an expression with `$t` as the Rust type of a dtype, one of those listed.
+macro_rules! with_type {
+    ($dtype:expr, [$($variant:ident = $rust:ty),*], $t:ident => $body:expr) => {
+        match $dtype {
+            $(estimand_tensor::DType::$variant => {
+                type $t = $rust;
+                $body
+            })*
+            other => return Err(estimand_tensor::Error::dtype(None, other, format!("not defined on {other}"))),
+        }
+    };
+}
+pub(super) use with_type;
+
+/// `with_type` for numbers.
+macro_rules! with_number {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        $crate::call::with_type!($dtype, [F32 = f32, F64 = f64, I32 = i32, I64 = i64, U8 = u8], $t => $body)
+    };
+}
+pub(super) use with_number;
+
+/// `with_type` for indices.
+macro_rules! with_id {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        $crate::call::with_type!($dtype, [I32 = i32, I64 = i64], $t => $body)
+    };
+}
+pub(super) use with_id;
+
+/// Refuses what this executor cannot run, by name, before anything runs.
+pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
+    let node = program.body().node(step.kernel.node());
+    let products = |op: &Op| {
+        matches!(
+            op,
+            Op::MatMul(_)
+                | Op::BatchMatMul(_)
+                | Op::Conv2d(_)
+                | Op::Conv2dBackpropInput(_)
+                | Op::Conv2dBackpropFilter(_)
+                | Op::DepthwiseConv2d(_)
+                | Op::DepthwiseConv2dBackpropInput(_)
+                | Op::DepthwiseConv2dBackpropFilter(_)
+                | Op::MaxPool(_)
+                | Op::MaxPoolGrad(_)
+                | Op::AvgPool(_)
+                | Op::AvgPoolGrad(_)
+                | Op::Softmax(_)
+                | Op::LogSoftmax(_)
+                | Op::SoftmaxCrossEntropy(_)
+                | Op::SparseSoftmaxCrossEntropy(_)
+                | Op::SparseSegment(_)
+                | Op::SparseSegmentGrad(_)
+                | Op::Recurrent(_)
+                | Op::RecurrentGrad(_)
+        )
+    };
+    let dtype = |v: &Value| program.spec(*v).dtype;
+    if step.inputs.iter().chain(&step.outputs).any(|v| dtype(v) == DType::Str) {
+        return Err(unsupported(node, "strings"));
+    }
+    if products(&node.op) && step.outputs.iter().any(|v| dtype(v) == DType::F64) {
+        return Err(unsupported(node, "f64").help("cast to f32, or run it on the reference executor"));
+    }
+    Ok(())
+}
+
+fn unsupported(node: &Node, what: &str) -> Error {
+    Error::unsupported(format!("the cpu executor has no {} of {what}", node.op.name()))
+        .context(format!("node `{}`", node.name))
+        .at(node.site)
+}
+
+impl CpuExecutable {
+    /// What only a run can tell: sizes that were symbols when the graph was built must fit together.
+    pub(super) fn check_sizes(&self, dims: &[Dims]) -> Result<()> {
+        for step in &self.steps {
+            let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+            let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
+            let op = &self.program.body().node(step.node).op;
+            let fits = match &step.work {
+                Work::Tile(_) => x.iter().all(|d| spreads_to(d, y)),
+                _ => op.rules().fits(&x, y),
+            };
+            if !fits {
+                let list: Vec<String> = x.iter().map(|d| format!("{d:?}")).collect();
+                let error = Error::shape(format!("{} of sizes {}: they do not fit", op.name(), list.join(" and ")));
+                return Err(self.located(error, step.node));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of scratch memory that a step needs.
+    pub(super) fn scratch_bytes(&self, step: &CompiledStep, dims: &[Dims]) -> Result<usize> {
+        match &step.work {
+            Work::Tile(_) | Work::View => return Ok(0),
+            Work::Write { staged } => return Ok(self.write_scratch(step, staged, dims)),
+            Work::Node { .. } | Work::PooledProduct { .. } | Work::PooledGradient { .. } => {}
+        }
+        let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
+        let y = step.outputs.first().map_or(&[][..], |&n| &dims[n][..]);
+        let op = &self.program.body().node(step.node).op;
+        match &step.work {
+            Work::PooledProduct { .. } | Work::PooledGradient { .. } => {
+                Ok(super::windows::pooled_scratch_bytes(op, &x, y))
+            }
+            _ => Ok(scratch_bytes(op, &x, y)),
+        }
+    }
+
+    /// Runs the steps that compute.
+    pub(super) fn compute(&self, workspace: &mut Workspace, args: &mut RunArgs<'_>) -> Result<()> {
+        let position = Position { seed: args.seed, step: args.step, row_offset: args.row_offset };
+        for (i, step) in self.steps[..self.program.compute_steps().len()].iter().enumerate() {
+            let start = trace::start(&args.trace);
+            match &step.work {
+                Work::Tile(tile) => self.run_tile(i, tile, workspace)?,
+                Work::View | Work::Write { .. } => {}
+                Work::Node { bias, relu } => {
+                    self.call(i, position, workspace).dispatch(*bias, *relu).map_err(|e| self.located(e, step.node))?
+                }
+                Work::PooledProduct { bias, relu, pool } => {
+                    let pool = &self.program.body().node(*pool).op;
+                    let mut call = self.call(i, position, workspace);
+                    call.pooled_product(pool, *bias, *relu).map_err(|e| self.located(e, step.node))?
+                }
+                Work::PooledGradient { pool } => {
+                    let pool = &self.program.body().node(*pool).op;
+                    let mut call = self.call(i, position, workspace);
+                    call.pooled_gradient(pool).map_err(|e| self.located(e, step.node))?
+                }
+            }
+            self.note(i, start, workspace, &mut args.trace);
+        }
+        Ok(())
+    }
+
+    /// Notes the time of a step, if anybody asks.
+    pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Option<&mut Trace>) {
+        let Some(trace) = trace else { return };
+        let step = &self.steps[i];
+        trace.add(Part::Step, i, step.node, start, || {
+            let dims = |&n: &usize| &workspace.dims[n][..];
+            let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(dims).collect();
+            let y: SmallVec<[&[usize]; 4]> = step.outputs.iter().map(dims).collect();
+            estimand_graph::cost::cost(&self.program, &self.program.steps()[i], &x, &y)
+        });
+    }
+
+    fn run_tile(&self, i: usize, tile: &TileProgram, workspace: &Workspace) -> Result<()> {
+        let step = &self.steps[i];
+        let space = &workspace.dims[step.outputs[0]];
+        let view = |&n: &usize| InputView { ptr: workspace.addresses[n], strides: spread(&workspace.dims[n], space) };
+        let inputs: SmallVec<[InputView; 6]> = step.inputs.iter().map(view).collect();
+        let outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> =
+            step.outputs.iter().map(|&n| workspace.addresses[n]).collect();
+        // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an output that takes a dying
+        // input's place overlaps with it, exactly.
+        let by_zero = unsafe { tile.run(&self.pool, space, &inputs, &outputs) };
+        by_zero.map_or(Ok(()), |number| Err(self.division_by_zero(i, number)))
+    }
+
+    /// The error of division `number` among those of integers in the element-wise step `i`.
+    // TF: InvalidArgumentError, "Integer division by zero", for FloorDiv and FloorMod of integers.
+    fn division_by_zero(&self, i: usize, number: usize) -> Error {
+        let body = self.program.body();
+        let divides = |member: &&Member| match body.node(member.node).op {
+            Op::Binary(op) => is_integer_division(op, body.spec(member.reads[1]).dtype),
+            _ => false,
+        };
+        let node = match &self.program.steps()[i].kernel {
+            Kernel::Elementwise(members) => members.iter().filter(divides).nth(number).map(|member| member.node),
+            _ => None,
+        };
+        let error = Error::config("integer division by zero: an element of the divisor is 0")
+            .help("replace zeros before, as with `maximum(1)`, or divide floats");
+        self.located(error, node.unwrap_or(self.steps[i].node))
+    }
+
+    /// Makes slices of a step's inputs, outputs and scratch memory.
+    fn call<'a>(&'a self, i: usize, position: Position, workspace: &'a mut Workspace) -> Call<'a> {
+        let step = &self.steps[i];
+        let scratch = workspace.buffer(self.plan.n_value_buffers + i);
+        let workspace = &*workspace;
+        let view = |&n: &usize| View {
+            dtype: self.dtype(n),
+            dims: &workspace.dims[n],
+            // SAFETY: the value has this length; nothing writes to it during the step.
+            bytes: unsafe { std::slice::from_raw_parts(workspace.addresses[n], workspace.lens[n]) },
+        };
+        let view_mut = |&n: &usize| ViewMut {
+            dtype: self.dtype(n),
+            dims: &workspace.dims[n],
+            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing alive.
+            bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
+        };
+        Call {
+            pool: &self.pool,
+            node: self.program.body().node(step.node),
+            x: step.inputs.iter().map(view).collect(),
+            y: step.outputs.iter().map(view_mut).collect(),
+            // SAFETY: the step's own scratch buffer, of at least this capacity.
+            scratch: unsafe { std::slice::from_raw_parts_mut(scratch, workspace.scratch[i]) },
+            position,
+            symbols: workspace.symbols(),
+        }
+    }
+}
+
+/// Draws ranges of rows on all threads: a row's numbers depend on its position alone.
+fn draw_rows<T: Element>(
+    pool: &Pool,
+    position: Position,
+    dims: &[usize],
+    out: &mut [T],
+    draw: &(impl Fn(Position, &[usize], &mut [T]) + Sync),
+) {
+    const TASK: usize = 1 << 13;
+    let Some((&rows, rest)) = dims.split_first() else { return draw(position, dims, out) };
+    let width = rest.iter().product::<usize>();
+    let per_task = (TASK / width.max(1)).max(1);
+    let out = DisjointMut::new(out);
+    pool.run(rows.div_ceil(per_task), &|task| {
+        let first = task * per_task;
+        let n = per_task.min(rows - first);
+        // SAFETY: each task has rows of its own.
+        let part = unsafe { out.slice(first * width, n * width) };
+        let mut part_dims: Dims = dims.into();
+        part_dims[0] = n;
+        draw(Position { row_offset: position.row_offset + first as u64, ..position }, &part_dims, part);
+    });
+}
+
+/// Element strides of a dense array over a space it is broadcast to.
+fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
+    let mut strides = [0; MAX_RANK];
+    let mut stride = 1;
+    let missing = space.len() - dims.len();
+    for axis in (0..dims.len()).rev() {
+        if dims[axis] == space[axis + missing] {
+            strides[axis + missing] = stride;
+        }
+        stride *= dims[axis];
+    }
+    strides
+}
+
+/// Scratch memory as floats.
+pub(super) fn floats(scratch: &mut [u8]) -> &mut [f32] {
+    assert!(scratch.as_ptr().cast::<f32>().is_aligned(), "scratch buffers are aligned");
+    // SAFETY: the bytes are aligned and as many as the floats; any bits are a float.
+    unsafe { std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast::<f32>(), scratch.len() / 4) }
+}
+
+/// Bytes of scratch memory that the kernel of a node needs, for inputs and a first result of these sizes.
+fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
+    use super::{index, products, recurrent, reductions, windows};
+    match op {
+        Op::Reduce(op) => reductions::scratch_bytes(op.axes, x[0]),
+        Op::SumTo(_) => reductions::scratch_bytes(reductions::broadcast_axes(x[0], x[1]), x[0]),
+        Op::UnsortedSegment(op) => index::segment_scratch_bytes(op, y),
+        Op::MatMul(op) => products::scratch_bytes(op, x),
+        Op::BatchMatMul(op) => products::batch_scratch_bytes(op, x, y),
+        Op::Conv2d(op) => windows::conv_scratch(op, x) * 4,
+        Op::Conv2dBackpropInput(op) => windows::conv_input_scratch(op, x, y) * 4,
+        Op::Conv2dBackpropFilter(op) => windows::conv_filter_scratch(op, x, y) * 4,
+        Op::DepthwiseConv2d(op) => windows::depthwise_scratch(&op.window, x[0], x[1]) * 4,
+        Op::DepthwiseConv2dBackpropInput(op) => windows::depthwise_scratch(&op.window, y, x[0]) * 4,
+        Op::DepthwiseConv2dBackpropFilter(op) => windows::depthwise_scratch(&op.window, x[0], y) * 4,
+        Op::Recurrent(op) => recurrent::scratch(op, x) * 4,
+        Op::RecurrentGrad(op) => recurrent::gradient_scratch(&op.0, x) * 4,
+        // All others compute in place: a kernel that forgot to ask would be given an empty slice.
+        _ => 0,
+    }
+}
+
+impl Call<'_> {
+    /// Hands the step to its kernel.
+    fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
+        let node = self.node;
+        match &node.op {
+            Op::DimSize(op) => self.dim_size(op),
+            Op::Range(op) => self.range(op),
+            Op::Random(op) => self.random(op),
+            Op::Print(op) => self.print(op),
+            Op::Custom(op) => self.custom(op),
+
+            Op::SumTo(_) => self.sum_to(),
+            Op::Transpose(op) => self.transpose(op),
+            Op::Concat(op) => self.concat(op),
+            Op::Slice(op) => self.slice(op),
+            Op::StridedSlice(op) => self.strided_slice(op),
+            Op::StridedSliceGrad(op) => self.strided_slice_grad(op),
+            Op::Pad(op) => self.pad(op),
+            Op::MirrorPad(op) => self.mirror_pad(op),
+            Op::MirrorPadGrad(op) => self.mirror_pad_grad(op),
+            Op::Tile(op) => self.tile(op),
+            Op::Reverse(op) => self.reverse(op),
+            Op::BandPart(op) => self.band_part(op),
+
+            Op::Reduce(op) => self.reduce(op.kind, op.axes),
+            Op::ArgMax(op) => self.arg_max(op),
+            Op::Cumulate(op) => self.cumulate(op),
+            Op::TopK(op) => self.top_k(op),
+
+            Op::MatMul(op) => self.matmul(op, bias, relu),
+            Op::BatchMatMul(op) => self.batch_matmul(op),
+            Op::Conv2d(op) => self.conv2d(op, bias, relu),
+            Op::Conv2dBackpropInput(op) => self.conv2d_backprop_input(op),
+            Op::Conv2dBackpropFilter(op) => self.conv2d_backprop_filter(op),
+            Op::DepthwiseConv2d(op) => self.depthwise_conv2d(op),
+            Op::DepthwiseConv2dBackpropInput(op) => self.depthwise_conv2d_backprop_input(op),
+            Op::DepthwiseConv2dBackpropFilter(op) => self.depthwise_conv2d_backprop_filter(op),
+            Op::MaxPool(op) => self.max_pool(op),
+            Op::MaxPoolGrad(op) => self.max_pool_grad(op),
+            Op::AvgPool(op) => self.avg_pool(op),
+            Op::AvgPoolGrad(op) => self.avg_pool_grad(op),
+
+            Op::Softmax(_) => self.softmax(),
+            Op::LogSoftmax(_) => self.log_softmax(),
+            Op::SoftmaxCrossEntropy(_) => self.softmax_cross_entropy(),
+            Op::SparseSoftmaxCrossEntropy(_) => self.sparse_softmax_cross_entropy(),
+
+            Op::Gather(op) => self.gather(op),
+            Op::GatherNd(_) => self.gather_nd(),
+            Op::ScatterNd(_) => self.scatter_nd(),
+            Op::UnsortedSegment(op) => self.unsorted_segment(op),
+            Op::SparseSegment(op) => self.sparse_segment(op.combiner, false),
+            Op::SparseSegmentGrad(op) => self.sparse_segment(op.combiner, true),
+            Op::OneHot(op) => self.one_hot(op),
+
+            Op::Recurrent(op) => self.recurrent(op),
+            Op::RecurrentGrad(op) => self.recurrent_gradient(&op.0),
+            Op::Resize(op) => self.resize(op),
+            Op::ResizeGrad(op) => self.resize_grad(op),
+
+            // Tiles, views, writes, and what is no step.
+            Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Select(_)
+            | Op::Cast(_)
+            | Op::BroadcastTo(_)
+            | Op::StopGradient(_)
+            | Op::Reshape(_)
+            | Op::Assign(_)
+            | Op::Apply(_)
+            | Op::Placeholder(_)
+            | Op::Constant(_)
+            | Op::Variable(_)
+            | Op::Host(_)
+            | Op::Group(_) => Err(Error::internal(format!("{} has no kernel of its own", node.op.name()))),
+        }
+    }
+
+    fn random(&mut self, op: &Random) -> Result<()> {
+        let Random { kind, key, .. } = op;
+        let (position, dims, pool) = (self.position, self.y[0].dims, self.pool);
+        match *kind {
+            RandomKind::Integers { low, high } => {
+                let draw = |at: Position, dims: &[usize], out: &mut [i64]| at.draw_integers(low, high, key, dims, out);
+                draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
+            }
+            RandomKind::Uniform | RandomKind::Normal | RandomKind::TruncatedNormal => {
+                let draw = |at: Position, dims: &[usize], out: &mut [f32]| at.draw_floats(*kind, key, dims, out);
+                draw_rows(pool, position, dims, self.y[0].as_mut_slice(), &draw);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of an input as an array of its own.
+    fn array(&self, k: usize) -> Result<Array> {
+        Array::from_bytes(self.x[k].dtype, self.x[k].dims, self.x[k].bytes)
+    }
+
+    #[allow(clippy::print_stderr, reason = "this is what the op is for")]
+    fn print(&mut self, op: &Print) -> Result<()> {
+        eprintln!("{}: {}", op.label, self.array(0)?);
+        self.y[0].bytes.copy_from_slice(self.x[0].bytes);
+        Ok(())
+    }
+
+    fn custom(&mut self, custom: &estimand_graph::custom::CustomOp) -> Result<()> {
+        let inputs = (0..self.x.len()).map(|k| self.array(k)).collect::<Result<Vec<_>>>()?;
+        let results = custom.call(&inputs, self.symbols)?;
+        for (result, y) in results.iter().zip(&mut self.y) {
+            y.bytes.copy_from_slice(result.bytes());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that is reused from run to run.
+//!
+//! `pass` puts several nodes into one kernel, `tile` compiles element-wise groups, `plan` decides where values live, `workspace` holds the memory of one run, `call` and its
+//! neighbours hand each step to its kernel, `apply` runs the updates.
+
+mod apply;
+mod arena;
+mod call;
+mod idle;
+mod index;
+mod layout;
+mod pass;
+mod plan;
+mod products;
+mod rates;
+mod recurrent;
+mod reductions;
+mod softmax;
+mod state;
+mod tile;
+mod windows;
+mod workspace;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use estimand_graph::executor::{Executable, Executor, RunArgs, State, foreign};
+use estimand_graph::sizes::SizePlan;
+use estimand_graph::{Kernel, Member, NodeId, Op, Program, Rates, Step, VarId, Variables};
+use estimand_tensor::cpu::elementwise::TileProgram;
+use estimand_tensor::cpu::float_mode::flush_subnormals;
+use estimand_tensor::parallel::Pool;
+use estimand_tensor::{Array, DType, Error, Result};
+use indexmap::IndexMap;
+use smallvec::SmallVec;
+
+use idle::Idle;
+use plan::{Place, Plan};
+use state::CpuState;
+use workspace::Workspace;
+
+/// Runs programs on the processor's cores. The number of threads changes the speed and nothing else.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    pool: Threads,
+    /// The passes that are left out, by name.
+    left_out: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+enum Threads {
+    /// One for each core, shared by the whole process.
+    Global,
+    Own(Arc<Pool>),
+}
+
+impl std::ops::Deref for Threads {
+    type Target = Pool;
+    fn deref(&self) -> &Pool {
+        match self {
+            Threads::Global => Pool::global(),
+            Threads::Own(pool) => pool,
+        }
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu::new()
+    }
+}
+
+impl Cpu {
+    /// One thread for each core.
+    pub fn new() -> Cpu {
+        Cpu { pool: Threads::Global, left_out: Vec::new() }
+    }
+
+    /// A pool of its own with this many threads.
+    pub fn with_threads(n: usize) -> Cpu {
+        Cpu { pool: Threads::Own(Arc::new(Pool::new(n.max(1)))), left_out: Vec::new() }
+    }
+
+    /// The names of its passes, in the order they run.
+    pub fn pass_names() -> impl Iterator<Item = &'static str> {
+        pass::ALL.iter().map(|pass| pass.name)
+    }
+
+    /// The same without some passes: slower, and with the same bits.
+    pub fn without(mut self, passes: &[&'static str]) -> Cpu {
+        self.left_out.extend(passes);
+        self
+    }
+}
+
+impl Executor for Cpu {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn place(&self, variables: &Variables, seed: u64) -> Result<Box<dyn State>> {
+        Ok(Box::new(CpuState::new(variables, seed)?))
+    }
+
+    fn freeze(&self, values: IndexMap<String, Array>) -> Result<Arc<dyn State>> {
+        Ok(Arc::new(CpuState::frozen(values)?))
+    }
+
+    fn compile(&self, program: Program) -> Result<Arc<dyn Executable>> {
+        let program = estimand_graph::pass::run(&pass::ALL, program, |name| !self.left_out.contains(&name));
+        Ok(Arc::new(CpuExecutable::new(program, self.pool.clone())?))
+    }
+
+    fn rates(&self) -> Option<Rates> {
+        Some(rates::measure(&self.pool))
+    }
+}
+
+/// A program with its memory plan and its element-wise groups compiled.
+struct CpuExecutable {
+    program: Program,
+    plan: Plan,
+    sizes: SizePlan,
+    steps: Vec<CompiledStep>,
+    pool: Threads,
+    variables: Vec<VarId>,
+    /// Memory of runs that are not under way; taken by a run and put back after it.
+    idle: Idle<Workspace>,
+}
+
+/// What a run needs of a step, looked up once.
+struct CompiledStep {
+    node: NodeId,
+    /// The plan's numbers of the step's inputs and outputs.
+    inputs: SmallVec<[usize; 4]>,
+    outputs: SmallVec<[usize; 2]>,
+    work: Work,
+}
+
+enum Work {
+    /// An element-wise group.
+    Tile(TileProgram),
+    /// The result is the input in another shape.
+    View,
+    /// A kernel of `call`, with what a product does to its result.
+    Node { bias: bool, relu: bool },
+    /// A convolution and the max pooling of its result.
+    PooledProduct { bias: bool, relu: bool, pool: NodeId },
+    /// The gradients of a convolution from that of a max pooling behind it.
+    PooledGradient { pool: NodeId },
+    /// Writes a variable; says which inputs are copied before anything is written.
+    Write { staged: SmallVec<[Stage; 2]> },
+}
+
+/// When an input of a step that writes is copied first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Never,
+    /// If gradients may be changed before they are applied: it is not ours to change, or two steps read it.
+    IfChanged,
+    /// It is a variable: every read of a run sees the value before it.
+    Always,
+}
+
+impl CpuExecutable {
+    fn new(program: Program, pool: Threads) -> Result<CpuExecutable> {
+        for step in program.steps() {
+            call::check_supported(&program, step)?;
+        }
+        let program = group_singles(program);
+        let plan = Plan::new(&program);
+        let sizes = SizePlan::new(&program);
+        let n_writers = CpuExecutable::n_writers(&program);
+        let compile = |step: &Step| -> Result<CompiledStep> {
+            let work = match &step.kernel {
+                Kernel::Elementwise(members) => {
+                    Work::Tile(tile::compile(program.body(), members, &step.inputs, &step.outputs)?)
+                }
+                kernel if plan::is_view(&program, kernel) => Work::View,
+                Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Assign(_) | Op::Apply(_)) => {
+                    Work::Write { staged: CpuExecutable::staged(&plan, step, &n_writers) }
+                }
+                Kernel::Node(_) | Kernel::Which(_) => Work::Node { bias: false, relu: false },
+                Kernel::Product { bias, relu, pool: None, .. } => Work::Node { bias: *bias, relu: *relu },
+                Kernel::Product { bias, relu, pool: Some(pool), .. } => {
+                    Work::PooledProduct { bias: *bias, relu: *relu, pool: *pool }
+                }
+                Kernel::PooledGradient { pool, .. } => Work::PooledGradient { pool: *pool },
+            };
+            let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();
+            let outputs = step.outputs.iter().map(|v| plan.number[v]).collect();
+            Ok(CompiledStep { node: step.kernel.node(), inputs, outputs, work })
+        };
+        let steps = program.steps().iter().map(compile).collect::<Result<_>>()?;
+        let variables = used_variables(&program, &plan);
+        Ok(CpuExecutable { program, plan, sizes, steps, pool, variables, idle: Idle::default() })
+    }
+
+    fn dtype(&self, number: usize) -> DType {
+        self.program.spec(self.plan.values[number]).dtype
+    }
+
+    /// Adds a node and its line to an error.
+    fn located(&self, error: Error, node: NodeId) -> Error {
+        let node = self.program.body().node(node);
+        error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
+    }
+}
+
+/// Element-wise nodes that no pass has grouped are groups of one: there is only one way to compute them.
+fn group_singles(mut program: Program) -> Program {
+    let body = program.body.clone();
+    for step in &mut program.steps {
+        if step.is_elementwise(&body) {
+            let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
+            step.kernel = Kernel::Elementwise(vec![member]);
+            step.inputs.retain(|v| body.scalar_constant(*v).is_none());
+            // A tile reads an input once, however often the operation names it.
+            let mut seen = Vec::new();
+            step.inputs.retain(|v| {
+                !seen.contains(v) && {
+                    seen.push(*v);
+                    true
+                }
+            });
+        }
+    }
+    program
+}
+
+impl Executable for CpuExecutable {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    fn forward(&self, state: &dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let state = state.as_any().downcast_ref::<CpuState>().ok_or_else(foreign)?;
+        self.in_workspace(|workspace| self.evaluate(workspace, state, &mut args, outputs))
+    }
+
+    fn step(&self, state: &mut dyn State, mut args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
+        let state = state.as_any_mut().downcast_mut::<CpuState>().ok_or_else(foreign)?;
+        state.check_live()?;
+        self.in_workspace(|workspace| {
+            self.evaluate(workspace, state, &mut args, outputs)?;
+            self.apply(workspace, state, &mut args)
+        })
+    }
+}
+
+impl CpuExecutable {
+    /// Runs something in memory that no other run uses, with subnormal numbers as zero.
+    fn in_workspace(&self, run: impl FnOnce(&mut Workspace) -> Result<()>) -> Result<()> {
+        let mut workspace = self.idle.take().unwrap_or_default();
+        let result = flush_subnormals(|| run(&mut workspace));
+        self.idle.keep(workspace);
+        result
+    }
+
+    fn evaluate(
+        &self,
+        workspace: &mut Workspace,
+        state: &CpuState,
+        args: &mut RunArgs<'_>,
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
+        workspace.bind(self, args.feeds, state)?;
+        self.compute(workspace, args)?;
+        workspace.fetch(self, args.feeds, outputs)
+    }
+}
+
+/// The variables that a program reads or writes.
+fn used_variables(program: &Program, plan: &Plan) -> Vec<VarId> {
+    let body = program.body();
+    let mut used: BTreeSet<VarId> = BTreeSet::new();
+    used.extend(plan.places.iter().filter_map(|place| match place {
+        Place::Variable(id) => Some(*id),
+        Place::Feed(_) | Place::Constant(_) | Place::Buffer(_) => None,
+    }));
+    for step in program.apply_steps() {
+        match &body.node(step.kernel.node()).op {
+            Op::Assign(assign) => drop(used.insert(assign.0)),
+            Op::Apply(apply) => {
+                used.insert(apply.variable);
+                used.extend(&apply.slots);
+                used.insert(body.optimizers()[apply.optimizer.0 as usize].iterations);
+            }
+            _ => {}
+        }
+    }
+    used.into_iter().collect()
+}

@@ -1,0 +1,75 @@
+//! Steps that multiply matrices.
+
+use estimand_graph::op::{BatchMatMul, MatMul};
+use estimand_tensor::Result;
+use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
+
+use super::call::{Call, View, floats};
+
+/// Bytes of scratch memory of a product.
+pub(super) fn scratch_bytes(op: &MatMul, x: &[&[usize]]) -> usize {
+    matrix_product(x[0], x[1], op.transpose_a, op.transpose_b).scratch_len() * 4
+}
+
+/// Bytes of scratch memory of many products.
+pub(super) fn batch_scratch_bytes(op: &BatchMatMul, x: &[&[usize]], y: &[usize]) -> usize {
+    let product = matrix_product(x[0], x[1], op.adjoint_x, op.adjoint_y);
+    y[..y.len() - 2].iter().product::<usize>() * product.scratch_len() * 4
+}
+
+/// The sizes of the product of the last two axes.
+fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool) -> Product {
+    let last_two = |d: &[usize], transposed: bool| {
+        let d = &d[d.len() - 2..];
+        if transposed { (d[1], d[0]) } else { (d[0], d[1]) }
+    };
+    let ((m, k), (_, n)) = (last_two(a, transpose_a), last_two(b, transpose_b));
+    Product { m, n, k, transpose_a, transpose_b }
+}
+
+impl Call<'_> {
+    /// A product whose result gets a bias (the last input) and a relu if the step says so.
+    pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
+        let (x, y) = (&self.x, &mut self.y[0]);
+        let scratch = floats(self.scratch);
+        let epilogue = Epilogue { bias: bias.then(|| x[x.len() - 1].as_slice()), relu };
+        let product = matrix_product(x[0].dims, x[1].dims, op.transpose_a, op.transpose_b);
+        matmul(self.pool, &product, x[0].as_slice(), x[1].as_slice(), y.as_mut_slice(), epilogue, scratch);
+        Ok(())
+    }
+
+    pub(super) fn batch_matmul(&mut self, op: &BatchMatMul) -> Result<()> {
+        let (pool, x, y) = (self.pool, &self.x, &mut self.y[0]);
+        let scratch = floats(self.scratch);
+        let product = matrix_product(x[0].dims, x[1].dims, op.adjoint_x, op.adjoint_y);
+        let lead = &y.dims[..y.dims.len() - 2];
+        let (a, b, c) = (x[0].as_slice::<f32>(), x[1].as_slice::<f32>(), y.as_mut_slice::<f32>());
+        let own = |v: &View<'_>| v.dims[..v.rank() - 2] == *lead;
+        if own(&x[0]) && own(&x[1]) {
+            batched_matmul(pool, lead.iter().product(), &product, a, b, c, scratch);
+            return Ok(());
+        }
+        let (sa, sb) = (product.m * product.k, product.k * product.n);
+        for (i, c) in c.chunks_exact_mut((product.m * product.n).max(1)).enumerate() {
+            let (ia, ib) = (matrix_of(i, lead, x[0].dims), matrix_of(i, lead, x[1].dims));
+            let (a, b) = (&a[ia * sa..(ia + 1) * sa], &b[ib * sb..(ib + 1) * sb]);
+            matmul(pool, &product, a, b, c, Epilogue::default(), scratch);
+        }
+        Ok(())
+    }
+}
+
+/// Which matrix of a broadcast stack goes into the i-th product.
+fn matrix_of(i: usize, lead: &[usize], dims: &[usize]) -> usize {
+    let own = &dims[..dims.len() - 2];
+    let (mut rest, mut stride, mut at) = (i, 1, 0);
+    for axis in (0..lead.len()).rev() {
+        let index = rest % lead[axis];
+        rest /= lead[axis];
+        if let Some(k) = (axis + own.len()).checked_sub(lead.len()) {
+            at += if own[k] == 1 { 0 } else { index * stride };
+            stride *= own[k];
+        }
+    }
+    at
+}

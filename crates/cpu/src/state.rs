@@ -1,0 +1,237 @@
+//! Variables in the machine's memory, and how a program finds its own among them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use estimand_graph::executor::{State, misfit, missing};
+use estimand_graph::{VarId, VarSpec, Variables};
+use estimand_tensor::{Array, DType, Error, Result};
+use indexmap::IndexMap;
+
+/// Variables in the machine's memory. Those of a live state own their buffers alone.
+#[derive(Default)]
+pub(super) struct CpuState {
+    arrays: Vec<Array>,
+    /// Where each array's elements begin.
+    starts: Vec<*mut u8>,
+    slots: HashMap<String, usize>,
+    /// Whether others may hold the arrays too: then nobody writes to them.
+    is_frozen: bool,
+    /// Which names are in which slots, as a number: states with the same one agree. A state without
+    /// variables has 0, so that all of these agree.
+    layout: u64,
+}
+
+// SAFETY: `starts` points into `arrays`. A live state owns these alone; those of a frozen one are only read.
+unsafe impl Send for CpuState {}
+// SAFETY: through a shared reference the pointers are only read from; to write takes an exclusive one to a live state.
+unsafe impl Sync for CpuState {}
+
+/// The slots of a program's variables in a state. Empty slots are those of variables that it does not use.
+#[derive(Default)]
+pub(super) struct Slots {
+    by_id: Vec<usize>,
+    layout: Option<u64>,
+}
+
+impl Slots {
+    /// Finds the variables of a program in a state, unless it has found them in one like it before.
+    pub(super) fn find(&mut self, state: &CpuState, variables: &Variables, used: &[VarId]) -> Result<()> {
+        if self.layout == Some(state.layout) {
+            return Ok(());
+        }
+        self.layout = None;
+        self.by_id.clear();
+        self.by_id.resize(variables.len(), usize::MAX);
+        for &id in used {
+            self.by_id[id.0 as usize] = state.slot(variables.spec(id))?;
+        }
+        self.layout = Some(state.layout);
+        Ok(())
+    }
+}
+
+/// A state as a program sees it: variables by their numbers in its graph.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'a> {
+    pub(super) state: &'a CpuState,
+    pub(super) slots: &'a Slots,
+}
+
+impl<'a> Bound<'a> {
+    fn slot(self, id: VarId) -> usize {
+        self.slots.by_id[id.0 as usize]
+    }
+
+    pub(super) fn start(self, id: VarId) -> *mut u8 {
+        self.state.starts[self.slot(id)]
+    }
+
+    pub(super) fn array(self, id: VarId) -> &'a Array {
+        &self.state.arrays[self.slot(id)]
+    }
+
+    /// The elements of an f32 variable, to be changed.
+    ///
+    /// # Safety
+    /// The state must be borrowed exclusively, and nothing else may use these elements meanwhile.
+    #[allow(clippy::mut_from_ref, reason = "several variables are open at once; the contract forbids aliasing")]
+    pub(super) unsafe fn weights(self, id: VarId) -> &'a mut [f32] {
+        let array = self.array(id);
+        debug_assert_eq!(array.dtype(), DType::F32);
+        // SAFETY: the array holds `len` floats from `start`; exclusive by the contract.
+        unsafe { std::slice::from_raw_parts_mut(self.start(id).cast(), array.len()) }
+    }
+}
+
+impl CpuState {
+    /// The initial values of variables.
+    pub(super) fn new(variables: &Variables, seed: u64) -> Result<CpuState> {
+        let mut state = CpuState::default();
+        state.extend(variables, seed)?;
+        Ok(state)
+    }
+
+    /// These values, which nobody writes to: their memory is shared.
+    pub(super) fn frozen(values: IndexMap<String, Array>) -> Result<CpuState> {
+        let mut state = CpuState { is_frozen: true, layout: new_layout(), ..CpuState::default() };
+        for (slot, (name, value)) in values.into_iter().enumerate() {
+            let array = if is_aligned(value.bytes().as_ptr()) { value } else { own(&value)? };
+            state.starts.push(array.bytes().as_ptr().cast_mut());
+            state.arrays.push(array);
+            state.slots.insert(name, slot);
+        }
+        Ok(state)
+    }
+
+    /// An error unless a step may write to it.
+    pub(super) fn check_live(&self) -> Result<()> {
+        match self.is_frozen {
+            true => {
+                Err(Error::config("this state is frozen: it cannot be trained").help("train a copy of it: State::copy"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// The slot of a program's variable, which must be what the program takes it for.
+    fn slot(&self, spec: &VarSpec) -> Result<usize> {
+        let slot = *self.slots.get(&spec.name).ok_or_else(|| missing(&spec.name).at(spec.site))?;
+        let held = &self.arrays[slot];
+        match held.dtype() == spec.dtype && held.dims() == &spec.dims[..] {
+            true => Ok(slot),
+            false => Err(misfit(&spec.name, (held.dtype(), held.dims()), (spec.dtype, &spec.dims)).at(spec.site)),
+        }
+    }
+
+    fn held(&self, name: &str) -> Result<usize> {
+        self.slots.get(name).copied().ok_or_else(|| missing(name))
+    }
+
+    fn put(&mut self, slot: usize, value: Array) -> Result<()> {
+        let mut array = value;
+        if array.as_mut_ptr().is_none_or(|start| !is_aligned(start)) {
+            array = own(&array)?;
+        }
+        // Strings have no address; no kernel asks for one.
+        let start = array.as_mut_ptr().unwrap_or(std::ptr::null_mut());
+        match self.arrays.get_mut(slot) {
+            Some(held) => (*held, self.starts[slot]) = (array, start),
+            None => {
+                self.arrays.push(array);
+                self.starts.push(start);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Kernels are fastest on memory that begins at a cache line, which a vector's may not.
+fn is_aligned(start: *const u8) -> bool {
+    (start as usize).is_multiple_of(64)
+}
+
+fn new_layout() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A copy that shares nothing.
+fn own(array: &Array) -> Result<Array> {
+    match array.dtype() {
+        DType::Str => Array::from_strings(array.dims(), array.strings()?),
+        dtype => Array::from_bytes(dtype, array.dims(), array.bytes()),
+    }
+}
+
+impl State for CpuState {
+    fn holds(&self, name: &str) -> bool {
+        self.slots.contains_key(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Array> {
+        own(&self.arrays[self.held(name)?])
+    }
+
+    fn write(&mut self, name: &str, value: &Array) -> Result<()> {
+        self.check_live()?;
+        let slot = self.held(name)?;
+        let held = &self.arrays[slot];
+        if value.dtype() != held.dtype() || value.dims() != held.dims() {
+            return Err(misfit(name, (value.dtype(), value.dims()), (held.dtype(), held.dims())));
+        }
+        self.put(slot, own(value)?)
+    }
+
+    fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()> {
+        self.check_live()?;
+        for (id, spec) in variables.iter() {
+            if self.slots.contains_key(&spec.name) {
+                continue;
+            }
+            let slot = self.arrays.len();
+            self.put(slot, variables.initial(id, seed)?)?;
+            self.slots.insert(spec.name.clone(), slot);
+            self.layout = new_layout();
+        }
+        Ok(())
+    }
+
+    fn copy(&self) -> Result<Box<dyn State>> {
+        let mut copy = CpuState { slots: self.slots.clone(), layout: self.layout, ..CpuState::default() };
+        for (slot, array) in self.arrays.iter().enumerate() {
+            copy.put(slot, own(array)?)?;
+        }
+        Ok(Box::new(copy))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frozen_states_share_the_memory_of_values() -> Result<()> {
+        let table = own(&Array::from_vec([4, 2], (0..8).map(|i| i as f32).collect::<Vec<_>>())?)?;
+        let state = || CpuState::frozen(IndexMap::from([("table".to_string(), table.clone())]));
+        let (a, mut b) = (state()?, state()?);
+        assert_eq!(a.starts, b.starts);
+        assert_eq!(a.starts[0].cast_const(), table.bytes().as_ptr());
+        for error in [b.write("table", &table), b.extend(&Variables::default(), 0), b.check_live()] {
+            assert!(error.unwrap_err().to_string().contains("frozen"));
+        }
+        let mut copy = b.copy()?;
+        copy.write("table", &Array::zeros(DType::F32, [4, 2])?)?;
+        assert_eq!(a.read("table")?, table);
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on the calling thread.
+
+use std::sync::Arc;
+
+use estimand_cpu::Cpu;
+use estimand_graph::pass::reads;
+use estimand_graph::{Body, Executable, Executor, Program, RunArgs, State, Step, Trace, Value, Variables};
+use estimand_tensor::{Array, Result};
+
+/// Some numeric nodes, compiled.
+pub(super) struct Island {
+    executable: Arc<dyn Executable>,
+    /// Without variables: a run asks for a state.
+    state: Box<dyn State>,
+}
+
+impl Island {
+    /// Compiles some steps, for those of their results that are needed. `teller` is asked for the size of the batch if nothing
+    /// else tells it.
+    pub(super) fn new(body: Arc<Body>, steps: &[Step], makes: Vec<Value>, teller: Option<Value>) -> Result<Island> {
+        let feeds = reads(&body, steps, &makes, teller);
+        let program = Program {
+            body,
+            host: Vec::new(),
+            steps: steps.to_vec(),
+            placeholders: Vec::new(),
+            feeds,
+            fetches: makes.clone(),
+            after: Vec::new(),
+            results: makes,
+            n_compute: steps.len(),
+        };
+        // The results do not depend on the number of threads, and the host's caller is one of many.
+        let cpu = Cpu::with_threads(1);
+        Ok(Island { executable: cpu.compile(program)?, state: cpu.place(&Variables::default(), 0)? })
+    }
+
+    /// What it reads, in the order of `run`'s arguments.
+    pub(super) fn reads(&self) -> &[Value] {
+        self.executable.program().feeds()
+    }
+
+    /// What it makes, in the order of `run`'s results.
+    pub(super) fn makes(&self) -> &[Value] {
+        self.executable.program().fetches()
+    }
+
+    pub(super) fn run(&self, feeds: &[Array], trace: Option<&mut Trace>) -> Result<Vec<Array>> {
+        let mut outputs = Vec::new();
+        self.executable.forward(&*self.state, RunArgs { feeds, trace, ..RunArgs::default() }, &mut outputs)?;
+        Ok(outputs)
+    }
+}

@@ -1,0 +1,247 @@
+//! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use estimand_checkpoint::{BundleReader, BundleWriter};
+use estimand_cpu::Cpu;
+use estimand_graph::looks::look;
+use estimand_graph::{Executor, Graph, Node, NodeId, Op, Program, Role, RunArgs, State, Tensor, Value, VarId};
+use estimand_tensor::{Array, Error, Result};
+
+use crate::compiled::Compiled;
+
+/// TensorFlow's name for the number of training steps.
+const GLOBAL_STEP: &str = "global_step";
+
+/// Runs a graph. Programs are compiled once for each set of fetches.
+///
+/// ```
+/// use estimand_engine::Session;
+/// use estimand_graph::{Graph, Init, Optimizer};
+/// use estimand_tensor::Array;
+/// use estimand_update::Sgd;
+///
+/// let g = Graph::new();
+/// let w = g.variable("w", [], Init::Constant(1.0));
+/// let loss = (&w - 3.0).square();
+/// let train = Optimizer::new(Sgd::default(), 0.25).minimize(&loss);
+/// let mut session = Session::new(&g)?;
+/// session.run(&[&train], &[])?;
+/// // w - 0.25 * 2 * (w - 3) = 1 + 1
+/// assert_eq!(session.value("w")?.item::<f32>()?, 2.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub struct Session {
+    graph: Graph,
+    executor: Box<dyn Executor>,
+    state: Box<dyn State>,
+    /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no key.
+    compiled: Vec<(Vec<Value>, Arc<Compiled>)>,
+    /// Arrays in the order of a program's placeholders; kept to save their memory.
+    feeds: Vec<Array>,
+    /// The place of each node among what was fed; kept too.
+    fed: HashMap<NodeId, usize>,
+    seed: u64,
+    step: u64,
+}
+
+impl Session {
+    /// A session on all cores, with seed 0. Returns the graph's first error, if it has one.
+    pub fn new(graph: &Graph) -> Result<Session> {
+        Session::with(graph, Cpu::new(), 0)
+    }
+
+    /// A session on an executor, with a seed for initial values and random ops.
+    pub fn with(graph: &Graph, executor: impl Executor + 'static, seed: u64) -> Result<Session> {
+        graph.check()?;
+        let state = executor.place(graph.body().variables(), seed)?;
+        Ok(Session {
+            graph: graph.clone(),
+            executor: Box::new(executor),
+            state,
+            compiled: Vec::new(),
+            feeds: Vec::new(),
+            fed: HashMap::new(),
+            seed,
+            step: 0,
+        })
+    }
+
+    /// Computes the fetches from the feeds. A train op among the fetches does one step and has no value of its own.
+    pub fn run(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)]) -> Result<Vec<Array>> {
+        let mut outputs = Vec::new();
+        self.run_into(fetches, feeds, &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// As `run`, into arrays whose memory is reused.
+    pub fn run_into(
+        &mut self,
+        fetches: &[&Tensor],
+        feeds: &[(&Tensor, Array)],
+        outputs: &mut Vec<Array>,
+    ) -> Result<()> {
+        let compiled = self.compiled(fetches)?;
+        self.bind(compiled.program(), feeds)?;
+        self.execute(&compiled, outputs)
+    }
+
+    fn execute(&mut self, compiled: &Compiled, outputs: &mut Vec<Array>) -> Result<()> {
+        let feeds = std::mem::take(&mut self.feeds);
+        let args =
+            RunArgs { feeds: &feeds, step: self.step, seed: self.seed, row_offset: 0, on_gradient: None, trace: None };
+        let result = match compiled.program().trains() {
+            true => compiled.step(&mut *self.state, args, outputs).map(|()| self.step += 1),
+            false => compiled.forward(&*self.state, args, outputs),
+        };
+        self.feeds = feeds;
+        self.feeds.clear();
+        result
+    }
+
+    /// The compiled program for some fetches.
+    fn compiled(&mut self, fetches: &[&Tensor]) -> Result<Arc<Compiled>> {
+        self.graph.check()?;
+        if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
+            return Err(Error::config(format!("fetch {} belongs to another graph", stranger.describe())));
+        }
+        let wanted = || fetches.iter().map(|f| f.value());
+        if let Some((_, compiled)) = self.compiled.iter().find(|(key, _)| key.iter().copied().eq(wanted())) {
+            return Ok(compiled.clone());
+        }
+        let key: Vec<Value> = wanted().collect();
+        let body = Arc::new(self.graph.body().clone());
+        self.state.extend(body.variables(), self.seed)?;
+        let compiled = Arc::new(Compiled::new(&*self.executor, Program::new(body, &key)?)?);
+        self.compiled.push((key, compiled.clone()));
+        Ok(compiled)
+    }
+
+    /// Puts the fed arrays into the program's order and checks them against the placeholders.
+    fn bind(&mut self, program: &Program, feeds: &[(&Tensor, Array)]) -> Result<()> {
+        self.feeds.clear();
+        self.fed.clear();
+        for (i, (tensor, _)) in feeds.iter().enumerate() {
+            look(1);
+            self.fed.entry(tensor.value().node).or_insert(i);
+            if !tensor.graph().same(&self.graph) {
+                return Err(Error::config(format!("feed {} belongs to another graph", tensor.describe())));
+            }
+            if !matches!(
+                program.body().nodes().get(tensor.value().node.0 as usize),
+                Some(Node { op: Op::Placeholder(_), .. })
+            ) {
+                return Err(Error::config(format!("{} is fed, but it is not a placeholder", tensor.describe())));
+            }
+        }
+        for &id in program.placeholders() {
+            let Some((_, array)) = self.fed.get(&id).map(|&i| &feeds[i]) else {
+                let node = program.body().node(id);
+                return Err(Error::config(format!("placeholder `{}` {} was not fed", node.name, node.outputs[0]))
+                    .at(node.site)
+                    .help("pass a value for it in the feeds of run"));
+            };
+            self.feeds.push(array.clone());
+        }
+        Ok(())
+    }
+
+    /// The value of a variable.
+    pub fn value(&self, name: &str) -> Result<Array> {
+        let id = self.graph.body().variables().find(name)?;
+        self.current(id)
+    }
+
+    /// A variable made after the last run has its initial value.
+    fn current(&self, id: VarId) -> Result<Array> {
+        let body = self.graph.body();
+        let name = &body.variables().spec(id).name;
+        match self.state.holds(name) {
+            true => self.state.read(name),
+            false => body.variables().initial(id, self.seed),
+        }
+    }
+
+    /// Sets a variable.
+    pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
+        let body = self.graph.body();
+        body.variables().find(name)?;
+        self.state.extend(body.variables(), self.seed)?;
+        self.state.write(name, value)
+    }
+
+    /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and `prefix.data-00000-of-00001`.
+    ///
+    /// The number of steps done goes with them as `global_step`, unless the graph has a variable of that name.
+    pub fn save(&self, prefix: impl AsRef<Path>) -> Result<()> {
+        let mut writer = BundleWriter::create(prefix)?;
+        let body = self.graph.body();
+        for (id, spec) in body.variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+            writer.add(&spec.name, &self.current(id)?)?;
+        }
+        if body.variables().get(GLOBAL_STEP).is_none() {
+            writer.add(GLOBAL_STEP, &Array::scalar(self.step as i64))?;
+        }
+        writer.finish()
+    }
+
+    /// Reads all variables from a checkpoint of ours or of TensorFlow's. Nothing changes unless all of them can be read.
+    ///
+    /// Going on after it gives the same bits as never having stopped: random ops continue at the step that was saved.
+    pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
+        let reader = BundleReader::open(prefix)?;
+        let mut values = Vec::new();
+        for (_, spec) in self.graph.body().variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+            let value = reader.read(&spec.name)?;
+            if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
+                let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);
+                return Err(Error::shape(format!(
+                    "variable `{}` is {given}{sizes:?} in the checkpoint and {}{dims:?} in the graph",
+                    spec.name, spec.dtype
+                ))
+                .at(spec.site));
+            }
+            values.push((spec.name.clone(), value));
+        }
+        let step = match reader.contains(GLOBAL_STEP) {
+            true => u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0),
+            false => self.step,
+        };
+        self.state.extend(self.graph.body().variables(), self.seed)?;
+        for (name, value) in values {
+            self.state.write(&name, &value)?;
+        }
+        self.step = step;
+        Ok(())
+    }
+
+    /// The number of training steps done.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The program that some fetches run, to look at.
+    pub fn program(&mut self, fetches: &[&Tensor]) -> Result<Program> {
+        Ok(self.compiled(fetches)?.program().clone())
+    }
+
+    /// The graph it runs.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+}
+
+/// The value of a single tensor, without a session of one's own.
+pub trait Eval {
+    /// The value of a tensor that depends on no placeholder, with variables as they begin.
+    fn eval(&self) -> Result<Array>;
+}
+
+impl Eval for Tensor {
+    fn eval(&self) -> Result<Array> {
+        let mut outputs = Session::new(self.graph())?.run(&[self], &[])?;
+        outputs.pop().ok_or_else(|| Error::config(format!("{} has no value", self.describe())))
+    }
+}

@@ -1,0 +1,8 @@
+//! Programs that run: what the host computes, what steps cost, what sessions keep.
+
+mod check;
+mod cost;
+mod host;
+mod purpose;
+mod text;
+mod unique;

@@ -1,0 +1,92 @@
+//! A GraphDef on its own, without a folder that holds values of variables and files.
+
+use std::path::PathBuf;
+
+use estimand_graph::{Graph, Tensor};
+use estimand_tensor::{DType, Error, Result, Shape};
+use estimand_wire::GraphDef;
+
+use super::Named;
+use super::call::dtype;
+use super::limits::ReadLimits;
+use super::nodes::Nodes;
+use super::reader::{Reader, Surroundings};
+
+/// A graph that was read from a [`GraphDef`].
+#[derive(Debug)]
+pub struct ReadGraph {
+    /// The nodes that the outputs need. Variables have the names they had, and begin with zeros.
+    pub graph: Graph,
+    /// The placeholders, by name.
+    pub inputs: Named<Tensor>,
+    /// What was asked for, by name.
+    pub outputs: Named<Tensor>,
+}
+
+/// Reads the nodes of a [`GraphDef`] that some outputs need: tensors named `node` or `node:1`.
+///
+/// Each input is a placeholder with its shape: an axis may be [`Dim::BATCH`](estimand_tensor::Dim::BATCH) or [`Graph::ANY`].
+///
+/// ```
+/// use estimand_engine::Session;
+/// use estimand_graph::{Graph, Init};
+/// use estimand_tf::graph_def;
+/// use estimand_tf::saved_model::read_graph_def;
+/// use estimand_tensor::{Array, DType, Dim, Shape};
+///
+/// let g = Graph::new();
+/// let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
+/// let y = x.square().sum();
+/// let written = graph_def::graph_def(&g.body(), &[y.value()])?;
+///
+/// let read = read_graph_def(&written, &[("x", Shape::from([Dim::BATCH]))], &["Sum"])?;
+/// let feeds = [(&read.inputs["x"], Array::from([3f32, 4.0]))];
+/// assert_eq!(Session::new(&read.graph)?.run(&[&read.outputs["Sum"]], &feeds)?[0].item::<f32>()?, 25.0);
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub fn read_graph_def(def: &GraphDef, inputs: &[(&str, Shape)], outputs: &[&str]) -> Result<ReadGraph> {
+    read_graph_def_within(def, inputs, outputs, &ReadLimits::default())
+}
+
+/// As [`read_graph_def`], with other limits on what the graph may ask for.
+pub fn read_graph_def_within(
+    def: &GraphDef,
+    inputs: &[(&str, Shape)],
+    outputs: &[&str],
+    limits: &ReadLimits,
+) -> Result<ReadGraph> {
+    limits.check_graph(def)?;
+    let nodes = Nodes::new(def)?;
+    let mut reader = Reader::new(&nodes, &Alone, limits);
+    let mut placeholders = Named::new();
+    for (name, shape) in inputs {
+        let place = |e: Error| e.context(format!("input `{name}`"));
+        let reference = nodes.find(name).map_err(place)?;
+        let code = nodes.def(reference.node).attr.get("dtype").and_then(|attr| attr.data_type());
+        let code = code.ok_or_else(|| place(Error::config("it is no placeholder: it has no attribute `dtype`")))?;
+        let tensor = reader.graph.placeholder(name, dtype(code.into()).map_err(place)?, shape.clone());
+        reader.graph.check()?;
+        reader.give(reference, tensor.clone());
+        placeholders.insert(name.to_string(), tensor);
+    }
+    let wanted = outputs.iter().map(|name| nodes.find(name)).collect::<Result<Vec<_>>>()?;
+    reader.read(&wanted)?;
+    let mut results = Named::new();
+    for (name, reference) in outputs.iter().zip(wanted) {
+        results.insert(name.to_string(), reader.tensor(reference)?);
+    }
+    Ok(ReadGraph { graph: reader.graph, inputs: placeholders, outputs: results })
+}
+
+/// Nothing but the graph.
+struct Alone;
+
+impl Surroundings for Alone {
+    fn variable(&self, _node: &str, _shared_name: &str) -> Result<Option<(DType, Vec<usize>)>> {
+        Ok(None)
+    }
+
+    fn asset(&self, _node: &str) -> Option<PathBuf> {
+        None
+    }
+}

@@ -1,0 +1,168 @@
+//! What a file may ask of its reader.
+
+use estimand_tensor::{Error, Result};
+use estimand_wire::{GraphDef, Message, TensorProto, scan};
+
+/// How many times the elements of its inputs a node may make where they are many, and all nodes those of what the graph begins with.
+pub(super) const FACTOR: usize = 4;
+
+/// Limits on graphs that are read from files: [`GraphDef`]s and SavedModels.
+///
+/// A few kilobytes of a file can ask for any amount of memory or time. The defaults are far above what models need; a file that
+/// goes beyond is refused with an error that names the limit, before the memory is taken.
+///
+/// Messages inside of messages may be nested 100 deep, as everywhere in protobuf; that is no option.
+///
+/// ```
+/// use estimand_tf::saved_model::ReadLimits;
+/// use estimand_wire::{GraphDef, Message, NodeDef};
+///
+/// let graph = GraphDef { node: vec![NodeDef::new("a", "NoOp"), NodeDef::new("b", "NoOp")], ..Default::default() };
+/// let error = ReadLimits::default().nodes(1).decode_graph_def(&graph.encode_to_vec()).unwrap_err();
+/// assert!(error.to_string().contains("2 nodes, the limit is 1"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadLimits {
+    file_bytes: u64,
+    nodes: usize,
+    functions: usize,
+    attribute_values: usize,
+    repeated_bytes: usize,
+    elements: usize,
+    evaluated_nodes: usize,
+}
+
+impl Default for ReadLimits {
+    fn default() -> ReadLimits {
+        ReadLimits {
+            file_bytes: 2 << 30,
+            nodes: 1_000_000,
+            functions: 100_000,
+            attribute_values: 10_000_000,
+            repeated_bytes: 1 << 30,
+            elements: 1 << 28,
+            evaluated_nodes: 20_000_000,
+        }
+    }
+}
+
+impl ReadLimits {
+    /// Bytes of the file of a graph. By default, 2 GiB, which is as much as protobuf allows.
+    pub fn file_bytes(mut self, n: u64) -> ReadLimits {
+        self.file_bytes = n;
+        self
+    }
+
+    /// Nodes of all graphs and functions of a file together. By default, 1,000,000.
+    pub fn nodes(mut self, n: usize) -> ReadLimits {
+        self.nodes = n;
+        self
+    }
+
+    /// Functions of a file. By default, 100,000.
+    pub fn functions(mut self, n: usize) -> ReadLimits {
+        self.functions = n;
+        self
+    }
+
+    /// Attributes of all nodes, and entries of lists and sizes of shapes in them. By default, 10,000,000.
+    pub fn attribute_values(mut self, n: usize) -> ReadLimits {
+        self.attribute_values = n;
+        self
+    }
+
+    /// Bytes that constants take beyond those in the file, since a constant of one value may say that it repeats. By default, 1 GiB
+    /// for all constants of a graph.
+    pub fn repeated_bytes(mut self, n: usize) -> ReadLimits {
+        self.repeated_bytes = n;
+        self
+    }
+
+    /// Elements that a node may make, counted for one row of a batch, unless variables and constants are nearly as large. By
+    /// default, 2^28.
+    pub fn elements(mut self, n: usize) -> ReadLimits {
+        self.elements = n;
+        self
+    }
+
+    /// Nodes that are computed while a graph is read, to find the values of inputs that must be constant. A node counts each time
+    /// that it is computed. By default, 20,000,000.
+    pub fn evaluated_nodes(mut self, n: usize) -> ReadLimits {
+        self.evaluated_nodes = n;
+        self
+    }
+
+    /// Reads the message of a graph. Counts are checked before anything is decoded.
+    pub fn decode_graph_def(&self, bytes: &[u8]) -> Result<GraphDef> {
+        self.check_file(bytes.len() as u64)?;
+        self.check_messages(bytes, &[])?;
+        GraphDef::decode(bytes).map_err(|e| Error::config(format!("the bytes are damaged or no GraphDef: {e}")))
+    }
+
+    pub(super) fn check_file(&self, n: u64) -> Result<()> {
+        within(n, self.file_bytes, "bytes in the file", "file_bytes")
+    }
+
+    /// Checks a graph that was decoded elsewhere.
+    pub(super) fn check_graph(&self, graph: &GraphDef) -> Result<()> {
+        let functions = graph.library.as_ref().map_or(&[][..], |library| &library.function[..]);
+        let inside: usize = functions.iter().map(|function| function.node_def.len()).sum();
+        within(functions.len(), self.functions, "functions", "functions")?;
+        within(graph.node.len().saturating_add(inside), self.nodes, "nodes", "nodes")
+    }
+
+    /// Counts messages in the bytes of a file whose graphs are at a path of fields.
+    pub(super) fn check_messages(&self, bytes: &[u8], graph: &[u32]) -> Result<()> {
+        let count = |paths: &[&[u32]]| -> usize {
+            paths.iter().map(|path| scan::count(bytes, &[graph, *path].concat())).fold(0, usize::saturating_add)
+        };
+        // GraphDef.library.function, GraphDef.node and FunctionDef.node_def.
+        within(count(&[&[2, 1]]), self.functions, "functions", "functions")?;
+        let nodes: [&[u32]; 2] = [&[1], &[2, 1, 3]];
+        within(count(&nodes), self.nodes, "nodes", "nodes")?;
+        // NodeDef.attr; in it AttrValue.shape.dim, AttrValue.tensor.tensor_shape.dim, and AttrValue.list with its strings, shapes,
+        // their sizes, tensors, their sizes, and functions.
+        let values: [&[u32]; 9] = [
+            &[5],
+            &[5, 2, 7, 2],
+            &[5, 2, 8, 2, 2],
+            &[5, 2, 1, 2],
+            &[5, 2, 1, 7],
+            &[5, 2, 1, 7, 2],
+            &[5, 2, 1, 8],
+            &[5, 2, 1, 8, 2, 2],
+            &[5, 2, 1, 9],
+        ];
+        let paths: Vec<Vec<u32>> = nodes.iter().flat_map(|node| values.map(|value| [*node, value].concat())).collect();
+        let paths: Vec<&[u32]> = paths.iter().map(Vec::as_slice).collect();
+        within(count(&paths), self.attribute_values, "values of attributes", "attribute_values")
+    }
+
+    /// Checks what constants have grown by so far, with one that is about to be made, and adds that.
+    pub(super) fn add_repeated(&self, sum: &mut usize, tensor: &TensorProto) -> Result<()> {
+        *sum = sum.saturating_add(tensor.declared_bytes()?.saturating_sub(tensor.encoded_len()));
+        within(*sum, self.repeated_bytes, "bytes of repeated constants", "repeated_bytes")
+    }
+
+    /// Checks the number of elements that a node makes, from `sources` elements of variables, constants and what is fed.
+    pub(super) fn check_elements(&self, n: usize, sources: usize) -> Result<()> {
+        if n <= sources.saturating_mul(FACTOR) {
+            return Ok(());
+        }
+        within(n, self.elements, "elements for each row of a batch", "elements")
+    }
+
+    /// Adds nodes that are about to be computed to those that have been.
+    pub(super) fn add_evaluated(&self, sum: &mut usize, n: usize) -> Result<()> {
+        *sum = sum.saturating_add(n);
+        within(*sum, self.evaluated_nodes, "nodes computed while reading", "evaluated_nodes")
+    }
+}
+
+fn within<T: PartialOrd + std::fmt::Display>(n: T, limit: T, what: &str, setter: &str) -> Result<()> {
+    if n <= limit {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{n} {what}, the limit is {limit}"))
+        .help(format!("the file may be damaged; if not, raise the limit with ReadLimits::default().{setter}(..)")))
+}

@@ -1,0 +1,155 @@
+//! Models that TensorFlow exported: a SavedModel's graph, pruned to a signature, becomes a graph of ours.
+//!
+//! ```no_run
+//! use estimand_tf::saved_model::SavedModel;
+//! use estimand_tensor::Array;
+//!
+//! let model = SavedModel::open("export/1700000000")?;
+//! for (name, signature) in model.signatures() {
+//!     println!("{name}: {:?} -> {:?}", signature.inputs, signature.outputs);
+//! }
+//! let predict = model.signature("predict")?;
+//! let answers = predict.run(&[("examples", Array::from_strings([1], [b"serialized tf.Example"])?)])?;
+//! println!("{}", answers["probabilities"]);
+//! # Ok::<(), estimand_tensor::Error>(())
+//! ```
+//!
+//! In the order a model is read: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes placeholders of a signature's inputs;
+//! `nodes.rs` orders the nodes that its outputs need; `reader.rs` reads them one by one, each by its rule in `rules/`, whose inputs
+//! `call.rs` hands over; `numbers.rs` follows the integers that shapes are computed from; `variables.rs` finds the values of
+//! variables in the checkpoint.
+//!
+//! What runs is a graph like any other: strings, tables and sparse tensors in the host's part, numbers in the step's. Control
+//! inputs, and with them assertions, are not followed.
+
+mod call;
+mod graph;
+mod growth;
+mod item;
+mod limits;
+mod nodes;
+mod numbers;
+mod reader;
+mod rules;
+mod signature;
+mod variables;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::{fs, io};
+
+use estimand_tensor::{Error, Result, Shape};
+use estimand_wire::{GraphDef, Message, MetaGraphDef, SavedModel as SavedModelProto};
+use indexmap::IndexMap;
+
+pub use graph::{ReadGraph, read_graph_def, read_graph_def_within};
+pub use limits::ReadLimits;
+pub use signature::{Signature, SignatureModel};
+use variables::ReadValues;
+
+/// Where graphs are in a SavedModel: `meta_graphs`, and in these `graph_def`.
+const GRAPHS: [u32; 2] = [2, 2];
+
+/// The tag of graphs that answer requests.
+const SERVE: &str = "serve";
+
+/// An exported model.
+pub struct SavedModel {
+    folder: PathBuf,
+    meta_graph: MetaGraphDef,
+    /// The files that constants of the graph stand for, by the constant's node.
+    assets: BTreeMap<String, PathBuf>,
+    shapes: BTreeMap<String, Shape>,
+    any_rows: bool,
+    limits: ReadLimits,
+    /// The values of variables that signatures have read: each is in memory once.
+    read: Mutex<ReadValues>,
+}
+
+impl SavedModel {
+    /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature asks for them.
+    ///
+    /// With the default [`ReadLimits`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<SavedModel> {
+        SavedModel::open_within(folder, ReadLimits::default())
+    }
+
+    /// As [`SavedModel::open`], with other limits on what the file may ask for.
+    pub fn open_within(folder: impl AsRef<Path>, limits: ReadLimits) -> Result<SavedModel> {
+        let folder = folder.as_ref();
+        let path = folder.join("saved_model.pb");
+        let no_file = |e: io::Error| {
+            Error::io(&path, "read", &e).help("a SavedModel is a folder with the file saved_model.pb in it")
+        };
+        let place = |e: Error| e.context(format!("in {}", path.display()));
+        limits.check_file(fs::metadata(&path).map_err(no_file)?.len()).map_err(place)?;
+        let bytes = fs::read(&path).map_err(no_file)?;
+        limits.check_messages(&bytes, &GRAPHS).map_err(place)?;
+        let message = SavedModelProto::decode(bytes.as_slice())
+            .map_err(|e| place(Error::config(format!("the file is damaged or no SavedModel: {e}"))))?;
+        let index = message.meta_graphs.iter().position(|graph| graph.tags().eq([SERVE]));
+        let Some(index) = index else {
+            return Err(message
+                .meta_graph(&[SERVE])
+                .map_or_else(place, |_| place(Error::internal("a graph that is there was not found"))));
+        };
+        let meta_graph = message.meta_graphs.into_iter().nth(index).unwrap_or_default();
+        let assets = assets(folder, &meta_graph).map_err(place)?;
+        let (folder, shapes) = (folder.to_path_buf(), BTreeMap::new());
+        let read = Mutex::default();
+        Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits, read })
+    }
+
+    /// The signatures, by name, with what they take and return.
+    pub fn signatures(&self) -> impl Iterator<Item = (&str, Signature)> {
+        self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
+    }
+
+    /// Sets the shape of an input that the export leaves open. By default an unknown first axis is the batch, and other unknown axes
+    /// may have any size.
+    pub fn with_shape(mut self, input: &str, shape: impl Into<Shape>) -> SavedModel {
+        self.shapes.insert(input.to_string(), shape.into());
+        self
+    }
+
+    /// Lets inputs have different numbers of rows. By default an unknown first axis is the batch, which all inputs share.
+    pub fn any_rows(mut self) -> SavedModel {
+        self.any_rows = true;
+        self
+    }
+
+    /// Reads what a signature needs, and the values of its variables. Those that another signature of
+    /// this model has read are shared with it.
+    pub fn signature(&self, name: &str) -> Result<SignatureModel> {
+        let signature = self.meta_graph.signature(name)?;
+        SignatureModel::read(self, signature)
+            .map_err(|e| e.context(format!("reading signature `{name}` of {}", self.folder.display())))
+    }
+
+    fn graph_def(&self) -> Result<&GraphDef> {
+        self.meta_graph.graph_def.as_ref().ok_or_else(|| Error::config("the saved model has no graph"))
+    }
+}
+
+/// The files in `assets/`, by the node of the constant that stands for their path.
+fn assets(folder: &Path, meta_graph: &MetaGraphDef) -> Result<BTreeMap<String, PathBuf>> {
+    let mut assets = BTreeMap::new();
+    for asset in meta_graph.assets()? {
+        let Some(tensor) = asset.tensor_info.as_ref().and_then(|info| info.name()) else {
+            return Err(Error::config(format!("the asset `{}` names no tensor", asset.filename)));
+        };
+        let name = Path::new(&asset.filename);
+        // The file's name comes from the file: it may not lead elsewhere.
+        let plain = name.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !plain || asset.filename.is_empty() {
+            return Err(Error::config(format!("the asset `{}` is not in the folder of the model", asset.filename)));
+        }
+        let node = tensor.split(':').next().unwrap_or(tensor);
+        assets.insert(node.to_string(), folder.join("assets").join(name));
+    }
+    Ok(assets)
+}
+
+/// Things by name, in the order of the file.
+pub type Named<T> = IndexMap<String, T>;

@@ -1,0 +1,162 @@
+//! The nodes of a GraphDef by name, and the order in which the needed ones are read.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use estimand_graph::looks::look;
+use estimand_tensor::{Error, Result};
+use estimand_wire::{GraphDef, NodeDef};
+
+use super::rules;
+
+/// An output of a node: `node:output`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Reference {
+    pub node: usize,
+    pub output: usize,
+}
+
+/// A GraphDef whose nodes can be found.
+pub(super) struct Nodes<'a> {
+    defs: &'a [NodeDef],
+    by_name: HashMap<&'a str, usize>,
+    /// The nodes that fill tables, by the table's node.
+    initializers: HashMap<usize, usize>,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn new(graph: &'a GraphDef) -> Result<Nodes<'a>> {
+        let mut by_name = HashMap::with_capacity(graph.node.len());
+        for (i, def) in graph.node.iter().enumerate() {
+            if by_name.insert(def.name.as_str(), i).is_some() {
+                return Err(Error::config(format!("the graph has two nodes named `{}`", def.name)));
+            }
+        }
+        let mut nodes = Nodes { defs: &graph.node, by_name, initializers: HashMap::new() };
+        for (i, def) in graph.node.iter().enumerate() {
+            if rules::fills_table(&def.op)
+                && let Some(table) = def.input.first()
+            {
+                nodes.initializers.insert(nodes.find(table)?.node, i);
+            }
+        }
+        Ok(nodes)
+    }
+
+    pub(super) fn def(&self, node: usize) -> &'a NodeDef {
+        &self.defs[node]
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &'a NodeDef)> {
+        self.defs.iter().enumerate()
+    }
+
+    /// The node that fills a table.
+    pub(super) fn initializer(&self, table: usize) -> Option<&'a NodeDef> {
+        self.initializers.get(&table).map(|&i| &self.defs[i])
+    }
+
+    /// The output that `node` or `node:1` names, if there is one.
+    pub(super) fn get(&self, name: &str) -> Option<Reference> {
+        let (node, output) = name.rsplit_once(':').unwrap_or((name, "0"));
+        Some(Reference { node: *self.by_name.get(node)?, output: output.parse().ok()? })
+    }
+
+    /// The output that `node` or `node:1` names.
+    pub(super) fn find(&self, name: &str) -> Result<Reference> {
+        self.get(name).ok_or_else(|| {
+            let node = name.rsplit_once(':').map_or(name, |(node, _)| node);
+            if self.by_name.contains_key(node) {
+                return Error::config(format!("`{name}` names no output of a node"));
+            }
+            Error::unknown("node", node, self.by_name.keys().copied())
+        })
+    }
+
+    /// What a node is computed from. Control inputs are not: they order assertions and updates, of which a prediction has none.
+    pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
+        self.inputs_of(self.def(node))
+    }
+
+    pub(super) fn inputs_of(&self, def: &NodeDef) -> Result<Vec<Reference>> {
+        let data = def.input.iter().filter(|input| !input.starts_with('^'));
+        data.map(|input| self.find(input).map_err(|e| e.context(format!("input of node `{}`", def.name)))).collect()
+    }
+
+    /// The nodes that some outputs are computed from, each after those it needs. Nodes in `given` are not looked behind.
+    pub(super) fn needed(&self, outputs: &[Reference], given: &HashSet<Reference>) -> Result<Vec<usize>> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let mut marks = vec![Mark::New; self.defs.len()];
+        let mut order = Vec::new();
+        // The nodes on the way down, each with what it still waits for.
+        let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
+        let children = |node: usize| -> Result<Vec<usize>> {
+            let mut inputs = self.inputs(node)?;
+            look(inputs.len());
+            if let Some(filler) = self.initializer(node) {
+                inputs.extend(self.inputs_of(filler)?.into_iter().filter(|input| input.node != node));
+            }
+            Ok(inputs.into_iter().filter(|input| !given.contains(input)).map(|input| input.node).collect())
+        };
+        for output in outputs.iter().filter(|output| !given.contains(output)) {
+            let mut next = Some(output.node);
+            loop {
+                match next.take() {
+                    Some(node) if marks[node] == Mark::New => {
+                        marks[node] = Mark::Open;
+                        path.push((node, children(node)?));
+                    }
+                    Some(node) if marks[node] == Mark::Open => {
+                        let first = path.iter().position(|(open, _)| *open == node).unwrap_or(0);
+                        let names: Vec<_> =
+                            path[first..].iter().take(8).map(|(n, _)| self.def(*n).name.as_str()).collect();
+                        return Err(Error::config(format!("the graph has a cycle: {}", names.join(" <- "))));
+                    }
+                    _ => {}
+                }
+                match path.last_mut() {
+                    None => break,
+                    Some((node, waits)) => match waits.pop() {
+                        Some(child) => next = Some(child),
+                        None => {
+                            marks[*node] = Mark::Done;
+                            order.push(*node);
+                            path.pop();
+                        }
+                    },
+                }
+            }
+        }
+        Ok(order)
+    }
+
+    /// An error that names every op among these nodes that cannot be read.
+    pub(super) fn check_supported(&self, order: &[usize]) -> Result<()> {
+        let mut unknown: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        for &node in order {
+            let def = self.def(node);
+            if !rules::is_known(&def.op) {
+                unknown.entry(&def.op).or_insert((&def.name, 0)).1 += 1;
+            }
+        }
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let text = |(op, (node, n)): (&&str, &(&str, usize))| match n {
+            1 => format!("{op} (node `{node}`)"),
+            n => format!("{op} ({n} nodes, such as `{node}`)"),
+        };
+        let list: Vec<String> = unknown.iter().map(text).collect();
+        let error = Error::unsupported(format!("the graph uses ops that cannot be read: {}", list.join(", ")));
+        Err(match unknown.keys().any(|op| op.ends_with("PartitionedCall")) {
+            true => {
+                error.help("functions are what `tf.saved_model.save` writes; models are read as Estimators export them")
+            }
+            false => error.help("export a signature that does without them, or compute that part outside of the model"),
+        })
+    }
+}

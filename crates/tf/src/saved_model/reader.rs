@@ -1,0 +1,241 @@
+//! Reads the nodes of a GraphDef into a graph of ours, one rule for each.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use estimand_cpu::Cpu;
+use estimand_engine::Compiled;
+use estimand_graph::looks::look;
+use estimand_graph::op::{Constant, Op};
+use estimand_graph::pass::each_dim;
+use estimand_graph::{Body, Executor, Graph, Node, NodeId, Program, RunArgs, Tensor, Value, VarId, Variables};
+use estimand_tensor::{Array, DType, Dim, Error, Result};
+use smallvec::smallvec;
+
+use super::call::Call;
+use super::growth::Growth;
+use super::item::{Item, Known};
+use super::limits::ReadLimits;
+use super::nodes::{Nodes, Reference};
+use super::numbers::Number;
+use super::rules;
+
+/// What a graph needs from the folder it was saved in.
+pub(super) trait Surroundings {
+    /// Dtype and sizes of the variable of a node.
+    fn variable(&self, node: &str, shared_name: &str) -> Result<Option<(DType, Vec<usize>)>>;
+
+    /// The file that a string constant of the graph stands for.
+    fn asset(&self, node: &str) -> Option<PathBuf>;
+}
+
+/// A graph while it is read.
+pub(super) struct Reader<'a> {
+    pub graph: Graph,
+    pub nodes: &'a Nodes<'a>,
+    pub surroundings: &'a dyn Surroundings,
+    pub limits: &'a ReadLimits,
+    /// The variables, by the name of the node that holds them.
+    pub variables: Vec<(String, VarId)>,
+    items: HashMap<Reference, Item>,
+    n_outputs: HashMap<usize, usize>,
+    /// Elements of tensors that became sizes, so that each is one symbol.
+    elements: HashMap<(Value, usize), Dim>,
+    growth: Growth,
+    /// Values of nodes that were computed while reading.
+    computed: HashMap<Value, Array>,
+    n_evaluated: usize,
+    pub repeated_bytes: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(nodes: &'a Nodes<'a>, surroundings: &'a dyn Surroundings, limits: &'a ReadLimits) -> Reader<'a> {
+        Reader {
+            graph: Graph::new(),
+            nodes,
+            surroundings,
+            limits,
+            variables: Vec::new(),
+            items: HashMap::new(),
+            n_outputs: HashMap::new(),
+            elements: HashMap::new(),
+            growth: Growth::default(),
+            computed: HashMap::new(),
+            n_evaluated: 0,
+            repeated_bytes: 0,
+        }
+    }
+
+    /// Sets an output of a node that is fed.
+    pub(super) fn give(&mut self, reference: Reference, tensor: Tensor) {
+        self.items.insert(reference, tensor.into());
+    }
+
+    /// Reads all nodes that some outputs need.
+    pub(super) fn read(&mut self, outputs: &[Reference]) -> Result<()> {
+        let given: HashSet<Reference> = self.items.keys().copied().collect();
+        let order = self.nodes.needed(outputs, &given)?;
+        self.nodes.check_supported(&order)?;
+        for node in order {
+            let def = self.nodes.def(node);
+            self.read_node(node).map_err(|e| e.context(format!("node `{}` ({})", def.name, def.op)))?;
+        }
+        Ok(())
+    }
+
+    fn read_node(&mut self, node: usize) -> Result<()> {
+        let def = self.nodes.def(node);
+        let inputs = self.nodes.inputs(node)?;
+        // Names of our nodes begin with the name of the node they stand for.
+        let graph = self.graph.clone();
+        let scope = graph.scope(&def.name);
+        let outputs = rules::read(&mut Call { reader: self, def, node, inputs });
+        drop(scope);
+        // An error of the build says more than what a rule makes of it.
+        graph.check()?;
+        let outputs = outputs?;
+        self.growth.check(&graph.body(), self.limits)?;
+        self.n_outputs.insert(node, outputs.len());
+        for (output, item) in outputs.into_iter().enumerate() {
+            // What is fed stays.
+            self.items.entry(Reference { node, output }).or_insert(item);
+        }
+        Ok(())
+    }
+
+    pub(super) fn item(&self, reference: Reference) -> Result<Item> {
+        self.items.get(&reference).cloned().ok_or_else(|| {
+            let def = self.nodes.def(reference.node);
+            let n = self.n_outputs.get(&reference.node).copied().unwrap_or(0);
+            Error::config(format!("output {} of `{}` ({}), which has {n}", reference.output, def.name, def.op))
+        })
+    }
+
+    /// An output as a tensor; made once.
+    pub(super) fn tensor(&mut self, reference: Reference) -> Result<Tensor> {
+        let mut known = match self.item(reference)? {
+            Item::Value(known) => known,
+            other => {
+                let name = &self.nodes.def(reference.node).name;
+                return Err(Error::config(format!("`{name}` is {}, expected a tensor", other.kind())));
+            }
+        };
+        if let Some(tensor) = known.tensor {
+            return Ok(tensor);
+        }
+        let tensor = match (&known.array, &known.numbers) {
+            (Some(array), _) => self.graph.constant(array.clone()),
+            (None, Some(numbers)) => numbers.tensor(&self.graph)?,
+            (None, None) => return Err(Error::internal("a value without any form")),
+        };
+        self.graph.check()?;
+        known.tensor = Some(tensor.clone());
+        self.items.insert(reference, Item::Value(known));
+        Ok(tensor)
+    }
+
+    /// A number as a size; one symbol for each.
+    pub(super) fn size(&mut self, number: &Number) -> Result<Dim> {
+        let Number::Element(tensor, place) = number else { return number.size(&self.graph) };
+        let key = (tensor.value(), *place);
+        if let Some(&dim) = self.elements.get(&key) {
+            return Ok(dim);
+        }
+        let dim = number.size(&self.graph)?;
+        self.graph.check()?;
+        self.elements.insert(key, dim);
+        Ok(dim)
+    }
+
+    /// An output that depends on nothing that is fed or trained: its value.
+    pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
+        let mut known: Box<Known> = match self.item(reference)? {
+            Item::Value(known) => known,
+            other => return Err(Error::config(format!("{}, expected a constant", other.kind()))),
+        };
+        if let Some(array) = known.array {
+            return Ok(array);
+        }
+        let array = match known.numbers.as_ref().map(|numbers| numbers.array()).transpose()?.flatten() {
+            Some(array) => array,
+            None => {
+                let tensor = self.tensor(reference)?;
+                self.evaluate(&tensor)?
+            }
+        };
+        known.array = Some(array.clone());
+        self.items.insert(reference, Item::Value(known));
+        Ok(array)
+    }
+
+    /// The value of a tensor that depends on nothing from outside.
+    fn evaluate(&mut self, tensor: &Tensor) -> Result<Array> {
+        if let Some(array) = self.computed.get(&tensor.value()) {
+            return Ok(array.clone());
+        }
+        let (body, value) = match constant_part(&self.graph.body(), tensor.value(), &self.computed) {
+            Some(part) => part,
+            None => (self.graph.body().clone(), tensor.value()),
+        };
+        self.limits.add_evaluated(&mut self.n_evaluated, body.nodes().len())?;
+        let body = Arc::new(body);
+        let program = Program::new(body.clone(), &[value])?;
+        let reads_variable = |value: &Value| matches!(body.node(value.node).op, Op::Variable(_));
+        let steps = program.host_steps().iter().chain(program.steps()).chain(program.after_steps());
+        let varies = steps.flat_map(|step| &step.inputs).chain(program.results()).any(reads_variable);
+        if varies || !program.placeholders().is_empty() {
+            return Err(Error::unsupported(format!(
+                "{} must be known when the graph is read, and is computed from what is fed or trained",
+                tensor.describe()
+            )));
+        }
+        let cpu = Cpu::with_threads(1);
+        let state = cpu.place(&Variables::default(), 0)?;
+        let mut outputs = Vec::new();
+        Compiled::new(&cpu, program)?.forward(&*state, RunArgs::default(), &mut outputs)?;
+        let array = outputs.pop().ok_or_else(|| Error::internal("a value was not computed"))?;
+        self.computed.insert(tensor.value(), array.clone());
+        Ok(array)
+    }
+}
+
+/// What one value is computed from, up to constants and what was computed before, as a graph of its own, and the value there.
+/// `None` if it depends on something from outside, or on sizes that only a run tells.
+fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -> Option<(Body, Value)> {
+    let mut needed: BTreeSet<NodeId> = BTreeSet::new();
+    let mut stack = vec![wanted];
+    while let Some(value) = stack.pop() {
+        look(1);
+        let node = body.node(value.node);
+        let mut is_known = !matches!(node.op, Op::Placeholder(_) | Op::Variable(_) | Op::Host(_));
+        each_dim(node, &mut |dim| is_known &= dim.known().is_some());
+        if !is_known {
+            return None;
+        }
+        if needed.insert(value.node) {
+            stack.extend(node.inputs.iter().filter(|input| !computed.contains_key(*input)));
+        }
+    }
+    let mut part = Body::default();
+    let mut numbers: HashMap<Value, Value> = HashMap::new();
+    for id in needed {
+        let mut node = body.node(id).clone();
+        for input in &mut node.inputs {
+            if let (None, Some(array)) = (numbers.get(input), computed.get(input)) {
+                let from = body.node(input.node);
+                let (op, outputs) = (Op::Constant(Constant(array.clone())), smallvec![body.spec(*input).clone()]);
+                let constant = Node { op, inputs: smallvec![], outputs, name: from.name.clone(), site: from.site };
+                numbers.insert(*input, Value { node: part.push(constant), output: 0 });
+            }
+            *input = *numbers.get(input)?;
+        }
+        let n_outputs = node.outputs.len() as u16;
+        let copy = part.push(node);
+        for output in 0..n_outputs {
+            numbers.insert(Value { node: id, output }, Value { node: copy, output });
+        }
+    }
+    let value = *numbers.get(&wanted)?;
+    Some((part, value))
+}

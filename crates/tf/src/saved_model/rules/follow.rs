@@ -1,0 +1,133 @@
+//! Ops on integers that are followed one by one: shapes, sizes and places, which TensorFlow computes with ordinary ops.
+
+use std::ops::Range;
+
+use estimand_graph::op::SumTo;
+use estimand_graph::op::reading::Reading;
+use estimand_tensor::{Binary, DType, Dim, Error, Reduction, Result, Shape};
+
+use super::super::call::{Call, Outputs};
+use super::super::item::Item;
+use super::super::numbers::{MOST, Number, Numbers};
+use super::arithmetic;
+
+/// The outputs of a node on followed numbers; `None` if tensors have to do.
+pub(super) fn follow(call: &mut Call<'_, '_>) -> Result<Option<Vec<Item>>> {
+    let followed = match call.op() {
+        "Reshape" => reshape(call)?,
+        "Cast" => cast(call)?,
+        "StopGradient" => call.numbers(0)?,
+        "ConcatV2" => {
+            let n = call.n_inputs().saturating_sub(1);
+            joined(call, 0..n, 1)?
+        }
+        "Concat" => joined(call, 1..call.n_inputs(), 1)?,
+        "GatherV2" | "Gather" => gather(call)?,
+        "Sum" if matches!(call.item(1)?, Item::AxesTo(_)) && call.numbers(0)?.is_none() => {
+            return sum_to(call).map(Some);
+        }
+        op => match (reduction(op), binary_op(op)) {
+            (Some(kind), _) => reduce(call, kind)?,
+            (_, Some(op)) => binary(call, op)?,
+            _ => None,
+        },
+    };
+    Ok(followed.map(|numbers| vec![numbers.into()]))
+}
+
+fn reduction(op: &str) -> Option<Reduction> {
+    Reduction::ALL.into_iter().find(|kind| kind.tf_name() == op)
+}
+
+fn binary_op(op: &str) -> Option<Binary> {
+    match op {
+        "Add" => Some(Binary::Add),
+        _ => Binary::ALL.iter().copied().find(|binary| binary.tf_name() == op),
+    }
+}
+
+fn binary(call: &Call<'_, '_>, op: Binary) -> Result<Option<Numbers>> {
+    match (call.numbers(0)?, call.numbers(1)?) {
+        (Some(a), Some(b)) => arithmetic::binary(call.graph(), op, &a, &b),
+        _ => Ok(None),
+    }
+}
+
+fn reshape(call: &mut Call<'_, '_>) -> Result<Option<Numbers>> {
+    let Some(numbers) = call.numbers(0)? else { return Ok(None) };
+    Ok(call.elements(1)?.known().and_then(|dims| numbers.reshape(&dims)))
+}
+
+fn cast(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
+    let to = call.dtype("DstT")?;
+    let fits = |numbers: &Numbers| {
+        matches!(to, DType::I32 | DType::I64)
+            && numbers.known().is_none_or(|known| to == DType::I64 || known.iter().all(|&n| i32::try_from(n).is_ok()))
+    };
+    Ok(call.numbers(0)?.filter(fits).map(|numbers| Numbers { dtype: to, ..numbers }))
+}
+
+fn gather(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
+    let (Some(numbers), Some(at)) = (call.numbers(0)?, call.numbers(1)?) else { return Ok(None) };
+    let Some(places) = at.known().filter(|_| numbers.dims.len() == 1) else { return Ok(None) };
+    let element = |&k: &i64| usize::try_from(k).ok().and_then(|k| numbers.elements.get(k)).cloned();
+    let elements: Option<Vec<_>> = places.iter().map(element).collect();
+    let elements =
+        elements.ok_or_else(|| Error::index(format!("places {places:?} of {} numbers", numbers.elements.len())))?;
+    Ok(Some(Numbers { dtype: numbers.dtype, dims: at.dims, elements }))
+}
+
+/// Inputs of this rank as one list, if at least one of them has been followed and the others can be.
+pub(super) fn joined(call: &mut Call<'_, '_>, range: Range<usize>, rank: usize) -> Result<Option<Numbers>> {
+    let mut any = false;
+    for i in range.clone() {
+        any |= call.numbers(i)?.is_some();
+    }
+    if !any {
+        return Ok(None);
+    }
+    let mut all: Vec<Numbers> = Vec::new();
+    for i in range {
+        let numbers = match call.numbers(i)? {
+            Some(numbers) => Some(numbers),
+            None => Numbers::of_tensor(&call.tensor(i)?),
+        };
+        match numbers {
+            Some(numbers) if numbers.dims.len() == rank => all.push(numbers),
+            _ => return Ok(None),
+        }
+    }
+    let elements: Vec<Number> = all.iter().flat_map(|numbers| numbers.elements.clone()).collect();
+    Ok((elements.len() <= MOST).then(|| Numbers::list(all[0].dtype, elements)))
+}
+
+/// The number of elements of a shape, and the like: all of a list of followed numbers.
+fn reduce(call: &mut Call<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
+    let Some(numbers) = call.numbers(0)? else { return Ok(None) };
+    let axes = call.integers(1)?;
+    let whole = numbers.dims.len() == 1 && matches!(axes[..], [0 | -1]);
+    let dims: Option<Vec<Dim>> = numbers.elements.iter().map(Number::dim).collect();
+    let result = match (kind, &numbers.elements[..], dims) {
+        _ if !whole => return Ok(None),
+        (Reduction::Prod | Reduction::Sum | Reduction::Max | Reduction::Min, [single], _) => single.clone(),
+        (Reduction::Prod, _, Some(dims)) => Number::of(call.graph().symbols_mut(|s| s.product(&dims))?),
+        (Reduction::Sum, _, Some(dims)) => {
+            let sum = dims.iter().try_fold(Dim::Known(0), |sum, &d| call.graph().symbols_mut(|s| s.add(sum, d)))?;
+            Number::of(sum)
+        }
+        _ => return Ok(None),
+    };
+    let fits = numbers.dtype != DType::I32 || result.known().is_none_or(|n| i32::try_from(n).is_ok());
+    let dims = if call.flag("keep_dims", false)? { vec![1] } else { vec![] };
+    Ok(fits.then(|| Numbers { dtype: numbers.dtype, dims, elements: vec![result] }))
+}
+
+/// A sum over the axes along which something was broadcast. It already has the shape that a reshape gives it next.
+fn sum_to(call: &mut Call<'_, '_>) -> Outputs {
+    let Item::AxesTo(sizes) = call.item(1)? else { return Err(Error::internal("axes were expected")) };
+    let shape: Shape =
+        sizes.elements.iter().map(|n| call.reader.size(n)).collect::<Result<Vec<_>>>()?.into_iter().collect();
+    let tensor = call.tensor(0)?;
+    let like = call.graph().fill(shape, tensor.dtype(), 0.0);
+    Ok(call.add(SumTo, &[&tensor, &like])?.into_iter().map(Into::into).collect())
+}

@@ -1,0 +1,67 @@
+//! Looking up by index.
+
+use estimand_graph::Tensor;
+use estimand_graph::host::Unique;
+use estimand_graph::host::sparse::{PartitionPlaces, StitchPlaces, Where};
+use estimand_graph::op::reading::{Reading, refuse};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
+
+use super::super::call::{Call, Outputs, one};
+
+pub(super) fn resource_gather(call: &mut Call<'_, '_>) -> Outputs {
+    let table = call.graph().read(call.variable(0)?, std::panic::Location::caller());
+    let indices = call.tensor(1)?;
+    if call.int_or("batch_dims", 0)? != 0 {
+        return Err(refuse("a lookup with batch_dims"));
+    }
+    one(table.gather(&indices))
+}
+
+pub(super) fn where_true(call: &mut Call<'_, '_>) -> Outputs {
+    let condition = call.tensor(0)?;
+    one(call.host(Where, &[&condition])?.remove(0))
+}
+
+pub(super) fn unique(call: &mut Call<'_, '_>) -> Outputs {
+    let list = call.tensor(0)?;
+    let places = call.dtype_or("out_idx", Some(DType::I32))?;
+    let outputs = call.host(Unique { places }, &[&list])?;
+    Ok(outputs.into_iter().map(Into::into).collect())
+}
+
+/// (data, the number of a list for each row): the host deals, the step moves.
+pub(super) fn partition(call: &mut Call<'_, '_>) -> Outputs {
+    let (data, lists) = (call.tensor(0)?, call.tensor(1)?);
+    let n = usize::try_from(call.int_or("num_partitions", 1)?).unwrap_or(0);
+    let (data, lists) = (rows(call, &data, lists.rank())?, rows(call, &lists, lists.rank())?);
+    let places = call.host(PartitionPlaces { n }, &[&lists])?;
+    Ok(places.iter().map(|places| data.gather(places).into()).collect())
+}
+
+/// (lists of rows, their data): the host finds the places, the step moves.
+pub(super) fn stitch(call: &mut Call<'_, '_>) -> Outputs {
+    let n = call.n_inputs() / 2;
+    if n == 0 {
+        return Err(Error::config("nothing is put together"));
+    }
+    let (mut all_rows, mut all_data) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let (row, data) = (call.tensor(i)?, call.tensor(n + i)?);
+        all_data.push(rows(call, &data, row.rank())?);
+        all_rows.push(rows(call, &row, row.rank())?);
+    }
+    let joined = |parts: &[Tensor]| Tensor::concat(&parts.iter().collect::<Vec<_>>(), 0);
+    let places = call.host(StitchPlaces, &[&joined(&all_rows)])?.remove(0);
+    one(joined(&all_data).gather(&places))
+}
+
+/// A tensor whose first `rank` axes are one.
+fn rows(call: &Call<'_, '_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
+    let dims = tensor.shape().dims();
+    if dims.len() < rank {
+        return Err(Error::shape(format!("{} for rows of {rank} axes", tensor.spec())));
+    }
+    let n: Dim = call.graph().symbols_mut(|s| s.product(&dims[..rank]))?;
+    let shape: Shape = [n].iter().chain(&dims[rank..]).copied().collect();
+    Ok(tensor.reshape_as(shape))
+}

@@ -1,0 +1,84 @@
+//! Joining and splitting.
+
+use estimand_graph::Tensor;
+use estimand_graph::op::Slice;
+use estimand_graph::op::reading::{Reading, axis as axis_of, refuse};
+use estimand_tensor::{Dim, Error, Result};
+
+use super::super::call::{Call, Outputs, one};
+use super::super::numbers::{Number, Numbers};
+use super::follow::joined;
+
+pub(super) fn pack(call: &mut Call<'_, '_>) -> Outputs {
+    let axis = call.int_or("axis", 0)?;
+    if let Some(numbers) = joined(call, 0..call.n_inputs(), 0)? {
+        return one(numbers);
+    }
+    let parts = call.tensors(0..call.n_inputs())?;
+    if parts.is_empty() {
+        return Err(Error::config("nothing is packed"));
+    }
+    one(Tensor::stack(&parts.iter().collect::<Vec<_>>(), axis))
+}
+
+pub(super) fn unpack(call: &mut Call<'_, '_>) -> Outputs {
+    let axis = call.int_or("axis", 0)?;
+    if let Some(numbers) = call.numbers(0)?
+        && numbers.dims.len() == 1
+    {
+        let scalar = |n: &Number| Numbers::scalar(numbers.dtype, n.clone()).into();
+        return Ok(numbers.elements.iter().map(scalar).collect());
+    }
+    let tensor = call.tensor(0)?;
+    let n = call.int_or("num", 0)?;
+    let axis = axis_of(axis, tensor.rank())?;
+    let n = usize::try_from(n).map_err(|_| Error::config(format!("{n} parts")))?;
+    let parts = parts(call, &tensor, axis, &vec![1; n])?;
+    Ok(parts.iter().map(|part| part.squeeze(&[axis as i64]).into()).collect())
+}
+
+/// Parts of known sizes along an axis that may have any.
+fn parts(call: &Call<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
+    let mut first = 0usize;
+    let mut parts = Vec::with_capacity(sizes.len());
+    for &size in sizes {
+        let mut begin = vec![0; tensor.rank()];
+        let mut shape = tensor.shape().clone();
+        begin[axis] = first;
+        shape.0[axis] = Dim::Known(size);
+        first = first.checked_add(size).ok_or_else(|| Error::shape("parts that are too large"))?;
+        parts.push(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0));
+    }
+    match tensor.shape().dims()[axis].known() {
+        Some(n) if n != first => Err(Error::shape(format!("parts of {sizes:?} of axis {axis}, which has size {n}"))),
+        _ => Ok(parts),
+    }
+}
+
+pub(super) fn split(call: &mut Call<'_, '_>) -> Outputs {
+    let (axis, tensor) = (call.integer(0)?, call.tensor(1)?);
+    let n = call.int_or("num_split", 1)?;
+    let axis = axis_of(axis, tensor.rank())?;
+    match (tensor.shape().dims()[axis].known(), usize::try_from(n)) {
+        (Some(size), Ok(n)) if n > 0 && size % n == 0 => {
+            let parts = parts(call, &tensor, axis, &vec![size / n; n])?;
+            Ok(parts.into_iter().map(Into::into).collect())
+        }
+        _ => Err(refuse(format!("a split of {} into {n} equal parts along axis {axis}", tensor.spec()))),
+    }
+}
+
+pub(super) fn split_sizes(call: &mut Call<'_, '_>) -> Outputs {
+    let (tensor, mut sizes, axis) = (call.tensor(0)?, call.integers(1)?, call.integer(2)?);
+    let axis = axis_of(axis, tensor.rank())?;
+    let rest: i64 = sizes.iter().filter(|&&n| n != -1).fold(0, |sum, &n| sum.saturating_add(n));
+    for size in sizes.iter_mut().filter(|size| **size == -1) {
+        match tensor.shape().dims()[axis].known() {
+            Some(n) => *size = n as i64 - rest,
+            None => return Err(refuse("a part of unknown size of an axis of unknown size")),
+        }
+    }
+    let sizes: Option<Vec<usize>> = sizes.iter().map(|&n| usize::try_from(n).ok()).collect();
+    let sizes = sizes.ok_or_else(|| Error::shape("a part of negative size"))?;
+    Ok(parts(call, &tensor, axis, &sizes)?.into_iter().map(Into::into).collect())
+}

@@ -1,0 +1,143 @@
+//! What each of TensorFlow's ops becomes.
+//!
+//! Ops with TensorFlow's own meaning are one node of ours, and their files (`op/`) read them; others are compositions of ours, with
+//! a rule for each here, by family. A rule takes a node's inputs in the form it wants (a tensor, known integers, sizes) and returns
+//! the node's outputs. Integers that are sizes are followed before any rule (`follow`).
+
+mod arithmetic;
+mod batch_norm;
+mod elementwise;
+mod example;
+mod follow;
+mod index;
+mod joining;
+mod segment;
+mod shaping;
+mod slicing;
+mod source;
+mod sparse;
+pub(super) mod table;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use estimand_graph::op::reading::ReadRule;
+use estimand_tensor::Error;
+
+use super::call::{Call, Outputs};
+
+/// How the nodes of a composition are read.
+type Rule = fn(&mut Call<'_, '_>) -> Outputs;
+
+/// Reads a node.
+pub(super) fn read(call: &mut Call<'_, '_>) -> Outputs {
+    if let Some(items) = follow::follow(call)? {
+        return Ok(items);
+    }
+    let def = call.def;
+    match (own(&def.op), composed(&def.op)) {
+        (Some(rule), _) => Ok(rule(call)?.into_iter().map(Into::into).collect()),
+        (None, Some(rule)) => rule(call),
+        (None, None) => Err(Error::internal("an op without a rule")),
+    }
+}
+
+/// Whether the nodes of an op can be read.
+pub(super) fn is_known(op: &str) -> bool {
+    own(op).is_some() || composed(op).is_some()
+}
+
+/// The rule of an op that is one of ours.
+fn own(op: &str) -> Option<ReadRule> {
+    static OWN: LazyLock<HashMap<&str, ReadRule>> = LazyLock::new(|| estimand_graph::op::readers().collect());
+    OWN.get(op).copied()
+}
+
+/// The rule of an op that is several of ours, or none.
+fn composed(op: &str) -> Option<Rule> {
+    Some(match op {
+        "Const" => source::constant,
+        "Placeholder" | "PlaceholderV2" => source::placeholder,
+        "Identity" | "PlaceholderWithDefault" | "EnsureShape" | "Snapshot" | "PreventGradient" => source::identity,
+        "IdentityN" => source::identity_n,
+        "VarHandleOp" => source::handle,
+        "VariableV2" | "Variable" => source::variable,
+        "ReadVariableOp" => source::read_variable,
+        "VariableShape" => source::variable_shape,
+        "Shape" => source::shape,
+        "ShapeN" => source::shape_n,
+        "Size" => source::size,
+        "Rank" => source::rank,
+        "Fill" => source::fill,
+        "ZerosLike" | "OnesLike" => source::like,
+        "Range" => source::range,
+
+        "Select" => elementwise::select_rows,
+        "BiasAdd" => elementwise::bias_add,
+        "AddN" => elementwise::add_n,
+        "LeakyRelu" => elementwise::leaky_relu,
+        "ClipByValue" => elementwise::clip,
+        "Div" => elementwise::div,
+        "Bucketize" => elementwise::bucketize,
+
+        "ExpandDims" => shaping::expand_dims,
+        "Squeeze" => shaping::squeeze,
+        "Tile" => shaping::tile,
+        "BroadcastGradientArgs" => shaping::broadcast_gradient_axes,
+
+        "Pack" => joining::pack,
+        "Unpack" => joining::unpack,
+        "Split" => joining::split,
+        "SplitV" => joining::split_sizes,
+
+        "Slice" => slicing::slice,
+        "StridedSlice" => slicing::strided_slice,
+        "StridedSliceGrad" => slicing::strided_slice_grad,
+
+        "FusedBatchNorm" | "FusedBatchNormV2" | "FusedBatchNormV3" => batch_norm::batch_norm,
+
+        "ResourceGather" => index::resource_gather,
+        "Where" => index::where_true,
+        "Unique" => index::unique,
+        "DynamicPartition" => index::partition,
+        "DynamicStitch" | "ParallelDynamicStitch" => index::stitch,
+
+        "DenseBincount" => segment::bincount,
+        "SegmentSum" | "SegmentMean" | "SegmentMax" | "SegmentMin" | "SegmentProd" => segment::sorted,
+
+        "SparseReshape" => sparse::reshape,
+        "SparseFillEmptyRows" => sparse::fill_empty_rows,
+        "SparseToDense" => sparse::to_dense,
+        "SparseSlice" => sparse::slice,
+        "SparseConcat" => sparse::concat,
+        "SparseReorder" => sparse::reorder,
+        "SparseCross" | "SparseCrossV2" => sparse::cross,
+        "SparseTensorDenseMatMul" => sparse::dense_matmul,
+        "RaggedTensorToSparse" => sparse::from_ragged,
+        "RaggedTensorToTensor" => sparse::ragged_to_dense,
+
+        "StringToHashBucketFast" | "StringToHashBucketStrong" => text::hash_bucket,
+        "AsString" => text::as_string,
+        "StringLower" | "StringUpper" | "StringStrip" | "Substr" | "StaticRegexReplace" | "RegexReplace" => text::edit,
+        "StaticRegexFullMatch" | "RegexFullMatch" => text::full_match,
+        "StringToNumber" => text::to_number,
+        "StringLength" => text::length,
+        "StringSplitV2" => text::split,
+        "StringJoin" => text::join,
+        "ReduceJoin" => text::reduce_join,
+
+        "HashTableV2" | "HashTable" => table::table,
+        "LookupTableFindV2" | "LookupTableFind" => table::find,
+        "LookupTableSizeV2" | "LookupTableSize" => table::size,
+
+        "ParseExampleV2" => example::parse,
+        "ParseExample" => example::parse_first,
+        _ => return None,
+    })
+}
+
+/// Whether an op fills a table: such nodes run before everything else.
+pub(super) fn fills_table(op: &str) -> bool {
+    table::FILLERS.contains(&op)
+}

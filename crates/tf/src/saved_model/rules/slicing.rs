@@ -1,0 +1,333 @@
+//! Slices: boxes, strides, and the masks of TensorFlow's `StridedSlice`.
+
+use estimand_graph::Tensor;
+use estimand_graph::op::reading::{Reading, refuse};
+use estimand_graph::op::{Slice, StridedSlice, StridedSliceGrad};
+use estimand_tensor::{DType, Dim, Error, Result, Shape};
+
+use super::super::call::{Call, Outputs, one};
+use super::super::numbers::{Number, Numbers};
+
+pub(super) fn slice(call: &mut Call<'_, '_>) -> Outputs {
+    if let Some(numbers) = call.numbers(0)?
+        && numbers.dims.len() == 1
+        && let (Some(begin), Some(size)) = (known_one(call, 1)?, known_one(call, 2)?)
+    {
+        let n = numbers.elements.len() as i64;
+        let size = if size == -1 { n.saturating_sub(begin) } else { size };
+        return match (usize::try_from(begin), usize::try_from(size)) {
+            (Ok(b), Ok(s)) if begin.saturating_add(size) <= n => {
+                one(Numbers::list(numbers.dtype, numbers.elements[b..b + s].to_vec()))
+            }
+            _ => Err(Error::index(format!("a slice of {size} from {begin} of {n} numbers"))),
+        };
+    }
+    let (begins, sizes, tensor) = (call.elements(1)?, call.elements(2)?, call.tensor(0)?);
+    if begins.elements.len() != tensor.rank() || sizes.elements.len() != tensor.rank() {
+        return Err(Error::shape(format!(
+            "a slice of {} and {} numbers of {}",
+            begins.elements.len(),
+            sizes.elements.len(),
+            tensor.spec()
+        )));
+    }
+    let mut result = tensor.clone();
+    for axis in 0..tensor.rank() {
+        let whole = tensor.shape().dims()[axis];
+        let begin = begins.elements[axis].clone();
+        let first = begin.dim().map_or_else(|| call.reader.size(&begin), Ok)?;
+        let size = match &sizes.elements[axis] {
+            Number::Known(-1) => call.graph().symbols_mut(|s| s.sub(whole, first)),
+            number => call.reader.size(number)?,
+        };
+        result = part(call, &result, axis, &begin, size)?;
+    }
+    one(result)
+}
+
+/// The only number of an input, if it is known.
+fn known_one(call: &Call<'_, '_>, i: usize) -> Result<Option<i64>> {
+    Ok(call.numbers(i)?.and_then(|n| if n.elements.len() == 1 { n.elements[0].known() } else { None }))
+}
+
+/// `size` elements of an axis from `begin`.
+fn part(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, begin: &Number, size: Dim) -> Result<Tensor> {
+    if begin.known() == Some(0) && tensor.shape().dims()[axis] == size {
+        return Ok(tensor.clone());
+    }
+    match begin.known().map(usize::try_from) {
+        Some(Ok(first)) => {
+            let mut begin = vec![0; tensor.rank()];
+            begin[axis] = first;
+            let mut shape = tensor.shape().clone();
+            shape.0[axis] = size;
+            Ok(call.add(Slice { begin, size: shape }, &[tensor])?.remove(0))
+        }
+        Some(Err(_)) => Err(Error::index(format!("a slice from {begin:?}"))),
+        None => {
+            let first = begin.tensor(call.graph(), DType::I64)?;
+            let places = call.graph().range(size, DType::I64) + &first;
+            Ok(tensor.gather_axis(&places, axis as i64, 0))
+        }
+    }
+}
+
+/// What a strided slice does to one axis of its result or its input.
+enum Range {
+    /// A new axis of size 1.
+    New,
+    /// One element; the axis goes.
+    Single(Number),
+    /// From, to (exclusive) and by; `None` for the end that the stride begins or stops at.
+    Span { begin: Option<Number>, end: Option<Number>, stride: i64 },
+}
+
+/// The ranges of a node, one for each axis of the input, new axes between them.
+fn ranges(call: &mut Call<'_, '_>, first: usize, rank: usize) -> Result<Vec<Range>> {
+    let (begin, end, strides) = (call.elements(first)?, call.elements(first + 1)?, call.integers(first + 2)?);
+    let n = strides.len();
+    if begin.elements.len() != n || end.elements.len() != n || n > 32 {
+        return Err(Error::shape(format!(
+            "{} begins, {} ends and {n} strides",
+            begin.elements.len(),
+            end.elements.len()
+        )));
+    }
+    let mask = |key: &str| call.int_or(key, 0);
+    let (begin_mask, end_mask) = (mask("begin_mask")?, mask("end_mask")?);
+    let (ellipsis, new_axis, shrink) = (mask("ellipsis_mask")?, mask("new_axis_mask")?, mask("shrink_axis_mask")?);
+    let bit = |mask: i64, i: usize| mask >> i & 1 == 1;
+    let n_named = (0..n).filter(|&i| !bit(new_axis, i) && !bit(ellipsis, i)).count();
+    let missing = rank
+        .checked_sub(n_named)
+        .ok_or_else(|| Error::shape(format!("a slice of {n_named} axes of a tensor with {rank}")))?;
+    let whole = || Range::Span { begin: None, end: None, stride: 1 };
+    let mut ranges = Vec::new();
+    let mut spread = false;
+    for (i, &stride) in strides.iter().enumerate() {
+        if bit(ellipsis, i) {
+            ranges.extend((0..missing).map(|_| whole()));
+            spread = true;
+        } else if bit(new_axis, i) {
+            ranges.push(Range::New);
+        } else if bit(shrink, i) {
+            ranges.push(Range::Single(begin.elements[i].clone()));
+        } else {
+            let open = |mask, numbers: &Numbers| (!bit(mask, i)).then(|| numbers.elements[i].clone());
+            ranges.push(Range::Span { begin: open(begin_mask, &begin), end: open(end_mask, &end), stride });
+        }
+    }
+    if !spread {
+        ranges.extend((0..missing).map(|_| whole()));
+    }
+    Ok(ranges)
+}
+
+pub(super) fn strided_slice(call: &mut Call<'_, '_>) -> Outputs {
+    if let Some(numbers) = call.numbers(0)?
+        && numbers.dims.len() == 1
+        && let [range] = &ranges(call, 1, 1)?[..]
+        && let Some(numbers) = of_list(&numbers, range)?
+    {
+        return one(numbers);
+    }
+    let tensor = call.tensor(0)?;
+    let ranges = ranges(call, 1, tensor.rank())?;
+    let mut result = tensor;
+    // Axes are cut from the first; singles stay with size 1 until the end, so that places do not move.
+    let mut axis = 0;
+    for range in &ranges {
+        match range {
+            Range::New => continue,
+            Range::Single(at) => result = single(call, &result, axis, at)?,
+            Range::Span { begin, end, stride } => {
+                result = span(call, &result, axis, begin.as_ref(), end.as_ref(), *stride)?
+            }
+        }
+        axis += 1;
+    }
+    let mut shape = Shape::scalar();
+    let mut sizes = result.shape().dims().iter();
+    for range in &ranges {
+        match range {
+            Range::New => shape.0.push(Dim::Known(1)),
+            Range::Single(_) => drop(sizes.next()),
+            Range::Span { .. } => shape.0.extend(sizes.next().copied()),
+        }
+    }
+    one(result.reshape_as(shape))
+}
+
+/// A range of a list of followed numbers.
+fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
+    let n = numbers.elements.len() as i64;
+    let at = |number: &Number| number.known().map(|k| if k < 0 { k.saturating_add(n) } else { k });
+    Ok(match range {
+        Range::New => Some(Numbers { dims: vec![1, numbers.elements.len()], ..numbers.clone() }),
+        Range::Single(place) => {
+            let Some(k) = at(place) else { return Ok(None) };
+            let element = usize::try_from(k).ok().and_then(|k| numbers.elements.get(k));
+            let element = element.ok_or_else(|| Error::index(format!("element {k} of {n} numbers")))?;
+            Some(Numbers::scalar(numbers.dtype, element.clone()))
+        }
+        Range::Span { begin, end, stride } => {
+            let bound = |number: &Option<Number>, open: i64| match number {
+                None => Some(open),
+                Some(number) => at(number),
+            };
+            let backwards = *stride < 0;
+            let (low, high) = if backwards { (-1, n - 1) } else { (0, n) };
+            let begin = bound(begin, if backwards { n - 1 } else { 0 });
+            let end = bound(end, if backwards { -1 } else { n });
+            let (Some(begin), Some(end)) = (begin, end) else { return Ok(None) };
+            let (mut k, end) = (begin.clamp(low, high), end.clamp(low, high));
+            let mut elements = Vec::new();
+            while *stride != 0 && if backwards { k > end } else { k < end } {
+                elements.push(numbers.elements[k as usize].clone());
+                k = k.saturating_add(*stride);
+            }
+            Some(Numbers::list(numbers.dtype, elements))
+        }
+    })
+}
+
+/// One place of an axis, which keeps size 1.
+fn single(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, at: &Number) -> Result<Tensor> {
+    let whole = tensor.shape().dims()[axis];
+    match (at.known(), whole) {
+        (Some(k), _) if k >= 0 => part(call, tensor, axis, at, Dim::Known(1)),
+        (Some(k), Dim::Known(n)) if k.saturating_add(n as i64) >= 0 => {
+            part(call, tensor, axis, &Number::Known(k + n as i64), Dim::Known(1))
+        }
+        (Some(k), Dim::Known(n)) => Err(Error::index(format!("element {k} of an axis of size {n}"))),
+        (Some(k), size) => {
+            // From the end of an axis of unknown size.
+            let n = Number::of(size).tensor(call.graph(), DType::I64)?;
+            let place = (n + k).reshape([1]);
+            Ok(tensor.gather_axis(&place, axis as i64, 0))
+        }
+        (None, size) => {
+            let (n, place) = (Number::of(size).tensor(call.graph(), DType::I64)?, at.tensor(call.graph(), DType::I64)?);
+            let place = place.less(0i64).select(&(&place + &n), &place).reshape([1]);
+            Ok(tensor.gather_axis(&place, axis as i64, 0))
+        }
+    }
+}
+
+fn span(
+    call: &mut Call<'_, '_>,
+    tensor: &Tensor,
+    axis: usize,
+    begin: Option<&Number>,
+    end: Option<&Number>,
+    stride: i64,
+) -> Result<Tensor> {
+    let whole = tensor.shape().dims()[axis];
+    if begin.is_none() && end.is_none() && stride == 1 {
+        return Ok(tensor.clone());
+    }
+    let known = |number: Option<&Number>| number.map(|n| n.known());
+    if let (Dim::Known(n), None | Some(Some(_)), None | Some(Some(_))) = (whole, known(begin), known(end)) {
+        return known_span(call, tensor, axis, n, known(begin).flatten(), known(end).flatten(), stride);
+    }
+    if stride < 1 {
+        return Err(refuse(format!("a slice by {stride} of an axis of unknown size")));
+    }
+    // Positions are below the size of the axis, counted from its end if negative.
+    let mut place = |number: Option<&Number>, open: Dim| -> Result<Dim> {
+        let Some(number) = number else { return Ok(open) };
+        if let Some(k) = number.known()
+            && k < 0
+        {
+            let back = Dim::Known(k.unsigned_abs() as usize);
+            return Ok(call.graph().symbols_mut(|s| s.sub(whole, back)));
+        }
+        let dim = call.reader.size(number)?;
+        // The smaller of two sizes: a - (a - b), where differences stop at 0.
+        Ok(call.graph().symbols_mut(|s| {
+            let excess = s.sub(dim, whole);
+            s.sub(dim, excess)
+        }))
+    };
+    let end = place(end, whole)?;
+    let first = place(begin, Dim::Known(0))?;
+    let size = call.graph().symbols_mut(|s| {
+        let size = s.sub(end, first);
+        s.ceil_div(size, stride as usize)
+    });
+    if stride == 1 && first == Dim::Known(0) {
+        return part(call, tensor, axis, &Number::Known(0), size);
+    }
+    // By places: a slice that begins behind the end of an axis has none, whatever its first place.
+    let first = Number::of(first).tensor(call.graph(), DType::I64)?;
+    let places = call.graph().range(size, DType::I64);
+    let places = if stride == 1 { places + &first } else { places * stride + &first };
+    Ok(tensor.gather_axis(&places, axis as i64, 0))
+}
+
+/// A slice of an axis of known size between known places.
+fn known_span(
+    call: &mut Call<'_, '_>,
+    tensor: &Tensor,
+    axis: usize,
+    n: usize,
+    begin: Option<i64>,
+    end: Option<i64>,
+    stride: i64,
+) -> Result<Tensor> {
+    let (first, size) = bounds(n, begin, end, stride)?;
+    if stride == 1 {
+        return part(call, tensor, axis, &Number::Known(first as i64), Dim::Known(size));
+    }
+    if let Some(sizes) = tensor.shape().known() {
+        let mut begins = vec![0; sizes.len()];
+        let mut strides = vec![1; sizes.len()];
+        let mut result = sizes.to_vec();
+        (begins[axis], strides[axis], result[axis]) = (first, stride, size);
+        let op = StridedSlice { begin: begins, strides, size: result };
+        return Ok(call.add(op, &[tensor])?.remove(0));
+    }
+    let places: Vec<i64> = (0..size as i64).map(|i| first as i64 + i * stride).collect();
+    let places = call.graph().constant(estimand_tensor::Array::from(places));
+    Ok(tensor.gather_axis(&places, axis as i64, 0))
+}
+
+/// First place and number of places, as NumPy counts them.
+fn bounds(n: usize, begin: Option<i64>, end: Option<i64>, stride: i64) -> Result<(usize, usize)> {
+    if stride == 0 {
+        return Err(Error::config("a stride of 0"));
+    }
+    let n = n as i64;
+    let (low, high) = if stride > 0 { (0, n) } else { (-1, n - 1) };
+    let clamp = |k: i64| (if k < 0 { k.saturating_add(n) } else { k }).clamp(low, high);
+    let first = begin.map_or(if stride > 0 { 0 } else { n - 1 }, clamp);
+    let last = end.map_or(if stride > 0 { n } else { -1 }, clamp);
+    let span = if stride > 0 { last - first } else { first - last }.max(0) as u64;
+    Ok((first.max(0) as usize, span.div_ceil(stride.unsigned_abs()) as usize))
+}
+
+pub(super) fn strided_slice_grad(call: &mut Call<'_, '_>) -> Outputs {
+    let (shape, dy) = (call.shape(0)?, call.tensor(4)?);
+    let ranges = ranges(call, 1, shape.rank())?;
+    let (mut begins, mut all_strides) = (Vec::new(), Vec::new());
+    for (range, size) in ranges.iter().zip(shape.dims()) {
+        let known = |number: &Option<Number>| number.as_ref().map(|n| n.known());
+        match range {
+            Range::Span { begin, end, stride } => match (size, known(begin), known(end)) {
+                (Dim::Known(n), None | Some(Some(_)), None | Some(Some(_))) => {
+                    let (first, _) = bounds(*n, known(begin).flatten(), known(end).flatten(), *stride)?;
+                    begins.push(first);
+                    all_strides.push(*stride);
+                }
+                (_, None | Some(Some(0)), _) if *stride == 1 => {
+                    begins.push(0);
+                    all_strides.push(1);
+                }
+                _ => return Err(refuse("the gradient of a slice of an axis of unknown size")),
+            },
+            _ => return Err(refuse("the gradient of a slice that adds or drops axes")),
+        }
+    }
+    let op = StridedSliceGrad { begin: begins, strides: all_strides, shape };
+    one(call.add(op, &[&dy])?.remove(0))
+}

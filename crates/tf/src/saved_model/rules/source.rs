@@ -1,0 +1,202 @@
+//! Where values come from: constants, variables, sizes.
+
+use estimand_graph::op::reading::{Reading, refuse};
+use estimand_graph::{Init, Role, VarId, VarSpec};
+use estimand_tensor::{DType, Dim, Error, Result};
+
+use super::super::call::{Call, Outputs, one, shape_of};
+use super::super::item::Item;
+use super::super::numbers::{Number, Numbers};
+
+pub(super) fn constant(call: &mut Call<'_, '_>) -> Outputs {
+    let value = call.tensor_attr("value")?;
+    let dtype = call.dtype_or("dtype", Some(value.dtype()))?;
+    if value.dtype() != dtype {
+        return Err(Error::dtype(Some(dtype), value.dtype(), format!("a constant of {dtype} holds {}", value.dtype())));
+    }
+    one(value)
+}
+
+/// Those that are fed have been given; another one is needed and not fed.
+pub(super) fn placeholder(_call: &mut Call<'_, '_>) -> Outputs {
+    Err(Error::config("this placeholder is needed, and is none of the signature's inputs")
+        .help("choose a signature that feeds it, or export one"))
+}
+
+pub(super) fn identity(call: &mut Call<'_, '_>) -> Outputs {
+    one(call.item(0)?)
+}
+
+pub(super) fn identity_n(call: &mut Call<'_, '_>) -> Outputs {
+    (0..call.n_inputs()).map(|i| call.item(i)).collect()
+}
+
+/// A variable of newer graphs: others read it through its handle.
+pub(super) fn handle(call: &mut Call<'_, '_>) -> Outputs {
+    let id = variable_of(call)?;
+    Ok(vec![Item::Variable(id)])
+}
+
+/// A variable of older graphs: it is its own value.
+pub(super) fn variable(call: &mut Call<'_, '_>) -> Outputs {
+    let id = variable_of(call)?;
+    one(call.graph().read(id, std::panic::Location::caller()))
+}
+
+fn variable_of(call: &mut Call<'_, '_>) -> Result<VarId> {
+    let shared = call.text_or("shared_name", "")?;
+    let name = if shared.is_empty() { call.def.name.clone() } else { shared };
+    let known = call.graph().body().variables().get(&name);
+    if let Some(id) = known {
+        call.reader.variables.push((call.def.name.clone(), id));
+        return Ok(id);
+    }
+    let saved = call.reader.surroundings.variable(&call.def.name, &name)?;
+    let declared =
+        call.sizes_attr("shape")?.and_then(|sizes| sizes.into_iter().map(|n| usize::try_from(n).ok()).collect());
+    let dtype = call.dtype("dtype")?;
+    let dims: Vec<usize> = match (saved, declared) {
+        (Some((saved_dtype, saved_dims)), declared) => {
+            if saved_dtype != dtype || declared.as_ref().is_some_and(|d: &Vec<usize>| *d != saved_dims) {
+                return Err(Error::shape(format!(
+                    "variable `{name}` is {saved_dtype}{saved_dims:?} in the checkpoint, and {dtype}{:?} in the graph",
+                    declared.unwrap_or_default()
+                )));
+            }
+            saved_dims
+        }
+        (None, Some(declared)) => declared,
+        (None, None) => return Err(Error::shape(format!("variable `{name}` has no known shape"))),
+    };
+    let role = Role::Model { trainable: dtype.is_float() };
+    let site = std::panic::Location::caller();
+    let spec = VarSpec { name, dtype, dims: dims.into(), init: Init::Zeros, role, constraint: None, site };
+    let id = call.graph().add_variable(spec)?;
+    call.reader.variables.push((call.def.name.clone(), id));
+    Ok(id)
+}
+
+pub(super) fn read_variable(call: &mut Call<'_, '_>) -> Outputs {
+    let id = call.variable(0)?;
+    one(call.graph().read(id, std::panic::Location::caller()))
+}
+
+pub(super) fn variable_shape(call: &mut Call<'_, '_>) -> Outputs {
+    let id = call.variable(0)?;
+    let dtype = call.dtype_or("out_type", Some(DType::I32))?;
+    let sizes = call.graph().body().variables().spec(id).dims.iter().map(|&n| Number::Known(n as i64)).collect();
+    one(Numbers::list(dtype, sizes))
+}
+
+/// The sizes of an input: of a tensor, or of the numbers that stand for one.
+fn sizes_of(call: &mut Call<'_, '_>, i: usize, dtype: DType) -> Result<Numbers> {
+    if let Some(numbers) = call.numbers(i)? {
+        return Ok(Numbers::list(dtype, numbers.dims.iter().map(|&n| Number::Known(n as i64)).collect()));
+    }
+    Ok(shape_of(&call.tensor(i)?, dtype))
+}
+
+pub(super) fn shape(call: &mut Call<'_, '_>) -> Outputs {
+    let dtype = call.dtype_or("out_type", Some(DType::I32))?;
+    one(sizes_of(call, 0, dtype)?)
+}
+
+pub(super) fn shape_n(call: &mut Call<'_, '_>) -> Outputs {
+    let dtype = call.dtype_or("out_type", Some(DType::I32))?;
+    (0..call.n_inputs()).map(|i| Ok(sizes_of(call, i, dtype)?.into())).collect()
+}
+
+pub(super) fn size(call: &mut Call<'_, '_>) -> Outputs {
+    let dtype = call.dtype_or("out_type", Some(DType::I32))?;
+    let sizes = sizes_of(call, 0, dtype)?;
+    let dims: Vec<Dim> = sizes.elements.iter().filter_map(Number::dim).collect();
+    let total = call.graph().symbols_mut(|s| s.product(&dims))?;
+    one(Numbers::scalar(dtype, Number::of(total)))
+}
+
+pub(super) fn rank(call: &mut Call<'_, '_>) -> Outputs {
+    let sizes = sizes_of(call, 0, DType::I32)?;
+    one(Numbers::scalar(DType::I32, Number::Known(sizes.elements.len() as i64)))
+}
+
+pub(super) fn fill(call: &mut Call<'_, '_>) -> Outputs {
+    let (shape, value) = (call.elements(0)?, call.numbers(1)?);
+    // A short list of one number stays a list of numbers.
+    if let (Some(dims), Some(value)) = (shape.known(), value)
+        && let Ok(dims) = dims.iter().map(|&d| usize::try_from(d)).collect::<Result<Vec<usize>, _>>()
+        && let Some(n) = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+        && n <= super::super::numbers::MOST
+        && value.elements.len() == 1
+    {
+        return one(Numbers { dtype: value.dtype, dims, elements: vec![value.elements[0].clone(); n] });
+    }
+    let shape = call.shape(0)?;
+    one(call.tensor(1)?.broadcast_to(shape))
+}
+
+pub(super) fn like(call: &mut Call<'_, '_>) -> Outputs {
+    let is_one = call.def.op == "OnesLike";
+    if let Some(numbers) = call.numbers(0)? {
+        let elements = vec![Number::Known(is_one.into()); numbers.elements.len()];
+        return one(Numbers { elements, ..numbers });
+    }
+    let tensor = call.tensor(0)?;
+    if tensor.dtype() == DType::Str {
+        let empty = call.graph().constant(estimand_tensor::Array::zeros(DType::Str, [])?);
+        return one(empty.broadcast_to(tensor.shape().clone()));
+    }
+    one(if is_one { tensor.ones_like() } else { tensor.zeros_like() })
+}
+
+/// start, start + delta, ... below a limit.
+pub(super) fn range(call: &mut Call<'_, '_>) -> Outputs {
+    let dtype = call.dtype_or("Tidx", Some(DType::I32))?;
+    if !matches!(dtype, DType::I32 | DType::I64) {
+        let bounds = (0..3).map(|i| Ok(call.constant(i)?.to_f64_vec()?[..].first().copied().unwrap_or(0.0)));
+        let [start, limit, delta] = bounds.collect::<Result<Vec<f64>>>()?[..] else {
+            return Err(Error::config("expected start, limit and delta"));
+        };
+        let n = ((limit - start) / delta).ceil();
+        if !(0.0..=1e9).contains(&n) {
+            return Err(refuse(format!("a range from {start} to {limit} by {delta}")));
+        }
+        let numbers = call.graph().range(n as usize, dtype);
+        return one(numbers * delta + start);
+    }
+    let (start, delta) = (call.integer(0)?, call.integer(2)?);
+    let limit = call.elements(1)?;
+    if delta == 0 {
+        return Err(Error::config("a range by steps of 0"));
+    }
+    let n = match limit.elements[..] {
+        [Number::Known(limit)] => {
+            let span = i128::from(limit) - i128::from(start);
+            let (span, step) = if delta > 0 { (span, i128::from(delta)) } else { (-span, -i128::from(delta)) };
+            let n = if span <= 0 { 0 } else { (span + step - 1) / step };
+            Dim::Known(usize::try_from(n).map_err(|_| Error::shape("a range that is too long"))?)
+        }
+        [_] if start == 0 && delta > 0 => {
+            let limit = call.size(1)?;
+            call.graph().symbols_mut(|s| s.ceil_div(limit, delta as usize))
+        }
+        [_] if start > 0 && delta > 0 => {
+            let limit = call.size(1)?;
+            call.graph().symbols_mut(|s| {
+                let span = s.sub(limit, Dim::Known(start as usize));
+                s.ceil_div(span, delta as usize)
+            })
+        }
+        _ => return Err(refuse(format!("a range from {start} by {delta} to a limit that the run computes"))),
+    };
+    if let Dim::Known(n) = n
+        && n <= super::super::numbers::MOST
+    {
+        let elements = (0..n as i64).map(|i| Number::Known(start + i * delta)).collect();
+        return one(Numbers::list(dtype, elements));
+    }
+    let mut numbers = call.graph().range(n, dtype);
+    if delta != 1 {
+        numbers = numbers * delta;
+    }
+    one(if start != 0 { numbers + start } else { numbers })
+}

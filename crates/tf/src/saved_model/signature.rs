@@ -1,0 +1,223 @@
+//! A signature of a saved model, read and ready to run.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use estimand_cpu::Cpu;
+use estimand_engine::Compiled;
+use estimand_graph::{Executor, Graph, NodeId, Program, RunArgs, State, Value};
+use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
+use estimand_wire::saved_model::Encoding;
+use estimand_wire::{DataType, SignatureDef, TensorInfo, TensorShapeProto};
+
+use super::call::dtype;
+use super::nodes::{Nodes, Reference};
+use super::reader::{Reader, Surroundings};
+use super::variables::Checkpoint;
+use super::{Named, SavedModel};
+
+/// What a signature takes and returns, as the export describes it: `f32[-1, 3]`, `string[?]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// What sort of request it answers, such as `tensorflow/serving/predict`.
+    pub method: String,
+    /// Names and descriptions of what is fed.
+    pub inputs: Vec<(String, String)>,
+    /// Names and descriptions of what comes out.
+    pub outputs: Vec<(String, String)>,
+}
+
+impl Signature {
+    pub(super) fn of(def: &SignatureDef) -> Signature {
+        let list = |tensors: &std::collections::BTreeMap<String, TensorInfo>| {
+            tensors.iter().map(|(name, info)| (name.clone(), describe(info))).collect()
+        };
+        Signature { method: def.method_name.clone(), inputs: list(&def.inputs), outputs: list(&def.outputs) }
+    }
+}
+
+fn describe(info: &TensorInfo) -> String {
+    let dtype = dtype(info.dtype).map_or_else(|_| DataType::describe(info.dtype), |dtype| dtype.to_string());
+    let sizes = info.tensor_shape.as_ref().and_then(TensorShapeProto::sizes);
+    match sizes {
+        Some(sizes) => format!("{dtype}{:?}", sizes.collect::<Vec<_>>()),
+        None => format!("{dtype}[?]"),
+    }
+}
+
+/// A signature as a program of ours, with the values of its variables.
+///
+/// Threads may run it at once, without waiting for each other; a clone shares everything.
+#[derive(Clone)]
+pub struct SignatureModel(Arc<Loaded>);
+
+struct Loaded {
+    compiled: Compiled,
+    state: Arc<dyn State>,
+    inputs: Named<Value>,
+    outputs: Named<Value>,
+}
+
+impl SignatureModel {
+    pub(super) fn read(model: &SavedModel, signature: &SignatureDef) -> Result<SignatureModel> {
+        let nodes = Nodes::new(model.graph_def()?)?;
+        let checkpoint = Checkpoint::of(&model.folder, &nodes);
+        let folder = Folder { model, checkpoint: &checkpoint };
+        let mut reader = Reader::new(&nodes, &folder, &model.limits);
+        let mut inputs = Named::new();
+        let parsed = parsed(&nodes);
+        for (name, info) in &signature.inputs {
+            for (name, tensor, info) in parts(name, info)? {
+                let place = |e: Error| e.context(format!("input `{name}`"));
+                let reference = nodes.find(&tensor).map_err(place)?;
+                let spec = placeholder_spec(model, &parsed, &name, &info, reference).map_err(place)?;
+                let tensor = reader.graph.placeholder(&name, spec.dtype, spec.shape);
+                reader.graph.check()?;
+                reader.give(reference, tensor.clone());
+                inputs.insert(name, tensor.value());
+            }
+        }
+        let mut wanted = Vec::new();
+        for (name, info) in &signature.outputs {
+            for (name, tensor, _) in parts(name, info)? {
+                let reference = nodes.find(&tensor).map_err(|e| e.context(format!("output `{name}`")))?;
+                wanted.push((name, reference));
+            }
+        }
+        reader.read(&wanted.iter().map(|(_, reference)| *reference).collect::<Vec<_>>())?;
+        let mut outputs = Named::new();
+        for (name, reference) in wanted {
+            let tensor = reader.tensor(reference).map_err(|e| e.context(format!("output `{name}`")))?;
+            outputs.insert(name, tensor.value());
+        }
+        reader.graph.check()?;
+        let body = Arc::new(reader.graph.body().clone());
+        let values = {
+            let mut read = model.read.lock().unwrap_or_else(PoisonError::into_inner);
+            checkpoint.values(&reader.variables, body.variables(), &mut read)?
+        };
+        let cpu = Cpu::new();
+        let fetches: Vec<Value> = outputs.values().copied().collect();
+        let compiled = Compiled::new(&cpu, Program::new(body, &fetches)?)?;
+        Ok(SignatureModel(Arc::new(Loaded { compiled, state: cpu.freeze(values)?, inputs, outputs })))
+    }
+
+    /// The program that it runs, and in it the graph.
+    pub fn program(&self) -> &Program {
+        self.0.compiled.program()
+    }
+
+    /// The placeholders of the inputs, by name.
+    pub fn inputs(&self) -> &Named<Value> {
+        &self.0.inputs
+    }
+
+    /// The values of the outputs, by name.
+    pub fn outputs(&self) -> &Named<Value> {
+        &self.0.outputs
+    }
+
+    /// The value of a variable.
+    pub fn variable(&self, name: &str) -> Result<Array> {
+        self.program().body().variables().find(name)?;
+        self.0.state.read(name)
+    }
+
+    /// Computes all outputs from a value for each input.
+    pub fn run(&self, inputs: &[(&str, Array)]) -> Result<Named<Array>> {
+        let Loaded { compiled, state, inputs: known, outputs } = &*self.0;
+        if let Some((name, _)) = inputs.iter().find(|(name, _)| !known.contains_key(*name)) {
+            let known = known.keys().map(String::as_str);
+            return Err(Error::unknown("input", name, known).context("of the signature"));
+        }
+        let fed = |id: &NodeId| {
+            let input = inputs.iter().find(|(name, _)| known.get(*name).is_some_and(|value| value.node == *id));
+            input.map(|(_, array)| array.clone()).ok_or_else(|| {
+                let node = compiled.program().body().node(*id);
+                Error::config(format!("input `{}` {} was not fed", node.name, node.outputs[0]))
+            })
+        };
+        let feeds = compiled.program().placeholders().iter().map(fed).collect::<Result<Vec<_>>>()?;
+        let mut arrays = Vec::new();
+        compiled.forward(&**state, RunArgs { feeds: &feeds, ..RunArgs::default() }, &mut arrays)?;
+        Ok(outputs.keys().cloned().zip(arrays).collect())
+    }
+}
+
+/// What surrounds the graph of a saved model.
+struct Folder<'a> {
+    model: &'a SavedModel,
+    checkpoint: &'a Checkpoint,
+}
+
+impl Surroundings for Folder<'_> {
+    fn variable(&self, node: &str, shared_name: &str) -> Result<Option<(DType, Vec<usize>)>> {
+        self.checkpoint.spec(node, shared_name).map(Some)
+    }
+
+    fn asset(&self, node: &str) -> Option<PathBuf> {
+        self.model.assets.get(node).cloned()
+    }
+}
+
+/// The dense tensors of an entry of a signature: itself, or the three of a sparse one.
+fn parts(name: &str, info: &TensorInfo) -> Result<Vec<(String, String, TensorInfo)>> {
+    match &info.encoding {
+        Some(Encoding::Name(tensor)) => Ok(vec![(name.to_string(), tensor.clone(), info.clone())]),
+        Some(Encoding::CooSparse(sparse)) => {
+            let rank = info.tensor_shape.as_ref().and_then(|s| s.sizes().map(|sizes| sizes.len() as i64)).unwrap_or(2);
+            let part = |role: &str, tensor: &str, dtype: i32, sizes: Vec<i64>| {
+                let shape = Some(TensorShapeProto::of(sizes));
+                let info =
+                    TensorInfo { dtype, tensor_shape: shape, encoding: Some(Encoding::Name(tensor.to_string())) };
+                (format!("{name}/{role}"), tensor.to_string(), info)
+            };
+            let i64_code = DataType::Int64.into();
+            Ok(vec![
+                part("indices", &sparse.indices_tensor_name, i64_code, vec![ANY_SIZE, rank]),
+                part("values", &sparse.values_tensor_name, info.dtype, vec![ANY_SIZE]),
+                part("dense_shape", &sparse.dense_shape_tensor_name, i64_code, vec![rank]),
+            ])
+        }
+        _ => Err(Error::unsupported(format!("`{name}` is put together by Python from several tensors"))
+            .help("export the tensors themselves")),
+    }
+}
+
+/// An unknown size that is not the batch's.
+const ANY_SIZE: i64 = -2;
+
+fn placeholder_spec(
+    model: &SavedModel,
+    parsed: &HashSet<Reference>,
+    name: &str,
+    info: &TensorInfo,
+    reference: Reference,
+) -> Result<TensorSpec> {
+    let dtype = dtype(info.dtype)?;
+    if let Some(shape) = model.shapes.get(name) {
+        return Ok(TensorSpec { dtype, shape: shape.clone() });
+    }
+    let sizes: Option<Vec<i64>> = info.tensor_shape.as_ref().and_then(|shape| Some(shape.sizes()?.collect()));
+    let sizes = match sizes {
+        Some(sizes) => sizes,
+        None if dtype == DType::Str && parsed.contains(&reference) => vec![-1],
+        None => {
+            return Err(Error::shape("the export does not say how many axes it has")
+                .help(format!("give its shape: SavedModel::open(..)?.with_shape(\"{name}\", [Dim::BATCH, ..])")));
+        }
+    };
+    let size = |(axis, &size): (usize, &i64)| match usize::try_from(size) {
+        Ok(size) => Dim::Known(size),
+        Err(_) if axis == 0 && size == -1 && !model.any_rows => Dim::BATCH,
+        Err(_) => Graph::ANY,
+    };
+    Ok(TensorSpec { dtype, shape: sizes.iter().enumerate().map(size).collect::<Shape>() })
+}
+
+/// What serialized examples are read from.
+fn parsed(nodes: &Nodes<'_>) -> HashSet<Reference> {
+    let parsers = nodes.iter().filter(|(_, def)| def.op.starts_with("ParseExample"));
+    parsers.filter_map(|(_, def)| nodes.inputs_of(def).ok()?.first().copied()).collect()
+}
