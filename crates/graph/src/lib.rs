@@ -1,8 +1,8 @@
-//! Symbols to programs: graphs, gradients, variables, executors and checkpoints.
+//! Symbols: graphs, shapes, gradients, variables, optimizers and the programs that executors run.
 //!
-//! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`, `infer`), [`gradients`] adds the backward
-//! nodes, an [`Optimizer`] adds the updates, [`Program`] prunes and fuses what a run needs, an [`Executor`] runs it, and a
-//! [`Session`] holds the state between runs.
+//! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`), [`gradients`] adds the backward nodes, an
+//! [`Optimizer`] adds the updates, and a [`Program`] lists what a run needs. An [`Executor`] compiles it; the crate
+//! `estimand-engine` has the session that keeps the variables between runs.
 //!
 //! ```
 //! use estimand_engine::Session;

@@ -1,9 +1,8 @@
-//! What runs on the host, before a step: strings, tables, and everything whose size only the data tells.
+//! Ops of the host, which run before a step: strings, tables, and everything whose size only the data tells.
 //!
 //! A host op is a small value that carries its rules, its kernel and its TensorFlow spelling ([`HostRules`]); one file each. The cut
-//! (`pass/cut.rs`) collects them, with all they are computed from, into the first part of a program, which [`HostProgram`] runs: a pure
-//! function of what is fed, that any number of threads may call; those that depend on variables run after the step. Ops of the step that the host needs too (a cast, a comparison) run
-//! there on the kernels of `cpu`, and those that only move elements work on strings as well.
+//! (`pass/cut.rs`) collects them, with all they are computed from, into the first part of a program, which `estimand-engine` runs: a
+//! pure function of what is fed, that any number of threads may call. Host ops that depend on variables run after the step.
 
 mod agree;
 mod bucketize;
