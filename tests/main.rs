@@ -4,6 +4,7 @@
 #[allow(dead_code, reason = "no user of it needs all of them")]
 mod models;
 
+mod architecture;
 mod bad_input;
 mod config_text;
 mod golden;
