@@ -5,12 +5,13 @@ use estimand_graph::op::shape::spreads_to;
 use estimand_graph::op::{Op, Print, Random, RandomKind};
 use estimand_graph::sizes::Sizes;
 use estimand_graph::trace::{self, Part, Trace};
-use estimand_graph::{Kernel, Member, Node, Program, RunArgs, Step, Value};
+use estimand_graph::{Node, Program, RunArgs, Step, Value};
 use estimand_tensor::cpu::elementwise::{InputView, TileProgram, is_integer_division};
 use estimand_tensor::parallel::{DisjointMut, Pool};
 use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 
+use super::kernel::{Fused, Member, fused};
 use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Work};
 
@@ -245,8 +246,8 @@ impl CpuExecutable {
             Op::Binary(op) => is_integer_division(op, body.spec(member.reads[1]).dtype),
             _ => false,
         };
-        let node = match &self.program.steps()[i].kernel {
-            Kernel::Elementwise(members) => members.iter().filter(divides).nth(number).map(|member| member.node),
+        let node = match fused(&self.program.steps()[i].kernel) {
+            Some(Fused::Elementwise(members)) => members.iter().filter(divides).nth(number).map(|member| member.node),
             _ => None,
         };
         let error = Error::config("integer division by zero: an element of the divisor is 0")

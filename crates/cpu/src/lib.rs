@@ -8,6 +8,7 @@ mod arena;
 mod call;
 mod idle;
 mod index;
+mod kernel;
 mod layout;
 mod pass;
 mod plan;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use estimand_graph::executor::{Executable, Executor, RunArgs, State, foreign};
 use estimand_graph::sizes::SizePlan;
-use estimand_graph::{Kernel, Member, NodeId, Op, Program, Rates, Step, VarId, Variables};
+use estimand_graph::{NodeId, Op, Program, Rates, Step, VarId, Variables};
 use estimand_tensor::cpu::elementwise::TileProgram;
 use estimand_tensor::cpu::float_mode::flush_subnormals;
 use estimand_tensor::parallel::Pool;
@@ -35,6 +36,7 @@ use indexmap::IndexMap;
 use smallvec::SmallVec;
 
 use idle::Idle;
+use kernel::{Fused, Member, fused};
 use plan::{Place, Plan};
 use state::CpuState;
 use workspace::Workspace;
@@ -172,20 +174,23 @@ impl CpuExecutable {
         let sizes = SizePlan::new(&program);
         let n_writers = CpuExecutable::n_writers(&program);
         let compile = |step: &Step| -> Result<CompiledStep> {
-            let work = match &step.kernel {
-                Kernel::Elementwise(members) => {
+            let work = match fused(&step.kernel) {
+                Some(Fused::Elementwise(members)) => {
                     Work::Tile(tile::compile(program.body(), members, &step.inputs, &step.outputs)?)
                 }
-                kernel if plan::is_view(&program, kernel) => Work::View,
-                Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Assign(_) | Op::Apply(_)) => {
-                    Work::Write { staged: CpuExecutable::staged(&plan, step, &n_writers) }
-                }
-                Kernel::Node(_) | Kernel::Which(_) => Work::Node { bias: false, relu: false },
-                Kernel::Product { bias, relu, pool: None, .. } => Work::Node { bias: *bias, relu: *relu },
-                Kernel::Product { bias, relu, pool: Some(pool), .. } => {
+                Some(Fused::Which(_)) => Work::Node { bias: false, relu: false },
+                Some(Fused::Product { bias, relu, pool: None, .. }) => Work::Node { bias: *bias, relu: *relu },
+                Some(Fused::Product { bias, relu, pool: Some(pool), .. }) => {
                     Work::PooledProduct { bias: *bias, relu: *relu, pool: *pool }
                 }
-                Kernel::PooledGradient { pool, .. } => Work::PooledGradient { pool: *pool },
+                Some(Fused::PooledGradient { pool, .. }) => Work::PooledGradient { pool: *pool },
+                None if plan::is_view(&program, &step.kernel) => Work::View,
+                None => match program.body().node(step.kernel.node()).op {
+                    Op::Assign(_) | Op::Apply(_) => {
+                        Work::Write { staged: CpuExecutable::staged(&plan, step, &n_writers) }
+                    }
+                    _ => Work::Node { bias: false, relu: false },
+                },
             };
             let inputs = step.inputs.iter().map(|v| plan.number[v]).collect();
             let outputs = step.outputs.iter().map(|v| plan.number[v]).collect();
@@ -213,7 +218,7 @@ fn group_singles(mut program: Program) -> Program {
     for step in &mut program.steps {
         if step.is_elementwise(&body) {
             let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
-            step.kernel = Kernel::Elementwise(vec![member]);
+            step.kernel = Fused::Elementwise(vec![member]).into();
             step.inputs.retain(|v| body.scalar_constant(*v).is_none());
             // A tile reads an input once, however often the operation names it.
             let mut seen = Vec::new();

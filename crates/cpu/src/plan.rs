@@ -11,6 +11,7 @@ use estimand_graph::{Kernel, Op, Program, Value, VarId};
 use estimand_tensor::{Array, DType};
 
 use super::arena::Lifetime;
+use crate::kernel::{Fused, fused};
 
 /// Where a value's bytes are.
 #[derive(Clone, Debug)]
@@ -125,7 +126,7 @@ impl Plan {
             return buffer_of(step.inputs[0]);
         }
         // In place: the only store of a group is its last instruction, so whatever it overwrites has been read.
-        if !matches!(step.kernel, Kernel::Elementwise(_)) || step.outputs.len() != 1 {
+        if !matches!(fused(&step.kernel), Some(Fused::Elementwise(_))) || step.outputs.len() != 1 {
             return None;
         }
         let spec = program.spec(output);

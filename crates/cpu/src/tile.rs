@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use estimand_graph::op::{Cast, Constant, Op};
-use estimand_graph::{Body, Member, Value};
+use estimand_graph::{Body, Value};
 use estimand_tensor::cpu::elementwise::{Instruction, TileProgram};
 use estimand_tensor::{Error, Result};
+
+use crate::kernel::Member;
 
 /// The bytes of a constant of one element, which becomes an instruction instead of an input.
 pub(crate) fn constant_bits(constant: &Constant) -> u64 {

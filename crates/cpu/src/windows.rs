@@ -190,7 +190,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Also as a `Kernel::Which`, which has a second result.
+    /// Also as a `Fused::Which`, which has a second result.
     pub(super) fn max_pool(&mut self, op: &MaxPool) -> Result<()> {
         let (shape, x) = (pool_shape(&op.window, self.x[0].dims), self.x[0].as_slice());
         match &mut self.y[..] {
@@ -200,7 +200,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Also as a `Kernel::Which`, which is told where the largest elements were.
+    /// Also as a `Fused::Which`, which is told where the largest elements were.
     pub(super) fn max_pool_grad(&mut self, op: &MaxPoolGrad) -> Result<()> {
         let (pool, y) = (self.pool, &mut self.y[0]);
         match &self.x[..] {

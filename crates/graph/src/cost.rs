@@ -1,5 +1,5 @@
-//! What a step moves and computes, counted from its sizes. Each op says what it costs (`op/`); here is what kernels of several
-//! nodes cost.
+//! What a step moves and computes, counted from its sizes. Each op says what it costs (`op/`), and so does each kernel of an
+//! executor.
 //!
 //! Bytes are what a step must at least read and write once: of tables that are gathered from, only the rows. FLOPs are those of the
 //! textbook: 2 for a term of a product, 1 for an element of an element-wise node or a reduction, whatever the function; layouts,
@@ -9,8 +9,7 @@ use std::ops::AddAssign;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Body, NodeId, Value};
-use crate::op::{Op, Window, window};
+use crate::graph::{Body, Value};
 use crate::program::{Kernel, Program, Step};
 
 /// Bytes that are moved and operations on floats.
@@ -56,12 +55,12 @@ impl Rates {
 }
 
 /// A product that cannot overflow: sizes come from what is fed.
-pub(crate) fn product(factors: &[usize]) -> u64 {
+pub fn product(factors: &[usize]) -> u64 {
     factors.iter().fold(1, |all, &n| all.saturating_mul(n as u64))
 }
 
 /// The number of elements of an array.
-pub(crate) fn count(dims: &[usize]) -> usize {
+pub fn count(dims: &[usize]) -> usize {
     dims.iter().product()
 }
 
@@ -99,7 +98,7 @@ impl<'a> Operands<'a> {
     }
 
     /// The cost of an op that reads all of its inputs and writes all of its results.
-    pub(crate) fn all(&self, flops: u64) -> Cost {
+    pub fn all(&self, flops: u64) -> Cost {
         Cost { read: self.read(), written: self.written(), flops }
     }
 
@@ -112,42 +111,9 @@ impl<'a> Operands<'a> {
 
 /// The cost of a step whose inputs have the sizes `x` and whose outputs have the sizes `y`.
 pub fn cost(program: &Program, step: &Step, x: &[&[usize]], y: &[&[usize]]) -> Cost {
-    let op = |node: NodeId| &program.body().node(node).op;
     let operands = Operands::new(program, step, x, y);
     match &step.kernel {
-        Kernel::Node(node) => op(*node).rules().cost(&operands),
-        Kernel::Elementwise(members) => operands.all(product(&[members.len(), count(y[0])])),
-        Kernel::Product { node, pool, bias, relu } => {
-            let (flops, out) = match (op(*node), pool.map(op)) {
-                (Op::Conv2d(conv), Some(Op::MaxPool(pool))) => {
-                    let out = convolved(&conv.window, x[0], x[1]);
-                    (window::terms(out, x[1]) + window::pooled(count(y[0]), &pool.window), out)
-                }
-                (op, _) => (op.rules().cost(&operands).flops, count(y[0])),
-            };
-            operands.all(flops + product(&[usize::from(*bias) + usize::from(*relu), out]))
-        }
-        Kernel::PooledGradient { node, .. } => operands.all(match op(*node) {
-            // The gradient of the bias is one sum over all pixels; the pooling's takes each of its own once.
-            Op::Conv2dBackpropFilter(gradient) => {
-                let out = convolved(&gradient.window, x[0], y[0]);
-                window::terms(out, y[0]) + product(&[out]) + product(x[2])
-            }
-            _ => 0,
-        }),
-        Kernel::Which(node) => match op(*node) {
-            // It is known which element was the largest.
-            Op::MaxPoolGrad(_) => operands.all(product(x[1])),
-            op => op.rules().cost(&operands),
-        },
+        Kernel::Node(node) => program.body().node(*node).op.rules().cost(&operands),
+        Kernel::Fused(fused) => fused.cost(&operands),
     }
-}
-
-/// Elements of a convolution's result.
-fn convolved(window: &Window, x: &[usize], filter: &[usize]) -> usize {
-    let place = |axis: usize, stride: usize, dilation: usize| {
-        window.padding.place(x[axis + 1], filter[axis], stride, dilation).map_or(0, |(out, _, _)| out)
-    };
-    let (strides, dilations) = (window.strides, window.dilations);
-    x[0] * place(0, strides.0, dilations.0) * place(1, strides.1, dilations.1) * filter[3]
 }

@@ -64,7 +64,7 @@ pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
 pub use ops::{Parsed, RecurrentInputs, RecurrentOutputs, StepFunction};
 pub use optimizer::{Apply, Clip, Optimizer, OptimizerId};
-pub use program::{Kernel, Member, Program, Step};
+pub use program::{FusedKernel, Kernel, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};
 pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;

@@ -5,15 +5,17 @@
 //! a step of its own; an executor puts nodes together as it likes, and the bits stay the same.
 //!
 //! What the host computes before ([`Program::host_steps`]) and after the steps ([`Program::after_steps`]) is the same for every
-//! executor, and is run by [`HostProgram`](crate::HostProgram); executors see what is between.
+//! executor, and is run by the crate `estimand-engine`; executors see what is between.
 
-use std::collections::{HashMap, HashSet};
+use std::any::Any;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use estimand_tensor::{DType, Error, Result, TensorSpec};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
+use crate::cost::{Cost, Operands};
 use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
@@ -52,35 +54,35 @@ pub struct Step {
     pub outputs: SmallVec<[Value; 1]>,
 }
 
-/// A kernel of an executor. Programs are made of single nodes; the other kernels are those of `cpu`.
-#[derive(Clone, Debug, PartialEq)]
+/// What computes a step. A program is made of single nodes; an executor may put kernels of its own in
+/// their place.
+#[derive(Clone, Debug)]
 pub enum Kernel {
     /// One node.
     Node(NodeId),
-    /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
-    Elementwise(Vec<Member>),
-    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is hot.
-    Product {
-        /// The MatMul or Conv2D.
-        node: NodeId,
-        /// Whether the last input is a bias.
-        bias: bool,
-        /// Whether negative results become 0.
-        relu: bool,
-        /// The MaxPool that a convolution's result goes through image by image, as a [`Kernel::Which`].
-        pool: Option<NodeId>,
-    },
-    /// A max pooling that also says which element was the largest, as its second output, or the gradient that reads this
-    /// instead of what was pooled.
-    Which(NodeId),
-    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling behind it hands back ever
-    /// being in memory. Reads the images, then as the gradient of [`Kernel::Which`] does.
-    PooledGradient {
-        /// The Conv2DBackpropFilter.
-        node: NodeId,
-        /// The MaxPoolGrad.
-        pool: NodeId,
-    },
+    /// A kernel of an executor.
+    Fused(Arc<dyn FusedKernel>),
+}
+
+/// A kernel of an executor that computes several nodes at once, or one node in a way of its own.
+pub trait FusedKernel: fmt::Debug + Any + Send + Sync {
+    /// The node whose place in the graph stands for it.
+    fn node(&self) -> NodeId;
+
+    /// All nodes that it computes.
+    fn nodes(&self) -> SmallVec<[NodeId; 4]>;
+
+    /// The name in texts and profiles: `MatMul+bias+relu`.
+    fn name(&self, body: &Body) -> String;
+
+    /// What it moves and computes.
+    fn cost(&self, operands: &Operands<'_>) -> Cost;
+
+    /// What it reads, for the text of a program. By default, the inputs of the step.
+    fn shown_inputs(&self, body: &Body, inputs: &[Value]) -> SmallVec<[Value; 4]> {
+        let _ = body;
+        inputs.into()
+    }
 }
 
 impl Step {
@@ -93,36 +95,38 @@ impl Step {
     }
 }
 
-/// One node of an element-wise group.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Member {
-    /// The node.
-    pub node: NodeId,
-    /// What it reads: results of earlier members, inputs of the step, or single-number constants.
-    pub reads: SmallVec<[Value; 4]>,
+impl<K: FusedKernel> From<K> for Kernel {
+    fn from(kernel: K) -> Kernel {
+        Kernel::Fused(Arc::new(kernel))
+    }
 }
 
 impl Kernel {
     /// The node whose place in the graph stands for this kernel.
     pub fn node(&self) -> NodeId {
         match self {
-            Kernel::Node(node) | Kernel::Which(node) => *node,
-            Kernel::Product { node, .. } | Kernel::PooledGradient { node, .. } => *node,
-            Kernel::Elementwise(members) => members[members.len() - 1].node,
+            Kernel::Node(node) => *node,
+            Kernel::Fused(fused) => fused.node(),
         }
     }
-}
 
-impl Kernel {
     /// All nodes that it computes.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = NodeId> {
-        let (members, own) = match self {
-            Kernel::Elementwise(members) => (&members[..], [None, None]),
-            Kernel::Node(node) | Kernel::Which(node) => (&[][..], [Some(*node), None]),
-            Kernel::Product { node, pool, .. } => (&[][..], [Some(*node), *pool]),
-            Kernel::PooledGradient { node, pool } => (&[][..], [Some(*node), Some(*pool)]),
-        };
-        members.iter().map(|member| member.node).chain(own.into_iter().flatten())
+    pub fn nodes(&self) -> SmallVec<[NodeId; 4]> {
+        match self {
+            Kernel::Node(node) => smallvec![*node],
+            Kernel::Fused(fused) => fused.nodes(),
+        }
+    }
+
+    /// The kernel, if it is one of this type.
+    pub fn fused<K: FusedKernel>(&self) -> Option<&K> {
+        match self {
+            Kernel::Node(_) => None,
+            Kernel::Fused(fused) => {
+                let fused: &dyn Any = &**fused;
+                fused.downcast_ref()
+            }
+        }
     }
 }
 
@@ -225,7 +229,6 @@ fn check(body: &Body, fetches: &[Value]) -> Result<()> {
 impl Program {
     /// What a step is called: `MatMul+bias+relu`, `Mul+Tanh`.
     pub(crate) fn kernel_name(&self, step: &Step) -> String {
-        let op = |id: NodeId| self.body.node(id).op.name();
         match &step.kernel {
             Kernel::Node(id) => match &self.body.node(*id).op {
                 Op::Apply(a) => {
@@ -235,13 +238,7 @@ impl Program {
                 }
                 other => other.name().to_string(),
             },
-            Kernel::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
-            Kernel::Product { node, bias, relu, pool } => {
-                let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
-                format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
-            }
-            Kernel::Which(node) => format!("{}+which", op(*node)),
-            Kernel::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
+            Kernel::Fused(fused) => fused.name(&self.body),
         }
     }
 
@@ -254,22 +251,6 @@ impl Program {
         };
         Some(&self.body.variables().spec(id).name)
     }
-}
-
-/// What a step reads, numbers that are part of an element-wise program included.
-fn shown_inputs(body: &Body, step: &Step) -> SmallVec<[Value; 4]> {
-    let Kernel::Elementwise(members) = &step.kernel else { return step.inputs.clone() };
-    if let [single] = &members[..] {
-        return single.reads.clone();
-    }
-    let mut inputs = step.inputs.clone();
-    let mut seen: HashSet<Value> = inputs.iter().copied().collect();
-    for value in members.iter().flat_map(|m| &m.reads) {
-        if body.scalar_constant(*value).is_some() && seen.insert(*value) {
-            inputs.push(*value);
-        }
-    }
-    inputs
 }
 
 /// The stable text form: values are numbered in the order they appear, so that renaming nodes changes nothing.
@@ -300,7 +281,11 @@ impl fmt::Display for Program {
             if i == self.host.len() + self.steps.len() {
                 writeln!(f, "after:")?;
             }
-            let inputs: Vec<String> = shown_inputs(&self.body, step).iter().map(|v| show(v, &numbers)).collect();
+            let inputs = match &step.kernel {
+                Kernel::Node(_) => step.inputs.clone(),
+                Kernel::Fused(fused) => fused.shown_inputs(&self.body, &step.inputs),
+            };
+            let inputs: Vec<String> = inputs.iter().map(|v| show(v, &numbers)).collect();
             let mut outputs = Vec::new();
             for value in &step.outputs {
                 let n = numbers.len();

@@ -6,6 +6,8 @@ use estimand_graph::{Kernel, Op, Program, Value};
 use estimand_tensor::{Binary, DType, Unary};
 use smallvec::smallvec;
 
+use crate::kernel::{Fused, fused};
+
 pub(crate) fn fold_bias(mut program: Program) -> Program {
     let body = program.body.clone();
     let uses = program.use_counts();
@@ -35,8 +37,8 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                 if let Some((at, bias)) = folded {
                     products.remove(&program.steps[at].outputs[0]);
                     let product = &mut program.steps[at];
-                    product.kernel =
-                        Kernel::Product { node: product.kernel.node(), bias: true, relu: false, pool: None };
+                    let node = product.kernel.node();
+                    product.kernel = Fused::Product { node, bias: true, relu: false, pool: None }.into();
                     product.inputs.push(bias);
                     product.outputs = smallvec![step.outputs[0]];
                     *is_removed = true;
@@ -48,8 +50,9 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
             Op::Unary(Unary::Relu) => {
                 if let Some(&at) = products.get(&step.inputs[0]) {
                     let product = &mut program.steps[at];
-                    let bias = matches!(product.kernel, Kernel::Product { bias: true, .. });
-                    product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu: true, pool: None };
+                    let bias = matches!(fused(&product.kernel), Some(Fused::Product { bias: true, .. }));
+                    product.kernel =
+                        Fused::Product { node: product.kernel.node(), bias, relu: true, pool: None }.into();
                     product.outputs = smallvec![step.outputs[0]];
                     products.remove(&step.inputs[0]);
                     *is_removed = true;

@@ -6,10 +6,11 @@
 use std::collections::{BinaryHeap, HashMap};
 
 use estimand_graph::looks::look;
-use estimand_graph::{Kernel, Member, Program, Step, Value};
+use estimand_graph::{Program, Step, Value};
 use smallvec::SmallVec;
 
 use super::group::Group;
+use crate::kernel::{Fused, Member};
 
 pub(crate) fn fuse(mut program: Program) -> Program {
     let body = program.body.clone();
@@ -106,5 +107,5 @@ fn assemble(
     let read_outside = |value: &Value| users.get(value).is_none_or(|u| u.last().is_none_or(|&u| !is_member(u)));
     let outputs = members.iter().map(|&m| program.steps[m].outputs[0]).filter(read_outside).collect();
     let member = |&m: &usize| Member { node: program.steps[m].kernel.node(), reads: program.steps[m].inputs.clone() };
-    Step { kernel: Kernel::Elementwise(members.iter().map(member).collect()), inputs, outputs }
+    Step { kernel: Fused::Elementwise(members.iter().map(member).collect()).into(), inputs, outputs }
 }

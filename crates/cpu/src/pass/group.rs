@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use estimand_graph::looks::look;
-use estimand_graph::{Body, Member, Step, Value};
+use estimand_graph::{Body, Step, Value};
 use estimand_tensor::DType;
 use estimand_tensor::cpu::elementwise::TileProgram;
 use smallvec::SmallVec;
 
+use crate::kernel::Member;
 use crate::tile;
 
 /// The most different values that an element-wise operation reads, and its result.

@@ -11,6 +11,8 @@ use estimand_graph::op::{Op, Reduce, Reduction};
 use estimand_graph::{Kernel, Program, Step, Value};
 use smallvec::smallvec;
 
+use crate::kernel::{Fused, fused};
+
 pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
     let mut readers: HashMap<Value, Vec<usize>> = HashMap::new();
     for (i, step) in program.steps.iter().enumerate() {
@@ -50,19 +52,19 @@ pub(crate) fn pool_what_is_convolved(mut program: Program) -> Program {
         look(1);
         let step = &program.steps[i];
         let node = step.kernel.node();
-        match (&step.kernel, &program.body.node(node).op) {
-            (Kernel::Node(_) | Kernel::Product { .. }, Op::Conv2d(_)) if uses.get(&step.outputs[0]) == Some(&1) => {
+        match (fused(&step.kernel), &program.body.node(node).op) {
+            (None | Some(Fused::Product { .. }), Op::Conv2d(_)) if uses.get(&step.outputs[0]) == Some(&1) => {
                 convolved.insert(step.outputs[0], i);
             }
-            (Kernel::Which(pool), Op::MaxPool(_)) => {
+            (Some(Fused::Which(pool)), Op::MaxPool(_)) => {
                 if let Some(&at) = convolved.get(&step.inputs[0]) {
                     let (pool, outputs) = (Some(*pool), step.outputs.clone());
                     let product = &mut program.steps[at];
-                    let (bias, relu) = match product.kernel {
-                        Kernel::Product { bias, relu, .. } => (bias, relu),
+                    let (bias, relu) = match fused(&product.kernel) {
+                        Some(Fused::Product { bias, relu, .. }) => (*bias, *relu),
                         _ => (false, false),
                     };
-                    product.kernel = Kernel::Product { node: product.kernel.node(), bias, relu, pool };
+                    product.kernel = Fused::Product { node: product.kernel.node(), bias, relu, pool }.into();
                     product.outputs = outputs;
                     *is_removed = true;
                 }
@@ -90,8 +92,8 @@ fn pair(
     readers: &HashMap<Value, Vec<usize>>,
     fetched: &HashSet<Value>,
 ) -> Option<(usize, usize)> {
-    let Kernel::Which(id) = program.steps[pool].kernel else { return None };
-    let Op::MaxPoolGrad(_) = program.body.node(id).op else { return None };
+    let Some(Fused::Which(id)) = fused(&program.steps[pool].kernel) else { return None };
+    let Op::MaxPoolGrad(_) = program.body.node(*id).op else { return None };
     let gradient = program.steps[pool].outputs[0];
     let [first, second] = readers.get(&gradient)?[..] else { return None };
     if fetched.contains(&gradient) || second >= program.n_compute {
@@ -116,7 +118,8 @@ fn pair(
 /// Puts one step in the place of the later of the two. The others are taken out afterwards.
 fn merge(program: &mut Program, pool: usize, filter: usize, sum: usize) {
     let steps = &program.steps;
-    let kernel = Kernel::PooledGradient { node: steps[filter].kernel.node(), pool: steps[pool].kernel.node() };
+    let (node, pool_node) = (steps[filter].kernel.node(), steps[pool].kernel.node());
+    let kernel = Fused::PooledGradient { node, pool: pool_node }.into();
     let inputs = smallvec![steps[filter].inputs[0], steps[pool].inputs[0], steps[pool].inputs[1]];
     let outputs = smallvec![steps[filter].outputs[0], steps[sum].outputs[0]];
     program.steps[filter.max(sum)] = Step { kernel, inputs, outputs };

@@ -10,6 +10,8 @@ use estimand_graph::op::{MaxPool, MaxPoolGrad, Op};
 use estimand_graph::{Kernel, Node, Program, Value};
 use smallvec::smallvec;
 
+use crate::kernel::Fused;
+
 pub(crate) fn remember_the_largest(mut program: Program) -> Program {
     // Poolings by what they read and make, which together is what a gradient names.
     let mut poolings: HashMap<(Value, Value), usize> = HashMap::new();
@@ -29,7 +31,7 @@ pub(crate) fn remember_the_largest(mut program: Program) -> Program {
                 let dy = step.inputs[2];
                 let which = which(&mut program, at);
                 let gradient = &mut program.steps[i];
-                gradient.kernel = Kernel::Which(id);
+                gradient.kernel = Fused::Which(id).into();
                 gradient.inputs = smallvec![which, dy];
             }
             _ => {}
@@ -50,7 +52,7 @@ fn which(program: &mut Program, at: usize) -> Value {
     let id = body.push(Node { outputs, ..original });
     let which = Value { node: id, output: 1 };
     let pooling = &mut program.steps[at];
-    pooling.kernel = Kernel::Which(id);
+    pooling.kernel = Fused::Which(id).into();
     pooling.outputs.push(which);
     which
 }

@@ -1,0 +1,147 @@
+//! The kernels that compute several nodes at once.
+
+use std::collections::HashSet;
+
+use estimand_graph::cost::{Operands, count, product};
+use estimand_graph::op::{Op, Window};
+use estimand_graph::{Body, Cost, FusedKernel, Kernel, NodeId, Value};
+use smallvec::{SmallVec, smallvec};
+
+/// A kernel of the passes in `pass/`.
+#[derive(Clone, Debug)]
+pub(crate) enum Fused {
+    /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
+    Elementwise(Vec<Member>),
+    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is hot.
+    Product {
+        /// The MatMul or Conv2D.
+        node: NodeId,
+        /// Whether the last input is a bias.
+        bias: bool,
+        /// Whether negative results become 0.
+        relu: bool,
+        /// The MaxPool that a convolution's result goes through image by image, as a [`Fused::Which`].
+        pool: Option<NodeId>,
+    },
+    /// A max pooling that also says which element was the largest, as its second output, or the gradient that reads this
+    /// instead of what was pooled.
+    Which(NodeId),
+    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling behind it hands back ever
+    /// being in memory. Reads the images, then as the gradient of [`Fused::Which`] does.
+    PooledGradient {
+        /// The Conv2DBackpropFilter.
+        node: NodeId,
+        /// The MaxPoolGrad.
+        pool: NodeId,
+    },
+}
+
+/// One node of an element-wise group.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    /// The node.
+    pub node: NodeId,
+    /// What it reads: results of earlier members, inputs of the step, or single-number constants.
+    pub reads: SmallVec<[Value; 4]>,
+}
+
+/// The kernel of a pass, unless it is a single node.
+pub(crate) fn fused(kernel: &Kernel) -> Option<&Fused> {
+    kernel.fused()
+}
+
+impl FusedKernel for Fused {
+    fn node(&self) -> NodeId {
+        match self {
+            Fused::Which(node) | Fused::Product { node, .. } | Fused::PooledGradient { node, .. } => *node,
+            Fused::Elementwise(members) => members[members.len() - 1].node,
+        }
+    }
+
+    fn nodes(&self) -> SmallVec<[NodeId; 4]> {
+        match self {
+            Fused::Elementwise(members) => members.iter().map(|member| member.node).collect(),
+            Fused::Which(node) => smallvec![*node],
+            Fused::Product { node, pool, .. } => [*node].into_iter().chain(*pool).collect(),
+            Fused::PooledGradient { node, pool } => smallvec![*node, *pool],
+        }
+    }
+
+    fn name(&self, body: &Body) -> String {
+        let op = |id: NodeId| body.node(id).op.name();
+        match self {
+            Fused::Elementwise(members) => members.iter().map(|m| op(m.node)).collect::<Vec<_>>().join("+"),
+            Fused::Product { node, bias, relu, pool } => {
+                let pool = pool.map_or(String::new(), |pool| format!("+{}+which", op(pool)));
+                format!("{}{}{}{pool}", op(*node), if *bias { "+bias" } else { "" }, if *relu { "+relu" } else { "" })
+            }
+            Fused::Which(node) => format!("{}+which", op(*node)),
+            Fused::PooledGradient { node, pool } => format!("{}+{}+bias", op(*pool), op(*node)),
+        }
+    }
+
+    fn cost(&self, operands: &Operands<'_>) -> Cost {
+        let (x, y) = (operands.x, operands.y);
+        let op = |node: NodeId| &operands.body.node(node).op;
+        match self {
+            Fused::Elementwise(members) => operands.all(product(&[members.len(), count(y[0])])),
+            Fused::Product { node, pool, bias, relu } => {
+                let (flops, out) = match (op(*node), *pool) {
+                    (Op::Conv2d(conv), Some(pool)) => {
+                        let out = convolved(&conv.window, x[0], x[1]);
+                        let pooling = flops(operands, pool, &[&out], y);
+                        (flops(operands, *node, x, &[&out]).saturating_add(pooling), count(&out))
+                    }
+                    (op, _) => (op.rules().cost(operands).flops, count(y[0])),
+                };
+                operands.all(flops.saturating_add(product(&[usize::from(*bias) + usize::from(*relu), out])))
+            }
+            Fused::PooledGradient { node, .. } => operands.all(match op(*node) {
+                // The gradient of the bias is one sum over all pixels; the pooling's takes each of its own once.
+                Op::Conv2dBackpropFilter(gradient) => {
+                    let out = convolved(&gradient.window, x[0], y[0]);
+                    let filter = flops(operands, *node, &[x[0], &out], y);
+                    filter.saturating_add(product(&out)).saturating_add(product(x[2]))
+                }
+                _ => 0,
+            }),
+            Fused::Which(node) => match op(*node) {
+                // It is known which element was the largest.
+                Op::MaxPoolGrad(_) => operands.all(product(x[1])),
+                op => op.rules().cost(operands),
+            },
+        }
+    }
+
+    /// Numbers that are part of an element-wise program are shown among its inputs.
+    fn shown_inputs(&self, body: &Body, inputs: &[Value]) -> SmallVec<[Value; 4]> {
+        let Fused::Elementwise(members) = self else { return inputs.into() };
+        if let [single] = &members[..] {
+            return single.reads.clone();
+        }
+        let mut shown: SmallVec<[Value; 4]> = inputs.into();
+        let mut seen: HashSet<Value> = inputs.iter().copied().collect();
+        for value in members.iter().flat_map(|m| &m.reads) {
+            if body.scalar_constant(*value).is_some() && seen.insert(*value) {
+                shown.push(*value);
+            }
+        }
+        shown
+    }
+}
+
+/// The operations of a node on inputs and results of these sizes.
+fn flops(operands: &Operands<'_>, node: NodeId, x: &[&[usize]], y: &[&[usize]]) -> u64 {
+    let bytes = (SmallVec::new(), SmallVec::new());
+    let operands = Operands { body: operands.body, x, y, x_bytes: bytes.0, y_bytes: bytes.1 };
+    operands.body.node(node).op.rules().cost(&operands).flops
+}
+
+/// The sizes of a convolution's result.
+fn convolved(window: &Window, x: &[usize], filter: &[usize]) -> [usize; 4] {
+    let place = |axis: usize, stride: usize, dilation: usize| {
+        window.padding.place(x[axis + 1], filter[axis], stride, dilation).map_or(0, |(out, _, _)| out)
+    };
+    let (strides, dilations) = (window.strides, window.dilations);
+    [x[0], place(0, strides.0, dilations.0), place(1, strides.1, dilations.1), filter[3]]
+}
