@@ -1,4 +1,5 @@
-//! The census columns that TensorFlow's tutorial of wide and deep models has, for benchmarks and for checks beside TensorFlow.
+//! The census columns that TensorFlow's tutorial of wide and deep models has, for benchmarks and
+//! for checks beside TensorFlow.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The models that benchmarks and golden tests share: linear, a small network, the MNIST CNN, an embedding lookup, an LSTM and a GRU.
+//! The models that benchmarks and golden tests share: linear, a small network, the MNIST CNN, an
+//! embedding lookup, an LSTM and a GRU.
 //!
 //! Each is built with the low-level API alone and comes with feeds of its sizes.
 
@@ -90,7 +91,8 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
 }
 
-/// The last state of an LSTM over rows of steps, and before it a GRU that skips what is marked by a first number below 0.1, with Adam.
+/// The last state of an LSTM over rows of steps, and before it a GRU that skips what is marked by a
+/// first number below 0.1, with Adam.
 pub fn sequence(time: usize, inputs: usize, units: usize) -> Model {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, time.into(), inputs.into()]);
@@ -137,7 +139,8 @@ fn recurrent(x: &Tensor, name: &str, units: usize, cell: Cell, mask: Option<Tens
     product.recurrent(cell, CellFunction::Tanh, CellFunction::Sigmoid, &others)
 }
 
-/// Categories of eight fields hashed into a million buckets each, embedded, and 13 numbers: a network of 256 and 128, with Adagrad.
+/// Categories of eight fields hashed into a million buckets each, embedded, and 13 numbers: a
+/// network of 256 and 128, with Adagrad.
 pub fn ctr(n_buckets: usize, width: usize) -> Model {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 13.into()]);

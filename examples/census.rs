@@ -1,8 +1,9 @@
 //! A wide and deep model of incomes in the census of 1994: the main program of the README.
 //!
-//! Vocabularies, bucket boundaries and the scale of numbers are learnt from the training rows in one pass and then fixed in the model;
-//! it is trained, evaluated, and asked about some persons. The model folder stays, for TensorBoard and for a second run, which finds
-//! what was learnt in it and goes on from there.
+//! Vocabularies, bucket boundaries and the scale of numbers are learnt from the training rows in
+//! one pass and then fixed in the model; it is trained, evaluated, and asked about some persons.
+//! The model folder stays, for TensorBoard and for a second run, which finds what was learnt in it
+//! and goes on from there.
 //!
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 

@@ -1,4 +1,5 @@
-//! Iris flowers with a premade estimator: a deep classifier trained from a CSV file, evaluated, and asked about three flowers.
+//! Iris flowers with a premade estimator: a deep classifier trained from a CSV file, evaluated, and
+//! asked about three flowers.
 //!
 //! `cargo run --release --example iris [-- MAX_STEPS]`
 

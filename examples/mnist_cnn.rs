@@ -1,6 +1,8 @@
-//! MNIST by a convolutional network: two convolutions with pooling, two dense layers with dropout, Adam, 5,000 batches of 128.
+//! MNIST by a convolutional network: two convolutions with pooling, two dense layers with dropout,
+//! Adam, 5,000 batches of 128.
 //!
-//! `cargo run --release --example mnist_cnn -- FOLDER`, where FOLDER (or `$ESTIMAND_DATA/mnist`) holds the four IDX files.
+//! `cargo run --release --example mnist_cnn -- FOLDER`, where FOLDER (or `$ESTIMAND_DATA/mnist`)
+//! holds the four IDX files.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,5 +1,6 @@
-//! A data pipeline from end to end: census rows written as CSV with a few spoilt ones, read with types that explain
-//! themselves, bad rows set aside, shuffled, batched, stopped in the middle and continued as if nothing had happened.
+//! A data pipeline from end to end: census rows written as CSV with a few spoilt ones, read with
+//! types that explain themselves, bad rows set aside, shuffled, batched, stopped in the middle and
+//! continued as if nothing had happened.
 //!
 //! `cargo run --release --example pipeline`
 

@@ -1,7 +1,8 @@
 //! Is a word written forwards or backwards? Learnt from the words of this project's book.
 //!
-//! Both have the same letters, so that whoever only counts them is right half of the time: a GRU reads them one after the other. The model
-//! function is given raw text; the host cuts it into letters and numbers them, and the lengths of words tell the GRU which steps count.
+//! Both have the same letters, so that whoever only counts them is right half of the time: a GRU
+//! reads them one after the other. The model function is given raw text; the host cuts it into
+//! letters and numbers them, and the lengths of words tell the GRU which steps count.
 //!
 //!     cargo run --release --example rnn_text
 
@@ -33,7 +34,8 @@ fn words() -> BTreeSet<&'static str> {
     words.filter(|word| word.len() >= 5 && word.chars().all(|c| c.is_ascii_lowercase())).collect()
 }
 
-/// Words forwards (1) and backwards (0): those to learn from, and every fourth one to be asked about.
+/// Words forwards (1) and backwards (0): those to learn from, and every fourth one to be asked
+/// about.
 fn datasets() -> Result<[Dataset; 2]> {
     let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for (i, word) in words().into_iter().enumerate() {

@@ -1,8 +1,10 @@
-//! Which language is a line written in: Rust, Python or English? Learnt from this project's own files.
+//! Which language is a line written in: Rust, Python or English? Learnt from this project's own
+//! files.
 //!
-//! The graph is given raw lines of text. It splits them into words, hashes the words, looks their rows up in a table and takes the
-//! mean of each line; labels are names that a vocabulary turns into numbers. All of that belongs to the model: it is checkpointed, exported
-//! and served with it, and runs on the host, before each numeric step.
+//! The graph is given raw lines of text. It splits them into words, hashes the words, looks their
+//! rows up in a table and takes the mean of each line; labels are names that a vocabulary turns
+//! into numbers. All of that belongs to the model: it is checkpointed, exported and served with it,
+//! and runs on the host, before each numeric step.
 //!
 //!     cargo run --release --example text_classifier
 

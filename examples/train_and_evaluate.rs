@@ -1,7 +1,8 @@
-//! Training with evaluations in between: incomes in the census of 1994, evaluated on two sets and by gender, stopped once it no longer
-//! gets better; and the report of it.
+//! Training with evaluations in between: incomes in the census of 1994, evaluated on two sets and
+//! by gender, stopped once it no longer gets better; and the report of it.
 //!
-//! The rows that it is trained on are evaluated beside those it has not seen: where the two part, it learns by heart.
+//! The rows that it is trained on are evaluated beside those it has not seen: where the two part,
+//! it learns by heart.
 //!
 //! `cargo run --release --example train_and_evaluate [-- MODEL_FOLDER]`
 

@@ -1,4 +1,5 @@
-//! One `train` call for each epoch over arrays in memory, with an evaluation after each: handwritten digits.
+//! One `train` call for each epoch over arrays in memory, with an evaluation after each:
+//! handwritten digits.
 //!
 //! `cargo run --release --example train_loop`
 

@@ -1,8 +1,9 @@
 //! A vocabulary that grows between two trainings.
 //!
-//! Last year's model of incomes knew the occupations that were frequent in a small part of the census. This year's knows all of them, in another order. It begins
-//! with what last year's had learnt, every row of every table with its own term, and is compared with one that begins from scratch, after
-//! the same few steps.
+//! Last year's model of incomes knew the occupations that were frequent in a small part of the
+//! census. This year's knows all of them, in another order. It begins with what last year's had
+//! learnt, every row of every table with its own term, and is compared with one that begins from
+//! scratch, after the same few steps.
 //!
 //! `cargo run --release --example warm_start`
 

@@ -1,5 +1,5 @@
-//! A training step in the steady state does not touch the heap, also when the batch size changes; nor does `Estimator::train` around
-//! it, with rows in memory, in the middle of an epoch.
+//! A training step in the steady state does not touch the heap, also when the batch size changes;
+//! nor does `Estimator::train` around it, with rows in memory, in the middle of an epoch.
 //!
 //! A binary of its own: it counts the allocations of the whole process.
 
@@ -44,7 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of steps with batches 128, 128, 37, 1, 0, 128, after a first step of 128 has grown everything.
+/// Allocations of steps with batches 128, 128, 37, 1, 0, 128, after a first step of 128 has grown
+/// everything.
 fn allocations(model: &Model, threads: usize, feeds: impl Fn(usize) -> Result<Vec<Array>>) -> Result<usize> {
     let batches = [128, 128, 37, 1, 0, 128];
     let feeds: Vec<_> = batches.iter().map(|&n| feeds(n)).collect::<Result<_>>()?;
@@ -54,8 +55,8 @@ fn allocations(model: &Model, threads: usize, feeds: impl Fn(usize) -> Result<Ve
     let fetches = [&model.train, &model.loss];
     session.run_into(&fetches, &feeds[0], &mut outputs)?;
     let mut fewest = usize::MAX;
-    // The least of several rounds: what a step allocates shows in all of them, a thread of the pool that is still starting, or
-    // the test runner itself, in one.
+    // The least of several rounds: what a step allocates shows in all of them, a thread of the pool
+    // that is still starting, or the test runner itself, in one.
     for _ in 0..5 {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         for batch in &feeds {
@@ -66,7 +67,8 @@ fn allocations(model: &Model, threads: usize, feeds: impl Fn(usize) -> Result<Ve
     Ok(fewest)
 }
 
-/// Allocations of steps on ragged features that the host has prepared: batches and row lengths of all sizes, after the largest.
+/// Allocations of steps on ragged features that the host has prepared: batches and row lengths of
+/// all sizes, after the largest.
 fn ragged_allocations(threads: usize) -> Result<usize> {
     let g = Graph::new();
     let ids = g.ragged_placeholder("ids", DType::I64);
@@ -130,7 +132,8 @@ impl Hook for Watch {
     }
 }
 
-/// Allocations of 10 steps of `train`, rows of a width from shuffled memory, with all default hooks.
+/// Allocations of 10 steps of `train`, rows of a width from shuffled memory, with all default
+/// hooks.
 fn training_allocations(threads: usize, width: usize, batch: usize) -> Result<usize> {
     let model = |cx: &ModelFnContext<'_>| {
         let hidden = Dense::new(10).relu().apply(&cx.feature("x"));

@@ -1,4 +1,5 @@
-//! Wrong shapes, dtypes, ranks, names and graphs: an error that says what, where and how to fix it; never a panic.
+//! Wrong shapes, dtypes, ranks, names and graphs: an error that says what, where and how to fix it;
+//! never a panic.
 
 use std::collections::BTreeSet;
 
@@ -414,7 +415,8 @@ fn no_op_panics_on_any_input() {
     let n = zoo(&Graph::new()).len();
     for (k, build) in every_op().into_iter().enumerate() {
         for i in 0..n {
-            // A second and third operand that fit now and then; over all ops every pair of kinds occurs.
+            // A second and third operand that fit now and then; over all ops every pair of kinds
+            // occurs.
             for shift in [0, 1, 3, 9, 10, 13] {
                 let g = Graph::new();
                 let zoo = zoo(&g);

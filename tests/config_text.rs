@@ -1,4 +1,5 @@
-//! The body of the fuzz target for `TF_CONFIG` and hyper-parameters, fed with damaged texts: no panic.
+//! The body of the fuzz target for `TF_CONFIG` and hyper-parameters, fed with damaged texts: no
+//! panic.
 
 #[path = "../fuzz/src/config.rs"]
 mod config;

@@ -1,4 +1,5 @@
-//! What an estimator took goes back when it is dropped: on the heap, and of the memory that the system counts.
+//! What an estimator took goes back when it is dropped: on the heap, and of the memory that the
+//! system counts.
 //!
 //! A binary of its own: it counts the bytes of the whole process.
 
@@ -45,7 +46,8 @@ fn resident() -> usize {
     text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
-/// Builds an estimator of about 1.6 MB of weights, moments included, trains and evaluates with it, and drops it.
+/// Builds an estimator of about 1.6 MB of weights, moments included, trains and evaluates with it,
+/// and drops it.
 fn use_one(number: usize) -> Result<()> {
     let model = |cx: &ModelFnContext<'_>| {
         let hidden = Dense::new(2 * WIDTH).relu().apply(&cx.feature("x"));
@@ -67,7 +69,8 @@ fn use_one(number: usize) -> Result<()> {
 
 #[test]
 fn memory_of_dropped_estimators_is_returned() {
-    // The first ones fill what stays: the threads of the process's pool, their stacks, tables made once.
+    // The first ones fill what stays: the threads of the process's pool, their stacks, tables made
+    // once.
     (0..5).for_each(|number| use_one(number).unwrap());
     let (live, memory) = (LIVE.load(Ordering::Relaxed), resident());
     let n = 45;
@@ -75,7 +78,8 @@ fn memory_of_dropped_estimators_is_returned() {
     let grown = LIVE.load(Ordering::Relaxed).saturating_sub(live);
     let resident_grown = resident().saturating_sub(memory);
     println!("{n} estimators: {grown} bytes more on the heap, {resident_grown} bytes more of memory");
-    // Each has some megabytes while it lives. What they leave behind all together is less than one of them.
+    // Each has some megabytes while it lives. What they leave behind all together is less than one
+    // of them.
     assert!(grown < 256 << 10, "{n} dropped estimators leave {grown} bytes on the heap");
     assert!(resident_grown < 64 << 20, "{n} dropped estimators leave {resident_grown} bytes of memory");
 }

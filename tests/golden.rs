@@ -1,6 +1,7 @@
 //! The text of the models' training programs: a change of the passes shows here.
 //!
-//! A difference is looked at, not overwritten: `UPDATE_GOLDEN=1 cargo test golden` writes the new text.
+//! A difference is looked at, not overwritten: `UPDATE_GOLDEN=1 cargo test golden` writes the new
+//! text.
 
 use estimand::prelude::*;
 

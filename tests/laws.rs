@@ -1,4 +1,5 @@
-//! The same bits whatever the number of threads, the batch a row sits in, the vector width, and whether steps are fused.
+//! The same bits whatever the number of threads, the batch a row sits in, the vector width, and
+//! whether steps are fused.
 
 use estimand::graph::{Executor, Program, Reference, RunArgs};
 use estimand::prelude::*;
@@ -66,7 +67,8 @@ fn any_vector_width_gives_the_same_bits() {
     }
 }
 
-/// Features and targets that are subnormal, or become so when they are multiplied: TensorFlow's kernels take them as zero.
+/// Features and targets that are subnormal, or become so when they are multiplied: TensorFlow's
+/// kernels take them as zero.
 #[test]
 fn subnormal_numbers_are_zero_on_every_thread_and_width() {
     let model = models::iris();
@@ -155,7 +157,8 @@ fn run(executor: &dyn Executor, program: Program, feeds: &[Array]) -> Vec<Array>
     let mut state = executor.place(program.body().variables(), 1).unwrap();
     let executable = executor.compile(program).unwrap();
     let mut outputs = Vec::new();
-    // The models declare their placeholders in the order of these values, which is the order of a program's feeds.
+    // The models declare their placeholders in the order of these values, which is the order of a
+    // program's feeds.
     executable.step(&mut *state, RunArgs { feeds, ..RunArgs::default() }, &mut outputs).unwrap();
     outputs
 }

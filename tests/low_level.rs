@@ -1,4 +1,5 @@
-//! The low-level API as people know it from sessions: feeds, fetches, variables that stay, train ops run by hand.
+//! The low-level API as people know it from sessions: feeds, fetches, variables that stay, train
+//! ops run by hand.
 
 use estimand::graph::custom::CustomOp;
 use estimand::graph::{Executor, Gradient, GradientMut, Program, Reference, Role, RunArgs, State, VarId};
@@ -65,7 +66,8 @@ fn lazy_adam_leaves_other_rows_alone_and_exact_adam_does_not() {
         let first = session.value("table").unwrap().as_slice::<f32>().unwrap()[0];
         session.run(&[&train], &[(&ids, Array::from([1i64]))]).unwrap();
         let second = session.value("table").unwrap().as_slice::<f32>().unwrap()[0];
-        // TF: the first row's momentum moves it further in the second step, though it has no gradient there.
+        // TF: the first row's momentum moves it further in the second step, though it has no
+        // gradient there.
         assert_eq!(first != second, moves, "lazy {lazy}");
     }
 }
@@ -159,7 +161,8 @@ fn values_are_kept_set_and_evaluated() {
 
 #[test]
 fn gradients_can_be_seen_and_changed_before_they_are_applied() {
-    // a and b have one and the same gradient, 1 for each element, which is a value the graph computes once; the table's is fed.
+    // a and b have one and the same gradient, 1 for each element, which is a value the graph
+    // computes once; the table's is fed.
     let g = Graph::new();
     let a = g.variable("a", [2], Init::Zeros);
     let b = g.variable("b", [2], Init::Zeros);

@@ -1,8 +1,10 @@
-//! `docs/tf-parity.md` is true: it has all of TensorFlow's names (a fixture) and only such of ours as the compiler knows, and every
-//! numbered case of the description that we build by is a test or stands on the page.
+//! `docs/tf-parity.md` is true: it has all of TensorFlow's names (a fixture) and only such of ours
+//! as the compiler knows, and every numbered case of the description that we build by is a test or
+//! stands on the page.
 //!
-//! `page.rs` reads the page, `tensorflow.rs` the fixture, `ours.rs` is the list that the compiler checks, `cases.rs` finds numbers of
-//! cases in test sources. A check returns what is wrong, each complaint with its name, so that it can be checked itself.
+//! `page.rs` reads the page, `tensorflow.rs` the fixture, `ours.rs` is the list that the compiler
+//! checks, `cases.rs` finds numbers of cases in test sources. A check returns what is wrong, each
+//! complaint with its name, so that it can be checked itself.
 
 mod cases;
 mod ours;

@@ -1,4 +1,5 @@
-//! Passes change no bit: every variable after three steps, with all passes, without each of them, and with none.
+//! Passes change no bit: every variable after three steps, with all passes, without each of them,
+//! and with none.
 
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ fn dense_placeholder(g: &Graph, name: &str, dims: &[usize]) -> Tensor {
     g.placeholder(name, DType::F32, shape)
 }
 
-/// Strings through a vocabulary, hash buckets and a cross: wide weights with Ftrl's rows, deep embeddings.
+/// Strings through a vocabulary, hash buckets and a cross: wide weights with Ftrl's rows, deep
+/// embeddings.
 fn wide_and_deep() -> Case {
     let g = Graph::new();
     let text = FeatureSpec::dense(DType::Str, [1]);

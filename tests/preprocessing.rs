@@ -84,7 +84,8 @@ fn weights_count() {
     assert_near(&out[4], &[1.0, 1.0, 0.0, 0.0, 0.0, 2.0, 1.0, 0.0, 0.0]);
 }
 
-/// A table that two features share gets the sum of their gradients, as rows: with SGD and rate 1 each looked up row falls by its share.
+/// A table that two features share gets the sum of their gradients, as rows: with SGD and rate 1
+/// each looked up row falls by its share.
 #[test]
 fn shared_tables_sum_their_gradients() {
     let g = Graph::new();
@@ -93,7 +94,8 @@ fn shared_tables_sum_their_gradients() {
     let loss = (t.lookup(&a, Combiner::Mean) + t.lookup(&b, Combiner::Sum)).sum();
     let train = Optimizer::new(Sgd::default(), 1.0).minimize(&loss);
     let mut session = session(&g);
-    // a: [0, 1], [] - halves of rows 0 and 1. b: [1], [1, 3] - twice row 1, once row 3. Row 2 is not touched.
+    // a: [0, 1], [] - halves of rows 0 and 1. b: [1], [1, 3] - twice row 1, once row 3. Row 2 is
+    // not touched.
     let fed_a = Ragged::new(Array::from([0i64, 1]), [0, 2, 2]).unwrap();
     let fed_b = Ragged::new(Array::from([1i64, 1, 3]), [0, 1, 3]).unwrap();
     let feeds: Vec<_> = a.feed(&fed_a).into_iter().chain(b.feed(&fed_b)).collect();

@@ -1,7 +1,9 @@
-//! How fast the product kernels are, beside the bound each could reach: `cargo bench -p estimand-kernel-bench`.
+//! How fast the product kernels are, beside the bound each could reach:
+//! `cargo bench -p estimand-kernel-bench`.
 //!
-//! The bound of a product is the multiply-add rate measured here with all operands in registers, in the same minute
-//! on the same core. Every figure is the minimum over many short runs, since other programs share the machine.
+//! The bound of a product is the multiply-add rate measured here with all operands in registers, in
+//! the same minute on the same core. Every figure is the minimum over many short runs, since other
+//! programs share the machine.
 #![allow(clippy::print_stdout)] // it is what a bench is for
 
 use std::hint::black_box;

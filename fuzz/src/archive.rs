@@ -1,12 +1,12 @@
 //! NPZ archives: any bytes are arrays or an error, and no array is larger than the limits allow.
 //!
-//! Checksums guard the members of an archive, so the first byte chooses: the bytes are an archive, or sizes and places of members that
-//! an archive is made of.
+//! Checksums guard the members of an archive, so the first byte chooses: the bytes are an archive,
+//! or sizes and places of members that an archive is made of.
 
 use estimand_data::{Limits, npz};
 
-/// The bytes are an archive. With another number they are the entries of a directory over one member,
-/// four bytes each: offset, packed size, size, method.
+/// The bytes are an archive. With another number they are the entries of a directory over one
+/// member, four bytes each: offset, packed size, size, method.
 const FILE: u8 = 0;
 
 const LIMITS: Limits = Limits {

@@ -1,7 +1,8 @@
 //! Checkpoints: any bytes are an index or an error, and so is what an index says about the data.
 //!
-//! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte chooses how the others are used:
-//! as a whole file, as a block (plain or packed) with a right checksum, or as the keys and values of a well-formed table.
+//! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte
+//! chooses how the others are used: as a whole file, as a block (plain or packed) with a right
+//! checksum, or as the keys and values of a well-formed table.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Headers and types of CSV files: any bytes are columns or an error, and what is found fits the rows it was found in.
+//! Headers and types of CSV files: any bytes are columns or an error, and what is found fits the
+//! rows it was found in.
 
 use std::path::PathBuf;
 
@@ -30,7 +31,8 @@ pub fn check(input: &[u8]) {
                 assert!(feature.n_rows().is_some_and(|n| n <= 7));
             }
         }
-        // With every field as text, a row fails only for its number of fields, its quotes or a long field.
+        // With every field as text, a row fails only for its number of fields, its quotes or a long
+        // field.
         let text = columns.iter().map(|column| (column.name(), estimand_tensor::FeatureSpec::ragged(DType::Str)));
         assert!(csv.features(text).dataset().spec().is_err(), "a column of CSV is not ragged");
     }

@@ -20,7 +20,8 @@ fn decode(bytes: &[u8]) {
     assert!(again.encode_to_vec() == written);
 }
 
-/// The payloads of a file of records, which damage reaches without a checksum in the way; and the file.
+/// The payloads of a file of records, which damage reaches without a checksum in the way; and the
+/// file.
 pub fn seeds(file: &[u8]) -> Vec<Vec<u8>> {
     let mut seeds = vec![file.to_vec()];
     let mut records = RecordReader::new(file);

@@ -1,4 +1,5 @@
-//! CSV, text and TFRecord files: any bytes are rows, then perhaps an error, and the same ones however they are read.
+//! CSV, text and TFRecord files: any bytes are rows, then perhaps an error, and the same ones
+//! however they are read.
 
 use std::path::PathBuf;
 use std::sync::Arc;

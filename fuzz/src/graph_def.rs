@@ -1,4 +1,5 @@
-//! Graphs and saved models: any bytes are a message or an error, and its constants are arrays or errors.
+//! Graphs and saved models: any bytes are a message or an error, and its constants are arrays or
+//! errors.
 
 use estimand_wire::graph_def::Attr;
 use estimand_wire::{GraphDef, Message, SavedModel};

@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets: plain functions from bytes to nothing, which must not panic.
 //!
-//! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files (`crates/*/tests/mutation.rs`), so that they are exercised where libFuzzer is not.
+//! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files
+//! (`crates/*/tests/mutation.rs`), so that they are exercised where libFuzzer is not.
 
 pub mod archive;
 pub mod bundle;

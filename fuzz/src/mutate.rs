@@ -20,7 +20,8 @@ impl Dice {
     }
 }
 
-/// Pieces that break parsers: borders of bytes and varints, huge lengths, all tags of the first fields.
+/// Pieces that break parsers: borders of bytes and varints, huge lengths, all tags of the first
+/// fields.
 const PIECES: [&[u8]; 16] = [
     b"\x00",
     b"\x01",

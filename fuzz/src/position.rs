@@ -1,4 +1,5 @@
-//! Positions of datasets: any bytes are a position or an error, and every plan goes on from it or refuses it.
+//! Positions of datasets: any bytes are a position or an error, and every plan goes on from it or
+//! refuses it.
 
 use std::sync::OnceLock;
 

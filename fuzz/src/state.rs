@@ -1,4 +1,5 @@
-//! The file `checkpoint` of a model folder: any text is a state or an error, and what is read can be written and read again.
+//! The file `checkpoint` of a model folder: any text is a state or an error, and what is read can
+//! be written and read again.
 
 use estimand_wire::CheckpointState;
 

@@ -138,8 +138,9 @@ fn a_cluster_is_refused_rather_than_ignored() {
     assert!(of(r#"{"cluster": {"chief": ["a:1"]}, "task": {"type": "chief", "index": 0}}"#).is_ok());
 }
 
-/// A worker that evaluates its shard must not report it as the whole, and least of all into the folder of the whole. An
-/// evaluator is alone with the whole input, and a plan that is the same for all workers is the whole for each of them.
+/// A worker that evaluates its shard must not report it as the whole, and least of all into the
+/// folder of the whole. An evaluator is alone with the whole input, and a plan that is the same for
+/// all workers is the whole for each of them.
 #[test]
 fn a_shard_is_not_evaluated_as_the_whole() -> Result<()> {
     let folder = Folder::new();

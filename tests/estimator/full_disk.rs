@@ -1,6 +1,8 @@
-//! A disk that is full: the training ends, says where the last whole checkpoint is, and goes on from there once there is room.
+//! A disk that is full: the training ends, says where the last whole checkpoint is, and goes on
+//! from there once there is room.
 //!
-//! The disk is full for a child process, whose files may not grow beyond a size from some step on: the kernel refuses the write.
+//! The disk is full for a child process, whose files may not grow beyond a size from some step on:
+//! the kernel refuses the write.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -54,7 +56,8 @@ impl Hook for SaveTwice {
     }
 }
 
-/// The checkpoint of step 10 is written in the background; it is to be whole before the disk is full.
+/// The checkpoint of step 10 is written in the background; it is to be whole before the disk is
+/// full.
 fn wait_for_checkpoint(folder: &Path) {
     let is_listed =
         || std::fs::read_to_string(folder.join("checkpoint")).is_ok_and(|list| list.contains("model.ckpt-10"));
@@ -69,7 +72,8 @@ fn wait_for_checkpoint(folder: &Path) {
 
 fn fill_disk() {
     let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
-    // SAFETY: both only change what the kernel does for this process: without the signal, a write beyond the limit is an error.
+    // SAFETY: both only change what the kernel does for this process: without the signal, a write
+    // beyond the limit is an error.
     let done = unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         libc::setrlimit(libc::RLIMIT_FSIZE, &limit)

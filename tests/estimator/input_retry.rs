@@ -28,7 +28,8 @@ fn train(folder: &Folder, data: &Dataset, retries: u32, input_threads: usize) ->
     Ok(std::fs::read(folder.path().join("model.ckpt-40.data-00000-of-00001")).unwrap())
 }
 
-/// Not a bit is different from a run that nothing disturbed; also where batches are prepared ahead, by several threads.
+/// Not a bit is different from a run that nothing disturbed; also where batches are prepared ahead,
+/// by several threads.
 #[test]
 fn training_goes_on_behind_the_last_batch() -> Result<()> {
     let undisturbed = train(&Folder::new(), &unsteady(&[], reset), 0, 1)?;

@@ -1,4 +1,5 @@
-//! Killed at any moment and started again, training ends in the bits of a run that nobody disturbed.
+//! Killed at any moment and started again, training ends in the bits of a run that nobody
+//! disturbed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,5 @@
-//! What the original's users rely on, case by case; the numbers are those of the inventory of TensorFlow's behaviour.
+//! What the original's users rely on, case by case; the numbers are those of the inventory of
+//! TensorFlow's behaviour.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -53,7 +54,8 @@ fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
     let model = estimator(&folder, RunConfig::new());
     let data = line(4).batch(2, false);
     let metrics = model.evaluate(&data)?;
-    // y is 0, 0.75, 1.5, 2.25 and the prediction 0: batches of (0 + 0.5625) / 2 and (2.25 + 5.0625) / 2.
+    // y is 0, 0.75, 1.5, 2.25 and the prediction 0: batches of (0 + 0.5625) / 2 and (2.25 + 5.0625)
+    // / 2.
     assert_eq!((metrics["loss"], metrics["mae"], metrics.global_step()), (1.96875, 1.125, 0));
     assert_eq!(model.predict(&data).next().unwrap()?["y"], Array::from(0.0f32));
     assert!(model.variable_names().unwrap_err().to_string().contains("no checkpoint"));

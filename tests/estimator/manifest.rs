@@ -1,4 +1,5 @@
-//! What a model means is part of it: a checkpoint of other vocabularies, boundaries, normalisation, hash sizes or classes is refused.
+//! What a model means is part of it: a checkpoint of other vocabularies, boundaries, normalisation,
+//! hash sizes or classes is refused.
 
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,8 @@ fn all_load(model: &Estimator, data: &Dataset) {
     }
 }
 
-/// The fault of version 0.1.0: learnt anew on other data, ids are swapped, and a model that was always right is always wrong.
+/// The fault of version 0.1.0: learnt anew on other data, ids are swapped, and a model that was
+/// always right is always wrong.
 #[test]
 fn a_vocabulary_that_was_learnt_anew_is_refused() -> Result<()> {
     let folder = Folder::new();
@@ -106,7 +108,8 @@ fn a_vocabulary_that_was_learnt_anew_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// The natural program, run twice: the second run finds what the first has learnt, whatever the data is by then.
+/// The natural program, run twice: the second run finds what the first has learnt, whatever the
+/// data is by then.
 #[test]
 fn a_program_that_adapts_once_goes_on_with_other_data() -> Result<()> {
     let folder = Folder::new();
@@ -237,7 +240,8 @@ fn cross_of(age: [i32; 2], hours: [i32; 2]) -> estimand::nn::column::CrossedColu
     crossed_column([column("age", age), column("hours", hours)], 9)
 }
 
-/// A custom model function: hashes folded into a table of ten rows, a vocabulary, boundaries, and a number of its own.
+/// A custom model function: hashes folded into a table of ten rows, a vocabulary, boundaries, and a
+/// number of its own.
 fn custom(
     n_hashed: i64,
     terms: [&'static str; 2],
@@ -301,7 +305,8 @@ fn a_label_vocabulary_that_was_permuted_is_refused() -> Result<()> {
 
 /// A folder of black and white images, one of each for every class.
 fn images(base: &Folder, name: &str, classes: &[&str]) -> PathBuf {
-    // A black pixel in RGB, by Python: signature, then IHDR, IDAT and IEND with `zlib.compress(bytes(4))` and `zlib.crc32`.
+    // A black pixel in RGB, by Python: signature, then IHDR, IDAT and IEND with
+    // `zlib.compress(bytes(4))` and `zlib.crc32`.
     const PIXEL: &[u8] = &[
         137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 144, 119,
         83, 222, 0, 0, 0, 12, 73, 68, 65, 84, 120, 156, 99, 96, 96, 96, 0, 0, 0, 4, 0, 1, 246, 23, 56, 85, 0, 0, 0, 0,

@@ -14,7 +14,8 @@ fn words(n: usize) -> Dataset {
     Dataset::from_arrays(rows).label("y")
 }
 
-/// Strings, a vocabulary, ragged rows and numbers: whatever the threads and the pieces, each row has its own result, and labels stay.
+/// Strings, a vocabulary, ragged rows and numbers: whatever the threads and the pieces, each row
+/// has its own result, and labels stay.
 #[test]
 fn rows_have_their_own_results_on_any_threads() -> Result<()> {
     let table = LookupTable::from_list((0..7).map(|i| format!("word {i}")))?;

@@ -5,7 +5,8 @@ use estimand::prelude::*;
 
 use crate::models::Folder;
 
-/// A classifier that says what `x` is the largest of, and a confusion matrix beside its metrics: rows are labels, and a weight counts.
+/// A classifier that says what `x` is the largest of, and a confusion matrix beside its metrics:
+/// rows are labels, and a weight counts.
 #[test]
 fn a_confusion_matrix_of_several_batches() -> Result<()> {
     let folder = Folder::new();
@@ -30,7 +31,8 @@ fn a_confusion_matrix_of_several_batches() -> Result<()> {
     };
     model.train(rows([0, 1, 2, 2, 1, 0, 2]).repeat(30).batch(7, false))?;
     let metrics = model.evaluate(rows([0, 1, 2, 0, 2, 0, 2]).batch(3, false))?;
-    // Class 0: twice right, once (weight 1) taken for 2. Class 2: weights 2 and 0.5 right, 1 taken for 1.
+    // Class 0: twice right, once (weight 1) taken for 2. Class 2: weights 2 and 0.5 right, 1 taken
+    // for 1.
     assert_eq!(metrics.array("confusion")?.as_slice::<f64>()?, [2.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.5]);
     // 2 of 3, 1 of 2, 2.5 of 4.5.
     assert!((metrics["iou"] - (2.0 / 3.0 + 1.0 / 2.0 + 2.5 / 4.5) / 3.0).abs() < 1e-12);

@@ -18,8 +18,8 @@ fn classifier(folder: &Folder) -> Result<Estimator> {
     Ok(model)
 }
 
-/// TF: loss, `average_loss` and `prediction/mean` are NaN there too. Its areas are those of NaN as some probability (0.25 for
-/// these rows), which is no area of anything: here they are NaN.
+/// TF: loss, `average_loss` and `prediction/mean` are NaN there too. Its areas are those of NaN as
+/// some probability (0.25 for these rows), which is no area of anything: here they are NaN.
 #[test]
 fn nan_features_are_metrics_of_nan_and_a_warning_that_names_them() -> Result<()> {
     let folder = Folder::new();

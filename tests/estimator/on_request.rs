@@ -1,4 +1,5 @@
-//! Values that hooks ask for now and then: the steps between do not have them, and all steps train to the same bits.
+//! Values that hooks ask for now and then: the steps between do not have them, and all steps train
+//! to the same bits.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,7 +18,8 @@ fn rows() -> Dataset {
     Dataset::from_arrays(arrays).label("y").repeat_forever().batch(6, true)
 }
 
-/// Asks for values at every third step: one that the step computes anyway, and one of a feature that only it reads.
+/// Asks for values at every third step: one that the step computes anyway, and one of a feature
+/// that only it reads.
 struct EveryThird {
     names: &'static [&'static str],
     fetches: Vec<Fetch>,

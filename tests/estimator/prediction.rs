@@ -85,7 +85,8 @@ fn threads_share_a_predictor() -> Result<()> {
     Ok(())
 }
 
-/// Hooks of the user come before those of the model, each through all of its phases in every call; a hook can end the predictions.
+/// Hooks of the user come before those of the model, each through all of its phases in every call;
+/// a hook can end the predictions.
 #[test]
 fn hooks_of_prediction() -> Result<()> {
     let folder = Folder::new();

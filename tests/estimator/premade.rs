@@ -1,4 +1,5 @@
-//! Premade estimators: the specification's one-step cases by their numbers, the names of variables, and mistakes.
+//! Premade estimators: the specification's one-step cases by their numbers, the names of variables,
+//! and mistakes.
 
 use estimand::graph::checkpoint::BundleWriter;
 use estimand::prelude::*;
@@ -29,8 +30,8 @@ fn ones() -> Dataset {
     eight().repeat_forever().batch(8, false)
 }
 
-/// Case 77: by hand, the gradient of weight and bias is 1/2 - 6/8 = -1/4; Ftrl's accumulator is 0.1 + 1/16, its linear slot the
-/// gradient, and w = 0.25 / (sqrt(0.1625) / 0.2).
+/// Case 77: by hand, the gradient of weight and bias is 1/2 - 6/8 = -1/4; Ftrl's accumulator is
+/// 0.1 + 1/16, its linear slot the gradient, and w = 0.25 / (sqrt(0.1625) / 0.2).
 #[test]
 fn case_77_a_linear_classifier_s_first_step() -> Result<()> {
     let folder = Folder::new();
@@ -45,8 +46,8 @@ fn case_77_a_linear_classifier_s_first_step() -> Result<()> {
     Ok(())
 }
 
-/// Case 78, version 1's sum as a loss reduction: for labels 0, 1, 1, 1 the gradient is 4/2 - 3 = -1, the accumulator 1.1, and
-/// w = 1 / (sqrt(1.1) / 0.2).
+/// Case 78, version 1's sum as a loss reduction: for labels 0, 1, 1, 1 the gradient is 4/2 - 3 =
+/// -1, the accumulator 1.1, and w = 1 / (sqrt(1.1) / 0.2).
 #[test]
 fn case_78_a_loss_that_is_a_sum() -> Result<()> {
     let folder = Folder::new();
@@ -78,7 +79,8 @@ fn case_79_baselines_learn_frequencies_and_means() -> Result<()> {
     Ok(())
 }
 
-/// Defects 16.1 and 16.2 of the original (case 120), not ours: several features, and weights as a feature.
+/// Defects 16.1 and 16.2 of the original (case 120), not ours: several features, and weights as a
+/// feature.
 #[test]
 fn case_120_baselines_take_any_features_and_weights() -> Result<()> {
     let folder = Folder::new();
@@ -219,8 +221,9 @@ fn case_82_default_learning_rates() -> Result<()> {
     rate("again", again.model_dir(at("again")).build(), "Ftrl", 0.005)
 }
 
-/// Case 83 through a deep network whose layer hands its input on: mean and variance of the columns of [[1, 2], [3, -1]] are (2, 0.5)
-/// and (1, 2.25); after one step at momentum 0.999 a thousandth of each counts.
+/// Case 83 through a deep network whose layer hands its input on: mean and variance of the columns
+/// of [[1, 2], [3, -1]] are (2, 0.5) and (1, 2.25); after one step at momentum 0.999 a thousandth
+/// of each counts.
 #[test]
 fn case_83_batch_norm_in_a_deep_network() -> Result<()> {
     let folder = Folder::new();
@@ -373,7 +376,8 @@ fn mistakes_are_told_when_an_estimator_is_built() {
     two.model_dir(folder.path()).build().unwrap();
 }
 
-/// Every column is taken by the networks that can use its sides, and refused with a remedy by the others.
+/// Every column is taken by the networks that can use its sides, and refused with a remedy by the
+/// others.
 #[test]
 fn columns_are_taken_where_they_fit() {
     let folder = Folder::new();
@@ -400,8 +404,9 @@ fn mistakes_are_told_when_a_model_is_built() {
     assert!(text.contains("`heigth`") && text.contains("did you mean `height`?"), "{text}");
 }
 
-/// Every network as a classifier of three classes with weighted rows: rows of the last class weigh nothing, so that it is never
-/// predicted; and every one begins with another's values when it is told to. The optimizer comes from a function.
+/// Every network as a classifier of three classes with weighted rows: rows of the last class weigh
+/// nothing, so that it is never predicted; and every one begins with another's values when it is
+/// told to. The optimizer comes from a function.
 #[test]
 fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
     let folder = Folder::new();
@@ -454,7 +459,8 @@ fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
         assert_eq!(ours, theirs, "{variable}");
         warm.train(TrainSpec::new(&data).steps(1))?;
         let (before, after) = (value(&model, variable), value(&warm, variable));
-        // One step of Adam at 0.1 moves a weight by about that much, from where the other had left it.
+        // One step of Adam at 0.1 moves a weight by about that much, from where the other had left
+        // it.
         assert!(before.iter().zip(&after).all(|(b, a)| (a - b).abs() < 0.11), "{variable}: {before:?} to {after:?}");
     }
     Ok(())

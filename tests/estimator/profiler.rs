@@ -83,7 +83,8 @@ fn a_convolutional_network() -> Result<()> {
     assert!(profile.rows().map(|row| row.time).sum::<std::time::Duration>() <= profile.run_time());
     assert!(profile.rates().is_some_and(|rates| rates.flops > 1e6 && rates.bytes > 1e6));
 
-    // Two batches of 10. 6 x 6 places of 16 filters of 3 x 3 (5760 results), bias, relu, and 4 of each of 3 x 3 x 16 pooled.
+    // Two batches of 10. 6 x 6 places of 16 filters of 3 x 3 (5760 results), bias, relu, and 4 of
+    // each of 3 x 3 x 16 pooled.
     let conv = cost_of(&profile, "Conv2D+bias+relu+MaxPool+which", "conv2d/Conv2D");
     assert_eq!(conv.flops, 2 * (2 * 5760 * 9 + 2 * 5760 + 4 * 1440));
     // 10 x 144 times 144 x 3, and a bias.

@@ -1,4 +1,5 @@
-//! The laws of resuming: train(100) is train(50) and 50 more, bit for bit, whatever the number of threads.
+//! The laws of resuming: train(100) is train(50) and 50 more, bit for bit, whatever the number of
+//! threads.
 
 use std::path::Path;
 
@@ -62,7 +63,8 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
     Ok(())
 }
 
-/// A call that reads the input to its end is followed by another epoch, shuffled anew, as `repeat` would have it.
+/// A call that reads the input to its end is followed by another epoch, shuffled anew, as `repeat`
+/// would have it.
 #[test]
 fn one_call_for_each_epoch() -> Result<()> {
     let (calls, repeated) = (Folder::new(), Folder::new());

@@ -1,5 +1,5 @@
-//! Model folders that TensorFlow or an earlier version wrote: under which names optimizers keep their slots, and what happens
-//! where some are missing.
+//! Model folders that TensorFlow or an earlier version wrote: under which names optimizers keep
+//! their slots, and what happens where some are missing.
 
 use std::path::Path;
 
@@ -26,7 +26,8 @@ fn multi(names: &[&str]) -> MultiHead {
     names.iter().fold(MultiHead::new(), |all, name| all.head(head(name)))
 }
 
-/// Writes the newest checkpoint anew, each entry under the name that `rename` gives it, or not at all.
+/// Writes the newest checkpoint anew, each entry under the name that `rename` gives it, or not at
+/// all.
 fn rewrite(folder: &Path, rename: impl Fn(&str) -> Option<String>) -> Result<()> {
     let prefix = latest_checkpoint(folder)?.unwrap();
     let reader = BundleReader::open(&prefix)?;
@@ -44,7 +45,8 @@ fn entries(folder: &Path) -> Result<Vec<(String, Array)>> {
     reader.names().map(|name| Ok((name.to_string(), reader.read(name)?))).collect()
 }
 
-/// As TensorFlow 2.15 names them: its heads each open a scope `training`, and a MultiHead one more after those in it.
+/// As TensorFlow 2.15 names them: its heads each open a scope `training`, and a MultiHead one more
+/// after those in it.
 #[test]
 fn slots_of_several_heads_have_tensorflows_names() -> Result<()> {
     let linear = |head: MultiHead, labels: &[&str]| {
@@ -107,7 +109,8 @@ fn a_folder_of_version_0_1_0_goes_on_to_the_same_bits() -> Result<()> {
     Ok(())
 }
 
-/// A deep network over a shared table, which TensorFlow's premades do not train: its folder has no slot of it.
+/// A deep network over a shared table, which TensorFlow's premades do not train: its folder has no
+/// slot of it.
 fn shared(folder: &Folder, optimizer: &str) -> Result<Estimator> {
     let words = categorical_column_with_vocabulary_list("word", ["a", "b", "c"]);
     let columns = shared_embeddings([&words], 2).shared_embedding_collection_name("table").columns();
@@ -133,8 +136,8 @@ fn slots_that_a_checkpoint_lacks_begin_anew() -> Result<()> {
     let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with("WARN")).collect();
     assert_eq!(warnings.len(), 1, "{lines:#?}");
     assert!(warnings[0].contains(slot) && warnings[0].contains("begin anew"), "{warnings:?}");
-    // The slot began with 0.1 and had the square of one gradient added; with the rate 0.001 the weight has moved by
-    // 0.001 g / (sqrt(0.1 + g^2) + 1e-7).
+    // The slot began with 0.1 and had the square of one gradient added; with the rate 0.001 the
+    // weight has moved by 0.001 g / (sqrt(0.1 + g^2) + 1e-7).
     for ((before, after), sum) in before.into_iter().zip(value(&parts, "table")?).zip(value(&parts, slot)?) {
         let gradient = (sum - f64::from(0.1f32)).max(0.0).sqrt();
         let expected = 0.001 * gradient / (sum.sqrt() + 1e-7);

@@ -1,4 +1,5 @@
-//! Training with evaluations in between; the numbers of cases are those of the inventory of TensorFlow's behaviour.
+//! Training with evaluations in between; the numbers of cases are those of the inventory of
+//! TensorFlow's behaviour.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -29,7 +30,8 @@ fn rows() -> Dataset {
     line(10).batch(4, false)
 }
 
-/// One call of an exporter: the step, whether it was the best and the last, and whether the checkpoint was there.
+/// One call of an exporter: the step, whether it was the best and the last, and whether the
+/// checkpoint was there.
 type Call = (u64, bool, bool);
 
 /// Writes down what it is called with.
@@ -155,7 +157,8 @@ fn an_evaluator_evaluates_what_others_train() -> Result<()> {
     Ok(())
 }
 
-/// An evaluator in a thread beside a training in another: it sees the last checkpoint, whatever it has missed.
+/// An evaluator in a thread beside a training in another: it sees the last checkpoint, whatever it
+/// has missed.
 #[test]
 fn an_evaluator_beside_a_training() -> Result<()> {
     let folder = Folder::new();
@@ -209,7 +212,8 @@ fn several_inputs_by_steps_of_their_own() -> Result<()> {
     Ok(())
 }
 
-/// A model whose metric is what the test wants: its evaluations come with the values of a list, one for each step.
+/// A model whose metric is what the test wants: its evaluations come with the values of a list, one
+/// for each step.
 fn scripted(values: &'static [f32]) -> impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static {
     move |cx| {
         let w = cx.graph().variable("w", [], Init::Zeros);
@@ -252,14 +256,16 @@ fn the_best_and_early_stopping_survive_restarts() -> Result<()> {
     assert_eq!(calls.iter().filter(|call| call.1).map(|call| call.0).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(in_pieces.evaluations[0].best, at_once.evaluations[0].best);
 
-    // Whoever trains on after early stopping gets what was asked for (case 113, as decided): patience begins anew.
+    // Whoever trains on after early stopping gets what was asked for (case 113, as decided):
+    // patience begins anew.
     let (on, calls) = run(&folder, &[7])?;
     assert_eq!((on.finished.global_step, on.finished.n_steps), (7, 2));
     assert_eq!(calls, [(6, true, false), (7, false, true)]);
     Ok(())
 }
 
-/// Evaluations only look: with dropout, batch normalisation and shuffling, not a bit of the training changes.
+/// Evaluations only look: with dropout, batch normalisation and shuffling, not a bit of the
+/// training changes.
 #[test]
 fn evaluations_change_no_bit_of_a_training() -> Result<()> {
     let (alone, evaluated) = (Folder::new(), Folder::new());
@@ -321,7 +327,8 @@ fn mistakes_are_told_before_the_first_step() {
     }
 }
 
-/// An evaluation that fails ends the training, and the checkpoint that it was made for is written all the same.
+/// An evaluation that fails ends the training, and the checkpoint that it was made for is written
+/// all the same.
 #[test]
 fn an_evaluation_that_fails_loses_nothing() -> Result<()> {
     let folder = Folder::new();
@@ -345,7 +352,8 @@ fn an_evaluation_that_fails_loses_nothing() -> Result<()> {
     Ok(())
 }
 
-/// An evaluation between two steps reads the variables of the training where they are: it may not change them.
+/// An evaluation between two steps reads the variables of the training where they are: it may not
+/// change them.
 #[test]
 fn an_evaluation_cannot_change_the_variables_of_a_training() -> Result<()> {
     struct Meddling;
@@ -390,8 +398,8 @@ impl Hook for FullDisk {
     }
 }
 
-/// The hooks after the one that fails still see the checkpoint: the next run finds its evaluation in
-/// it, and ends in the bytes of a run that nothing disturbed.
+/// The hooks after the one that fails still see the checkpoint: the next run finds its evaluation
+/// in it, and ends in the bytes of a run that nothing disturbed.
 #[test]
 fn a_hook_that_fails_before_a_checkpoint_costs_no_evaluation() -> Result<()> {
     for at in [2, 4] {

@@ -1,4 +1,5 @@
-//! Warm start: section 9 of the specification (cases 114 and 124), slots, TensorFlow's files, and mistakes.
+//! Warm start: section 9 of the specification (cases 114 and 124), slots, TensorFlow's files, and
+//! mistakes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -34,7 +35,8 @@ fn job_rows() -> Dataset {
     Dataset::from_arrays([("job", jobs), ("y", Array::from([0i64, 1]))]).label("y").batch(2, false)
 }
 
-/// A model of the terms c, d, a and one bucket that learns nothing, so that its checkpoint has what it began with.
+/// A model of the terms c, d, a and one bucket that learns nothing, so that its checkpoint has what
+/// it began with.
 fn cda(folder: &Folder, settings: impl Into<WarmStartSettings>) -> Result<Estimator> {
     let job = categorical_column_with_vocabulary_list("job", ["c", "d", "a"]).n_oov_buckets(1);
     let model = LinearClassifier::new([job.into()]).optimizer(Optimizer::new(Sgd::default(), 0.0));
@@ -80,8 +82,8 @@ fn case_114_rows_follow_their_terms() -> Result<()> {
     let backup = settings(lists().backup_initializer(Init::Constant(9.0)));
     assert_eq!(trained(&cda(&folder, &backup)?, WEIGHTS)?, [0.1826, 9.0, 0.0727, 9.0]);
     assert_eq!(trained(&cda(&folder, backup)?, BIAS)?, [0.5], "the others come as they are");
-    // Before the first training too. By hand, the logits of the rows are 0.5 + 0.0727 (a) and 0.5 (the bucket), their probabilities
-    // 0.639386 and 0.622459.
+    // Before the first training too. By hand, the logits of the rows are 0.5 + 0.0727 (a) and 0.5
+    // (the bucket), their probabilities 0.639386 and 0.622459.
     let untrained = cda(&folder, settings(lists()))?;
     let logistic: Vec<f32> =
         untrained.predict(job_rows()).map(|row| row.unwrap()["logistic"].as_slice::<f32>().unwrap()[0]).collect();
@@ -112,7 +114,8 @@ fn case_114_columns_follow_their_classes() -> Result<()> {
     Ok(())
 }
 
-/// A network that has learnt for three steps, and one that begins with some of its values and learns nothing.
+/// A network that has learnt for three steps, and one that begins with some of its values and
+/// learns nothing.
 fn old_and_new(settings: impl FnOnce(&Path) -> WarmStartSettings) -> Result<(Folder, Estimator, Folder, Estimator)> {
     let (first, second) = (Folder::new(), Folder::new());
     let config = |seed| RunConfig::new().tf_random_seed(seed);
@@ -216,8 +219,8 @@ fn a_warm_start_with_everything_goes_on_like_the_old_training() -> Result<()> {
     Ok(())
 }
 
-/// Slots follow the terms of their variables, also under another name; new rows have the slot's own beginning (0.1 and 0 for Ftrl), and
-/// steps are counted anew.
+/// Slots follow the terms of their variables, also under another name; new rows have the slot's own
+/// beginning (0.1 and 0 for Ftrl), and steps are counted anew.
 #[test]
 fn slots_follow_their_variables() -> Result<()> {
     let (first, second) = (Folder::new(), Folder::new());
@@ -267,7 +270,8 @@ fn from_files_of_tensorflow() -> Result<()> {
         model.model_dir(inside(&folder)).build()
     };
     let info = || VocabInfo::new(["c", "d", "a"], ["a", "b", "c", "d"]).n_oov_buckets(1);
-    // `rows` is 0 1, 2 3, 4 5, 6 7, 8 9 (oracles/gen/bundle.py); a model of two columns is made by hand.
+    // `rows` is 0 1, 2 3, 4 5, 6 7, 8 9 (oracles/gen/bundle.py); a model of two columns is made by
+    // hand.
     let partitioned =
         WarmStartSettings::new(fixtures.join("bundle_tf")).vocab_info("w", info()).prev_var_name("w", "rows");
     let table = |cx: &ModelFnContext<'_>| {
@@ -289,8 +293,9 @@ fn from_files_of_tensorflow() -> Result<()> {
     Ok(())
 }
 
-/// A checkpoint of objects, as Keras writes it (oracles/gen/object_checkpoint.py): kernels and biases count from 0, 100, 200 and 300, and the
-/// slots of its optimizer are found by their names too.
+/// A checkpoint of objects, as Keras writes it (oracles/gen/object_checkpoint.py): kernels and
+/// biases count from 0, 100, 200 and 300, and the slots of its optimizer are found by their names
+/// too.
 #[test]
 fn from_a_model_of_keras() -> Result<()> {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../oracles/fixtures/bundle_tf_objects");

@@ -1,7 +1,7 @@
 //! Our side of the exchange of checkpoints with TensorFlow (oracles/live/bundle.py).
 //!
-//! `write PREFIX` saves fixed tensors of every dtype; `read PREFIX` prints every tensor of a checkpoint as
-//! `name = dtype[dims] values`, floats as their bits, strings as hexadecimal bytes.
+//! `write PREFIX` saves fixed tensors of every dtype; `read PREFIX` prints every tensor of a
+//! checkpoint as `name = dtype[dims] values`, floats as their bits, strings as hexadecimal bytes.
 
 use std::io::{self, Write};
 use std::path::Path;

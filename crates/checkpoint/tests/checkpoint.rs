@@ -1,4 +1,5 @@
-//! Checkpoints: those TensorFlow wrote (oracles/gen/bundle.py, oracles/gen/snappy.py), our own, and damaged ones.
+//! Checkpoints: those TensorFlow wrote (oracles/gen/bundle.py, oracles/gen/snappy.py), our own, and
+//! damaged ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -137,7 +138,8 @@ fn names_in_a_checkpoint_of_objects() {
     assert!(BundleReader::open(fixture("bundle_tf")).unwrap().object_keys().unwrap().is_empty());
 
     let folder = Folder::new("objects");
-    // A node with one value whose key is no tensor, bytes that are no message, and a number where a table should be.
+    // A node with one value whose key is no tensor, bytes that are no message, and a number where a
+    // table should be.
     let stray = b"\x0a\x0a\x12\x08\x12\x01v\x1a\x03key";
     let write = |value: Array| {
         let prefix = folder.prefix();

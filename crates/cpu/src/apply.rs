@@ -1,4 +1,5 @@
-//! Steps that write variables: assignments and optimizer updates, after everything has been computed.
+//! Steps that write variables: assignments and optimizer updates, after everything has been
+//! computed.
 
 use std::collections::HashMap;
 
@@ -38,7 +39,8 @@ impl RowsScratch<'_> {
 }
 
 impl CpuExecutable {
-    /// Bytes of scratch memory of a step that writes a variable: what its kernel needs, then a copy of each staged input.
+    /// Bytes of scratch memory of a step that writes a variable: what its kernel needs, then a copy
+    /// of each staged input.
     pub(super) fn write_scratch(&self, step: &CompiledStep, staged: &[Stage], dims: &[Dims]) -> usize {
         let copies = step.inputs.iter().zip(staged).filter(|(_, stage)| **stage != Stage::Never);
         let copies = copies.map(|(&n, _)| (byte_count(&dims[n], self.dtype(n))).next_multiple_of(64));
@@ -81,7 +83,8 @@ impl CpuExecutable {
         step.inputs.iter().map(stage).collect()
     }
 
-    /// Copies the staged inputs of all steps that write, and points the steps to the copies. `changed`: gradients may change.
+    /// Copies the staged inputs of all steps that write, and points the steps to the copies.
+    /// `changed`: gradients may change.
     fn stage(&self, changed: bool, workspace: &mut Workspace) {
         workspace.written.clear();
         for (i, step) in self.steps.iter().enumerate().skip(self.program.compute_steps().len()) {
@@ -93,7 +96,8 @@ impl CpuExecutable {
                 let (mut address, len) = (workspace.addresses[number], workspace.lens[number]);
                 if stage == Stage::Always || (stage == Stage::IfChanged && changed) {
                     let scratch = workspace.buffer(self.plan.n_value_buffers + i);
-                    // SAFETY: `write_scratch` has measured room for the copy, which is not where the value is.
+                    // SAFETY: `write_scratch` has measured room for the copy, which is not where
+                    // the value is.
                     unsafe {
                         let copy = scratch.add(offset);
                         std::ptr::copy_nonoverlapping(address, copy, len);
@@ -130,7 +134,8 @@ impl CpuExecutable {
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
         self.stage(args.on_gradient.is_some(), workspace);
         if let Some(on_gradient) = &mut args.on_gradient {
-            // All of them before any is applied: a worker that cannot be reached leaves the state as it was.
+            // All of them before any is applied: a worker that cannot be reached leaves the state
+            // as it was.
             for i in self.program.compute_steps().len()..self.steps.len() {
                 if let Op::Apply(apply) = &self.program.body().node(self.steps[i].node).op {
                     let (indices, values, len) = self.gradient(i, workspace);
@@ -162,7 +167,8 @@ impl CpuExecutable {
 
     fn assign(&self, i: usize, id: VarId, workspace: &mut Workspace, state: Bound<'_>) {
         let [from, _] = workspace.written[i - self.program.compute_steps().len()];
-        // SAFETY: the value has the variable's size (checked when the graph was built) and is not the variable itself.
+        // SAFETY: the value has the variable's size (checked when the graph was built) and is not
+        // the variable itself.
         unsafe { std::ptr::copy_nonoverlapping(from, state.start(id), workspace.lens[self.steps[i].inputs[0]]) };
     }
 
@@ -200,14 +206,15 @@ impl CpuExecutable {
         Ok(())
     }
 
-    /// The gradient that an update applies: the rows it is for, if it is one of rows, where its numbers are, and how many.
+    /// The gradient that an update applies: the rows it is for, if it is one of rows, where its
+    /// numbers are, and how many.
     fn gradient<'a>(&self, i: usize, workspace: &Workspace) -> (Option<&'a [i64]>, *mut f32, usize) {
         let step = &self.steps[i];
         let addresses = workspace.written[i - self.program.compute_steps().len()];
         let last = step.inputs.len() - 1;
         let indices = (last == 1).then(|| {
-            // SAFETY: the ids have this length and nothing writes to them; arena and feeds stay where they are until the run
-            // ends, and the slice is gone by then.
+            // SAFETY: the ids have this length and nothing writes to them; arena and feeds stay
+            // where they are until the run ends, and the slice is gone by then.
             unsafe { std::slice::from_raw_parts(addresses[0].cast(), workspace.dims[step.inputs[0]][0]) }
         });
         (indices, addresses[last].cast(), workspace.lens[step.inputs[last]] / 4)
@@ -228,7 +235,8 @@ fn split_scratch<'a>(scratch: *mut u8, n: usize, width: usize, decayed_rows: usi
         at = unsafe { at.add(bytes) };
         part
     };
-    // SAFETY: disjoint parts, aligned because the buffer is and sizes fall from part to part; any bits are such numbers.
+    // SAFETY: disjoint parts, aligned because the buffer is and sizes fall from part to part; any
+    // bits are such numbers.
     unsafe {
         RowsScratch {
             ids: std::slice::from_raw_parts_mut(take(n * 8).cast(), n),
@@ -254,12 +262,14 @@ struct Target<'a> {
     len: usize,
 }
 
-// SAFETY: the addresses in `starts` are only prefetched; everything else is shared as `DisjointMut` allows.
+// SAFETY: the addresses in `starts` are only prefetched; everything else is shared as `DisjointMut`
+// allows.
 unsafe impl Sync for Target<'_> {}
 
 impl<'a> Target<'a> {
     fn new(state: Bound<'a>, apply: &Apply, rule: &'a dyn UpdateRule, hyper: Hyper) -> Target<'a> {
-        // SAFETY: the state is borrowed exclusively, and a variable and its slots are different variables.
+        // SAFETY: the state is borrowed exclusively, and a variable and its slots are different
+        // variables.
         let open = |id: VarId| unsafe { state.weights(id) };
         let weights = open(apply.variable);
         let (len, mut starts) = (weights.len(), SmallVec::from_slice(&[weights.as_ptr()]));
@@ -319,7 +329,8 @@ impl<'a> Target<'a> {
             )));
         }
         let n = scatter::unique(ids, unique, inverse, table);
-        // Ids that the host has made unique have nothing to add up: their rows are used where they are.
+        // Ids that the host has made unique have nothing to add up: their rows are used where they
+        // are.
         let rows = if n == ids.len() {
             values
         } else {

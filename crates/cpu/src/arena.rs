@@ -8,7 +8,8 @@ use estimand_graph::looks::look;
 /// Buffers begin at cache lines.
 const ALIGN: usize = 64;
 
-/// The most buffers that are compared with each other. More than that are placed as time goes by, which wastes a little more.
+/// The most buffers that are compared with each other. More than that are placed as time goes by,
+/// which wastes a little more.
 const MAX_COMPARED: usize = 1024;
 
 /// The steps during which a buffer is in use.
@@ -18,8 +19,8 @@ pub(crate) struct Lifetime {
     pub last: usize,
 }
 
-/// Offsets for buffers of these capacities such that buffers alive together do not overlap, and the size of the whole; `None` if
-/// that is more than the address space.
+/// Offsets for buffers of these capacities such that buffers alive together do not overlap, and the
+/// size of the whole; `None` if that is more than the address space.
 pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> Option<(Vec<usize>, usize)> {
     let order: Vec<usize> = (0..lifetimes.len()).filter(|&i| capacities[i] > 0).collect();
     let mut offsets = vec![0; lifetimes.len()];

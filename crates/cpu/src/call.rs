@@ -27,8 +27,9 @@ impl<'a> View<'a> {
     /// The elements. The dtype was checked when the graph was built.
     pub(super) fn as_slice<T: Element>(&self) -> &'a [T] {
         check_elements::<T>(self.dtype, self.bytes);
-        // SAFETY: the dtype is that of T, so the bytes are valid values of it: what is fed and what kernels write are elements of
-        // the dtype, a boolean being 0 or 1. Alignment and length were just looked at. The borrow of the bytes is as long.
+        // SAFETY: the dtype is that of T, so the bytes are valid values of it: what is fed and what
+        // kernels write are elements of the dtype, a boolean being 0 or 1. Alignment and length
+        // were just looked at. The borrow of the bytes is as long.
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 
@@ -37,8 +38,9 @@ impl<'a> View<'a> {
     }
 }
 
-/// Panics unless bytes are whole, aligned elements of T. Once per operand of a kernel, so it is no debug assertion: a step that asks
-/// for another type than its value has would read what is no value of it.
+/// Panics unless bytes are whole, aligned elements of T. Once per operand of a kernel, so it is no
+/// debug assertion: a step that asks for another type than its value has would read what is no
+/// value of it.
 #[inline]
 #[track_caller]
 fn check_elements<T: Element>(dtype: DType, bytes: &[u8]) {
@@ -57,8 +59,9 @@ pub(super) struct ViewMut<'a> {
 impl ViewMut<'_> {
     pub(super) fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
         check_elements::<T>(self.dtype, self.bytes);
-        // SAFETY: as for `View::as_slice`, and the borrow is exclusive. An output that was never written holds zeros or elements of
-        // another value; only of booleans not all bits are values, and kernels write those without reading them.
+        // SAFETY: as for `View::as_slice`, and the borrow is exclusive. An output that was never
+        // written holds zeros or elements of another value; only of booleans not all bits are
+        // values, and kernels write those without reading them.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 }
@@ -149,7 +152,8 @@ fn unsupported(node: &Node, what: &str) -> Error {
 }
 
 impl CpuExecutable {
-    /// What only a run can tell: sizes that were symbols when the graph was built must fit together.
+    /// What only a run can tell: sizes that were symbols when the graph was built must fit
+    /// together.
     pub(super) fn check_sizes(&self, dims: &[Dims]) -> Result<()> {
         for step in &self.steps {
             let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
@@ -232,8 +236,8 @@ impl CpuExecutable {
         let inputs: SmallVec<[InputView; 6]> = step.inputs.iter().map(view).collect();
         let outputs: SmallVec<[*mut u8; TileProgram::MAX_OUTPUTS]> =
             step.outputs.iter().map(|&n| workspace.addresses[n]).collect();
-        // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an output that takes a dying
-        // input's place overlaps with it, exactly.
+        // SAFETY: inputs and outputs are buffers of the sizes that `bind` has checked; only an
+        // output that takes a dying input's place overlaps with it, exactly.
         let by_zero = unsafe { tile.run(&self.pool, space, &inputs, &outputs) };
         by_zero.map_or(Ok(()), |number| Err(self.division_by_zero(i, number)))
     }
@@ -269,7 +273,8 @@ impl CpuExecutable {
         let view_mut = |&n: &usize| ViewMut {
             dtype: self.dtype(n),
             dims: &workspace.dims[n],
-            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing alive.
+            // SAFETY: the plan gives an output of such a step a buffer that overlaps with nothing
+            // alive.
             bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
         };
         Call {
@@ -330,7 +335,8 @@ pub(super) fn floats(scratch: &mut [u8]) -> &mut [f32] {
     unsafe { std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast::<f32>(), scratch.len() / 4) }
 }
 
-/// Bytes of scratch memory that the kernel of a node needs, for inputs and a first result of these sizes.
+/// Bytes of scratch memory that the kernel of a node needs, for inputs and a first result of these
+/// sizes.
 fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     use super::{index, products, recurrent, reductions, windows};
     match op {

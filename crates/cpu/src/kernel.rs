@@ -12,7 +12,8 @@ use smallvec::{SmallVec, smallvec};
 pub(crate) enum Fused {
     /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
     Elementwise(Vec<Member>),
-    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is hot.
+    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is
+    /// hot.
     Product {
         /// The MatMul or Conv2D.
         node: NodeId,
@@ -20,14 +21,16 @@ pub(crate) enum Fused {
         bias: bool,
         /// Whether negative results become 0.
         relu: bool,
-        /// The MaxPool that a convolution's result goes through image by image, as a [`Fused::Which`].
+        /// The MaxPool that a convolution's result goes through image by image, as a
+        /// [`Fused::Which`].
         pool: Option<NodeId>,
     },
-    /// A max pooling that also says which element was the largest, as its second output, or the gradient that reads this
-    /// instead of what was pooled.
+    /// A max pooling that also says which element was the largest, as its second output, or the
+    /// gradient that reads this instead of what was pooled.
     Which(NodeId),
-    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling behind it hands back ever
-    /// being in memory. Reads the images, then as the gradient of [`Fused::Which`] does.
+    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling
+    /// behind it hands back ever being in memory. Reads the images, then as the gradient of
+    /// [`Fused::Which`] does.
     PooledGradient {
         /// The Conv2DBackpropFilter.
         node: NodeId,
@@ -97,7 +100,8 @@ impl FusedKernel for Fused {
                 operands.all(flops.saturating_add(product(&[usize::from(*bias) + usize::from(*relu), out])))
             }
             Fused::PooledGradient { node, .. } => operands.all(match op(*node) {
-                // The gradient of the bias is one sum over all pixels; the pooling's takes each of its own once.
+                // The gradient of the bias is one sum over all pixels; the pooling's takes each of
+                // its own once.
                 Op::Conv2dBackpropFilter(gradient) => {
                     let out = convolved(&gradient.window, x[0], y[0]);
                     let filter = flops(operands, *node, &[x[0], &out], y);

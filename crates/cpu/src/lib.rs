@@ -1,7 +1,9 @@
-//! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that is reused from run to run.
+//! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that
+//! is reused from run to run.
 //!
-//! `pass` puts several nodes into one kernel, `tile` compiles element-wise groups, `plan` decides where values live, `workspace` holds the memory of one run, `call` and its
-//! neighbours hand each step to its kernel, `apply` runs the updates.
+//! `pass` puts several nodes into one kernel, `tile` compiles element-wise groups, `plan` decides
+//! where values live, `workspace` holds the memory of one run, `call` and its neighbours hand each
+//! step to its kernel, `apply` runs the updates.
 
 mod apply;
 mod arena;
@@ -41,7 +43,8 @@ use plan::{Place, Plan};
 use state::CpuState;
 use workspace::Workspace;
 
-/// Runs programs on the processor's cores. The number of threads changes the speed and nothing else.
+/// Runs programs on the processor's cores. The number of threads changes the speed and nothing
+/// else.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pool: Threads,
@@ -158,7 +161,8 @@ enum Work {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Never,
-    /// If gradients may be changed before they are applied: it is not ours to change, or two steps read it.
+    /// If gradients may be changed before they are applied: it is not ours to change, or two steps
+    /// read it.
     IfChanged,
     /// It is a variable: every read of a run sees the value before it.
     Always,
@@ -212,7 +216,8 @@ impl CpuExecutable {
     }
 }
 
-/// Element-wise nodes that no pass has grouped are groups of one: there is only one way to compute them.
+/// Element-wise nodes that no pass has grouped are groups of one: there is only one way to compute
+/// them.
 fn group_singles(mut program: Program) -> Program {
     let body = program.body.clone();
     for step in &mut program.steps {

@@ -1,9 +1,10 @@
 //! Memory: where every value of a program lives.
 //!
-//! Values that are fed, constant or variables live where they are. All others live in one arena. A value that is only another
-//! shape of its input shares its place; an element-wise result takes the place of an input that nobody needs any more; and
-//! values that are never alive together may overlap. Buffers have capacities, the largest size seen, so that a smaller batch
-//! changes nothing and only growth moves anything.
+//! Values that are fed, constant or variables live where they are. All others live in one arena. A
+//! value that is only another shape of its input shares its place; an element-wise result takes the
+//! place of an input that nobody needs any more; and values that are never alive together may
+//! overlap. Buffers have capacities, the largest size seen, so that a smaller batch changes nothing
+//! and only growth moves anything.
 
 use std::collections::HashMap;
 
@@ -31,7 +32,8 @@ pub(crate) struct Plan {
     pub places: Vec<Place>,
     /// The numbers of values that are fed or variables, whose addresses each run looks up.
     pub outside: Vec<usize>,
-    /// Lifetimes of the arena's buffers; after those of values come one scratch buffer for each step.
+    /// Lifetimes of the arena's buffers; after those of values come one scratch buffer for each
+    /// step.
     pub buffers: Vec<Lifetime>,
     pub n_value_buffers: usize,
 }
@@ -65,7 +67,8 @@ impl Plan {
             }
         }
         plan.n_value_buffers = plan.buffers.len();
-        // The copies that steps which write make of their inputs are all made before the first of them writes.
+        // The copies that steps which write make of their inputs are all made before the first of
+        // them writes.
         let n_compute = program.compute_steps().len();
         plan.buffers.extend((0..program.steps().len()).map(|i| Lifetime { first: i.min(n_compute), last: i }));
         plan
@@ -125,7 +128,8 @@ impl Plan {
         if is_view(program, &step.kernel) {
             return buffer_of(step.inputs[0]);
         }
-        // In place: the only store of a group is its last instruction, so whatever it overwrites has been read.
+        // In place: the only store of a group is its last instruction, so whatever it overwrites
+        // has been read.
         if !matches!(fused(&step.kernel), Some(Fused::Elementwise(_))) || step.outputs.len() != 1 {
             return None;
         }
@@ -146,7 +150,8 @@ pub(crate) fn is_view(program: &Program, kernel: &Kernel) -> bool {
     matches!(kernel, Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Reshape(_) | Op::StopGradient(_)))
 }
 
-/// The last step that reads a value, directly or through a view; fetches are read when the computing ends.
+/// The last step that reads a value, directly or through a view; fetches are read when the
+/// computing ends.
 fn last_uses(program: &Program) -> HashMap<Value, usize> {
     let mut last = HashMap::new();
     for (i, step) in program.steps().iter().enumerate() {

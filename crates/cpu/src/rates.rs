@@ -1,4 +1,5 @@
-//! What this machine can do at best: a product in the cache, and a copy that no cache of a core holds.
+//! What this machine can do at best: a product in the cache, and a copy that no cache of a core
+//! holds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ const SIDE: usize = 384;
 /// Floats of the copy: 8 MiB.
 const COPIED: usize = 2 << 20;
 
-/// Measures both, on the threads of a pool. The best of many short runs: what disturbs them only makes them slower.
+/// Measures both, on the threads of a pool. The best of many short runs: what disturbs them only
+/// makes them slower.
 pub(super) fn measure(pool: &Pool) -> Rates {
     let product = Product::new(SIDE, SIDE, SIDE);
     let (a, b, mut c) = (vec![1.0f32; SIDE * SIDE], vec![0.5f32; SIDE * SIDE], vec![0.0f32; SIDE * SIDE]);

@@ -57,8 +57,8 @@ impl Call<'_> {
     pub(super) fn reduce(&mut self, kind: Reduction, axes: AxisSet) -> Result<()> {
         let x = self.x[0];
         let (from, to) = (x.bytes.as_ptr(), self.y[0].bytes.as_mut_ptr());
-        // SAFETY: the view holds the elements of its dims, the output those of the axes that stay; the scratch memory has the
-        // length asked for and is aligned to 64 bytes.
+        // SAFETY: the view holds the elements of its dims, the output those of the axes that stay;
+        // the scratch memory has the length asked for and is aligned to 64 bytes.
         unsafe { reduce::reduce(self.pool, kind, x.dtype, x.dims, axes.0, from, to, self.scratch) }
     }
 }

@@ -14,7 +14,8 @@ fn sizes(x: &View<'_>) -> [usize; 2] {
 impl Call<'_> {
     pub(super) fn softmax(&mut self) -> Result<()> {
         let (x, y) = (self.x[0], &mut self.y[0]);
-        // SAFETY: both views hold the elements that their shape, checked by `infer`, promises; the output overlaps nothing alive.
+        // SAFETY: both views hold the elements that their shape, checked by `infer`, promises; the
+        // output overlaps nothing alive.
         unsafe { softmax::softmax(self.pool, x.dtype, sizes(&x), x.bytes.as_ptr(), y.bytes.as_mut_ptr()) }
     }
 

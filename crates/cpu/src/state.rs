@@ -23,12 +23,15 @@ pub(super) struct CpuState {
     layout: u64,
 }
 
-// SAFETY: `starts` points into `arrays`. A live state owns these alone; those of a frozen one are only read.
+// SAFETY: `starts` points into `arrays`. A live state owns these alone; those of a frozen one are
+// only read.
 unsafe impl Send for CpuState {}
-// SAFETY: through a shared reference the pointers are only read from; to write takes an exclusive one to a live state.
+// SAFETY: through a shared reference the pointers are only read from; to write takes an exclusive
+// one to a live state.
 unsafe impl Sync for CpuState {}
 
-/// The slots of a program's variables in a state. Empty slots are those of variables that it does not use.
+/// The slots of a program's variables in a state. Empty slots are those of variables that it does
+/// not use.
 #[derive(Default)]
 pub(super) struct Slots {
     by_id: Vec<usize>,

@@ -1,4 +1,5 @@
-//! Element-wise groups as programs of the tile interpreter: which register holds what, and when it is free again.
+//! Element-wise groups as programs of the tile interpreter: which register holds what, and when it
+//! is free again.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! The memory of one run: sizes, the arena, and where each buffer lies in it.
 //!
-//! Nothing here allocates in the steady state: sizes are recomputed only when a fed size changes, and buffers move only when one
-//! of them must grow.
+//! Nothing here allocates in the steady state: sizes are recomputed only when a fed size changes,
+//! and buffers move only when one of them must grow.
 
 use estimand_graph::looks::look;
 use estimand_graph::sizes::{Sizes, resolve_dim};
@@ -182,7 +182,8 @@ impl Workspace {
                 outputs[i].reuse(dtype, dims)?;
             }
             let to = outputs[i].as_mut_ptr().ok_or_else(|| Error::internal("a fresh output is shared"))?;
-            // SAFETY: the value has this length, the output was made for it, and they are different memory.
+            // SAFETY: the value has this length, the output was made for it, and they are different
+            // memory.
             unsafe { std::ptr::copy_nonoverlapping(self.addresses[number], to, self.lens[number]) };
         }
         Ok(())

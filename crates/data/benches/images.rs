@@ -1,9 +1,10 @@
 //! Images from IDX files to shuffled batches: `cargo bench -p estimand-data --bench images`.
 //!
-//! As many images as MNIST has, u8 to f32 divided by 255, in batches of 128. Beside each rate stands what memory allows: the bytes moved
-//! for an image at the speed of a plain copy.
+//! As many images as MNIST has, u8 to f32 divided by 255, in batches of 128. Beside each rate
+//! stands what memory allows: the bytes moved for an image at the speed of a plain copy.
 //!
-//! With `ESTIMAND_BENCH_FOLDER` the files are left there for the peer, see `benches/compare/input.sh`.
+//! With `ESTIMAND_BENCH_FOLDER` the files are left there for the peer, see
+//! `benches/compare/input.sh`.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::hint::black_box;

@@ -1,10 +1,11 @@
 //! How fast files become batches: `cargo bench -p estimand-data --bench reading`.
 //!
-//! The adult census data, a hundred times over, as CSV and as TFRecord of `tf.Example`s, read to batches of 256 with all
-//! their strings. Beside each rate stands its bound: the same bytes read from the file and nothing done with them. Every
-//! figure is the best of several runs.
+//! The adult census data, a hundred times over, as CSV and as TFRecord of `tf.Example`s, read to
+//! batches of 256 with all their strings. Beside each rate stands its bound: the same bytes read
+//! from the file and nothing done with them. Every figure is the best of several runs.
 //!
-//! With `ESTIMAND_BENCH_FOLDER` the files are left there for the peer, see `benches/compare/input.sh`.
+//! With `ESTIMAND_BENCH_FOLDER` the files are left there for the peer, see
+//! `benches/compare/input.sh`.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::hint::black_box;

@@ -1,8 +1,9 @@
-//! Memory of reading what does not fit in it: `cargo bench -p estimand-data --bench streaming -- [GIGABYTES]`.
+//! Memory of reading what does not fit in it:
+//! `cargo bench -p estimand-data --bench streaming -- [GIGABYTES]`.
 //!
-//! CSV rows are made as they are read, from a named pipe, so that no disk is needed: by default 10 GB of them are shuffled in
-//! blocks, batched and read ahead. The target is a peak below 300 MB; the bound is what was asked for: the block of the
-//! shuffle, the chunks of the reader.
+//! CSV rows are made as they are read, from a named pipe, so that no disk is needed: by default 10
+//! GB of them are shuffled in blocks, batched and read ahead. The target is a peak below 300 MB;
+//! the bound is what was asked for: the block of the shuffle, the chunks of the reader.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::io::Write;

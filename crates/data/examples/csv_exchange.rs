@@ -1,7 +1,9 @@
-//! Reads CSV files and prints what was found, for the live check against TensorFlow: `csv_exchange FOLDER`.
+//! Reads CSV files and prints what was found, for the live check against TensorFlow:
+//! `csv_exchange FOLDER`.
 //!
-//! The folder holds `case_N.csv` and `case_N.options` (lines `key=value`: delimiter, quoting, na, header names). For each a
-//! file `case_N.found` is written: a line `column dtype` and one line of hexadecimal text for each value, or `error`.
+//! The folder holds `case_N.csv` and `case_N.options` (lines `key=value`: delimiter, quoting, na,
+//! header names). For each a file `case_N.found` is written: a line `column dtype` and one line of
+//! hexadecimal text for each value, or `error`.
 #![allow(clippy::print_stdout)] // an example prints
 
 use std::fmt::Write;

@@ -1,12 +1,13 @@
-//! Reads what TensorFlow wrote, prints it, and writes it again for others to read: one side of `oracles/live/records.py`.
+//! Reads what TensorFlow wrote, prints it, and writes it again for others to read: one side of
+//! `oracles/live/records.py`.
 //!
 //! ```text
 //! record_exchange examples PATTERN FOLDER    prints tf.Examples; writes them to FOLDER as TFRecord and CSV
 //! record_exchange sequences PATTERN          prints tf.SequenceExamples
 //! ```
 //!
-//! A line is `name = values`, the rows of a ragged feature separated by `|`. Floats are printed as their bits and strings as
-//! hexadecimal bytes.
+//! A line is `name = values`, the rows of a ragged feature separated by `|`. Floats are printed as
+//! their bits and strings as hexadecimal bytes.
 
 use std::env;
 use std::path::Path;

@@ -26,7 +26,8 @@ pub(crate) fn spec(stage: &str, inputs: &[Dataset]) -> Result<BatchSpec> {
     specs.into_iter().flatten().next().ok_or_else(|| Error::config(format!("`{stage}` of no datasets")))
 }
 
-/// That the specs agree, before any row is read. One that only rows could tell, and there are none, agrees with all.
+/// That the specs agree, before any row is read. One that only rows could tell, and there are none,
+/// agrees with all.
 pub(crate) fn check_specs(stage: &str, inputs: &[Dataset]) -> Result<()> {
     compare(stage, &inputs.iter().map(|input| input.spec().ok()).collect::<Vec<_>>())
 }

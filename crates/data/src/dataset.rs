@@ -19,10 +19,11 @@ use crate::transform::{skip::Skip, take::Take};
 
 /// A lazy plan of where batches come from. Cheap to clone.
 ///
-/// Its methods read nothing and return no `Result`: a mistake comes back from [`spec`](Dataset::spec), or as the first and only
-/// item of the iteration.
+/// Its methods read nothing and return no `Result`: a mistake comes back from
+/// [`spec`](Dataset::spec), or as the first and only item of the iteration.
 ///
-/// An element is a row before [`batch`](Dataset::batch) and a batch after it: `take(2)` takes two rows there and two batches here.
+/// An element is a row before [`batch`](Dataset::batch) and a batch after it: `take(2)` takes two
+/// rows there and two batches here.
 #[derive(Clone)]
 pub struct Dataset {
     node: Arc<Node>,
@@ -79,24 +80,29 @@ impl Dataset {
 
     /// Joins `n` rows to a batch. The last has what is left, unless `drop_remainder`.
     ///
-    /// Ragged features stay ragged, as tf.data's `ragged_batch` has them; [`padded_batch`](Dataset::padded_batch) makes them dense.
+    /// Ragged features stay ragged, as tf.data's `ragged_batch` has them;
+    /// [`padded_batch`](Dataset::padded_batch) makes them dense.
     pub fn batch(&self, n: usize, drop_remainder: bool) -> Dataset {
         Dataset::new(Batched { input: self.clone(), n, drop_remainder })
     }
 
-    /// Puts the elements into a random order that depends on `seed`, the run's seed and the epoch alone.
+    /// Puts the elements into a random order that depends on `seed`, the run's seed and the epoch
+    /// alone.
     ///
-    /// Rows in memory are permuted as a whole, at the cost of no memory. Of a stream, each block of `buffer_size` elements is
-    /// permuted. Shuffling behind `repeat`, `label`, `prefetch`, or `map` and `filter` of rows shuffles what they read: epochs are never mixed.
+    /// Rows in memory are permuted as a whole, at the cost of no memory. Of a stream, each block of
+    /// `buffer_size` elements is permuted. Shuffling behind `repeat`, `label`, `prefetch`, or `map`
+    /// and `filter` of rows shuffles what they read: epochs are never mixed.
     pub fn shuffle(&self, buffer_size: usize, seed: u64) -> Dataset {
         self.shuffled(buffer_size, seed, false)
     }
 
-    /// [`shuffle`](Dataset::shuffle) with another order for every worker, for workers that each read all of the data.
+    /// [`shuffle`](Dataset::shuffle) with another order for every worker, for workers that each
+    /// read all of the data.
     ///
-    /// This is the other way to feed several workers: nothing is divided, so each needs no more than its own order, and an
-    /// epoch of all together sees every row as often as there are workers. With [`shard_by_worker`](Dataset::shard_by_worker) it is
-    /// refused: orders that differ cannot be divided.
+    /// This is the other way to feed several workers: nothing is divided, so each needs no more
+    /// than its own order, and an epoch of all together sees every row as often as there are
+    /// workers. With [`shard_by_worker`](Dataset::shard_by_worker) it is refused: orders that
+    /// differ cannot be divided.
     pub fn shuffle_by_worker(&self, buffer_size: usize, seed: u64) -> Dataset {
         self.shuffled(buffer_size, seed, true)
     }
@@ -128,25 +134,29 @@ impl Dataset {
 
     /// Every `n_shards`th element from number `index` on.
     ///
-    /// Shuffle before, so that all shards see one order, and batch behind: batch t of all shards together is then batch t of
-    /// the whole, and the position is the same in every shard, so that their number may change when reading goes on.
+    /// Shuffle before, so that all shards see one order, and batch behind: batch t of all shards
+    /// together is then batch t of the whole, and the position is the same in every shard, so that
+    /// their number may change when reading goes on.
     pub fn shard(&self, n_shards: usize, index: usize) -> Dataset {
         Dataset::new(Shard { input: self.clone(), shard: Some((n_shards, index)) })
     }
 
-    /// [`shard`](Dataset::shard) by the worker of the [`InputContext`] that the plan is opened with.
+    /// [`shard`](Dataset::shard) by the worker of the [`InputContext`] that the plan is opened
+    /// with.
     pub fn shard_by_worker(&self) -> Dataset {
         Dataset::new(Shard { input: self.clone(), shard: None })
     }
 
     /// Changes batches by a function. Behind [`batch`](Dataset::batch) it gets each batch.
     ///
-    /// Before, it gets any number of rows and must return as many, each a function of the row it came from.
+    /// Before, it gets any number of rows and must return as many, each a function of the row it
+    /// came from.
     pub fn map(&self, function: impl Fn(Batch) -> Result<Batch> + Send + Sync + 'static) -> Dataset {
         Dataset::new(Map { input: self.clone(), function: Arc::new(function) })
     }
 
-    /// Keeps the rows for which a function says `true`: it gets any number of rows and returns as many answers.
+    /// Keeps the rows for which a function says `true`: it gets any number of rows and returns as
+    /// many answers.
     ///
     /// Behind [`batch`](Dataset::batch) the batches become smaller; one without rows is left out.
     pub fn filter(&self, function: impl Fn(&Batch) -> Result<Vec<bool>> + Send + Sync + 'static) -> Dataset {
@@ -175,8 +185,9 @@ impl Dataset {
         self.stage().label_spec()
     }
 
-    /// The names of the classes that the numbers of labels stand for, where the source knows them: the folders of an image folder. May
-    /// list a folder. Functions of rows may have changed the labels since.
+    /// The names of the classes that the numbers of labels stand for, where the source knows them:
+    /// the folders of an image folder. May list a folder. Functions of rows may have changed the
+    /// labels since.
     pub fn classes(&self) -> Result<Option<Vec<String>>> {
         self.stage().classes()
     }
@@ -224,7 +235,8 @@ impl Dataset {
         self.stage().open(cx, from)
     }
 
-    /// All batches from the beginning, as one worker with seed 0; without [`batch`](Dataset::batch), batches of one row.
+    /// All batches from the beginning, as one worker with seed 0; without
+    /// [`batch`](Dataset::batch), batches of one row.
     pub fn iter(&self) -> Batches {
         self.iter_from(&InputContext::default(), &Position::default())
     }
@@ -259,7 +271,8 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// The position after the last batch: a checkpoint keeps it, and [`Dataset::iter_from`] goes on from it.
+    /// The position after the last batch: a checkpoint keeps it, and [`Dataset::iter_from`] goes on
+    /// from it.
     pub fn position(&self) -> &Position {
         &self.position
     }

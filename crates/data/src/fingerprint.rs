@@ -1,9 +1,9 @@
-//! What a plan is, in a number: so that a cache of other rows is refused, and a position of another plan by the name of the
-//! stage that differs.
+//! What a plan is, in a number: so that a cache of other rows is refused, and a position of another
+//! plan by the name of the stage that differs.
 //!
-//! Two texts of every stage go into it. [`Stage::identity`](crate::Stage::identity) decides which rows come out;
-//! [`Stage::landmark`](crate::Stage::landmark) what a position must find again, which is less: other batch sizes, more epochs
-//! and more workers leave a position good.
+//! Two texts of every stage go into it. [`Stage::identity`](crate::Stage::identity) decides which
+//! rows come out; [`Stage::landmark`](crate::Stage::landmark) what a position must find again,
+//! which is less: other batch sizes, more epochs and more workers leave a position good.
 
 use std::sync::Arc;
 
@@ -15,9 +15,10 @@ use crate::stage::InputContext;
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// A number for what the plan does: stages, their arguments, and the features of sources. The same in every run and on
-    /// every machine, whatever the number of threads and workers. Functions count as equal, and data is not looked at
-    /// further than [`spec`](Dataset::spec) of a source does.
+    /// A number for what the plan does: stages, their arguments, and the features of sources. The
+    /// same in every run and on every machine, whatever the number of threads and workers.
+    /// Functions count as equal, and data is not looked at further than [`spec`](Dataset::spec) of
+    /// a source does.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -53,7 +54,8 @@ impl Dataset {
 
     fn write_identity(&self, cx: &InputContext, depth: usize, out: &mut String) {
         let inputs = self.stage().inputs();
-        // Asked before the stage describes itself: a source may say more once it knows its features.
+        // Asked before the stage describes itself: a source may say more once it knows its
+        // features.
         let spec = if inputs.is_empty() { self.spec().ok() } else { None };
         let own = self.stage().identity(cx);
         if !own.is_empty() {

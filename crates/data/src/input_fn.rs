@@ -1,4 +1,5 @@
-//! Input functions over arrays, as `numpy_input_fn` and `pandas_input_fn` were: batches that run across the ends of epochs.
+//! Input functions over arrays, as `numpy_input_fn` and `pandas_input_fn` were: batches that run
+//! across the ends of epochs.
 //!
 //! ```
 //! use estimand_data::input_fn;
@@ -11,15 +12,16 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `queue_capacity` and `num_threads` are no options here: arrays need no queue, and whoever wants batches made ahead says
-//! [`prefetch`](crate::Dataset::prefetch) behind.
+//! `queue_capacity` and `num_threads` are no options here: arrays need no queue, and whoever wants
+//! batches made ahead says [`prefetch`](crate::Dataset::prefetch) behind.
 
 use estimand_tensor::{Array, Batch, Error, Feature, Result};
 
 use crate::Dataset;
 use crate::source::memory::Memory;
 
-/// Features that are arrays in memory: one without a name, or named ones, which are put in the order of their names.
+/// Features that are arrays in memory: one without a name, or named ones, which are put in the
+/// order of their names.
 pub fn arrays(x: impl Into<Columns>) -> ArraysInput {
     ArraysInput { x: x.into(), y: None, batch_size: 128, n_epochs: Some(1) }
 }
@@ -49,7 +51,8 @@ impl<N: Into<String>, F: Into<Feature>, const K: usize> From<[(N, F); K]> for Co
     }
 }
 
-/// An input function in the making; [`shuffle`](ArraysInput::shuffle) makes it, because that must be said.
+/// An input function in the making; [`shuffle`](ArraysInput::shuffle) makes it, because that must
+/// be said.
 #[derive(Clone, Debug)]
 pub struct ArraysInput {
     x: Columns,
@@ -79,7 +82,8 @@ impl ArraysInput {
 
     /// The batches, of rows in the order of the arrays or in another random order each epoch.
     ///
-    /// The order depends on the run's seed and the epoch. Mistakes come back from the dataset, as always.
+    /// The order depends on the run's seed and the epoch. Mistakes come back from the dataset, as
+    /// always.
     pub fn shuffle(self, shuffle: bool) -> Dataset {
         let rows = self.rows().map_err(|e| e.context("in the arrays of an input function"));
         let data = Dataset::new(Memory::from_rows(rows));

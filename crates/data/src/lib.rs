@@ -1,8 +1,8 @@
 //! Input pipelines: lazy plans from files and arrays to batches, which never lose their place.
 //!
-//! A [`Dataset`] is a plan. Building one reads nothing; [`Dataset::explain`] prints it; iterating yields batches. Every item
-//! carries the [`Position`] after it, and a stream opened from a position goes on with the very next row, also behind
-//! shuffling, repetition and threads.
+//! A [`Dataset`] is a plan. Building one reads nothing; [`Dataset::explain`] prints it; iterating
+//! yields batches. Every item carries the [`Position`] after it, and a stream opened from a
+//! position goes on with the very next row, also behind shuffling, repetition and threads.
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -25,10 +25,10 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and joins rows, `source/` and
-//! `transform/` hold one stage each, `dataset.rs` is what users write, `format/` reads files of whole arrays, `image/` images,
-//! `datasets/` data sets by name; `writer/` writes files,
-//! `statistics/` says what is in columns, `schema/` what should be.
+//! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and
+//! joins rows, `source/` and `transform/` hold one stage each, `dataset.rs` is what users write,
+//! `format/` reads files of whole arrays, `image/` images, `datasets/` data sets by name; `writer/`
+//! writes files, `statistics/` says what is in columns, `schema/` what should be.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,7 +1,9 @@
-//! Work shared among threads, with its results in the order of the jobs: what reads files, `map` and `prefetch` run on.
+//! Work shared among threads, with its results in the order of the jobs: what reads files, `map`
+//! and `prefetch` run on.
 //!
-//! Jobs are taken one at a time and each is done by whoever took it; so the results are those of one thread, whatever
-//! their number. A panic in a thread becomes the panic of whoever asks for the result.
+//! Jobs are taken one at a time and each is done by whoever took it; so the results are those of
+//! one thread, whatever their number. A panic in a thread becomes the panic of whoever asks for the
+//! result.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -37,9 +39,11 @@ enum State<J, T> {
 }
 
 impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
-    /// `next` gives the jobs, until `None`; `work` does one. At most `n_ahead` results wait to be taken.
+    /// `next` gives the jobs, until `None`; `work` does one. At most `n_ahead` results wait to be
+    /// taken.
     ///
-    /// Threads are started by the second job, so that a small file needs none; never, if `n_threads` is 1.
+    /// Threads are started by the second job, so that a small file needs none; never, if
+    /// `n_threads` is 1.
     pub fn new(
         n_threads: usize,
         n_ahead: usize,
@@ -50,7 +54,8 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
         Ordered { state, work: Arc::new(work), n_threads, n_ahead: n_ahead.max(1), eager: true }
     }
 
-    /// The caller does the work until it calls [`start`](Ordered::start): for jobs that may cost less than handing them over.
+    /// The caller does the work until it calls [`start`](Ordered::start): for jobs that may cost
+    /// less than handing them over.
     pub fn lazy(mut self) -> Ordered<J, T> {
         self.eager = false;
         self
@@ -163,7 +168,8 @@ impl<T> Results<T> {
     }
 }
 
-/// What a panic left behind is still whole: no lock is held while foreign code runs, but for `next`, which is then never called again.
+/// What a panic left behind is still whole: no lock is held while foreign code runs, but for
+/// `next`, which is then never called again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -212,7 +218,8 @@ impl<J, T> Shared<J, T> {
         let mut results = self.ready.wait_while(lock(&self.results), waiting).unwrap_or_else(PoisonError::into_inner);
         let result = results.done.pop_front()??;
         (results.n_given, results.n_done) = (results.n_given + 1, results.n_done - 1);
-        // Waking a thread costs more than many a step: once half of what may lie ready was taken, it has something to do.
+        // Waking a thread costs more than many a step: once half of what may lie ready was taken,
+        // it has something to do.
         if results.n_done as u64 <= self.n_ahead / 2 {
             self.room.notify_all();
         }

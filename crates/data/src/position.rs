@@ -7,7 +7,8 @@ use estimand_wire::varint;
 
 /// A place in a stream: a tree of integers in the shape of the plan. The default is the beginning.
 ///
-/// Each stage keeps a few numbers and the positions of its inputs; what they mean is the stage's own affair.
+/// Each stage keeps a few numbers and the positions of its inputs; what they mean is the stage's
+/// own affair.
 ///
 /// ```
 /// use estimand_data::Position;
@@ -21,7 +22,8 @@ use estimand_wire::varint;
 pub struct Position {
     words: Vec<u64>,
     inputs: Vec<Position>,
-    /// Of which plan it is, if that is known: a mark for each stage. Only the root of a tree has them.
+    /// Of which plan it is, if that is known: a mark for each stage. Only the root of a tree has
+    /// them.
     marks: Option<Arc<[u32]>>,
 }
 
@@ -36,8 +38,8 @@ impl Position {
         Position { words: words.into(), inputs: inputs.into(), marks: None }
     }
 
-    /// The position of a stage with one number, over the position of its input if it has one, in the memory of a position that is no
-    /// longer needed.
+    /// The position of a stage with one number, over the position of its input if it has one, in
+    /// the memory of a position that is no longer needed.
     pub(crate) fn renew(mut self, word: u64, input: Option<Position>) -> Position {
         self.words.clear();
         self.words.push(word);
@@ -80,7 +82,8 @@ impl Position {
         }
     }
 
-    /// [`parts`](Position::parts) of a stage whose counts only the plan tells: that of several datasets.
+    /// [`parts`](Position::parts) of a stage whose counts only the plan tells: that of several
+    /// datasets.
     pub fn parts_of(&self, n_words: usize, n_inputs: usize) -> Result<(Vec<u64>, Vec<Position>)> {
         if self.is_beginning() {
             return Ok((vec![0; n_words], vec![Position::default(); n_inputs]));
@@ -134,7 +137,8 @@ impl Position {
         if depth > MAX_DEPTH {
             return None;
         }
-        // Every entry is at least a byte: a count is never believed beyond the bytes there are, and nothing is reserved.
+        // Every entry is at least a byte: a count is never believed beyond the bytes there are, and
+        // nothing is reserved.
         let n_words = varint::take(bytes)?;
         let mut words = Vec::new();
         for _ in 0..n_words {

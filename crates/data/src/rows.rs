@@ -77,7 +77,8 @@ pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
     gather_into(batch, rows, Batch::new())
 }
 
-/// As [`gather`], in the memory of a batch that is no longer needed, where it is enough and nobody else's.
+/// As [`gather`], in the memory of a batch that is no longer needed, where it is enough and nobody
+/// else's.
 pub(crate) fn gather_into(batch: &Batch, rows: &[u64], mut spare: Batch) -> Result<Batch> {
     let n_rows = batch.n_rows() as u64;
     if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
@@ -243,7 +244,8 @@ fn concat_numbers<T: Element>(dims: &[usize], parts: &[&Array]) -> Result<Array>
     Array::from_vec(dims, all)
 }
 
-/// Ranges of the first axis, one after another; all lie in the array. `None` if they are in the spare array now.
+/// Ranges of the first axis, one after another; all lie in the array. `None` if they are in the
+/// spare array now.
 fn gather_ranges(
     array: &Array,
     ranges: impl Iterator<Item = Range<usize>> + Clone,

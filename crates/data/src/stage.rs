@@ -1,8 +1,8 @@
 //! The seams of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out [`Item`]s.
 //!
-//! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as one [`Batch`] of as many
-//! rows as the taker asked for, so that a pipeline costs per piece and not per row; no stage buffers rows to do so, and so
-//! each knows the position after every item.
+//! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as
+//! one [`Batch`] of as many rows as the taker asked for, so that a pipeline costs per piece and not
+//! per row; no stage buffers rows to do so, and so each knows the position after every item.
 
 use std::fmt;
 
@@ -36,12 +36,13 @@ impl fmt::Display for Unit {
 pub struct Item {
     /// The rows.
     pub batch: Batch,
-    /// The position from which the next item follows. The last one consumed is the truth: what was read ahead does not count.
+    /// The position from which the next item follows. The last one consumed is the truth: what was
+    /// read ahead does not count.
     pub after: Position,
 }
 
-/// What is read for, by whom, and with which seed: what one input function needs to serve training and evaluation, on one
-/// machine or many.
+/// What is read for, by whom, and with which seed: what one input function needs to serve training
+/// and evaluation, on one machine or many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputContext {
     /// What the rows are for.
@@ -50,7 +51,8 @@ pub struct InputContext {
     pub worker: usize,
     /// The number of workers that read together: TensorFlow's `num_input_pipelines`.
     pub n_workers: usize,
-    /// The number of model replicas that a global batch is divided among: TensorFlow's `num_replicas_in_sync`.
+    /// The number of model replicas that a global batch is divided among: TensorFlow's
+    /// `num_replicas_in_sync`.
     pub n_replicas: usize,
     /// The seed of the run.
     pub seed: u64,
@@ -104,16 +106,19 @@ impl InputContext {
 
 /// A source or a transformation: one node of the plan. It does nothing until it is opened.
 pub trait Stage: Send + Sync {
-    /// One line for [`Dataset::explain`]: name and arguments and, behind `: `, what else is worth knowing.
+    /// One line for [`Dataset::explain`]: name and arguments and, behind `: `, what else is worth
+    /// knowing.
     fn describe(&self) -> String;
 
-    /// What decides, with its inputs, the rows that a reader of this context gets: [`Dataset::fingerprint`] is made of it.
-    /// By default what [`describe`](Stage::describe) says, whoever reads; empty if rows leave as they came.
+    /// What decides, with its inputs, the rows that a reader of this context gets:
+    /// [`Dataset::fingerprint`] is made of it. By default what [`describe`](Stage::describe) says,
+    /// whoever reads; empty if rows leave as they came.
     fn identity(&self, _cx: &InputContext) -> String {
         self.describe()
     }
 
-    /// What a position must find again, lest its numbers mean other rows. By default [`describe`](Stage::describe) up to `: `.
+    /// What a position must find again, lest its numbers mean other rows. By default
+    /// [`describe`](Stage::describe) up to `: `.
     fn landmark(&self) -> String {
         let line = self.describe();
         line.split_once(": ").map_or(line.as_str(), |(name, _)| name).to_string()
@@ -134,16 +139,18 @@ pub trait Stage: Send + Sync {
         Ok(())
     }
 
-    /// The features of every item. May read a header or a sample; [`Dataset::spec`] keeps the answer.
+    /// The features of every item. May read a header or a sample; [`Dataset::spec`] keeps the
+    /// answer.
     fn spec(&self) -> Result<BatchSpec>;
 
-    /// The labels of every item, as far as they are known without reading. By default, those of its first input.
+    /// The labels of every item, as far as they are known without reading. By default, those of its
+    /// first input.
     fn label_spec(&self) -> Result<BatchSpec> {
         self.inputs().first().map_or(Ok(BatchSpec::default()), Dataset::label_spec)
     }
 
-    /// The names of the classes that the numbers of its labels stand for, where a source knows them. By default, those of the first
-    /// input that knows some.
+    /// The names of the classes that the numbers of its labels stand for, where a source knows
+    /// them. By default, those of the first input that knows some.
     fn classes(&self) -> Result<Option<Vec<String>>> {
         for input in self.inputs() {
             if let Some(classes) = input.classes()? {
@@ -158,7 +165,8 @@ pub trait Stage: Send + Sync {
         None
     }
 
-    /// This stage over shuffled input, if that is what shuffling its output should mean: it treats rows one by one.
+    /// This stage over shuffled input, if that is what shuffling its output should mean: it treats
+    /// rows one by one.
     fn over_shuffled(&self, _shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
         None
     }
@@ -180,7 +188,8 @@ pub trait Indexed {
     /// The rows of these numbers, in this order.
     fn gather(&self, rows: &[u64]) -> Result<Batch>;
 
-    /// As [`gather`](Indexed::gather), in the memory of a batch that is no longer needed, where that is possible.
+    /// As [`gather`](Indexed::gather), in the memory of a batch that is no longer needed, where
+    /// that is possible.
     fn gather_into(&self, rows: &[u64], _spare: Batch) -> Result<Batch> {
         self.gather(rows)
     }
@@ -188,9 +197,11 @@ pub trait Indexed {
 
 /// An opened stage.
 pub trait Stream: Send {
-    /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None` at the end.
+    /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None`
+    /// at the end.
     fn pull(&mut self, want: usize) -> Result<Option<Item>>;
 
-    /// Takes back an item of its own that nobody needs any more, for the next ones to be made in its memory. By default it is dropped.
+    /// Takes back an item of its own that nobody needs any more, for the next ones to be made in
+    /// its memory. By default it is dropped.
     fn recycle(&mut self, _item: Item) {}
 }

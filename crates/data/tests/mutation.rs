@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets, fed with damaged copies of real files: no panic, no hang, no huge allocation.
+//! The bodies of the fuzz targets, fed with damaged copies of real files: no panic, no hang, no
+//! huge allocation.
 //!
 //! A binary of its own: it watches the allocations of the whole process.
 
@@ -92,7 +93,8 @@ fn damaged_npy_and_npz() {
     survive(npy::check, &numpys_files(), 200_000, 64 << 10);
 }
 
-/// What a header says of sizes is believed as far as the file could hold it: 1,032 times its length.
+/// What a header says of sizes is believed as far as the file could hold it: 1,032 times its
+/// length.
 #[cfg(feature = "image")]
 #[test]
 fn damaged_png_and_jpeg() {

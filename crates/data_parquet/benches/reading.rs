@@ -1,8 +1,10 @@
-//! Columns of Parquet files to rows, beside the `parquet` crate alone: `cargo bench -p estimand-data-parquet`.
+//! Columns of Parquet files to rows, beside the `parquet` crate alone:
+//! `cargo bench -p estimand-data-parquet`.
 //!
-//! A million rows of a table like that of the census: numbers and few words, in row groups of 131,072. The peer decodes the
-//! same columns of the same file to Arrow's arrays, in one thread, and does nothing with them. Rounds alternate; the best of
-//! each counts, because the machine is shared.
+//! A million rows of a table like that of the census: numbers and few words, in row groups of
+//! 131,072. The peer decodes the same columns of the same file to Arrow's arrays, in one thread,
+//! and does nothing with them. Rounds alternate; the best of each counts, because the machine is
+//! shared.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Reads columnar files that others wrote, prints them, and writes them again: one side of `oracles/live/parquet.py`.
+//! Reads columnar files that others wrote, prints them, and writes them again: one side of
+//! `oracles/live/parquet.py`.
 //!
 //! ```text
 //! columnar_exchange print FILE...         prints Parquet files, or Arrow files (.arrow, .arrows, .feather)
@@ -6,8 +7,8 @@
 //! columnar_exchange copy FILE FOLDER      writes the rows to FOLDER, in every format and compression
 //! ```
 //!
-//! A line is `name = type values`, the rows of a ragged feature separated by `|`. Floats are printed as their bits and strings as
-//! hexadecimal bytes.
+//! A line is `name = type values`, the rows of a ragged feature separated by `|`. Floats are
+//! printed as their bits and strings as hexadecimal bytes.
 
 use std::env;
 use std::path::{Path, PathBuf};

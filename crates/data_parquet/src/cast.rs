@@ -5,7 +5,8 @@ use estimand_tensor::{Array, DType, Error, Result};
 
 use crate::bad::Bad;
 
-/// Whether values of one dtype can be read as another: integers as other integers or floats, floats as floats.
+/// Whether values of one dtype can be read as another: integers as other integers or floats, floats
+/// as floats.
 pub(crate) fn is_castable(from: DType, to: DType) -> bool {
     use DType::*;
     match (from, to) {
@@ -16,7 +17,8 @@ pub(crate) fn is_castable(from: DType, to: DType) -> bool {
     }
 }
 
-/// The numbers as another dtype. An integer that does not fit is an error, unless `nulls` tells that it means nothing.
+/// The numbers as another dtype. An integer that does not fit is an error, unless `nulls` tells
+/// that it means nothing.
 pub(crate) fn cast(array: Array, to: DType, nulls: Option<&NullBuffer>) -> Result<Array, Bad> {
     let dims = [array.len()];
     let from = array.dtype();
@@ -81,7 +83,8 @@ mod tests {
                 n_castable += 1;
             }
         }
-        // Two pairs of floats, four integers to five dtypes without themselves but bool, and six times the same.
+        // Two pairs of floats, four integers to five dtypes without themselves but bool, and six
+        // times the same.
         assert_eq!(n_castable, 2 + 4 * 5 - 3 + 6);
         assert!(!is_castable(DType::F32, DType::I64) && !is_castable(DType::Str, DType::I64));
     }

@@ -1,4 +1,5 @@
-//! Which columns are read, and as what: what the user asked for, held against the schema that is there.
+//! Which columns are read, and as what: what the user asked for, held against the schema that is
+//! there.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -185,7 +186,8 @@ impl Columns {
         Ok(())
     }
 
-    /// The rows of a record batch that holds at least these columns. If one is bad: those before it, if any, and the error.
+    /// The rows of a record batch that holds at least these columns. If one is bad: those before
+    /// it, if any, and the error.
     ///
     /// `n_before` rows of the origin came before.
     pub(crate) fn rows(&self, records: RecordBatch, origin: &Origin, n_before: u64) -> Result<(Batch, Option<Error>)> {

@@ -18,7 +18,8 @@ pub(crate) struct Target {
     pub(crate) dtype: DType,
     /// The sizes of one row's axes, if it is dense.
     pub(crate) dims: Vec<usize>,
-    /// What stands for missing values: one value, or those of a whole row. If nothing does, they are an error.
+    /// What stands for missing values: one value, or those of a whole row. If nothing does, they
+    /// are an error.
     pub(crate) default: Option<Array>,
 }
 
@@ -43,8 +44,8 @@ pub(crate) fn feature(column: &dyn ArrowArray, kind: &Kind, target: &Target) -> 
     }
 }
 
-/// The feature of a column whose values are stored as they are read, none of them missing: in the column's own memory, if
-/// nobody else has it. Or the column again.
+/// The feature of a column whose values are stored as they are read, none of them missing: in the
+/// column's own memory, if nobody else has it. Or the column again.
 pub(crate) fn taken_over(column: ArrayRef, target: &Target) -> Result<Result<Feature>, ArrayRef> {
     use DataType as D;
     if column.null_count() > 0 || !target.dims.is_empty() {
@@ -85,7 +86,8 @@ fn in_rows(bad: Bad, row_of: impl Fn(usize) -> usize) -> Bad {
     Bad { row: bad.row.map(row_of), error: bad.error }
 }
 
-/// All values of nested lists of fixed sizes; `outer` tells which are missing because a list around them is.
+/// All values of nested lists of fixed sizes; `outer` tells which are missing because a list around
+/// them is.
 fn dense(column: &dyn ArrowArray, outer: Option<NullBuffer>, target: &Target) -> Converted<Array> {
     let nulls = NullBuffer::union(outer.as_ref(), column.nulls());
     match column.as_fixed_size_list_opt() {

@@ -1,5 +1,5 @@
-//! The border to the libraries that decode bytes: their errors, and their panics over bytes they did not expect, become
-//! errors that name the file.
+//! The border to the libraries that decode bytes: their errors, and their panics over bytes they
+//! did not expect, become errors that name the file.
 
 use std::any::Any;
 use std::fmt::Display;

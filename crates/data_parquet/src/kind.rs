@@ -1,4 +1,5 @@
-//! What a column of an Arrow type becomes: dtype and layout of the feature, or the reason why it becomes none.
+//! What a column of an Arrow type becomes: dtype and layout of the feature, or the reason why it
+//! becomes none.
 
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! Parquet and Arrow as sources and writers of [`Dataset`](estimand_data::Dataset)s.
 //!
-//! A crate of its own, because its dependencies take minutes to build. Nothing of Estimand depends on it; it adds sources
-//! through the seams that are open to everybody ([`Stage`](estimand_data::Stage) and [`Stream`](estimand_data::Stream)).
+//! A crate of its own, because its dependencies take minutes to build. Nothing of Estimand depends
+//! on it; it adds sources through the seams that are open to everybody
+//! ([`Stage`](estimand_data::Stage) and [`Stream`](estimand_data::Stream)).
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -36,9 +37,10 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! From the bottom: `kind.rs` says what a type becomes, `convert.rs` and `cast.rs` make features of Arrow's arrays and `records.rs`
-//! record batches of features, `columns.rs` holds what was asked for against a schema, `guard.rs` keeps the decoders' panics
-//! in; `parquet/` and `arrow/` hold the formats, `reader.rs` is what users write.
+//! From the bottom: `kind.rs` says what a type becomes, `convert.rs` and `cast.rs` make features of
+//! Arrow's arrays and `records.rs` record batches of features, `columns.rs` holds what was asked
+//! for against a schema, `guard.rs` keeps the decoders' panics in; `parquet/` and `arrow/` hold the
+//! formats, `reader.rs` is what users write.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -19,9 +19,11 @@ use crate::parquet::scan::Scan;
 /// | lists | ragged rows |
 /// | lists of a fixed size, also nested | dense rows of that shape |
 ///
-/// Decimals, structs, maps, unions and lists of lists are refused; leave such columns out with [`select`](Reader::select).
+/// Decimals, structs, maps, unions and lists of lists are refused; leave such columns out with
+/// [`select`](Reader::select).
 ///
-/// Each file must have the columns of the first, with types that become the same; their order may differ, and there may be others.
+/// Each file must have the columns of the first, with types that become the same; their order may
+/// differ, and there may be others.
 #[must_use = "a reader reads nothing; `dataset` makes a plan of it"]
 #[derive(Clone)]
 pub struct Reader {
@@ -40,17 +42,19 @@ impl Reader {
         Reader { source, selection: Selection::default() }
     }
 
-    /// The columns to read, in any order; they stay in that of the file. Others are not decoded. By default, all.
+    /// The columns to read, in any order; they stay in that of the file. Others are not decoded. By
+    /// default, all.
     pub fn select<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Reader {
         self.selection.select = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file has none; without, a missing value is an error.
-    /// By default, the type is that of the table above, and 0, false or the empty string stands for a missing value.
+    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file
+    /// has none; without, a missing value is an error. By default, the type is that of the table
+    /// above, and 0, false or the empty string stands for a missing value.
     ///
-    /// Integers can be read as other integers, if they fit, and as floats; floats as floats. Missing lists are empty rows, missing values in lists
-    /// are zeros.
+    /// Integers can be read as other integers, if they fit, and as floats; floats as floats.
+    /// Missing lists are empty rows, missing values in lists are zeros.
     pub fn feature(mut self, name: impl Into<String>, spec: FeatureSpec) -> Reader {
         self.selection.specs.insert(name.into(), spec);
         self
@@ -68,7 +72,8 @@ impl Reader {
         self
     }
 
-    /// Makes a missing value an error in every column, but for those declared with a default. By default, zeros stand for them.
+    /// Makes a missing value an error in every column, but for those declared with a default. By
+    /// default, zeros stand for them.
     pub fn refuse_missing(mut self) -> Reader {
         self.selection.refuse_missing = true;
         self

@@ -22,7 +22,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Hands all rows to `write`, piece by piece, with their schema. Without any row, it is called once, with none.
+    /// Hands all rows to `write`, piece by piece, with their schema. Without any row, it is called
+    /// once, with none.
     pub(crate) fn each(
         &self,
         data: &Dataset,
@@ -55,7 +56,8 @@ struct Layout {
 }
 
 impl Layout {
-    /// The columns that rows with these features make; strings of the columns named in `binary` need not be UTF-8.
+    /// The columns that rows with these features make; strings of the columns named in `binary`
+    /// need not be UTF-8.
     fn new<'a>(columns: impl IntoIterator<Item = (&'a str, FeatureSpec)>, binary: &[String]) -> Result<Layout> {
         let mut fields = Vec::new();
         for (name, spec) in columns {
@@ -68,7 +70,8 @@ impl Layout {
         Ok(Layout { schema: Arc::new(Schema::new(fields)) })
     }
 
-    /// The rows of features, which must be those of the layout. `n_before` rows were written before.
+    /// The rows of features, which must be those of the layout. `n_before` rows were written
+    /// before.
     fn records(&self, columns: &[(String, Feature)], n_before: u64) -> Result<RecordBatch> {
         let expected = self.schema.fields();
         let mut arrays = Vec::with_capacity(columns.len());

@@ -1,5 +1,5 @@
-//! Damaged files: every byte of small files changed, files cut short. Always an error that names the file, or the right rows;
-//! never a panic, never more memory than the bytes can stand for.
+//! Damaged files: every byte of small files changed, files cut short. Always an error that names
+//! the file, or the right rows; never a panic, never more memory than the bytes can stand for.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,8 @@ fn damaged(good: &[u8], i: usize, kind: usize) -> Vec<u8> {
     bytes
 }
 
-/// Reads a file with many changes, one at a time; at least a quarter must be noticed, which the formats' checks allow.
+/// Reads a file with many changes, one at a time; at least a quarter must be noticed, which the
+/// formats' checks allow.
 fn mutate(path: &Path, open: impl Fn(&Path) -> Dataset) {
     let good = std::fs::read(path).unwrap();
     assert_eq!(read(&open(path)).unwrap(), 60, "{}", path.display());
@@ -111,7 +112,8 @@ fn mutate(path: &Path, open: impl Fn(&Path) -> Dataset) {
     assert!(n_errors * 4 > n_cases, "{}: {n_errors} errors of {n_cases}", path.display());
 }
 
-/// One test at a time: the memory is everybody's. A decoder's panic is worth a line, not a backtrace.
+/// One test at a time: the memory is everybody's. A decoder's panic is worth a line, not a
+/// backtrace.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
@@ -144,7 +146,8 @@ fn parquet_files() {
     }
 }
 
-/// As other writers have them: nulls, dictionaries, encodings of differences, pages of the second version.
+/// As other writers have them: nulls, dictionaries, encodings of differences, pages of the second
+/// version.
 #[test]
 fn parquet_files_of_other_encodings() {
     use ::parquet::basic::{Compression as Codec, Encoding};

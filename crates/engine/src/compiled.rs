@@ -1,4 +1,5 @@
-//! All parts of a program, ready to run: the host's before and after the step, and the step's on an executor.
+//! All parts of a program, ready to run: the host's before and after the step, and the step's on an
+//! executor.
 
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use estimand_tensor::{Array, Result};
 
 use crate::host::HostProgram;
 
-/// A program compiled for an executor. Runs all parts one after the other, or leaves the first out for what the host has [prepared]
-/// earlier, in this thread or another.
+/// A program compiled for an executor. Runs all parts one after the other, or leaves the first out
+/// for what the host has [prepared] earlier, in this thread or another.
 ///
 /// [prepared]: Compiled::prepare
 ///
@@ -53,7 +54,8 @@ impl Compiled {
         self.step.program()
     }
 
-    /// What the step is fed, from the values of the placeholders. Threads may call this while others run the step.
+    /// What the step is fed, from the values of the placeholders. Threads may call this while
+    /// others run the step.
     pub fn prepare(&self, placeholders: Vec<Array>) -> Result<Vec<Array>> {
         match self.host.is_empty() {
             true => Ok(placeholders),
@@ -61,17 +63,20 @@ impl Compiled {
         }
     }
 
-    /// Computes what is fetched, and changes nothing; `args.feeds` are the values of the placeholders.
+    /// Computes what is fetched, and changes nothing; `args.feeds` are the values of the
+    /// placeholders.
     pub fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_host(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
-    /// Computes what is fetched and updates variables; `args.feeds` are the values of the placeholders.
+    /// Computes what is fetched and updates variables; `args.feeds` are the values of the
+    /// placeholders.
     pub fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_host(args, outputs, |args, outputs| self.step.step(state, args, outputs))
     }
 
-    /// [`forward`](Compiled::forward); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    /// [`forward`](Compiled::forward); `args.feeds` are what [`prepare`](Compiled::prepare)
+    /// returned.
     pub fn forward_prepared(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_after(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }

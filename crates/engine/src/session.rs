@@ -37,7 +37,8 @@ pub struct Session {
     graph: Graph,
     executor: Box<dyn Executor>,
     state: Box<dyn State>,
-    /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no key.
+    /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no
+    /// key.
     compiled: Vec<(Vec<Value>, Arc<Compiled>)>,
     /// Arrays in the order of a program's placeholders; kept to save their memory.
     feeds: Vec<Array>,
@@ -69,7 +70,8 @@ impl Session {
         })
     }
 
-    /// Computes the fetches from the feeds. A train op among the fetches does one step and has no value of its own.
+    /// Computes the fetches from the feeds. A train op among the fetches does one step and has no
+    /// value of its own.
     pub fn run(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)]) -> Result<Vec<Array>> {
         let mut outputs = Vec::new();
         self.run_into(fetches, feeds, &mut outputs)?;
@@ -172,9 +174,11 @@ impl Session {
         self.state.write(name, value)
     }
 
-    /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and `prefix.data-00000-of-00001`.
+    /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and
+    /// `prefix.data-00000-of-00001`.
     ///
-    /// The number of steps done goes with them as `global_step`, unless the graph has a variable of that name.
+    /// The number of steps done goes with them as `global_step`, unless the graph has a variable of
+    /// that name.
     pub fn save(&self, prefix: impl AsRef<Path>) -> Result<()> {
         let mut writer = BundleWriter::create(prefix)?;
         let body = self.graph.body();
@@ -187,9 +191,11 @@ impl Session {
         writer.finish()
     }
 
-    /// Reads all variables from a checkpoint of ours or of TensorFlow's. Nothing changes unless all of them can be read.
+    /// Reads all variables from a checkpoint of ours or of TensorFlow's. Nothing changes unless all
+    /// of them can be read.
     ///
-    /// Going on after it gives the same bits as never having stopped: random ops continue at the step that was saved.
+    /// Going on after it gives the same bits as never having stopped: random ops continue at the
+    /// step that was saved.
     pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
         let mut values = Vec::new();

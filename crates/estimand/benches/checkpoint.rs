@@ -1,6 +1,8 @@
-//! Checkpoints against the disk: 256 MB of variables are written as a checkpoint, and the same bytes as a plain file. `cargo bench --bench checkpoint`
+//! Checkpoints against the disk: 256 MB of variables are written as a checkpoint, and the same
+//! bytes as a plain file. `cargo bench --bench checkpoint`
 //!
-//! Prints the rate of the checkpoint over that of the file: the median of rounds in which both take turns, since disks have moods.
+//! Prints the rate of the checkpoint over that of the file: the median of rounds in which both take
+//! turns, since disks have moods.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! Memory: a table of ten million rows of 64 numbers is trained and saved. `cargo bench --bench memory`
+//! Memory: a table of ten million rows of 64 numbers is trained and saved.
+//! `cargo bench --bench memory`
 //!
 //! Prints the largest memory of the process over that of the table and its slots.
 

@@ -1,7 +1,9 @@
-//! Whole programs through `Estimator::train`, hooks and checkpoints included: `benches/compare/run.sh` runs them beside TensorFlow's.
+//! Whole programs through `Estimator::train`, hooks and checkpoints included:
+//! `benches/compare/run.sh` runs them beside TensorFlow's.
 //!
-//! `cargo bench -p estimand --bench programs -- WORKLOAD FOLDER` prints `name = seconds`: of a step, in the steady state, or of a whole
-//! process with one step in it. `files FOLDER` writes the files that both sides read.
+//! `cargo bench -p estimand --bench programs -- WORKLOAD FOLDER` prints `name = seconds`: of a
+//! step, in the steady state, or of a whole process with one step in it. `files FOLDER` writes the
+//! files that both sides read.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::path::Path;

@@ -1,11 +1,13 @@
 //! What it costs to share: `cargo bench -p estimand --bench shared` prints lines `name = value`.
 //!
-//! - `predict_threads`: rows a second that 8 threads get from one census model, a row at a time, over those
-//!   of one thread. Two cores: the bound is 2, the target 1.8.
+//! - `predict_threads`: rows a second that 8 threads get from one census model, a row at a time,
+//!   over those of one thread. Two cores: the bound is 2, the target 1.8.
 //! - `one_row_us`: microseconds for a census row with its strings.
-//! - `evaluation_memory`: the peak of `train_and_evaluate` with a table of 1 GB over that of `train`. The target is 1.15.
-//! - `late_steps`: an MLP 784-512-10 (Adam, batch 128) on rows that it memorises; the time of steps 1,500 to
-//!   2,000 over that of steps 0 to 500. Gradients fall below 1e-38 meanwhile. The target is 1.1.
+//! - `evaluation_memory`: the peak of `train_and_evaluate` with a table of 1 GB over that of
+//!   `train`. The target is 1.15.
+//! - `late_steps`: an MLP 784-512-10 (Adam, batch 128) on rows that it memorises; the time of steps
+//!   1,500 to 2,000 over that of steps 0 to 500. Gradients fall below 1e-38 meanwhile. The target
+//!   is 1.1.
 //! - `census_cpu_us_per_row`: processor time of a census training, CSV and all, for each row.
 //!
 //! An argument chooses one of them.

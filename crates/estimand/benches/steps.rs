@@ -12,7 +12,8 @@ mod models;
 
 use models::{Model, integers, uniform};
 
-/// The best mean of several rounds, in microseconds a step: the machine is shared, so only the best is the program's own.
+/// The best mean of several rounds, in microseconds a step: the machine is shared, so only the best
+/// is the program's own.
 fn measure(model: &Model, threads: usize, feeds: &[Array], steps: usize) -> Result<f64> {
     measure_batches(model, threads, &[feeds.to_vec()], steps)
 }
@@ -51,7 +52,8 @@ fn one_row(model: &Model, feeds: &[Array]) -> Result<f64> {
     Ok(best)
 }
 
-/// A figure, with the time that the bytes and operations of the work take at the machine's rates, and what these are.
+/// A figure, with the time that the bytes and operations of the work take at the machine's rates,
+/// and what these are.
 fn report(name: &str, value: f64, bound: f64, why: &str) {
     println!("{name} = {value:.2}    bound {bound:.1}: {why}");
 }

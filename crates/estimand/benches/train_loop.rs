@@ -1,8 +1,10 @@
-//! What `Estimator::train` costs around the engine's step: `cargo bench -p estimand --bench train_loop`.
+//! What `Estimator::train` costs around the engine's step:
+//! `cargo bench -p estimand --bench train_loop`.
 //!
-//! The iris network (4-10-10-3, batch 32, one thread for the step) is trained through the public door with all default hooks, and
-//! by a bare `Session` that is fed the same arrays. The difference is loop, input and hooks; the target is 5 us. Then the time from
-//! the start of `train` to the end of its first step, and the MNIST network from arrays in memory (target 9 ms on two cores).
+//! The iris network (4-10-10-3, batch 32, one thread for the step) is trained through the public
+//! door with all default hooks, and by a bare `Session` that is fed the same arrays. The difference
+//! is loop, input and hooks; the target is 5 us. Then the time from the start of `train` to the end
+//! of its first step, and the MNIST network from arrays in memory (target 9 ms on two cores).
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::time::Instant;
@@ -99,7 +101,8 @@ fn one_step() -> Result<()> {
     Ok(())
 }
 
-/// Seconds from the start of a process to its end, with one step of training between, the best of some.
+/// Seconds from the start of a process to its end, with one step of training between, the best of
+/// some.
 fn process() -> Result<f64> {
     let failed = |error| Error::config(format!("cannot start this program again: {error}"));
     let program = std::env::current_exe().map_err(failed)?;

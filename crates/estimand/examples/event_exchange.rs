@@ -1,7 +1,9 @@
-//! Our side of the exchange of event files with TensorFlow and TensorBoard (oracles/live/events.py).
+//! Our side of the exchange of event files with TensorFlow and TensorBoard
+//! (oracles/live/events.py).
 //!
-//! `write FOLDER FIRST LAST` writes one file as a training from step FIRST to LAST does; `show FOLDER` writes every kind of summary;
-//! `read FILE` prints every event as `step kind` or, for summaries, `step tag value`, numbers as their bits and texts as they are.
+//! `write FOLDER FIRST LAST` writes one file as a training from step FIRST to LAST does;
+//! `show FOLDER` writes every kind of summary; `read FILE` prints every event as `step kind` or,
+//! for summaries, `step tag value`, numbers as their bits and texts as they are.
 
 use std::io::{self, Write};
 

@@ -1,7 +1,8 @@
-//! Our side of a training that TensorFlow's Estimator and ours do in turns (oracles/live/ping_pong.py).
+//! Our side of a training that TensorFlow's Estimator and ours do in turns
+//! (oracles/live/ping_pong.py).
 //!
-//! `OPTIMIZER FOLDER DATA.npz MAX_STEPS` trains the classifier of that program in a model folder until the step, and prints the loss
-//! over all rows.
+//! `OPTIMIZER FOLDER DATA.npz MAX_STEPS` trains the classifier of that program in a model folder
+//! until the step, and prints the loss over all rows.
 
 use estimand::console::{self, Level};
 use estimand::prelude::*;

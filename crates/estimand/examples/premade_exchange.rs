@@ -1,8 +1,10 @@
-//! Our side of trainings that TensorFlow's premade estimators and ours do in turns (oracles/live/premade.py).
+//! Our side of trainings that TensorFlow's premade estimators and ours do in turns
+//! (oracles/live/premade.py).
 //!
-//! `train PREMADE FOLDER ROWS.csv BATCH MAX_STEPS` trains in a model folder until the step, `train_and_evaluate` with SAVE_STEPS and
-//! THROTTLE_SECS more evaluates on the same rows in between; `evaluate PREMADE FOLDER ROWS.csv` prints
-//! every metric as `key = value`; `rows SPLIT ROWS.csv` writes rows of the census.
+//! `train PREMADE FOLDER ROWS.csv BATCH MAX_STEPS` trains in a model folder until the step,
+//! `train_and_evaluate` with SAVE_STEPS and THROTTLE_SECS more evaluates on the same rows in
+//! between; `evaluate PREMADE FOLDER ROWS.csv` prints every metric as `key = value`;
+//! `rows SPLIT ROWS.csv` writes rows of the census.
 
 use estimand::console::{self, Level};
 use estimand::data::Csv;

@@ -1,7 +1,7 @@
 //! Trainings with everything that TensorBoard shows, for oracles/live/tensorboard_pages.py.
 //!
-//! `tensorboard_runs FOLDER` trains two models with parameters of their own in `FOLDER/slow` and `FOLDER/quick`, 20 steps each, and
-//! evaluates them.
+//! `tensorboard_runs FOLDER` trains two models with parameters of their own in `FOLDER/slow` and
+//! `FOLDER/quick`, 20 steps each, and evaluates them.
 
 use estimand::nn::metric;
 use estimand::prelude::*;

@@ -1,8 +1,11 @@
-//! Our side of warm starts that TensorFlow's Estimators and ours do from the same checkpoints (oracles/live/warm_start.py).
+//! Our side of warm starts that TensorFlow's Estimators and ours do from the same checkpoints
+//! (oracles/live/warm_start.py).
 //!
-//! `words KEY NEW.txt NEW_SIZE N_OOV OLD.txt OLD_SIZE OLD_KEY SLOTS FROM FOLDER` begins a wide and deep model of one column of words, whose column had
-//! another name and another vocabulary; `classes NEW.txt OLD.txt FROM FOLDER` one whose classes have changed; `all KEY NEW.txt N_OOV FROM FOLDER` one that
-//! takes everything. Sizes of -1 are all terms, SLOTS is 0 or 1. Each writes the checkpoint that it begins with.
+//! `words KEY NEW.txt NEW_SIZE N_OOV OLD.txt OLD_SIZE OLD_KEY SLOTS FROM FOLDER` begins a wide and
+//! deep model of one column of words, whose column had another name and another vocabulary;
+//! `classes NEW.txt OLD.txt FROM FOLDER` one whose classes have changed;
+//! `all KEY NEW.txt N_OOV FROM FOLDER` one that takes everything. Sizes of -1 are all terms, SLOTS
+//! is 0 or 1. Each writes the checkpoint that it begins with.
 
 use estimand::console::{self, Level};
 use estimand::prelude::*;

@@ -58,7 +58,8 @@ impl<'a> MetricsContext<'a> {
 }
 
 impl Estimator {
-    /// The same estimator with more metrics of evaluation. One of the same name as the model's own takes its place.
+    /// The same estimator with more metrics of evaluation. One of the same name as the model's own
+    /// takes its place.
     ///
     /// ```
     /// use estimand::nn::metric;

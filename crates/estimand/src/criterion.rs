@@ -14,7 +14,8 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// Whether a value beats another by more than a margin. NaN beats nothing and is beaten by nothing.
+    /// Whether a value beats another by more than a margin. NaN beats nothing and is beaten by
+    /// nothing.
     pub(crate) fn beats(self, value: f64, other: f64, margin: f64) -> bool {
         match self {
             Direction::Higher => value - margin > other,

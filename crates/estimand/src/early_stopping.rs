@@ -1,7 +1,9 @@
-//! Early stopping on metrics of the process itself: when an evaluation no longer gets better, training may end.
+//! Early stopping on metrics of the process itself: when an evaluation no longer gets better,
+//! training may end.
 //!
-//! A value that whoever evaluates hands its metrics to. It decides; it neither evaluates nor stops anything. Its counters go into
-//! checkpoints, so that a run which was interrupted decides as if it had not been.
+//! A value that whoever evaluates hands its metrics to. It decides; it neither evaluates nor stops
+//! anything. Its counters go into checkpoints, so that a run which was interrupted decides as if it
+//! had not been.
 
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -12,8 +14,8 @@ use crate::criterion::{Criterion, Direction};
 
 /// Ends training once a metric has not got better for a while.
 ///
-/// The rules are those of Keras' callback of the same name, with a patience in evaluations or in steps. A value that is NaN is never
-/// better.
+/// The rules are those of Keras' callback of the same name, with a patience in evaluations or in
+/// steps. A value that is NaN is never better.
 ///
 /// ```
 /// use estimand::EarlyStopping;
@@ -85,14 +87,15 @@ impl EarlyStopping {
         }
     }
 
-    /// Ends training at the `n`-th evaluation in a row that is not better. By default, at the first.
+    /// Ends training at the `n`-th evaluation in a row that is not better. By default, at the
+    /// first.
     pub fn patience(mut self, n: u64) -> EarlyStopping {
         self.patience = Patience::Evaluations(n);
         self
     }
 
-    /// Ends training when there was nothing better for so many steps, however often it was evaluated. By default, evaluations are
-    /// counted instead.
+    /// Ends training when there was nothing better for so many steps, however often it was
+    /// evaluated. By default, evaluations are counted instead.
     pub fn patience_steps(mut self, n: u64) -> EarlyStopping {
         self.patience = Patience::Steps(n);
         self
@@ -152,7 +155,8 @@ impl EarlyStopping {
         self.history.stopped_at
     }
 
-    /// Takes the metric of an evaluation; returns why training should end, if it should. A step that was seen is not counted again.
+    /// Takes the metric of an evaluation; returns why training should end, if it should. A step
+    /// that was seen is not counted again.
     pub fn update(&mut self, step: u64, value: f64) -> Option<String> {
         let seen = self.history.last_step.is_some_and(|last| step <= last);
         if step < self.start_from_step || seen {
@@ -209,8 +213,9 @@ impl EarlyStopping {
         state.to_string().into_bytes()
     }
 
-    /// Goes on from the state of an earlier run. That of another metric is left alone, with a warning. Where the earlier run decided
-    /// to stop, this one goes on all the same: the best value stays, and patience begins anew.
+    /// Goes on from the state of an earlier run. That of another metric is left alone, with a
+    /// warning. Where the earlier run decided to stop, this one goes on all the same: the best
+    /// value stays, and patience begins anew.
     pub fn restore(&mut self, state: &[u8]) -> Result<()> {
         let state = parse(state).ok_or_else(|| {
             Error::data(format!("the state of early stopping on `{}` cannot be read", self.metric))
@@ -377,7 +382,8 @@ mod tests {
         );
     }
 
-    /// Whoever trains on after the decision wants more: as many evaluations as before are waited for.
+    /// Whoever trains on after the decision wants more: as many evaluations as before are waited
+    /// for.
     #[test]
     fn after_the_decision_patience_begins_anew() -> Result<()> {
         let fresh = || EarlyStopping::lower_is_better("loss").patience(2);

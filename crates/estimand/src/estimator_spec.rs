@@ -1,4 +1,5 @@
-//! What a model function returns: predictions, loss, metrics, how to train, and what happens around it.
+//! What a model function returns: predictions, loss, metrics, how to train, and what happens around
+//! it.
 
 use std::fmt;
 
@@ -108,14 +109,16 @@ impl EstimatorSpec {
         self
     }
 
-    /// What the names of the optimizer's slots begin with. By default nothing, as in a model function of TensorFlow that is written by
-    /// hand (`Adagrad/dense/kernel/accumulator`); TensorFlow's heads and premade estimators have `training`.
+    /// What the names of the optimizer's slots begin with. By default nothing, as in a model
+    /// function of TensorFlow that is written by hand (`Adagrad/dense/kernel/accumulator`);
+    /// TensorFlow's heads and premade estimators have `training`.
     pub fn optimizer_scope(mut self, scope: impl Into<String>) -> EstimatorSpec {
         self.optimizer_scope = Some(scope.into());
         self
     }
 
-    /// The op of a training step, instead of an optimizer. The global step is counted without its doing.
+    /// The op of a training step, instead of an optimizer. The global step is counted without its
+    /// doing.
     pub fn train_op(mut self, train_op: &Tensor) -> EstimatorSpec {
         self.train_op = Some(train_op.clone());
         self
@@ -127,7 +130,8 @@ impl EstimatorSpec {
         self
     }
 
-    /// What an exported model answers under a key. By default, all predictions under `serving_default`.
+    /// What an exported model answers under a key. By default, all predictions under
+    /// `serving_default`.
     pub fn export_output(mut self, key: impl Into<String>, output: ExportOutput) -> EstimatorSpec {
         self.export_outputs.insert(key.into(), output);
         self
@@ -163,7 +167,8 @@ impl EstimatorSpec {
         self
     }
 
-    /// Asks a question once the variables have their values; an error ends the training before its first step.
+    /// Asks a question once the variables have their values; an error ends the training before its
+    /// first step.
     pub fn ready_check(mut self, check: impl Fn(&TrainSession) -> Result<()> + 'static) -> EstimatorSpec {
         self.ready_checks.push(Box::new(check));
         self

@@ -7,8 +7,9 @@ use estimand_tensor::{Error, Result};
 
 /// How often something happens during training.
 ///
-/// One value instead of TensorFlow's pair `save_checkpoints_steps` and `save_checkpoints_secs`: they can neither both be given
-/// nor be forgotten. As in TensorFlow, `Steps(0)` and `Secs(0.0)` mean never.
+/// One value instead of TensorFlow's pair `save_checkpoints_steps` and `save_checkpoints_secs`:
+/// they can neither both be given nor be forgotten. As in TensorFlow, `Steps(0)` and `Secs(0.0)`
+/// mean never.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
     /// Each time so many steps are done.
@@ -52,7 +53,8 @@ impl fmt::Display for Every {
 
 /// Says when it is time again: TensorFlow's `SecondOrStepTimer`.
 ///
-/// It is time at the first step asked about, and then whenever the period has passed since the last time; never twice for one step.
+/// It is time at the first step asked about, and then whenever the period has passed since the last
+/// time; never twice for one step.
 ///
 /// ```
 /// use estimand::{Every, Timer};
@@ -129,7 +131,8 @@ impl Timer {
         }
     }
 
-    /// Notes that it was done at this step; returns what has passed since the time before, if there was one.
+    /// Notes that it was done at this step; returns what has passed since the time before, if there
+    /// was one.
     pub fn trigger(&mut self, step: u64) -> Option<Passed> {
         let now = Instant::now();
         let before = self.last.replace((step, now));

@@ -1,7 +1,7 @@
 //! From the batches of a dataset to what a step is fed: the join of input pipeline and graph.
 //!
-//! The host's part of the program (strings, tables, ids) runs in the threads that read the input, in their order, so that a
-//! step finds its numbers ready.
+//! The host's part of the program (strings, tables, ids) runs in the threads that read the input,
+//! in their order, so that a step finds its numbers ready.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -143,7 +143,8 @@ impl Binding {
         self.has_hooks
     }
 
-    /// The first NaN or infinity of what the program reads of a batch, in words, with what can be done about it.
+    /// The first NaN or infinity of what the program reads of a batch, in words, with what can be
+    /// done about it.
     pub(crate) fn not_finite(&self, fed: &Fed) -> String {
         match self.sources.iter().find_map(|source| source.not_finite(&fed.batch)) {
             Some(found) => {
@@ -241,7 +242,8 @@ pub(crate) struct Fed {
 }
 
 impl Fed {
-    /// What a program is fed of this batch, if it is not what lies ready: another program of the model, or one that hooks feed.
+    /// What a program is fed of this batch, if it is not what lies ready: another program of the
+    /// model, or one that hooks feed.
     pub(crate) fn prepare_again(
         &self,
         binding: &Binding,
@@ -267,7 +269,8 @@ pub(crate) struct Feeder {
     trial: Option<(u32, Duration)>,
 }
 
-/// So many batches are made by the caller; if they take longer than this on average, threads make the others.
+/// So many batches are made by the caller; if they take longer than this on average, threads make
+/// the others.
 const TRIAL: u32 = 16;
 const WORTH_A_THREAD: Duration = Duration::from_micros(20);
 

@@ -13,8 +13,8 @@ use crate::stored::{self, Entry, Stored};
 /// The most differences that a message lists.
 const LISTED: usize = 8;
 
-/// Where in the checkpoint each variable of the model is. An error that lists what differs, unless all are there as they should
-/// be; slots of optimizers may be missing.
+/// Where in the checkpoint each variable of the model is. An error that lists what differs, unless
+/// all are there as they should be; slots of optimizers may be missing.
 pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) -> Result<Vec<(VarId, Entry<'a>)>> {
     let variables = body.variables();
     let stored = Stored::new(reader, body);

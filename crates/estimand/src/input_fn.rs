@@ -7,10 +7,11 @@ use estimand_tensor::Result;
 
 use crate::{HParams, RunConfig};
 
-/// What an input function is given: the mode, who reads, the model's parameters and the run's configuration.
+/// What an input function is given: the mode, who reads, the model's parameters and the run's
+/// configuration.
 ///
-/// It is a [`data::InputContext`](InputContext) with the rest beside it: `cx.mode`, `cx.worker`, `cx.n_workers`,
-/// `cx.per_replica_batch_size(..)`.
+/// It is a [`data::InputContext`](InputContext) with the rest beside it: `cx.mode`, `cx.worker`,
+/// `cx.n_workers`, `cx.per_replica_batch_size(..)`.
 #[derive(Clone, Copy, Debug)]
 pub struct InputFnContext<'a> {
     pub(crate) input: InputContext,
@@ -40,13 +41,14 @@ impl Deref for InputFnContext<'_> {
 
 /// Makes the dataset of a run. Called once for every train, evaluate and predict.
 ///
-/// A [`Dataset`] is one; so is a function of an [`InputFnContext`], which can make another dataset for each mode.
+/// A [`Dataset`] is one; so is a function of an [`InputFnContext`], which can make another dataset
+/// for each mode.
 pub trait InputFn {
     /// The dataset, batched.
     fn dataset(&self, cx: &InputFnContext<'_>) -> Result<Dataset>;
 
-    /// Whether the dataset is the same whoever asks for it. By default it is not: a function is given the worker, and may return
-    /// the worker's shard.
+    /// Whether the dataset is the same whoever asks for it. By default it is not: a function is
+    /// given the worker, and may return the worker's shard.
     fn is_same_for_all_workers(&self) -> bool {
         false
     }

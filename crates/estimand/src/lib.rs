@@ -1,9 +1,10 @@
 //! TensorFlow's Estimator framework, reborn in Rust.
 //!
-//! One model description trains, evaluates and predicts: a [premade] estimator of feature columns, or a model function of one's own
-//! with an optional [head]. Below it are input pipelines that never lose their place ([data]), layers, losses, metrics and columns
-//! ([nn]), and the engine: symbolic graphs with gradients, run by a CPU executor whose results do not depend on the number of threads
-//! ([graph]). The book is in `docs/`.
+//! One model description trains, evaluates and predicts: a [premade] estimator of feature columns,
+//! or a model function of one's own with an optional [head]. Below it are input pipelines that
+//! never lose their place ([data]), layers, losses, metrics and columns ([nn]), and the engine:
+//! symbolic graphs with gradients, run by a CPU executor whose results do not depend on the number
+//! of threads ([graph]). The book is in `docs/`.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -85,7 +86,8 @@ pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
 
-/// Graphs and what runs them: symbols, gradients, optimizers, executors, sessions, checkpoints, TensorFlow's graphs.
+/// Graphs and what runs them: symbols, gradients, optimizers, executors, sessions, checkpoints,
+/// TensorFlow's graphs.
 pub mod graph {
     pub use estimand_checkpoint as checkpoint;
     pub use estimand_cpu::Cpu;

@@ -1,6 +1,8 @@
-//! `map_graph`: a map of an input pipeline that is written with the ops of graphs, strings and tables included.
+//! `map_graph`: a map of an input pipeline that is written with the ops of graphs, strings and
+//! tables included.
 //!
-//! It stands where data and graphs meet: the pipeline knows no graph, and sees a function of batches.
+//! It stands where data and graphs meet: the pipeline knows no graph, and sees a function of
+//! batches.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,10 +17,12 @@ use crate::{Input, Inputs};
 
 /// Maps that are built as graphs, for [`Dataset`].
 pub trait MapGraph {
-    /// The features that a graph makes of each row's, instead of them; labels and weights stay. The graph is built once, from the first
-    /// rows, and run in the threads of the input, a few items ahead; the results are those of one thread.
+    /// The features that a graph makes of each row's, instead of them; labels and weights stay. The
+    /// graph is built once, from the first rows, and run in the threads of the input, a few items
+    /// ahead; the results are those of one thread.
     ///
-    /// Before `batch` it gets rows in pieces of any size, so a row's result may depend on that row alone.
+    /// Before `batch` it gets rows in pieces of any size, so a row's result may depend on that row
+    /// alone.
     ///
     /// ```
     /// use estimand::prelude::*;

@@ -1,12 +1,13 @@
 //! Whether the state of a run can be copied before it is written.
 
-/// Whether there is room for a copy of so many bytes: then checkpoints are written in the background, from a copy, while training
-/// goes on.
+/// Whether there is room for a copy of so many bytes: then checkpoints are written in the
+/// background, from a copy, while training goes on.
 pub(crate) fn has_room(bytes: u64) -> bool {
     fits(bytes, available())
 }
 
-/// A copy may take a quarter of what is free. A system that does not say how much that is has enough.
+/// A copy may take a quarter of what is free. A system that does not say how much that is has
+/// enough.
 fn fits(bytes: u64, available: Option<u64>) -> bool {
     available.is_none_or(|available| bytes <= available / 4)
 }

@@ -84,7 +84,8 @@ impl<'a> ModelFnContext<'a> {
         self.mode
     }
 
-    /// A dense feature by name. One that is not there is an error of the build, with the line of this call.
+    /// A dense feature by name. One that is not there is an error of the build, with the line of
+    /// this call.
     #[track_caller]
     pub fn feature(&self, name: &str) -> Tensor {
         self.features.dense(name)
@@ -122,8 +123,9 @@ impl<'a> ModelFnContext<'a> {
 
     /// What TensorBoard shows of the model: `cx.summary().scalar("rate", &rate)`.
     ///
-    /// Training writes it every `save_summary_steps`. Evaluation writes curves of precision and recall, and the rest where a
-    /// [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own is told to.
+    /// Training writes it every `save_summary_steps`. Evaluation writes curves of precision and
+    /// recall, and the rest where a [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own
+    /// is told to.
     pub fn summary(&self) -> &Summaries {
         &self.summaries
     }

@@ -1,7 +1,7 @@
 //! How a model is trained: where it lives, how often things are saved and logged, on what it runs.
 //!
-//! A [`RunConfig`] only stores; the Estimator asks for [`RunConfig::resolve`], which checks every field and joins it with the
-//! environment's `TF_CONFIG`.
+//! A [`RunConfig`] only stores; the Estimator asks for [`RunConfig::resolve`], which checks every
+//! field and joins it with the environment's `TF_CONFIG`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use crate::model_folder::{FolderLock, MissingState};
 
 /// The settings of a run, with TensorFlow's names and defaults.
 ///
-/// Fields can be read; setters return the changed value, so that TensorFlow's `replace` is a setter on a clone:
+/// Fields can be read; setters return the changed value, so that TensorFlow's `replace` is a setter
+/// on a clone:
 ///
 /// ```
 /// use estimand::{Every, RunConfig};
@@ -135,14 +136,16 @@ impl RunConfig {
         RunConfig::default()
     }
 
-    /// The folder of checkpoints, events and exports. By default, what `TF_CONFIG` says, or else a new temporary folder.
+    /// The folder of checkpoints, events and exports. By default, what `TF_CONFIG` says, or else a
+    /// new temporary folder.
     #[must_use]
     pub fn model_dir(mut self, folder: impl AsRef<Path>) -> RunConfig {
         self.model_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 
-    /// The seed of initial weights, dropout and shuffling. By default, one is drawn, logged and kept in the checkpoint.
+    /// The seed of initial weights, dropout and shuffling. By default, one is drawn, logged and
+    /// kept in the checkpoint.
     #[must_use]
     pub fn tf_random_seed(mut self, seed: u64) -> RunConfig {
         self.tf_random_seed = Some(seed);
@@ -156,7 +159,8 @@ impl RunConfig {
         self
     }
 
-    /// When checkpoints are saved, beside the first and the last. By default, every 600 seconds; [`Every::Never`] saves none at all.
+    /// When checkpoints are saved, beside the first and the last. By default, every 600 seconds;
+    /// [`Every::Never`] saves none at all.
     #[must_use]
     pub fn save_checkpoints(mut self, every: Every) -> RunConfig {
         self.save_checkpoints = every;
@@ -177,36 +181,40 @@ impl RunConfig {
         self
     }
 
-    /// After how many steps the loss and the number of steps per second are logged. By default, 100; `None` logs neither.
+    /// After how many steps the loss and the number of steps per second are logged. By default,
+    /// 100; `None` logs neither.
     #[must_use]
     pub fn log_step_count_steps(mut self, steps: impl Into<Option<u64>>) -> RunConfig {
         self.log_step_count_steps = steps.into();
         self
     }
 
-    /// Whether the graph of training is written to `graph.pbtxt`; TensorBoard has it in any case. By default, it is.
+    /// Whether the graph of training is written to `graph.pbtxt`; TensorBoard has it in any case.
+    /// By default, it is.
     #[must_use]
     pub fn checkpoint_save_graph_def(mut self, save: bool) -> RunConfig {
         self.checkpoint_save_graph_def = save;
         self
     }
 
-    /// How training is spread. By default, [`Strategy::OneDevice`], the only one that this version runs.
+    /// How training is spread. By default, [`Strategy::OneDevice`], the only one that this version
+    /// runs.
     #[must_use]
     pub fn train_distribute(mut self, strategy: Strategy) -> RunConfig {
         self.train_distribute = strategy;
         self
     }
 
-    /// How evaluation is spread. By default, [`Strategy::OneDevice`], the only one that this version runs.
+    /// How evaluation is spread. By default, [`Strategy::OneDevice`], the only one that this
+    /// version runs.
     #[must_use]
     pub fn eval_distribute(mut self, strategy: Strategy) -> RunConfig {
         self.eval_distribute = strategy;
         self
     }
 
-    /// The most seconds that a worker waits before it begins, so that the chief is first. By default, five for each worker
-    /// before it.
+    /// The most seconds that a worker waits before it begins, so that the chief is first. By
+    /// default, five for each worker before it.
     #[must_use]
     pub fn max_worker_delay_secs(mut self, secs: impl Into<Option<f64>>) -> RunConfig {
         self.max_worker_delay_secs = secs.into();
@@ -220,25 +228,27 @@ impl RunConfig {
         self
     }
 
-    /// How many threads share a step; results do not depend on it. By default, 0: one for each core.
+    /// How many threads share a step; results do not depend on it. By default, 0: one for each
+    /// core.
     #[must_use]
     pub fn threads(mut self, n: usize) -> RunConfig {
         self.threads = n;
         self
     }
 
-    /// How many threads read and prepare input; results do not depend on it. By default, as many as [`threads`](RunConfig::threads).
+    /// How many threads read and prepare input; results do not depend on it. By default, as many as
+    /// [`threads`](RunConfig::threads).
     #[must_use]
     pub fn input_threads(mut self, n: usize) -> RunConfig {
         self.input_threads = Some(n);
         self
     }
 
-    /// How often in a row the input of a training is opened again after an error that may pass: one of the system's (a connection
-    /// that was reset, a read that timed out), or one that the input itself has marked with
-    /// [`Error::transient`]. Training goes on behind the last batch that it had, with the bits of
-    /// a run that was never disturbed; before each retry it waits, twice as long as before. By default, never: the error ends the
-    /// training.
+    /// How often in a row the input of a training is opened again after an error that may pass: one
+    /// of the system's (a connection that was reset, a read that timed out), or one that the input
+    /// itself has marked with [`Error::transient`]. Training goes on behind the last batch that it
+    /// had, with the bits of a run that was never disturbed; before each retry it waits, twice as
+    /// long as before. By default, never: the error ends the training.
     #[must_use]
     pub fn input_retries(mut self, n: u32) -> RunConfig {
         self.input_retries = n;
@@ -253,17 +263,18 @@ impl RunConfig {
         self
     }
 
-    /// What is done if the model folder has checkpoints and the file `checkpoint` that lists them is
-    /// missing. By default, [`MissingState::Refuse`]: an error says so.
+    /// What is done if the model folder has checkpoints and the file `checkpoint` that lists them
+    /// is missing. By default, [`MissingState::Refuse`]: an error says so.
     #[must_use]
     pub fn missing_state(mut self, missing: MissingState) -> RunConfig {
         self.missing_state = missing;
         self
     }
 
-    /// Whether a checkpoint is loaded that was trained with other vocabularies, boundaries, normalisation or settings of columns than
-    /// the model has now. What has changed is logged, and the next checkpoint has the new ones. By default, such a checkpoint is
-    /// refused with a list of the differences.
+    /// Whether a checkpoint is loaded that was trained with other vocabularies, boundaries,
+    /// normalisation or settings of columns than the model has now. What has changed is logged, and
+    /// the next checkpoint has the new ones. By default, such a checkpoint is refused with a list
+    /// of the differences.
     #[must_use]
     pub fn accept_changed_meaning(mut self, accept: bool) -> RunConfig {
         self.accept_changed_meaning = accept;
@@ -327,8 +338,8 @@ impl RunConfig {
         self.eval_distribute.check("eval_distribute")
     }
 
-    /// The checked settings, joined with the environment's `TF_CONFIG`: the cluster unless one was set, and its `model_dir`, which
-    /// must be the same if both are given.
+    /// The checked settings, joined with the environment's `TF_CONFIG`: the cluster unless one was
+    /// set, and its `model_dir`, which must be the same if both are given.
     pub fn resolve(self) -> Result<RunConfig> {
         self.validate()?;
         let cluster = match self.cluster.clone() {

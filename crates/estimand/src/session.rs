@@ -63,7 +63,8 @@ pub struct TrainSession {
 
 impl TrainSession {
     /// A model without values: [`place`](TrainSession::place) makes them,
-    /// [`restore`](TrainSession::restore) reads them, [`borrow`](TrainSession::borrow) takes those of a training.
+    /// [`restore`](TrainSession::restore) reads them, [`borrow`](TrainSession::borrow) takes those
+    /// of a training.
     pub(crate) fn new(body: Arc<Body>, meant: Meant, config: &RunConfig, seed: u64) -> Result<TrainSession> {
         let executor = config.executor();
         let state = executor.place(&Variables::default(), seed)?;
@@ -114,7 +115,8 @@ impl TrainSession {
         self.state.read(name)
     }
 
-    /// Sets a variable. An evaluation during training reads the variables of the training, and may not.
+    /// Sets a variable. An evaluation during training reads the variables of the training, and may
+    /// not.
     pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
         self.body.variables().find(name)?;
         self.check_own("set")?;
@@ -130,8 +132,8 @@ impl TrainSession {
         self.state.extend(self.body.variables(), self.seed)
     }
 
-    /// Takes the variables and the step of a training for an evaluation between two steps. Nothing is
-    /// copied; [`give_back`](TrainSession::give_back) returns them.
+    /// Takes the variables and the step of a training for an evaluation between two steps. Nothing
+    /// is copied; [`give_back`](TrainSession::give_back) returns them.
     pub(crate) fn borrow(&mut self, training: &mut TrainSession) -> Result<()> {
         self.meant.compare_live(&training.meant)?;
         if let Some((_, name)) = self.saved().find(|(_, name)| !training.state.holds(name)) {
@@ -251,7 +253,8 @@ impl TrainSession {
         Ok(all)
     }
 
-    /// Everything that a later run needs to go on as if it had not stopped, one value after the other.
+    /// Everything that a later run needs to go on as if it had not stopped, one value after the
+    /// other.
     pub(crate) fn each_saved(
         &self,
         position: Position,
@@ -309,7 +312,8 @@ impl TrainSession {
         self.saved().map(|(id, _)| bytes(variables.spec(id)) as u64).sum()
     }
 
-    /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it can be read.
+    /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it
+    /// can be read.
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
         self.check_own("restore")?;
         let reader = BundleReader::open(prefix)?;
@@ -339,7 +343,8 @@ impl TrainSession {
         self.tell_changed_settings(&reader)
     }
 
-    /// TF: a checkpoint's learning rate wins over a new one in the program there. Here the program wins, and says so. (case 122)
+    /// TF: a checkpoint's learning rate wins over a new one in the program there. Here the program
+    /// wins, and says so. (case 122)
     fn tell_changed_settings(&self, reader: &BundleReader) -> Result<()> {
         let scopes = Scopes::of(reader);
         for (name, value) in self.optimizer_scalars()? {
@@ -356,7 +361,8 @@ impl TrainSession {
     }
 }
 
-/// The variables of a checkpoint that may be infinite or NaN: those it names, or, where it says nothing, those that are.
+/// The variables of a checkpoint that may be infinite or NaN: those it names, or, where it says
+/// nothing, those that are.
 fn unjudged<'a>(
     reader: &BundleReader,
     mut values: impl Iterator<Item = (&'a str, &'a Array)>,

@@ -1,4 +1,5 @@
-//! Where a checkpoint keeps the variables of a model: under their names, in some cases under others, and slots perhaps nowhere.
+//! Where a checkpoint keeps the variables of a model: under their names, in some cases under
+//! others, and slots perhaps nowhere.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,7 +17,8 @@ const LISTED: usize = 8;
 pub(crate) enum Entry<'a> {
     /// Under this name.
     Named(Cow<'a, str>),
-    /// Nowhere, and that is no mistake: a slot of an optimizer that the checkpoint knows. It begins with its initial value.
+    /// Nowhere, and that is no mistake: a slot of an optimizer that the checkpoint knows. It begins
+    /// with its initial value.
     Anew,
     /// Nowhere.
     Missing,
@@ -32,8 +34,8 @@ impl Entry<'_> {
     }
 }
 
-/// What a checkpoint calls the scopes of optimizers. Version 0.1.0 wrote `training/..` where TensorFlow, and this version, write
-/// `training_2/..` for a MultiHead of two.
+/// What a checkpoint calls the scopes of optimizers. Version 0.1.0 wrote `training/..` where
+/// TensorFlow, and this version, write `training_2/..` for a MultiHead of two.
 pub(crate) struct Scopes(BTreeSet<String>);
 
 impl Scopes {
@@ -72,14 +74,15 @@ impl<'a> Stored<'a> {
         Stored { reader, scopes, optimizers }
     }
 
-    /// Where a variable is. TF: premade estimators do not train shared embeddings, so that their folders have no slots of them;
-    /// here they are trained, and such a folder goes on.
+    /// Where a variable is. TF: premade estimators do not train shared embeddings, so that their
+    /// folders have no slots of them; here they are trained, and such a folder goes on.
     pub(crate) fn entry<'n>(&self, spec: &'n VarSpec) -> Entry<'n> {
         let name = self.scopes.name(&spec.name);
         if self.reader.contains(&name) {
             return Entry::Named(name);
         }
-        // Another optimizer must not begin anew with no more than a warning: this one has left something.
+        // Another optimizer must not begin anew with no more than a warning: this one has left
+        // something.
         let is_known = self.optimizers.iter().any(|(scope, is_known)| *is_known && spec.name.starts_with(scope));
         match spec.role {
             Role::Slot { .. } if is_known => Entry::Anew,

@@ -1,5 +1,5 @@
-//! One run of a program by the clock: waiting for the batch, the program's steps, and what came after. Filled by `TrainSession`
-//! when a hook asks for it.
+//! One run of a program by the clock: waiting for the batch, the program's steps, and what came
+//! after. Filled by `TrainSession` when a hook asks for it.
 
 use std::time::Duration;
 

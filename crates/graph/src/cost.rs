@@ -1,9 +1,10 @@
-//! What a step moves and computes, counted from its sizes. Each op says what it costs (`op/`), and so does each kernel of an
-//! executor.
+//! What a step moves and computes, counted from its sizes. Each op says what it costs (`op/`), and
+//! so does each kernel of an executor.
 //!
-//! Bytes are what a step must at least read and write once: of tables that are gathered from, only the rows. FLOPs are those of the
-//! textbook: 2 for a term of a product, 1 for an element of an element-wise node or a reduction, whatever the function; layouts,
-//! random numbers and ops of one's own count none. Profiles hold both against what the machine can do.
+//! Bytes are what a step must at least read and write once: of tables that are gathered from, only
+//! the rows. FLOPs are those of the textbook: 2 for a term of a product, 1 for an element of an
+//! element-wise node or a reduction, whatever the function; layouts, random numbers and ops of
+//! one's own count none. Profiles hold both against what the machine can do.
 
 use std::ops::AddAssign;
 
@@ -48,7 +49,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The seconds below which nothing of this cost can be done, if memory holds what it reads and writes.
+    /// The seconds below which nothing of this cost can be done, if memory holds what it reads and
+    /// writes.
     pub fn bound(&self, cost: &Cost) -> f64 {
         (cost.bytes() as f64 / self.bytes).max(cost.flops as f64 / self.flops)
     }

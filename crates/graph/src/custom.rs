@@ -1,6 +1,7 @@
 //! Host code as an op: for the ends of a graph, where a model needs what no op offers.
 //!
-//! A custom op runs a closure over arrays. It cannot be exported; the GraphDef writer refuses it by name.
+//! A custom op runs a closure over arrays. It cannot be exported; the GraphDef writer refuses it by
+//! name.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -22,7 +23,8 @@ pub struct CustomOp {
 }
 
 impl CustomOp {
-    /// An op of a name that calls `kernel` with its inputs' values; it must return one array for each of `outputs`.
+    /// An op of a name that calls `kernel` with its inputs' values; it must return one array for
+    /// each of `outputs`.
     pub fn new(
         name: &str,
         outputs: impl Into<Vec<TensorSpec>>,
@@ -31,7 +33,8 @@ impl CustomOp {
         CustomOp { name: name.into(), outputs: outputs.into(), kernel: Arc::new(kernel), gradient: None }
     }
 
-    /// Sets the gradient: it is called with the inputs, then the gradients of the outputs, and returns the gradients of the inputs.
+    /// Sets the gradient: it is called with the inputs, then the gradients of the outputs, and
+    /// returns the gradients of the inputs.
     ///
     /// By default a custom op is not differentiable.
     pub fn gradient(mut self, gradient: impl Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static) -> CustomOp {
@@ -39,7 +42,8 @@ impl CustomOp {
         self
     }
 
-    /// Calls the closure and checks what it returns against the declared specs, whose symbols have these sizes.
+    /// Calls the closure and checks what it returns against the declared specs, whose symbols have
+    /// these sizes.
     pub fn call(&self, inputs: &[Array], sizes: &Sizes) -> Result<Vec<Array>> {
         let results = (self.kernel)(inputs).map_err(|e| e.context(format!("in custom op `{}`", self.name)))?;
         if results.len() != self.outputs.len() {

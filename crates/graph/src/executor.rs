@@ -1,8 +1,9 @@
-//! The seam between programs and machines: an executor places state, compiles programs and runs them.
+//! The seam between programs and machines: an executor places state, compiles programs and runs
+//! them.
 //!
 //! A state holds variables by name, so that programs of several graphs share one: training, the
-//! evaluations in between, all signatures of a loaded model. Any number of threads read a state at once
-//! ([`Executable::forward`]); a step of training has it alone ([`Executable::step`]).
+//! evaluations in between, all signatures of a loaded model. Any number of threads read a state at
+//! once ([`Executable::forward`]); a step of training has it alone ([`Executable::step`]).
 
 use std::any::Any;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ pub trait Executor: Send + Sync {
     /// Prepares a program. An op that this executor lacks is an error that names it.
     fn compile(&self, program: Program) -> Result<Arc<dyn Executable>>;
 
-    /// What the machine can do at best, measured now, which takes some hundredths of a second; `None` where speed is no aim.
+    /// What the machine can do at best, measured now, which takes some hundredths of a second;
+    /// `None` where speed is no aim.
     fn rates(&self) -> Option<Rates> {
         None
     }
@@ -40,15 +42,17 @@ pub trait Executable: Send + Sync {
     /// The program it was made from.
     fn program(&self) -> &Program;
 
-    /// Computes what is fetched, and changes nothing: updates in the program are left out. Threads may
-    /// do so at once. The fetched values replace `outputs`, in memory that is reused when it is large enough.
+    /// Computes what is fetched, and changes nothing: updates in the program are left out. Threads
+    /// may do so at once. The fetched values replace `outputs`, in memory that is reused when it is
+    /// large enough.
     fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()>;
 
     /// Computes what is fetched, as [`forward`](Executable::forward) does, then updates variables.
     fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()>;
 }
 
-/// The gradient of one variable, ready to be applied, and open to change: this is where workers add theirs.
+/// The gradient of one variable, ready to be applied, and open to change: this is where workers add
+/// theirs.
 pub enum GradientMut<'a> {
     /// Of the variable's size.
     Dense(&'a mut [f32]),
@@ -92,8 +96,9 @@ impl RunArgs<'_> {
 
 /// The values of variables, by name.
 ///
-/// While one owner trains it, it is live; behind an `Arc` it is frozen, and nobody writes to it again. A
-/// program finds its variables by their names: those it reads must be there, with its dtypes and sizes.
+/// While one owner trains it, it is live; behind an `Arc` it is frozen, and nobody writes to it
+/// again. A program finds its variables by their names: those it reads must be there, with its
+/// dtypes and sizes.
 pub trait State: Any + Send + Sync {
     /// Whether it holds a variable: it was there when the state was placed or last extended.
     fn holds(&self, name: &str) -> bool;

@@ -1,7 +1,8 @@
 //! The graph while it is built: nodes, names, scopes, and the first error.
 //!
-//! Building is single-threaded and returns no `Result`: an op infers its shape at once, the first error is kept with its place,
-//! and comes back, once, from [`Graph::check`] (which sessions and programs call). What is built is a [`Body`]: plain data.
+//! Building is single-threaded and returns no `Result`: an op infers its shape at once, the first
+//! error is kept with its place, and comes back, once, from [`Graph::check`] (which sessions and
+//! programs call). What is built is a [`Body`]: plain data.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -168,22 +169,24 @@ impl Graph {
         Graph::default()
     }
 
-    /// Opens a scope for the names of nodes and variables; a scope name used before gets `_1`, `_2`, ... as TensorFlow's do.
+    /// Opens a scope for the names of nodes and variables; a scope name used before gets `_1`,
+    /// `_2`, ... as TensorFlow's do.
     pub fn scope(&self, name: &str) -> Scope {
         let path = self.unique(&self.scoped(name));
         self.cell.scopes.borrow_mut().push(path);
         Scope { graph: self.clone() }
     }
 
-    /// Opens a scope of exactly this name inside the open ones, whether or not it was open before: what a layer's variables are called
-    /// does not depend on what else has names.
+    /// Opens a scope of exactly this name inside the open ones, whether or not it was open before:
+    /// what a layer's variables are called does not depend on what else has names.
     pub fn reopen(&self, name: &str) -> Scope {
         let path = self.scoped(name);
         self.cell.scopes.borrow_mut().push(path);
         Scope { graph: self.clone() }
     }
 
-    /// Leaves all open scopes for a while: names made while this lives have none. For variables that several parts of a model share.
+    /// Leaves all open scopes for a while: names made while this lives have none. For variables
+    /// that several parts of a model share.
     pub fn outside(&self) -> Scope {
         self.cell.scopes.borrow_mut().push(String::new());
         Scope { graph: self.clone() }
@@ -255,9 +258,11 @@ impl Graph {
         }
     }
 
-    /// Keeps an error, unless there is an earlier one, with the caller's line; returns the tensor that stands for it.
+    /// Keeps an error, unless there is an earlier one, with the caller's line; returns the tensor
+    /// that stands for it.
     ///
-    /// For code that builds graphs, as layers do: ops on that tensor are silent, and whoever runs the graph gets the error.
+    /// For code that builds graphs, as layers do: ops on that tensor are silent, and whoever runs
+    /// the graph gets the error.
     #[track_caller]
     pub fn error(&self, error: Error) -> Tensor {
         self.fail(error, Location::caller())
@@ -280,7 +285,8 @@ impl Graph {
 
     /// A value that is fed at every run.
     ///
-    /// An axis is a number, [`Dim::BATCH`], or [`Graph::ANY`] for any other size that is known only at run time.
+    /// An axis is a number, [`Dim::BATCH`], or [`Graph::ANY`] for any other size that is known only
+    /// at run time.
     #[track_caller]
     pub fn placeholder(&self, name: &str, dtype: DType, shape: impl Into<Shape>) -> Tensor {
         let site = Location::caller();
@@ -336,8 +342,8 @@ impl Graph {
         }
     }
 
-    /// Says what a variable must be like after every update by an optimizer, which ends with it, also where only some rows change.
-    /// Values that are assigned or restored are left as they are.
+    /// Says what a variable must be like after every update by an optimizer, which ends with it,
+    /// also where only some rows change. Values that are assigned or restored are left as they are.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -378,7 +384,8 @@ impl Graph {
         self.cell.body.borrow_mut().variables.add(spec)
     }
 
-    /// The node that reads a variable. There is only one, so that its gradient is all of the variable's gradient.
+    /// The node that reads a variable. There is only one, so that its gradient is all of the
+    /// variable's gradient.
     pub fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
         let known = self.cell.reads.borrow().get(&id).copied();
         if let Some(node) = known {
@@ -451,8 +458,8 @@ impl Graph {
             ));
             return self.fail(error.help("build both in one graph, or pass the value through a placeholder"), site);
         }
-        // What the host makes has sizes of its own: the same work, asked for twice, must be one node to have the same ones. So must
-        // what stands between a feature and the host's ops.
+        // What the host makes has sizes of its own: the same work, asked for twice, must be one
+        // node to have the same ones. So must what stands between a feature and the host's ops.
         let key = matches!(op, Op::Host(_) | Op::Reshape(_) | Op::Cast(_))
             .then(|| -> Work { (op.clone(), inputs.iter().map(|t| t.value()).collect()) });
         let is_host = matches!(op, Op::Host(_));
@@ -555,7 +562,8 @@ fn infer(op: &Op, inputs: &[&TensorSpec], body: &mut Body) -> Result<Specs> {
     Ok(outputs)
 }
 
-/// What a tensor says of a node's output; an op without outputs, such as an assignment, passes for a number.
+/// What a tensor says of a node's output; an op without outputs, such as an assignment, passes for
+/// a number.
 fn tensor_spec(outputs: &[TensorSpec], output: u16) -> TensorSpec {
     let spec = outputs.get(output as usize).cloned();
     spec.unwrap_or_else(|| TensorSpec::new(DType::F32, Shape::scalar()))

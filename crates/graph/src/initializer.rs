@@ -59,7 +59,8 @@ pub enum Init {
     },
 }
 
-/// The deviation of a standard normal cut off at two deviations; dividing by it restores the variance.
+/// The deviation of a standard normal cut off at two deviations; dividing by it restores the
+/// variance.
 const TRUNCATED_STDDEV: f64 = 0.879_625_661_034_239_8;
 
 impl Init {
@@ -238,7 +239,8 @@ fn truncated(stream: &Stream, n: usize, mean: f64, stddev: f64) -> Vec<f32> {
     values
 }
 
-/// Gram-Schmidt (twice, for accuracy) on the rows or columns of a normal matrix, whichever are fewer.
+/// Gram-Schmidt (twice, for accuracy) on the rows or columns of a normal matrix, whichever are
+/// fewer.
 fn orthogonal(stream: &Stream, dims: &[usize], gain: f64) -> Vec<f32> {
     let columns = dims[dims.len() - 1];
     let rows: usize = dims[..dims.len() - 1].iter().product();

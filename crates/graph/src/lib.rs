@@ -1,8 +1,9 @@
 //! Symbols: graphs, shapes, gradients, variables, optimizers and the programs that executors run.
 //!
-//! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`), [`gradients`] adds the backward nodes, an
-//! [`Optimizer`] adds the updates, and a [`Program`] lists what a run needs. An [`Executor`] compiles it; the crate
-//! `estimand-engine` has the session that keeps the variables between runs.
+//! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`),
+//! [`gradients`] adds the backward nodes, an [`Optimizer`] adds the updates, and a [`Program`]
+//! lists what a run needs. An [`Executor`] compiles it; the crate `estimand-engine` has the session
+//! that keeps the variables between runs.
 //!
 //! ```
 //! use estimand_engine::Session;

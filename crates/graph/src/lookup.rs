@@ -45,7 +45,8 @@ impl Lookup {
         self
     }
 
-    /// Scales rows that are longer (as vectors) down to this length before they are combined. By default rows are used as they are.
+    /// Scales rows that are longer (as vectors) down to this length before they are combined. By
+    /// default rows are used as they are.
     pub fn max_norm(mut self, max_norm: f64) -> Lookup {
         self.max_norm = Some(max_norm);
         self
@@ -59,10 +60,12 @@ impl From<Combiner> for Lookup {
 }
 
 impl Tensor {
-    /// The rows of this table that each ragged row names, combined: `[rows, dimension]`. Its gradient is one of rows.
+    /// The rows of this table that each ragged row names, combined: `[rows, dimension]`. Its
+    /// gradient is one of rows.
     ///
-    /// As TensorFlow's `safe_embedding_lookup_sparse`: ids below 0 are no ids; unless rows are summed, neither are those whose weight
-    /// is not above 0; a row without ids is zero. An id beyond the table is an error.
+    /// As TensorFlow's `safe_embedding_lookup_sparse`: ids below 0 are no ids; unless rows are
+    /// summed, neither are those whose weight is not above 0; a row without ids is zero. An id
+    /// beyond the table is an error.
     #[track_caller]
     pub fn lookup(&self, ids: &RaggedTensor, how: impl Into<Lookup>) -> Tensor {
         let site = Location::caller();

@@ -1,7 +1,7 @@
 //! Optimizers: a rule of the `update` crate, a schedule, and what is done to gradients before.
 //!
-//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable. Where a variable has a constraint, its
-//! update ends with it.
+//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable. Where a
+//! variable has a constraint, its update ends with it.
 
 use std::fmt;
 use std::panic::Location;
@@ -64,8 +64,8 @@ pub struct OptimizerConfig {
 }
 
 impl OptimizerConfig {
-    /// The numbers that TensorFlow keeps in a checkpoint for an optimizer, after so many updates. A learning rate on a schedule is not
-    /// among them.
+    /// The numbers that TensorFlow keeps in a checkpoint for an optimizer, after so many updates. A
+    /// learning rate on a schedule is not among them.
     pub fn scalars(&self, steps: u64) -> Vec<(String, f32)> {
         let (rate, decay) = self.rate.rate_and_decay().unzip();
         let mut scalars = self.rule.scalars(steps);
@@ -107,8 +107,8 @@ impl Optimizer {
         Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: None, lazy: false }
     }
 
-    /// The optimizer that TensorFlow knows by this name (`SGD`, `Adagrad`, `Adam`, `Ftrl`, `RMSProp`, ...), with its defaults. The
-    /// learning rate is the rule's own unless one is given.
+    /// The optimizer that TensorFlow knows by this name (`SGD`, `Adagrad`, `Adam`, `Ftrl`,
+    /// `RMSProp`, ...), with its defaults. The learning rate is the rule's own unless one is given.
     ///
     /// ```
     /// use estimand_graph::Optimizer;
@@ -116,7 +116,8 @@ impl Optimizer {
     /// assert!(Optimizer::named("Adagard", None).unwrap_err().to_string().contains("did you mean `Adagrad`?"));
     /// ```
     pub fn named(name: &str, rate: Option<f64>) -> Result<Optimizer> {
-        // TF: the name of the function argument has a capital P, that of the checkpoint's scope has not.
+        // TF: the name of the function argument has a capital P, that of the checkpoint's scope has
+        // not.
         let wanted = if name == "RMSProp" { "RMSprop" } else { name };
         let rules = ALL_RULES.iter().map(|make| make());
         let Some(rule) = rules.clone().find(|rule| rule.name() == wanted) else {
@@ -133,19 +134,22 @@ impl Optimizer {
         self
     }
 
-    /// Updates only rows that have a gradient. By default rows without one decay where TensorFlow's do (Adam, Nadam, RMSprop).
+    /// Updates only rows that have a gradient. By default rows without one decay where TensorFlow's
+    /// do (Adam, Nadam, RMSprop).
     pub fn lazy(mut self) -> Optimizer {
         self.lazy = true;
         self
     }
 
-    /// The train op: changes every trainable variable that the loss depends on. Fetch it to do a step.
+    /// The train op: changes every trainable variable that the loss depends on. Fetch it to do a
+    /// step.
     #[track_caller]
     pub fn minimize(&self, loss: &Tensor) -> Tensor {
         self.minimize_all(loss, None, Location::caller())
     }
 
-    /// The train op, counted by a variable that is there already: the global step of a training, as TensorFlow's estimators have it.
+    /// The train op, counted by a variable that is there already: the global step of a training, as
+    /// TensorFlow's estimators have it.
     #[track_caller]
     pub fn minimize_counted(&self, loss: &Tensor, step: &Tensor) -> Tensor {
         let site = Location::caller();
@@ -180,8 +184,8 @@ impl Optimizer {
         }
     }
 
-    /// The train op for some variables, counted by a variable that is there already. Several optimizers of one step may share it: a
-    /// run reads it as it was before, so that it counts one.
+    /// The train op for some variables, counted by a variable that is there already. Several
+    /// optimizers of one step may share it: a run reads it as it was before, so that it counts one.
     #[track_caller]
     pub fn minimize_variables_counted(&self, loss: &Tensor, variables: &[&Tensor], step: &Tensor) -> Tensor {
         let site = Location::caller();
@@ -309,7 +313,8 @@ fn ids(variables: &[&Tensor]) -> Result<Vec<VarId>> {
     variables.iter().map(id).collect()
 }
 
-/// Gradients limited as asked for. Rows are limited by their values, as TensorFlow's IndexedSlices are.
+/// Gradients limited as asked for. Rows are limited by their values, as TensorFlow's IndexedSlices
+/// are.
 fn clipped(
     clip: Option<Clip>,
     pairs: Vec<(VarId, Gradient)>,

@@ -1,11 +1,13 @@
 //! `Program`: what one kind of run computes, as an ordered list of steps.
 //!
-//! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small rewrite of the list:
-//! prune, read past nodes that hand a value on, merge equal nodes, cut the host's part off. Then every node is
-//! a step of its own; an executor puts nodes together as it likes, and the bits stay the same.
+//! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small
+//! rewrite of the list: prune, read past nodes that hand a value on, merge equal nodes, cut the
+//! host's part off. Then every node is a step of its own; an executor puts nodes together as it
+//! likes, and the bits stay the same.
 //!
-//! What the host computes before ([`Program::host_steps`]) and after the steps ([`Program::after_steps`]) is the same for every
-//! executor, and is run by the crate `estimand-engine`; executors see what is between.
+//! What the host computes before ([`Program::host_steps`]) and after the steps
+//! ([`Program::after_steps`]) is the same for every executor, and is run by the crate
+//! `estimand-engine`; executors see what is between.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -20,7 +22,8 @@ use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
 
-/// An ordered list of steps, with what is fed and what is fetched. Executors rewrite the steps (`pass`).
+/// An ordered list of steps, with what is fed and what is fetched. Executors rewrite the steps
+/// (`pass`).
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The graph whose nodes are run.
@@ -54,8 +57,8 @@ pub struct Step {
     pub outputs: SmallVec<[Value; 1]>,
 }
 
-/// What computes a step. A program is made of single nodes; an executor may put kernels of its own in
-/// their place.
+/// What computes a step. A program is made of single nodes; an executor may put kernels of its own
+/// in their place.
 #[derive(Clone, Debug)]
 pub enum Kernel {
     /// One node.
@@ -86,7 +89,8 @@ pub trait FusedKernel: fmt::Debug + Any + Send + Sync {
 }
 
 impl Step {
-    /// Whether it is an element-wise node of numbers, which can be computed with others in one pass over memory.
+    /// Whether it is an element-wise node of numbers, which can be computed with others in one pass
+    /// over memory.
     pub fn is_elementwise(&self, body: &Body) -> bool {
         let Kernel::Node(id) = &self.kernel else { return false };
         let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
@@ -178,8 +182,8 @@ impl Program {
         &self.placeholders
     }
 
-    /// What the steps are fed, in the order it is passed to an executor: placeholders and what the host makes of them. Where
-    /// there is no host part, these are the placeholders.
+    /// What the steps are fed, in the order it is passed to an executor: placeholders and what the
+    /// host makes of them. Where there is no host part, these are the placeholders.
     pub fn feeds(&self) -> &[Value] {
         &self.feeds
     }
@@ -189,12 +193,14 @@ impl Program {
         &self.fetches
     }
 
-    /// What the host computes from what the steps return: strings and the like that depend on variables.
+    /// What the host computes from what the steps return: strings and the like that depend on
+    /// variables.
     pub fn after_steps(&self) -> &[Step] {
         &self.after
     }
 
-    /// The values that a caller gets. Where the host has nothing to do after the steps, these are the fetches.
+    /// The values that a caller gets. Where the host has nothing to do after the steps, these are
+    /// the fetches.
     pub fn results(&self) -> &[Value] {
         &self.results
     }
@@ -253,7 +259,8 @@ impl Program {
     }
 }
 
-/// The stable text form: values are numbered in the order they appear, so that renaming nodes changes nothing.
+/// The stable text form: values are numbered in the order they appear, so that renaming nodes
+/// changes nothing.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers: HashMap<Value, usize> = HashMap::new();

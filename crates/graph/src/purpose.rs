@@ -1,8 +1,8 @@
 //! What a graph is built for, and what its layers leave behind for whoever trains it.
 //!
-//! Beside nodes a build gathers ops that belong to every training step (a batch normalisation's moving statistics) and terms of the
-//! loss (regularization). They are only lists: a train loop fetches the updates with the train op, a model adds the losses to its
-//! own.
+//! Beside nodes a build gathers ops that belong to every training step (a batch normalisation's
+//! moving statistics) and terms of the loss (regularization). They are only lists: a train loop
+//! fetches the updates with the train op, a model adds the losses to its own.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -47,7 +47,8 @@ impl Graph {
 
     /// An op that belongs to every training step, beside the train op.
     ///
-    /// `Optimizer::minimize` does not run it: fetch [`Graph::updates`] together with the train op. An Estimator does so.
+    /// `Optimizer::minimize` does not run it: fetch [`Graph::updates`] together with the train op.
+    /// An Estimator does so.
     #[track_caller]
     pub fn add_update(&self, update: &Tensor) {
         self.gather(&self.purpose().updates, update, "an update", Location::caller());

@@ -14,7 +14,8 @@ use crate::tensor::{IntoTensor, Tensor};
 
 /// Row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
 ///
-/// Whatever is done to every value (a hash, a lookup in a vocabulary, arithmetic) is done to `values`; what looks at rows is here.
+/// Whatever is done to every value (a hash, a lookup in a vocabulary, arithmetic) is done to
+/// `values`; what looks at rows is here.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -72,10 +73,11 @@ impl Graph {
         RaggedTensor { values, row_splits }
     }
 
-    /// Every combination of one value per key, hashed: TensorFlow's crossed columns. A hash key of 0 stands for TensorFlow's own.
+    /// Every combination of one value per key, hashed: TensorFlow's crossed columns. A hash key of
+    /// 0 stands for TensorFlow's own.
     ///
-    /// All ragged keys come before all dense ones, each in the order given: this is the order in which TensorFlow *serves* (its
-    /// training differs from it where a feature is fed dense).
+    /// All ragged keys come before all dense ones, each in the order given: this is the order in
+    /// which TensorFlow *serves* (its training differs from it where a feature is fed dense).
     #[track_caller]
     pub fn cross(&self, keys: &[CrossKey], n_buckets: i64, hash_key: u64) -> RaggedTensor {
         let site = Location::caller();
@@ -112,8 +114,8 @@ impl RaggedTensor {
         RaggedTensor { values: values.clone(), row_splits: row_splits.clone() }
     }
 
-    /// A dense feature `[batch, ...]` without its missing values: `""`, -1, and 0 for floats, as TensorFlow's categorical columns
-    /// read it.
+    /// A dense feature `[batch, ...]` without its missing values: `""`, -1, and 0 for floats, as
+    /// TensorFlow's categorical columns read it.
     #[track_caller]
     pub fn from_dense(dense: &Tensor) -> RaggedTensor {
         RaggedTensor::made(dense.then(HostOp::new(FromDense), &[], Location::caller()))
@@ -215,8 +217,8 @@ impl RaggedTensor {
         self.values.segments(Reduction::Min, &self.row_ids(), self.n_rows(), Location::caller())
     }
 
-    /// How often each id below `depth` is in each row, f32 `[rows, depth]`; other ids count nowhere. With weights `[n]`, the sum of the
-    /// weights of each id.
+    /// How often each id below `depth` is in each row, f32 `[rows, depth]`; other ids count
+    /// nowhere. With weights `[n]`, the sum of the weights of each id.
     #[track_caller]
     pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
         let mut inputs = vec![&self.row_splits];
@@ -227,8 +229,9 @@ impl RaggedTensor {
         places.then(ScatterNd { shape: Shape::from([self.n_rows(), depth.into()]) }, &[&counts], site)
     }
 
-    /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a row's values as it has elements;
-    /// what a row does not have is the padding. `n_steps` is a single i64 that the host computes, and no row may have more.
+    /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a
+    /// row's values as it has elements; what a row does not have is the padding. `n_steps` is a
+    /// single i64 that the host computes, and no row may have more.
     ///
     /// ```
     /// use estimand_engine::Session;

@@ -1,6 +1,8 @@
-//! Sizes at run time: what is fed is checked, gives every symbol its value, and every shape its sizes.
+//! Sizes at run time: what is fed is checked, gives every symbol its value, and every shape its
+//! sizes.
 //!
-//! Executors do this once at the beginning of a run, before any kernel. What the host has made is fed as a placeholder's value is.
+//! Executors do this once at the beginning of a run, before any kernel. What the host has made is
+//! fed as a placeholder's value is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +17,8 @@ use crate::program::Program;
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
 
-/// The sizes that a program needs, and where each comes from; worked out once, when the program is compiled.
+/// The sizes that a program needs, and where each comes from; worked out once, when the program is
+/// compiled.
 #[derive(Debug)]
 pub struct SizePlan {
     /// In the order of their definition, so that formulas come after their parts.

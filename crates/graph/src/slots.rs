@@ -6,8 +6,8 @@ use crate::op::Recurrent;
 
 /// The places of inputs. The sequence is the first, the recurrent kernel the second.
 ///
-/// The gradient's inputs are the same, with what was kept instead of the sequence, and behind them the states of all steps, their gradient
-/// and the gradients of the last states.
+/// The gradient's inputs are the same, with what was kept instead of the sequence, and behind them
+/// the states of all steps, their gradient and the gradients of the last states.
 #[derive(Clone, Debug)]
 pub struct Slots {
     pub bias: Option<usize>,

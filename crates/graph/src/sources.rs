@@ -1,7 +1,7 @@
 //! What sizes are computed from, found without looking at any formula twice.
 //!
-//! Formulas share their parts: 60 doublings are 60 symbols, and 2^60 ways from the last to the first. Formulas may also be as deep as
-//! a graph is long, so nothing here recurses.
+//! Formulas share their parts: 60 doublings are 60 symbols, and 2^60 ways from the last to the
+//! first. Formulas may also be as deep as a graph is long, so nothing here recurses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,8 @@ use crate::graph::Value;
 use crate::looks::look;
 use crate::symbols::{SymbolDef, Symbols};
 
-/// Goes from sizes to what they are computed from. Each symbol is looked at once, however many formulas it is part of.
+/// Goes from sizes to what they are computed from. Each symbol is looked at once, however many
+/// formulas it is part of.
 #[derive(Default)]
 pub(crate) struct Sources {
     seen: HashSet<Symbol>,
@@ -19,7 +20,8 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Calls `f` with everything from outside that a size is computed from and that has not been seen yet.
+    /// Calls `f` with everything from outside that a size is computed from and that has not been
+    /// seen yet.
     pub(crate) fn each(&mut self, symbols: &Symbols, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
         self.stack.push(dim);
         while let Some(dim) = self.stack.pop() {
@@ -42,7 +44,8 @@ impl Sources {
     }
 }
 
-/// A fact about sizes that follows from what they are computed from: a formula has the larger of its parts' facts.
+/// A fact about sizes that follows from what they are computed from: a formula has the larger of
+/// its parts' facts.
 ///
 /// Facts are kept, so that each symbol is looked at once.
 #[derive(Default)]
@@ -51,8 +54,8 @@ pub struct Facts<T> {
 }
 
 impl<T: Copy + Ord + Default> Facts<T> {
-    /// The fact about a size. `source` tells it of an axis or a number of a value; `None` if it is not decided yet, which counts
-    /// as the smallest and is asked for again.
+    /// The fact about a size. `source` tells it of an axis or a number of a value; `None` if it is
+    /// not decided yet, which counts as the smallest and is asked for again.
     pub fn of(&mut self, symbols: &Symbols, dim: Dim, source: impl Fn(Value) -> Option<T>) -> T {
         let Dim::Sym(wanted) = dim else { return T::default() };
         look(1);

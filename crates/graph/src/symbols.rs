@@ -1,7 +1,8 @@
 //! Sizes that are known only at run time: where each symbol's value comes from.
 //!
-//! A symbol is the size of an axis of something fed or made by the host, a number that the host computes, or a formula of other
-//! sizes. Equal formulas are one symbol, so that shapes compare by `==`.
+//! A symbol is the size of an axis of something fed or made by the host, a number that the host
+//! computes, or a formula of other sizes. Equal formulas are one symbol, so that shapes compare by
+//! `==`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,8 +13,8 @@ use crate::graph::Value;
 use crate::looks::look;
 use crate::sources::Sources;
 
-/// The most factors that a product is taken apart into, to see whether two products are equal. Sizes of models have a handful;
-/// a graph that squares a size again and again would have billions.
+/// The most factors that a product is taken apart into, to see whether two products are equal.
+/// Sizes of models have a handful; a graph that squares a size again and again would have billions.
 const MAX_FACTORS: usize = 64;
 
 /// Where the value of a symbol comes from.
@@ -44,7 +45,8 @@ pub enum SymbolDef {
 pub struct Symbols {
     defs: Vec<SymbolDef>,
     index: HashMap<SymbolDef, Symbol>,
-    /// For each symbol: how many factors it is a product of, and how many formulas lie between it and what is fed.
+    /// For each symbol: how many factors it is a product of, and how many formulas lie between it
+    /// and what is fed.
     n_factors: Vec<usize>,
     depths: Vec<usize>,
 }
@@ -202,8 +204,8 @@ impl Symbols {
         self.mul(factor, product)
     }
 
-    /// Takes one of the sizes `of` a product apart into its known factor and its other symbols. Where all of them together have
-    /// too many factors, a symbol stays as it is.
+    /// Takes one of the sizes `of` a product apart into its known factor and its other symbols.
+    /// Where all of them together have too many factors, a symbol stays as it is.
     fn collect_factors(&mut self, dim: Dim, of: &[Dim], symbols: &mut Vec<Symbol>, mut factor: Dim) -> Result<Dim> {
         let is_short = of.iter().fold(0, |n, &d| self.n_factors(d).saturating_add(n)) <= MAX_FACTORS;
         let mut stack = vec![dim];
@@ -220,7 +222,8 @@ impl Symbols {
         Ok(factor)
     }
 
-    /// `total / part` where it is exact for every value of the symbols; `None` if that cannot be seen.
+    /// `total / part` where it is exact for every value of the symbols; `None` if that cannot be
+    /// seen.
     pub fn exact_quotient(&mut self, total: &[Dim], part: &[Dim]) -> Result<Option<Dim>> {
         let split = |symbols: &mut Symbols, dims: &[Dim]| -> Result<(usize, Vec<Symbol>)> {
             let mut list = Vec::new();
@@ -248,12 +251,14 @@ impl Symbols {
         self.product(&dims).map(Some)
     }
 
-    /// Calls `f` with everything from outside that a size is computed from, once each: `Batch`, `Axis` and `Number`.
+    /// Calls `f` with everything from outside that a size is computed from, once each: `Batch`,
+    /// `Axis` and `Number`.
     pub fn each_source(&self, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
         Sources::default().each(self, dim, f);
     }
 
-    /// What is added to the batch to make this size: 0 for the batch itself, 1 for the number of its row splits.
+    /// What is added to the batch to make this size: 0 for the batch itself, 1 for the number of
+    /// its row splits.
     pub fn beyond_batch(&self, dim: Dim) -> Option<usize> {
         match dim {
             Dim::BATCH => Some(0),
@@ -265,8 +270,8 @@ impl Symbols {
         }
     }
 
-    /// Evaluates every symbol. `given` tells the sizes that come from outside: `Batch`, `Axis` and `Number`; those it does not
-    /// know have no value.
+    /// Evaluates every symbol. `given` tells the sizes that come from outside: `Batch`, `Axis` and
+    /// `Number`; those it does not know have no value.
     ///
     /// Writes into `values`, which keeps its memory from run to run.
     pub fn evaluate(

@@ -17,7 +17,8 @@ use crate::meaning::Listing;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
-/// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs share the terms.
+/// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs
+/// share the terms.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -57,7 +58,8 @@ impl LookupTable {
         Ok(LookupTable::new(Vocabulary::from_ints(terms.into())?))
     }
 
-    /// A table of the lines of a file, or the first `size` of them: strings, or integers if the dtype says so.
+    /// A table of the lines of a file, or the first `size` of them: strings, or integers if the
+    /// dtype says so.
     pub fn from_file(path: impl AsRef<Path>, size: Option<usize>, dtype: DType) -> Result<LookupTable> {
         let path = path.as_ref();
         let mut file = VocabularyFile::new(path);
@@ -79,7 +81,8 @@ impl LookupTable {
         self
     }
 
-    /// Gives terms that are not in the table one of `n` ids behind it, by their hash. By default, they all have the default id.
+    /// Gives terms that are not in the table one of `n` ids behind it, by their hash. By default,
+    /// they all have the default id.
     pub fn n_oov_buckets(mut self, n: i64) -> Result<LookupTable> {
         self.unknown = Unknown::Buckets(Buckets::new(n)?);
         Ok(self)
@@ -99,7 +102,8 @@ impl LookupTable {
         &self.vocabulary
     }
 
-    /// The file that the terms were read from, and how many of its lines were; an export takes it along.
+    /// The file that the terms were read from, and how many of its lines were; an export takes it
+    /// along.
     pub fn file(&self) -> Option<(&Path, Option<usize>)> {
         self.file.as_deref().map(|(path, n_lines)| (path.as_path(), *n_lines))
     }
@@ -115,8 +119,8 @@ impl LookupTable {
         terms.then(HostOp::new(FindId(self.clone())), &[], Location::caller())
     }
 
-    /// The id of each term of a tensor. One that is not in the table is an error of the run that says what it is, the term and its
-    /// row.
+    /// The id of each term of a tensor. One that is not in the table is an error of the run that
+    /// says what it is, the term and its row.
     #[track_caller]
     pub fn lookup_known(&self, terms: &Tensor, what: &str) -> Tensor {
         self.known(terms, None, what, Location::caller())

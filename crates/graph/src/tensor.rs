@@ -12,7 +12,8 @@ use crate::variables::VarId;
 
 /// A symbolic value: the result of a node. Cheap to clone.
 ///
-/// No operation returns a `Result`: the first error is kept by the graph, and a tensor that follows from it stands for it.
+/// No operation returns a `Result`: the first error is kept by the graph, and a tensor that follows
+/// from it stands for it.
 #[derive(Clone)]
 pub struct Tensor {
     graph: Graph,
@@ -55,7 +56,8 @@ impl Tensor {
         self.spec.shape.rank()
     }
 
-    /// The known size of an axis. An axis that does not exist or is known only at run time records an error and counts as 1.
+    /// The known size of an axis. An axis that does not exist or is known only at run time records
+    /// an error and counts as 1.
     #[track_caller]
     pub fn dim(&self, axis: usize) -> usize {
         let site = Location::caller();

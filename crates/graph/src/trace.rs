@@ -1,5 +1,5 @@
-//! What the steps of a run took. An executor fills a [`Trace`] when [`RunArgs`](crate::RunArgs) brings one; without, nobody looks
-//! at the clock.
+//! What the steps of a run took. An executor fills a [`Trace`] when [`RunArgs`](crate::RunArgs)
+//! brings one; without, nobody looks at the clock.
 
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -127,7 +127,8 @@ pub fn start(trace: &Option<&mut Trace>) -> u64 {
 }
 
 impl Program {
-    /// What a timed step is called: the kernel, as the program's text has it, and where in the model it belongs.
+    /// What a timed step is called: the kernel, as the program's text has it, and where in the
+    /// model it belongs.
     pub fn describe(&self, timed: &TimedStep) -> (String, String) {
         let node = self.body().node(timed.node);
         match (timed.part, self.steps().get(timed.index)) {
@@ -136,8 +137,8 @@ impl Program {
         }
     }
 
-    /// The variable that a step writes or computes the gradient of; else its node. Gradients have no scope of their own: they get
-    /// that of a variable they read.
+    /// The variable that a step writes or computes the gradient of; else its node. Gradients have
+    /// no scope of their own: they get that of a variable they read.
     fn place_name(&self, step: &Step) -> &str {
         let name = &self.body().node(step.kernel.node()).name;
         let applied = || {

@@ -1,4 +1,5 @@
-//! The schema of a model's state: names, shapes, roles and initial values. Live values are an executor's `State`.
+//! The schema of a model's state: names, shapes, roles and initial values. Live values are an
+//! executor's `State`.
 
 use std::collections::HashMap;
 use std::panic::Location;

@@ -1,4 +1,5 @@
-//! Activations by name, as `tf.keras.activations` defines them: an option of other layers, and a layer of its own.
+//! Activations by name, as `tf.keras.activations` defines them: an option of other layers, and a
+//! layer of its own.
 
 use std::fmt;
 use std::str::FromStr;

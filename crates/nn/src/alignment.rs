@@ -1,10 +1,11 @@
-//! Labels and weights brought beside what they belong to, for losses and metrics: by broadcasting, but never by chance.
+//! Labels and weights brought beside what they belong to, for losses and metrics: by broadcasting,
+//! but never by chance.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Dim, Error, Shape};
 
-/// The labels in the predictions' dtype: an error unless both have the same sizes. Broadcasting `[n]` against `[n, 1]` would quietly
-/// compare everything with everything.
+/// The labels in the predictions' dtype: an error unless both have the same sizes. Broadcasting
+/// `[n]` against `[n, 1]` would quietly compare everything with everything.
 #[track_caller]
 pub(crate) fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
     if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
@@ -20,8 +21,8 @@ pub(crate) fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tens
     labels.cast(predictions.dtype())
 }
 
-/// Labels that are class numbers, one for each row (the last axis) of the predictions; a last axis of 1 is dropped. `otherwise` says
-/// who takes labels that are rows themselves.
+/// Labels that are class numbers, one for each row (the last axis) of the predictions; a last axis
+/// of 1 is dropped. `otherwise` says who takes labels that are rows themselves.
 #[track_caller]
 pub(crate) fn one_for_each_row(labels: &Tensor, predictions: &Tensor, otherwise: &str) -> Tensor {
     if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
@@ -39,8 +40,8 @@ pub(crate) fn one_for_each_row(labels: &Tensor, predictions: &Tensor, otherwise:
     labels
 }
 
-/// Weights in a shape that stands beside some values, which the error calls by their plural: a number, as many leading axes as there
-/// are, or the same number of axes.
+/// Weights in a shape that stands beside some values, which the error calls by their plural: a
+/// number, as many leading axes as there are, or the same number of axes.
 #[track_caller]
 pub(crate) fn beside(weights: &Tensor, values: &Tensor, plural: &str) -> Tensor {
     let (w, l) = (weights.shape().dims(), values.shape().dims());

@@ -1,4 +1,5 @@
-//! `Border`: how much there is on both sides of each inner axis, given as one number, one for each axis, or two.
+//! `Border`: how much there is on both sides of each inner axis, given as one number, one for each
+//! axis, or two.
 
 /// Sizes before and after each of `N` inner axes.
 ///

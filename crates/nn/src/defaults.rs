@@ -63,13 +63,15 @@ impl Defaults {
         self
     }
 
-    /// What follows a product or convolution. A layer's own default is nothing; `.linear()` on a layer says so against this.
+    /// What follows a product or convolution. A layer's own default is nothing; `.linear()` on a
+    /// layer says so against this.
     pub fn activation(mut self, activation: Activation) -> Defaults {
         self.activation = Some(activation);
         self
     }
 
-    /// Builds something in which layers use these defaults, and those of the scopes around it where these say nothing.
+    /// Builds something in which layers use these defaults, and those of the scopes around it where
+    /// these say nothing.
     pub fn scope<T>(&self, graph: &Graph, build: impl FnOnce() -> T) -> T {
         let outer = Defaults::of(graph);
         graph.attachment::<Stack>().0.borrow_mut().push(self.clone().or(outer));

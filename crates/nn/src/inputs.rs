@@ -1,4 +1,5 @@
-//! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature columns take them from here.
+//! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature
+//! columns take them from here.
 
 use estimand_graph::{Graph, Parsed, RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape};
@@ -56,7 +57,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Placeholders for all that a spec names, in the open scope; `what` is what an error calls one of them.
+    /// Placeholders for all that a spec names, in the open scope; `what` is what an error calls one
+    /// of them.
     pub fn new(graph: &Graph, what: &'static str, spec: &BatchSpec) -> Inputs {
         let place = |(name, spec): (&String, &FeatureSpec)| {
             let shown = if name.is_empty() { what } else { name };

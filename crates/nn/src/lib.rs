@@ -1,9 +1,12 @@
-//! What a model is written with: feature columns, layers, activations, regularizers, losses, metrics.
+//! What a model is written with: feature columns, layers, activations, regularizers, losses,
+//! metrics.
 //!
-//! Everything here is a plain value that adds nodes and variables to a [`Graph`](estimand_graph::Graph) when it is applied; nothing
-//! holds a weight. In the order a model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn) and one
-//! file for each kind), `layer` ([`Layer`] and one file for each kind), `merge` ([`Merge`]: several tensors become one), `activation`, `regularizer`,
-//! `defaults` (options for all layers of a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
+//! Everything here is a plain value that adds nodes and variables to a
+//! [`Graph`](estimand_graph::Graph) when it is applied; nothing holds a weight. In the order a
+//! model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn)
+//! and one file for each kind), `layer` ([`Layer`] and one file for each kind), `merge` ([`Merge`]:
+//! several tensors become one), `activation`, `regularizer`, `defaults` (options for all layers of
+//! a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
 //! file for each family). `testing` holds what every column, layer, merge, loss and metric must do.
 //!
 //! ```

@@ -1,8 +1,10 @@
-//! Regularizers: what large weights cost. Layers add their losses to the graph; a model adds `graph.regularization_loss()` to its own.
+//! Regularizers: what large weights cost. Layers add their losses to the graph; a model adds
+//! `graph.regularization_loss()` to its own.
 
 use estimand_graph::Tensor;
 
-/// `l1 * sum(|w|) + l2 * sum(w^2)`, as `tf.keras.regularizers` has it (without the half of TensorFlow's `l2_loss`).
+/// `l1 * sum(|w|) + l2 * sum(w^2)`, as `tf.keras.regularizers` has it (without the half of
+/// TensorFlow's `l2_loss`).
 ///
 /// ```
 /// use estimand_engine::Eval;

@@ -1,4 +1,5 @@
-//! What a run writes: optimizers' updates and assignments, collected and committed together at its end.
+//! What a run writes: optimizers' updates and assignments, collected and committed together at its
+//! end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -102,7 +103,8 @@ impl Update<'_> {
         self.rule.update(&self.hyper, &mut self.weights, gradient, &mut slots);
     }
 
-    /// Duplicates are summed in order of position; rows without a gradient decay where the rule says so.
+    /// Duplicates are summed in order of position; rows without a gradient decay where the rule
+    /// says so.
     fn rows(&mut self, ids: &[usize], values: &[f32], n_rows: usize, lazy: bool) {
         let width = self.weights.len() / n_rows.max(1);
         let mut sums: Vec<Option<Vec<f32>>> = vec![None; n_rows];

@@ -203,7 +203,8 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// `2 / sqrt(pi) * e^(-x^2) * (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + ...)`: all terms have one sign, so nothing cancels.
+/// `2 / sqrt(pi) * e^(-x^2) * (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + ...)`: all terms have one sign, so
+/// nothing cancels.
 fn erf(x: f64) -> f64 {
     // 1 - erf(6) is below half a bit of 1.
     if x.abs() >= 6.0 {
@@ -235,7 +236,8 @@ pub(super) fn select(condition: &Wide, x: &Wide, y: &Wide, dims: &[usize]) -> Re
     Ok(Wide { data, ..x })
 }
 
-/// Floats lose their fraction and stop at the ends of the range; integers wrap; a number is true unless it is 0.
+/// Floats lose their fraction and stop at the ends of the range; integers wrap; a number is true
+/// unless it is 0.
 pub(super) fn cast(x: &Wide, to: DType) -> Result<Wide> {
     let dims = x.dims();
     let whole = |v: f64| match to {

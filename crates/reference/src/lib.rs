@@ -1,8 +1,9 @@
 //! The reference executor: every node on its own, floats in f64, integers in i64, no threads.
 //!
-//! It shows that executors can be exchanged, tells the others when they are wrong, and is exact enough for finite differences of
-//! gradients. A run: `sizes` binds what is fed, `evaluate` picks each node's kernel from the families here, `apply` collects what
-//! is written and commits it at the end.
+//! It shows that executors can be exchanged, tells the others when they are wrong, and is exact
+//! enough for finite differences of gradients. A run: `sizes` binds what is fed, `evaluate` picks
+//! each node's kernel from the families here, `apply` collects what is written and commits it at
+//! the end.
 
 mod apply;
 mod combine;
@@ -142,8 +143,8 @@ impl Plain {
 }
 
 impl Plain {
-    /// Spreads results over the shape of their node: an element-wise step may read a single number where
-    /// its graph has that number all over a shape (see `pass/reroute.rs`).
+    /// Spreads results over the shape of their node: an element-wise step may read a single number
+    /// where its graph has that number all over a shape (see `pass/reroute.rs`).
     fn spread(&self, step: &Step, results: Vec<Wide>, sizes: &Sizes) -> Result<Vec<Wide>> {
         if !step.is_elementwise(self.program.body()) {
             return Ok(results);

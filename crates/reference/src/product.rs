@@ -4,7 +4,8 @@ use estimand_tensor::{Error, Result};
 
 use super::value::{Wide, broadcast_position, check_broadcast, indices};
 
-/// Products of the matrices in the last two axes; the leading axes are broadcast to those of `dims`.
+/// Products of the matrices in the last two axes; the leading axes are broadcast to those of
+/// `dims`.
 pub(super) fn matmul(x: &Wide, y: &Wide, transpose_x: bool, transpose_y: bool, dims: &[usize]) -> Result<Wide> {
     let (a, b) = (Stack::new(x, transpose_x)?, Stack::new(y, transpose_y)?);
     if a.columns != b.rows {

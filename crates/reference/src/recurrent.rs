@@ -120,7 +120,8 @@ impl<'a> Network<'a> {
         (0..self.units).map(unit).collect()
     }
 
-    /// The numbers kept in a step, from its input and the states before, which become those after it.
+    /// The numbers kept in a step, from its input and the states before, which become those after
+    /// it.
     fn advance(&self, row: usize, x: &[f64], h: &mut [f64], c: &mut [f64]) -> Vec<f64> {
         let n = self.units;
         let Recurrent { activation, recurrent_activation: gate, .. } = *self.step;
@@ -193,7 +194,8 @@ pub(super) fn forward(step: &Recurrent, x: &[&Wide]) -> Result<Vec<Wide>> {
     Ok(results)
 }
 
-/// The gradients of a step: of its input, of what the kernel made, and of the state past the kernel; `dc` becomes the one before.
+/// The gradients of a step: of its input, of what the kernel made, and of the state past the
+/// kernel; `dc` becomes the one before.
 struct StepGradient {
     dx: Vec<f64>,
     dz: Vec<f64>,

@@ -1,4 +1,5 @@
-//! Every family of kernels against TensorFlow's: the fixture explains itself in `oracles/gen/reference_ops.py`.
+//! Every family of kernels against TensorFlow's: the fixture explains itself in
+//! `oracles/gen/reference_ops.py`.
 
 use std::panic::Location;
 

@@ -102,7 +102,8 @@ impl Wide {
         }
     }
 
-    /// Shapes and dtypes were inferred when the graph was built, so a kernel that gets another kind is our mistake.
+    /// Shapes and dtypes were inferred when the graph was built, so a kernel that gets another kind
+    /// is our mistake.
     pub fn wrong_kind(&self, expected: &str) -> Error {
         Error::internal(format!("a kernel got {}{:?}, expected {expected}", self.dtype, self.dims()))
     }

@@ -1,7 +1,7 @@
 //! Convolutions and pooling over NHWC images.
 //!
-//! A convolution, its gradient to the image and its gradient to the filter visit the same triples of (pixel, tap, result);
-//! so they are each other's adjoints by construction.
+//! A convolution, its gradient to the image and its gradient to the filter visit the same triples
+//! of (pixel, tap, result); so they are each other's adjoints by construction.
 
 use estimand_graph::op::{Padding, PoolWindow, Window};
 use estimand_tensor::{Error, Result};

@@ -1,7 +1,9 @@
-//! Times of element-wise programs, reductions and softmax: `cargo bench -p estimand-tensor --bench elementwise`, with the names of
-//! parts (`-- large small`) to run only those.
+//! Times of element-wise programs, reductions and softmax:
+//! `cargo bench -p estimand-tensor --bench elementwise`, with the names of parts (`-- large small`)
+//! to run only those.
 //!
-//! Every figure is the minimum of many runs. Next to times that memory decides stand the bytes moved.
+//! Every figure is the minimum of many runs. Next to times that memory decides stand the bytes
+//! moved.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::hint::black_box;
@@ -105,8 +107,8 @@ fn small(pool: &Pool) {
     }
 }
 
-/// Six operations in one pass beside a copy of the same bytes. A square root alone takes about as long as the copy, so a program
-/// with one is limited by arithmetic: it has its own line.
+/// Six operations in one pass beside a copy of the same bytes. A square root alone takes about as
+/// long as the copy, so a program with one is limited by arithmetic: it has its own line.
 fn large(pool: &Pool, n_threads: usize) {
     let light = [
         binary(Binary::Mul, 2, 0, 0),

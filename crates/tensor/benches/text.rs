@@ -1,8 +1,10 @@
-//! How fast the string kernels are on one core, beside a bound: `cargo bench -p estimand-tensor --bench text`.
+//! How fast the string kernels are on one core, beside a bound:
+//! `cargo bench -p estimand-tensor --bench text`.
 //!
-//! A figure is `name = value`, then its bound: the bytes each result reads and writes at the speed of a copy, or the
-//! multiplications it needs at the speed of independent ones, whichever takes longer; both speeds are measured first.
-//! Every figure is the best of many short runs, since other programs share the machine.
+//! A figure is `name = value`, then its bound: the bytes each result reads and writes at the speed
+//! of a copy, or the multiplications it needs at the speed of independent ones, whichever takes
+//! longer; both speeds are measured first. Every figure is the best of many short runs, since other
+//! programs share the machine.
 #![allow(clippy::print_stdout)] // it is what a bench is for
 
 use std::hint::black_box;
@@ -79,7 +81,8 @@ impl Core {
         Core { bytes: from.len() as f64 / copy, multiplications: (8 * STEPS) as f64 / product }
     }
 
-    /// Prints one figure: `n` results in `seconds`, which read and write `bytes` and need so many multiplications each.
+    /// Prints one figure: `n` results in `seconds`, which read and write `bytes` and need so many
+    /// multiplications each.
     fn figure(&self, name: &str, n: usize, seconds: f64, bytes: usize, multiplications: f64) {
         let per_item = bytes as f64 / n as f64;
         let bound = (self.bytes / per_item).min(self.multiplications / multiplications);
@@ -113,7 +116,8 @@ fn traffic(strings: StringSlice<'_>) -> usize {
 fn hashes(core: &Core, noise: &mut Noise) {
     let buckets = Buckets::new(1_000_003).expect("a number of buckets");
     let mut ids = vec![0; N];
-    // Multiplications of a fingerprint, with two for the bucket; those of a long one are 11 for 64 bytes.
+    // Multiplications of a fingerprint, with two for the bucket; those of a long one are 11 for 64
+    // bytes.
     for (name, lengths, products) in
         [("5-16 bytes", 5..=16, 7.0), ("17-64 bytes", 17..=64, 12.0), ("65-1000 bytes", 65..=1000, 110.0)]
     {
@@ -144,7 +148,8 @@ fn crosses(core: &Core, noise: &mut Noise) {
     let ids: Vec<i64> = (0..N).map(|_| noise.below(1000) as i64).collect();
     let key = |values, width| CrossKey { values, rows: CrossRows::Dense { width } };
     let strings = |i: usize| CrossValues::Strings(words[i].as_slice());
-    // Four multiplications for each key that joins, two for the bucket, five for each string hashed.
+    // Four multiplications for each key that joins, two for the bucket, five for each string
+    // hashed.
     for (name, width, products) in [("1 x 1 x 1", 1, 24.0), ("4 x 4 x 4", 4, 8.0)] {
         let name = format!("cross of two strings and an id, {name} values");
         if is_asked_for(&name) {
@@ -194,7 +199,8 @@ fn lookups(core: &Core, noise: &mut Noise) {
     }
 }
 
-/// Counting words of which few are frequent, as in any text: a word's rank is the product of two random numbers.
+/// Counting words of which few are frequent, as in any text: a word's rank is the product of two
+/// random numbers.
 fn counting(core: &Core, noise: &mut Noise) {
     for (what, n_terms, max_terms) in [("exactly", 100_000, 1_000_000), ("in bounds", 1_000_000, 50_000)] {
         let name = format!("counting words {what}, {n_terms} distinct");

@@ -1,4 +1,5 @@
-//! `Array`: a concrete value. Contiguous and row-major; a clone and a range of rows share the buffer.
+//! `Array`: a concrete value. Contiguous and row-major; a clone and a range of rows share the
+//! buffer.
 //!
 //! ```
 //! # use estimand_tensor::Array;
@@ -32,7 +33,8 @@ enum Data {
     Strings(Arc<Strings>),
 }
 
-/// The number of elements of an array with these sizes, or the error that says why there can be none.
+/// The number of elements of an array with these sizes, or the error that says why there can be
+/// none.
 pub fn element_count(dims: &[usize]) -> Result<usize> {
     if dims.len() > MAX_RANK {
         return Err(Error::shape(format!("{dims:?} has {} axes, at most {MAX_RANK} are supported", dims.len())));
@@ -136,7 +138,8 @@ impl Array {
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.expect_dtype(T::DTYPE)?;
         let bytes = self.bytes();
-        // SAFETY: the dtype was checked, the buffer holds `len` elements of T from `start`, aligned for T.
+        // SAFETY: the dtype was checked, the buffer holds `len` elements of T from `start`, aligned
+        // for T.
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<T>(), self.len) })
     }
 
@@ -176,7 +179,8 @@ impl Array {
         }
     }
 
-    /// The address of the first element, for a kernel to write to; `None` if the buffer is shared or holds strings.
+    /// The address of the first element, for a kernel to write to; `None` if the buffer is shared
+    /// or holds strings.
     pub fn as_mut_ptr(&mut self) -> Option<*mut u8> {
         self.bytes_mut().map(|bytes| bytes.as_mut_ptr())
     }
@@ -192,7 +196,8 @@ impl Array {
         }
     }
 
-    /// Makes this array one of `dtype` and `dims`, with unspecified elements, in the memory it already has if that is its own and large enough.
+    /// Makes this array one of `dtype` and `dims`, with unspecified elements, in the memory it
+    /// already has if that is its own and large enough.
     ///
     /// This is how a caller that fetches the same values every step does so without allocating.
     pub fn reuse(&mut self, dtype: DType, dims: &[usize]) -> Result<()> {
@@ -202,7 +207,8 @@ impl Array {
         Ok(())
     }
 
-    /// As [`reuse`](Array::reuse), but where that would allocate, nothing changes and the answer is `false`.
+    /// As [`reuse`](Array::reuse), but where that would allocate, nothing changes and the answer is
+    /// `false`.
     pub fn reuse_own(&mut self, dtype: DType, dims: &[usize]) -> Result<bool> {
         let len = element_count(dims)?;
         if let (Data::Plain(buffer), true) = (&mut self.data, dtype != DType::Str)
@@ -221,7 +227,8 @@ impl Array {
         Ok(false)
     }
 
-    /// As [`reuse_own`](Array::reuse_own) for strings: `fill` writes them to an empty list in this array's memory.
+    /// As [`reuse_own`](Array::reuse_own) for strings: `fill` writes them to an empty list in this
+    /// array's memory.
     ///
     /// If they are not as many as `dims` say, that is an error, and they are a list of their own.
     pub fn reuse_own_strings(&mut self, dims: &[usize], fill: impl FnOnce(&mut Strings)) -> Result<bool> {

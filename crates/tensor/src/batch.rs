@@ -85,8 +85,8 @@ impl Batch {
         Ok(self)
     }
 
-    /// Makes this a batch of the same names as another, in the memory it has where the names are already its own; `fill` makes each
-    /// feature, label and the weights from the other's.
+    /// Makes this a batch of the same names as another, in the memory it has where the names are
+    /// already its own; `fill` makes each feature, label and the weights from the other's.
     ///
     /// This is how a pipeline that gathers rows step after step does so without allocating.
     pub fn refill(&mut self, from: &Batch, mut fill: impl FnMut(&Feature, &mut Feature) -> Result<()>) -> Result<()> {
@@ -129,7 +129,8 @@ impl Batch {
         }
     }
 
-    /// Makes a label the feature of a place among the features, as it was before [`feature_to_label`](Batch::feature_to_label).
+    /// Makes a label the feature of a place among the features, as it was before
+    /// [`feature_to_label`](Batch::feature_to_label).
     pub fn label_to_feature(&mut self, name: &str, place: usize) {
         if let Some((name, label)) = self.labels.shift_remove_entry(name) {
             self.features.shift_insert(place.min(self.features.len()), name, label);
@@ -195,13 +196,15 @@ pub enum FeatureSpec {
         /// Element type.
         dtype: DType,
     },
-    /// Any number of steps in a row, filled up to the longest row of the batch: `[rows, steps, dims...]`.
+    /// Any number of steps in a row, filled up to the longest row of the batch:
+    /// `[rows, steps, dims...]`.
     Padded {
         /// Element type.
         dtype: DType,
         /// Sizes of one step's axes: empty for one value a step.
         dims: Vec<usize>,
-        /// The single value that shorter rows are filled up with: zero or the empty string if absent.
+        /// The single value that shorter rows are filled up with: zero or the empty string if
+        /// absent.
         padding: Option<Array>,
     },
 }

@@ -1,4 +1,5 @@
-//! The bytes behind an [`Array`](crate::Array): a vector taken over as it is, or 64-byte aligned memory of our own.
+//! The bytes behind an [`Array`](crate::Array): a vector taken over as it is, or 64-byte aligned
+//! memory of our own.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -9,8 +10,8 @@ use crate::Element;
 /// A cache line and a vector register.
 const ALIGN: usize = 64;
 
-/// A huge page. Tables and arenas of this size or more ask for such pages: fewer address translations, a fifth less time
-/// for lookups in large tables.
+/// A huge page. Tables and arenas of this size or more ask for such pages: fewer address
+/// translations, a fifth less time for lookups in large tables.
 const HUGE: usize = 2 << 20;
 
 /// Plain bytes at a fixed address.
@@ -26,7 +27,8 @@ enum Owner {
     Vector(#[allow(dead_code, reason = "owns the memory")] Box<dyn Any + Send + Sync>),
 }
 
-// SAFETY: a Buffer owns its bytes; shared access is read-only, exclusive access goes through `&mut`.
+// SAFETY: a Buffer owns its bytes; shared access is read-only, exclusive access goes through
+// `&mut`.
 unsafe impl Send for Buffer {}
 // SAFETY: as above.
 unsafe impl Sync for Buffer {}
@@ -74,8 +76,8 @@ fn ask_for_huge_pages(start: *mut u8, len: usize) {
             fn madvise(start: *mut std::ffi::c_void, len: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
         }
         const MADV_HUGEPAGE: std::ffi::c_int = 14;
-        // SAFETY: whole pages of memory that we own; the advice changes no contents. Only whole huge pages are named, so that
-        // nothing behind the buffer is concerned.
+        // SAFETY: whole pages of memory that we own; the advice changes no contents. Only whole
+        // huge pages are named, so that nothing behind the buffer is concerned.
         unsafe { madvise(start.cast(), len / HUGE * HUGE, MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]

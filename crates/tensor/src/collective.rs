@@ -1,8 +1,10 @@
-//! `Collective`: what workers exchange between gradients and updates. One process is the trivial case.
+//! `Collective`: what workers exchange between gradients and updates. One process is the trivial
+//! case.
 
 use crate::Result;
 
-/// Sums and broadcasts over all workers of a job. Every worker makes the same calls in the same order.
+/// Sums and broadcasts over all workers of a job. Every worker makes the same calls in the same
+/// order.
 pub trait Collective: Send + Sync {
     /// This worker's number, from 0.
     fn rank(&self) -> usize;
@@ -10,7 +12,8 @@ pub trait Collective: Send + Sync {
     /// The number of workers.
     fn n_workers(&self) -> usize;
 
-    /// Replaces the values by their sums over all workers, added in the order of the workers' numbers.
+    /// Replaces the values by their sums over all workers, added in the order of the workers'
+    /// numbers.
     fn all_reduce_sum(&self, values: &mut [f32]) -> Result<()>;
 
     /// Everybody's bytes, in the order of the workers' numbers.

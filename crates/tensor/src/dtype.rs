@@ -1,4 +1,5 @@
-//! Element types. A dtype is a run-time value; `Element` connects it to the Rust type that stores it.
+//! Element types. A dtype is a run-time value; `Element` connects it to the Rust type that stores
+//! it.
 
 use std::fmt;
 

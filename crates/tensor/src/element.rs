@@ -1,6 +1,7 @@
 //! The element-wise operations, by TensorFlow's names: which dtypes they take and what they return.
 //!
-//! The graph's ops, the tile interpreter in `cpu::elementwise` and the GraphDef writer share this table.
+//! The graph's ops, the tile interpreter in `cpu::elementwise` and the GraphDef writer share this
+//! table.
 
 use crate::DType;
 

@@ -30,7 +30,8 @@ struct Inner {
     is_transient: bool,
 }
 
-/// What sort of thing went wrong. "Your input" and "our bug" are told apart: only `Internal` is ours.
+/// What sort of thing went wrong. "Your input" and "our bug" are told apart: only `Internal` is
+/// ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -150,7 +151,8 @@ impl Error {
         }
     }
 
-    /// Something that is not there by its name, with the nearest of the names that are, or a list of them.
+    /// Something that is not there by its name, with the nearest of the names that are, or a list
+    /// of them.
     ///
     /// ```
     /// use estimand_tensor::Error;
@@ -217,7 +219,8 @@ impl Error {
         self
     }
 
-    /// Marks it as one that may be gone when the same is tried again: a server that is busy, a connection that was lost.
+    /// Marks it as one that may be gone when the same is tried again: a server that is busy, a
+    /// connection that was lost.
     pub fn transient(mut self) -> Error {
         self.0.is_transient = true;
         self
@@ -264,10 +267,12 @@ impl std::error::Error for Error {}
 /// How many names help lists.
 const LISTED_NAMES: usize = 20;
 
-/// The longest name that is compared: names come from files, and comparing takes time with the square of their length.
+/// The longest name that is compared: names come from files, and comparing takes time with the
+/// square of their length.
 const LONGEST_NAME: usize = 256;
 
-/// The candidate with the smallest edit distance, if it is close enough to be a likely slip of the pen.
+/// The candidate with the smallest edit distance, if it is close enough to be a likely slip of the
+/// pen.
 pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()

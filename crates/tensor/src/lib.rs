@@ -1,7 +1,8 @@
-//! Values and what is computed on them: arrays, shapes, errors, random numbers, the thread pool and the CPU kernels.
+//! Values and what is computed on them: arrays, shapes, errors, random numbers, the thread pool and
+//! the CPU kernels.
 //!
-//! Everything else in Estimand passes these types to its neighbour. Nothing here knows a graph; the only files read are
-//! vocabularies.
+//! Everything else in Estimand passes these types to its neighbour. Nothing here knows a graph; the
+//! only files read are vocabularies.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

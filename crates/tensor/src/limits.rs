@@ -8,9 +8,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// How much a reader takes from one file before it gives up.
 ///
-/// A small file can ask for a lot: packed bytes that grow a thousand times, a directory that lists the same bytes many times, a line
-/// without end. Every reader stops at these limits with an error that names the limit, what was found, and how to raise it. The
-/// defaults are beyond what real data needs; raise one where a file that you trust has more.
+/// A small file can ask for a lot: packed bytes that grow a thousand times, a directory that lists
+/// the same bytes many times, a line without end. Every reader stops at these limits with an error
+/// that names the limit, what was found, and how to raise it. The defaults are beyond what real
+/// data needs; raise one where a file that you trust has more.
 ///
 /// ```
 /// use estimand_tensor::Limits;
@@ -20,14 +21,17 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that a packed file, or one whose length nobody knows, may become where it is read whole into memory. By default, 64 GiB.
+    /// Bytes that a packed file, or one whose length nobody knows, may become where it is read
+    /// whole into memory. By default, 64 GiB.
     ///
     /// Streams (CSV, text, TFRecord) may be longer: of those only the current piece is in memory.
     pub unpacked_bytes: u64,
-    /// How many bytes one packed byte may become, counted over the file so far, beyond [`free_bytes`](Limits::free_bytes). By
-    /// default, 500. Text packs 5 to 50 times; deflate cannot pack more than 1,032 times, zstd 32,768 times.
+    /// How many bytes one packed byte may become, counted over the file so far, beyond
+    /// [`free_bytes`](Limits::free_bytes). By default, 500. Text packs 5 to 50 times; deflate
+    /// cannot pack more than 1,032 times, zstd 32,768 times.
     pub ratio: u64,
-    /// Unpacked bytes that the ratio is not asked for. By default, 256 MiB: arrays of zeros are no attack.
+    /// Unpacked bytes that the ratio is not asked for. By default, 256 MiB: arrays of zeros are no
+    /// attack.
     pub free_bytes: u64,
     /// Members of an archive, and tensors in the index of a checkpoint. By default, 1,048,576.
     pub entries: usize,
@@ -35,12 +39,14 @@ pub struct Limits {
     pub columns: usize,
     /// Bytes of one CSV field, or of one line of a vocabulary. By default, 64 MiB.
     pub field_bytes: usize,
-    /// Bytes of one row of a CSV file or one line of a text file. By default, 256 MiB; never more than 2 GiB.
+    /// Bytes of one row of a CSV file or one line of a text file. By default, 256 MiB; never more
+    /// than 2 GiB.
     pub line_bytes: usize,
-    /// Bytes of one record of a TFRecord or event file, and of one protobuf message (SavedModel). By default, 2 GiB, as much as protobuf
-    /// allows.
+    /// Bytes of one record of a TFRecord or event file, and of one protobuf message (SavedModel).
+    /// By default, 2 GiB, as much as protobuf allows.
     pub record_bytes: usize,
-    /// Bytes of a text that is parsed whole: the schema of a dataset, the state of checkpoints. By default, 256 MiB.
+    /// Bytes of a text that is parsed whole: the schema of a dataset, the state of checkpoints. By
+    /// default, 256 MiB.
     pub text_bytes: u64,
     /// Pixels of one image. By default, 268,435,456: 16,384 by 16,384.
     pub pixels: u64,
@@ -64,7 +70,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a file says beyond a limit, as an error: `found` says what, `field` and `limit` are the name and the value of the limit.
+    /// What a file says beyond a limit, as an error: `found` says what, `field` and `limit` are the
+    /// name and the value of the limit.
     pub fn exceeded(field: &str, limit: u64, found: impl Into<String>) -> Error {
         Error::data(format!("{}; the limit is {limit} (`{field}`)", found.into())).help(Limits::remedy(field))
     }
@@ -76,7 +83,8 @@ impl Limits {
         )
     }
 
-    /// Refuses to unpack `packed` bytes to `unpacked` if that is more than [`ratio`](Limits::ratio) allows.
+    /// Refuses to unpack `packed` bytes to `unpacked` if that is more than [`ratio`](Limits::ratio)
+    /// allows.
     pub fn check_ratio(&self, unpacked: u64, packed: u64) -> Result<()> {
         if unpacked <= self.free_bytes.max(packed.saturating_mul(self.ratio)) {
             return Ok(());

@@ -1,7 +1,8 @@
 //! Counter-based random numbers: every value is a pure function of its position.
 //!
-//! A value depends on (seed, op name, step, row, index in the row) and on nothing else, so a batch split over
-//! threads, workers or calls draws the same bits as the whole, and a run resumed at step n needs only n.
+//! A value depends on (seed, op name, step, row, index in the row) and on nothing else, so a batch
+//! split over threads, workers or calls draws the same bits as the whole, and a run resumed at step
+//! n needs only n.
 //!
 //! ```
 //! use estimand_tensor::random::{Key, Stream};
@@ -13,7 +14,8 @@
 //! assert_eq!(whole[20..30], third);
 //! ```
 //!
-//! Key derivation, counter layout and every conversion here are frozen: changing one changes users' runs.
+//! Key derivation, counter layout and every conversion here are frozen: changing one changes users'
+//! runs.
 
 mod normal;
 mod permutation;
@@ -32,7 +34,8 @@ pub struct Key(u64);
 impl Key {
     /// The key of the op `name` in a run with this seed.
     ///
-    /// Frozen: `mix(mix(seed + 0x9e3779b97f4a7c15) ^ fnv1a64(name))` with SplitMix64's finaliser as `mix`.
+    /// Frozen: `mix(mix(seed + 0x9e3779b97f4a7c15) ^ fnv1a64(name))` with SplitMix64's finaliser as
+    /// `mix`.
     pub fn new(seed: u64, name: &str) -> Key {
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
@@ -53,8 +56,8 @@ fn mix(mut x: u64) -> u64 {
 
 /// The values of one key at one step.
 ///
-/// Each `fill` writes `out.len() / width` rows of `width` values, of which the first has number `first_row`; a last
-/// row may be cut short. A row holds up to 2^33 values.
+/// Each `fill` writes `out.len() / width` rows of `width` values, of which the first has number
+/// `first_row`; a last row may be cut short. A row holds up to 2^33 values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream {
     key: u64,
@@ -86,7 +89,8 @@ impl Stream {
             for (index, value) in values.iter_mut().enumerate() {
                 let mut attempt = 1;
                 while value.abs() >= 2.0 {
-                    // The counter's attempt word keeps the redrawn value a function of its position.
+                    // The counter's attempt word keeps the redrawn value a function of its
+                    // position.
                     let words = philox::block(self.key, [(index / 4) as u32, attempt, row as u32, (row >> 32) as u32]);
                     let pair = index % 4 / 2 * 2;
                     *value = normal::pair(words[pair], words[pair + 1])[index % 2];
@@ -118,7 +122,8 @@ impl Stream {
 
     /// Where a random bijection of 0..n sends `i`: a shuffle of any size without memory.
     ///
-    /// Not the order of [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n is returned as it is.
+    /// Not the order of [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n is
+    /// returned as it is.
     pub fn permute(&self, i: u64, n: u64) -> u64 {
         self.permutation(n).at(i)
     }
@@ -160,7 +165,8 @@ impl Draw<f32, 4> for Uniform {
     }
 }
 
-/// Low, and how many integers from there on, each drawn from 64 bits: the bias is below range / 2^64.
+/// Low, and how many integers from there on, each drawn from 64 bits: the bias is below range /
+/// 2^64.
 struct Integers {
     low: i64,
     range: u64,

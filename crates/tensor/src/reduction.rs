@@ -1,4 +1,5 @@
-//! The reductions, by TensorFlow's names. The graph's op, the kernels and the GraphDef writer share this list.
+//! The reductions, by TensorFlow's names. The graph's op, the kernels and the GraphDef writer share
+//! this list.
 
 use crate::DType;
 

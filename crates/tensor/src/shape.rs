@@ -1,4 +1,5 @@
-//! Shapes: of values (`Dims`, all known) and of symbols (`Shape`, a dimension is known or a symbol; the rank is always known).
+//! Shapes: of values (`Dims`, all known) and of symbols (`Shape`, a dimension is known or a symbol;
+//! the rank is always known).
 
 use std::fmt;
 

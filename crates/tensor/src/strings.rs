@@ -1,7 +1,7 @@
 //! Byte strings in one piece of memory: offsets and bytes.
 //!
-//! [`Strings`] owns a list and grows it; [`StringSlice`] is a range of one, what kernels take. An [`Array`] of strings
-//! shares one list with its row ranges and lends them as slices.
+//! [`Strings`] owns a list and grows it; [`StringSlice`] is a range of one, what kernels take. An
+//! [`Array`] of strings shares one list with its row ranges and lends them as slices.
 //!
 //! ```
 //! # use estimand_tensor::{Array, Strings};
@@ -40,7 +40,8 @@ fn copy(to: &mut [u8], from: &[u8], range: Range<usize>) {
 /// A list of byte strings. Not necessarily UTF-8: what a file holds is kept as it is.
 #[derive(Clone)]
 pub struct Strings {
-    /// One longer than the list and never falling; string `i` is `bytes[offsets[i]..offsets[i + 1]]`. The first is 0.
+    /// One longer than the list and never falling; string `i` is
+    /// `bytes[offsets[i]..offsets[i + 1]]`. The first is 0.
     offsets: Vec<u64>,
     /// The finished strings, then the parts of the one being written.
     bytes: Vec<u8>,
@@ -65,7 +66,8 @@ impl Strings {
         self.bytes.reserve(n);
     }
 
-    /// Takes over a list as a file or another library holds it: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+    /// Takes over a list as a file or another library holds it: string `i` is
+    /// `bytes[offsets[i]..offsets[i + 1]]`.
     ///
     /// The offsets must begin at 0, never fall, and end at the number of bytes.
     pub fn from_parts(offsets: Vec<u64>, bytes: Vec<u8>) -> Result<Strings> {
@@ -90,14 +92,16 @@ impl Strings {
         (self.offsets, self.bytes)
     }
 
-    /// Appends one string; behind parts that were [written](Strings::write), the last part of theirs.
+    /// Appends one string; behind parts that were [written](Strings::write), the last part of
+    /// theirs.
     #[inline]
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
         self.finish();
     }
 
-    /// Appends to the string being written; [`finish`](Strings::finish) ends it. Until then it is not in the list.
+    /// Appends to the string being written; [`finish`](Strings::finish) ends it. Until then it is
+    /// not in the list.
     #[inline]
     pub fn write(&mut self, part: &[u8]) {
         self.bytes.extend_from_slice(part);
@@ -109,7 +113,8 @@ impl Strings {
         self.bytes.len()
     }
 
-    /// Ends the string being written and appends it to the list: the empty one if nothing was written.
+    /// Ends the string being written and appends it to the list: the empty one if nothing was
+    /// written.
     #[inline]
     pub fn finish(&mut self) {
         self.offsets.push(self.bytes.len() as u64);
@@ -129,7 +134,8 @@ impl Strings {
         self.offsets.extend(offsets[1..].iter().map(|offset| offset - first + end));
     }
 
-    /// Appends ranges of a slice, one after another. They may lie anywhere: memory is asked for several of them at a time.
+    /// Appends ranges of a slice, one after another. They may lie anywhere: memory is asked for
+    /// several of them at a time.
     ///
     /// # Panics
     /// If a range passes the end, as slicing a slice does.
@@ -137,7 +143,8 @@ impl Strings {
         const AT_ONCE: usize = 32;
         let (offsets, bytes) = (from.offsets(), from.bytes());
         self.bytes.truncate(self.byte_len());
-        // As many bytes as strings have on average: growing in steps would copy them again and again.
+        // As many bytes as strings have on average: growing in steps would copy them again and
+        // again.
         let average = from.packed_bytes().len() / from.len().max(1) + 1;
         self.bytes.reserve((ranges.size_hint().0 * average).min(from.packed_bytes().len()) + SHORT);
         let mut places: [(Range<usize>, Range<usize>); AT_ONCE] = std::array::from_fn(|_| (0..0, 0..0));
@@ -286,7 +293,8 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_single_strings() {
-        // Lengths around that of one copy, and short ones at the very end, where one copy would pass it.
+        // Lengths around that of one copy, and short ones at the very end, where one copy would
+        // pass it.
         let words: Vec<Vec<u8>> = (0..100u8).map(|i| vec![i; usize::from(i) * 7 % 35]).collect();
         let all: Strings = words.iter().collect();
         let from = all.as_slice().range(3..100);

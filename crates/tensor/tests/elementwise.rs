@@ -1,5 +1,6 @@
-//! The tile interpreter: every operation against `f64` arithmetic, its bits on every instruction set and number of threads, broadcasting
-//! against naive indexing, and random programs against a scalar interpreter.
+//! The tile interpreter: every operation against `f64` arithmetic, its bits on every instruction
+//! set and number of threads, broadcasting against naive indexing, and random programs against a
+//! scalar interpreter.
 
 mod naive;
 
@@ -79,7 +80,8 @@ fn close(got: Value, want: Value) -> bool {
     }
 }
 
-/// These gradients have a factor that may nearly vanish; the error is then small against its terms only.
+/// These gradients have a factor that may nearly vanish; the error is then small against its terms
+/// only.
 fn cancels(op: Binary, x: Value, y: Value, got: Value, want: Value) -> bool {
     let [Value::F64(x), Value::F64(y), Value::F64(got), Value::F64(want)] =
         [x, y, got, want].map(|v| v.cast(DType::F64))
@@ -300,7 +302,8 @@ fn broadcasting_is_naive_indexing() {
             ];
             let views = data.each_ref().map(|d| InputView::new(d.values.as_ptr().cast(), &d.strides));
             let mut out = vec![0f32; len];
-            // SAFETY: the views have the strides of their own values; the output has `len` elements.
+            // SAFETY: the views have the strides of their own values; the output has `len`
+            // elements.
             unsafe { program.run(&pool, dims, &views, &[out.as_mut_ptr().cast()]) };
             for (i, got) in out.iter().enumerate() {
                 let want = data[2].at(dims, i) + data[0].at(dims, i) * data[1].at(dims, i);
@@ -367,7 +370,8 @@ fn random_programs_equal_the_scalar_interpreter() {
     }
 }
 
-/// Elements give the same bits alone, in a batch, on any number of threads, streamed past the caches or not.
+/// Elements give the same bits alone, in a batch, on any number of threads, streamed past the
+/// caches or not.
 #[test]
 fn bits_depend_on_the_element_alone() {
     let f32s = DType::F32;

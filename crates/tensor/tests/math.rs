@@ -1,4 +1,5 @@
-//! The `f32` functions of `cpu::math` against the `f64` functions of the standard library, over the whole range of floats.
+//! The `f32` functions of `cpu::math` against the `f64` functions of the standard library, over the
+//! whole range of floats.
 
 use estimand_tensor::cpu::math;
 
@@ -44,7 +45,8 @@ fn exponentials_and_logarithms_are_within_two_ulp() {
 #[test]
 fn activations_are_within_three_ulp() {
     check("tanh", math::tanh, f64::tanh, 3.0, ALL);
-    // Written with e^-|x|, because 1 / (1 + e^-x) in f64 overflows where f32 still has denormal results.
+    // Written with e^-|x|, because 1 / (1 + e^-x) in f64 overflows where f32 still has denormal
+    // results.
     check(
         "sigmoid",
         math::sigmoid,

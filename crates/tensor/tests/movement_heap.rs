@@ -1,4 +1,5 @@
-//! The data-movement kernels allocate nothing: a training step calls them thousands of times a second.
+//! The data-movement kernels allocate nothing: a training step calls them thousands of times a
+//! second.
 
 use estimand_tensor::cpu::gather::{GatherDims, gather, gather_nd};
 use estimand_tensor::cpu::layout::*;
@@ -73,7 +74,8 @@ fn no_kernel_touches_the_heap() {
         resize_nearest_grad(&pool, &image, &x, &mut y);
     };
     step();
-    // The least of three rounds: an allocation of a kernel shows in all of them, one of the test runner in one.
+    // The least of three rounds: an allocation of a kernel shows in all of them, one of the test
+    // runner in one.
     let allocations = (0..3).map(|_| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         step();

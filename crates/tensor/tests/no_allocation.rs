@@ -33,7 +33,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// The least of three calls: an allocation of the kernel shows in all of them, one of the test runner in one.
+/// The least of three calls: an allocation of the kernel shows in all of them, one of the test
+/// runner in one.
 fn assert_no_allocation(what: &str, mut call: impl FnMut()) {
     let allocations = (0..3).map(|_| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -110,7 +110,8 @@ fn a_pool_can_be_dropped_busy_or_idle() {
     }
 }
 
-/// What a task panics with; when it is dropped it panics once more, with one more of its kind inside.
+/// What a task panics with; when it is dropped it panics once more, with one more of its kind
+/// inside.
 struct Bomb(usize);
 
 impl Drop for Bomb {
@@ -121,8 +122,8 @@ impl Drop for Bomb {
     }
 }
 
-/// Several tasks panic with something that panics when it is dropped. `run` gives the first to its caller, and everybody is out
-/// of the caller's stack by then.
+/// Several tasks panic with something that panics when it is dropped. `run` gives the first to its
+/// caller, and everybody is out of the caller's stack by then.
 #[test]
 fn payloads_that_panic_when_dropped_do_not_end_a_run_early() {
     let hook = std::panic::take_hook();

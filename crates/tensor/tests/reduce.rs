@@ -1,4 +1,5 @@
-//! Reductions against naive loops in `f64`, their bits on every instruction set and number of threads, empty and huge arrays.
+//! Reductions against naive loops in `f64`, their bits on every instruction set and number of
+//! threads, empty and huge arrays.
 
 mod naive;
 
@@ -181,7 +182,8 @@ fn ten_million_numbers_keep_their_digits() {
     assert!(((f64::from(got[0]) + f64::from(got[1])) / exact - 1.0).abs() < 1e-6);
 }
 
-/// As TensorFlow 2.15.1 on CPU: reduce_max -inf, reduce_min inf, reduce_mean NaN (0 of integers), reduce_prod 1.
+/// As TensorFlow 2.15.1 on CPU: reduce_max -inf, reduce_min inf, reduce_mean NaN (0 of integers),
+/// reduce_prod 1.
 #[test]
 fn nothing_reduces_to_the_neutral_element() {
     let pool = Pool::new(1);

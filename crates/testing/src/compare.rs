@@ -1,11 +1,13 @@
-//! When two results are the same: the rule that the comparison with TensorFlow uses too (`oracles/live/graphdef.py`).
+//! When two results are the same: the rule that the comparison with TensorFlow uses too
+//! (`oracles/live/graphdef.py`).
 
 use estimand_tensor::{Array, DType, Result};
 
 /// How far floats may be apart, relative to the largest of their tensor.
 const TOLERANCE: f64 = 1e-5;
 
-/// Tensors of smaller numbers are compared as if this were their largest: sums that cancel keep the rounding of their terms.
+/// Tensors of smaller numbers are compared as if this were their largest: sums that cancel keep the
+/// rounding of their terms.
 const SMALLEST: f64 = 1.0;
 
 /// Why two arrays are not the same up to rounding; `None` if they are.

@@ -1,11 +1,13 @@
-//! What is known of a value before anything runs: where its elements lie, and whether everyone computes them exactly.
+//! What is known of a value before anything runs: where its elements lie, and whether everyone
+//! computes them exactly.
 
 /// Bounds of all elements, and the number of fraction bits of values that no implementation rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Every element is a multiple of 2^-grain, small enough that f32 arithmetic on it is exact. `None` if it may be rounded.
+    /// Every element is a multiple of 2^-grain, small enough that f32 arithmetic on it is exact.
+    /// `None` if it may be rounded.
     pub(super) grain: Option<u32>,
 }
 

@@ -106,7 +106,8 @@ impl Generator {
         self.finish()
     }
 
-    /// The last values and a few others are fetched; each float among them enters the loss with its own weights.
+    /// The last values and a few others are fetched; each float among them enters the loss with its
+    /// own weights.
     fn finish(mut self) -> Result<RandomProgram> {
         let last = self.pool.len().saturating_sub(4);
         let mut chosen: Vec<Item> = self.pool[last..].to_vec();

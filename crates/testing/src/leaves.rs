@@ -30,7 +30,8 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// Up to three axes, the first one often the batch, others sometimes unknown; and their sizes in this run.
+/// Up to three axes, the first one often the batch, others sometimes unknown; and their sizes in
+/// this run.
 fn shape(g: &mut Generator) -> (Shape, Vec<usize>) {
     let rank = g.dice.pick(&[0, 1, 1, 2, 2, 2, 3, 3]);
     let mut dims = Vec::new();
@@ -105,9 +106,11 @@ pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, hi
     g.item(tensor, Facts::whole(low as f64, (high - 1) as f64))
 }
 
-/// The value with clear gaps between its elements, for ops that pick some of them; itself if it is exact.
+/// The value with clear gaps between its elements, for ops that pick some of them; itself if it is
+/// exact.
 ///
-/// Numbers that are far apart are fed, and the value is added on a scale on which it cannot change their order.
+/// Numbers that are far apart are fed, and the value is added on a scale on which it cannot change
+/// their order.
 pub(super) fn separated(g: &mut Generator, item: &Item) -> Result<Option<Item>> {
     if item.facts.is_exact() {
         return Ok(Some(item.clone()));

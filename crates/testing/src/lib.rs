@@ -1,12 +1,15 @@
-//! The test kit: random well-typed programs, for comparing executors with each other and with TensorFlow.
+//! The test kit: random well-typed programs, for comparing executors with each other and with
+//! TensorFlow.
 //!
-//! [`generate`] builds a graph from a seed, with values for everything it feeds. A program is made so that it has one right
-//! answer, whoever computes it: magnitudes stay small, arguments stay away from poles, and what jumps (rounding, comparing, taking the
-//! largest) is applied to values that everyone computes exactly, or that lie clearly apart (`facts`). So a difference of
-//! more than rounding is a bug in someone's op, shape rule or gradient.
+//! [`generate`] builds a graph from a seed, with values for everything it feeds. A program is made
+//! so that it has one right answer, whoever computes it: magnitudes stay small, arguments stay away
+//! from poles, and what jumps (rounding, comparing, taking the largest) is applied to values that
+//! everyone computes exactly, or that lie clearly apart (`facts`). So a difference of more than
+//! rounding is a bug in someone's op, shape rule or gradient.
 //!
-//! `generator` holds the pool of values built so far; each family (`leaves`, `pointwise`, `layout`, `reducing`, `linear`,
-//! `losses`, `lookup`, `sequence`) adds one more from what it finds there. [`generate_preprocessing`] does the same for the host's ops.
+//! `generator` holds the pool of values built so far; each family (`leaves`, `pointwise`, `layout`,
+//! `reducing`, `linear`, `losses`, `lookup`, `sequence`) adds one more from what it finds there.
+//! [`generate_preprocessing`] does the same for the host's ops.
 
 mod compare;
 mod dice;

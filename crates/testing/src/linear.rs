@@ -34,7 +34,8 @@ pub(super) fn product(g: &mut Generator) -> Result<bool> {
     g.push(a.tensor.matmul_with(&b.tensor, transpose_a, transpose_b), facts)
 }
 
-/// An image that is there, or a new one: [batch, height, width, channels], not empty but for the batch.
+/// An image that is there, or a new one: [batch, height, width, channels], not empty but for the
+/// batch.
 fn find_image(g: &mut Generator) -> Result<Item> {
     let fits = |i: &Item| {
         let known = |d: &Dim| d.known().is_some_and(|n| n > 0);
@@ -64,7 +65,8 @@ pub(super) fn image(g: &mut Generator) -> Result<bool> {
         0..3 => {
             let filter = leaves::weights(g, &[window.0, window.1, x.dims[3], next_channels(x.dims[3])])?;
             let facts = x.facts.times(&filter.facts).summed(taps * x.dims[3]);
-            // Dilation needs room. TF: its only gradient for it, oneDNN's, miscomputes the shapes of empty images.
+            // Dilation needs room. TF: its only gradient for it, oneDNN's, miscomputes the shapes
+            // of empty images.
             let fits = |n: usize, k: usize| padding == Padding::Same || (k - 1) * 2 < n;
             let never_empty = g.batch > 0 && !g.palette.contains(&0);
             if g.dice.chance(30) && never_empty && fits(x.dims[1], window.0) && fits(x.dims[2], window.1) {

@@ -1,4 +1,5 @@
-//! Element-wise steps: one, two or three values, broadcast, each in the range where the operation is well behaved.
+//! Element-wise steps: one, two or three values, broadcast, each in the range where the operation
+//! is well behaved.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Dim, Result, Shape};
@@ -7,7 +8,8 @@ use super::facts::Facts;
 use super::generator::{Generator, Item, MOST_ELEMENTS};
 use super::leaves;
 
-/// The value itself, or something positive made of it: at least 0.5, at most its own size and a bit.
+/// The value itself, or something positive made of it: at least 0.5, at most its own size and a
+/// bit.
 pub(super) fn positive(item: &Item) -> (Tensor, Facts) {
     if item.facts.low >= 0.25 {
         return (item.tensor.clone(), item.facts);
@@ -24,7 +26,8 @@ fn shrunk(item: &Item, limit: f64) -> (Tensor, Facts) {
     (&item.tensor * (limit / size), item.facts.rising(|v| v * limit / size))
 }
 
-/// The value itself if it is exact; else moved, so that a sum that is 0 but for its rounding does not lie on a kink at 0.
+/// The value itself if it is exact; else moved, so that a sum that is 0 but for its rounding does
+/// not lie on a kink at 0.
 fn off_kink(item: &Item) -> (Tensor, Facts) {
     if item.facts.is_exact() {
         return (item.tensor.clone(), item.facts);
@@ -141,7 +144,8 @@ fn broadcast_len(a: &[usize], b: &[usize]) -> usize {
     (0..a.len().max(b.len())).map(|i| if at(a, i) == 1 { at(b, i) } else { at(a, i) }).product()
 }
 
-/// A partner for a value: one from the pool of its dtype that fits, or a new leaf that is broadcast.
+/// A partner for a value: one from the pool of its dtype that fits, or a new leaf that is
+/// broadcast.
 fn partner(g: &mut Generator, x: &Item) -> Result<Option<Item>> {
     let affordable = |i: &Item| meets(&i.dims, &x.dims) && broadcast_len(&i.dims, &x.dims) <= MOST_ELEMENTS;
     let found = g.find(|i| i.tensor.dtype() == x.tensor.dtype() && affordable(i));

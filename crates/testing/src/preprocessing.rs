@@ -7,8 +7,8 @@ use estimand_wire::example::ExampleBuilder;
 use super::RandomProgram;
 use super::dice::Dice;
 
-/// The program of a seed: two to four features, in ragged or dense form, some missing, empty or with odd bytes; each hashed, crossed or looked
-/// up, and then embedded or counted.
+/// The program of a seed: two to four features, in ragged or dense form, some missing, empty or
+/// with odd bytes; each hashed, crossed or looked up, and then embedded or counted.
 pub fn generate_preprocessing(seed: u64) -> Result<RandomProgram> {
     let mut dice = Dice::new(seed);
     let batch = dice.pick(&[0, 1, 1, 2, 3, 5, 8]);
@@ -233,7 +233,8 @@ impl Maker {
 
     /// Looks ids up in a table of numbers, or counts them.
     fn embed(&mut self, ids: &RaggedTensor, size: usize) -> Result<()> {
-        // Rounding adds up over long rows, except in sums of whole numbers, which the gradient of a plain sum is.
+        // Rounding adds up over long rows, except in sums of whole numbers, which the gradient of a
+        // plain sum is.
         let is_long = self.longest > 100;
         let weights = match !is_long && self.dice.chance(40) {
             true => {
@@ -275,7 +276,8 @@ impl Maker {
         Ok(())
     }
 
-    /// The number of values that are fed for an axis that a placeholder has, or that a dense feature keeps.
+    /// The number of values that are fed for an axis that a placeholder has, or that a dense
+    /// feature keeps.
     fn rows_of(&mut self, values: &Tensor) -> Result<usize> {
         let feeds: Vec<(&Tensor, Array)> = self.feeds.iter().map(|(t, a)| (t, a.clone())).collect();
         Ok(estimand_engine::Session::new(&self.graph)?.run(&[values], &feeds)?[0].dims()[0])

@@ -1,4 +1,5 @@
-//! Random programs, forward and backward: `cpu` with passes = `cpu` without (bit for bit) = `reference` (up to rounding).
+//! Random programs, forward and backward: `cpu` with passes = `cpu` without (bit for bit) =
+//! `reference` (up to rounding).
 //!
 //! TensorFlow judges the same programs in `oracles/live/graphdef.py`.
 
@@ -14,7 +15,8 @@ fn program(seed: u64) -> RandomProgram {
     program.unwrap_or_else(|e| panic!("program {seed}: {e}"))
 }
 
-/// What a program computes and its gradients, on an executor. Not the loss: a sum of so much may cancel.
+/// What a program computes and its gradients, on an executor. Not the loss: a sum of so much may
+/// cancel.
 fn values(seed: u64, executor: &dyn Executor, passes: bool) -> Vec<(String, Array)> {
     let program = program(seed);
     let gradients = program.differentiate().unwrap_or_else(|e| panic!("program {seed}: {e}"));

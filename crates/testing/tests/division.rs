@@ -1,6 +1,6 @@
-//! Division by zero, as TensorFlow 2.15.1 does it on a CPU: for int32 and int64 `tf.math.floordiv` and `tf.math.floormod` raise
-//! InvalidArgumentError ("Integer division by zero"); for float32 and the dividends 7, -7 and 0 they give [inf, -inf, nan] and
-//! [nan, nan, nan].
+//! Division by zero, as TensorFlow 2.15.1 does it on a CPU: for int32 and int64 `tf.math.floordiv`
+//! and `tf.math.floormod` raise InvalidArgumentError ("Integer division by zero"); for float32 and
+//! the dividends 7, -7 and 0 they give [inf, -inf, nan] and [nan, nan, nan].
 
 use estimand_cpu::Cpu;
 use estimand_engine::Session;
@@ -44,7 +44,8 @@ fn the_division_that_fails_is_named_within_a_fused_chain() {
     let feeds = |last: i32| [(&x, Array::from([7, -7, 9])), (&y, Array::from([2, 3, last]))];
     expect_error(&g, &chain, &feeds(-1), "`FloorMod`");
     expect_error(&g, &chain, &feeds(0), "`FloorDiv`");
-    // floor(7 / 2) = 3, 3 mod -3 = 0; floor(-7 / 3) = -3, -3 mod -8 = -3; floor(9 / 4) = 2, 2 mod -15 = -13.
+    // floor(7 / 2) = 3, 3 mod -3 = 0; floor(-7 / 3) = -3, -3 mod -8 = -3; floor(9 / 4) = 2, 2 mod
+    // -15 = -13.
     for result in run(&g, &chain, &feeds(4)) {
         assert_eq!(result.unwrap(), Array::from([7, -10, -4]));
     }

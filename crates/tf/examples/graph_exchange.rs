@@ -1,9 +1,12 @@
-//! Writes random programs with our results, for stock TensorFlow to run and to differentiate (`oracles/live/graphdef.py`).
+//! Writes random programs with our results, for stock TensorFlow to run and to differentiate
+//! (`oracles/live/graphdef.py`).
 //!
 //!     graph_exchange FOLDER FIRST_SEED COUNT
 //!
-//! One in ten programs is one of the host: strings, ragged features, tables, lookups. Each file `programs-N.tfrecord` holds up to 100 programs, two records each, in TensorFlow's own messages: a `GraphDef` with the forward and
-//! backward nodes, and a `NameAttrList` named after the seed, whose attributes are
+//! One in ten programs is one of the host: strings, ragged features, tables, lookups. Each file
+//! `programs-N.tfrecord` holds up to 100 programs, two records each, in TensorFlow's own messages:
+//! a `GraphDef` with the forward and backward nodes, and a `NameAttrList` named after the seed,
+//! whose attributes are
 //!
 //! | attribute | value |
 //! |---|---|
@@ -14,7 +17,8 @@
 //! | `gradients` | our gradient of each `wrt`: a tensor name, or nothing |
 //! | `EXECUTOR:TENSOR` | what an executor of ours computed |
 //!
-//! `unrepeatable.pb` is a GraphDef of ops that give other numbers in TensorFlow, or none: the random ones, and `print`.
+//! `unrepeatable.pb` is a GraphDef of ops that give other numbers in TensorFlow, or none: the
+//! random ones, and `print`.
 
 use std::env;
 use std::fs::{self, File};

@@ -1,8 +1,10 @@
-//! Runs a signature of an exported model on requests from a file (`oracles/live/saved_model.py` drives it).
+//! Runs a signature of an exported model on requests from a file (`oracles/live/saved_model.py`
+//! drives it).
 //!
 //!     saved_model_predict MODEL SIGNATURE REQUESTS ANSWERS
 //!
-//! With `--any-rows` before the model, inputs may have different numbers of rows. Without the files it prints the model's signatures, and the program of the chosen one:
+//! With `--any-rows` before the model, inputs may have different numbers of rows. Without the files
+//! it prints the model's signatures, and the program of the chosen one:
 //!
 //!     saved_model_predict MODEL [SIGNATURE]
 //!
@@ -10,9 +12,10 @@
 //!
 //!     saved_model_predict MODEL SIGNATURE --write FILE
 //!
-//! FILE is a TFRecord file of a `GraphDef` and a `NameAttrList` with the tensors of `input:NAME` and `output:NAME`, the values of
-//! `variable:NAME`, and the nodes of `initializers`. REQUESTS is a TFRecord file of `NameAttrList`s whose attributes are the inputs by name, as tensors; ANSWERS gets one for each, with
-//! the outputs by name, or with the attribute `error`.
+//! FILE is a TFRecord file of a `GraphDef` and a `NameAttrList` with the tensors of `input:NAME`
+//! and `output:NAME`, the values of `variable:NAME`, and the nodes of `initializers`. REQUESTS is a
+//! TFRecord file of `NameAttrList`s whose attributes are the inputs by name, as tensors; ANSWERS
+//! gets one for each, with the outputs by name, or with the attribute `error`.
 
 use std::env;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! TensorFlow's graphs: ours written as a [GraphDef](graph_def), and its [SavedModels](saved_model) read and run.
+//! TensorFlow's graphs: ours written as a [GraphDef](graph_def), and its [SavedModels](saved_model)
+//! read and run.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,5 @@
-//! Small files that ask for much: each is refused quickly, by an error that names the limit, and how to raise it.
+//! Small files that ask for much: each is refused quickly, by an error that names the limit, and
+//! how to raise it.
 
 use std::time::Instant;
 

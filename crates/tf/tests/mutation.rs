@@ -1,5 +1,5 @@
-//! The body of the fuzz target for checkpoints, fed with damaged copies of what TensorFlow wrote: no panic, no hang, no huge
-//! allocation.
+//! The body of the fuzz target for checkpoints, fed with damaged copies of what TensorFlow wrote:
+//! no panic, no hang, no huge allocation.
 //!
 //! A binary of its own: it watches the allocations of the whole process.
 
@@ -72,8 +72,8 @@ fn seeds() -> Vec<Vec<u8>> {
             put(&mut encoded, value);
         }
         seeds.push(encoded);
-        // The only data block lies before the metaindex, whose place is the first number of the 48 bytes of the footer; five
-        // bytes, compression and checksum, are between them.
+        // The only data block lies before the metaindex, whose place is the first number of the 48
+        // bytes of the footer; five bytes, compression and checksum, are between them.
         let metaindex = estimand_wire::varint::take(&mut &file[file.len() - 48..]).unwrap() as usize;
         seeds.push([&[bundle::BLOCK], &file[..metaindex - 5]].concat());
         seeds.push([&[bundle::FILE], file.as_slice()].concat());

@@ -1,4 +1,5 @@
-//! What the GraphDef writer writes, the reader reads: random programs and their gradients compute the same bits after both.
+//! What the GraphDef writer writes, the reader reads: random programs and their gradients compute
+//! the same bits after both.
 //!
 //! Where one op is several nodes after reading, sums may round differently.
 

@@ -1,6 +1,8 @@
-//! Exported models: what TensorFlow answered (`oracles/gen/saved_models.py`), and what is damaged or missing.
+//! Exported models: what TensorFlow answered (`oracles/gen/saved_models.py`), and what is damaged
+//! or missing.
 //!
-//! Live beside TensorFlow, with many more columns: `oracles/live/saved_model.py` and `saved_ops.py`.
+//! Live beside TensorFlow, with many more columns: `oracles/live/saved_model.py` and
+//! `saved_ops.py`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,7 +74,8 @@ fn compare(found: &Array, expected: &Array, place: &str) {
     }
 }
 
-/// Eight threads ask one signature at once, and clones of it: each gets the bits that one thread gets.
+/// Eight threads ask one signature at once, and clones of it: each gets the bits that one thread
+/// gets.
 #[test]
 fn threads_share_a_signature() {
     fn shared<T: Send + Sync + Clone>(_: &T) {}

@@ -4,8 +4,8 @@ use crate::bounds::rounded;
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where `accum_grad` and
-/// `accum_var` are decaying means of the squares of gradient and change.
+/// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where
+/// `accum_grad` and `accum_var` are decaying means of the squares of gradient and change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adadelta {
     rho: f64,

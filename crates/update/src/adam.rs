@@ -4,11 +4,11 @@ use crate::bounds::rounded;
 use crate::width::{self, Element, ZeroGradient};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `m` and `v` are decaying means of the gradient and of its square; `w -= rate' * m / (sqrt(v) + epsilon)`, where
-/// `rate'` corrects both for having started at zero.
+/// `m` and `v` are decaying means of the gradient and of its square;
+/// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects both for having started at zero.
 ///
-/// A row without a gradient takes the same step with a gradient of zero, so a sparse update equals the dense one bit
-/// for bit.
+/// A row without a gradient takes the same step with a gradient of zero, so a sparse update equals
+/// the dense one bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
     beta_1: f64,
@@ -49,8 +49,8 @@ impl Adam {
         self
     }
 
-    /// Makes it AdamW: each step first takes `rate * weight_decay` of every weight away, whether or not it has a
-    /// gradient. By default off; `tf.keras.optimizers.AdamW` has 0.004.
+    /// Makes it AdamW: each step first takes `rate * weight_decay` of every weight away, whether or
+    /// not it has a gradient. By default off; `tf.keras.optimizers.AdamW` has 0.004.
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
         self.weight_decay = Some(weight_decay);
         self
@@ -87,8 +87,8 @@ impl UpdateRule for Adam {
         let Some(decay) = self.weight_decay else {
             return Hyper::round([corrected, beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, self.epsilon]);
         };
-        // TF: AdamW is of Keras's later generation, which subtracts in f64 and then rounds: 1 - 0.999 differs by 5e-5.
-        // (fixture cases adamw*)
+        // TF: AdamW is of Keras's later generation, which subtracts in f64 and then rounds: 1 -
+        // 0.999 differs by 5e-5. (fixture cases adamw*)
         let complements = (1.0 - self.beta_1, 1.0 - self.beta_2);
         Hyper::round([corrected, beta_1, complements.0, beta_2, complements.1, self.epsilon, rate * decay])
     }

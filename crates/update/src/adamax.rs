@@ -4,8 +4,8 @@ use crate::bounds::rounded;
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`; `w -= rate' * m / (v + epsilon)`, where `rate'`
-/// corrects `m` for having started at zero.
+/// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`;
+/// `w -= rate' * m / (v + epsilon)`, where `rate'` corrects `m` for having started at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adamax {
     beta_1: f64,

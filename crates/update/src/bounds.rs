@@ -1,4 +1,5 @@
-//! Range checks shared by the `validate` of the rules and schedules: what was passed, what was expected.
+//! Range checks shared by the `validate` of the rules and schedules: what was passed, what was
+//! expected.
 //!
 //! A check looks at the `f32` that the kernels will see: an epsilon of 1e-50 is a zero there.
 
@@ -38,8 +39,8 @@ fn check(name: &str, value: f64, expected: &str, holds: impl Fn(f32) -> bool) ->
     if seen.is_finite() && holds(seen) { Ok(()) } else { Err(format!("`{name}` must be {expected}, got {value:?}")) }
 }
 
-/// A setting as TensorFlow keeps it: a float32 variable. Scalars derived from it are derived from the rounded value;
-/// 1 - 0.999 differs by 5e-5 between the two.
+/// A setting as TensorFlow keeps it: a float32 variable. Scalars derived from it are derived from
+/// the rounded value; 1 - 0.999 differs by 5e-5 between the two.
 pub(crate) fn rounded(value: f64) -> f64 {
     f64::from(value as f32)
 }

@@ -1,15 +1,17 @@
-//! Follow the regularized leader (proximal): sparse linear models, weights of exactly zero under L1.
+//! Follow the regularized leader (proximal): sparse linear models, weights of exactly zero under
+//! L1.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
 /// With `p(n) = n^-power`, a square root by default:
-/// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`, and then the weight is a function of the
-/// slots alone: `w = |z| > l1 ? (sign(z) * l1 - z) / (p(n) / rate + 2 * l2 + beta / rate) : 0`.
+/// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`, and then the weight
+/// is a function of the slots alone:
+/// `w = |z| > l1 ? (sign(z) * l1 - z) / (p(n) / rate + 2 * l2 + beta / rate) : 0`.
 ///
-/// A weight that does not start at zero is therefore mostly forgotten in the first step. At a learning rate of zero,
-/// where the formula divides by zero, nothing changes.
+/// A weight that does not start at zero is therefore mostly forgotten in the first step. At a
+/// learning rate of zero, where the formula divides by zero, nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ftrl {
     learning_rate_power: f64,
@@ -51,7 +53,8 @@ impl Ftrl {
         self
     }
 
-    /// L2 strength as a penalty on the current weight, added to the gradient but not to its square. By default 0.
+    /// L2 strength as a penalty on the current weight, added to the gradient but not to its square.
+    /// By default 0.
     pub fn l2_shrinkage(mut self, l2_shrinkage: f64) -> Self {
         self.l2_shrinkage = l2_shrinkage;
         self
@@ -108,7 +111,8 @@ impl UpdateRule for Ftrl {
         if rate == 0.0 {
             return;
         }
-        // TF: the usual power has its own branch; powf is slower and rounds otherwise. (fixture case ftrl_power)
+        // TF: the usual power has its own branch; powf is slower and rounds otherwise. (fixture
+        // case ftrl_power)
         if power == 0.5 {
             width::apply(Step { rate, l1, twice_l2, twice_shrinkage, power: f32::sqrt }, w, g, slots)
         } else {

@@ -1,16 +1,21 @@
 //! Optimizer update rules as plain element-wise functions over slices, and learning-rate schedules.
 //!
-//! A leaf: it depends on nothing, so that the CPU executor and a parameter server link the same functions and produce
-//! the same bits, whatever the length of the slice, the thread or the width of the vectors.
+//! A leaf: it depends on nothing, so that the CPU executor and a parameter server link the same
+//! functions and produce the same bits, whatever the length of the slice, the thread or the width
+//! of the vectors.
 //!
 //! The flow of one step, for one variable:
 //! 1. [`Schedule::rate`] turns the step into a learning rate.
-//! 2. [`UpdateRule::hyper`] turns step and rate into the few scalars of the step: computed once, in `f64`, rounded once.
-//! 3. [`UpdateRule::update`] walks over weights, gradient and slots together (`width.rs` picks the vector width).
-//! 4. A sparse gradient calls it per touched row, duplicates summed beforehand in order of position. If the rule is
-//!    [`SparseRule::DecayWholeTable`], the rows without a gradient go through [`UpdateRule::decay`]; a lazy caller leaves
-//!    that out, and every rule stays well defined: slots keep the values of the row's last gradient.
-//! 5. [`Constraint::project`] takes the new weights to where they may be, if the variable has a constraint.
+//! 2. [`UpdateRule::hyper`] turns step and rate into the few scalars of the step: computed once, in
+//!    `f64`, rounded once.
+//! 3. [`UpdateRule::update`] walks over weights, gradient and slots together (`width.rs` picks the
+//!    vector width).
+//! 4. A sparse gradient calls it per touched row, duplicates summed beforehand in order of
+//!    position. If the rule is [`SparseRule::DecayWholeTable`], the rows without a gradient go
+//!    through [`UpdateRule::decay`]; a lazy caller leaves that out, and every rule stays well
+//!    defined: slots keep the values of the row's last gradient.
+//! 5. [`Constraint::project`] takes the new weights to where they may be, if the variable has a
+//!    constraint.
 //!
 //! ```
 //! use estimand_update::{Adagrad, UpdateRule};
@@ -82,8 +87,8 @@ pub enum SparseRule {
 
 /// How an optimizer changes weights, given gradients.
 ///
-/// Slices passed together have equal lengths, and slots come in the order of [`slots`](UpdateRule::slots); anything
-/// else is a bug of the caller, and panics.
+/// Slices passed together have equal lengths, and slots come in the order of
+/// [`slots`](UpdateRule::slots); anything else is a bug of the caller, and panics.
 pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// TensorFlow's name of the optimizer.
     fn name(&self) -> &'static str;
@@ -96,8 +101,8 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// The slots of every variable, in TensorFlow's order.
     fn slots(&self) -> Vec<Slot>;
 
-    /// The numbers that TensorFlow keeps beside the slots, under its names, after so many updates: settings, and Nadam's
-    /// product. All but the learning rate, which is the schedule's.
+    /// The numbers that TensorFlow keeps beside the slots, under its names, after so many updates:
+    /// settings, and Nadam's product. All but the learning rate, which is the schedule's.
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
 
     /// Refuses settings outside their range, in words for the user.
@@ -109,14 +114,16 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// How a sparse gradient treats the rows it does not name.
     fn sparse(&self) -> SparseRule;
 
-    /// One step. Element-wise; no reduction and no contraction to FMA, so any split of the slices gives the same bits.
+    /// One step. Element-wise; no reduction and no contraction to FMA, so any split of the slices
+    /// gives the same bits.
     fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]);
 
     /// One step for elements in rows without a gradient, for [`SparseRule::DecayWholeTable`].
     fn decay(&self, _h: &Hyper, _w: &mut [f32], _slots: &mut [&mut [f32]]) {}
 }
 
-/// Every rule with its defaults, for looking one up by name and for the tests that hold for all of them.
+/// Every rule with its defaults, for looking one up by name and for the tests that hold for all of
+/// them.
 pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 8] = [
     || Box::new(Sgd::default()),
     || Box::new(Adagrad::default()),

@@ -4,11 +4,13 @@ use crate::bounds::rounded;
 use crate::width::{self, Element, Scale};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// Step t mixes gradient and mean gradient by `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
-/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`, where `g'`, `m'` and `v'` are corrected for
-/// having started at zero, the first two by the product of all `mu` so far.
+/// Step t mixes gradient and mean gradient by
+/// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
+/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`, where `g'`, `m'` and
+/// `v'` are corrected for having started at zero, the first two by the product of all `mu` so far.
 ///
-/// A sparse gradient decays the slots of all rows, but unlike Adam's it moves the weights of its own rows only.
+/// A sparse gradient decays the slots of all rows, but unlike Adam's it moves the weights of its
+/// own rows only.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nadam {
     beta_1: f64,
@@ -48,10 +50,11 @@ impl Nadam {
         self
     }
 
-    /// TensorFlow's scalar `momentum_cache` after `steps` updates: the product of `mu(1)` to `mu(steps)`.
+    /// TensorFlow's scalar `momentum_cache` after `steps` updates: the product of `mu(1)` to
+    /// `mu(steps)`.
     ///
-    /// Computed anew each time: every factor is below `beta_1`, so the product is soon zero in `f32`, by default after
-    /// some 130 factors, however many steps there were.
+    /// Computed anew each time: every factor is below `beta_1`, so the product is soon zero in
+    /// `f32`, by default after some 130 factors, however many steps there were.
     pub fn momentum_cache(&self, steps: u64) -> f64 {
         let beta_1 = rounded(self.beta_1);
         let fall = 0.96f64.powf(self.schedule_decay);
@@ -143,7 +146,8 @@ impl Element<2> for Step {
 mod tests {
     use super::*;
 
-    /// By hand: mu(1) = 0.9 * (1 - 0.96^0.004 / 2) = 0.4500734718, mu(2) = 0.9 * (1 - 0.96^0.008 / 2) = 0.4501469315.
+    /// By hand: mu(1) = 0.9 * (1 - 0.96^0.004 / 2) = 0.4500734718, mu(2) = 0.9 * (1 - 0.96^0.008 /
+    /// 2) = 0.4501469315.
     #[test]
     fn momentum_cache_is_the_product_of_the_momenta() {
         let rule = Nadam::default();

@@ -1,18 +1,22 @@
-//! RMSprop: divides the gradient by the root of its decaying mean square; optionally centered, optionally with momentum.
+//! RMSprop: divides the gradient by the root of its decaying mean square; optionally centered,
+//! optionally with momentum.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element, Scale};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `rms = rho * rms + (1 - rho) * g^2`; centered, `mg` is the mean gradient and the variance `rms - mg^2` stands for `rms`.
+/// `rms = rho * rms + (1 - rho) * g^2`; centered, `mg` is the mean gradient and the variance
+/// `rms - mg^2` stands for `rms`.
 ///
 /// TensorFlow has two forms, and the settings decide which one runs:
-/// - Keras without momentum: `w -= rate * g / (sqrt(rms) + epsilon)`; a sparse gradient decays the slots of all rows.
-/// - With momentum, and always in [`v1`](RmsProp::v1): `momentum' = momentum * momentum' + rate * g / sqrt(rms + epsilon);
-///   w -= momentum'`, epsilon inside the root; a sparse gradient changes its own rows only.
+/// - Keras without momentum: `w -= rate * g / (sqrt(rms) + epsilon)`; a sparse gradient decays the
+///   slots of all rows.
+/// - With momentum, and always in [`v1`](RmsProp::v1):
+///   `momentum' = momentum * momentum' + rate * g / sqrt(rms + epsilon); w -= momentum'`, epsilon
+///   inside the root; a sparse gradient changes its own rows only.
 ///
-/// Centered without momentum, a gradient that hardly varies lets rounding push the variance below zero, and the weight
-/// becomes NaN, as in TensorFlow; momentum avoids it.
+/// Centered without momentum, a gradient that hardly varies lets rounding push the variance below
+/// zero, and the weight becomes NaN, as in TensorFlow; momentum avoids it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsProp {
     rho: f64,
@@ -29,7 +33,8 @@ impl Default for RmsProp {
 }
 
 impl RmsProp {
-    /// The optimizer of TensorFlow 1: epsilon is 1e-10, `rms` starts at one, and there is always a momentum slot.
+    /// The optimizer of TensorFlow 1: epsilon is 1e-10, `rms` starts at one, and there is always a
+    /// momentum slot.
     pub fn v1() -> Self {
         RmsProp { epsilon: 1e-10, v1: true, ..RmsProp::default() }
     }
@@ -52,7 +57,8 @@ impl RmsProp {
         self
     }
 
-    /// Divides by the root of the variance of the gradient instead of its mean square. By default off.
+    /// Divides by the root of the variance of the gradient instead of its mean square. By default
+    /// off.
     pub fn centered(mut self, centered: bool) -> Self {
         self.centered = centered;
         self

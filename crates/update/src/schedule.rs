@@ -28,8 +28,8 @@ pub enum Schedule {
         /// Falls at multiples of `decay_steps` instead of at every step.
         staircase: bool,
     },
-    /// `initial / (1 + decay_rate * step / decay_steps)`. Keras's old argument `decay` is the `decay_rate` at
-    /// `decay_steps` 1.
+    /// `initial / (1 + decay_rate * step / decay_steps)`. Keras's old argument `decay` is the
+    /// `decay_rate` at `decay_steps` 1.
     InverseTime {
         /// The rate at step 0.
         initial: f64,
@@ -50,7 +50,8 @@ pub enum Schedule {
         end: f64,
         /// 1 falls along a line.
         power: f64,
-        /// Stretches `decay_steps` to its next multiple each time it is passed, instead of staying at `end`.
+        /// Stretches `decay_steps` to its next multiple each time it is passed, instead of staying
+        /// at `end`.
         cycle: bool,
     },
     /// Half a cosine wave from `initial` to `alpha * initial`.
@@ -62,7 +63,8 @@ pub enum Schedule {
         /// The lowest rate as a fraction of `initial`.
         alpha: f64,
     },
-    /// Cosine waves one after the other, each `t_mul` times as long and `m_mul` times as high as the one before.
+    /// Cosine waves one after the other, each `t_mul` times as long and `m_mul` times as high as
+    /// the one before.
     CosineRestarts {
         /// The rate at step 0.
         initial: f64,
@@ -135,7 +137,8 @@ impl Schedule {
         }
     }
 
-    /// The rate and the `decay` of Keras's optimizers, if these two say it all: a constant rate has decay 0.
+    /// The rate and the `decay` of Keras's optimizers, if these two say it all: a constant rate has
+    /// decay 0.
     pub fn rate_and_decay(&self) -> Option<(f64, f64)> {
         match *self {
             Schedule::Constant(rate) => Some((rate, 0.0)),
@@ -144,7 +147,8 @@ impl Schedule {
         }
     }
 
-    /// Refuses settings outside their range, in words for the user. A schedule that passes never panics.
+    /// Refuses settings outside their range, in words for the user. A schedule that passes never
+    /// panics.
     pub fn validate(&self) -> Result<(), String> {
         match self {
             Schedule::Constant(rate) => bounds::at_least_zero("learning_rate", *rate),
@@ -206,14 +210,16 @@ fn wave(place: f64, height: f64, alpha: f64) -> f64 {
     (1.0 - alpha) * 0.5 * height * (1.0 + (std::f64::consts::PI * place).cos()) + alpha
 }
 
-/// How many waves have ended at `time`, counted in first waves, and the place inside the current one, 0 to 1.
+/// How many waves have ended at `time`, counted in first waves, and the place inside the current
+/// one, 0 to 1.
 fn restart(time: f64, t_mul: f64) -> (f64, f64) {
     if t_mul == 1.0 {
         return (time.floor(), time.fract());
     }
     let start = |waves: f64| (t_mul.powf(waves) - 1.0) / (t_mul - 1.0);
     let mut waves = (1.0 + time * (t_mul - 1.0)).log(t_mul).floor();
-    // The logarithm of a boundary may round to either side of the whole number; the comparison does not.
+    // The logarithm of a boundary may round to either side of the whole number; the comparison does
+    // not.
     if time >= start(waves + 1.0) {
         waves += 1.0;
     } else if time < start(waves) {
@@ -230,7 +236,8 @@ mod tests {
         Schedule::CosineRestarts { initial: 0.1, first_decay_steps: 10, t_mul, m_mul: 1.0, alpha: 0.0 }
     }
 
-    /// Waves of 10, 30, 90, ... steps begin at 10 times 0, 1, 4, 13, 40, 121, 364; log3(243) is 4.999... in floating point.
+    /// Waves of 10, 30, 90, ... steps begin at 10 times 0, 1, 4, 13, 40, 121, 364; log3(243) is
+    /// 4.999... in floating point.
     #[test]
     fn a_wave_begins_exactly_at_its_first_step() {
         for start in [0, 1, 4, 13, 40, 121, 364] {

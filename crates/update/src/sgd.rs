@@ -3,7 +3,8 @@
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `velocity = momentum * velocity - rate * g; w += velocity`; without momentum `w -= rate * g`, and no slot.
+/// `velocity = momentum * velocity - rate * g; w += velocity`; without momentum `w -= rate * g`,
+/// and no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sgd {
     momentum: f64,
@@ -17,8 +18,8 @@ impl Sgd {
         self
     }
 
-    /// Looks one step of momentum ahead: `w += momentum * velocity - rate * g`, which is the plain rule at momentum 0. By
-    /// default off.
+    /// Looks one step of momentum ahead: `w += momentum * velocity - rate * g`, which is the plain
+    /// rule at momentum 0. By default off.
     pub fn nesterov(mut self, nesterov: bool) -> Self {
         self.nesterov = nesterov;
         self

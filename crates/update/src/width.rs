@@ -1,14 +1,17 @@
-//! The loop that every rule runs in, compiled for plain, AVX2 and AVX-512 vectors and chosen at run time.
+//! The loop that every rule runs in, compiled for plain, AVX2 and AVX-512 vectors and chosen at run
+//! time.
 //!
-//! A rule supplies one [`Element`]: a pure function of one weight, one gradient and its slots. Rust never contracts
-//! `a * b + c`, and IEEE defines square root and division exactly, so the three loops give the same bits.
+//! A rule supplies one [`Element`]: a pure function of one weight, one gradient and its slots. Rust
+//! never contracts `a * b + c`, and IEEE defines square root and division exactly, so the three
+//! loops give the same bits.
 
 /// One element of one step.
 pub(crate) trait Element<const SLOTS: usize>: Copy {
     /// False for decay, which is then called without a gradient.
     const READS_GRADIENT: bool = true;
 
-    /// New weight and slots. Implementations are `#[inline(always)]`: only then is each loop compiled for its width.
+    /// New weight and slots. Implementations are `#[inline(always)]`: only then is each loop
+    /// compiled for its width.
     fn step(self, w: f32, g: f32, slots: [f32; SLOTS]) -> (f32, [f32; SLOTS]);
 }
 
@@ -57,8 +60,8 @@ pub(crate) fn apply<E: Element<S>, const S: usize>(element: E, w: &mut [f32], g:
     }
 }
 
-/// Three slices rather than an array of slices: as parameters they are known not to overlap, so the loop vectorises.
-/// Slots beyond `S` are empty.
+/// Three slices rather than an array of slices: as parameters they are known not to overlap, so the
+/// loop vectorises. Slots beyond `S` are empty.
 #[inline(always)]
 fn walk<E: Element<S>, const S: usize>(
     element: E,
@@ -164,7 +167,8 @@ mod tests {
         ]
     }
 
-    /// Numbers of every size without a generator: the fractional parts of multiples of an irrational, spread by cubing.
+    /// Numbers of every size without a generator: the fractional parts of multiples of an
+    /// irrational, spread by cubing.
     fn numbers(n: usize, irrational: f64) -> Vec<f32> {
         (1..=n).map(|i| (2.0 * (i as f64 * irrational).fract() - 1.0).powi(3) as f32).collect()
     }

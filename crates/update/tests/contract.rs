@@ -78,7 +78,8 @@ fn touched_rows_rules_do_not_decay() {
     }
 }
 
-/// TF: Nadam and RMSprop decay their slots in all rows but move only the weights that have a gradient.
+/// TF: Nadam and RMSprop decay their slots in all rows but move only the weights that have a
+/// gradient.
 #[test]
 fn nadam_and_rmsprop_decay_slots_alone() {
     let centered = RmsProp::default().centered(true);
@@ -141,7 +142,8 @@ fn bad_settings_are_refused_in_words() {
     }
 }
 
-/// As listed by `tf.train.list_variables` of TensorFlow 2.15 after one step of each optimizer of `tf.keras.optimizers.legacy`.
+/// As listed by `tf.train.list_variables` of TensorFlow 2.15 after one step of each optimizer of
+/// `tf.keras.optimizers.legacy`.
 #[test]
 fn scalars_have_tensorflow_s_names_and_values() {
     let expected: [(&str, &[(&str, f64)]); 8] = [

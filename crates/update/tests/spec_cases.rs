@@ -1,6 +1,8 @@
-//! Cases 69 to 76 of the specification: a few steps of each rule with numbers known from TensorFlow 2.15.
+//! Cases 69 to 76 of the specification: a few steps of each rule with numbers known from TensorFlow
+//! 2.15.
 //!
-//! Unless a test says otherwise, weights are (1, 2) and the gradients (.1, .2), (.1, .2), (-.3, .05).
+//! Unless a test says otherwise, weights are (1, 2) and the gradients (.1, .2), (.1, .2), (-.3,
+//! .05).
 
 // The numbers as the specification has them.
 #![allow(clippy::excessive_precision)]
@@ -87,8 +89,8 @@ fn case_75_adam_rmsprop_sgd() {
     assert_near(w[2], [1.00100005, 1.99550009]);
 }
 
-/// The slots of the specification are those of step 1; at step 3, by hand: .9 * (.9 * .901 + .1 * .01) + .1 * .09 = .73971
-/// and .9 * (.9 * .904 + .1 * .04) + .1 * .0025 = .73609.
+/// The slots of the specification are those of step 1; at step 3, by hand: .9 * (.9 * .901 + .1 *
+/// .01) + .1 * .09 = .73971 and .9 * (.9 * .904 + .1 * .04) + .1 * .0025 = .73609.
 #[test]
 fn case_76_rmsprop_v1() {
     let (w, slots) = train(RmsProp::v1(), 0.05, [1.0, 2.0]);

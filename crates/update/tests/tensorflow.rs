@@ -1,4 +1,5 @@
-//! Every rule and schedule against TensorFlow: the fixture explains itself in `oracles/gen/update_rules.py`.
+//! Every rule and schedule against TensorFlow: the fixture explains itself in
+//! `oracles/gen/update_rules.py`.
 
 use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd, SparseRule, UpdateRule};
 use std::collections::{BTreeMap, BTreeSet};

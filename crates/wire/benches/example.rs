@@ -1,7 +1,8 @@
 //! Times of parsing `tf.Example`s: `cargo bench -p estimand-wire --bench example`.
 //!
-//! The rows are made as those of the census data are: six integers and eight short strings. Beside each time stands its
-//! bound: copying the serialized bytes once. Every figure is the minimum of many runs.
+//! The rows are made as those of the census data are: six integers and eight short strings. Beside
+//! each time stands its bound: copying the serialized bytes once. Every figure is the minimum of
+//! many runs.
 #![allow(clippy::print_stdout)] // a bench prints
 
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! The messages in the index of a checkpoint (a "tensor bundle"): one header, then one entry per tensor.
+//! The messages in the index of a checkpoint (a "tensor bundle"): one header, then one entry per
+//! tensor.
 
 use crate::graph_def::VersionDef;
 use crate::tensor_proto::{DataType, TensorShapeProto};
@@ -48,7 +49,8 @@ pub struct BundleEntryProto {
     /// Masked checksum of the bytes.
     #[prost(fixed32, tag = "6")]
     pub crc32c: u32,
-    /// If not empty, the tensor is partitioned: these slices have entries of their own, and this one has no data.
+    /// If not empty, the tensor is partitioned: these slices have entries of their own, and this
+    /// one has no data.
     #[prost(message, repeated, tag = "7")]
     pub slices: Vec<TensorSliceProto>,
 }
@@ -73,7 +75,8 @@ pub struct Extent {
     pub length: Option<i64>,
 }
 
-/// What a checkpoint of objects, as Keras writes them, holds beside its tensors: which object's value stands under which key.
+/// What a checkpoint of objects, as Keras writes them, holds beside its tensors: which object's
+/// value stands under which key.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackableObjectGraph {
     /// The objects.

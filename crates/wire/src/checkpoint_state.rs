@@ -6,8 +6,8 @@
 //! all_model_checkpoint_paths: "model.ckpt-200"
 //! ```
 //!
-//! It is a protobuf message in text format. Paths are relative to the directory, or absolute; joining them is left to the
-//! reader of the directory.
+//! It is a protobuf message in text format. Paths are relative to the directory, or absolute;
+//! joining them is left to the reader of the directory.
 
 use std::fmt;
 

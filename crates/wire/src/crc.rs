@@ -1,6 +1,7 @@
 //! The checksum of every TensorFlow file: CRC-32C (Castagnoli), masked.
 //!
-//! The mask is there because a checksum of bytes that contain their own checksum is weak: records nest.
+//! The mask is there because a checksum of bytes that contain their own checksum is weak: records
+//! nest.
 
 const MASK_DELTA: u32 = 0xa282_ead8;
 

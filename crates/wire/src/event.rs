@@ -1,4 +1,5 @@
-//! Event files, which TensorBoard reads: records (see [`record`](crate::record)), each an [`Event`].
+//! Event files, which TensorBoard reads: records (see [`record`](crate::record)), each an
+//! [`Event`].
 
 use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 
@@ -241,7 +242,8 @@ pub struct SessionLog {
 pub enum SessionStatus {
     /// Not set.
     Unspecified = 0,
-    /// It started; TensorBoard then forgets events of later steps, which an earlier run had written.
+    /// It started; TensorBoard then forgets events of later steps, which an earlier run had
+    /// written.
     Start = 1,
     /// It stopped.
     Stop = 2,

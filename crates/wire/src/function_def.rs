@@ -1,7 +1,9 @@
-//! Functions inside a graph: `FunctionDefLibrary`, its functions, and the signatures (`OpDef`) of functions and ops.
+//! Functions inside a graph: `FunctionDefLibrary`, its functions, and the signatures (`OpDef`) of
+//! functions and ops.
 //!
-//! A graph's nodes call functions by name (`PartitionedCall` and friends); the bodies are here. What only a running
-//! TensorFlow understands (full types, handle data) is kept as the bytes it came as, so that a library survives us.
+//! A graph's nodes call functions by name (`PartitionedCall` and friends); the bodies are here.
+//! What only a running TensorFlow understands (full types, handle data) is kept as the bytes it
+//! came as, so that a library survives us.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +33,8 @@ impl FunctionDefLibrary {
 
 /// One function: arguments and results, and the nodes between them.
 ///
-/// In its body an input is an argument's name or `node:output:index`, where `output` is the name the op gives it.
+/// In its body an input is an argument's name or `node:output:index`, where `output` is the name
+/// the op gives it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FunctionDef {
     /// Name, arguments, results.

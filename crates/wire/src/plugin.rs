@@ -1,4 +1,5 @@
-//! What TensorBoard's plugins want to know beside a value: the contents of [`PluginData`](crate::event::PluginData).
+//! What TensorBoard's plugins want to know beside a value: the contents of
+//! [`PluginData`](crate::event::PluginData).
 
 use std::collections::BTreeMap;
 

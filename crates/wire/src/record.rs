@@ -1,7 +1,8 @@
-//! TFRecord framing: how `tf.Example`s, event files and warm-up requests lie one after another in a file.
+//! TFRecord framing: how `tf.Example`s, event files and warm-up requests lie one after another in a
+//! file.
 //!
-//! A record is its length (u64, little-endian), the masked checksum of those 8 bytes, the payload, and the masked
-//! checksum of the payload.
+//! A record is its length (u64, little-endian), the masked checksum of those 8 bytes, the payload,
+//! and the masked checksum of the payload.
 //!
 //! ```
 //! use estimand_wire::record::{RecordReader, RecordWriter};
@@ -103,7 +104,8 @@ impl<R: Read> RecordReader<R> {
     }
 }
 
-/// The length of the first record in `bytes`, frame included, once its header is there. The record itself need not be.
+/// The length of the first record in `bytes`, frame included, once its header is there. The record
+/// itself need not be.
 ///
 /// An error if the header is damaged: then nobody knows where the next record begins.
 pub fn frame_len(bytes: &[u8]) -> Result<Option<u64>, String> {

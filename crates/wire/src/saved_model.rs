@@ -1,8 +1,9 @@
 //! Exported models: `saved_model.pb` and the messages it is made of.
 //!
-//! A [`SavedModel`] holds graphs for different purposes, told apart by tags; what an Estimator exports has one, tagged `serve`.
-//! A [`SignatureDef`] names the tensors of that graph which a caller feeds and fetches. What only Python's loader reads
-//! (the object graph, type specs) is kept as the bytes it came as.
+//! A [`SavedModel`] holds graphs for different purposes, told apart by tags; what an Estimator
+//! exports has one, tagged `serve`. A [`SignatureDef`] names the tensors of that graph which a
+//! caller feeds and fetches. What only Python's loader reads (the object graph, type specs) is kept
+//! as the bytes it came as.
 
 use std::collections::BTreeMap;
 

@@ -4,9 +4,11 @@
 
 use crate::varint;
 
-/// How many fields of length-delimited kind a path of field numbers leads to: `[2, 1]` counts the fields 1 of all fields 2.
+/// How many fields of length-delimited kind a path of field numbers leads to: `[2, 1]` counts the
+/// fields 1 of all fields 2.
 ///
-/// Bytes that are no message end the counting of the message they are in: decoding will refuse them.
+/// Bytes that are no message end the counting of the message they are in: decoding will refuse
+/// them.
 ///
 /// ```
 /// use estimand_wire::{GraphDef, Message, NodeDef, scan};
@@ -55,7 +57,8 @@ mod tests {
 
     #[test]
     fn counts_along_a_path() {
-        // Field 1 twice, the first with two fields 2 inside, of 0 and 1 bytes; a number, 8 and 4 bytes between them.
+        // Field 1 twice, the first with two fields 2 inside, of 0 and 1 bytes; a number, 8 and 4
+        // bytes between them.
         let bytes =
             [0x0a, 5, 0x12, 0, 0x12, 1, 7, 0x18, 0x96, 1, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0x2d, 0, 0, 0, 0, 0x0a, 0];
         assert_eq!((count(&bytes, &[1]), count(&bytes, &[1, 2]), count(&bytes, &[3])), (2, 2, 0));

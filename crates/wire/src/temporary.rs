@@ -1,12 +1,12 @@
 //! A file that appears under its name only when it is complete.
 //!
-//! The bytes go to a file beside the target, with a random name. Once they are on the disk, a rename
-//! puts them in place of whatever had the target's name. So a file under its own name is always
-//! whole, whenever the process is killed.
+//! The bytes go to a file beside the target, with a random name. Once they are on the disk, a
+//! rename puts them in place of whatever had the target's name. So a file under its own name is
+//! always whole, whenever the process is killed.
 //!
-//! A killed process leaves its temporary file. The file carries a kernel lock while its writer lives,
-//! and death releases the lock. So [`remove_leftovers`] can tell a dead writer's file from one that
-//! another process is still writing.
+//! A killed process leaves its temporary file. The file carries a kernel lock while its writer
+//! lives, and death releases the lock. So [`remove_leftovers`] can tell a dead writer's file from
+//! one that another process is still writing.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,4 +1,5 @@
-//! Constants of a graph as arrays, and back: [`TensorProto::to_array`], [`TensorProto::from_array`].
+//! Constants of a graph as arrays, and back: [`TensorProto::to_array`],
+//! [`TensorProto::from_array`].
 
 use estimand_tensor::{Array, DType, Dims, Element, Error, Result, Strings, element_count};
 
@@ -7,7 +8,8 @@ use crate::varint;
 
 /// The most bytes that a constant may grow to by repeating its last value.
 ///
-/// A few bytes of a file can ask for any number of repetitions. What TensorFlow itself writes this way is far smaller: constants of one value.
+/// A few bytes of a file can ask for any number of repetitions. What TensorFlow itself writes this
+/// way is far smaller: constants of one value.
 pub const REPETITION_LIMIT: usize = 64 << 20;
 
 impl TensorProto {
@@ -27,8 +29,9 @@ impl TensorProto {
 
     /// The elements, whichever of the fields they are in.
     ///
-    /// Fewer values than the shape asks for mean that the last one repeats, and none that all are zero, as in TensorFlow;
-    /// beyond [`REPETITION_LIMIT`] that is an error. More values than the shape asks for are an error, where TensorFlow would drop them.
+    /// Fewer values than the shape asks for mean that the last one repeats, and none that all are
+    /// zero, as in TensorFlow; beyond [`REPETITION_LIMIT`] that is an error. More values than the
+    /// shape asks for are an error, where TensorFlow would drop them.
     pub fn to_array(&self) -> Result<Array> {
         let dtype = DataType::try_from(self.dtype).ok().and_then(DataType::dtype).ok_or_else(|| {
             let name = DataType::describe(self.dtype);
@@ -71,13 +74,15 @@ impl TensorProto {
         }
     }
 
-    /// The bytes that an array of the declared size takes, strings without their text. Says nothing about the values that are there.
+    /// The bytes that an array of the declared size takes, strings without their text. Says nothing
+    /// about the values that are there.
     pub fn declared_bytes(&self) -> Result<usize> {
         let size = DataType::try_from(self.dtype).ok().and_then(DataType::dtype).map_or(1, |dtype| dtype.size().max(1));
         Ok(element_count(&self.dims()?)?.saturating_mul(size))
     }
 
-    /// The sizes; none for a constant without a shape, as protobuf leaves the shape of a scalar out.
+    /// The sizes; none for a constant without a shape, as protobuf leaves the shape of a scalar
+    /// out.
     fn dims(&self) -> Result<Dims> {
         let Some(shape) = &self.tensor_shape else { return Ok(Dims::new()) };
         let sizes = shape.sizes().ok_or_else(|| Error::shape("a constant has an unknown shape"))?;

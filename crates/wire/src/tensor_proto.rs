@@ -1,8 +1,10 @@
-//! Constants and shapes inside a graph: `TensorProto`, `TensorShapeProto` and the codes of element types.
+//! Constants and shapes inside a graph: `TensorProto`, `TensorShapeProto` and the codes of element
+//! types.
 
 use estimand_tensor::DType;
 
-/// TensorFlow's code of an element type. The `_REF` types of old graphs are these plus 100 and have no name here.
+/// TensorFlow's code of an element type. The `_REF` types of old graphs are these plus 100 and have
+/// no name here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum DataType {
@@ -84,7 +86,8 @@ impl DataType {
         DType::ALL.into_iter().find(|&dtype| DataType::from(dtype) == self)
     }
 
-    /// What to call a code in a message: TensorFlow's spelling, or the number of a code that has none.
+    /// What to call a code in a message: TensorFlow's spelling, or the number of a code that has
+    /// none.
     pub fn describe(code: i32) -> String {
         DataType::try_from(code).map_or_else(|_| format!("element type {code}"), |known| known.tf_name().to_string())
     }
@@ -164,10 +167,12 @@ impl TensorShapeProto {
     }
 }
 
-/// A constant tensor: its values are in `tensor_content` as raw little-endian bytes, or in the `*_val` field of its type,
-/// where fewer values than the shape asks for mean that the last one repeats.
+/// A constant tensor: its values are in `tensor_content` as raw little-endian bytes, or in the
+/// `*_val` field of its type, where fewer values than the shape asks for mean that the last one
+/// repeats.
 ///
-/// Resource handles and variants, which only exist in a running TensorFlow, are kept as the bytes they came as.
+/// Resource handles and variants, which only exist in a running TensorFlow, are kept as the bytes
+/// they came as.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TensorProto {
     /// Element type.

@@ -120,7 +120,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }
 
-/// The byte that an escape stands for, given what follows the backslash, and the length of the escape.
+/// The byte that an escape stands for, given what follows the backslash, and the length of the
+/// escape.
 fn unescape(after: &[u8]) -> Option<(u8, usize)> {
     let simple = |byte| Some((byte, 1));
     match *after.first()? {

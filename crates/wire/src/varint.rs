@@ -1,4 +1,5 @@
-//! Variable-length integers: seven bits to a byte, the lowest first, the top bit set on all bytes but the last.
+//! Variable-length integers: seven bits to a byte, the lowest first, the top bit set on all bytes
+//! but the last.
 //!
 //! Protobuf's own varints are read by `prost`; these are for the tables and strings of checkpoints.
 

@@ -52,8 +52,8 @@ fn rows_do_not_allocate() {
         parser.parse(&rows[..n]).unwrap();
         ALLOCATIONS.load(Ordering::Relaxed) - before
     };
-    // Sixteen times the rows: what is not reserved in advance (the bytes of two features, the offsets of one) doubles four
-    // times, once more where the borders fall badly.
+    // Sixteen times the rows: what is not reserved in advance (the bytes of two features, the
+    // offsets of one) doubles four times, once more where the borders fall badly.
     let (few, many) = (allocations(256), allocations(4096));
     assert!(many <= few + 3 * 5, "{few} allocations for 256 rows, {many} for 4,096");
 }

@@ -1,4 +1,5 @@
-//! Errors of the `tf.Example` parsers: each names the feature, the row, what was found and what was expected.
+//! Errors of the `tf.Example` parsers: each names the feature, the row, what was found and what was
+//! expected.
 
 use estimand_tensor::{Array, DType, ErrorKind, FeatureSpec};
 use estimand_wire::example::{

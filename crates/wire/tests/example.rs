@@ -1,4 +1,5 @@
-//! What TensorFlow made of `tf.Example`s and `tf.SequenceExample`s (oracles/gen/example.py), value for value and bit for bit.
+//! What TensorFlow made of `tf.Example`s and `tf.SequenceExample`s (oracles/gen/example.py), value
+//! for value and bit for bit.
 
 use std::fs::read_to_string;
 use std::path::PathBuf;
@@ -167,7 +168,8 @@ fn as_tensorflow_reads_what_is_damaged() {
     assert!(n_both > 50 && n_neither > 50 && n_ours + n_theirs < 30, "{n_both} {n_neither} {n_ours} {n_theirs}");
 }
 
-/// A row repeated often enough for several tasks: the same as on one thread, with any number of threads.
+/// A row repeated often enough for several tasks: the same as on one thread, with any number of
+/// threads.
 #[test]
 fn as_on_one_thread() {
     for case in cases().iter().filter(|case| case.kind == "example" && !case.rows.is_empty()) {

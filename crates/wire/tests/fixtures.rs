@@ -24,7 +24,8 @@ fn node<'a>(graph: &'a GraphDef, name: &str) -> &'a NodeDef {
     graph.node.iter().find(|node| node.name == name).unwrap()
 }
 
-/// The fixture was serialized with its maps sorted, so a field we misread or drop changes the bytes.
+/// The fixture was serialized with its maps sorted, so a field we misread or drop changes the
+/// bytes.
 #[test]
 fn a_graph_keeps_its_bytes() {
     assert!(graph().encode_to_vec() == read(fixture("wire_graph.pb")).unwrap());
@@ -129,7 +130,8 @@ fn saved_model(version: &str) -> (Vec<u8>, SavedModel) {
     (bytes, model)
 }
 
-/// Fields may be written in another order, but a field that we do not know would make the file shorter.
+/// Fields may be written in another order, but a field that we do not know would make the file
+/// shorter.
 #[test]
 fn saved_models_keep_all_their_fields() {
     for version in ["v1", "v2"] {

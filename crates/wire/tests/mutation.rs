@@ -1,4 +1,5 @@
-//! The bodies of the fuzz targets, fed with damaged copies of what TensorFlow wrote: no panic, no hang, no huge allocation.
+//! The bodies of the fuzz targets, fed with damaged copies of what TensorFlow wrote: no panic, no
+//! hang, no huge allocation.
 //!
 //! A binary of its own: it watches the allocations of the whole process.
 

@@ -22,7 +22,8 @@ pub struct Call {
     pub note: String,
 }
 
-/// The calls of a log, in order. A log that ends within a call (the process was killed) ends before it.
+/// The calls of a log, in order. A log that ends within a call (the process was killed) ends before
+/// it.
 pub fn parse(mut bytes: &[u8]) -> Vec<Call> {
     let mut calls = Vec::new();
     while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {

@@ -1,8 +1,9 @@
 //! The laboratory: every law of `docs/trust.md`, tried.
 //!
 //! `main` counts the calls of an undisturbed run, then tries law after law (`laws/`). An experiment
-//! (`experiment.rs`) runs the program (`victim.rs`) under the preloaded library, whose log (`calls.rs`)
-//! it reads, and compares what is left (`outcome.rs`). `replay.rs` is a disk after a power failure.
+//! (`experiment.rs`) runs the program (`victim.rs`) under the preloaded library, whose log
+//! (`calls.rs`) it reads, and compares what is left (`outcome.rs`). `replay.rs` is a disk after a
+//! power failure.
 
 mod arguments;
 mod calls;

@@ -62,8 +62,8 @@ impl Outcome {
         }
     }
 
-    /// Whether a folder is fit to be read by others at this moment: what the list of checkpoints names is whole, and so is
-    /// every file that somebody else reads.
+    /// Whether a folder is fit to be read by others at this moment: what the list of checkpoints
+    /// names is whole, and so is every file that somebody else reads.
     pub fn check_whole(work: &Path, undisturbed: &Outcome) -> Result<(), String> {
         check_checkpoints(&work.join("model"))?;
         let now = Outcome::read(work, "")?;
@@ -85,7 +85,8 @@ impl Outcome {
         Ok(())
     }
 
-    /// Whether the files that a run which ended well has promised are here: checkpoints, their list, written data.
+    /// Whether the files that a run which ended well has promised are here: checkpoints, their
+    /// list, written data.
     pub fn check_kept(&self, undisturbed: &Outcome) -> Result<(), String> {
         let is_promised = |name: &str| {
             name.starts_with("data/") || name.starts_with("model/model.ckpt-") || name == "model/checkpoint"
@@ -117,7 +118,8 @@ pub fn check_checkpoints(model: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the bytes of a file are those of every other run: not of files that hold times, hosts or processes.
+/// Whether the bytes of a file are those of every other run: not of files that hold times, hosts or
+/// processes.
 fn is_compared(name: &str) -> bool {
     !(name.ends_with("/events") || name.ends_with("report.html") || name.contains("lock"))
 }

@@ -11,9 +11,9 @@ pub fn run(program: &str, arguments: &[String]) -> io::Result<ExitCode> {
     unshare()?;
     let mut command = Command::new(program);
     command.args(arguments);
-    // SAFETY: between fork and exec, one system call: the program dies with this process. With such a
-    // function the standard library forks rather than spawns, and the first fork after `unshare` is
-    // process 1.
+    // SAFETY: between fork and exec, one system call: the program dies with this process. With such
+    // a function the standard library forks rather than spawns, and the first fork after `unshare`
+    // is process 1.
     unsafe {
         command.pre_exec(|| {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -1,4 +1,5 @@
-//! What a disk holds after a power failure: the recorded calls done again, without what was never synced.
+//! What a disk holds after a power failure: the recorded calls done again, without what was never
+//! synced.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -88,8 +88,8 @@ impl Place {
         Ok(Folder { path, is_kept: self.keeps_folders })
     }
 
-    /// A run of the victim in the work folder below `root`: `train FOLDER` and its like. Names are relative, so that files
-    /// which hold them are the same in every experiment.
+    /// A run of the victim in the work folder below `root`: `train FOLDER` and its like. Names are
+    /// relative, so that files which hold them are the same in every experiment.
     pub fn run<'a>(&'a self, root: &'a Path, arguments: &[&str]) -> Run<'a> {
         Run {
             place: self,

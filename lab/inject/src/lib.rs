@@ -1,11 +1,11 @@
 //! A preloaded library (`LD_PRELOAD`) that stands between a program and its files.
 //!
-//! It takes the place of the C library's calls that change files: Rust's standard library makes all of
-//! its own through them. Calls on files below `LAB_ROOT` are counted and named: the third write to
-//! `model/training.csv` is the point `write/model/training.csv/3`, in every run, however threads
-//! take turns. `LAB_PLAN` says what happens at which point (`plan.rs`), and `LAB_LOG` names the file
-//! that every call is written to (`record.rs`), with the bytes themselves if `LAB_DATA` is set.
-//! Calls on other files go to the kernel as they are.
+//! It takes the place of the C library's calls that change files: Rust's standard library makes all
+//! of its own through them. Calls on files below `LAB_ROOT` are counted and named: the third write
+//! to `model/training.csv` is the point `write/model/training.csv/3`, in every run, however threads
+//! take turns. `LAB_PLAN` says what happens at which point (`plan.rs`), and `LAB_LOG` names the
+//! file that every call is written to (`record.rs`), with the bytes themselves if `LAB_DATA` is
+//! set. Calls on other files go to the kernel as they are.
 #![cfg(target_os = "linux")]
 
 mod plan;
@@ -47,7 +47,8 @@ fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Does a call that is watched: `act` takes the number of bytes to write. One at a time, so that the log has their order.
+/// Does a call that is watched: `act` takes the number of bytes to write. One at a time, so that
+/// the log has their order.
 fn watched(settings: &Settings, call: &Call<'_>, act: impl Fn(usize) -> i64) -> i64 {
     let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let (number, point, fate) = settings.begin(calls.get_or_insert_default(), call);
@@ -125,7 +126,8 @@ fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_
     }
 }
 
-/// The C library's functions. Their third argument of `open` is always there: the calling conventions of Linux allow that.
+/// The C library's functions. Their third argument of `open` is always there: the calling
+/// conventions of Linux allow that.
 mod exported {
     use super::*;
 
@@ -214,7 +216,8 @@ mod exported {
         unsafe { write(fd, whole.as_ptr().cast(), whole.len()) }
     }
 
-    /// As the C library's on a file system that cannot do it: the standard library then reads and writes.
+    /// As the C library's on a file system that cannot do it: the standard library then reads and
+    /// writes.
     #[unsafe(no_mangle)]
     pub extern "C" fn copy_file_range(
         _from: c_int,

@@ -1,4 +1,5 @@
-//! The log of calls: what the driver learns the points from, and what a power failure is replayed from.
+//! The log of calls: what the driver learns the points from, and what a power failure is replayed
+//! from.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -97,7 +98,8 @@ impl Settings {
         );
         let mut bytes = line.into_bytes();
         bytes.extend_from_slice(&call.data[..kept]);
-        // SAFETY: the log's descriptor is open for as long as the process lives, and the buffer is whole.
+        // SAFETY: the log's descriptor is open for as long as the process lives, and the buffer is
+        // whole.
         unsafe { libc::syscall(SYS_write, c_long::from(log), bytes.as_ptr(), bytes.len()) };
     }
 }
@@ -131,7 +133,8 @@ pub fn path_of(fd: c_int) -> Vec<u8> {
     path
 }
 
-/// The name of a file without what differs from run to run: random endings, times, hosts and processes.
+/// The name of a file without what differs from run to run: random endings, times, hosts and
+/// processes.
 fn plain_name(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let of_file = |name: &str| match name {

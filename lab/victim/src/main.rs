@@ -1,10 +1,11 @@
 //! The training that the laboratory disturbs: every writer of the library, in one short program.
 //!
-//! `estimand-lab-victim train FOLDER` writes rows (CSV, TFRecord), adapts columns to them, trains with a disk cache, two
-//! evaluation sets, early stopping, an exporter, summaries and a CSV log, and writes the report. All
-//! schedules are in steps. It prints what must be the same after any disturbance.
-//! `estimand-lab-victim read FOLDER N` evaluates and predicts N times what another process trains;
-//! `estimand-lab-victim fast FOLDER N` is that other process: N steps, a checkpoint for each, two kept.
+//! `estimand-lab-victim train FOLDER` writes rows (CSV, TFRecord), adapts columns to them, trains
+//! with a disk cache, two evaluation sets, early stopping, an exporter, summaries and a CSV log,
+//! and writes the report. All schedules are in steps. It prints what must be the same after any
+//! disturbance. `estimand-lab-victim read FOLDER N` evaluates and predicts N times what another
+//! process trains; `estimand-lab-victim fast FOLDER N` is that other process: N steps, a checkpoint
+//! for each, two kept.
 //!
 //! `VICTIM_STEP_MS` makes every step last so many milliseconds.
 

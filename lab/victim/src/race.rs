@@ -20,7 +20,8 @@ pub fn train(folder: &Path, n_steps: u64) -> Result<()> {
     Ok(())
 }
 
-/// Evaluates and predicts what is newest, with a new estimator each time; prints what it read and what failed.
+/// Evaluates and predicts what is newest, with a new estimator each time; prints what it read and
+/// what failed.
 pub fn read(folder: &Path, n: u64) -> Result<()> {
     let mut failures = 0;
     for i in 0..n {

@@ -78,7 +78,8 @@ pub fn train(folder: &Path) -> Result<()> {
 
 /// What the folder tells of the run, curves included.
 fn print_report(report: &Report) -> Result<()> {
-    // Each start adds a point at its first step, as TensorFlow does: the points of the schedule are compared.
+    // Each start adds a point at its first step, as TensorFlow does: the points of the schedule are
+    // compared.
     let curve = report.curve("loss")?.into_iter().filter(|(step, _)| step % SUMMARY_STEPS == 1);
     println!("curve: {:?}", curve.collect::<Vec<_>>());
     for name in ["unseen", "seen"] {

@@ -12,7 +12,8 @@ fn five() -> Rows {
     Rows::new(column([-1.0, 0.0, 0.5, 2.0, -0.3]), [0i64, 1, 0, 1, 1])
 }
 
-/// Case 49: the loss of the first is 0 and that of the second 41; the first is found, the second is not.
+/// Case 49: the loss of the first is 0 and that of the second 41; the first is found, the second is
+/// not.
 #[test]
 fn case_49_binary_classes() -> Result<()> {
     let metrics = evaluate(BinaryClassHead::new(), &Rows::new(column([45.0, -41.0]), [1i64, 1]), 2)?;
@@ -135,7 +136,8 @@ fn case_55_labels_out_of_range() -> Result<()> {
     Ok(())
 }
 
-/// Losses of ln 2 for both rows, of which those of class 1 count four times; with weights of rows, 1 * 1 * 2 + 4 * 1 * 3.
+/// Losses of ln 2 for both rows, of which those of class 1 count four times; with weights of rows,
+/// 1 * 1 * 2 + 4 * 1 * 3.
 #[test]
 fn weights_of_classes() -> Result<()> {
     let ln2 = std::f64::consts::LN_2;
@@ -248,7 +250,8 @@ fn case_61_probabilities_as_labels() -> Result<()> {
     Ok(())
 }
 
-/// Case 62: the first head costs (10 + (15 + 0) / 2) / 2, the second (20 + 30 / 3) / 2, both and what rounds them up.
+/// Case 62: the first head costs (10 + (15 + 0) / 2) / 2, the second (20 + 30 / 3) / 2, both and
+/// what rounds them up.
 #[test]
 fn case_62_several_heads() -> Result<()> {
     let mut data = Rows::new(
@@ -321,7 +324,8 @@ fn case_67_a_predictor_that_is_constant() -> Result<()> {
     Ok(())
 }
 
-/// Case 68: 1 * 1 + 0 * 2 + 2 * 3 + 1 * 4 = 11, over a sum of weights of 4, over 4 elements, over 3 weights that are not 0.
+/// Case 68: 1 * 1 + 0 * 2 + 2 * 3 + 1 * 4 = 11, over a sum of weights of 4, over 4 elements, over 3
+/// weights that are not 0.
 #[test]
 fn case_68_reductions_of_the_first_version() -> Result<()> {
     // The loss function returns the labels themselves.

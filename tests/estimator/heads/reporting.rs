@@ -102,7 +102,8 @@ fn losses_of_ones_own() -> Result<()> {
     Ok(())
 }
 
-/// Slices of a head are its own, those of several heads are everybody's; features pass through once.
+/// Slices of a head are its own, those of several heads are everybody's; features pass through
+/// once.
 #[test]
 fn several_heads_report() -> Result<()> {
     let mut data = people();
@@ -130,7 +131,8 @@ fn several_heads_report() -> Result<()> {
     Ok(())
 }
 
-/// Two sequences of two and one steps; logits 1, -1 and 2 with labels 1, 1 and 0, and weights of rows and of steps.
+/// Two sequences of two and one steps; logits 1, -1 and 2 with labels 1, 1 and 0, and weights of
+/// rows and of steps.
 #[test]
 fn sequences() -> Result<()> {
     let logits = Array::from_vec([2, 2, 1], vec![1.0f32, -1.0, 2.0, 9.0])?;

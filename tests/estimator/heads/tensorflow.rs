@@ -206,7 +206,8 @@ fn check(case: &Value) -> Result<()> {
     Ok(())
 }
 
-/// A step of gradient descent at the rate 1, from 0: what is added to the logits is their gradient, with the other sign.
+/// A step of gradient descent at the rate 1, from 0: what is added to the logits is their gradient,
+/// with the other sign.
 fn check_gradient(case: &Value) -> Result<()> {
     let batch = rows(case)?;
     let (expected, n) = (array(&case["gradient"]), batch.n_rows());

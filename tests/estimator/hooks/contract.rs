@@ -61,7 +61,8 @@ fn newest(folder: &Path) -> u64 {
     prefix.to_str().unwrap().rsplit('-').next().unwrap().parse().unwrap()
 }
 
-/// A hook that fails in a phase: hook and phase are named, nothing is saved any more, and what was saved is whole.
+/// A hook that fails in a phase: hook and phase are named, nothing is saved any more, and what was
+/// saved is whole.
 #[test]
 fn a_failing_hook_leaves_the_last_checkpoint() -> Result<()> {
     struct Failing(&'static str);
@@ -170,8 +171,9 @@ fn listeners_hear_of_every_checkpoint() -> Result<()> {
     ];
     assert_eq!(*log.0.borrow(), phases);
 
-    // From a hook of one's own. TF: a run tells of a save at its first step, also where it was restored from the checkpoint of
-    // that step. (TensorFlow 2.15, `train(steps=4)` twice: begin, 0, 3, 4, end 4; begin, 4, 7, 8, end 8)
+    // From a hook of one's own. TF: a run tells of a save at its first step, also where it was
+    // restored from the checkpoint of that step. (TensorFlow 2.15, `train(steps=4)` twice: begin,
+    // 0, 3, 4, end 4; begin, 4, 7, 8, end 8)
     let files = || std::fs::read(folder.path().join("model.ckpt-3.index")).unwrap();
     let (before, log) = (files(), Log::default());
     let saver = CheckpointSaverHook::new(Every::Steps(2)).listener(listener(&log, true));

@@ -14,8 +14,9 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Rows (0, 0) and (0.5, 1.5), w = 0, rate 0.5: the loss is mean(x^2) (w - 3)^2 = (w - 3)^2 / 8, and w += 0.5 * (3 - w) / 4, so
-/// that 3 - w shrinks by 7/8 in a step: losses of 9/8 and 9/8 * 49/64, and w is 0 and 3/8 before the update.
+/// Rows (0, 0) and (0.5, 1.5), w = 0, rate 0.5: the loss is mean(x^2) (w - 3)^2 = (w - 3)^2 / 8,
+/// and w += 0.5 * (3 - w) / 4, so that 3 - w shrinks by 7/8 in a step: losses of 9/8 and 9/8 *
+/// 49/64, and w is 0 and 3/8 before the update.
 #[test]
 fn rows_are_step_loss_and_chosen_numbers() -> Result<()> {
     let folder = Folder::new();
@@ -30,7 +31,8 @@ fn rows_are_step_loss_and_chosen_numbers() -> Result<()> {
     Ok(())
 }
 
-/// Steps that were done again after an error are there once, and the rows are those of a run that was not disturbed.
+/// Steps that were done again after an error are there once, and the rows are those of a run that
+/// was not disturbed.
 #[test]
 fn a_run_that_goes_on_leaves_the_file_of_one_that_never_stopped() -> Result<()> {
     let hook = || CsvLogHook::new("training.csv", Every::Steps(3)).named("w");

@@ -8,7 +8,8 @@ use super::log_lines::logged;
 use super::{endless, estimator};
 use crate::models::Folder;
 
-/// Case 113, as decided: the checkpoint says that training was stopped, and when; a run that is started after it goes on.
+/// Case 113, as decided: the checkpoint says that training was stopped, and when; a run that is
+/// started after it goes on.
 #[test]
 fn case_113_a_decision_is_kept_with_its_step_and_the_next_run_goes_on() -> Result<()> {
     let folder = Folder::new();

@@ -27,8 +27,9 @@ fn feed(value: f32) -> FeedFnHook<'static> {
     FeedFnHook::new().named("scale", move |_| Ok(Array::from(value)))
 }
 
-/// Batches of (0, 0) and (0.5, 1.5), w = 0: the gradient of the mean of (w x - 3 x)^2 is -6 * mean(x^2) = -0.75. With
-/// the scales 1 and then 2, and the rate 0.1: w = 0.075, then w += 0.2 * 2 * mean(x^2) * (3 - 0.075) = 0.2 * 0.25 * 2.925 = 0.14625.
+/// Batches of (0, 0) and (0.5, 1.5), w = 0: the gradient of the mean of (w x - 3 x)^2 is -6 *
+/// mean(x^2) = -0.75. With the scales 1 and then 2, and the rate 0.1: w = 0.075, then w += 0.2 *
+/// 2 * mean(x^2) * (3 - 0.075) = 0.2 * 0.25 * 2.925 = 0.14625.
 #[test]
 fn a_function_feeds_every_step() -> Result<()> {
     let folder = Folder::new();
@@ -78,8 +79,8 @@ impl Hook for Values<'_> {
     }
 }
 
-/// A hook that a model function makes, and a placeholder that the host has to look at before the step can: strings are fed as
-/// numbers are.
+/// A hook that a model function makes, and a placeholder that the host has to look at before the
+/// step can: strings are fed as numbers are.
 #[test]
 fn strings_are_fed_too() -> Result<()> {
     let folder = Folder::new();

@@ -70,8 +70,8 @@ fn columns_by_themselves() -> Result<()> {
     Ok(())
 }
 
-/// A label of two classes. `number` has one pair of rows in the wrong order at most: of 80 x 120 pairs, so that its AUC is over 0.99; `weak`
-/// has the larger number in 3 of 4 rows.
+/// A label of two classes. `number` has one pair of rows in the wrong order at most: of 80 x 120
+/// pairs, so that its AUC is over 0.99; `weak` has the larger number in 3 of 4 rows.
 #[test]
 fn leaks_of_a_label_of_two_classes() -> Result<()> {
     let wrong = |row: usize, every: usize| if row.is_multiple_of(every) { 1 - label(row) } else { label(row) };
@@ -129,7 +129,8 @@ fn copies_of_other_columns() -> Result<()> {
         ("inch", numbers(|row| (row * 31 % 100) as f32 / 2.54)),
         ("name", ints(|row| (row as i64 % 8) * (row as i64 % 8))),
         ("near", ints(|row| if row == 3 { 1 } else { row as i64 % 8 })),
-        // Two flags that are rarely set, at different rows: nearly all rows agree, and they are no copies.
+        // Two flags that are rarely set, at different rows: nearly all rows agree, and they are no
+        // copies.
         ("flag a", ints(|row| i64::from(row == 5))),
         ("flag b", ints(|row| i64::from(row == 9))),
         ("y", ints(label)),
@@ -165,7 +166,8 @@ fn small_and_bad_datasets() -> Result<()> {
     Ok(())
 }
 
-/// Real rows: `educational-num` is `education` in numbers, and nothing else is odd. Iris has a column that nearly tells the class, rightly.
+/// Real rows: `educational-num` is `education` in numbers, and nothing else is odd. Iris has a
+/// column that nearly tells the class, rightly.
 #[test]
 fn no_false_alarms() -> Result<()> {
     let examined = ColumnCheck::new().run(&datasets::load("adult", "train")?.dataset())?;

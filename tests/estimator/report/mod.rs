@@ -1,4 +1,5 @@
-//! The report of a training: what it reads from a model folder, what it says of columns, and the page.
+//! The report of a training: what it reads from a model folder, what it says of columns, and the
+//! page.
 
 mod columns;
 mod page;
@@ -69,7 +70,8 @@ fn why_each_run_ended() -> Result<()> {
     Ok(())
 }
 
-/// The evaluations and which was the best are those that the training itself returned; values went through `f32`.
+/// The evaluations and which was the best are those that the training itself returned; values went
+/// through `f32`.
 #[test]
 fn evaluations_of_several_inputs() -> Result<()> {
     let folder = Folder::new();

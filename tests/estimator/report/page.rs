@@ -113,7 +113,8 @@ fn slices_and_runs_have_tables() -> Result<()> {
     Ok(())
 }
 
-/// Training writes the page by itself where it is asked to, also if it fails; a report that cannot be made costs nothing.
+/// Training writes the page by itself where it is asked to, also if it fails; a report that cannot
+/// be made costs nothing.
 #[test]
 fn at_the_end_of_training() -> Result<()> {
     let folder = Folder::new();

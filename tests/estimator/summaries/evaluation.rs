@@ -1,4 +1,5 @@
-//! What an evaluation writes beside numbers: metrics that are arrays, and the curve of all its batches.
+//! What an evaluation writes beside numbers: metrics that are arrays, and the curve of all its
+//! batches.
 
 use estimand::events::{EventWriter, SummaryValue};
 use estimand::nn::metric::Metric;

@@ -1,4 +1,5 @@
-//! Parameters of runs for TensorBoard's HParams page: told when a training begins, and how it ended.
+//! Parameters of runs for TensorBoard's HParams page: told when a training begins, and how it
+//! ended.
 
 use std::path::Path;
 

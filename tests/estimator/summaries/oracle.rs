@@ -1,4 +1,5 @@
-//! What is written of arrays is what TensorFlow's and TensorBoard's ops write (oracles/gen/summaries.py).
+//! What is written of arrays is what TensorFlow's and TensorBoard's ops write
+//! (oracles/gen/summaries.py).
 
 use estimand::data::image;
 use estimand::events::{EventWriter, SummaryValue, Value};

@@ -1,4 +1,5 @@
-//! Summaries of a training: which steps, which names, the same bits, and numbers that are not finite.
+//! Summaries of a training: which steps, which names, the same bits, and numbers that are not
+//! finite.
 
 use estimand::events::{SessionStatus, SummaryValue, Value, What};
 use estimand::hook::SummarySaverHook;
@@ -52,7 +53,8 @@ fn every_kind_at_the_first_step_and_every_so_often() -> Result<()> {
     estimator(shown, &folder, 4)?.train(TrainSpec::new(rows()).steps(10))?;
     let all: Vec<_> =
         values(folder.path()).into_iter().map(|(step, value)| (step, value.tag.clone(), kind(&value))).collect();
-    // TF: under the scope, the second of a name numbered, a blank is no part of a name, images numbered.
+    // TF: under the scope, the second of a name numbered, a blank is no part of a name, images
+    // numbered.
     let of_one_step = [
         ("inputs/mean", "scalar"),
         ("inputs/x", "histogram"),
@@ -68,7 +70,8 @@ fn every_kind_at_the_first_step_and_every_so_often() -> Result<()> {
     Ok(())
 }
 
-/// TF: the file says where training starts, so that TensorBoard forgets what an interrupted run did beyond its last checkpoint.
+/// TF: the file says where training starts, so that TensorBoard forgets what an interrupted run did
+/// beyond its last checkpoint.
 #[test]
 fn a_start_is_told_before_the_first_summary() -> Result<()> {
     let folder = Folder::new();

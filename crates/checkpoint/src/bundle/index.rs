@@ -20,7 +20,8 @@ pub struct BundleIndex {
 }
 
 impl BundleIndex {
-    /// Reads the bytes of an index, with the default [`Limits`]. `path` is for the error's text only.
+    /// Reads the bytes of an index, with the default [`Limits`]. `path` is for the error's text
+    /// only.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<BundleIndex> {
         BundleIndex::parse_within(path, bytes, &Limits::default())
     }

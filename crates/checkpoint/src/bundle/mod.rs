@@ -1,7 +1,8 @@
 //! Bundles: one index and its data files, TensorFlow's checkpoint of version 2.
 //!
-//! `index.rs` understands the index, `read.rs` and `write.rs` are the two directions; `objects.rs` finds variables in the files of Keras, `strings.rs` is how string tensors are laid out, `slice.rs` how the
-//! pieces of a partitioned variable are named and put together.
+//! `index.rs` understands the index, `read.rs` and `write.rs` are the two directions; `objects.rs`
+//! finds variables in the files of Keras, `strings.rs` is how string tensors are laid out,
+//! `slice.rs` how the pieces of a partitioned variable are named and put together.
 
 mod index;
 mod objects;

@@ -17,7 +17,8 @@ use super::{data_path, index_path, strings};
 /// Bytes that are converted at a time: enough to be fast, little beside a tensor.
 const CHUNK: usize = 64 << 10;
 
-/// An open checkpoint. Its files stay open: a trainer that removes an old checkpoint does not disturb whoever reads it.
+/// An open checkpoint. Its files stay open: a trainer that removes an old checkpoint does not
+/// disturb whoever reads it.
 pub struct BundleReader {
     prefix: PathBuf,
     index: BundleIndex,
@@ -85,7 +86,8 @@ impl BundleReader {
         self.index.tensors.contains_key(name)
     }
 
-    /// Element type and sizes of a tensor. An error if there is none, or none that an [`Array`] can hold.
+    /// Element type and sizes of a tensor. An error if there is none, or none that an [`Array`] can
+    /// hold.
     pub fn spec(&self, name: &str) -> Result<(DType, Dims)> {
         spec(self.entry(name)?).map_err(|message| self.damaged(name, message))
     }
@@ -158,7 +160,8 @@ impl BundleReader {
             regions.push(region);
             parts.push(part);
         }
-        // Before memory is taken for the whole: the slices make up the whole, and the files are long enough for them.
+        // Before memory is taken for the whole: the slices make up the whole, and the files are
+        // long enough for them.
         let available: u64 = self.shards.iter().map(|shard| shard.len).sum();
         let claimed = parts.iter().try_fold(0, |sum: u64, part| sum.checked_add(u64::try_from(part.size).ok()?));
         if claimed.is_none_or(|claimed| claimed > available) {
@@ -180,7 +183,8 @@ impl BundleReader {
     }
 }
 
-/// Refuses tensors that share bytes of the data files: read one after another, they would take any amount of memory.
+/// Refuses tensors that share bytes of the data files: read one after another, they would take any
+/// amount of memory.
 fn check_apart(index: &BundleIndex) -> Result<(), String> {
     let names = index.tensors.iter().map(|(name, entry)| (name.as_str().into(), entry));
     let slices = index.slices.iter().map(|(key, entry)| (String::from_utf8_lossy(key), entry));

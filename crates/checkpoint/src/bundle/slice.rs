@@ -1,4 +1,5 @@
-//! Partitioned variables: each slice has an index entry of its own, under a key made of the name and the slice.
+//! Partitioned variables: each slice has an index entry of its own, under a key made of the name
+//! and the slice.
 
 use estimand_tensor::{Dims, element_count};
 use estimand_wire::bundle::TensorSliceProto;
@@ -6,8 +7,8 @@ use estimand_wire::bundle::TensorSliceProto;
 /// Keys of slices begin with this byte, and names do not.
 pub(super) const KEY_MARK: u8 = 0;
 
-/// The key of a slice's own entry: a zero, the name, the rank, then start and length per dimension, each written so that
-/// the order of bytes is the order of values.
+/// The key of a slice's own entry: a zero, the name, the rank, then start and length per dimension,
+/// each written so that the order of bytes is the order of values.
 pub(super) fn key(name: &str, slice: &TensorSliceProto) -> Vec<u8> {
     let mut key = vec![KEY_MARK];
     for byte in name.bytes() {
@@ -29,7 +30,8 @@ pub(super) fn key(name: &str, slice: &TensorSliceProto) -> Vec<u8> {
     key
 }
 
-/// A signed number in `n` bytes: the first `n` bits are ones (zeros if it is negative), the value is in the rest.
+/// A signed number in `n` bytes: the first `n` bits are ones (zeros if it is negative), the value
+/// is in the rest.
 fn put_ordered(value: i64, key: &mut Vec<u8>) {
     let magnitude = if value < 0 { !value } else { value } as u64;
     let bits = 64 - magnitude.leading_zeros() as usize;

@@ -1,6 +1,8 @@
-//! String tensors in a data file: all lengths (varints), a checksum of the lengths, then the bytes of all strings.
+//! String tensors in a data file: all lengths (varints), a checksum of the lengths, then the bytes
+//! of all strings.
 //!
-//! The checksums cover a length as four bytes, or as eight if it does not fit, and not as the varint that is stored.
+//! The checksums cover a length as four bytes, or as eight if it does not fit, and not as the
+//! varint that is stored.
 
 use estimand_wire::crc::Crc;
 use estimand_wire::varint;

@@ -16,8 +16,8 @@ use crate::sstable::TableWriter;
 #[cfg(test)]
 mod tests;
 
-/// A checkpoint being written. Its files appear under their names in [`finish`](Self::finish); dropped before that, it
-/// leaves nothing behind.
+/// A checkpoint being written. Its files appear under their names in [`finish`](Self::finish);
+/// dropped before that, it leaves nothing behind.
 pub struct BundleWriter {
     prefix: PathBuf,
     data: TemporaryFile,
@@ -27,7 +27,8 @@ pub struct BundleWriter {
 }
 
 impl BundleWriter {
-    /// Starts a checkpoint with this prefix, such as `model/model.ckpt-100`. Makes the folder if there is none.
+    /// Starts a checkpoint with this prefix, such as `model/model.ckpt-100`. Makes the folder if
+    /// there is none.
     pub fn create(prefix: impl AsRef<Path>) -> Result<BundleWriter> {
         BundleWriter::mounted(prefix.as_ref(), |file| Box::new(file))
     }
@@ -75,13 +76,14 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Appends bytes of our own as a string without dimensions: what TensorFlow has no variable for, and ignores.
+    /// Appends bytes of our own as a string without dimensions: what TensorFlow has no variable
+    /// for, and ignores.
     pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.add(name, &Array::from_strings([], [bytes])?)
     }
 
-    /// Writes the index and gives the files their names. A checkpoint that had the prefix is replaced; if that fails, it is
-    /// still there.
+    /// Writes the index and gives the files their names. A checkpoint that had the prefix is
+    /// replaced; if that fails, it is still there.
     pub fn finish(mut self) -> Result<()> {
         let written = self.data.sync()?;
         if written != self.offset {

@@ -1,4 +1,5 @@
-//! Sorted tables: TensorFlow's variant of LevelDB's immutable table file, the format of a checkpoint's index.
+//! Sorted tables: TensorFlow's variant of LevelDB's immutable table file, the format of a
+//! checkpoint's index.
 //!
 //! ```text
 //! table    data blocks, metaindex block (empty), index block, footer
@@ -68,10 +69,11 @@ mod tests {
     #[test]
     fn bytes_by_hand() {
         let table = written(&vec![(b"ab".to_vec(), b"1".to_vec()), (b"ac".to_vec(), b"22".to_vec())]);
-        // Entry (0 shared, 2 own, 1 value) "ab" "1"; entry (1, 1, 2) "c" "22"; one restart at 0; plain.
+        // Entry (0 shared, 2 own, 1 value) "ab" "1"; entry (1, 1, 2) "c" "22"; one restart at 0;
+        // plain.
         assert_eq!(&table[..21], b"\x00\x02\x01ab1\x01\x01\x02c22\0\0\0\0\x01\0\0\0\x00");
-        // Blocks of 20, 8 and 14 bytes with 5 each: the metaindex at 25, the index at 38. The index's only key is the
-        // shortest that is not below "ac": "b".
+        // Blocks of 20, 8 and 14 bytes with 5 each: the metaindex at 25, the index at 38. The
+        // index's only key is the shortest that is not below "ac": "b".
         assert_eq!(&table[38..44], b"\x00\x01\x02b\x00\x14");
         let footer = &table[table.len() - 48..];
         assert_eq!(&footer[..5], [25, 8, 38, 14, 0]);

@@ -11,12 +11,15 @@ use super::{FOOTER_LEN, Handle, MAGIC, PLAIN, SNAPPY, TRAILER_LEN, snappy};
 /// What is wrong with a table; becomes an [`Error`] with the file's name in [`read`].
 type Parse<T> = Result<T, String>;
 
-/// Keys may repeat the key before at no cost, so a small file can hold long ones: how far to go along.
+/// Keys may repeat the key before at no cost, so a small file can hold long ones: how far to go
+/// along.
 const MAX_KEY_EXPANSION: usize = 64;
 
-/// All keys and values of a table, in order, at most [`Limits::entries`]. `path` is for the error's text only.
+/// All keys and values of a table, in order, at most [`Limits::entries`]. `path` is for the error's
+/// text only.
 ///
-/// Memory is bounded by the table's length: blocks do not overlap, snappy makes 22 bytes of one at most, and keys have a budget.
+/// Memory is bounded by the table's length: blocks do not overlap, snappy makes 22 bytes of one at
+/// most, and keys have a budget.
 pub fn read(path: &Path, table: &[u8], limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     pairs(table, limits.entries).map_err(|message| {
         let error = Error::checkpoint(path, message.clone());

@@ -1,12 +1,14 @@
 //! Snappy's raw format, reading only: TensorFlow reads tables compressed with it.
 //!
-//! The length of the result (varint), then literals and copies of what came before. The low two bits of a tag say which.
+//! The length of the result (varint), then literals and copies of what came before. The low two
+//! bits of a tag say which.
 
 use estimand_wire::varint;
 
 /// The uncompressed bytes, or `None` if the input is damaged.
 ///
-/// The result grows as it is made: a claimed length is checked, never allocated. At most 22 bytes come out per byte in.
+/// The result grows as it is made: a claimed length is checked, never allocated. At most 22 bytes
+/// come out per byte in.
 pub(super) fn decompress(mut input: &[u8]) -> Option<Vec<u8>> {
     let length = usize::try_from(varint::take(&mut input)?).ok()?;
     let mut out = Vec::new();
@@ -54,7 +56,8 @@ mod tests {
 
     #[test]
     fn bytes_by_hand() {
-        // Literal "abcd" (tag 3 << 2), copy of 20 from 4 before (19 << 2 | 2, offset in two bytes), literal "!".
+        // Literal "abcd" (tag 3 << 2), copy of 20 from 4 before (19 << 2 | 2, offset in two bytes),
+        // literal "!".
         let compressed = b"\x19\x0cabcd\x4e\x04\x00\x00!";
         assert_eq!(decompress(compressed).unwrap(), b"abcdabcdabcdabcdabcdabcd!");
         // Literal "x", copy of 7 from 1 before with a one-byte offset ((7 - 4) << 2 | 1).

@@ -15,7 +15,8 @@ pub struct TableWriter<W> {
     offset: u64,
     data: Block,
     index: Block,
-    /// The block just written. Its index entry waits for the next key, so as to separate the two with few bytes.
+    /// The block just written. Its index entry waits for the next key, so as to separate the two
+    /// with few bytes.
     finished: Option<Handle>,
     last_key: Option<Vec<u8>>,
 }

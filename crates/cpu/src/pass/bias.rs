@@ -1,4 +1,5 @@
-//! Folds `product + bias` and `relu(product + bias)` into the product, which adds them while the result is in registers.
+//! Folds `product + bias` and `relu(product + bias)` into the product, which adds them while the
+//! result is in registers.
 
 use std::collections::HashMap;
 

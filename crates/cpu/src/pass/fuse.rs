@@ -1,7 +1,9 @@
-//! Fuses chains of element-wise steps of one shape, so that what lies between them never reaches memory.
+//! Fuses chains of element-wise steps of one shape, so that what lies between them never reaches
+//! memory.
 //!
-//! A group grows from its last step backwards: a step joins if it has the group's shape and everybody who reads its result is
-//! in the group, or comes after it (then the result is stored as well).
+//! A group grows from its last step backwards: a step joins if it has the group's shape and
+//! everybody who reads its result is in the group, or comes after it (then the result is stored as
+//! well).
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -40,7 +42,8 @@ pub(crate) fn fuse(mut program: Program) -> Program {
         let mut members = vec![root];
         let mut group = Group::new(&body, &program.steps[root]);
         group_of[root] = Some(root);
-        // Producers are visited from the latest to the earliest, so that a member's users are decided before it.
+        // Producers are visited from the latest to the earliest, so that a member's users are
+        // decided before it.
         let mut queue: BinaryHeap<usize> = producers_of(&program.steps[root], &producer).collect();
         while let Some(next) = queue.pop() {
             look(1);

@@ -1,7 +1,8 @@
 //! An element-wise group while it grows, from its last step backwards.
 //!
-//! The tile interpreter has few inputs, outputs, constants and registers. Whether a step may join is decided from counts that
-//! are kept, so that a group of many thousand steps is as quick to build as many small ones.
+//! The tile interpreter has few inputs, outputs, constants and registers. Whether a step may join
+//! is decided from counts that are kept, so that a group of many thousand steps is as quick to
+//! build as many small ones.
 
 use std::collections::{HashMap, HashSet};
 
@@ -56,7 +57,8 @@ impl Group {
         self.reads.get(&value).map_or(0, |read| read.n)
     }
 
-    /// Lets a step join before all members, if the tile interpreter can still run the group. `is_stored`: others read its result.
+    /// Lets a step join before all members, if the tile interpreter can still run the group.
+    /// `is_stored`: others read its result.
     pub(super) fn join(&mut self, body: &Body, step: &Step, is_stored: bool) -> bool {
         let made = step.outputs[0];
         let operands = distinct(step);
@@ -98,8 +100,9 @@ impl Group {
     }
 }
 
-/// The registers that are taken while a member's operands are loaded and its result is made: `n` operands, of which `dying`
-/// are not needed afterwards. All other values that are held come on top.
+/// The registers that are taken while a member's operands are loaded and its result is made: `n`
+/// operands, of which `dying` are not needed afterwards. All other values that are held come on
+/// top.
 fn peak(n: usize, dying: usize) -> usize {
     n.max(n - dying + 1)
 }
@@ -127,13 +130,15 @@ fn runs_alone(body: &Body, step: &Step) -> bool {
 
 /// How many registers are taken at each member, counted from the last one backwards.
 ///
-/// When a step joins, values that it reads or makes are held longer: from it to the member that loaded them before. No value is
-/// held for longer than the group, and at each member no more values are held than there are registers; so all extensions
-/// together cost as much as the group is long.
+/// When a step joins, values that it reads or makes are held longer: from it to the member that
+/// loaded them before. No value is held for longer than the group, and at each member no more
+/// values are held than there are registers; so all extensions together cost as much as the group
+/// is long.
 #[derive(Default)]
 struct Registers {
     taken: Vec<usize>,
-    /// For each number of registers, one more than the last member (the first to run) with that many taken, or more.
+    /// For each number of registers, one more than the last member (the first to run) with that
+    /// many taken, or more.
     reached: [usize; TileProgram::MAX_REGISTERS + 1],
 }
 
@@ -154,8 +159,8 @@ impl Registers {
         }
     }
 
-    /// Adds a member that takes this many registers, before which one value more is held from each of some members on (counted
-    /// backwards). Changes nothing if there are too few registers.
+    /// Adds a member that takes this many registers, before which one value more is held from each
+    /// of some members on (counted backwards). Changes nothing if there are too few registers.
     fn extend(&mut self, mut from: SmallVec<[usize; MAX_RANGES]>, taken: usize) -> bool {
         from.sort_unstable();
         // Members from `from[i]` on hold at least i + 1 more.

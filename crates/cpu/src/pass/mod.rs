@@ -1,7 +1,8 @@
-//! The rewrites that suit the processor's memory: an ordered list of small passes over the steps of a program.
+//! The rewrites that suit the processor's memory: an ordered list of small passes over the steps of
+//! a program.
 //!
-//! They put several nodes into one kernel, so that what lies between them is never written to memory. Each
-//! changes no bit of any result (`tests/passes.rs`).
+//! They put several nodes into one kernel, so that what lies between them is never written to
+//! memory. Each changes no bit of any result (`tests/passes.rs`).
 
 mod bias;
 mod fuse;

@@ -1,7 +1,9 @@
-//! Moves the gradient of a relu from before a max pooling to behind it, where there are fewer elements.
+//! Moves the gradient of a relu from before a max pooling to behind it, where there are fewer
+//! elements.
 //!
-//! `relu_grad(max_pool_grad(y, p, dy), y)` is `max_pool_grad(y, p, relu_grad(dy, p))`: a window's gradient goes to an element that
-//! equals its maximum, so one is above zero exactly when the other is.
+//! `relu_grad(max_pool_grad(y, p, dy), y)` is `max_pool_grad(y, p, relu_grad(dy, p))`: a window's
+//! gradient goes to an element that equals its maximum, so one is above zero exactly when the other
+//! is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -45,8 +47,8 @@ pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     program
 }
 
-/// Lets the pooling gradient at `at` make what the relu gradient at `relu` makes. Returns the relu gradient of the pooled values,
-/// which comes before it.
+/// Lets the pooling gradient at `at` make what the relu gradient at `relu` makes. Returns the relu
+/// gradient of the pooled values, which comes before it.
 fn swap(program: &mut Program, at: usize, relu: usize) -> Step {
     let (maximum, dy) = (program.steps[at].inputs[1], program.steps[at].inputs[2]);
     let body = Arc::make_mut(&mut program.body);

@@ -1,8 +1,10 @@
-//! Merges a max pooling with the convolution before it, and its gradient with the gradients of that convolution's filter and bias.
+//! Merges a max pooling with the convolution before it, and its gradient with the gradients of that
+//! convolution's filter and bias.
 //!
-//! What lies between them is the largest value of a network's first layers. If nobody else reads it, one kernel makes it image
-//! by image and nobody writes it to memory. Only poolings whose gradient is asked for are merged (see `which`): with a
-//! single image, which a prediction may have, the convolution alone can use more threads.
+//! What lies between them is the largest value of a network's first layers. If nobody else reads
+//! it, one kernel makes it image by image and nobody writes it to memory. Only poolings whose
+//! gradient is asked for are merged (see `which`): with a single image, which a prediction may
+//! have, the convolution alone can use more threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -83,7 +85,8 @@ fn op(program: &Program, step: usize) -> Option<&Op> {
     }
 }
 
-/// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over all pixels read: those.
+/// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over
+/// all pixels read: those.
 ///
 /// `readers` are the steps that read a value, in order.
 fn pair(

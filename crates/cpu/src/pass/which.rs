@@ -1,7 +1,7 @@
 //! Lets a max pooling whose gradient is asked for say which element was the largest.
 //!
-//! Its gradient then needs neither what was pooled, which is the largest value of a network's first layers and long out of the
-//! cache, nor the result.
+//! Its gradient then needs neither what was pooled, which is the largest value of a network's first
+//! layers and long out of the cache, nor the result.
 
 use std::collections::HashMap;
 use std::sync::Arc;

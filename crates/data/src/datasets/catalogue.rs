@@ -31,7 +31,8 @@ pub(crate) enum Format {
     /// A file of images and one of labels.
     Idx,
     Cifar10,
-    /// One file with a header; it may have more columns. Missing numbers are NaN, missing text is empty.
+    /// One file with a header; it may have more columns. Missing numbers are NaN, missing text is
+    /// empty.
     Csv,
 }
 

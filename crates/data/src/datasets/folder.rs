@@ -13,7 +13,8 @@ use crate::writer::output::{Output, publish};
 /// The variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
 
-/// A folder of data sets, each in a folder of its own name or directly in it, its files packed (`.gz`) or not.
+/// A folder of data sets, each in a folder of its own name or directly in it, its files packed
+/// (`.gz`) or not.
 ///
 /// ```
 /// use estimand_data::datasets::Folder;

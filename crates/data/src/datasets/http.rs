@@ -1,7 +1,7 @@
 //! As much of HTTP/1.1 as fetching a file takes.
 //!
-//! Plain `http://` over one connection: TLS would be most of the crate's build, and needs a C compiler or an assembler. What has a known digest
-//! is checked by it.
+//! Plain `http://` over one connection: TLS would be most of the crate's build, and needs a C
+//! compiler or an assembler. What has a known digest is checked by it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};

@@ -14,8 +14,8 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `catalogue.rs` says what there is, `folder.rs` finds or fetches files, `read.rs` makes rows of them, `split.rs` understands
-//! `train[:80%]`, and `part.rs` is the stage for that.
+//! `catalogue.rs` says what there is, `folder.rs` finds or fetches files, `read.rs` makes rows of
+//! them, `split.rs` understands `train[:80%]`, and `part.rs` is the stage for that.
 
 mod catalogue;
 mod folder;
@@ -38,8 +38,9 @@ use part::{Cut, Part};
 
 /// A data set that is part of the library, or lies in the folder that `ESTIMAND_DATA` names.
 ///
-/// The split is one of [`Info::splits`], or a piece of one in brackets: `train[:80%]`, `train[80%:]`, `train[:1000]`. Pieces are cut
-/// from the split's rows in one fixed random order, so that those that do not overlap share no row, and each is like the whole.
+/// The split is one of [`Info::splits`], or a piece of one in brackets: `train[:80%]`,
+/// `train[80%:]`, `train[:1000]`. Pieces are cut from the split's rows in one fixed random order,
+/// so that those that do not overlap share no row, and each is like the whole.
 ///
 /// Reads nothing yet: that is when rows are first needed.
 pub fn load(name: &str, split: &str) -> Result<Loaded> {

@@ -18,7 +18,8 @@ pub(crate) trait Format: Send + Sync + 'static {
     /// The limit of the bytes that a record may have, and its name.
     fn longest(limits: &Limits) -> (usize, &'static str);
 
-    /// Finds the end of the last whole record. `is_last` says that no bytes follow these in the file.
+    /// Finds the end of the last whole record. `is_last` says that no bytes follow these in the
+    /// file.
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut;
 
     /// Reads all records of a chunk.
@@ -36,7 +37,8 @@ pub(crate) trait Format: Send + Sync + 'static {
 pub(crate) struct Cut {
     /// The end of the last whole record; 0 if none is.
     pub(crate) end: usize,
-    /// Why no record can begin at `end`: what follows is lost. With it, the limit that was met, if one was.
+    /// Why no record can begin at `end`: what follows is lost. With it, the limit that was met, if
+    /// one was.
     pub(crate) damage: Option<Damage>,
 }
 

@@ -37,7 +37,8 @@ impl Compression {
         }
     }
 
-    /// The unpacked bytes of a file from `offset` on, with the default [`Limits`]. What is packed is unpacked and forgotten up to there.
+    /// The unpacked bytes of a file from `offset` on, with the default [`Limits`]. What is packed
+    /// is unpacked and forgotten up to there.
     pub fn open(self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
         self.open_within(path, offset, Limits::default())
     }

@@ -1,7 +1,7 @@
 //! The files of a source: paths and patterns, packed or not, and what to do about bad rows in them.
 //!
-//! `chunk.rs` cuts them into whole records, `stream.rs` has those parsed in threads and hands out rows; a format is what it
-//! takes to find the records and to parse them.
+//! `chunk.rs` cuts them into whole records, `stream.rs` has those parsed in threads and hands out
+//! rows; a format is what it takes to find the records and to parse them.
 
 pub(crate) mod ceiling;
 pub(crate) mod chunk;
@@ -25,8 +25,8 @@ use ceiling::read_error;
 
 /// Files by path, list of paths, or pattern (`data/train-*.csv`), read one after another.
 ///
-/// A pattern stands for the files that match it when reading begins, in the order of their names. Whatever takes `Files`
-/// takes a path or a list of paths too.
+/// A pattern stands for the files that match it when reading begins, in the order of their names.
+/// Whatever takes `Files` takes a path or a list of paths too.
 ///
 /// ```
 /// use estimand_data::{Compression, Files};
@@ -55,20 +55,22 @@ impl Files {
         patterns.into()
     }
 
-    /// How every file is packed. By default, each as its name ends: `.gz`, `.zlib`, `.zst`, or not at all.
+    /// How every file is packed. By default, each as its name ends: `.gz`, `.zlib`, `.zst`, or not
+    /// at all.
     pub fn compression(mut self, compression: Compression) -> Files {
         self.compression = Some(compression);
         self
     }
 
-    /// How many bytes are read at a time, and parsed by one thread. By default, 512 KiB. What is read does not depend on it.
+    /// How many bytes are read at a time, and parsed by one thread. By default, 512 KiB. What is
+    /// read does not depend on it.
     pub fn buffer_size(mut self, bytes: usize) -> Files {
         self.buffer_size = bytes.max(1);
         self
     }
 
-    /// How much is taken from one file: how far packed bytes may grow, how long rows and records may be. By default,
-    /// [`Limits::default`], which is more than real data needs.
+    /// How much is taken from one file: how far packed bytes may grow, how long rows and records
+    /// may be. By default, [`Limits::default`], which is more than real data needs.
     pub fn limits(mut self, limits: Limits) -> Files {
         self.limits = limits;
         self
@@ -80,15 +82,18 @@ impl Files {
         self
     }
 
-    /// Reads the files in an order that depends on `seed`, the run's seed and the epoch. By default, in the order given.
+    /// Reads the files in an order that depends on `seed`, the run's seed and the epoch. By
+    /// default, in the order given.
     pub fn shuffle(mut self, seed: u64) -> Files {
         self.shuffled = Some(seed);
         self
     }
 
-    /// Gives every worker files of its own: those whose number, counted in the order of reading, is its own modulo the number
-    /// of workers. Less is read than by [`Dataset::shard_by_worker`](crate::Dataset::shard_by_worker) of rows; but workers have different positions and may run out
-    /// at different times, and their number cannot change when reading goes on.
+    /// Gives every worker files of its own: those whose number, counted in the order of reading, is
+    /// its own modulo the number of workers. Less is read than by
+    /// [`Dataset::shard_by_worker`](crate::Dataset::shard_by_worker) of rows; but workers have
+    /// different positions and may run out at different times, and their number cannot change when
+    /// reading goes on.
     pub fn shard_by_worker(mut self) -> Files {
         self.by_worker = true;
         self
@@ -99,7 +104,8 @@ impl Files {
         self.compression.unwrap_or_else(|| Compression::of(path))
     }
 
-    /// The paths: patterns are looked up now. At least one; a pattern that matches nothing is an error.
+    /// The paths: patterns are looked up now. At least one; a pattern that matches nothing is an
+    /// error.
     pub fn resolve(&self) -> Result<Arc<[PathBuf]>> {
         if self.patterns.is_empty() {
             return Err(Error::config("an empty list of files").help("name at least one path"));
@@ -147,7 +153,8 @@ impl Files {
         self.buffer_size
     }
 
-    /// What decides the rows that a reader of this context gets, beside what [`describe`](Files::describe) says.
+    /// What decides the rows that a reader of this context gets, beside what
+    /// [`describe`](Files::describe) says.
     pub fn identity(&self, cx: &InputContext) -> String {
         let seed = if self.shuffled.is_some() { format!(", in a run of seed {}", cx.seed) } else { String::new() };
         let worker = if self.by_worker { format!(", worker {} of {}", cx.worker, cx.n_workers) } else { String::new() };
@@ -182,7 +189,8 @@ impl Files {
         self.compression_of(path).open_within(path, offset, self.limits)
     }
 
-    /// All unpacked bytes of a file; at most [`Limits::unpacked_bytes`], unless the file itself is as long.
+    /// All unpacked bytes of a file; at most [`Limits::unpacked_bytes`], unless the file itself is
+    /// as long.
     pub fn read(&self, path: &Path) -> Result<Vec<u8>> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "open", &e))?;
         let is_plain = metadata.is_file() && self.compression_of(path) == Compression::None;

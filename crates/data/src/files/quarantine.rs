@@ -16,8 +16,8 @@ pub enum OnError {
     Fail,
     /// Leaves the row out and writes it to a file.
     Quarantine {
-        /// A CSV file of `file,row,column,reason,text`. The first worker writes it, in the first epoch; reading that goes on
-        /// from a position goes on with it.
+        /// A CSV file of `file,row,column,reason,text`. The first worker writes it, in the first
+        /// epoch; reading that goes on from a position goes on with it.
         file: PathBuf,
         /// How many rows of an epoch may be bad; one more is an error.
         budget: u64,

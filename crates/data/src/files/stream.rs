@@ -1,4 +1,5 @@
-//! The rows of files: chunks are parsed in threads and handed out in order, with the position behind every row.
+//! The rows of files: chunks are parsed in threads and handed out in order, with the position
+//! behind every row.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use crate::stage::{InputContext, Item, Stream};
 /// Chunks that lie ready for each thread.
 const AHEAD_A_THREAD: usize = 2;
 
-/// The position is the file, the byte of the next record in it, how many records came before it in that file, and how many
-/// of all so far were bad.
+/// The position is the file, the byte of the next record in it, how many records came before it in
+/// that file, and how many of all so far were bad.
 pub(crate) struct FileStream<F: Format> {
     files: Files,
     paths: Arc<[PathBuf]>,

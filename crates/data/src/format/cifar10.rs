@@ -1,4 +1,5 @@
-//! CIFAR-10's binary files: rows of one label byte and an image of 32 x 32 pixels, colour by colour.
+//! CIFAR-10's binary files: rows of one label byte and an image of 32 x 32 pixels, colour by
+//! colour.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,8 @@ pub const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 impl Dataset {
-    /// The images of CIFAR-10's binary files, one file after another: `image` u8 `[32, 32, 3]` and `label` i64.
+    /// The images of CIFAR-10's binary files, one file after another: `image` u8 `[32, 32, 3]` and
+    /// `label` i64.
     pub fn from_cifar10(files: impl Into<Files>) -> Dataset {
         let files = files.into();
         let description = format!("cifar10: {files}");

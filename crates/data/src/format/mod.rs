@@ -1,4 +1,5 @@
-//! Files that hold whole arrays. Each format is a function from bytes to arrays, and a source of rows read when first needed.
+//! Files that hold whole arrays. Each format is a function from bytes to arrays, and a source of
+//! rows read when first needed.
 
 pub mod cifar10;
 pub mod idx;

@@ -1,7 +1,8 @@
 //! NPY, numpy's file of one array: read with [`read`], written with [`write()`].
 //!
-//! Versions 1 to 3, both byte orders, row-major and Fortran order; `bool`, integers, floats, and strings of fixed width
-//! (`S` as they are, `U` as UTF-8). Integers that arrays have no type for are widened.
+//! Versions 1 to 3, both byte orders, row-major and Fortran order; `bool`, integers, floats, and
+//! strings of fixed width (`S` as they are, `U` as UTF-8). Integers that arrays have no type for
+//! are widened.
 //!
 //! ```
 //! use estimand_data::npy;
@@ -133,7 +134,8 @@ pub fn write(path: impl AsRef<Path>, array: &Array) -> Result<()> {
     Ok(())
 }
 
-/// The bytes that `numpy.save` writes for the same array; strings become `S` of the longest one's width.
+/// The bytes that `numpy.save` writes for the same array; strings become `S` of the longest one's
+/// width.
 pub fn to_bytes(array: &Array) -> Result<Vec<u8>> {
     let width = match array.dtype() {
         DType::Str => string_width(array)?,

@@ -35,7 +35,8 @@ impl Stored {
         }
     }
 
-    /// Reads numbers in row-major order. What arrays have no type for becomes the next wider one that holds it.
+    /// Reads numbers in row-major order. What arrays have no type for becomes the next wider one
+    /// that holds it.
     pub(crate) fn array(self, order: ByteOrder, dims: &[usize], bytes: &[u8]) -> Result<Array> {
         match self {
             Stored::Bool if bytes.iter().all(|&b| b <= 1) => Array::from_bytes(DType::Bool, dims, bytes),
@@ -74,7 +75,8 @@ fn convert<const N: usize, T: Element>(
     Array::from_vec(dims, values)
 }
 
-/// Checks that there are exactly the bytes of an array, so that no header makes us ask for more memory than the file is long.
+/// Checks that there are exactly the bytes of an array, so that no header makes us ask for more
+/// memory than the file is long.
 pub(crate) fn check_length(dims: &[usize], size: usize, bytes: &[u8]) -> Result<()> {
     let expected = element_count(dims)?.checked_mul(size);
     if expected == Some(bytes.len()) {

@@ -1,4 +1,5 @@
-//! As much of zip archives as NPZ needs: members stored or deflated, listed in the directory at the end.
+//! As much of zip archives as NPZ needs: members stored or deflated, listed in the directory at the
+//! end.
 
 use std::io::Read;
 
@@ -30,8 +31,8 @@ pub(crate) struct Member<'a> {
     end: usize,
 }
 
-/// The members of an archive, in the order of its directory. None shares bytes with another, and together they unpack to no more than
-/// the limits allow.
+/// The members of an archive, in the order of its directory. None shares bytes with another, and
+/// together they unpack to no more than the limits allow.
 pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>> {
     let (n_members, mut directory) = directory(archive)?;
     limits.check_entries(n_members, "arrays in the archive")?;

@@ -9,16 +9,17 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// The most bytes that one byte of deflated data stands for, and more than any of JPEG does: what a file says of its size is
-/// not believed beyond that.
+/// The most bytes that one byte of deflated data stands for, and more than any of JPEG does: what a
+/// file says of its size is not believed beyond that.
 const MAX_EXPANSION: usize = 1032;
 /// The widest and highest image of either format that a decoder is asked for.
 const MAX_SIDE: usize = 1 << 24;
 
 /// The pixels of a PNG or JPEG file, u8 `[height, width, channels]`.
 ///
-/// With 1 (grey), 3 (RGB) or 4 (RGBA) channels if asked for; otherwise as many as the file has. Grey is the luma of JPEG, 0.299 red + 0.587
-/// green + 0.114 blue; an alpha channel is dropped, or 255 where there was none. 16 bits a channel become 8.
+/// With 1 (grey), 3 (RGB) or 4 (RGBA) channels if asked for; otherwise as many as the file has.
+/// Grey is the luma of JPEG, 0.299 red + 0.587 green + 0.114 blue; an alpha channel is dropped, or
+/// 255 where there was none. 16 bits a channel become 8.
 ///
 /// With the default [`Limits`].
 pub fn decode(bytes: &[u8], channels: Option<usize>) -> Result<Array> {

@@ -1,4 +1,5 @@
-//! A folder of images: a sub-folder for each class. Files are decoded when their rows are needed, in threads.
+//! A folder of images: a sub-folder for each class. Files are decoded when their rows are needed,
+//! in threads.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,12 @@ use crate::{Dataset, Position};
 /// The most images that are decoded together.
 const PIECE: usize = 64;
 
-/// Images in a folder of sub-folders, and how to read them; [`dataset`](ImageFolder::dataset) makes the [`Dataset`].
+/// Images in a folder of sub-folders, and how to read them; [`dataset`](ImageFolder::dataset) makes
+/// the [`Dataset`].
 ///
-/// The classes are the names of the sub-folders in order; PNG and JPEG files (`.png`, `.jpg`, `.jpeg`) below them, at any depth, are the
-/// rows, class by class and in the order of their paths. Rows are `image` `[height, width, channels]` and the label `label`, i64.
+/// The classes are the names of the sub-folders in order; PNG and JPEG files (`.png`, `.jpg`,
+/// `.jpeg`) below them, at any depth, are the rows, class by class and in the order of their paths.
+/// Rows are `image` `[height, width, channels]` and the label `label`, i64.
 ///
 /// ```
 /// use estimand_data::image::{ImageFolder, Method};
@@ -47,7 +50,8 @@ impl ImageFolder {
         ImageFolder { path: path.into(), size: None, channels: 3, limits: Limits::default() }
     }
 
-    /// Resizes every image to a height and width. By default, none is resized, and one of another size than the first is an error.
+    /// Resizes every image to a height and width. By default, none is resized, and one of another
+    /// size than the first is an error.
     pub fn size(mut self, size: [usize; 2], method: Method) -> ImageFolder {
         self.size = Some((size, method));
         self
@@ -59,8 +63,8 @@ impl ImageFolder {
         self
     }
 
-    /// How many pixels an image may have, and how long a file may be ([`Limits::pixels`], [`Limits::record_bytes`]). By default,
-    /// 268 million, and 2 GiB.
+    /// How many pixels an image may have, and how long a file may be ([`Limits::pixels`],
+    /// [`Limits::record_bytes`]). By default, 268 million, and 2 GiB.
     pub fn limits(mut self, limits: Limits) -> ImageFolder {
         self.limits = limits;
         self

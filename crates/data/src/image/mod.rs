@@ -1,7 +1,8 @@
-//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`: decoded, resized and normalised.
+//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`:
+//! decoded, resized and normalised.
 //!
-//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`. PNG and JPEG files, and folders of them, come with the
-//! cargo feature `image`, which is on by default.
+//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`. PNG and JPEG files, and
+//! folders of them, come with the cargo feature `image`, which is on by default.
 //!
 //! ```
 //! use estimand_data::{Dataset, image};

@@ -17,7 +17,8 @@ pub fn to_unit(images: &Array) -> Result<Array> {
     Array::from_vec(images.dims(), pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect())
 }
 
-/// `(x - mean) / deviation` by channel, u8 or f32 to f32; one number of each for every value of the last axis.
+/// `(x - mean) / deviation` by channel, u8 or f32 to f32; one number of each for every value of the
+/// last axis.
 pub fn standardize(images: &Array, mean: &[f32], deviation: &[f32]) -> Result<Array> {
     let n_channels = images.dims().last().copied().unwrap_or(1);
     if mean.len() != n_channels || deviation.len() != n_channels {
@@ -41,7 +42,8 @@ pub fn standardize(images: &Array, mean: &[f32], deviation: &[f32]) -> Result<Ar
     Ok(images)
 }
 
-/// Each image with mean 0 and deviation 1, u8 or f32 to f32, as `tf.image.per_image_standardization`.
+/// Each image with mean 0 and deviation 1, u8 or f32 to f32, as
+/// `tf.image.per_image_standardization`.
 pub fn per_image_standardization(images: &Array) -> Result<Array> {
     let [_, height, width, channels] = image_dims(images)?;
     let n = height * width * channels;
@@ -49,7 +51,8 @@ pub fn per_image_standardization(images: &Array) -> Result<Array> {
     if n == 0 {
         return Ok(images);
     }
-    // TF: an image of one colour is divided by 1 / sqrt(n) and not by 0 (fixture `standardization`).
+    // TF: an image of one colour is divided by 1 / sqrt(n) and not by 0 (fixture
+    // `standardization`).
     let least = 1.0 / (n as f64).sqrt();
     for image in images.as_mut_slice::<f32>()?.chunks_exact_mut(n) {
         let mean = image.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64;

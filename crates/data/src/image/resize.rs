@@ -1,4 +1,5 @@
-//! Images of another size, as `tf.image.resize` makes them with half-pixel centres and no antialiasing.
+//! Images of another size, as `tf.image.resize` makes them with half-pixel centres and no
+//! antialiasing.
 
 use estimand_tensor::cpu::resize::{Resize, resize_bilinear, resize_nearest};
 use estimand_tensor::parallel::Pool;

@@ -11,14 +11,16 @@ use crate::statistics::{ColumnStatistics, Role, TermStatistics};
 /// Strings of at most so many distinct values get a domain.
 const MAX_DOMAIN: u64 = 100;
 
-/// Whole numbers of at most so many distinct values, each seen this often on average, are taken for categories.
+/// Whole numbers of at most so many distinct values, each seen this often on average, are taken for
+/// categories.
 const MAX_CODES: u64 = 20;
 const CODE_REPEATS: u64 = 10;
 
 /// A vocabulary of more terms than this is better hashed.
 const MAX_VOCABULARY: u64 = 50_000;
 
-/// Where so many of a hundred values are distinct they are names of rows, if there are enough rows to tell.
+/// Where so many of a hundred values are distinct they are names of rows, if there are enough rows
+/// to tell.
 const ID_PERCENT: u64 = 95;
 const ID_ROWS: u64 = 50;
 

@@ -1,4 +1,5 @@
-//! What the rows of a dataset should look like: inferred from data, written as TOML that people edit, read back, and held against data.
+//! What the rows of a dataset should look like: inferred from data, written as TOML that people
+//! edit, read back, and held against data.
 //!
 //! ```
 //! use estimand_data::{Dataset, Schema};
@@ -17,8 +18,8 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `column.rs` is what is said about a column, `infer.rs` how it is found, `write.rs` and `read.rs` its text, `check.rs` holds it against batches and
-//! `misfits.rs` is what that finds.
+//! `column.rs` is what is said about a column, `infer.rs` how it is found, `write.rs` and `read.rs`
+//! its text, `check.rs` holds it against batches and `misfits.rs` is what that finds.
 
 mod check;
 mod column;
@@ -83,7 +84,8 @@ impl Schema {
         write_whole(path.as_ref(), self.text.as_bytes())
     }
 
-    /// The text: what was read, with all its comments, or what was inferred, with comments that say why.
+    /// The text: what was read, with all its comments, or what was inferred, with comments that say
+    /// why.
     pub fn to_toml(&self) -> &str {
         &self.text
     }
@@ -101,8 +103,8 @@ impl Schema {
         })
     }
 
-    /// How the columns are read from files, labels and weights included: what [`Dataset::from_tfrecord`] and
-    /// [`Csv::features`](crate::Csv::features) take.
+    /// How the columns are read from files, labels and weights included: what
+    /// [`Dataset::from_tfrecord`] and [`Csv::features`](crate::Csv::features) take.
     pub fn feature_specs(&self) -> Result<BatchSpec> {
         self.columns.iter().map(|column| Ok((column.name.clone(), column.feature_spec()?))).collect()
     }
@@ -125,7 +127,8 @@ impl Schema {
 }
 
 impl Dataset {
-    /// What in all rows does not fit a schema. Rows are counted from 1; an error only if rows cannot be read.
+    /// What in all rows does not fit a schema. Rows are counted from 1; an error only if rows
+    /// cannot be read.
     pub fn check_schema(&self, schema: &Schema) -> Result<Misfits> {
         check::dataset(self, schema)
     }

@@ -1,6 +1,7 @@
 //! How deep the keys of a schema's text are, before a parser follows them.
 
-/// The most parts of a dotted key. The parser has a limit for brackets and none for dots, and tables of tables take stack to drop.
+/// The most parts of a dotted key. The parser has a limit for brackets and none for dots, and
+/// tables of tables take stack to drop.
 pub(super) const MAX_PARTS: usize = 64;
 
 /// Where a key has too many parts. Texts in quotes and comments are passed over.
@@ -25,7 +26,8 @@ pub(super) fn deep_key(text: &str) -> Option<usize> {
     None
 }
 
-/// The bytes of a quoted text at the beginning of `bytes`, quotes included; all of them if it is never closed.
+/// The bytes of a quoted text at the beginning of `bytes`, quotes included; all of them if it is
+/// never closed.
 fn quoted_len(bytes: &[u8]) -> usize {
     let quote = bytes[0];
     let n_quotes = if bytes.starts_with(&[quote; 3]) { 3 } else { 1 };

@@ -15,7 +15,8 @@ use crate::statistics::Role;
 
 const KEYS: [&str; 9] = ["role", "type", "shape", "kind", "required", "default", "min", "max", "domain"];
 
-/// The most values of a row, and of all defaults together: a default is made as large as the shape says.
+/// The most values of a row, and of all defaults together: a default is made as large as the shape
+/// says.
 const MAX_VALUES: usize = 1 << 24;
 
 /// The columns of a text, and of which file it is, for messages.

@@ -10,10 +10,12 @@ use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Rows that a function makes: it is called once for each epoch and returns an iterator over batches of any number of rows.
+    /// Rows that a function makes: it is called once for each epoch and returns an iterator over
+    /// batches of any number of rows.
     ///
-    /// To go on from a position, the rows before it are made again and thrown away. So the function must make the same rows
-    /// whenever it is given the same context; randomness comes from the context's seed and epoch.
+    /// To go on from a position, the rows before it are made again and thrown away. So the function
+    /// must make the same rows whenever it is given the same context; randomness comes from the
+    /// context's seed and epoch.
     ///
     /// ```
     /// # use estimand_data::Dataset;

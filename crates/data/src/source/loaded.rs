@@ -20,7 +20,8 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The rows that a function reads; the description is what [`explain`](crate::Dataset::explain) prints.
+    /// The rows that a function reads; the description is what [`explain`](crate::Dataset::explain)
+    /// prints.
     pub(crate) fn new(description: String, load: impl Fn() -> Result<Batch> + Send + Sync + 'static) -> Loaded {
         Loaded { description, load: Box::new(load), reading: Mutex::new(()), rows: OnceLock::new() }
     }

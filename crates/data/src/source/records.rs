@@ -28,7 +28,8 @@ impl<P: RowParser> RecordSource<P> {
     }
 }
 
-/// Refuses a feature whose width would depend on which rows are read together, and so on where reading began.
+/// Refuses a feature whose width would depend on which rows are read together, and so on where
+/// reading began.
 pub(super) fn check_not_padded(name: &str, spec: &FeatureSpec) -> Result<()> {
     if matches!(spec, FeatureSpec::Padded { .. }) {
         return Err(Error::unsupported(format!("feature `{name}` is padded, which rows before `batch` cannot be"))

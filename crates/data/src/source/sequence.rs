@@ -12,10 +12,12 @@ use crate::files::Files;
 const LENGTHS: &str = "/lengths";
 
 impl Dataset {
-    /// The `tf.SequenceExample`s of TFRecord files, read by specs of their context and of their lists of steps: `tf.io.parse_sequence_example`.
+    /// The `tf.SequenceExample`s of TFRecord files, read by specs of their context and of their
+    /// lists of steps: `tf.io.parse_sequence_example`.
     ///
-    /// Every list becomes a ragged feature. With steps of one size, a row has its steps, each of the spec's sizes. With
-    /// [`ListSpec::ragged`] steps, a row has the values of all its steps, and `NAME/lengths` how many each step has.
+    /// Every list becomes a ragged feature. With steps of one size, a row has its steps, each of
+    /// the spec's sizes. With [`ListSpec::ragged`] steps, a row has the values of all its steps,
+    /// and `NAME/lengths` how many each step has.
     ///
     /// ```
     /// use estimand_data::{Dataset, ListSpec};

@@ -11,7 +11,8 @@ use crate::stage::{InputContext, Stage, Stream};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// The lines of text files as one unnamed feature, without their ends (`\n` or `\r\n`): `tf.data.TextLineDataset`.
+    /// The lines of text files as one unnamed feature, without their ends (`\n` or `\r\n`):
+    /// `tf.data.TextLineDataset`.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("estimand-lines-{}.txt", std::process::id()));

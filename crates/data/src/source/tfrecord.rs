@@ -10,7 +10,8 @@ use crate::files::Files;
 impl Dataset {
     /// The `tf.Example`s of TFRecord files, file after file, read by a spec of their features.
     ///
-    /// Files are paths, patterns or [`Files`] with options; gzip and zlib are TensorFlow's `compression_type`.
+    /// Files are paths, patterns or [`Files`] with options; gzip and zlib are TensorFlow's
+    /// `compression_type`.
     pub fn from_tfrecord<N: Into<String>>(
         files: impl Into<Files>,
         features: impl IntoIterator<Item = (N, FeatureSpec)>,

@@ -9,7 +9,8 @@ use super::numbers::{Block, Kind, Numbers};
 use super::terms::Terms;
 use super::{NumberStatistics, Role, TermStatistics};
 
-/// Values of a block. Blocks are counted from the column's first value, so that pieces cannot be seen in the result.
+/// Values of a block. Blocks are counted from the column's first value, so that pieces cannot be
+/// seen in the result.
 pub(super) const BLOCK: usize = 4096;
 
 /// What is known about a column.
@@ -139,7 +140,8 @@ impl Column {
         }
     }
 
-    /// Where the blocks among the waiting numbers lie; the last may be short at the end of the rows. Strings have none.
+    /// Where the blocks among the waiting numbers lie; the last may be short at the end of the
+    /// rows. Strings have none.
     pub(super) fn blocks(&self, is_end: bool) -> Vec<Range<usize>> {
         if matches!(self.waiting, Waiting::Strings(_)) {
             return Vec::new();
@@ -163,7 +165,8 @@ impl Column {
         self.numbers.absorb(block);
     }
 
-    /// Counts the terms among the first `n` waiting numbers, or all waiting strings, and lets these go.
+    /// Counts the terms among the first `n` waiting numbers, or all waiting strings, and lets these
+    /// go.
     pub(super) fn release(&mut self, pool: &Pool, n: usize) -> Result<()> {
         match (&mut self.waiting, &mut self.terms) {
             (Waiting::Strings(waiting), Some(terms)) => {

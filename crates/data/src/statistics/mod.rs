@@ -1,4 +1,5 @@
-//! What is in the columns of a dataset: counts, moments, quantiles, frequent terms. One pass over the rows, all columns at once.
+//! What is in the columns of a dataset: counts, moments, quantiles, frequent terms. One pass over
+//! the rows, all columns at once.
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -18,10 +19,11 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! Every number here is the same, bit by bit, however many threads compute it and however the rows are cut into pieces: values are taken in blocks
-//! of fixed size, and blocks joined in their order.
+//! Every number here is the same, bit by bit, however many threads compute it and however the rows
+//! are cut into pieces: values are taken in blocks of fixed size, and blocks joined in their order.
 //!
-//! `pass.rs` reads and shares the work out, `column.rs` collects one column; `numbers.rs` is made of `moments.rs` and `quantiles.rs`, `terms.rs` of
+//! `pass.rs` reads and shares the work out, `column.rs` collects one column; `numbers.rs` is made
+//! of `moments.rs` and `quantiles.rs`, `terms.rs` of
 //! [`TermCounts`](estimand_tensor::vocabulary::TermCounts); `table.rs` prints.
 
 mod column;

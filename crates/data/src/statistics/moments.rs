@@ -1,4 +1,5 @@
-//! Mean and variance, from blocks of fixed size: stable, and the same bits however the blocks were shared out.
+//! Mean and variance, from blocks of fixed size: stable, and the same bits however the blocks were
+//! shared out.
 
 /// Count, mean, and sum of squared deviations from it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +50,8 @@ impl Moments {
     }
 }
 
-/// A sum in eight lanes, which the compiler may put into vector registers; the order is part of the result.
+/// A sum in eight lanes, which the compiler may put into vector registers; the order is part of the
+/// result.
 fn sum(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; 8];
     for chunk in values.chunks(8) {
@@ -65,7 +67,8 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        // 1, 2, 3, 4: mean 2.5, squares of deviations 2.25 + 0.25 + 0.25 + 2.25 = 5, std sqrt(5 / 4).
+        // 1, 2, 3, 4: mean 2.5, squares of deviations 2.25 + 0.25 + 0.25 + 2.25 = 5, std sqrt(5 /
+        // 4).
         let all = Moments::of(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!((all.mean(), all.std()), (2.5, 1.25f64.sqrt()));
         // {1, 2, 3} has mean 2 and squares 2; with {4}: delta 2, 2 + 0 + 4 * 3 * 1/4 = 5.
@@ -77,14 +80,17 @@ mod tests {
 
     #[test]
     fn large_numbers_with_small_differences() {
-        // 1e9 + {0, 1} in turn: the naive sum of squares loses all digits of the variance, which is 1/4.
+        // 1e9 + {0, 1} in turn: the naive sum of squares loses all digits of the variance, which is
+        // 1/4.
         let values: Vec<f64> = (0..40_960).map(|i| 1e9 + f64::from(i % 2)).collect();
         let moments = values.chunks(4096).map(Moments::of).fold(Moments::default(), Moments::merge);
         assert_eq!((moments.mean(), moments.std()), (1e9 + 0.5, 0.5));
-        // One value more or less in a block moves its mean by less than a mean of 1e9 has digits for.
+        // One value more or less in a block moves its mean by less than a mean of 1e9 has digits
+        // for.
         let values: Vec<f64> = (0..409_600).map(|i| 1e9 + f64::from(i % 3)).collect();
         let moments = values.chunks(4096).map(Moments::of).fold(Moments::default(), Moments::merge);
-        // 136,534 zeros, 136,533 ones and twos: mean 1 - 1/409,600, variance (5 * 136,533) / 409,600 - mean^2.
+        // 136,534 zeros, 136,533 ones and twos: mean 1 - 1/409,600, variance (5 * 136,533) /
+        // 409,600 - mean^2.
         let mean = 1.0 - 1.0 / 409_600.0f64;
         let std = (5.0 * 136_533.0 / 409_600.0 - mean * mean).sqrt();
         assert!((moments.std() - std).abs() < 1e-14, "{} is not {std}", moments.std());

@@ -3,7 +3,8 @@
 use super::moments::Moments;
 use super::quantiles::{Ranks, Sketch, key_of, value_of};
 
-/// What is known about the numbers of a column. NaN means missing; whole numbers and booleans are never missing.
+/// What is known about the numbers of a column. NaN means missing; whole numbers and booleans are
+/// never missing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NumberStatistics {
@@ -17,7 +18,8 @@ pub struct NumberStatistics {
     pub n_zeros: u64,
     /// The mean of finite values; NaN if there are none.
     pub mean: f64,
-    /// The standard deviation of finite values, divided by their number as in NumPy; NaN if there are none.
+    /// The standard deviation of finite values, divided by their number as in NumPy; NaN if there
+    /// are none.
     pub std: f64,
     /// The smallest value; NaN if there is none.
     pub min: f64,
@@ -47,10 +49,11 @@ impl Kind {
 }
 
 impl NumberStatistics {
-    /// The value below which a share `q` of the values lie, between neighbours in proportion: `numpy.quantile`'s default. NaN if
-    /// there are no values or `q` is not from 0 to 1.
+    /// The value below which a share `q` of the values lie, between neighbours in proportion:
+    /// `numpy.quantile`'s default. NaN if there are no values or `q` is not from 0 to 1.
     ///
-    /// Exact up to 65,536 distinct values; beyond that see [`rank_error`](NumberStatistics::rank_error).
+    /// Exact up to 65,536 distinct values; beyond that see
+    /// [`rank_error`](NumberStatistics::rank_error).
     pub fn quantile(&self, q: f64) -> f64 {
         if self.n_values == 0 || !(0.0..=1.0).contains(&q) {
             return f64::NAN;
@@ -75,14 +78,17 @@ impl NumberStatistics {
         }
     }
 
-    /// How far [`quantile`](NumberStatistics::quantile) may be from `q`, as a share of the values: 0 if quantiles are exact. A bound that always holds.
+    /// How far [`quantile`](NumberStatistics::quantile) may be from `q`, as a share of the values:
+    /// 0 if quantiles are exact. A bound that always holds.
     pub fn rank_error(&self) -> f64 {
         if self.ranks.error == 0 { 0.0 } else { self.ranks.error as f64 / self.ranks.n() as f64 }
     }
 
-    /// Boundaries that cut the values into up to `n_buckets` parts of about equal size, ascending: what a bucketized column takes.
+    /// Boundaries that cut the values into up to `n_buckets` parts of about equal size, ascending:
+    /// what a bucketized column takes.
     ///
-    /// Fewer where values repeat: a boundary stands once, and none would leave its first bucket empty.
+    /// Fewer where values repeat: a boundary stands once, and none would leave its first bucket
+    /// empty.
     ///
     /// ```
     /// # use estimand_data::Dataset;

@@ -10,7 +10,8 @@ use super::{Role, Statistics};
 use crate::stage::{InputContext, PIECE};
 use crate::{Dataset, Position};
 
-/// Values of the fullest column that wait before all columns are summed up: enough blocks for the threads of a large machine.
+/// Values of the fullest column that wait before all columns are summed up: enough blocks for the
+/// threads of a large machine.
 const CHUNK: usize = 16 * BLOCK;
 
 /// Pieces that are read ahead.
@@ -56,7 +57,8 @@ impl StatisticsPass {
         self.run_on(Pool::global(), data)
     }
 
-    /// Reads all rows of a dataset once, on the threads of a pool. The result does not depend on their number.
+    /// Reads all rows of a dataset once, on the threads of a pool. The result does not depend on
+    /// their number.
     pub fn run_on(&self, pool: &Pool, data: &Dataset) -> Result<Statistics> {
         let mut rows = data.prefetch(AHEAD).open(&InputContext::default(), &Position::default())?;
         let mut columns = Vec::new();

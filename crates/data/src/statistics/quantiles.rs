@@ -1,6 +1,8 @@
-//! Quantiles of a stream of numbers: exact while there are few distinct ones, then by a sketch of known error.
+//! Quantiles of a stream of numbers: exact while there are few distinct ones, then by a sketch of
+//! known error.
 //!
-//! Values travel as keys, integers in the order of the numbers ([`key_of`]), so that whole numbers lose no digit and sorting is fast.
+//! Values travel as keys, integers in the order of the numbers ([`key_of`]), so that whole numbers
+//! lose no digit and sorting is fast.
 
 /// While there are at most so many distinct values, each is kept with its count.
 const MAX_DISTINCT: usize = 1 << 16;
@@ -48,7 +50,8 @@ impl Sketch {
         }
     }
 
-    /// The keys in order with the number of values up to and including each, and by how much that number may be wrong.
+    /// The keys in order with the number of values up to and including each, and by how much that
+    /// number may be wrong.
     pub(super) fn finish(self) -> Ranks {
         let (mut weighted, error) = match self {
             Sketch::Counted(counted) => (counted, 0),
@@ -79,12 +82,14 @@ fn merge(counted: &[(i64, u64)], block: &[i64]) -> Vec<(i64, u64)> {
     merged
 }
 
-/// The sketch: level h holds keys of weight 2^h. A full level is sorted and every second key moves one level up.
+/// The sketch: level h holds keys of weight 2^h. A full level is sorted and every second key moves
+/// one level up.
 ///
-/// Moving changes the number of values below any point by at most the weight of the level, in either direction; `error` adds these up,
-/// so that it is a bound that always holds and not one of probability. A level is emptied once in `ROOM` of its weights: `n` values make an error of
-/// at most `n / ROOM` in each of 1 + log2(n / ROOM) levels, 0.2 % of 10^9 values. Which second keys stay alternates, so that errors of one level
-/// mostly cancel out.
+/// Moving changes the number of values below any point by at most the weight of the level, in
+/// either direction; `error` adds these up, so that it is a bound that always holds and not one of
+/// probability. A level is emptied once in `ROOM` of its weights: `n` values make an error of at
+/// most `n / ROOM` in each of 1 + log2(n / ROOM) levels, 0.2 % of 10^9 values. Which second keys
+/// stay alternates, so that errors of one level mostly cancel out.
 #[derive(Debug, Default)]
 pub(super) struct Compactors {
     levels: Vec<Level>,
@@ -217,7 +222,8 @@ mod tests {
         for order in orders {
             let ranks = sketch((0..n).map(|i| (order(i) % n) as i64));
             assert_eq!((ranks.n(), ranks.n_distinct()), (n, None));
-            // 2^22 / ROOM in each of the levels of weight 1 to 2^9: level h gets 2^22 / 2^h keys, and ROOM is 2^13.
+            // 2^22 / ROOM in each of the levels of weight 1 to 2^9: level h gets 2^22 / 2^h keys,
+            // and ROOM is 2^13.
             assert!(ranks.error <= 10 * n / ROOM as u64 && ranks.error > 0, "{}", ranks.error);
             let wrong = (0..n).step_by(1009).map(|rank| ranks.at(rank).unwrap().abs_diff(rank as i64)).max().unwrap();
             assert!(wrong <= ranks.error, "{wrong} > {}", ranks.error);

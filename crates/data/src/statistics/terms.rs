@@ -18,7 +18,8 @@ pub struct TermStatistics {
     pub n_values: u64,
     /// Values that are the empty string.
     pub n_missing: u64,
-    /// The mean length of strings that are not missing, in bytes; NaN for numbers, and if there are none.
+    /// The mean length of strings that are not missing, in bytes; NaN for numbers, and if there are
+    /// none.
     pub mean_length: f64,
     /// The longest string, in bytes; 0 for numbers.
     pub max_length: u64,
@@ -34,7 +35,8 @@ enum Kind {
 }
 
 impl TermStatistics {
-    /// The number of distinct terms; `None` if there are more than [`StatisticsPass::max_terms`](super::StatisticsPass::max_terms), or more than 64 MB of them.
+    /// The number of distinct terms; `None` if there are more than
+    /// [`StatisticsPass::max_terms`](super::StatisticsPass::max_terms), or more than 64 MB of them.
     pub fn n_distinct(&self) -> Option<u64> {
         (self.counts.undercount() == 0).then_some(self.counts.len() as u64)
     }
@@ -44,8 +46,8 @@ impl TermStatistics {
         self.counts.undercount()
     }
 
-    /// The `k` most frequent terms that occur at least `min_count` times, as text, with their counts: most frequent first, of equally
-    /// frequent ones the smaller first.
+    /// The `k` most frequent terms that occur at least `min_count` times, as text, with their
+    /// counts: most frequent first, of equally frequent ones the smaller first.
     pub fn top(&self, k: usize, min_count: u64) -> Vec<(String, u64)> {
         let (terms, counts) = self.counts.top(k, min_count);
         terms.iter().map(|term| self.show(term)).zip(counts).collect()
@@ -59,8 +61,8 @@ impl TermStatistics {
         }
     }
 
-    /// The vocabulary of the `k` most frequent terms that occur at least `min_count` times, in the order of [`top`](TermStatistics::top). Strings as
-    /// they are; whole numbers as numbers.
+    /// The vocabulary of the `k` most frequent terms that occur at least `min_count` times, in the
+    /// order of [`top`](TermStatistics::top). Strings as they are; whole numbers as numbers.
     pub fn vocabulary(&self, k: usize, min_count: u64) -> Result<Vocabulary> {
         let (terms, _) = self.counts.top(k, min_count);
         if terms.is_empty() {

@@ -10,8 +10,9 @@ use crate::transform::buckets::Buckets;
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Batches of rows of similar length, so that little is padded. A batch is given when its bucket is full; at the end
-    /// follow the buckets that are not, shortest rows first. The order is tf.data's.
+    /// Batches of rows of similar length, so that little is padded. A batch is given when its
+    /// bucket is full; at the end follow the buckets that are not, shortest rows first. The order
+    /// is tf.data's.
     ///
     /// ```
     /// # use estimand_data::{Buckets, Dataset};
@@ -32,8 +33,8 @@ impl Dataset {
     }
 }
 
-/// The position is the rows read and, for each bucket, those given since the oldest piece with a row that waits, and the
-/// input's before that piece.
+/// The position is the rows read and, for each bucket, those given since the oldest piece with a
+/// row that waits, and the input's before that piece.
 struct BucketByLength {
     input: Dataset,
     buckets: Buckets,
@@ -217,7 +218,8 @@ impl Stream for BucketStream {
         }
         let Some(bucket) = self.waiting.iter().position(|waiting| waiting.n > 0) else { return Ok(None) };
         if self.buckets.drop_remainder {
-            // TF: a row that cannot be padded is an error even where it would be left out; pinned by fixtures/pipelines.txt.
+            // TF: a row that cannot be padded is an error even where it would be left out; pinned
+            // by fixtures/pipelines.txt.
             let mut left = (bucket..self.waiting.len()).filter(|&bucket| self.waiting[bucket].n > 0);
             left.try_for_each(|bucket| self.buckets.padded_size(bucket).map(drop))?;
             return Ok(None);

@@ -9,7 +9,8 @@ use crate::transform::padded_batch::Pad;
 /// The length of each of a batch's rows.
 type LengthFn = dyn Fn(&Batch) -> Result<Vec<usize>> + Send + Sync;
 
-/// Which rows are batched together: bucket i has the rows from boundary i - 1 on and below boundary i.
+/// Which rows are batched together: bucket i has the rows from boundary i - 1 on and below boundary
+/// i.
 #[derive(Clone)]
 pub struct Buckets {
     length: Arc<LengthFn>,
@@ -22,7 +23,8 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// By the number of values in a ragged feature's row. There is one batch size more than there are boundaries, which rise.
+    /// By the number of values in a ragged feature's row. There is one batch size more than there
+    /// are boundaries, which rise.
     pub fn by_feature(
         name: impl Into<String>,
         boundaries: impl Into<Vec<usize>>,
@@ -32,7 +34,8 @@ impl Buckets {
         Buckets::by(move |batch| row_lengths(batch, &name), boundaries, batch_sizes)
     }
 
-    /// By a length that a function tells of each row: it gets any number of rows, and returns as many lengths.
+    /// By a length that a function tells of each row: it gets any number of rows, and returns as
+    /// many lengths.
     pub fn by(
         length: impl Fn(&Batch) -> Result<Vec<usize>> + Send + Sync + 'static,
         boundaries: impl Into<Vec<usize>>,
@@ -60,8 +63,8 @@ impl Buckets {
         self
     }
 
-    /// Fills up to one less than the bucket's boundary, so that there are few sizes; a row that reaches the last boundary is
-    /// then an error. By default, to the longest row of the batch.
+    /// Fills up to one less than the bucket's boundary, so that there are few sizes; a row that
+    /// reaches the last boundary is then an error. By default, to the longest row of the batch.
     pub fn pad_to_bucket_boundary(mut self, yes: bool) -> Buckets {
         self.pad_to_bucket_boundary = yes;
         self

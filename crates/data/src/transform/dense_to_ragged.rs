@@ -7,8 +7,8 @@ use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Makes a dense feature of several values a row ragged, so that rows of other lengths can follow, and ops that take
-    /// ragged features can be used. Batches of what is ragged are ragged.
+    /// Makes a dense feature of several values a row ragged, so that rows of other lengths can
+    /// follow, and ops that take ragged features can be used. Batches of what is ragged are ragged.
     ///
     /// ```
     /// # use estimand_data::Dataset;

@@ -7,8 +7,8 @@ use crate::stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Adds the number of each element, counted from `start`, as an `i64` feature. Behind [`batch`](Dataset::batch) all rows of
-    /// a batch have the batch's number.
+    /// Adds the number of each element, counted from `start`, as an `i64` feature. Behind
+    /// [`batch`](Dataset::batch) all rows of a batch have the batch's number.
     ///
     /// ```
     /// # use estimand_data::Dataset;

@@ -8,8 +8,9 @@ use crate::transform::mixed::{Ahead, Mixed, MixedStream, Mixing};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Reads `cycle_length` of the datasets at a time, in turn, `block_length` elements of each. In the place of one that has
-    /// ended comes the next that was not read yet. The order is tf.data's with deterministic order.
+    /// Reads `cycle_length` of the datasets at a time, in turn, `block_length` elements of each. In
+    /// the place of one that has ended comes the next that was not read yet. The order is tf.data's
+    /// with deterministic order.
     ///
     /// Files are interleaved as a dataset for each:
     ///
@@ -26,8 +27,8 @@ impl Dataset {
     }
 }
 
-/// The position is the place in the cycle, the elements given of its block, the next dataset, and for each place the
-/// number of its dataset from 1 on, or 0; and their positions.
+/// The position is the place in the cycle, the elements given of its block, the next dataset, and
+/// for each place the number of its dataset from 1 on, or 0; and their positions.
 struct Interleave {
     inputs: Vec<Dataset>,
     cycle_length: usize,
@@ -122,7 +123,8 @@ impl Mixing for Turns {
                     self.turn();
                 }
             } else {
-                // TF: the place is filled again only when its turn comes next; pinned by fixtures/pipelines.txt.
+                // TF: the place is filled again only when its turn comes next; pinned by
+                // fixtures/pipelines.txt.
                 self.places[self.place] = None;
                 self.turn();
             }

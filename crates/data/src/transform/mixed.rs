@@ -1,7 +1,7 @@
 //! Rows of several inputs in one piece: what `interleave` and `sample_from_datasets` are made of.
 //!
-//! Taking rows one by one from each input would cost a small batch for every row. So inputs are read ahead, and a piece is
-//! noted as runs of rows and put together at once.
+//! Taking rows one by one from each input would cost a small batch for every row. So inputs are
+//! read ahead, and a piece is noted as runs of rows and put together at once.
 
 use estimand_tensor::{Batch, Error, Result};
 
@@ -9,7 +9,8 @@ use crate::rows::{concat, discard, gather, slice};
 use crate::stage::{InputContext, Item, PIECE, Stream, Unit};
 use crate::{Dataset, Position};
 
-/// An input read ahead. Its position is how many rows of a piece were given, and the input's before that piece.
+/// An input read ahead. Its position is how many rows of a piece were given, and the input's before
+/// that piece.
 pub(crate) struct Ahead {
     input: Box<dyn Stream>,
     unit: Unit,
@@ -39,7 +40,8 @@ impl Ahead {
     /// The elements that lie ready, after reading some if there were none: 0 at the end.
     pub(crate) fn available(&mut self) -> Result<usize> {
         if self.piece.is_none() {
-            // A piece that began before the position ends where it ended then, so that `given` stays small.
+            // A piece that began before the position ends where it ended then, so that `given`
+            // stays small.
             let want = PIECE - usize::try_from(self.given).unwrap_or(0);
             self.piece = self.input.pull(want)?;
             (self.number, self.start) = (self.number + 1, 0);

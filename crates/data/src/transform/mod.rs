@@ -1,6 +1,7 @@
 //! What is done to rows and batches on their way.
 //!
-//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`, `filter`, `shard`, `roles`, padding.
+//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`,
+//! `filter`, `shard`, `roles`, padding.
 
 pub(crate) mod batch;
 pub(crate) mod bucket;

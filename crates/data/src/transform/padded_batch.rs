@@ -11,7 +11,8 @@ use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Joins `n` rows to a batch in which ragged features are dense: `[rows, longest row, ..]`, filled up as `pad` says.
+    /// Joins `n` rows to a batch in which ragged features are dense: `[rows, longest row, ..]`,
+    /// filled up as `pad` says.
     ///
     /// ```
     /// # use estimand_data::{Dataset, Pad};
@@ -26,8 +27,8 @@ impl Dataset {
     }
 }
 
-/// How rows of different length are filled up. By default all ragged features are, with zeros or empty strings, to the
-/// longest row of the batch.
+/// How rows of different length are filled up. By default all ragged features are, with zeros or
+/// empty strings, to the longest row of the batch.
 #[derive(Clone, Debug, Default)]
 pub struct Pad {
     sizes: BTreeMap<String, usize>,
@@ -40,7 +41,8 @@ impl Pad {
         Pad::default()
     }
 
-    /// Fills the rows of a feature or label up to this size; a longer one is an error. By default, to the longest of the batch.
+    /// Fills the rows of a feature or label up to this size; a longer one is an error. By default,
+    /// to the longest of the batch.
     ///
     /// Of a dense feature, the first axis behind that of rows is filled up.
     pub fn size(mut self, name: impl Into<String>, size: usize) -> Pad {
@@ -48,7 +50,8 @@ impl Pad {
         self
     }
 
-    /// The value that a feature or label is filled up with, of its element type. By default 0, `false`, or the empty string.
+    /// The value that a feature or label is filled up with, of its element type. By default 0,
+    /// `false`, or the empty string.
     pub fn value(mut self, name: impl Into<String>, value: impl Into<Array>) -> Pad {
         self.values.insert(name.into(), value.into());
         self
@@ -87,7 +90,8 @@ impl Pad {
         spec
     }
 
-    /// The batch with every ragged feature dense; those without a size of their own get `size`, or their longest row's.
+    /// The batch with every ragged feature dense; those without a size of their own get `size`, or
+    /// their longest row's.
     pub(crate) fn apply(&self, batch: &Batch, size: Option<usize>) -> Result<Batch> {
         let known = || batch.features().keys().chain(batch.labels().keys()).map(|name| &**name);
         if let Some(name) =

@@ -1,4 +1,5 @@
-//! Reading ahead, and functions run in several threads: what both do is the same, done by [`Ordered`] threads.
+//! Reading ahead, and functions run in several threads: what both do is the same, done by
+//! [`Ordered`] threads.
 
 use std::sync::Arc;
 
@@ -10,7 +11,8 @@ use crate::stage::{InputContext, Item, Stage, Stream, Unit};
 use crate::transform::map::{MapFn, apply, spec_of_first};
 use crate::{Dataset, Position};
 
-/// The position is how many rows of a piece were given, and the input's before that piece. What lies ready does not count.
+/// The position is how many rows of a piece were given, and the input's before that piece. What
+/// lies ready does not count.
 pub(crate) struct Prefetch {
     pub(crate) input: Dataset,
     /// Items that may lie ready.

@@ -5,7 +5,8 @@ use estimand_tensor::{BatchSpec, Error, Result};
 use crate::stage::{InputContext, Item, Stage, Stream};
 use crate::{Dataset, Position};
 
-/// Epochs in a row that may be empty. Each can differ, since shuffling does, but an endless search would look like a hang.
+/// Epochs in a row that may be empty. Each can differ, since shuffling does, but an endless search
+/// would look like a hang.
 const MAX_EMPTY: u64 = 16;
 
 /// The position is the epoch, and the input's position in it.
@@ -75,7 +76,8 @@ struct RepeatStream {
 
 impl RepeatStream {
     fn open_epoch(&self, from: &Position) -> Result<Box<dyn Stream>> {
-        // A repetition within a repetition goes on counting, so that no two passes are shuffled alike.
+        // A repetition within a repetition goes on counting, so that no two passes are shuffled
+        // alike.
         let epoch = self.cx.epoch.wrapping_mul(self.n.unwrap_or(1)).wrapping_add(self.epoch);
         self.input.stage().open(&InputContext { epoch, ..self.cx }, from)
     }

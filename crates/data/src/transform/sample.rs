@@ -11,8 +11,9 @@ use crate::{Dataset, Position};
 impl Dataset {
     /// Draws every element from one of the datasets, chosen at random with these weights.
     ///
-    /// When a dataset ends, so does the result if `stop_on_empty_dataset`, which keeps the proportions; otherwise the others
-    /// go on until all have ended. Which dataset the i-th element is from depends on the seeds and the epoch alone.
+    /// When a dataset ends, so does the result if `stop_on_empty_dataset`, which keeps the
+    /// proportions; otherwise the others go on until all have ended. Which dataset the i-th element
+    /// is from depends on the seeds and the epoch alone.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -35,7 +36,8 @@ impl Dataset {
     }
 }
 
-/// The position is the number of draws, 1 for each dataset that was found to have ended, and those of the datasets.
+/// The position is the number of draws, 1 for each dataset that was found to have ended, and those
+/// of the datasets.
 struct Sample {
     inputs: Vec<Dataset>,
     weights: Vec<f64>,

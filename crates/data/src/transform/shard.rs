@@ -6,8 +6,8 @@ use crate::rows::{collect, gather};
 use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
 use crate::{Dataset, Position};
 
-/// Reads whole rounds of one element for each worker. So its position is the input's and the same for all workers, and
-/// their number may change when reading goes on.
+/// Reads whole rounds of one element for each worker. So its position is the input's and the same
+/// for all workers, and their number may change when reading goes on.
 pub(crate) struct Shard {
     pub(crate) input: Dataset,
     /// Number of shards and which of them; `None` for those of the context.

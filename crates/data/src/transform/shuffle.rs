@@ -1,7 +1,7 @@
 //! A random order that is a function of (seed, epoch) alone.
 //!
-//! Rows that can be had by number are permuted by a keyed bijection, computed index by index. A stream is permuted in
-//! blocks; to go on in the middle of one, the block is read again.
+//! Rows that can be had by number are permuted by a keyed bijection, computed index by index. A
+//! stream is permuted in blocks; to go on in the middle of one, the block is read again.
 
 use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
@@ -120,7 +120,8 @@ impl Stream for Permuted {
     }
 }
 
-/// The position is the block, how many of its elements were given, and the input's where the block began.
+/// The position is the block, how many of its elements were given, and the input's where the block
+/// began.
 struct Blocks {
     input: Box<dyn Stream>,
     unit: Unit,

@@ -11,9 +11,10 @@ use crate::{Dataset, Position};
 impl Dataset {
     /// Windows of `size` rows: window i has the rows `i * shift`, `i * shift + stride`, and so on.
     ///
-    /// A window is one row whose features have one more axis, the rows of the window: what tf.data's windows become by
-    /// `flat_map(lambda w: w.batch(size))`. With `drop_remainder` all windows are whole and the features dense, `[size, ..]`;
-    /// without, the last ones are shorter and so all features are ragged.
+    /// A window is one row whose features have one more axis, the rows of the window: what
+    /// tf.data's windows become by `flat_map(lambda w: w.batch(size))`. With `drop_remainder` all
+    /// windows are whole and the features dense, `[size, ..]`; without, the last ones are shorter
+    /// and so all features are ragged.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -28,7 +29,8 @@ impl Dataset {
     }
 }
 
-/// The position is how many rows to leave out before the next window, counted from the input's position.
+/// The position is how many rows to leave out before the next window, counted from the input's
+/// position.
 struct Window {
     input: Dataset,
     shape: Shape,
@@ -114,7 +116,8 @@ impl Stage for Window {
 struct WindowStream {
     input: Box<dyn Stream>,
     shape: Shape,
-    /// Where pieces begin, by number of row: the last before the next window, and those behind. Never empty.
+    /// Where pieces begin, by number of row: the last before the next window, and those behind.
+    /// Never empty.
     anchors: VecDeque<(u64, Position)>,
     /// The rows from number `held_from` to `n_read`. Numbers count from where reading began.
     held: Batch,

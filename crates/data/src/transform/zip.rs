@@ -8,11 +8,11 @@ use crate::stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Puts the features of several datasets side by side: element i has those of every dataset's element i. Ends with the
-    /// shortest.
+    /// Puts the features of several datasets side by side: element i has those of every dataset's
+    /// element i. Ends with the shortest.
     ///
-    /// Two features of one name are an error. Of batches, those that meet must have equally many rows: better zip first and
-    /// batch the result.
+    /// Two features of one name are an error. Of batches, those that meet must have equally many
+    /// rows: better zip first and batch the result.
     ///
     /// ```
     /// # use estimand_data::Dataset;

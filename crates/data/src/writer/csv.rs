@@ -13,11 +13,13 @@ use crate::{Compression, Dataset};
 
 /// Writes the rows of a dataset as CSV, as [`Csv`](crate::Csv) reads it.
 ///
-/// - A float is the shortest text that reads back to the same bits, with a point or an exponent: `1.0`, `1e-7`, `inf`. NaN, which means missing, is
-///   an empty field.
-/// - A string is written byte by byte; it is quoted if it holds the delimiter, a quote or a line end, or begins or ends with a space.
+/// - A float is the shortest text that reads back to the same bits, with a point or an exponent:
+///   `1.0`, `1e-7`, `inf`. NaN, which means missing, is an empty field.
+/// - A string is written byte by byte; it is quoted if it holds the delimiter, a quote or a line
+///   end, or begins or ends with a space.
 /// - Booleans are 1 and 0.
-/// - A row of several values has a column for each, named `pair_0`, `pair_1`; of several axes `image_0_0`, `image_0_1`.
+/// - A row of several values has a column for each, named `pair_0`, `pair_1`; of several axes
+///   `image_0_0`, `image_0_1`.
 /// - Ragged features are refused. Labels stand behind the features, then the weights.
 ///
 /// A dataset without rows makes an empty file: only rows tell which columns there are.
@@ -60,7 +62,8 @@ impl CsvWriter {
         CsvWriter { compression: Some(compression), ..self }
     }
 
-    /// Writes the weights of the rows too, as the last column, of this name. Rows with weights need it.
+    /// Writes the weights of the rows too, as the last column, of this name. Rows with weights need
+    /// it.
     pub fn weights(self, name: impl Into<String>) -> CsvWriter {
         CsvWriter { weights: Some(name.into()), ..self }
     }
@@ -145,7 +148,8 @@ fn numbered(name: &str, dims: &[usize]) -> Vec<String> {
 }
 
 impl Dataset {
-    /// Writes all rows to a CSV file with a header; packed if the name ends in `.gz` or `.zlib`. [`CsvWriter`] has more choices.
+    /// Writes all rows to a CSV file with a header; packed if the name ends in `.gz` or `.zlib`.
+    /// [`CsvWriter`] has more choices.
     pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<Written> {
         CsvWriter::new(path).write(self)
     }

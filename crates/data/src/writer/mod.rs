@@ -49,7 +49,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     publish(vec![file]).map(drop)
 }
 
-/// Hands every piece of a dataset to `write`, in order, with the number of rows before it; returns the number of rows.
+/// Hands every piece of a dataset to `write`, in order, with the number of rows before it; returns
+/// the number of rows.
 pub fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<()>) -> Result<u64> {
     let mut stream = data.open(&InputContext::default(), &Position::default())?;
     let mut n_rows = 0;
@@ -60,7 +61,8 @@ pub fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<(
     Ok(n_rows)
 }
 
-/// What becomes a column: features, labels, and the weights under the name that was chosen for them.
+/// What becomes a column: features, labels, and the weights under the name that was chosen for
+/// them.
 pub fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feature)>> {
     let mut columns: Vec<(String, Feature)> = Vec::new();
     let mut add = |name: &str, feature: Feature| {

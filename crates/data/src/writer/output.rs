@@ -1,4 +1,5 @@
-//! A file in the making: packed if asked for, and under its own name only when all of it is on the disk.
+//! A file in the making: packed if asked for, and under its own name only when all of it is on the
+//! disk.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::Compression;
 
-/// A file in the making, for a format of one's own: written beside its target, and removed again if it is dropped before [`publish`].
+/// A file in the making, for a format of one's own: written beside its target, and removed again if
+/// it is dropped before [`publish`].
 pub struct Output {
     sink: Sink,
     target: PathBuf,
@@ -22,7 +24,8 @@ enum Sink {
 }
 
 impl Output {
-    /// Starts a file that will be `target`. Folders on the way are made, and what a killed writer of the same file has left is removed.
+    /// Starts a file that will be `target`. Folders on the way are made, and what a killed writer
+    /// of the same file has left is removed.
     pub fn create(target: &Path, compression: Compression) -> Result<Output> {
         let file = || {
             remove_leftovers_of(target);
@@ -91,7 +94,8 @@ impl Write for Output {
 
 /// Gives complete files their names, in place of what had them; returns their bytes and paths.
 ///
-/// All are on the disk before the first is renamed, so that a full disk leaves the old files as they were.
+/// All are on the disk before the first is renamed, so that a full disk leaves the old files as
+/// they were.
 pub fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
     let mut n_bytes = 0;
     for output in &mut outputs {

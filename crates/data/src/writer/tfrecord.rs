@@ -13,10 +13,12 @@ use crate::{Compression, Dataset};
 /// More files than anybody opens at once.
 const MAX_SHARDS: usize = 4096;
 
-/// Writes the rows of a dataset as `tf.Example`s, as TensorFlow's `TFRecordDataset` and [`Dataset::from_tfrecord`] read them.
+/// Writes the rows of a dataset as `tf.Example`s, as TensorFlow's `TFRecordDataset` and
+/// [`Dataset::from_tfrecord`] read them.
 ///
-/// Whole numbers and booleans become `int64_list`s, f32 `float_list`s, strings `bytes_list`s. Rows of several axes are written flat; a ragged row
-/// without values is an empty list. Labels stand beside the features.
+/// Whole numbers and booleans become `int64_list`s, f32 `float_list`s, strings `bytes_list`s. Rows
+/// of several axes are written flat; a ragged row without values is an empty list. Labels stand
+/// beside the features.
 ///
 /// ```no_run
 /// use estimand_data::{Compression, Dataset, writer::TfRecordWriter};
@@ -40,8 +42,8 @@ impl TfRecordWriter {
         TfRecordWriter { path: path.as_ref().to_path_buf(), n_shards: None, compression: None, weights: None }
     }
 
-    /// Deals the rows to so many files, `name-00000-of-00005` and so on: row i goes to file i modulo `n`. By default, one file of the
-    /// name alone.
+    /// Deals the rows to so many files, `name-00000-of-00005` and so on: row i goes to file i
+    /// modulo `n`. By default, one file of the name alone.
     ///
     /// What the end of the name says about compression stays at the end: `name-00000-of-00005.gz`.
     pub fn n_shards(self, n: usize) -> TfRecordWriter {
@@ -103,8 +105,8 @@ impl TfRecordWriter {
 }
 
 impl Dataset {
-    /// Writes all rows to a TFRecord file of `tf.Example`s; packed if the name ends in `.gz` or `.zlib`.
-    /// [`TfRecordWriter`] has more choices.
+    /// Writes all rows to a TFRecord file of `tf.Example`s; packed if the name ends in `.gz` or
+    /// `.zlib`. [`TfRecordWriter`] has more choices.
     pub fn write_tfrecord(&self, path: impl AsRef<Path>) -> Result<Written> {
         TfRecordWriter::new(path).write(self)
     }

@@ -36,8 +36,8 @@ fn the_librarys_sets_are_as_the_catalogue_says() -> Result<()> {
     Ok(())
 }
 
-/// Means as scikit-learn's description of the set has them: 5.84, 3.05 (of a table with two known slips; 3.057 without), 3.76, 1.20; 50 of
-/// each species.
+/// Means as scikit-learn's description of the set has them: 5.84, 3.05 (of a table with two known
+/// slips; 3.057 without), 3.76, 1.20; 50 of each species.
 #[test]
 fn iris_is_fishers() -> Result<()> {
     let batch = all(&datasets::load("iris", "train")?.dataset())?;
@@ -50,8 +50,8 @@ fn iris_is_fishers() -> Result<()> {
     Ok(())
 }
 
-/// UCI counts 7,841 of 32,561 and 3,846 of 16,281 persons with more than 50,000 dollars. The first line of adult.data begins
-/// `39, State-gov, 77516, Bachelors, 13`.
+/// UCI counts 7,841 of 32,561 and 3,846 of 16,281 persons with more than 50,000 dollars. The first
+/// line of adult.data begins `39, State-gov, 77516, Bachelors, 13`.
 #[test]
 fn adult_is_ucis() -> Result<()> {
     for (split, n_rich) in [("train", 7_841), ("test", 3_846)] {

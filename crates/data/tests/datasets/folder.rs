@@ -1,4 +1,5 @@
-//! Sets from a folder: where files are looked for, and what is said when they are not there or not right.
+//! Sets from a folder: where files are looked for, and what is said when they are not there or not
+//! right.
 
 use std::path::PathBuf;
 
@@ -58,7 +59,8 @@ fn cifar10_in_five_files() -> Result<()> {
     Ok(())
 }
 
-/// A missing number is NaN, missing text is empty, and columns that are not the set's are passed over.
+/// A missing number is NaN, missing text is empty, and columns that are not the set's are passed
+/// over.
 #[test]
 fn titanic_has_missing_values() -> Result<()> {
     let root = folder("titanic");
@@ -112,7 +114,8 @@ fn published_sets_where_there_are_some() -> Result<()> {
         return Ok(());
     };
     for (name, split, n_rows, sum) in [
-        // The labels of MNIST's training images add up to 267,236 and those of its test images to 44,434 (numpy).
+        // The labels of MNIST's training images add up to 267,236 and those of its test images to
+        // 44,434 (numpy).
         ("mnist", "train", 60_000, 267_236),
         ("mnist", "test", 10_000, 44_434),
         // 342 of 891 survived.

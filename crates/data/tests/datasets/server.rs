@@ -10,7 +10,8 @@ use estimand_tensor::Result;
 
 use crate::folder::{folder, idx_files};
 
-/// Serves some paths for as long as the process lives; returns its address and the paths that were asked for.
+/// Serves some paths for as long as the process lives; returns its address and the paths that were
+/// asked for.
 fn serve(files: BTreeMap<&'static str, Vec<u8>>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

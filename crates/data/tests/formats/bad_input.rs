@@ -74,7 +74,8 @@ fn npz() {
         let error = npz::from_bytes(&bytes).unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");
     }
-    // The first data byte behind a header of 30 bytes, name and extra field: a kind of block that deflate does not have.
+    // The first data byte behind a header of 30 bytes, name and extra field: a kind of block that
+    // deflate does not have.
     let mut bytes = cases().into_iter().find(|case| case.name == "deflated").unwrap().bytes;
     let data = 30 + usize::from(bytes[26]) + usize::from(bytes[28]);
     bytes[data] = 0xff;

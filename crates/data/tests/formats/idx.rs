@@ -1,4 +1,5 @@
-//! IDX and CIFAR-10's binary files. The bytes are written out by hand from the descriptions of the formats.
+//! IDX and CIFAR-10's binary files. The bytes are written out by hand from the descriptions of the
+//! formats.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Files of arrays: what numpy wrote is read, what we write numpy would have written, and damage is named.
+//! Files of arrays: what numpy wrote is read, what we write numpy would have written, and damage is
+//! named.
 
 mod bad_input;
 mod idx;

@@ -20,7 +20,8 @@ fn png_is_tensorflows() -> Result<()> {
     Ok(())
 }
 
-/// Decoders round their cosines and interpolate colours each in its own way: most values agree, and none differs by more than 3 of 255.
+/// Decoders round their cosines and interpolate colours each in its own way: most values agree, and
+/// none differs by more than 3 of 255.
 #[test]
 fn jpeg_is_tensorflows_within_rounding() -> Result<()> {
     let cases = cases("jpeg");
@@ -75,7 +76,8 @@ fn mistakes_and_damage() {
     let file = |what: &str| cases(what)[2].file("file");
     let (png, jpeg) = (file("png"), file("jpeg"));
     let with = |bytes: &[u8], at: usize, new: &[u8]| [&bytes[..at], new, &bytes[at + new.len()..]].concat();
-    // Width and height stand at bytes 16 to 24 of a PNG, behind which its checksum is wrong; a JPEG's in the frame header.
+    // Width and height stand at bytes 16 to 24 of a PNG, behind which its checksum is wrong; a
+    // JPEG's in the frame header.
     let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     for (bytes, channels, text) in [
         (png.clone(), Some(2), "2 channels"),

@@ -22,7 +22,8 @@ fn write(path: &Path, [height, width]: [u32; 2], grey: u8) {
     writer.write_image_data(&vec![grey; (height * width) as usize]).unwrap();
 }
 
-/// 9 cats of greys 0 to 8, one of them deeper, and 4 dogs of 100 to 103; an empty class, and files that are no images.
+/// 9 cats of greys 0 to 8, one of them deeper, and 4 dogs of 100 to 103; an empty class, and files
+/// that are no images.
 fn animals(name: &str) -> PathBuf {
     let root = folder(name);
     (0..8).for_each(|i| write(&root.join(format!("cat/{i}.png")), [3, 2], i));

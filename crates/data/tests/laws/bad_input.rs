@@ -137,7 +137,8 @@ fn positions_of_other_data_are_refused() {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    // Counters at their end overflow nowhere; where the last epoch, take or record is passed, nothing or the rest follows.
+    // Counters at their end overflow nowhere; where the last epoch, take or record is passed,
+    // nothing or the rest follows.
     let end = u64::MAX;
     for (data, place, n) in [
         (memory.repeat(3), Position::new([end], [Position::default()]), 0),

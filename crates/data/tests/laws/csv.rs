@@ -282,8 +282,8 @@ fn bad_rows_are_set_aside_up_to_a_budget() -> Result<()> {
     Ok(())
 }
 
-/// Random text of fields, quotes and line ends: the rows, bad ones set aside, do not depend on buffers, threads or where
-/// reading began.
+/// Random text of fields, quotes and line ends: the rows, bad ones set aside, do not depend on
+/// buffers, threads or where reading began.
 #[test]
 fn random_text_is_read_alike_from_anywhere() -> Result<()> {
     let aside = folder().join("random-aside.csv");

@@ -1,4 +1,5 @@
-//! Several datasets put together, and those that a function makes: mistakes and what rows they give.
+//! Several datasets put together, and those that a function makes: mistakes and what rows they
+//! give.
 
 use std::collections::BTreeSet;
 
@@ -144,7 +145,8 @@ fn a_generator_is_called_once_an_epoch() {
     assert!(data.explain().contains("going on makes all rows before again"));
 }
 
-/// Features, labels and weights that a generator gives in another order than the spec's are put in order.
+/// Features, labels and weights that a generator gives in another order than the spec's are put in
+/// order.
 #[test]
 fn a_generators_features_are_in_the_specs_order() -> Result<()> {
     let i64s = || FeatureSpec::dense(DType::I64, []);
@@ -168,7 +170,8 @@ fn memory_and_files_follow_one_another() {
     assert_eq!(all_ids(&data), (0..23).chain(0..4).collect::<Vec<_>>());
 }
 
-/// Case 119 of the description of Estimators: 10 rows in batches of 4, in 1 epoch, 2 epochs, and for ever.
+/// Case 119 of the description of Estimators: 10 rows in batches of 4, in 1 epoch, 2 epochs, and
+/// for ever.
 #[test]
 fn input_functions_batch_across_epochs() {
     let data = |n_epochs, shuffle| {
@@ -205,7 +208,8 @@ fn input_functions_refuse_what_numpy_input_fn_does() {
     assert_eq!(batch.features().keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b"], "in the order of names");
 }
 
-/// Which dataset an element is from is a function of seed and epoch; the proportions are those of the weights.
+/// Which dataset an element is from is a function of seed and epoch; the proportions are those of
+/// the weights.
 #[test]
 fn samples_are_a_function_of_seed_and_epoch() {
     let part = |value: i64| Dataset::from_arrays([("id", Array::from([value; 50]))]);
@@ -215,7 +219,8 @@ fn samples_are_a_function_of_seed_and_epoch() {
     assert_eq!((all.len(), all.iter().sum::<i64>()), (100, 50), "all elements but those that weigh nothing");
     let stopped = all_ids(&mixed(1, true));
     assert_eq!(stopped, all[..stopped.len()], "stops where one has ended");
-    // The 50 ones come with about 17 zeros, give or take 3 deviations of sqrt(50 * 0.25) / 0.75 = 4.7.
+    // The 50 ones come with about 17 zeros, give or take 3 deviations of sqrt(50 * 0.25) / 0.75 =
+    // 4.7.
     assert!((53..=81).contains(&stopped.len()), "{}", stopped.len());
     assert_ne!(all_ids(&mixed(2, false)), all);
     let epochs = all_ids(&mixed(1, false).repeat(2));

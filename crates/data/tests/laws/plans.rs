@@ -135,7 +135,8 @@ pub fn csv(buffer_size: usize) -> Dataset {
         .dataset()
 }
 
-/// The same rows as SequenceExamples: the number and the name, and lists of tags, two to a step, and of pairs.
+/// The same rows as SequenceExamples: the number and the name, and lists of tags, two to a step,
+/// and of pairs.
 pub fn sequence_files() -> &'static [PathBuf] {
     static FILES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FILES.get_or_init(|| {

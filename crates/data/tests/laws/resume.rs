@@ -9,7 +9,8 @@ fn cx(seed: u64) -> InputContext {
     InputContext { seed, ..InputContext::default() }
 }
 
-/// Batches and the bytes of the position after each. An error (there is nothing to repeat) ends the list as its text.
+/// Batches and the bytes of the position after each. An error (there is nothing to repeat) ends the
+/// list as its text.
 fn run(data: &Dataset, cx: &InputContext, from: &Position) -> (Vec<(Batch, Vec<u8>)>, Option<String>) {
     let mut items = Vec::new();
     let mut batches = data.iter_from(cx, from);

@@ -7,7 +7,8 @@ use estimand_tensor::{Array, Batch, DType, FeatureSpec, Ragged};
 
 use crate::plans::{Dice, folder, rows};
 
-/// 60 rows: row i has the id i, the age 20 + i % 30, a job, a height that is missing now and then, and i % 3 tags.
+/// 60 rows: row i has the id i, the age 20 + i % 30, a job, a height that is missing now and then,
+/// and i % 3 tags.
 fn people() -> Batch {
     let n = 60i64;
     let jobs = (0..n).map(|i| ["clerk", "farmer", "clerk", "chef \"x\""][i as usize % 4]);
@@ -30,7 +31,8 @@ fn the_text_of_an_inferred_schema() {
     let schema = Schema::of(&Dataset::from_batch(people())).unwrap();
     let (head, columns) = schema.to_toml().split_once("\n\n").unwrap();
     assert!(head.starts_with("# Inferred from 60 rows.\n") && head.lines().all(|line| line.starts_with('#')));
-    // Heights: 54 values; 1.5 + 0.1 (i % 5) is 1.7 for i % 10 == 7. 12 of 1.5, 1.6, 1.8, 1.9 and 6 of 1.7: mean 1.7,
+    // Heights: 54 values; 1.5 + 0.1 (i % 5) is 1.7 for i % 10 == 7. 12 of 1.5, 1.6, 1.8, 1.9 and 6
+    // of 1.7: mean 1.7,
     // variance (24 * 0.04 + 24 * 0.01) / 54 = 1/45.
     // Ages: 20..=49 twice, mean 34.5, variance (30^2 - 1) / 12.
     let expected = r#"[columns.id]

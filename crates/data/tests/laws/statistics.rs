@@ -144,7 +144,8 @@ fn quantiles_of_many_values_are_as_near_as_they_say() {
         sorted.sort_by(f64::total_cmp);
         let ours = statistics.numbers(name).unwrap();
         let error = ours.rank_error();
-        // 1 + log2(500,000 / 8,192) levels, 6 whole ones, are emptied, with an error of 1 / 8,192 each.
+        // 1 + log2(500,000 / 8,192) levels, 6 whole ones, are emptied, with an error of 1 / 8,192
+        // each.
         assert!(error > 0.0 && error <= 6.0 / 8192.0, "{error}");
         assert_eq!((ours.quantile(0.0), ours.quantile(1.0)), (sorted[0], sorted[sorted.len() - 1]));
         for i in 1..1000 {
@@ -195,8 +196,9 @@ fn the_table() {
         .and_then(|b| b.with_label("job", Array::from_strings([3], ["clerk", "", "clerk"])?))
         .unwrap();
     let statistics = Dataset::from_batch(batch).statistics().unwrap();
-    // 39, 50, 38: mean 127/3, squares of deviations 100/9 + 529/9 + 169/9 = 798/9, std sqrt(266/9) = 5.4365.
-    // 0.5, 0, 1, 1e-9, 0: mean 0.3, squares 0.04 + 0.09 + 0.49 + 0.09 + 0.09 = 0.8, std sqrt(0.16) = 0.4.
+    // 39, 50, 38: mean 127/3, squares of deviations 100/9 + 529/9 + 169/9 = 798/9, std
+    // sqrt(266/9) = 5.4365. 0.5, 0, 1, 1e-9, 0: mean 0.3, squares 0.04 + 0.09 + 0.49 + 0.09 +
+    // 0.09 = 0.8, std sqrt(0.16) = 0.4.
     let expected = "\
 3 rows
 

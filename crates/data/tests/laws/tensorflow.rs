@@ -1,4 +1,5 @@
-//! What tf.data makes of the same plans: `oracles/fixtures/pipelines.txt`, written and explained by `oracles/gen/pipelines.py`.
+//! What tf.data makes of the same plans: `oracles/fixtures/pipelines.txt`, written and explained by
+//! `oracles/gen/pipelines.py`.
 
 use std::fmt::Write;
 

@@ -74,7 +74,8 @@ fn tables_of_random_rows_read_back() {
     }
 }
 
-/// Up to 40 rows of up to five features: dense of up to two axes, or ragged; numbers of any bits, strings of any bytes.
+/// Up to 40 rows of up to five features: dense of up to two axes, or ragged; numbers of any bits,
+/// strings of any bytes.
 fn random_rows(dice: &mut Dice) -> (Batch, Vec<(String, FeatureSpec)>) {
     let n_rows = dice.below(40) as usize;
     let (mut batch, mut spec) = (Batch::new(), Vec::new());

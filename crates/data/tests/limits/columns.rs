@@ -24,7 +24,8 @@ fn wide(n: usize) -> String {
     text
 }
 
-/// Everything that a program does with the columns of a file. Returns how often memory was asked for.
+/// Everything that a program does with the columns of a file. Returns how often memory was asked
+/// for.
 fn read(turn: &Turn, n: usize) -> usize {
     let folder = Folder::new(&format!("wide-{n}"));
     let path = folder.file("x.csv", wide(n));

@@ -58,8 +58,8 @@ pub struct Cost {
 
 /// A test's turn: while it is held, no other test allocates.
 ///
-/// Every test of this binary takes it first, also one that measures nothing: the input it builds would count in
-/// the measurement of another.
+/// Every test of this binary takes it first, also one that measures nothing: the input it builds
+/// would count in the measurement of another.
 pub struct Turn(#[expect(dead_code, reason = "held until the test ends")] MutexGuard<'static, ()>);
 
 impl Turn {

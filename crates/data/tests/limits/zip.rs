@@ -113,7 +113,8 @@ fn a_dataset_has_the_limits_of_its_files() {
     says(&error, &["2 files", "expected one"]);
 }
 
-/// A directory of as many names as there can be: found equal or different without comparing each with each.
+/// A directory of as many names as there can be: found equal or different without comparing each
+/// with each.
 #[test]
 fn many_members_are_no_quadratic_work() {
     let _turn = Turn::take();

@@ -1,4 +1,5 @@
-//! Where the bytes of Arrow streams come from: a file, which can be skipped in, or anything that can be read once.
+//! Where the bytes of Arrow streams come from: a file, which can be skipped in, or anything that
+//! can be read once.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,7 +1,9 @@
-//! The messages of Arrow's IPC formats: a stream of them, which an IPC file has between its magic and its footer.
+//! The messages of Arrow's IPC formats: a stream of them, which an IPC file has between its magic
+//! and its footer.
 //!
-//! A message is `0xffffffff`, the length of its header, the header, and a body whose length the header tells. Reading them
-//! one after another serves both formats; lengths are believed only as far as there are bytes.
+//! A message is `0xffffffff`, the length of its header, the header, and a body whose length the
+//! header tells. Reading them one after another serves both formats; lengths are believed only as
+//! far as there are bytes.
 
 use std::io::{self, Read};
 

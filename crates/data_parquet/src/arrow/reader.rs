@@ -1,4 +1,5 @@
-//! Record batches one after another: decoded from the bytes of Arrow's IPC formats, or made by somebody else.
+//! Record batches one after another: decoded from the bytes of Arrow's IPC formats, or made by
+//! somebody else.
 
 use std::path::Path;
 use std::sync::Arc;

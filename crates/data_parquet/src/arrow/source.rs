@@ -1,4 +1,5 @@
-//! Record batches as a source of rows: of files, one after another, or of one that is opened by a function.
+//! Record batches as a source of rows: of files, one after another, or of one that is opened by a
+//! function.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -34,7 +35,8 @@ impl Records {
         Records { input, selection, columns: OnceLock::new(), parked: Mutex::new(None) }
     }
 
-    /// Where batches can be opened, in the order of reading; for nobody in particular, as they were named.
+    /// Where batches can be opened, in the order of reading; for nobody in particular, as they were
+    /// named.
     fn places(&self, cx: Option<&InputContext>) -> Result<Places> {
         Ok(match &self.input {
             Input::Files(files) => {
@@ -238,7 +240,8 @@ impl Stream for Rows {
         };
         let n_rows = piece.n_rows();
         let batch = slice_rows(&piece, 0..n_rows.min(want))?;
-        // Kept when it is empty too: then the record batch is counted once the next one is asked for.
+        // Kept when it is empty too: then the record batch is counted once the next one is asked
+        // for.
         self.piece = Some(slice_rows(&piece, n_rows.min(want)..n_rows)?);
         self.row += batch.n_rows() as u64;
         let after = Position::new([self.file as u64, self.batch, self.row], []);

@@ -1,5 +1,5 @@
-//! The bytes of a Parquet file for the decoder, which believes what they say about lengths: what cannot be true is refused here,
-//! before memory is asked for.
+//! The bytes of a Parquet file for the decoder, which believes what they say about lengths: what
+//! cannot be true is refused here, before memory is asked for.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,7 +18,8 @@ use estimand_tensor::{Error, Limits, Result};
 pub(super) struct Chunks {
     file: File,
     length: u64,
-    /// Where the columns of the row group that is read lie, and how many bytes one byte of them can become at most.
+    /// Where the columns of the row group that is read lie, and how many bytes one byte of them can
+    /// become at most.
     columns: Vec<(Range<u64>, u64)>,
     limits: Limits,
     /// What the pages of the row group say that they unpack to, so far.
@@ -115,7 +116,8 @@ impl Read for PageHeader {
         if let Some(ratio) = self.ratio.take() {
             let header = self.reader.fill_buf()?;
             check_page(header, ratio)?;
-            // All pages of the row group together: many small ones, or columns over the same bytes, are a bomb as well.
+            // All pages of the row group together: many small ones, or columns over the same bytes,
+            // are a bomb as well.
             let page = page_sizes(header).map_or(0, |(unpacked, _)| unpacked);
             let unpacked = self.unpacked.fetch_add(page, Ordering::Relaxed).saturating_add(page);
             self.limits.check_ratio(unpacked, self.length).map_err(io::Error::other)?;
@@ -139,8 +141,8 @@ fn check_page(header: &[u8], ratio: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The unpacked and the packed size of a page. Its header is a Thrift struct in the compact protocol that begins with three
-/// 32-bit numbers: the type of the page and these.
+/// The unpacked and the packed size of a page. Its header is a Thrift struct in the compact
+/// protocol that begins with three 32-bit numbers: the type of the page and these.
 fn page_sizes(mut header: &[u8]) -> Option<(u64, u64)> {
     let mut number = || {
         // The field behind the one before, and a 32-bit number.

@@ -1,7 +1,7 @@
 //! Parquet files.
 //!
-//! From the bottom: `chunks.rs` hands out bytes, `file.rs` decodes a row group, `workers.rs` does so on several threads,
-//! `scan.rs` is the source. `writer.rs` writes files.
+//! From the bottom: `chunks.rs` hands out bytes, `file.rs` decodes a row group, `workers.rs` does
+//! so on several threads, `scan.rs` is the source. `writer.rs` writes files.
 
 mod chunks;
 mod file;

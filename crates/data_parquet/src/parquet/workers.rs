@@ -1,7 +1,8 @@
 //! Row groups on several threads, handed on in their order.
 //!
-//! A thread takes the next row group under a lock that also puts its receiver into the queue; the reader empties one receiver
-//! after another. Both kinds of queues are short, so that what lies ready is bounded however large the files are.
+//! A thread takes the next row group under a lock that also puts its receiver into the queue; the
+//! reader empties one receiver after another. Both kinds of queues are short, so that what lies
+//! ready is bounded however large the files are.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -30,8 +30,9 @@ pub enum Compression {
 
 /// Writes the rows of a dataset to a Parquet file.
 ///
-/// Dense rows of several values become lists of a fixed size, ragged ones lists; strings are UTF-8. Labels stand beside the features. No column
-/// is nullable. A dataset without rows makes a file with the columns that its specs tell.
+/// Dense rows of several values become lists of a fixed size, ragged ones lists; strings are UTF-8.
+/// Labels stand beside the features. No column is nullable. A dataset without rows makes a file
+/// with the columns that its specs tell.
 ///
 /// ```no_run
 /// use estimand_data::Dataset;
@@ -129,7 +130,8 @@ impl Writer {
     }
 }
 
-/// Writes all rows of a dataset to a Parquet file, compressed by Snappy. [`Writer`] has more choices.
+/// Writes all rows of a dataset to a Parquet file, compressed by Snappy. [`Writer`] has more
+/// choices.
 pub fn write(data: &Dataset, path: impl AsRef<Path>) -> Result<Written> {
     Writer::new(path).write(data)
 }

@@ -1,5 +1,5 @@
-//! The law: stop anywhere, keep the position as bytes, go on from it, and get exactly the rest; whatever the number of threads
-//! and the sizes of pieces.
+//! The law: stop anywhere, keep the position as bytes, go on from it, and get exactly the rest;
+//! whatever the number of threads and the sizes of pieces.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -129,7 +129,8 @@ fn arrow_files_and_streams_go_on_within_batches() -> Result<()> {
             let batch = Batch::new().with_feature("x", Array::from(numbers.clone()))?;
             expected.extend(one_by_one(&batch));
             let whole = records([("x", array(Int64Array::from(numbers)))]);
-            // Batches of random sizes, some empty, as a stream; every other file in the file format.
+            // Batches of random sizes, some empty, as a stream; every other file in the file
+            // format.
             let mut pieces = Vec::new();
             let mut start = 0;
             while start < n as usize {

@@ -99,7 +99,8 @@ pub fn array<A: arrow_array::Array + 'static>(array: A) -> ArrayRef {
     Arc::new(array)
 }
 
-/// All rows from a position on, pulled in pieces of changing sizes, with the position behind each row or piece.
+/// All rows from a position on, pulled in pieces of changing sizes, with the position behind each
+/// row or piece.
 pub fn pull_all(data: &Dataset, n_threads: usize, from: &Position, wants: &[usize]) -> Result<Vec<(Batch, Position)>> {
     let cx = InputContext { n_threads, ..InputContext::default() };
     let mut stream = data.open(&cx, from)?;

@@ -1,4 +1,5 @@
-//! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on the calling thread.
+//! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on
+//! the calling thread.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ pub(super) struct Island {
 }
 
 impl Island {
-    /// Compiles some steps, for those of their results that are needed. `teller` is asked for the size of the batch if nothing
-    /// else tells it.
+    /// Compiles some steps, for those of their results that are needed. `teller` is asked for the
+    /// size of the batch if nothing else tells it.
     pub(super) fn new(body: Arc<Body>, steps: &[Step], makes: Vec<Value>, teller: Option<Value>) -> Result<Island> {
         let feeds = reads(&body, steps, &makes, teller);
         let program = Program {

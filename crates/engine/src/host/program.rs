@@ -15,7 +15,8 @@ use super::part::Part;
 use super::rearrange::{Numbered, Rearrange};
 use super::schedule::{Piece, schedule};
 
-/// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run it ahead of the step.
+/// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run
+/// it ahead of the step.
 ///
 /// ```
 /// use estimand_engine::HostProgram;
@@ -109,7 +110,8 @@ impl HostProgram {
         self.work.is_empty() && self.outputs.iter().copied().eq(0..self.given.len())
     }
 
-    /// What it returns, from one array for each value it is given: before the steps, for each placeholder.
+    /// What it returns, from one array for each value it is given: before the steps, for each
+    /// placeholder.
     pub fn run(&self, given: &[Array]) -> Result<Vec<Array>> {
         self.run_traced(given, Section::Host, None)
     }

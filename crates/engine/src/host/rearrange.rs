@@ -1,4 +1,5 @@
-//! Nodes that only move elements, on strings: the same node on the strings' numbers tells which string goes where.
+//! Nodes that only move elements, on strings: the same node on the strings' numbers tells which
+//! string goes where.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use super::part::Part;
 /// One node that moves strings.
 pub(super) struct Rearrange {
     numbers: Island,
-    /// Where no string changes its place and at most one size is left to the run: which of the reads, and the shape of the result.
+    /// Where no string changes its place and at most one size is left to the run: which of the
+    /// reads, and the shape of the result.
     in_order: Option<(usize, Shape)>,
     /// What it reads, and which of it are strings.
     reads: Vec<Value>,
@@ -87,7 +89,8 @@ impl Rearrange {
     }
 }
 
-/// The sizes of a shape of `len` elements; the one that is not known follows from the others. `None` if it does not.
+/// The sizes of a shape of `len` elements; the one that is not known follows from the others.
+/// `None` if it does not.
 fn with_gap(shape: &Shape, len: usize) -> Option<Dims> {
     let rest: usize = shape.dims().iter().filter_map(|d| d.known()).product();
     let size = |dim: &Dim| dim.known().or_else(|| len.checked_div(rest));
@@ -95,8 +98,8 @@ fn with_gap(shape: &Shape, len: usize) -> Option<Dims> {
     (dims.iter().product::<usize>() == len).then_some(dims)
 }
 
-/// A body with numbers for strings, for all moves of strings of a part. Constant strings are fed: each is read from a new node,
-/// which stands for it.
+/// A body with numbers for strings, for all moves of strings of a part. Constant strings are fed:
+/// each is read from a new node, which stands for it.
 pub(super) struct Numbered {
     body: Arc<Body>,
     /// The constants, by the nodes that stand for them, and the other way round.

@@ -1,7 +1,9 @@
-//! The order of the host's work: host ops one by one, the numeric nodes between them in as few runs as possible.
+//! The order of the host's work: host ops one by one, the numeric nodes between them in as few runs
+//! as possible.
 //!
-//! A run of numeric nodes is a program of its own and costs some microseconds whatever it does. A model has many features, each of
-//! which goes through host ops and numbers in turn; so all features go through each of these together.
+//! A run of numeric nodes is a program of its own and costs some microseconds whatever it does. A
+//! model has many features, each of which goes through host ops and numbers in turn; so all
+//! features go through each of these together.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -24,9 +26,10 @@ pub(super) enum Piece {
 
 /// The pieces of a part, in an order in which each finds what it needs.
 ///
-/// Work is done in rounds: first all host ops that are ready, one after the other, then all numeric nodes that are ready, as one
-/// run. What a run reads may be made in the same run; what tells sizes of the run is made before it begins. Steps come in an order
-/// that works, so the round of a step follows from those of the steps before it.
+/// Work is done in rounds: first all host ops that are ready, one after the other, then all numeric
+/// nodes that are ready, as one run. What a run reads may be made in the same run; what tells sizes
+/// of the run is made before it begins. Steps come in an order that works, so the round of a step
+/// follows from those of the steps before it.
 pub(super) fn schedule(part: &Part<'_>) -> Vec<Piece> {
     let symbols = part.body.symbols();
     let mut producers: HashMap<Value, usize> = HashMap::new();
@@ -102,7 +105,8 @@ fn each_size(part: &Part<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
     }
 }
 
-/// The last round in which each value is read or tells a size. Sizes are asked for in the rounds `asked_at`.
+/// The last round in which each value is read or tells a size. Sizes are asked for in the rounds
+/// `asked_at`.
 fn read_at(part: &Part<'_>, made: &[Made], mut asked_at: HashMap<Symbol, usize>) -> HashMap<Value, usize> {
     let symbols = part.body.symbols();
     let mut read_at: HashMap<Value, usize> = HashMap::new();

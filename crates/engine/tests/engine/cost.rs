@@ -50,7 +50,8 @@ fn products_for_batches_of_any_size() {
     let (w, b) = (g.variable("w", [3, 5], Init::Ones), g.variable("b", [5], Init::Ones));
     let y = (x.matmul(&w) + b).relu();
     for n in [0, 1, 4] {
-        // n x 5 results of 3 products and 3 sums, a bias and a relu; n x 3, 3 x 5 and 5 floats are read.
+        // n x 5 results of 3 products and 3 sums, a bias and a relu; n x 3, 3 x 5 and 5 floats are
+        // read.
         let expected = cost(4 * (3 * n + 20), 4 * 5 * n, (6 + 2) * 5 * n);
         assert_eq!(costs(&[&y], &[zeros(&[n as usize, 3])]), [("MatMul+bias+relu".to_string(), expected)]);
     }
@@ -94,7 +95,8 @@ fn a_convolution_merged_with_its_pooling() {
     let train = Optimizer::new(Sgd::default(), 0.1).minimize(&loss);
     let found = costs(&[&loss, &train], &[zeros(&[3, 10, 10, 1])]);
     let of = |name: &str| found.iter().find(|(op, _)| op == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1;
-    // Results: 3 x 8 x 8 x 16 = 3072 of 9 taps, each with bias and relu; 3 x 4 x 4 x 16 = 768 pooled of 4 each, and which.
+    // Results: 3 x 8 x 8 x 16 = 3072 of 9 taps, each with bias and relu; 3 x 4 x 4 x 16 = 768
+    // pooled of 4 each, and which.
     let forward = cost(4 * (300 + 144 + 16), 4 * 2 * 768, 2 * 3072 * 9 + 2 * 3072 + 4 * 768);
     assert_eq!(of("Conv2D+bias+relu+MaxPool+which"), forward);
     // Reads the images, which, and the gradient of what was pooled.
@@ -119,11 +121,13 @@ fn a_recurrent_network_and_its_gradient() {
     let gradient = gradients(&last.sum(), &[&kernel])[0].to_dense(kernel.shape()).unwrap();
     let found = costs(&[&last, &gradient], &[zeros(&[3, 7, 20])]);
     let of = |name: &str| found.iter().find(|(op, _)| op == name).unwrap_or_else(|| panic!("{name}: {found:?}")).1;
-    // Four gates of 5 units, 3 rows, 7 steps: 420 numbers, each with 5 products and sums, and 3 operations more. In floats: x 420, kernel 100,
-    // states 2 x 15; the sequence 105, the last states 2 x 15, and 6 x 105 kept.
+    // Four gates of 5 units, 3 rows, 7 steps: 420 numbers, each with 5 products and sums, and 3
+    // operations more. In floats: x 420, kernel 100, states 2 x 15; the sequence 105, the last
+    // states 2 x 15, and 6 x 105 kept.
     let flops = 420 * (2 * 5 + 3);
     assert_eq!(of("Lstm"), cost(4 * (420 + 100 + 30), 4 * (105 + 30 + 630), flops));
-    // Reads what was kept, the kernel, first states, the sequence, and the gradients of sequence and states.
+    // Reads what was kept, the kernel, first states, the sequence, and the gradients of sequence
+    // and states.
     assert_eq!(of("LstmGrad"), cost(4 * (630 + 100 + 30 + 105 + 105 + 30), 4 * (420 + 100 + 30), 2 * flops));
 }
 
@@ -169,7 +173,8 @@ fn lookups_and_updates_touch_rows() {
     assert_eq!(of(&found, "GatherV2"), cost(24 + 96, 96, 0));
     // 4 rows are added, 2 are divided; reads three rows, 4 places (i32), 3 splits (i64).
     assert_eq!(of(&found, "SparseSegmentMean"), cost(96 + 16 + 24, 64, 4 * 8 + 2 * 8));
-    // Three ids and rows; three rows of the table and of its one slot; 2 + 4 operations on each element.
+    // Three ids and rows; three rows of the table and of its one slot; 2 + 4 operations on each
+    // element.
     assert_eq!(of(&found, "ApplyAdagrad"), cost(24 + 96 + 2 * 96, 2 * 96, 24 * 6));
     // All of the table and of two slots: rows without gradient decay, unless that is switched off.
     let found = run(Optimizer::new(Adam::default(), 0.1));

@@ -7,8 +7,9 @@
 //!   {"feature": "job", "asked": "1000 terms, at least 1 of each", "values": ["clerk", {"bytes": "ff00"}]}]}
 //! ```
 //!
-//! Values are spelt as in the manifest of a checkpoint. Each answer is kept apart, by what was asked: a column that is added to a
-//! program later is learnt from the data of that day, and the others stay what they were.
+//! Values are spelt as in the manifest of a checkpoint. Each answer is kept apart, by what was
+//! asked: a column that is added to a program later is learnt from the data of that day, and the
+//! others stay what they were.
 
 use std::fs::File;
 use std::io::Read;
@@ -25,7 +26,8 @@ use crate::manifest::{listed_from_json, listed_to_json};
 /// The version that is written. A newer one is refused.
 const VERSION: u64 = 1;
 
-/// The most bytes of the file: ten million terms of twenty letters fit in, more is no vocabulary that `adapt` makes.
+/// The most bytes of the file: ten million terms of twenty letters fit in, more is no vocabulary
+/// that `adapt` makes.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// Answers by the feature and what was asked of it.

@@ -1,5 +1,6 @@
-//! `adapt`: what columns learn from data before a model is trained. One pass over the rows; then it is fixed in the columns, and with
-//! them in everything that is trained, exported and served. `learnt.rs` keeps it in the model folder.
+//! `adapt`: what columns learn from data before a model is trained. One pass over the rows; then it
+//! is fixed in the columns, and with them in everything that is trained, exported and served.
+//! `learnt.rs` keeps it in the model folder.
 
 mod learnt;
 
@@ -18,8 +19,8 @@ use tracing::info;
 
 use learnt::Answers;
 
-/// Reads all rows of a dataset once, on all cores, for what columns are to learn from it: the training set's, or the model would know
-/// what it is evaluated on.
+/// Reads all rows of a dataset once, on all cores, for what columns are to learn from it: the
+/// training set's, or the model would know what it is evaluated on.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -42,12 +43,14 @@ pub fn adapt(data: &Dataset) -> Result<Adapted> {
     Ok(Adapted::new(data.statistics()?))
 }
 
-/// As [`adapt`], but once for each model folder: what was learnt is kept in `adapted.json` there, and found again by the next run.
+/// As [`adapt`], but once for each model folder: what was learnt is kept in `adapted.json` there,
+/// and found again by the next run.
 ///
-/// Weights that were trained with one vocabulary mean nothing under another. So a program that is run again on data that has changed
-/// must not learn its columns anew, and with this function it does not: ids, boundaries and normalisation stay what they were. Only
-/// what the folder does not know yet, such as a column that was added to the program, is learnt from the data, which is read then.
-/// [`Adapted::anew`] forgets what the folder has.
+/// Weights that were trained with one vocabulary mean nothing under another. So a program that is
+/// run again on data that has changed must not learn its columns anew, and with this function it
+/// does not: ids, boundaries and normalisation stay what they were. Only what the folder does not
+/// know yet, such as a column that was added to the program, is learnt from the data, which is read
+/// then. [`Adapted::anew`] forgets what the folder has.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -65,7 +68,8 @@ pub fn adapt_once(model_dir: impl Into<PathBuf>, data: &Dataset) -> Result<Adapt
     Adapted::in_folder(model_dir.into(), Some(data.clone()))
 }
 
-/// What a pass over a dataset taught, from which columns are made. Made by [`adapt`] and [`adapt_once`].
+/// What a pass over a dataset taught, from which columns are made. Made by [`adapt`] and
+/// [`adapt_once`].
 #[derive(Debug)]
 pub struct Adapted {
     /// Read when it is first needed.
@@ -81,8 +85,8 @@ impl Adapted {
         Adapted { statistics: statistics.into(), data: None, folder: None, answers: Mutex::default() }
     }
 
-    /// What earlier runs have learnt in a model folder, for programs that have no training data at hand. What the folder does not know
-    /// is an error.
+    /// What earlier runs have learnt in a model folder, for programs that have no training data at
+    /// hand. What the folder does not know is an error.
     pub fn load(model_dir: impl Into<PathBuf>) -> Result<Adapted> {
         let folder = model_dir.into();
         let path = learnt::path(&folder);
@@ -101,8 +105,9 @@ impl Adapted {
         Ok(Adapted { statistics: OnceLock::new(), data, folder: Some(folder), answers: Mutex::new(answers) })
     }
 
-    /// Forgets what the model folder has: everything is learnt from the data again, and kept instead. Checkpoints that were trained with
-    /// what is forgotten are then refused if it has changed.
+    /// Forgets what the model folder has: everything is learnt from the data again, and kept
+    /// instead. Checkpoints that were trained with what is forgotten are then refused if it has
+    /// changed.
     pub fn anew(self) -> Result<Adapted> {
         if self.data.is_none() && self.statistics.get().is_none() {
             return Err(Error::config("nothing to learn from: there is no data").help("use adapt_once with the data"));
@@ -153,7 +158,8 @@ impl Adapted {
         Ok(column.min_max(min, max))
     }
 
-    /// The column by ranges that each hold about as many of the numbers that were read: up to `n_buckets`, fewer where numbers repeat.
+    /// The column by ranges that each hold about as many of the numbers that were read: up to
+    /// `n_buckets`, fewer where numbers repeat.
     #[track_caller]
     pub fn bucketized(&self, column: &NumericColumn, n_buckets: usize) -> Result<BucketizedColumn> {
         let asked = format!("boundaries of {n_buckets} ranges");
@@ -169,8 +175,8 @@ impl Adapted {
         Ok(bucketized_column(column, boundaries))
     }
 
-    /// The categories of a feature that were read most often, at most so many, the most frequent first. Others have no id, unless the
-    /// column is given buckets for them.
+    /// The categories of a feature that were read most often, at most so many, the most frequent
+    /// first. Others have no id, unless the column is given buckets for them.
     #[track_caller]
     pub fn vocabulary(&self, key: &str, max_terms: usize) -> Result<VocabularyListColumn> {
         self.frequent(key, max_terms, 1)

@@ -1,4 +1,5 @@
-//! Whole arrays of a small real data set, for programs that feed a session by hand. [`datasets`] has more sets, as pipelines.
+//! Whole arrays of a small real data set, for programs that feed a session by hand. [`datasets`]
+//! has more sets, as pipelines.
 
 use estimand_data::datasets;
 use estimand_tensor::{Array, Error, Feature, Result};
@@ -29,7 +30,8 @@ impl Labelled {
     }
 }
 
-/// 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels i64 `[1797]`.
+/// 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels i64
+/// `[1797]`.
 ///
 /// The rows of [`datasets::load("digits", "train")`](datasets::load), flat and divided by 16.
 pub fn digits() -> Result<Labelled> {

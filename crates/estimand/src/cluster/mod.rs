@@ -1,7 +1,8 @@
 //! The cluster that the environment's `TF_CONFIG` describes, and this process's place in it.
 //!
-//! `TF_CONFIG` is how schedulers (Kubeflow, Vertex AI, TonY, ...) tell the processes of one training who they are: JSON with the
-//! addresses of every job and this process's task. Without it, a process is alone: the only worker, and the chief.
+//! `TF_CONFIG` is how schedulers (Kubeflow, Vertex AI, TonY, ...) tell the processes of one
+//! training who they are: JSON with the addresses of every job and this process's task. Without it,
+//! a process is alone: the only worker, and the chief.
 
 mod tf_config;
 
@@ -63,7 +64,8 @@ impl Default for Cluster {
 impl Cluster {
     /// What the environment's `TF_CONFIG` says; a process alone if it is unset.
     ///
-    /// Set but empty counts as unset, with a warning: shells and schedulers clear variables that way.
+    /// Set but empty counts as unset, with a warning: shells and schedulers clear variables that
+    /// way.
     pub fn from_env() -> Result<Cluster> {
         match env::var("TF_CONFIG") {
             Ok(text) => Cluster::parse(&text),
@@ -119,7 +121,8 @@ impl Cluster {
         if self.is_evaluator() { 0 } else { self.addresses(PS).count() }
     }
 
-    /// This process's number among all: the chief first, then the other jobs by name, `ps` last. An evaluator has none.
+    /// This process's number among all: the chief first, then the other jobs by name, `ps` last. An
+    /// evaluator has none.
     pub fn global_id(&self) -> Option<usize> {
         if self.is_evaluator() {
             return None;
@@ -133,8 +136,8 @@ impl Cluster {
         Some(n_before + self.task_index)
     }
 
-    /// Where this process's own server listens, as TensorFlow writes it (`grpc://host:port`), unless `session_master` says
-    /// otherwise. Empty for a process alone and for an evaluator.
+    /// Where this process's own server listens, as TensorFlow writes it (`grpc://host:port`),
+    /// unless `session_master` says otherwise. Empty for a process alone and for an evaluator.
     pub fn master(&self) -> String {
         if self.is_evaluator() {
             return String::new();
@@ -147,7 +150,8 @@ impl Cluster {
         }
     }
 
-    /// The session that evaluates, where `eval_session_master` names one for an evaluator or for a process alone; else empty.
+    /// The session that evaluates, where `eval_session_master` names one for an evaluator or for a
+    /// process alone; else empty.
     pub fn eval_master(&self) -> &str {
         let used = self.is_evaluator() || self.jobs.is_empty();
         self.eval_session_master.as_deref().filter(|_| used).unwrap_or_default()

@@ -11,7 +11,8 @@ use tracing::{info, warn};
 use super::{CHIEF, Cluster, EVALUATOR, MASTER, Tasks, WORKER};
 
 impl Cluster {
-    /// The cluster of a `TF_CONFIG` text. Keys that mean nothing here are left alone, as TensorFlow does.
+    /// The cluster of a `TF_CONFIG` text. Keys that mean nothing here are left alone, as TensorFlow
+    /// does.
     pub fn parse(text: &str) -> Result<Cluster> {
         if text.trim().is_empty() {
             warn!("TF_CONFIG is set but empty; it is treated as unset.");
@@ -183,7 +184,8 @@ mod tests {
     /// What TensorFlow 2.15 makes of each text; written by oracles/gen/clusters.py.
     const FIXTURE: &str = include_str!("../../../../oracles/fixtures/clusters.jsonl");
 
-    /// The texts of which decisions make something else than TensorFlow: there no error, here who is chief.
+    /// The texts of which decisions make something else than TensorFlow: there no error, here who
+    /// is chief.
     fn differs(tf_config: &Value) -> bool {
         let has = |job: &str| !tf_config["cluster"][job].is_null();
         let worker_leads = has(WORKER) && !has(CHIEF) && !has(MASTER);

@@ -1,7 +1,9 @@
-//! What people see on their terminal: log lines, a progress bar, tables of metrics. All of it goes to stderr.
+//! What people see on their terminal: log lines, a progress bar, tables of metrics. All of it goes
+//! to stderr.
 //!
-//! The library logs through `tracing` and is silent until the program says who listens. [`verbosity`] is the short way: lines as
-//! TensorFlow logs them, and a bar while stderr is a terminal. A program with a `tracing` subscriber of its own gets the same lines.
+//! The library logs through `tracing` and is silent until the program says who listens.
+//! [`verbosity`] is the short way: lines as TensorFlow logs them, and a bar while stderr is a
+//! terminal. A program with a `tracing` subscriber of its own gets the same lines.
 //!
 //! ```
 //! use estimand::console::{self, Level};
@@ -59,8 +61,8 @@ static LEVEL: AtomicU8 = AtomicU8::new(0);
 
 /// Sets how much is said on stderr, from now on and in all threads. By default, nothing.
 ///
-/// If the program has installed a `tracing` subscriber, lines go there and it decides which; the level then only says whether
-/// there is a bar.
+/// If the program has installed a `tracing` subscriber, lines go there and it decides which; the
+/// level then only says whether there is a bar.
 pub fn verbosity(level: Level) {
     LEVEL.store(level as u8, Ordering::Relaxed);
     // Refused if there is a subscriber already: ours from an earlier call, or the program's own.

@@ -1,6 +1,7 @@
 //! How far a run is: a bar with loss, steps per second and time left, or a plain line now and then.
 //!
-//! A step costs a decrement: the clock is looked at every 16th step at most, and the bar drawn ten times a second at most.
+//! A step costs a decrement: the clock is looked at every 16th step at most, and the bar drawn ten
+//! times a second at most.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use super::{Level, level, screen};
 const REDRAW: Duration = Duration::from_millis(100);
 /// Between two plain lines.
 const NEXT_LINE: Duration = Duration::from_secs(60);
-/// The most steps between two looks at the clock. If steps become slow all of a sudden, the bar stands still for so many.
+/// The most steps between two looks at the clock. If steps become slow all of a sudden, the bar
+/// stands still for so many.
 const MOST_UNSEEN: u32 = 16;
 /// Looks at the clock need not be closer.
 const LOOK: Duration = Duration::from_millis(10);
@@ -23,7 +25,8 @@ const BAR_LEN: usize = 20;
 
 /// Shows on stderr how far a run is, from [`verbosity`](super::verbosity) `Info` on.
 ///
-/// On a terminal it is a bar, which goes when this is dropped; elsewhere a line is logged every minute.
+/// On a terminal it is a bar, which goes when this is dropped; elsewhere a line is logged every
+/// minute.
 ///
 /// ```
 /// use estimand::console::Progress;
@@ -174,7 +177,8 @@ fn clock(secs: f64) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{secs:02}") } else { format!("{minutes}:{secs:02}") }
 }
 
-/// The beginning of a text that fits into a line: a longer one would leave its first half on the screen for ever.
+/// The beginning of a text that fits into a line: a longer one would leave its first half on the
+/// screen for ever.
 fn cut(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }

@@ -29,7 +29,8 @@ fn above(text: &str, bar: &str) -> String {
     if bar.is_empty() { format!("{text}\n") } else { format!("{ERASE}{text}\n{bar}") }
 }
 
-/// One write, so that lines of several processes do not mix. A stderr that is closed must not end a training.
+/// One write, so that lines of several processes do not mix. A stderr that is closed must not end a
+/// training.
 fn put(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

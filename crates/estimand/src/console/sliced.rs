@@ -7,7 +7,8 @@ use super::Table;
 /// More slices than this would not fit on a line; they go on in another table.
 const N_SLICES: usize = 5;
 
-/// The tables of metrics by key. Where there are slices (`accuracy/sex=f` beside `accuracy`), each has a column.
+/// The tables of metrics by key. Where there are slices (`accuracy/sex=f` beside `accuracy`), each
+/// has a column.
 pub(crate) fn sliced<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<Table> {
     let values: BTreeMap<&str, f64> = values.into_iter().collect();
     let slice = |key: &&'a str| Some(slice_of(key, |whole| values.contains_key(whole))?.1);

@@ -72,7 +72,8 @@ impl Table {
             let mut numbers: Vec<String> =
                 cells().map(|cell| format!("{:indent$}{cell}", "", indent = before - before_point(cell))).collect();
             if let Some(name) = name {
-                // The header ends where the column does; a long one pushes the numbers to the right.
+                // The header ends where the column does; a long one pushes the numbers to the
+                // right.
                 let width = numbers.iter().map(String::len).max().unwrap_or(0);
                 let pushed = " ".repeat(name.len().saturating_sub(width));
                 numbers.iter_mut().for_each(|number| number.insert_str(0, &pushed));
@@ -100,7 +101,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number with six digits that count and none that do not; very large and very small ones with an exponent.
+/// A number with six digits that count and none that do not; very large and very small ones with an
+/// exponent.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();

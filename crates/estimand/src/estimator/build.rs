@@ -84,8 +84,8 @@ impl Estimator {
         Ok(Built { graph: cx.graph().clone(), spec, placeholders })
     }
 
-    /// A variable comes from the same line in every mode: otherwise a name that moved from one layer to another would carry the
-    /// wrong weights along.
+    /// A variable comes from the same line in every mode: otherwise a name that moved from one
+    /// layer to another would carry the wrong weights along.
     fn check_sites(&self, mode: Mode, graph: &Graph) -> Result<()> {
         let mut known = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = HashMap::new();

@@ -13,7 +13,8 @@ use crate::{EarlyStopping, Every, Exporter};
 
 /// What to evaluate on.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: all of it is evaluated.
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
+/// all of it is evaluated.
 pub struct EvalSpec<'a> {
     pub(crate) input: Box<dyn InputFn + 'a>,
     pub(crate) steps: Option<u64>,
@@ -58,7 +59,8 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// The checkpoint to evaluate, in [`evaluate`](crate::Estimator::evaluate). By default, the newest.
+    /// The checkpoint to evaluate, in [`evaluate`](crate::Estimator::evaluate). By default, the
+    /// newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> EvalSpec<'a> {
         self.checkpoint = Some(path.into());
         self
@@ -70,7 +72,8 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// Adds an exporter, which is called after each evaluation of a training, once there is a checkpoint of its step.
+    /// Adds an exporter, which is called after each evaluation of a training, once there is a
+    /// checkpoint of its step.
     pub fn exporter(mut self, exporter: impl Exporter + 'a) -> EvalSpec<'a> {
         self.exporters.push(Box::new(exporter));
         self
@@ -82,8 +85,8 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// A training is not evaluated with a checkpoint if the evaluation before has begun less than so many seconds ago. By default,
-    /// 600.
+    /// A training is not evaluated with a checkpoint if the evaluation before has begun less than
+    /// so many seconds ago. By default, 600.
     pub fn throttle_secs(mut self, secs: f64) -> EvalSpec<'a> {
         self.throttle_secs = Some(secs);
         self
@@ -95,14 +98,15 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// Ends a training when a metric of this evaluation no longer gets better. By default, it goes on.
+    /// Ends a training when a metric of this evaluation no longer gets better. By default, it goes
+    /// on.
     pub fn early_stopping(mut self, early_stopping: EarlyStopping) -> EvalSpec<'a> {
         self.early_stopping = Some(early_stopping);
         self
     }
 
-    /// The best evaluation is that with the highest value of a metric. By default, what early stopping looks at decides, or else the
-    /// lowest `loss`.
+    /// The best evaluation is that with the highest value of a metric. By default, what early
+    /// stopping looks at decides, or else the lowest `loss`.
     pub fn highest_is_best(mut self, metric: impl Into<String>) -> EvalSpec<'a> {
         self.criterion = Some(Criterion::Metric { name: metric.into(), direction: Direction::Higher });
         self
@@ -114,7 +118,8 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// The best evaluation is that for which this function of (the best until then, the new one) was true last.
+    /// The best evaluation is that for which this function of (the best until then, the new one)
+    /// was true last.
     pub fn is_better(mut self, is_better: impl Fn(&Metrics, &Metrics) -> bool + 'static) -> EvalSpec<'a> {
         self.criterion = Some(Criterion::Function(Box::new(is_better)));
         self

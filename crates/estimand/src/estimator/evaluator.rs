@@ -1,4 +1,5 @@
-//! A model for evaluation that stays in memory: built once, run on as many inputs and variables as one likes.
+//! A model for evaluation that stays in memory: built once, run on as many inputs and variables as
+//! one likes.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Estimator {
         self.open(self.dataset(input, cx)?, &cx, &Position::default())
     }
 
-    /// That this process does not see one shard of the input and report it as the whole. An evaluator is alone, and sees all.
+    /// That this process does not see one shard of the input and report it as the whole. An
+    /// evaluator is alone, and sees all.
     fn check_whole(&self, input: &dyn InputFn) -> Result<()> {
         let Some(cluster) = self.config.cluster.as_ref().filter(|cluster| cluster.n_workers() > 1) else {
             return Ok(());
@@ -81,7 +83,8 @@ impl Estimator {
         ))
     }
 
-    /// The model for evaluations on inputs that look like this one. Its variables have no values of use yet.
+    /// The model for evaluations on inputs that look like this one. Its variables have no values of
+    /// use yet.
     pub(crate) fn evaluator<'a>(&self, input: &InputSpec, mut hooks: Vec<Box<dyn Hook + 'a>>) -> Result<Evaluator<'a>> {
         let Built { graph, spec, mut placeholders } = self.build(Mode::Eval, input)?;
         let loss = spec.loss.ok_or_else(|| Error::internal("a model without loss was let through"))?;

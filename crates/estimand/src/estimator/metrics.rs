@@ -11,7 +11,8 @@ use crate::events;
 
 /// The results of an evaluation, by name.
 ///
-/// Most are numbers. Those of several numbers, as a confusion matrix, are [`arrays`](Metrics::arrays) apart from them.
+/// Most are numbers. Those of several numbers, as a confusion matrix, are
+/// [`arrays`](Metrics::arrays) apart from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
     values: IndexMap<String, f64>,

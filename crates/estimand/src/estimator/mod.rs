@@ -1,7 +1,9 @@
 //! [`Estimator`]: one model description that trains, evaluates and predicts.
 //!
-//! `build.rs` makes a model for a mode, `initialize.rs` says what it begins with; `train.rs` prepares a training, `default_hooks.rs`
-//! lists its hooks, `train_input.rs` its batches, and `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the third.
+//! `build.rs` makes a model for a mode, `initialize.rs` says what it begins with; `train.rs`
+//! prepares a training, `default_hooks.rs` lists its hooks, `train_input.rs` its batches, and
+//! `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the
+//! third.
 
 mod build;
 mod default_hooks;
@@ -115,8 +117,9 @@ impl EstimatorBuilder {
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet; or
-    /// [`WarmStartSettings`] that say more. By default, variables begin as their initializers say.
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the
+    /// model folder has none yet; or [`WarmStartSettings`] that say more. By default, variables
+    /// begin as their initializers say.
     pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> EstimatorBuilder {
         self.warm_start_from = Some(settings.into());
         self
@@ -207,7 +210,8 @@ impl Estimator {
         }
     }
 
-    /// The newest checkpoint; `None` before the first. A state file that names files which are gone is an error.
+    /// The newest checkpoint; `None` before the first. A state file that names files which are gone
+    /// is an error.
     pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>> {
         newest(&self.model_dir, self.config.missing_state)
     }
@@ -236,9 +240,9 @@ impl Estimator {
         self.event_files.open(folder)
     }
 
-    /// Restores a model from the checkpoint at a path (its prefix, or a folder, of which the newest is
-    /// taken), or else from the newest of the model's own folder. Returns which one it was; `None` if
-    /// there is no checkpoint yet.
+    /// Restores a model from the checkpoint at a path (its prefix, or a folder, of which the newest
+    /// is taken), or else from the newest of the model's own folder. Returns which one it was;
+    /// `None` if there is no checkpoint yet.
     fn restore(&self, session: &mut TrainSession, at: Option<&Path>) -> Result<Option<PathBuf>> {
         let restore = |prefix: &Path| {
             info!("Restoring parameters from {}", prefix.display());

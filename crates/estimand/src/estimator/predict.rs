@@ -1,4 +1,5 @@
-//! Prediction: what to predict for, and a model that stays in memory; `predictions.rs` goes over an input with it.
+//! Prediction: what to predict for, and a model that stays in memory; `predictions.rs` goes over an
+//! input with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -79,7 +80,8 @@ pub(super) struct Resident {
 }
 
 impl Estimator {
-    /// A model in memory for batches that look like `sample`, with the newest checkpoint and without hooks.
+    /// A model in memory for batches that look like `sample`, with the newest checkpoint and
+    /// without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
         let (Asked { session, compiled, binding, keys, .. }, ..) =
             self.make_asked(&InputSpec::of(sample), None, None, None)?;
@@ -146,7 +148,8 @@ impl Estimator {
         *self.resident.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The model of the last prediction if it fits, or a new one with its hooks and those of the user.
+    /// The model of the last prediction if it fits, or a new one with its hooks and those of the
+    /// user.
     pub(super) fn take_resident<'a>(
         &self,
         spec: &InputSpec,

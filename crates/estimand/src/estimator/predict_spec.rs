@@ -14,7 +14,8 @@ pub type Prediction = IndexMap<String, Array>;
 
 /// What to predict for.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: every row gets all predictions.
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
+/// every row gets all predictions.
 pub struct PredictSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(super) keys: Option<Vec<String>>,
@@ -29,7 +30,8 @@ impl<'a> PredictSpec<'a> {
         PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false, hooks: Vec::new() }
     }
 
-    /// The predictions wanted. By default, all. Names that the model does not have are passed over, unless it has none of them.
+    /// The predictions wanted. By default, all. Names that the model does not have are passed over,
+    /// unless it has none of them.
     pub fn keys<N: Into<String>>(mut self, keys: impl IntoIterator<Item = N>) -> PredictSpec<'a> {
         self.keys = Some(keys.into_iter().map(Into::into).collect());
         self

@@ -1,4 +1,5 @@
-//! The predictions for an input, made as they are asked for: row by row or batch by batch, with hooks around them.
+//! The predictions for an input, made as they are asked for: row by row or batch by batch, with
+//! hooks around them.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -74,7 +75,8 @@ impl Running<'_> {
 impl Estimator {
     /// Predictions for the rows of an input, made as they are asked for.
     ///
-    /// The model stays in memory for the next call, until it is trained further; one with hooks is made anew for each call.
+    /// The model stays in memory for the next call, until it is trained further; one with hooks is
+    /// made anew for each call.
     pub fn predict<'a>(&'a self, spec: impl Into<PredictSpec<'a>>) -> Predictions<'a> {
         Predictions::new(self, spec.into())
     }

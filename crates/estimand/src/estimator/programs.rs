@@ -1,7 +1,8 @@
-//! The two programs of a training step: what every step computes, and that with all that hooks want to see now and then.
+//! The two programs of a training step: what every step computes, and that with all that hooks want
+//! to see now and then.
 //!
-//! Both train to the same bits: a value that is fetched is computed as it is when nobody looks. So histograms cost the steps on
-//! which they are written, and no other.
+//! Both train to the same bits: a value that is fetched is computed as it is when nobody looks. So
+//! histograms cost the steps on which they are written, and no other.
 
 use std::sync::Arc;
 

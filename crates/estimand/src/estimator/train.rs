@@ -19,7 +19,8 @@ use crate::session::InputPlace;
 use crate::unfinished::Unfinished;
 
 impl Estimator {
-    /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at the very next row of the input.
+    /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at
+    /// the very next row of the input.
     pub fn train<'a>(&self, spec: impl Into<TrainSpec<'a>>) -> Result<Finished> {
         let mut spec = spec.into();
         spec.check()?;
@@ -162,6 +163,7 @@ impl Estimator {
 
 fn drawn_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
-    // The standard library's only source of randomness; 31 bits, so that it is a TensorFlow seed too.
+    // The standard library's only source of randomness; 31 bits, so that it is a TensorFlow seed
+    // too.
     RandomState::new().build_hasher().finish() >> 33
 }

@@ -74,8 +74,8 @@ impl TrainInput {
         }
     }
 
-    /// Opens the input again if the error may pass. The model is whole in memory: so not a step is lost, where TensorFlow goes back to
-    /// the last checkpoint.
+    /// Opens the input again if the error may pass. The model is whole in memory: so not a step is
+    /// lost, where TensorFlow goes back to the last checkpoint.
     fn retry(&mut self, mut error: Error, behind: &Position, signals: &Guard) -> Result<Next> {
         let mut pause = FIRST_PAUSE;
         for retry in 1..=self.n_retries {

@@ -1,4 +1,5 @@
-//! The loop of training, on one page: what is around it is in `train.rs`, what happens between steps are hooks.
+//! The loop of training, on one page: what is around it is in `train.rs`, what happens between
+//! steps are hooks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -265,8 +266,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// TF: a run saves at its first step and tells listeners, also where it was restored from the checkpoint of that step. Here that
-    /// checkpoint stays as it is, and they are told. Their wish to stop does not count yet.
+    /// TF: a run saves at its first step and tells listeners, also where it was restored from the
+    /// checkpoint of that step. Here that checkpoint stays as it is, and they are told. Their wish
+    /// to stop does not count yet.
     fn tell_of_restored(&mut self) -> Result<()> {
         let (session, step) = (&self.session, self.session.step);
         let is_untold = self.unfinished.as_ref().is_some_and(|run| self.goes_on && !run.is_told(step));
@@ -281,7 +283,8 @@ impl<'a> Run<'a> {
         tell(&mut self.listeners, "after_save", |listener| listener.after_save(session, step).map(drop))
     }
 
-    /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between steps.
+    /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between
+    /// steps.
     fn save_if_asked(&mut self, may_stop: bool) -> Result<()> {
         if !std::mem::take(&mut self.requests.save) || self.saver.last_step() == Some(self.session.step) {
             return Ok(());
@@ -302,7 +305,8 @@ impl<'a> Run<'a> {
         })?;
         let prefix = self.saver.prefix(step).display().to_string();
         if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {
-            // A disk that has no room for this has none for the checkpoint either, whose error says more.
+            // A disk that has no room for this has none for the checkpoint either, whose error says
+            // more.
             self.saver.wait()?;
             return Err(self.saver.failed(step, error));
         }
@@ -353,7 +357,8 @@ fn interrupted(signal: Signal, finished: &Finished, model_dir: &Path) -> Error {
         .help(format!("what was learnt is saved in {}; run the program again to go on from there", model_dir.display()))
 }
 
-/// The graph for people and TensorBoard. A graph with ops of one's own has no form that others could read.
+/// The graph for people and TensorBoard. A graph with ops of one's own has no form that others
+/// could read.
 fn write_graph(
     session: &TrainSession,
     fetches: &[Value],

@@ -12,7 +12,8 @@ use crate::unfinished::Unfinished;
 
 /// What to train on, and for how long.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself: training then ends with the input.
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
+/// training then ends with the input.
 pub struct TrainSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(crate) steps: Option<u64>,
@@ -54,15 +55,16 @@ impl<'a> TrainSpec<'a> {
         self
     }
 
-    /// Writes the [report](crate::report) to `report.html` in the model folder, however the training ends, with a look at the columns of
-    /// these rows: those of the input, before they are repeated and batched. By default, none is written.
+    /// Writes the [report](crate::report) to `report.html` in the model folder, however the
+    /// training ends, with a look at the columns of these rows: those of the input, before they are
+    /// repeated and batched. By default, none is written.
     pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
         self.report = Some(data.clone());
         self
     }
 
-    /// Whether anything asks for checkpoints. A training without them, as that of a worker beside the
-    /// chief, needs no lock.
+    /// Whether anything asks for checkpoints. A training without them, as that of a worker beside
+    /// the chief, needs no lock.
     pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
         !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
     }

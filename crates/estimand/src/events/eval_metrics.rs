@@ -11,8 +11,9 @@ use super::{SummaryValue, What};
 
 /// The metrics of every evaluated step, from all event files of a folder, in the order of steps.
 ///
-/// Numbers are as they were stored: `f32`. If a step was evaluated twice, the later file wins. Behind a damaged record the rest of a
-/// file is left out, with a warning; a folder that is not there has no evaluations yet.
+/// Numbers are as they were stored: `f32`. If a step was evaluated twice, the later file wins.
+/// Behind a damaged record the rest of a file is left out, with a warning; a folder that is not
+/// there has no evaluations yet.
 ///
 /// ```
 /// use estimand::events::{EventWriter, read_eval_metrics};

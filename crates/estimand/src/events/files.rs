@@ -1,7 +1,7 @@
 //! One event file for each folder that an estimator writes events to, however often it is called.
 //!
-//! TensorFlow keeps one writer for each folder too. A file is lent to one run at a time: a second run
-//! at the same time gets a file of its own.
+//! TensorFlow keeps one writer for each folder too. A file is lent to one run at a time: a second
+//! run at the same time gets a file of its own.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};

@@ -12,10 +12,11 @@ use super::{Event, EventReader};
 /// What the names of event files begin with.
 const FILES: &str = "events.out.tfevents.";
 
-/// Calls a function with every event of a folder and the number of its file, in the order of the files' names, which begin with the time.
+/// Calls a function with every event of a folder and the number of its file, in the order of the
+/// files' names, which begin with the time.
 ///
-/// Behind a damaged record the rest of a file is left out, with a warning, which is returned too. A folder that is not there has no events
-/// yet.
+/// Behind a damaged record the rest of a file is left out, with a warning, which is returned too. A
+/// folder that is not there has no events yet.
 pub(crate) fn each_event(folder: &Path, mut each: impl FnMut(usize, Event)) -> Result<Vec<String>> {
     let mut damaged = Vec::new();
     for (i, path) in event_files(folder)?.iter().enumerate() {

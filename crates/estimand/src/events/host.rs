@@ -12,8 +12,8 @@ pub(crate) fn host_name() -> String {
 #[cfg(unix)]
 fn system_name() -> String {
     let mut name = [0u8; 256];
-    // SAFETY: the pointer and the length are those of one array. The last byte is not offered, so that the text ends in a
-    // zero even where the system cuts a long name off without one.
+    // SAFETY: the pointer and the length are those of one array. The last byte is not offered, so
+    // that the text ends in a zero even where the system cuts a long name off without one.
     let failed = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) } != 0;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
     if failed { String::new() } else { String::from_utf8_lossy(&name[..end]).into_owned() }

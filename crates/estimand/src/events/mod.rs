@@ -1,8 +1,8 @@
 //! Event files: what TensorBoard shows of a run.
 //!
-//! A model directory has one such file for each estimator that trained in it, and one in `eval/` for each that evaluated:
-//! `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new one, [`EventReader`] reads any,
-//! [`read_eval_metrics`] sums up what evaluations have found.
+//! A model directory has one such file for each estimator that trained in it, and one in `eval/`
+//! for each that evaluated: `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a
+//! new one, [`EventReader`] reads any, [`read_eval_metrics`] sums up what evaluations have found.
 //!
 //! ```
 //! use estimand::events::{EventReader, EventWriter, What};

@@ -8,7 +8,8 @@ use estimand_tensor::{Error, Result};
 use estimand_wire::record::{RecordError, RecordReader};
 use estimand_wire::{Event, Message};
 
-/// The events of a file, in order. It ends after the first error: behind a damaged record nobody knows where the next begins.
+/// The events of a file, in order. It ends after the first error: behind a damaged record nobody
+/// knows where the next begins.
 ///
 /// A file that is being written may end in half a record, which is such an error too.
 #[derive(Debug)]

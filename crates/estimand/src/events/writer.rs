@@ -1,7 +1,8 @@
 //! Appends events to a new file.
 //!
-//! An event is one `write`, so nothing waits in a buffer: TensorBoard sees it at once, and whatever ends the process loses none.
-//! At one event for a hundred steps the call costs a step less than a hundredth of a microsecond.
+//! An event is one `write`, so nothing waits in a buffer: TensorBoard sees it at once, and whatever
+//! ends the process loses none. At one event for a hundred steps the call costs a step less than a
+//! hundredth of a microsecond.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -26,7 +27,8 @@ const MOST_FILES: usize = 1000;
 
 /// Writes one event file.
 ///
-/// If a write fails, as on a full disk, what got into the file of that event is taken back, and the next one may succeed.
+/// If a write fails, as on a full disk, what got into the file of that event is taken back, and the
+/// next one may succeed.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
@@ -68,7 +70,8 @@ impl EventWriter {
         self.summary(step, vec![Value::scalar(tag, value)])
     }
 
-    /// How the numbers of an array are spread, in TensorFlow's buckets. Those that are not finite are left out, with a warning.
+    /// How the numbers of an array are spread, in TensorFlow's buckets. Those that are not finite
+    /// are left out, with a warning.
     pub fn histogram(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
         self.show(step, tag, Kind::Histogram, array)
     }
@@ -84,7 +87,8 @@ impl EventWriter {
         self.show(step, tag, Kind::Text, &Array::from_strings([0_usize; 0], [text])?)
     }
 
-    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless they are 0.
+    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
+    /// they are 0.
     pub fn pr_curve(
         &mut self,
         step: u64,
@@ -104,8 +108,8 @@ impl EventWriter {
         self.summary(step, vec![Value::tensor(tag, TensorProto::from_array(array))])
     }
 
-    /// The parameters of the run that this folder is of: a line of TensorBoard's HParams page, with the last scalars of this folder
-    /// and of those below it as metrics.
+    /// The parameters of the run that this folder is of: a line of TensorBoard's HParams page, with
+    /// the last scalars of this folder and of those below it as metrics.
     pub fn hparams(&mut self, params: &HParams) -> Result<()> {
         self.summary(0, vec![summary::session_start(params, now())])
     }
@@ -115,9 +119,9 @@ impl EventWriter {
         self.summary(0, vec![summary::session_end(status, now())])
     }
 
-    /// Which parameters and metrics the HParams page shows of all runs below a folder, for a file in that folder. Without it, which is
-    /// the usual case, the page shows whatever the runs have. A metric is a folder below that of a run, and a tag:
-    /// `("eval", "accuracy")`.
+    /// Which parameters and metrics the HParams page shows of all runs below a folder, for a file
+    /// in that folder. Without it, which is the usual case, the page shows whatever the runs have.
+    /// A metric is a folder below that of a run, and a tag: `("eval", "accuracy")`.
     pub fn experiment(&mut self, params: &HParams, metrics: &[(&str, &str)]) -> Result<()> {
         self.summary(0, vec![summary::experiment(params, metrics, now())])
     }
@@ -155,8 +159,8 @@ impl EventWriter {
         Ok(is_gone)
     }
 
-    /// The graph of the model. A graph that is already in the file is not written again: TensorBoard
-    /// shows one for each file.
+    /// The graph of the model. A graph that is already in the file is not written again:
+    /// TensorBoard shows one for each file.
     pub fn graph(&mut self, graph: &GraphDef) -> Result<()> {
         let bytes = graph.encode_to_vec();
         let fingerprint = fingerprint64(&bytes);
@@ -174,7 +178,8 @@ impl EventWriter {
 
     /// That training started or stopped, or saved a checkpoint to a path.
     ///
-    /// At a start TensorBoard forgets what an earlier run wrote of this and later steps: they are done again.
+    /// At a start TensorBoard forgets what an earlier run wrote of this and later steps: they are
+    /// done again.
     pub fn session_log(&mut self, step: u64, status: SessionStatus, checkpoint_path: &str) -> Result<()> {
         let checkpoint_path = checkpoint_path.to_string();
         self.event(step, What::SessionLog(SessionLog { status: status.into(), checkpoint_path, msg: String::new() }))
@@ -243,8 +248,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// A file that nobody else writes. TensorBoard reads the files of a folder in the order of their names, so that of a second
-/// writer in the same second sorts behind the first.
+/// A file that nobody else writes. TensorBoard reads the files of a folder in the order of their
+/// names, so that of a second writer in the same second sorts behind the first.
 fn new_file(folder: &Path, secs: u64) -> Result<(File, PathBuf)> {
     let name = format!("events.out.tfevents.{secs:010}.{}", host_name());
     for n in 0..MOST_FILES {

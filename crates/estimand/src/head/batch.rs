@@ -50,8 +50,8 @@ impl LabelledBatch {
         self.dense_labels_by(logits, width, |labels| Ok(labels.clone()))
     }
 
-    /// Dense labels, of which a function makes numbers before their shape is changed: what the host has to look at is then what is
-    /// fed, and all else is the step's.
+    /// Dense labels, of which a function makes numbers before their shape is changed: what the host
+    /// has to look at is then what is fed, and all else is the step's.
     pub(super) fn dense_labels_by(
         &self,
         logits: &Tensor,
@@ -80,8 +80,8 @@ impl LabelledBatch {
         Ok(if is_list { labels.expand_dims(-1) } else { labels })
     }
 
-    /// The weights of examples, `[..., 1]` beside logits `[..., n]`, or `[..., n]` where logits are weighed one by one: those of a
-    /// feature, of the batch, or the product of both.
+    /// The weights of examples, `[..., 1]` beside logits `[..., n]`, or `[..., n]` where logits are
+    /// weighed one by one: those of a feature, of the batch, or the product of both.
     pub fn weights(&self, column: Option<&str>, logits: &Tensor, by_logit: bool) -> Result<Option<Tensor>> {
         let own = self.weights.as_ref().map(|weights| beside(weights, logits, false)).transpose()?;
         let Some(name) = column else { return Ok(own) };

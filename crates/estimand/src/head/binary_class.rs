@@ -13,8 +13,8 @@ use crate::ExportOutput;
 
 /// One of two classes, from one logit: that of the second class.
 ///
-/// Labels are `[batch]` or `[batch, 1]`, numbers from 0 to 1 (a fraction is a probability) or terms of a vocabulary. The loss is the
-/// sigmoid cross entropy.
+/// Labels are `[batch]` or `[batch, 1]`, numbers from 0 to 1 (a fraction is a probability) or terms
+/// of a vocabulary. The loss is the sigmoid cross entropy.
 ///
 /// | | |
 /// |---|---|
@@ -34,8 +34,8 @@ impl BinaryClassHead {
         BinaryClassHead { settings: Settings::default(), classes: Classes::new(2), thresholds: Vec::new() }
     }
 
-    /// Probabilities, between 0 and 1, above which a prediction counts as the second class: accuracy, precision and recall are reported
-    /// for each. By default, only for 0.5.
+    /// Probabilities, between 0 and 1, above which a prediction counts as the second class:
+    /// accuracy, precision and recall are reported for each. By default, only for 0.5.
     pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> BinaryClassHead {
         self.thresholds = thresholds.into_iter().collect();
         self
@@ -129,7 +129,8 @@ impl BinaryClassHead {
         let (labels, weights) = (&scored.labels, scored.weights(rows));
         let weights = weights.as_ref();
         let logistic = logits.sigmoid();
-        // TF: the class is 1 above a logit of 0, where rounding may have made the probability 0.5 already.
+        // TF: the class is 1 above a logit of 0, where rounding may have made the probability 0.5
+        // already.
         let class_ids = logits.greater(0.0).cast(DType::F32);
         let mut metrics = vec![
             ("accuracy".to_string(), metric::accuracy(labels, &class_ids, weights)),

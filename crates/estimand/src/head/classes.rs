@@ -78,7 +78,8 @@ impl Classes {
         Ok(Some(table))
     }
 
-    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it fails the run.
+    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it
+    /// fails the run.
     pub(super) fn looked_up(&self, labels: &Tensor) -> Result<Option<Tensor>> {
         Ok(self.table_for(labels)?.map(|table| table.lookup_known(labels, "label")))
     }
@@ -140,8 +141,8 @@ macro_rules! class_setters {
 macro_rules! class_weights_setter {
     ($head:ty) => {
         impl $head {
-            /// How much examples of each class count in the loss, in order, beside their own weights. Metrics count them alike. By
-            /// default, so does the loss.
+            /// How much examples of each class count in the loss, in order, beside their own
+            /// weights. Metrics count them alike. By default, so does the loss.
             pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
                 self.classes.weights = Some(weights.into_iter().collect());
                 self

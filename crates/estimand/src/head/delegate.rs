@@ -1,4 +1,5 @@
-//! Heads that leave everything to another: those behind pointers, and those that are another with other settings.
+//! Heads that leave everything to another: those behind pointers, and those that are another with
+//! other settings.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `PoissonRegressionHead` and `LogisticRegressionHead`: regression with another loss, a link, and labels from a range.
+//! `PoissonRegressionHead` and `LogisticRegressionHead`: regression with another loss, a link, and
+//! labels from a range.
 
 use estimand_graph::Tensor;
 use estimand_nn::{LogPoisson, Loss};
@@ -12,8 +13,8 @@ use crate::ExportOutput;
 
 /// Counts: logits are the logarithms of how many are expected, predictions these numbers.
 ///
-/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1, and not negative. The loss is that of
-/// [`LogPoisson`]; keys are those of [`RegressionHead`].
+/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1, and not negative. The loss
+/// is that of [`LogPoisson`]; keys are those of [`RegressionHead`].
 #[derive(Clone, Debug)]
 pub struct PoissonRegressionHead {
     regression: RegressionHead,
@@ -43,8 +44,8 @@ impl PoissonRegressionHead {
 
 /// Probabilities: labels are numbers from 0 to 1, predictions the sigmoid of logits.
 ///
-/// As [`BinaryClassHead`](super::BinaryClassHead) for labels that are fractions, without what makes sense for classes only: keys are
-/// those of [`RegressionHead`].
+/// As [`BinaryClassHead`](super::BinaryClassHead) for labels that are fractions, without what makes
+/// sense for classes only: keys are those of [`RegressionHead`].
 #[derive(Clone, Debug)]
 pub struct LogisticRegressionHead {
     regression: RegressionHead,

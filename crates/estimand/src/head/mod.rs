@@ -1,10 +1,11 @@
 //! Heads: from the logits of a model to its loss, predictions, metrics and what is exported.
 //!
-//! A head is a plain value. A model function computes logits and leaves the rest to [`HeadSpec::spec`], which is the same for all of
-//! them (`spec.rs`). In the order a batch passes through: `batch.rs` (labels, weights and features as heads see them), one file for
-//! each head, `scored.rs` (losses of examples, weighted and reduced), `slice.rs` (metrics of some rows), `spec.rs`. `settings.rs`
-//! holds what all heads can be told, `classes.rs` the names of classes, `all.rs` the list of heads, `testing.rs`
-//! what every head must do.
+//! A head is a plain value. A model function computes logits and leaves the rest to
+//! [`HeadSpec::spec`], which is the same for all of them (`spec.rs`). In the order a batch passes
+//! through: `batch.rs` (labels, weights and features as heads see them), one file for each head,
+//! `scored.rs` (losses of examples, weighted and reduced), `slice.rs` (metrics of some rows),
+//! `spec.rs`. `settings.rs` holds what all heads can be told, `classes.rs` the names of classes,
+//! `all.rs` the list of heads, `testing.rs` what every head must do.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -59,8 +60,9 @@ pub type Predictions = IndexMap<String, Tensor>;
 
 /// What a model predicts and how wrong it is, from its logits.
 ///
-/// Logits are `[batch, ..., logits_dimension]`. Whoever implements this gets [`HeadSpec::spec`], slices and feature pass-through for
-/// free; [`testing::check_head`] tells whether the implementation keeps the contract.
+/// Logits are `[batch, ..., logits_dimension]`. Whoever implements this gets [`HeadSpec::spec`],
+/// slices and feature pass-through for free; [`testing::check_head`] tells whether the
+/// implementation keeps the contract.
 pub trait Head: fmt::Debug + Send + Sync {
     /// A name that metrics and losses are told apart by.
     fn name(&self) -> Option<String>;
@@ -71,7 +73,8 @@ pub trait Head: fmt::Debug + Send + Sync {
     /// Which features pass through to the predictions, and by what metrics are sliced.
     fn reporting(&self) -> &Reporting;
 
-    /// Whether the configuration can work: an error says what is wrong with it, and how to put it right.
+    /// Whether the configuration can work: an error says what is wrong with it, and how to put it
+    /// right.
     fn check(&self) -> Result<()>;
 
     /// The predictions, one row for each example.
@@ -85,8 +88,9 @@ pub trait Head: fmt::Debug + Send + Sync {
         suffixed(self.name().as_deref(), key)
     }
 
-    /// How many scopes called `training` TensorFlow's head opens: one for itself, and those of the heads in it. Optimizers keep
-    /// their slots under the last of them, `training` or `training_<number of those before>`. By default, 1.
+    /// How many scopes called `training` TensorFlow's head opens: one for itself, and those of the
+    /// heads in it. Optimizers keep their slots under the last of them, `training` or
+    /// `training_<number of those before>`. By default, 1.
     fn n_training_scopes(&self) -> usize {
         1
     }
@@ -97,8 +101,8 @@ pub trait Head: fmt::Debug + Send + Sync {
 
 /// What every head can do, also behind a pointer.
 pub trait HeadSpec: Head {
-    /// The spec that a model function returns: loss, predictions, metrics and export outputs, and how to train. Regularization losses
-    /// of the graph are added to the loss.
+    /// The spec that a model function returns: loss, predictions, metrics and export outputs, and
+    /// how to train. Regularization losses of the graph are added to the loss.
     fn spec<'a>(
         &self,
         cx: &ModelFnContext<'_>,
@@ -122,8 +126,8 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// A loss, and a function that makes the metrics: of all rows, or of those that have a weight of 1 in a tensor `[batch]` of 0 and
-    /// 1.
+    /// A loss, and a function that makes the metrics: of all rows, or of those that have a weight
+    /// of 1 in a tensor `[batch]` of 0 and 1.
     pub fn new(
         loss: Tensor,
         metrics: impl Fn(Option<&Tensor>) -> Result<IndexMap<String, Metric>> + 'static,

@@ -13,7 +13,8 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 
 /// Several heads with names, each with its part of the logits and its own labels.
 ///
-/// Logits are those of all heads side by side, in order; labels go by the heads' names. The loss is the weighted sum of the heads'.
+/// Logits are those of all heads side by side, in order; labels go by the heads' names. The loss is
+/// the weighted sum of the heads'.
 ///
 /// | | |
 /// |---|---|

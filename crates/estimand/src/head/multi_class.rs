@@ -14,7 +14,8 @@ use crate::ExportOutput;
 
 /// One class of several, from one logit for each.
 ///
-/// Labels are `[batch]` or `[batch, 1]`, class numbers or terms of a vocabulary. The loss is the softmax cross entropy.
+/// Labels are `[batch]` or `[batch, 1]`, class numbers or terms of a vocabulary. The loss is the
+/// softmax cross entropy.
 ///
 /// | | |
 /// |---|---|

@@ -14,8 +14,8 @@ use crate::{ExportOutput, Input};
 
 /// For each of several classes, yes or no, from one logit for each.
 ///
-/// Labels are `[batch, n_classes]` numbers from 0 to 1, or, with any number in a row, class numbers or terms of a vocabulary. The loss
-/// is the mean over classes of the sigmoid cross entropy.
+/// Labels are `[batch, n_classes]` numbers from 0 to 1, or, with any number in a row, class numbers
+/// or terms of a vocabulary. The loss is the mean over classes of the sigmoid cross entropy.
 ///
 /// | | |
 /// |---|---|
@@ -41,8 +41,8 @@ impl MultiLabelHead {
         }
     }
 
-    /// Probabilities, between 0 and 1, above which a class counts as predicted: accuracy, precision and recall are reported for each.
-    /// By default, for none.
+    /// Probabilities, between 0 and 1, above which a class counts as predicted: accuracy, precision
+    /// and recall are reported for each. By default, for none.
     pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> MultiLabelHead {
         self.thresholds = thresholds.into_iter().collect();
         self

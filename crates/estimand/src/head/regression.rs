@@ -16,8 +16,8 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 
 /// One number or several for each example, from as many logits.
 ///
-/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1; weights may be those of examples or of labels. The loss is the
-/// squared error.
+/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1; weights may be those of
+/// examples or of labels. The loss is the squared error.
 ///
 /// | | |
 /// |---|---|
@@ -54,7 +54,8 @@ impl RegressionHead {
         self
     }
 
-    /// From logits to predictions, such as `Tensor::exp`. The loss is one of logits. By default, logits are the predictions.
+    /// From logits to predictions, such as `Tensor::exp`. The loss is one of logits. By default,
+    /// logits are the predictions.
     pub fn inverse_link_fn(mut self, link: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> RegressionHead {
         self.inverse_link = Some(Link(Arc::new(link)));
         self

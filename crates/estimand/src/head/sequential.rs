@@ -10,12 +10,13 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
 use crate::ExportOutput;
 
-/// A head for logits `[batch, steps, n]`, of which a mask tells the steps that are there: loss and metrics are those of the wrapped
-/// head for these steps alone.
+/// A head for logits `[batch, steps, n]`, of which a mask tells the steps that are there: loss and
+/// metrics are those of the wrapped head for these steps alone.
 ///
-/// The mask is a feature `[batch, steps]`. Labels and features `[batch, steps, ...]` are taken step by step; labels may also be
-/// ragged. Features and weights with one value a row count for all steps of the row. Predictions are those of the wrapped head for
-/// all steps, and the mask under its name.
+/// The mask is a feature `[batch, steps]`. Labels and features `[batch, steps, ...]` are taken step
+/// by step; labels may also be ragged. Features and weights with one value a row count for all
+/// steps of the row. Predictions are those of the wrapped head for all steps, and the mask under
+/// its name.
 #[derive(Clone, Debug)]
 pub struct SequentialHeadWrapper {
     head: Arc<dyn Head>,

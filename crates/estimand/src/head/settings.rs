@@ -98,14 +98,15 @@ impl Settings {
 macro_rules! reporting_setters {
     ($head:ty, $($at:ident).+) => {
         impl $head {
-            /// In prediction, passes a feature through under its own name, such as the id of a row. By default, none does.
+            /// In prediction, passes a feature through under its own name, such as the id of a row.
+            /// By default, none does.
             pub fn forward_feature(mut self, name: impl Into<String>) -> Self {
                 self.$($at).+.forward.push(name.into());
                 self
             }
 
-            /// Reports every metric once more for the rows in which a feature has each of these values: `accuracy` also as
-            /// `accuracy/sex=Female`. By default, only for all rows.
+            /// Reports every metric once more for the rows in which a feature has each of these
+            /// values: `accuracy` also as `accuracy/sex=Female`. By default, only for all rows.
             pub fn slice_by<V: Into<crate::head::Term>>(
                 mut self,
                 feature: impl Into<String>,
@@ -129,15 +130,15 @@ macro_rules! head_setters {
                 self
             }
 
-            /// The feature that holds the weight of each example. Weights of the batch itself count as well. By default, examples weigh
-            /// the same.
+            /// The feature that holds the weight of each example. Weights of the batch itself count
+            /// as well. By default, examples weigh the same.
             pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
                 self.$($at).+.weight_column = Some(feature.into());
                 self
             }
 
-            /// How the losses of examples become the loss of a batch. By default `SumOverBatchSize`: their weighted sum, divided by
-            /// their number.
+            /// How the losses of examples become the loss of a batch. By default
+            /// `SumOverBatchSize`: their weighted sum, divided by their number.
             pub fn loss_reduction(mut self, reduction: estimand_nn::Reduction) -> Self {
                 self.$($at).+.reduction = reduction;
                 self

@@ -70,7 +70,8 @@ impl Slice {
         }
     }
 
-    /// What is behind the keys of metrics, and the rows it stands for: 1 for those that belong to it, 0 for others.
+    /// What is behind the keys of metrics, and the rows it stands for: 1 for those that belong to
+    /// it, 0 for others.
     pub(super) fn rows(&self, batch: &LabelledBatch) -> Result<Vec<(String, Tensor)>> {
         let place = || format!("metrics sliced by `{}`", self.feature);
         let input = batch.features().find(&self.feature).map_err(|e| e.context(place()))?;

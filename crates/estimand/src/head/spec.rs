@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, suffixed};
 use crate::{EstimatorSpec, ExportOutput, Input, ModelFnContext, SERVING_DEFAULT};
 
-/// What TensorFlow's heads put before the names of an optimizer's slots: the scope `training`, made unique.
+/// What TensorFlow's heads put before the names of an optimizer's slots: the scope `training`, made
+/// unique.
 fn slot_scope(head: &(impl Head + ?Sized)) -> String {
     match head.n_training_scopes() {
         0 | 1 => "training".to_string(),
@@ -19,8 +20,8 @@ fn slot_scope(head: &(impl Head + ?Sized)) -> String {
 /// From a loss to the train op.
 pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 
-/// How a model is trained: with an optimizer, or by a function of the loss that returns the train op, for models with several
-/// optimizers. The global step is counted for both.
+/// How a model is trained: with an optimizer, or by a function of the loss that returns the train
+/// op, for models with several optimizers. The global step is counted for both.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -40,7 +41,8 @@ pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 pub enum Training<'a> {
     /// All trainable variables with one optimizer.
     Optimizer(Optimizer),
-    /// The train op from the loss; called in training only, in the scope `training` (of a MultiHead `training_N`, as in TensorFlow).
+    /// The train op from the loss; called in training only, in the scope `training` (of a MultiHead
+    /// `training_N`, as in TensorFlow).
     TrainOp(TrainOpFn<'a>),
 }
 
@@ -104,7 +106,8 @@ pub(super) fn assemble(
             }
             return Ok(spec.loss(&loss));
         }
-        // TF: whatever scopes are open. The estimator shows the loss of a head without a name by itself.
+        // TF: whatever scopes are open. The estimator shows the loss of a head without a name by
+        // itself.
         let _scope = cx.graph().outside();
         for (key, part) in &measures.parts {
             cx.summary().scalar(key, part);

@@ -42,7 +42,8 @@ pub fn example_with<'a>(labels: impl IntoIterator<Item = (&'a str, Feature)>) ->
     batch.with_feature("x", spread(&[n, 3])?)?.with_feature("group", groups)
 }
 
-/// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are made of.
+/// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are
+/// made of.
 pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
     let checks: [(&str, Check); 6] = [
         ("modes", modes_agree),
@@ -130,7 +131,8 @@ fn feeds(inputs: &Inputs, find: impl Fn(&str) -> Result<Feature>) -> Result<Vec<
     Ok(found)
 }
 
-/// All modes have the same predictions; each has what it needs and what is its own; keys carry the head's name.
+/// All modes have the same predictions; each has what it needs and what is its own; keys carry the
+/// head's name.
 fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     head.check()?;
     let [train, eval, predict] = [Mode::Train, Mode::Eval, Mode::Predict].map(|mode| Built::new(head, batch, mode));
@@ -189,7 +191,8 @@ fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
     Ok(())
 }
 
-/// Metrics over parts of the rows are those over all rows, apart from means over batches, which are called losses.
+/// Metrics over parts of the rows are those over all rows, apart from means over batches, which are
+/// called losses.
 fn metrics_add_up(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = Built::new(head, batch, Mode::Eval)?;
     let n = batch.n_rows();

@@ -8,7 +8,8 @@ use crate::{Every, Timer};
 
 /// Told of every checkpoint.
 ///
-/// Listeners are told in the order of their list. An error ends the run at once: the checkpoints saved before are whole.
+/// Listeners are told in the order of their list. An error ends the run at once: the checkpoints
+/// saved before are whole.
 ///
 /// A process that is killed between a checkpoint and the end of `after_save` has told nobody, or
 /// not all. The next start tells of that checkpoint again, before its first step: so every listener
@@ -24,7 +25,8 @@ pub trait CheckpointListener {
         Ok(())
     }
 
-    /// After it was written: its files are there. `true` ends the training, except at the first and the last checkpoint of a run.
+    /// After it was written: its files are there. `true` ends the training, except at the first and
+    /// the last checkpoint of a run.
     fn after_save(&mut self, _session: &TrainSession, _step: u64) -> Result<bool> {
         Ok(false)
     }

@@ -12,10 +12,12 @@ use super::watched::Watched;
 use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Writes rows of step, loss and chosen numbers to a CSV file, at the first step and every so often.
+/// Writes rows of step, loss and chosen numbers to a CSV file, at the first step and every so
+/// often.
 ///
-/// A training that goes on appends. Rows of steps beyond its checkpoint, which it does again, are cut off first; so a run that was
-/// killed and started again leaves the file of one that was not. A row is one `write`: whoever reads the file finds whole rows.
+/// A training that goes on appends. Rows of steps beyond its checkpoint, which it does again, are
+/// cut off first; so a run that was killed and started again leaves the file of one that was not. A
+/// row is one `write`: whoever reads the file finds whole rows.
 ///
 /// ```
 /// use estimand::hook::CsvLogHook;
@@ -52,7 +54,8 @@ impl CsvLogHook {
         CsvLogHook { path: path.into(), every, timer, columns: Vec::new(), is_due: false, file: None }
     }
 
-    /// Adds the tensor of a name, one number, as a column of that name: for hooks that know the model from outside.
+    /// Adds the tensor of a name, one number, as a column of that name: for hooks that know the
+    /// model from outside.
     pub fn named(mut self, name: impl Into<String>) -> CsvLogHook {
         let name = name.into();
         self.columns.push((name.clone(), Watched::Named(name)));
@@ -149,7 +152,8 @@ impl Hook for CsvLogHook {
         self.file.as_mut().map_or(Ok(()), LogFile::sync)
     }
 
-    /// The step of the last row, so that a run which goes on writes rows of the same steps as one that never stopped.
+    /// The step of the last row, so that a run which goes on writes rows of the same steps as one
+    /// that never stopped.
     fn state(&self) -> Option<Vec<u8>> {
         self.timer.last_step().map(|step| step.to_le_bytes().to_vec())
     }
@@ -193,7 +197,8 @@ impl LogFile {
 
     fn append(&mut self, row: &str) -> Result<()> {
         if let Err(error) = self.file.write_all(row.as_bytes()) {
-            // Half a row would spoil the next one. If this fails too, the error of the write says why.
+            // Half a row would spoil the next one. If this fails too, the error of the write says
+            // why.
             let _ = self.file.set_len(self.n_bytes);
             return Err(Error::io(&self.path, "write to", &error));
         }
@@ -206,7 +211,8 @@ impl LogFile {
     }
 }
 
-/// The bytes of a file that stay: up to the first row of a later step, or the half of a row that a killed process left.
+/// The bytes of a file that stay: up to the first row of a later step, or the half of a row that a
+/// killed process left.
 fn kept(text: &str, header: &str, step: u64, path: &Path) -> Result<u64> {
     // A power failure may leave zeros where bytes were never synced.
     let text = text.split('\0').next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The end of training by a decision: that of a function, asked every so often. `stop_if.rs` holds decisions by metrics of evaluations.
+//! The end of training by a decision: that of a function, asked every so often. `stop_if.rs` holds
+//! decisions by metrics of evaluations.
 
 use estimand_tensor::{Error, Result};
 use tracing::info;
@@ -118,7 +119,8 @@ impl Decision {
         self.made_at.map(|step| step.to_le_bytes().to_vec())
     }
 
-    /// TF: there a flag without its step is in the checkpoint, at which all workers but the chief would stop at once. (case 113)
+    /// TF: there a flag without its step is in the checkpoint, at which all workers but the chief
+    /// would stop at once. (case 113)
     pub(super) fn restore(&mut self, state: &[u8]) -> Result<()> {
         let bytes = <[u8; 8]>::try_from(state).map_err(|_| {
             Error::data(format!("the step at which early stopping was decided has {} bytes; expected 8", state.len()))

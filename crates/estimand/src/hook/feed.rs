@@ -10,7 +10,8 @@ use super::{BeginContext, HookContext};
 pub struct Feed(usize);
 
 impl BeginContext<'_> {
-    /// Says that this hook feeds a placeholder of the model: neither the input nor another hook may do so too.
+    /// Says that this hook feeds a placeholder of the model: neither the input nor another hook may
+    /// do so too.
     pub fn feed(&mut self, placeholder: &Tensor) -> Result<Feed> {
         self.own(placeholder)?;
         Ok(Feed(self.placeholders.feed_by_hook(placeholder)?))

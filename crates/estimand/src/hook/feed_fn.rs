@@ -5,7 +5,8 @@ use estimand_tensor::{Array, Result};
 
 use super::{BeginContext, Feed, Hook, HookContext};
 
-/// Feeds placeholders that are neither features nor labels: each from a function, called before every step.
+/// Feeds placeholders that are neither features nor labels: each from a function, called before
+/// every step.
 ///
 /// ```
 /// use estimand::hook::FeedFnHook;

@@ -63,7 +63,8 @@ impl FinalOpsHook {
         self
     }
 
-    /// What the placeholder of a name is fed. By default, nothing: what is computed may depend on variables alone.
+    /// What the placeholder of a name is fed. By default, nothing: what is computed may depend on
+    /// variables alone.
     pub fn feed(mut self, placeholder: impl Into<String>, value: Array) -> FinalOpsHook {
         self.feeds.push((placeholder.into(), value));
         self

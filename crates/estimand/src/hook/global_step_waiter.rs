@@ -16,14 +16,16 @@ use crate::signal::Guard;
 
 /// How often the other's step is looked at.
 const POLL: Duration = Duration::from_millis(500);
-/// It is told how far the other is whenever it has done more than so many steps, and after so much time.
+/// It is told how far the other is whenever it has done more than so many steps, and after so much
+/// time.
 const TELL_STEPS: u64 = 1000;
 const TELL_TIME: Duration = Duration::from_secs(60);
 
 /// Waits before the first step until the global step has reached a number.
 ///
-/// What processes share is the model folder, so the step is that of its newest checkpoint, looked at every half second; the
-/// training then begins with the variables of that checkpoint. Ctrl-C and SIGTERM end the wait.
+/// What processes share is the model folder, so the step is that of its newest checkpoint, looked
+/// at every half second; the training then begins with the variables of that checkpoint. Ctrl-C and
+/// SIGTERM end the wait.
 ///
 /// ```no_run
 /// use estimand::hook::GlobalStepWaiterHook;
@@ -48,7 +50,8 @@ impl GlobalStepWaiterHook {
         GlobalStepWaiterHook { step: wait_until_step, folder: None, timeout: None }
     }
 
-    /// Waits for the checkpoints of another model, whose variables are left alone. By default, for those of the model itself.
+    /// Waits for the checkpoints of another model, whose variables are left alone. By default, for
+    /// those of the model itself.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> GlobalStepWaiterHook {
         self.folder = Some(folder.into());
         self

@@ -14,8 +14,8 @@ use crate::{Estimator, EvalSpec, Every};
 /// them. A training that goes on from one is not evaluated when it begins: an evaluation more could
 /// end it at another step.
 ///
-/// [`train_and_evaluate`](Estimator::train_and_evaluate) does more: several inputs, exporters, and the best evaluation until now in
-/// the checkpoint.
+/// [`train_and_evaluate`](Estimator::train_and_evaluate) does more: several inputs, exporters, and
+/// the best evaluation until now in the checkpoint.
 ///
 /// ```no_run
 /// use estimand::hook::InMemoryEvaluatorHook;
@@ -38,7 +38,8 @@ pub struct InMemoryEvaluatorHook<'a> {
 }
 
 impl<'a> InMemoryEvaluatorHook<'a> {
-    /// Evaluates every 100 steps. The estimator is the one that is trained, or another with variables of the same names.
+    /// Evaluates every 100 steps. The estimator is the one that is trained, or another with
+    /// variables of the same names.
     pub fn new(estimator: &'a Estimator, spec: impl Into<EvalSpec<'a>>) -> InMemoryEvaluatorHook<'a> {
         InMemoryEvaluatorHook { estimator, spec: Some(spec.into()), set: None, every_n_iter: 100, state: None }
     }

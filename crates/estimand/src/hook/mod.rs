@@ -1,7 +1,7 @@
 //! Hooks: what happens around the steps of training, evaluation and prediction. One file for each.
 //!
-//! A hook of one's own is a few lines. This one prepares an input when the variables are ready, as the iterator hooks of old
-//! programs did:
+//! A hook of one's own is a few lines. This one prepares an input when the variables are ready, as
+//! the iterator hooks of old programs did:
 //!
 //! ```
 //! use estimand::hook::{Hook, HookContext};
@@ -71,7 +71,8 @@ use crate::session::TrainSession;
 
 /// Code that runs around steps. Every method does nothing unless it is written.
 ///
-/// Hooks are visited in the order of their list, in every phase. An error ends the run at once: no `end`, no last checkpoint.
+/// Hooks are visited in the order of their list, in every phase. An error ends the run at once: no
+/// `end`, no last checkpoint.
 pub trait Hook {
     /// What it is called in messages, in the printed list, and in checkpoints.
     fn name(&self) -> &str;
@@ -96,8 +97,8 @@ pub trait Hook {
         Ok(())
     }
 
-    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into it. After an error the run ends
-    /// with this checkpoint.
+    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into
+    /// it. After an error the run ends with this checkpoint.
     fn before_save(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
@@ -170,8 +171,8 @@ impl<'a> BeginContext<'a> {
         Ok(Fetch(Place::Always(place(self.fetches, value))))
     }
 
-    /// Asks for the value of a tensor after those steps for which [`HookContext::request_values`] was called. Other steps do not
-    /// compute it. Evaluation and prediction compute it always.
+    /// Asks for the value of a tensor after those steps for which [`HookContext::request_values`]
+    /// was called. Other steps do not compute it. Evaluation and prediction compute it always.
     pub fn fetch_on_request(&mut self, tensor: &Tensor) -> Result<Fetch> {
         let value = self.own(tensor)?;
         Ok(self.fetch_value_on_request(value))
@@ -282,7 +283,8 @@ impl HookContext<'_> {
         self.loss
     }
 
-    /// The value of a tensor in the last step; `None` before the first, and where it had to be requested and was not.
+    /// The value of a tensor in the last step; `None` before the first, and where it had to be
+    /// requested and was not.
     pub fn value(&self, fetch: Fetch) -> Option<&Array> {
         match fetch.0 {
             Place::Always(i) => self.values.get(i),
@@ -290,7 +292,8 @@ impl HookContext<'_> {
         }
     }
 
-    /// Has the next step compute what hooks have asked for [on request](BeginContext::fetch_on_request) too.
+    /// Has the next step compute what hooks have asked for
+    /// [on request](BeginContext::fetch_on_request) too.
     pub fn request_values(&mut self) {
         self.requests.values = true;
     }
@@ -367,7 +370,8 @@ impl<'a> Hooks<'a> {
         })
     }
 
-    /// What their states are called in checkpoints: their names, where hooks that share one are counted.
+    /// What their states are called in checkpoints: their names, where hooks that share one are
+    /// counted.
     fn keys(&self) -> Vec<String> {
         let mut seen = HashMap::new();
         let mut key = |name: &str| {

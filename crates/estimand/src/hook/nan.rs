@@ -5,7 +5,8 @@ use tracing::{error, warn};
 
 use super::{Hook, HookContext};
 
-/// Ends training when the loss is NaN: with an error, or quietly with a warning. Infinity is let through.
+/// Ends training when the loss is NaN: with an error, or quietly with a warning. Infinity is let
+/// through.
 #[derive(Clone, Debug)]
 pub struct NanTensorHook {
     fail: bool,

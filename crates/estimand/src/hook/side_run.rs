@@ -5,7 +5,8 @@ use estimand_tensor::{Array, Error, Result};
 
 use super::{BeginContext, HookContext};
 
-/// Tensors that a hook computes when it wants to: [`BeginContext::side_run`] names them, [`HookContext::run`] computes them.
+/// Tensors that a hook computes when it wants to: [`BeginContext::side_run`] names them,
+/// [`HookContext::run`] computes them.
 #[derive(Clone, Debug)]
 pub struct SideRun {
     fetches: Vec<Value>,
@@ -22,8 +23,8 @@ impl BeginContext<'_> {
 }
 
 impl HookContext<'_> {
-    /// Computes tensors from the variables as they are now. What an op among them assigns stays. A program is compiled for it: this is
-    /// for now and then, not for every step.
+    /// Computes tensors from the variables as they are now. What an op among them assigns stays. A
+    /// program is compiled for it: this is for now and then, not for every step.
     pub fn run(&mut self, run: &SideRun) -> Result<Vec<Array>> {
         let compiled = self.session.compile(&run.fetches)?;
         let program = compiled.program();

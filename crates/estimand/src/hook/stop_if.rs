@@ -1,7 +1,7 @@
 //! The end of training by what evaluations have found: TensorFlow's four `stop_if_*_hook`s.
 //!
-//! Metrics are read from event files, so that another process may evaluate. Where the same process does, `EarlyStopping` needs no
-//! files.
+//! Metrics are read from event files, so that another process may evaluate. Where the same process
+//! does, `EarlyStopping` needs no files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,14 @@ use crate::{EarlyStopping, Every};
 
 /// Ends training by a metric in the event files of evaluations.
 ///
-/// All `events.out.tfevents.*` of a folder are read, every 60 seconds unless it is said otherwise. Numbers in them are `f32`, as in
-/// TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
+/// All `events.out.tfevents.*` of a folder are read, every 60 seconds unless it is said otherwise.
+/// Numbers in them are `f32`, as in TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
 ///
 /// Evaluations of steps that the training has not done yet are of a run that was killed; they count
 /// when those steps are done again.
 ///
-/// A run that is started after such a decision goes on: what was found until then does not count again, and patience begins anew.
+/// A run that is started after such a decision goes on: what was found until then does not count
+/// again, and patience begins anew.
 ///
 /// ```no_run
 /// use estimand::hook::StopIfHook;

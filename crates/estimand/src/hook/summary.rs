@@ -70,13 +70,15 @@ impl SummarySaverHook {
         self
     }
 
-    /// The folder of the event file. By default, training writes to that of the model; evaluation and prediction need one.
+    /// The folder of the event file. By default, training writes to that of the model; evaluation
+    /// and prediction need one.
     pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> SummarySaverHook {
         self.output_dir = Some(folder.into());
         self
     }
 
-    /// The values of a step. What is odd about them is told once for each tag, and ends no training.
+    /// The values of a step. What is odd about them is told once for each tag, and ends no
+    /// training.
     fn values(&mut self, cx: &HookContext<'_>) -> Vec<Value> {
         let step = cx.global_step();
         let mut all = Vec::new();

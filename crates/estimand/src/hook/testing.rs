@@ -50,10 +50,12 @@ use crate::{Estimator, EstimatorSpec, EvalSpec, Every, ModelFnContext, PredictSp
 const STEPS: u64 = 9;
 const INTERRUPTED: u64 = 5;
 
-/// Checks a hook that does not end a training of its own accord, made for an estimator of one weight `w`.
+/// Checks a hook that does not end a training of its own accord, made for an estimator of one
+/// weight `w`.
 ///
-/// It has a name that can stand in a checkpoint; training ends in the same bits with it and without it, whether it is interrupted or
-/// not; its state is restored as it was, and damage of it is an error or nothing; evaluation and prediction take it too.
+/// It has a name that can stand in a checkpoint; training ends in the same bits with it and without
+/// it, whether it is interrupted or not; its state is restored as it was, and damage of it is an
+/// error or nothing; evaluation and prediction take it too.
 pub fn check_hook(make: impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + 'a>) -> Result<()> {
     let name = {
         let folder = Scratch::new();

@@ -1,4 +1,5 @@
-//! Hyper-parameters as JSON: one object of scalars and flat lists, in the order in which they were set.
+//! Hyper-parameters as JSON: one object of scalars and flat lists, in the order in which they were
+//! set.
 
 use estimand_tensor::{Error, Result};
 use serde_json::Value as Json;
@@ -27,7 +28,8 @@ impl HParams {
         Ok(Json::Object(object).to_string())
     }
 
-    /// The hyper-parameters of a JSON object; their types are those of the values. A list with a float in it is one of floats.
+    /// The hyper-parameters of a JSON object; their types are those of the values. A list with a
+    /// float in it is one of floats.
     pub fn from_json(text: &str) -> Result<HParams> {
         let mut params = HParams::new();
         for (name, json) in object(text)? {
@@ -37,7 +39,8 @@ impl HParams {
         Ok(params)
     }
 
-    /// Overrides values by those of a JSON object, as [`parse`](HParams::parse) does by text: known names, each with its type.
+    /// Overrides values by those of a JSON object, as [`parse`](HParams::parse) does by text: known
+    /// names, each with its type.
     pub fn parse_json(&mut self, text: &str) -> Result<()> {
         let mut changed = self.clone();
         for (name, json) in object(text)? {

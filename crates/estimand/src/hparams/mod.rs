@@ -25,8 +25,9 @@ pub use value::Value;
 
 /// Named, typed values, in the order in which they were set.
 ///
-/// The type of a parameter is that of the value it was set to. [`parse`](HParams::parse), [`parse_json`](HParams::parse_json) and
-/// [`override_from`](HParams::override_from) change values of names that exist and keep their types.
+/// The type of a parameter is that of the value it was set to. [`parse`](HParams::parse),
+/// [`parse_json`](HParams::parse_json) and [`override_from`](HParams::override_from) change values
+/// of names that exist and keep their types.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HParams {
     values: IndexMap<String, Value>,
@@ -45,7 +46,8 @@ impl HParams {
         self
     }
 
-    /// Takes over values from others, as [`parse`](HParams::parse) does from text: known names, each with its type, or nothing at all.
+    /// Takes over values from others, as [`parse`](HParams::parse) does from text: known names,
+    /// each with its type, or nothing at all.
     pub fn override_from(&mut self, others: &HParams) -> Result<()> {
         let mut changed = self.clone();
         for (name, value) in others.iter() {

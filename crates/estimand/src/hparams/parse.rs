@@ -19,9 +19,9 @@ enum Text<'a> {
 impl HParams {
     /// Overrides values by text such as `learning_rate=0.1,hidden_units=[10,20],rates[0]=5`.
     ///
-    /// Only names that exist can be set, each once, and each with its own type. A value reaches to the next comma; elements of a
-    /// list are separated by commas or spaces. Truth values are `true`, `True`, `false`, `False` or an integer. If anything is
-    /// wrong, nothing is changed.
+    /// Only names that exist can be set, each once, and each with its own type. A value reaches to
+    /// the next comma; elements of a list are separated by commas or spaces. Truth values are
+    /// `true`, `True`, `false`, `False` or an integer. If anything is wrong, nothing is changed.
     ///
     /// ```
     /// use estimand::HParams;

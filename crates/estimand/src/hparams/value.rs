@@ -4,7 +4,8 @@ use std::fmt;
 
 use estimand_tensor::{Error, Result};
 
-/// The value of a hyper-parameter. Its kind is its type: an override must have the same, but an integer may stand for a float.
+/// The value of a hyper-parameter. Its kind is its type: an override must have the same, but an
+/// integer may stand for a float.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A truth value.
@@ -65,7 +66,8 @@ impl Value {
         })
     }
 
-    /// The list of these elements, which are all of one kind; of this list's kind if there are none.
+    /// The list of these elements, which are all of one kind; of this list's kind if there are
+    /// none.
     pub(super) fn list(&self, elements: Vec<Value>) -> Result<Value> {
         let mut list = match self {
             Value::Bools(_) => Value::Bools(Vec::new()),

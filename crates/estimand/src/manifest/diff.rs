@@ -25,13 +25,14 @@ impl fmt::Display for Difference {
 impl Manifest {
     /// What a later manifest says otherwise, entries that only one of them has included.
     ///
-    /// Entries that need not be there are compared where both have them, and so are all if this manifest is of an older version,
-    /// which did not know some.
+    /// Entries that need not be there are compared where both have them, and so are all if this
+    /// manifest is of an older version, which did not know some.
     pub fn diff(&self, now: &Manifest) -> Vec<Difference> {
         self.differences(now, self.version == VERSION)
     }
 
-    /// What a later manifest says otherwise of what both have: a model for prediction knows no labels.
+    /// What a later manifest says otherwise of what both have: a model for prediction knows no
+    /// labels.
     pub fn diff_of_common(&self, now: &Manifest) -> Vec<Difference> {
         self.differences(now, false)
     }

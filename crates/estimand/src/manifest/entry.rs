@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use estimand_graph::meaning::{Fact, Listing, Meaning, Subject};
 
-/// One entry of a manifest. Entries of two manifests belong together if `about`, `at` and `aspect` are equal.
+/// One entry of a manifest. Entries of two manifests belong together if `about`, `at` and `aspect`
+/// are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub(super) about: String,
@@ -41,7 +42,8 @@ impl Entry {
         &self.variables
     }
 
-    /// Whether a training that goes on must find it again. Names of predictions and of an input's classes need not be there.
+    /// Whether a training that goes on must find it again. Names of predictions and of an input's
+    /// classes need not be there.
     pub fn is_required(&self) -> bool {
         self.is_required
     }

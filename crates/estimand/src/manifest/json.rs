@@ -9,9 +9,10 @@
 //!    "variables": ["dnn/hiddenlayer_0/kernel"], "values": [{"float": 38.6}]}]}
 //! ```
 //!
-//! A value is `{"int": 5}`, `{"float": 0.5}`, `{"text": "sum"}` or a list. A list that is not kept whole has `"sample"`, pairs of a
-//! number and a value, in the place of `"values"`. In lists a whole number is `{"int": 5}`, a number `{"float": 0.5}`, text a string,
-//! or `{"bytes": "ff00"}` if it is not UTF-8. Floats that JSON cannot say are the strings `NaN`, `inf` and `-inf`.
+//! A value is `{"int": 5}`, `{"float": 0.5}`, `{"text": "sum"}` or a list. A list that is not kept
+//! whole has `"sample"`, pairs of a number and a value, in the place of `"values"`. In lists a
+//! whole number is `{"int": 5}`, a number `{"float": 0.5}`, text a string, or `{"bytes": "ff00"}`
+//! if it is not UTF-8. Floats that JSON cannot say are the strings `NaN`, `inf` and `-inf`.
 
 use estimand_graph::meaning::{Listed, Listing, Meaning};
 use estimand_tensor::{Error, Result};
@@ -23,7 +24,8 @@ use super::{Entry, Manifest, VERSION};
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
 impl Manifest {
-    /// The manifest as JSON, in a fixed order. If it would be very long, of every list only a sample is kept.
+    /// The manifest as JSON, in a fixed order. If it would be very long, of every list only a
+    /// sample is kept.
     pub fn to_json(&self) -> String {
         let text = self.json(|list| list.clone());
         if text.len() <= MAX_BYTES { text } else { self.json(Listing::sampled) }

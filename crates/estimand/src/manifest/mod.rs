@@ -1,8 +1,9 @@
 //! [`Manifest`]: what a model means beyond the names and shapes of its variables.
 //!
-//! Weights say nothing about which term has id 3, where a range ends or what was subtracted from an age. The manifest does. It is
-//! made of the facts of a graph ([`estimand_graph::meaning`]), stands in every checkpoint under `_estimand/manifest`, and is compared
-//! whenever a checkpoint is loaded. `entry.rs` names facts for people, `json.rs` writes and reads them, `diff.rs` says what has
+//! Weights say nothing about which term has id 3, where a range ends or what was subtracted from an
+//! age. The manifest does. It is made of the facts of a graph ([`estimand_graph::meaning`]), stands
+//! in every checkpoint under `_estimand/manifest`, and is compared whenever a checkpoint is loaded.
+//! `entry.rs` names facts for people, `json.rs` writes and reads them, `diff.rs` says what has
 //! changed, `meant.rs` is the comparison with a checkpoint.
 //!
 //! ```
@@ -36,7 +37,8 @@ pub(crate) use meant::{Meant, listed, read};
 use estimand_graph::Body;
 use estimand_graph::meaning::Listing;
 
-/// The version that this library writes. An older one is compared as far as it goes, a newer one refused.
+/// The version that this library writes. An older one is compared as far as it goes, a newer one
+/// refused.
 pub const VERSION: u64 = 1;
 
 /// What a model means, entry by entry.
@@ -59,7 +61,8 @@ impl Manifest {
         Manifest { version: VERSION, entries: entry::entries(body.facts()) }
     }
 
-    /// The same with the names of the classes that the numbers of labels stand for, as far as the input knows them.
+    /// The same with the names of the classes that the numbers of labels stand for, as far as the
+    /// input knows them.
     #[must_use]
     pub fn classes(mut self, names: Option<&[String]>) -> Manifest {
         if let Some(names) = names {

@@ -1,8 +1,8 @@
 //! The folder of a model: who may write to it, and which of its checkpoints is the newest.
 //!
-//! A training takes the folder with [`owner`]'s lock before it reads or writes anything. Everyone who
-//! reads goes through [`newest`], which copes with a trainer that removes old checkpoints meanwhile.
-//! `temporary.rs` makes folders for estimators without a `model_dir`.
+//! A training takes the folder with [`owner`]'s lock before it reads or writes anything. Everyone
+//! who reads goes through [`newest`], which copes with a trainer that removes old checkpoints
+//! meanwhile. `temporary.rs` makes folders for estimators without a `model_dir`.
 
 pub(crate) mod newest;
 pub(crate) mod owner;

@@ -48,8 +48,8 @@ pub(crate) fn newest(folder: &Path, missing: MissingState) -> Result<Option<Path
     }
 }
 
-/// Calls `read` with the newest checkpoint. If that fails because a trainer has removed the checkpoint
-/// meanwhile, calls it with the next one.
+/// Calls `read` with the newest checkpoint. If that fails because a trainer has removed the
+/// checkpoint meanwhile, calls it with the next one.
 pub(crate) fn read_newest<T>(
     folder: &Path,
     missing: MissingState,
@@ -65,7 +65,8 @@ pub(crate) fn read_newest<T>(
     }
 }
 
-/// Calls `read` with the checkpoint at a path: a prefix, an exported model, or the newest of a folder.
+/// Calls `read` with the checkpoint at a path: a prefix, an exported model, or the newest of a
+/// folder.
 pub(crate) fn read_at<T>(path: &Path, mut read: impl FnMut(&Path) -> Result<T>) -> Result<(PathBuf, T)> {
     match prefix_at(path) {
         Some(prefix) => read(&prefix).map(|value| (prefix, value)),

@@ -1,7 +1,7 @@
 //! One training at a time in a model folder.
 //!
-//! The kernel holds the lock and releases it when the process dies, however it dies. Host, process and
-//! time stand in the lock file for the message alone; nobody decides anything by them.
+//! The kernel holds the lock and releases it when the process dies, however it dies. Host, process
+//! and time stand in the lock file for the message alone; nobody decides anything by them.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -50,7 +50,8 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Takes a folder, which is made if it is not there, and removes what killed runs have left in it.
+    /// Takes a folder, which is made if it is not there, and removes what killed runs have left in
+    /// it.
     pub(crate) fn take(folder: &Path, mode: FolderLock) -> Result<Owner> {
         make_folders(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
         let file = match mode {

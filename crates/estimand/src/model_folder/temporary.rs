@@ -1,8 +1,8 @@
-//! The folder of an estimator without a `model_dir`: made when the estimator is built, removed when it
-//! is dropped.
+//! The folder of an estimator without a `model_dir`: made when the estimator is built, removed when
+//! it is dropped.
 //!
-//! A killed process cannot remove its folder. The next one that needs a folder does, a day later: the
-//! kernel's lock on a file in the folder tells whether its estimator still lives.
+//! A killed process cannot remove its folder. The next one that needs a folder does, a day later:
+//! the kernel's lock on a file in the folder tells whether its estimator still lives.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};

@@ -1,4 +1,5 @@
-//! The head of a premade estimator: what a classifier and a regressor are told, and heads that are given.
+//! The head of a premade estimator: what a classifier and a regressor are told, and heads that are
+//! given.
 
 use std::fmt;
 use std::sync::Arc;
@@ -130,13 +131,15 @@ impl<N: Network + 'static> Premade<N, Classifier> {
         self
     }
 
-    /// The names of the classes, as labels have them. By default, labels are the numbers of classes.
+    /// The names of the classes, as labels have them. By default, labels are the numbers of
+    /// classes.
     pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> Self {
         self.head.label_vocabulary = Some(terms.into_iter().map(Into::into).collect());
         self
     }
 
-    /// How much examples of each class count in the loss, in order, beside their own weights. By default, they count alike.
+    /// How much examples of each class count in the loss, in order, beside their own weights. By
+    /// default, they count alike.
     pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
         self.head.class_weights = Some(weights.into_iter().collect());
         self
@@ -154,25 +157,29 @@ impl<N: Network + 'static> Premade<N, Regressor> {
 macro_rules! shared_setters {
     ($head:ty) => {
         impl<N: Network + 'static> Premade<N, $head> {
-            /// The feature that holds the weight of each example. By default, examples weigh the same.
+            /// The feature that holds the weight of each example. By default, examples weigh the
+            /// same.
             pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
                 self.head.shared.weight_column = Some(feature.into());
                 self
             }
 
-            /// How the losses of examples become the loss of a batch. By default, their weighted sum divided by their number.
+            /// How the losses of examples become the loss of a batch. By default, their weighted
+            /// sum divided by their number.
             pub fn loss_reduction(mut self, reduction: Reduction) -> Self {
                 self.head.shared.reduction = Some(reduction);
                 self
             }
 
-            /// Passes a feature through to the predictions under its own name, such as the id of a row. By default, none does.
+            /// Passes a feature through to the predictions under its own name, such as the id of a
+            /// row. By default, none does.
             pub fn forward_feature(mut self, feature: impl Into<String>) -> Self {
                 self.head.shared.forward.push(feature.into());
                 self
             }
 
-            /// Reports every metric once more for the rows in which a feature has each of these values. By default, only for all rows.
+            /// Reports every metric once more for the rows in which a feature has each of these
+            /// values. By default, only for all rows.
             pub fn slice_by<V: Into<Term>>(
                 mut self,
                 feature: impl Into<String>,

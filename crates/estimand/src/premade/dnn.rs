@@ -12,8 +12,9 @@ use crate::head::{Head, Training};
 
 /// Dense columns, hidden layers, logits.
 ///
-/// Variables: `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`, `dnn/hiddenlayer_0/{kernel,bias}` (with batch
-/// normalization also `dnn/hiddenlayer_0/batchnorm_0/...`), `dnn/logits/{kernel,bias}`.
+/// Variables: `dnn/input_from_feature_columns/input_layer/<column>/embedding_weights`,
+/// `dnn/hiddenlayer_0/{kernel,bias}` (with batch normalization also
+/// `dnn/hiddenlayer_0/batchnorm_0/...`), `dnn/logits/{kernel,bias}`.
 #[derive(Clone, Debug)]
 pub struct Dnn {
     pub(super) columns: Columns,
@@ -120,8 +121,8 @@ impl DnnEstimator {
 }
 
 impl<H> Premade<Dnn, H> {
-    /// How it is trained; by name with the optimizer's own learning rate. By default, `Adagrad`, whose rate of 0.001 learns slowly:
-    /// 0.05 is what TensorFlow 1 had.
+    /// How it is trained; by name with the optimizer's own learning rate. By default, `Adagrad`,
+    /// whose rate of 0.001 learns slowly: 0.05 is what TensorFlow 1 had.
     pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.optimizer = optimizer.into();
         self

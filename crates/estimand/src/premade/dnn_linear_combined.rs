@@ -1,4 +1,5 @@
-//! Wide and deep estimators: a linear model and a deep network, whose logits are added up, each with an optimizer of its own.
+//! Wide and deep estimators: a linear model and a deep network, whose logits are added up, each
+//! with an optimizer of its own.
 
 use estimand_graph::{Combiner, Role, Tensor};
 use estimand_nn::Activation;
@@ -94,7 +95,8 @@ impl Network for DnnLinearCombined {
         Ok(Training::from(move |loss: &Tensor| {
             let (deep, wide) = (self.variables(cx, "dnn/"), self.variables(cx, "linear/"));
             let (deep, wide): (Vec<&Tensor>, Vec<&Tensor>) = (deep.iter().collect(), wide.iter().collect());
-            // TF: the deep part is counted by the global step; the linear part then has a counter of its own.
+            // TF: the deep part is counted by the global step; the linear part then has a counter
+            // of its own.
             Ok(match (self.has_dnn(), self.has_linear()) {
                 (true, true) => {
                     let deep = dnn.minimize_variables_counted(loss, &deep, cx.global_step());
@@ -108,7 +110,8 @@ impl Network for DnnLinearCombined {
 }
 
 impl DnnLinearCombined {
-    /// The trainable variables of a part. One that both share (an embedding outside of their scopes) belongs to the deep part.
+    /// The trainable variables of a part. One that both share (an embedding outside of their
+    /// scopes) belongs to the deep part.
     fn variables(&self, cx: &ModelFnContext<'_>, part: &str) -> Vec<Tensor> {
         let of_part = |name: &str| match part {
             "dnn/" => !name.starts_with("linear/"),
@@ -162,7 +165,8 @@ impl<H> Premade<DnnLinearCombined, H> {
         self
     }
 
-    /// How the linear part is trained; by name with the least of 0.005 and `1 / sqrt(columns)`. By default, `Ftrl`.
+    /// How the linear part is trained; by name with the least of 0.005 and `1 / sqrt(columns)`. By
+    /// default, `Ftrl`.
     pub fn linear_optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.linear.optimizer = optimizer.into();
         self

@@ -9,7 +9,8 @@ use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor,
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
 
-/// A weighted sum of columns and a bias. Variables: `linear/linear_model/<column>/weights`, `linear/linear_model/bias_weights`.
+/// A weighted sum of columns and a bias. Variables: `linear/linear_model/<column>/weights`,
+/// `linear/linear_model/bias_weights`.
 #[derive(Clone, Debug)]
 pub struct Linear {
     pub(super) columns: Columns,
@@ -56,7 +57,8 @@ impl Network for Linear {
     }
 }
 
-/// That there are columns, and that each is right and fits where it is used: it is put into a graph that nobody keeps.
+/// That there are columns, and that each is right and fits where it is used: it is put into a graph
+/// that nobody keeps.
 pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Columns) -> Tensor) -> Result<()> {
     if columns.is_empty() {
         return Err(Error::config(format!("{of} of no feature columns")).help("give it at least one"));

@@ -1,10 +1,10 @@
 //! Premade estimators: a network of feature columns and a head, put together.
 //!
-//! Each is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`, `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a
-//! classifier's, a regressor's, or a head that was given), and [`Premade`] is all there is around them: it turns the two into a model
-//! function. `optimizer.rs` says how optimizers are named, `shown.rs` what
-//! TensorBoard shows of a network. Defaults, learning rates and the names of variables are those of
-//! `tf.estimator` 2.15.
+//! Each is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`, `dnn_linear_combined.rs`) with
+//! one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's, or a head that was given), and
+//! [`Premade`] is all there is around them: it turns the two into a model function. `optimizer.rs`
+//! says how optimizers are named, `shown.rs` what TensorBoard shows of a network. Defaults,
+//! learning rates and the names of variables are those of `tf.estimator` 2.15.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -50,7 +50,8 @@ pub use optimizer::OptimizerChoice;
 
 /// From features to logits, and how to train what is between.
 pub trait Network: fmt::Debug + Send + Sync {
-    /// Whether the configuration can work: an error says what is wrong with it, and how to put it right.
+    /// Whether the configuration can work: an error says what is wrong with it, and how to put it
+    /// right.
     fn check(&self) -> Result<()>;
 
     /// Builds the network: logits `[batch, units]`.
@@ -60,7 +61,8 @@ pub trait Network: fmt::Debug + Send + Sync {
     fn training<'a>(&'a self, cx: &'a ModelFnContext<'_>) -> Result<Training<'a>>;
 }
 
-/// A premade estimator in the making: what all of them can be told. [`build`](Premade::build) makes the [`Estimator`].
+/// A premade estimator in the making: what all of them can be told. [`build`](Premade::build) makes
+/// the [`Estimator`].
 #[derive(Clone, Debug)]
 pub struct Premade<N, H> {
     network: N,
@@ -75,7 +77,8 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         Premade { network, head, model_dir: None, config: RunConfig::new(), warm_start_from: None }
     }
 
-    /// The folder of checkpoints and event files. By default, that of the configuration, or a new temporary one.
+    /// The folder of checkpoints and event files. By default, that of the configuration, or a new
+    /// temporary one.
     pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.model_dir = Some(folder.into());
         self
@@ -87,8 +90,9 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the model folder has none yet; or
-    /// [`WarmStartSettings`] that say more. By default, variables begin as their initializers say.
+    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the
+    /// model folder has none yet; or [`WarmStartSettings`] that say more. By default, variables
+    /// begin as their initializers say.
     pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> Self {
         self.warm_start_from = Some(settings.into());
         self

@@ -1,4 +1,5 @@
-//! How premade estimators are told their optimizer: by name, as a value, or as a function that makes it.
+//! How premade estimators are told their optimizer: by name, as a value, or as a function that
+//! makes it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ enum Choice {
 }
 
 impl OptimizerChoice {
-    /// The optimizer. The learning rate is for one that was only named; without it, the optimizer's own.
+    /// The optimizer. The learning rate is for one that was only named; without it, the optimizer's
+    /// own.
     pub(super) fn optimizer(&self, rate: Option<f64>) -> Result<Optimizer> {
         match &self.0 {
             Choice::Named(name) => Optimizer::named(name, rate),

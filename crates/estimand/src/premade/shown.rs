@@ -6,7 +6,8 @@ use estimand_tensor::DType;
 
 use crate::ModelFnContext;
 
-/// The share of zeros among the results of a layer, which tells of relus that never fire, and how the results are spread.
+/// The share of zeros among the results of a layer, which tells of relus that never fire, and how
+/// the results are spread.
 pub(super) fn layer(cx: &ModelFnContext<'_>, name: &str, value: &Tensor) {
     cx.summary()
         .scalar(&format!("{name}/fraction_of_zero_values"), &zeros(value).mean())

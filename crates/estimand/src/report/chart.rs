@@ -1,4 +1,5 @@
-//! Lines over steps as SVG, drawn by hand: axes with round numbers, a line for each series, best steps marked.
+//! Lines over steps as SVG, drawn by hand: axes with round numbers, a line for each series, best
+//! steps marked.
 
 use super::escape::escape;
 use crate::console::number;
@@ -30,7 +31,8 @@ pub(super) struct Series {
     pub(super) colour: usize,
 }
 
-/// The picture of some lines, and the names of them above it. What is not finite is left out, and counted.
+/// The picture of some lines, and the names of them above it. What is not finite is left out, and
+/// counted.
 pub(super) fn chart(title: &str, series: &[Series]) -> String {
     let finite = || series.iter().flat_map(|s| &s.points).filter(|(_, value)| value.is_finite());
     let mut legend = String::new();
@@ -114,7 +116,8 @@ fn draw(series: &Series, x: &Axis, y: &Axis) -> String {
     out + "</g>"
 }
 
-/// The lowest and the highest of each so many neighbours, in their order; values that are not finite stay.
+/// The lowest and the highest of each so many neighbours, in their order; values that are not
+/// finite stay.
 fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let size = points.len().div_ceil(MAX_POINTS / 2).max(1);
     if size <= 2 {
@@ -230,7 +233,8 @@ mod tests {
         assert!(chart("loss", &[series(&[(1, f64::NAN)])]).contains("No finite values"));
     }
 
-    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners of its inner part, 8 from its edges.
+    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners
+    /// of its inner part, 8 from its edges.
     #[test]
     fn points_are_where_they_should_be() {
         let picture = chart("loss", &[Series { best: Some(10), ..series(&[(0, 0.0), (10, 1.0)]) }]);

@@ -13,7 +13,8 @@ use crate::own_entries::hook_state;
 use crate::train_and_evaluate::{EVALUATIONS, EVALUATOR_STATE, stored_best};
 use crate::{Evaluated, Metrics};
 
-/// The evaluations in the folders `eval` and `eval_<name>`, the one without a name first. Which is the best is not known yet.
+/// The evaluations in the folders `eval` and `eval_<name>`, the one without a name first. Which is
+/// the best is not known yet.
 pub(super) fn read(model_dir: &Path, log: &mut Log) -> Result<Vec<Evaluated>> {
     let mut names: Vec<Option<String>> = Vec::new();
     let entries = match fs::read_dir(model_dir) {
@@ -40,7 +41,8 @@ pub(super) fn read(model_dir: &Path, log: &mut Log) -> Result<Vec<Evaluated>> {
     Ok(all)
 }
 
-/// Finds the best of each: what the training has kept in its checkpoint, or else that of the lowest loss.
+/// Finds the best of each: what the training has kept in its checkpoint, or else that of the lowest
+/// loss.
 pub(super) fn choose(
     all: &mut [Evaluated],
     model_dir: &Path,

@@ -1,4 +1,5 @@
-//! What a model is and what it has learnt, in a few short texts: two runs with the same ones are the same.
+//! What a model is and what it has learnt, in a few short texts: two runs with the same ones are
+//! the same.
 
 use estimand_checkpoint::BundleReader;
 use estimand_tensor::Result;

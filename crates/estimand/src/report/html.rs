@@ -1,4 +1,5 @@
-//! The report as one HTML page: no script, nothing from elsewhere, light or dark as the reader likes it.
+//! The report as one HTML page: no script, nothing from elsewhere, light or dark as the reader
+//! likes it.
 
 use std::collections::BTreeSet;
 

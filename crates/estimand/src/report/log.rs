@@ -1,4 +1,5 @@
-//! What the event files of a model folder tell about its trainings: runs, why they ended, and the numbers of their steps.
+//! What the event files of a model folder tell about its trainings: runs, why they ended, and the
+//! numbers of their steps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +10,8 @@ use indexmap::IndexMap;
 use crate::Metrics;
 use crate::events::{Event, SessionStatus, SummaryValue, What, each_event};
 
-/// One call of `train`, as its event file tells it. A file may tell of several, one after the other.
+/// One call of `train`, as its event file tells it. A file may tell of several, one after the
+/// other.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TrainingRun {
@@ -32,7 +34,8 @@ impl TrainingRun {
         self.first_step.map_or(0, |first| (self.last_step + 1).saturating_sub(first))
     }
 
-    /// Whether an event is of the next run. What ends a run may be followed by how its parameters did.
+    /// Whether an event is of the next run. What ends a run may be followed by how its parameters
+    /// did.
     fn is_before(&self, event: &Event) -> bool {
         self.ended && !matches!(&event.what, Some(What::Summary(_)) if event.step == 0)
     }
@@ -105,8 +108,8 @@ impl Log {
         Ok(Log { runs, curves, notes })
     }
 
-    /// The evaluations in a folder, in the order of their steps, without those of steps that a later run did again. If a step was
-    /// evaluated twice, the later one counts.
+    /// The evaluations in a folder, in the order of their steps, without those of steps that a
+    /// later run did again. If a step was evaluated twice, the later one counts.
     pub(super) fn evaluations(&mut self, folder: &Path) -> Result<Vec<Metrics>> {
         let mut all: BTreeMap<u64, IndexMap<String, f64>> = BTreeMap::new();
         let notes = each_event(folder, |_, event| {

@@ -1,7 +1,9 @@
-//! The report of a training: why it ended, what was best, learning curves, evaluations, suspicious columns, fingerprints.
+//! The report of a training: why it ended, what was best, learning curves, evaluations, suspicious
+//! columns, fingerprints.
 //!
-//! It is read from what lies in the model folder, so it can be made at the end of a training or years later, over all its runs.
-//! It prints itself in short, and [`Report::html`] is one page that needs nothing else.
+//! It is read from what lies in the model folder, so it can be made at the end of a training or
+//! years later, over all its runs. It prints itself in short, and [`Report::html`] is one page that
+//! needs nothing else.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -19,8 +21,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/` looks at a dataset, `fingerprints.rs` at
-//! checkpoints; `next.rs` says what to do; `text.rs` and `html.rs` with `chart.rs` show it.
+//! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/`
+//! looks at a dataset, `fingerprints.rs` at checkpoints; `next.rs` says what to do; `text.rs` and
+//! `html.rs` with `chart.rs` show it.
 
 mod chart;
 mod columns;
@@ -108,7 +111,8 @@ impl Report {
         })
     }
 
-    /// Looks at the columns of a dataset, in one pass over its first 100,000 rows: the training rows, as a rule.
+    /// Looks at the columns of a dataset, in one pass over its first 100,000 rows: the training
+    /// rows, as a rule.
     pub fn examine(self, data: &Dataset) -> Result<Report> {
         Ok(self.examined(ColumnCheck::new().run(data)?))
     }
@@ -143,7 +147,8 @@ impl Report {
         })
     }
 
-    /// The numbers that training has recorded under a tag, such as `loss`, by step. Steps that a later run did again are that run's.
+    /// The numbers that training has recorded under a tag, such as `loss`, by step. Steps that a
+    /// later run did again are that run's.
     pub fn curve(&self, tag: &str) -> Result<Vec<(u64, f64)>> {
         match self.curves.get(tag) {
             Some(curve) => Ok(curve.iter().map(|(&step, &value)| (step, value)).collect()),
@@ -159,7 +164,8 @@ impl Report {
         self.examined.as_ref().map_or(&[], |examined| &examined.findings)
     }
 
-    /// What model, data and seed were, as short texts by name: two runs with the same ones are the same.
+    /// What model, data and seed were, as short texts by name: two runs with the same ones are the
+    /// same.
     pub fn fingerprints(&self) -> Vec<(String, String)> {
         let mut all = self.fingerprints.clone();
         if let Some(examined) = &self.examined {

@@ -1,5 +1,5 @@
-//! The list of a folder's checkpoints: which are kept, which are removed, and which one the next run
-//! goes on from.
+//! The list of a folder's checkpoints: which are kept, which are removed, and which one the next
+//! run goes on from.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -59,8 +59,8 @@ impl List {
         self.newest_good.as_deref()
     }
 
-    /// Writes the state file. Comments in it name the checkpoints that have left the list: a process
-    /// that is killed before it has removed their files leaves them to [`finish_removals`].
+    /// Writes the state file. Comments in it name the checkpoints that have left the list: a
+    /// process that is killed before it has removed their files leaves them to [`finish_removals`].
     pub(super) fn write(&self, folder: &Path, evicted: &[String]) -> Result<()> {
         let mut text = self.state().to_string();
         for name in evicted.iter().filter(|name| is_plain(name) && !name.contains(char::is_control)) {
@@ -95,8 +95,8 @@ impl List {
     }
 }
 
-/// Removes the files of checkpoints that a killed process had taken off the list. Call it as the owner of
-/// the folder.
+/// Removes the files of checkpoints that a killed process had taken off the list. Call it as the
+/// owner of the folder.
 pub(crate) fn finish_removals(folder: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(folder.join(STATE_FILE)) else { return Ok(()) };
     let listed = checkpoint::read_state(folder)?.unwrap_or_default().all_model_checkpoint_paths;
@@ -116,8 +116,8 @@ fn is_plain(name: &str) -> bool {
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }
 
-/// Removes the files of checkpoints that left the list: first the index, without which nobody reads the
-/// rest.
+/// Removes the files of checkpoints that left the list: first the index, without which nobody reads
+/// the rest.
 pub(super) fn remove_files(folder: &Path, names: &[String]) -> Result<()> {
     let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| is_plain(name)).collect();
     if names.is_empty() {

@@ -86,10 +86,11 @@ impl Saver {
         self.folder.join(format!("{BASENAME}-{step}"))
     }
 
-    /// Writes a checkpoint, once the one before is written: in the background from a copy, or at once if `n_bytes` are too many to
-    /// be copied. `values` hands over all that is in it.
+    /// Writes a checkpoint, once the one before is written: in the background from a copy, or at
+    /// once if `n_bytes` are too many to be copied. `values` hands over all that is in it.
     ///
-    /// Variables that are not finite mark the checkpoint, and no later run goes on from it, unless they are `unjudged`.
+    /// Variables that are not finite mark the checkpoint, and no later run goes on from it, unless
+    /// they are `unjudged`.
     pub(crate) fn save(
         &mut self,
         step: u64,
@@ -133,7 +134,8 @@ impl Saver {
         self.take(step, written)
     }
 
-    /// Has a file of events on the disk before the next checkpoint is listed: a run that goes on from it does not write them again.
+    /// Has a file of events on the disk before the next checkpoint is listed: a run that goes on
+    /// from it does not write them again.
     pub(crate) fn sync_before(&mut self, events: File) {
         self.events = Some(Arc::new(events));
     }
@@ -173,8 +175,8 @@ impl Saver {
         }
     }
 
-    /// The error of a write that has failed meanwhile. Asked after every step: a training must not go on for hours without
-    /// checkpoints.
+    /// The error of a write that has failed meanwhile. Asked after every step: a training must not
+    /// go on for hours without checkpoints.
     #[inline]
     pub(crate) fn check(&mut self) -> Result<()> {
         match &self.writing {
@@ -223,11 +225,12 @@ struct Written {
 }
 
 impl Save {
-    /// First the checkpoint, then the list that names it, then the files that the list no longer names: whenever this stops, the
-    /// list is true.
+    /// First the checkpoint, then the list that names it, then the files that the list no longer
+    /// names: whenever this stops, the list is true.
     fn write(mut self, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<Written> {
         if !self.has_state {
-            // A list that names nothing yet: if this is killed before the list is written, the files do not look as if theirs was lost.
+            // A list that names nothing yet: if this is killed before the list is written, the
+            // files do not look as if theirs was lost.
             checkpoint::write_state(&self.folder, &CheckpointState::default())?;
         }
         let mut writer = BundleWriter::create(self.folder.join(&self.name))?;
@@ -254,7 +257,8 @@ impl Save {
 
 impl Drop for Saver {
     fn drop(&mut self) {
-        // An error was told to whoever called `wait`; what is dropped in a panic has nobody to tell.
+        // An error was told to whoever called `wait`; what is dropped in a panic has nobody to
+        // tell.
         let _ = self.wait();
     }
 }

@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM, as a flag that the training loop reads between two steps.
 //!
-//! The first one asks the loop to save and to end; Ctrl-C while that goes on ends the process at once. What was there before is
-//! put back when the last [`Guard`] goes.
+//! The first one asks the loop to save and to end; Ctrl-C while that goes on ends the process at
+//! once. What was there before is put back when the last [`Guard`] goes.
 //!
 //! ```
 //! use estimand::signal::Guard;
@@ -27,7 +27,8 @@ use std::sync::{Mutex, PoisonError};
 
 use estimand_tensor::{Error, Result};
 
-/// What was asked for: nothing, or one of `Signal`'s codes. Written by the handler, so it is all that the handler needs.
+/// What was asked for: nothing, or one of `Signal`'s codes. Written by the handler, so it is all
+/// that the handler needs.
 static REQUESTED: AtomicU8 = AtomicU8::new(0);
 
 /// How many guards there are, and what to put back when the last one goes.
@@ -68,12 +69,14 @@ impl fmt::Display for Signal {
     }
 }
 
-/// While one is alive, signals are requests. Guards may be nested and be in several threads: all see a request.
+/// While one is alive, signals are requests. Guards may be nested and be in several threads: all
+/// see a request.
 #[derive(Debug)]
 pub struct Guard(());
 
 impl Guard {
-    /// Takes signals over. One that the process was started to ignore, as in the background of a script, stays ignored.
+    /// Takes signals over. One that the process was started to ignore, as in the background of a
+    /// script, stays ignored.
     pub fn install() -> Result<Guard> {
         let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
         if guards.0 == 0 {
@@ -105,8 +108,9 @@ impl Drop for Guard {
     }
 }
 
-/// Notes a request; whether the process must end at once, since Ctrl-C came while one was already there. Only touches an atomic,
-/// as a handler must. A second SIGTERM changes nothing: some supervisors send it to the process and again to its group.
+/// Notes a request; whether the process must end at once, since Ctrl-C came while one was already
+/// there. Only touches an atomic, as a handler must. A second SIGTERM changes nothing: some
+/// supervisors send it to the process and again to its group.
 fn request(signal: Signal) -> bool {
     let first = REQUESTED.compare_exchange(0, signal.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
     !first && signal == Signal::Interrupt
@@ -114,7 +118,8 @@ fn request(signal: Signal) -> bool {
 
 #[cfg(all(test, unix))]
 mod tests {
-    //! Signals are the whole process's, so each scenario is a child: this test binary again, running the ignored test below.
+    //! Signals are the whole process's, so each scenario is a child: this test binary again,
+    //! running the ignored test below.
 
     use std::env;
     use std::io::{self, BufRead, BufReader, Write};

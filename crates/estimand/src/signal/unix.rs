@@ -1,4 +1,5 @@
-//! Handlers by `sigaction`. Crates for signals cannot put a previous handler back, or the default one.
+//! Handlers by `sigaction`. Crates for signals cannot put a previous handler back, or the default
+//! one.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -51,7 +52,8 @@ fn take_over(number: libc::c_int) -> io::Result<libc::sigaction> {
 }
 
 fn put_back(number: libc::c_int, action: &libc::sigaction) {
-    // SAFETY: the action is one that this call gave us. It cannot fail: the signal's number was good before.
+    // SAFETY: the action is one that this call gave us. It cannot fail: the signal's number was
+    // good before.
     unsafe { libc::sigaction(number, action, ptr::null_mut()) };
 }
 

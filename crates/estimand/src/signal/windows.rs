@@ -1,4 +1,5 @@
-//! A handler of the console's events. Windows calls it in a thread of its own and stacks handlers itself.
+//! A handler of the console's events. Windows calls it in a thread of its own and stacks handlers
+//! itself.
 
 use std::time::Duration;
 use std::{io, process, thread};
@@ -35,7 +36,8 @@ unsafe extern "system" fn handler(event: u32) -> i32 {
         process::exit(Signal::Interrupt.exit_code());
     }
     if !interrupt {
-        // When the console closes, Windows ends the process as soon as this returns, and in any case after five seconds.
+        // When the console closes, Windows ends the process as soon as this returns, and in any
+        // case after five seconds.
         thread::sleep(Duration::from_secs(10));
     }
     1

@@ -1,4 +1,5 @@
-//! From the value of a tensor to what stands in an event file. Nothing here fails on numbers that are not finite.
+//! From the value of a tensor to what stands in an event file. Nothing here fails on numbers that
+//! are not finite.
 
 use estimand_tensor::{Array, DType, Error, Result};
 use estimand_wire::TensorProto;
@@ -25,7 +26,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Converted {
     pub(crate) values: Vec<Value>,
-    /// How many numbers were not finite. A scalar is shown all the same; a histogram or a curve is one of the others.
+    /// How many numbers were not finite. A scalar is shown all the same; a histogram or a curve is
+    /// one of the others.
     pub(crate) n_odd: usize,
 }
 

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use estimand_wire::event::HistogramProto;
 
-/// The upper ends of all buckets: 0, then 1e-12 and each a tenth more than the one before up to 1e20, their negatives, and the
-/// largest number.
+/// The upper ends of all buckets: 0, then 1e-12 and each a tenth more than the one before up to
+/// 1e20, their negatives, and the largest number.
 fn limits() -> &'static [f64] {
     static LIMITS: OnceLock<Vec<f64>> = OnceLock::new();
     LIMITS.get_or_init(|| {

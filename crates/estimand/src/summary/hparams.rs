@@ -1,4 +1,5 @@
-//! Parameters of runs for TensorBoard's HParams page. All is in the metadata: the values are empty tensors.
+//! Parameters of runs for TensorBoard's HParams page. All is in the metadata: the values are empty
+//! tensors.
 
 use estimand_wire::event::Value;
 use estimand_wire::plugin::{

@@ -30,8 +30,9 @@ pub(super) fn images(tag: &str, array: &Array, max_outputs: usize) -> Result<Vec
     Ok(values)
 }
 
-/// TF: the largest value is 255 if none is negative; otherwise 0 becomes 128, and the largest in size is 127 away. A pixel with a
-/// value that is not finite is red, or white where there is no colour.
+/// TF: the largest value is 255 if none is negative; otherwise 0 becomes 128, and the largest in
+/// size is 127 away. A pixel with a value that is not finite is red, or white where there is no
+/// colour.
 fn scaled(values: &[f32], channels: usize) -> Vec<u8> {
     let is_finite = |pixel: &&[f32]| pixel.iter().all(|value| value.is_finite());
     let finite = || values.chunks_exact(channels).filter(is_finite).flatten().copied();

@@ -1,8 +1,10 @@
-//! What TensorBoard shows of a model beside its loss: scalars, histograms, images, texts and curves.
+//! What TensorBoard shows of a model beside its loss: scalars, histograms, images, texts and
+//! curves.
 //!
-//! A model function names tensors; a [`SummarySaverHook`](crate::hook::SummarySaverHook) writes their values down every so often.
-//! Steps between do not compute what nobody reads. Whether anything is shown changes no bit of what is trained, and a number that is
-//! not finite is no reason to end a training: it is told once, and the rest is written.
+//! A model function names tensors; a [`SummarySaverHook`](crate::hook::SummarySaverHook) writes
+//! their values down every so often. Steps between do not compute what nobody reads. Whether
+//! anything is shown changes no bit of what is trained, and a number that is not finite is no
+//! reason to end a training: it is told once, and the rest is written.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -50,12 +52,14 @@ impl Summary {
 #[derive(Debug, Default)]
 struct List(RefCell<Vec<Summary>>);
 
-/// A list of tensors to be shown: a model's own, which [`ModelFnContext::summary`](crate::ModelFnContext::summary) adds to, or one
-/// for a [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own.
+/// A list of tensors to be shown: a model's own, which
+/// [`ModelFnContext::summary`](crate::ModelFnContext::summary) adds to, or one for a
+/// [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own.
 ///
-/// Names get the path of the open scopes before them. A name that is there already gets `_1`, `_2`, ..., and a character that is no
-/// letter, digit, `.`, `-`, `_` or `/` becomes `_`, as in TensorFlow. A tensor that cannot be shown in a way is an error of the
-/// build, with the name and the line.
+/// Names get the path of the open scopes before them. A name that is there already gets `_1`, `_2`,
+/// ..., and a character that is no letter, digit, `.`, `-`, `_` or `/` becomes `_`, as in
+/// TensorFlow. A tensor that cannot be shown in a way is an error of the build, with the name and
+/// the line.
 #[derive(Clone)]
 pub struct Summaries {
     graph: Graph,
@@ -89,7 +93,8 @@ impl Summaries {
 
     /// The first `max_outputs` images of `[n, height, width, channels]` with 1, 3 or 4 channels.
     ///
-    /// u8 is shown as it is. f32 is scaled, each image on its own: to 0..255 if no value is negative, otherwise around 128.
+    /// u8 is shown as it is. f32 is scaled, each image on its own: to 0..255 if no value is
+    /// negative, otherwise around 128.
     #[track_caller]
     pub fn image(&self, name: &str, tensor: &Tensor, max_outputs: usize) -> &Summaries {
         let images = matches!(tensor.shape().dims(), [_, _, _, Dim::Known(1 | 3 | 4)]);
@@ -108,9 +113,10 @@ impl Summaries {
         self.add(name, Kind::Text, tensor, (tensor.dtype() == DType::Str).then_some(()).ok_or("strings"))
     }
 
-    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless they are 0; a prediction counts as
-    /// positive if it is not below the threshold. Labels have the shape of the predictions, and weights that or one that stretches
-    /// to it. Evaluation shows the curve of all batches, training that of one.
+    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
+    /// they are 0; a prediction counts as positive if it is not below the threshold. Labels have
+    /// the shape of the predictions, and weights that or one that stretches to it. Evaluation shows
+    /// the curve of all batches, training that of one.
     #[track_caller]
     pub fn pr_curve(
         &self,

@@ -1,7 +1,7 @@
 //! Curves of precision over recall, one point for each of evenly spaced thresholds.
 //!
-//! What a batch gives, and what adds up over batches, is a histogram: the weights of true and of false labels by the highest
-//! threshold that their prediction reaches.
+//! What a batch gives, and what adds up over batches, is a histogram: the weights of true and of
+//! false labels by the highest threshold that their prediction reaches.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, DType, Dim, Error, Result};
@@ -77,7 +77,8 @@ pub(super) fn buckets_of(labels: &Array, predictions: &Array, n: usize, weights:
     Ok(buckets)
 }
 
-/// The curve: true positives, false positives, true negatives, false negatives, precision and recall at each threshold.
+/// The curve: true positives, false positives, true negatives, false negatives, precision and
+/// recall at each threshold.
 pub(super) fn curve(tag: &str, buckets: &[f64]) -> Value {
     const LEAST: f64 = 1e-7;
     let (positive, negative) = buckets.split_at(buckets.len() / 2);

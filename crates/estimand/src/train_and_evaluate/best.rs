@@ -30,8 +30,8 @@ impl BestSoFar {
         json!({"by": self.criterion.to_string(), "metrics": self.metrics.as_ref().map(to_json)})
     }
 
-    /// Goes on from the state of an earlier run; `None` if that is none. What was chosen by another criterion is left alone, with a
-    /// warning.
+    /// Goes on from the state of an earlier run; `None` if that is none. What was chosen by another
+    /// criterion is left alone, with a warning.
     pub(super) fn restore(&mut self, state: &Value) -> Option<()> {
         let (by, metrics) = stored(state)?;
         if by == self.criterion.to_string() {
@@ -46,7 +46,8 @@ impl BestSoFar {
     }
 }
 
-/// What makes an evaluation the best, in words, and which was it, by a state; `None` if that is none.
+/// What makes an evaluation the best, in words, and which was it, by a state; `None` if that is
+/// none.
 pub(crate) fn stored(state: &Value) -> Option<(String, Option<Metrics>)> {
     let by = state.get("by")?.as_str()?.to_string();
     let metrics = match state.get("metrics")? {

@@ -58,7 +58,8 @@ struct Pending {
 }
 
 impl<'a> EvalSet<'a> {
-    /// Builds the model for it and looks at its first batch: what is wrong with it is told before training begins.
+    /// Builds the model for it and looks at its first batch: what is wrong with it is told before
+    /// training begins.
     pub(crate) fn new(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
         let place = place(spec.name.as_deref());
         EvalSet::open(estimator, spec).map_err(|e| e.context(place))
@@ -242,7 +243,8 @@ impl<'a> EvalSet<'a> {
         self.pending.is_some()
     }
 
-    /// Calls the exporters with the last evaluation, whose checkpoint is written now; adds what they made.
+    /// Calls the exporters with the last evaluation, whose checkpoint is written now; adds what
+    /// they made.
     pub(crate) fn export(&mut self, estimator: &Estimator, checkpoint: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
         let Some(Pending { metrics: Some(metrics), is_best, is_final }) = self.pending.take() else { return Ok(()) };
         for exporter in &mut self.exporters {

@@ -1,4 +1,5 @@
-//! The evaluations of a training, as a hook of it; and as a listener of its checkpoints, which exporters wait for.
+//! The evaluations of a training, as a hook of it; and as a listener of its checkpoints, which
+//! exporters wait for.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -59,7 +60,8 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Evaluates the sets that are due. Returns whether exporters wait for a checkpoint of this step.
+    /// Evaluates the sets that are due. Returns whether exporters wait for a checkpoint of this
+    /// step.
     fn evaluate(
         &mut self,
         cx: &mut HookContext<'_>,
@@ -148,7 +150,8 @@ impl Hook for Evaluate<'_> {
         Ok(())
     }
 
-    /// The first checkpoint of a run has what the run before ended with, or nothing that was learnt.
+    /// The first checkpoint of a run has what the run before ended with, or nothing that was
+    /// learnt.
     fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
         let is_last = cx.is_last();

@@ -1,8 +1,9 @@
 //! Training with evaluations in between: `train_and_evaluate`.
 //!
-//! It is training with one hook more. `eval_set` is one input to evaluate on: its schedule, its resident model, its history;
-//! `best` which of its evaluations was the best; `hook` brings the sets to the steps of a training; `watch` is the part of a process
-//! that only evaluates what another one trains; `exporter` what is made of a model after an evaluation.
+//! It is training with one hook more. `eval_set` is one input to evaluate on: its schedule, its
+//! resident model, its history; `best` which of its evaluations was the best; `hook` brings the
+//! sets to the steps of a training; `watch` is the part of a process that only evaluates what
+//! another one trains; `exporter` what is made of a model after an evaluation.
 
 mod best;
 mod eval_set;
@@ -28,7 +29,8 @@ use crate::console::slice_of;
 use crate::estimator::Finished;
 use crate::{Estimator, EvalSpec, Metrics, TrainSpec};
 
-/// One or several inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a [`Dataset`] is one by itself.
+/// One or several inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a
+/// [`Dataset`] is one by itself.
 pub struct EvalSpecs<'a>(Vec<EvalSpec<'a>>);
 
 impl<'a> From<EvalSpec<'a>> for EvalSpecs<'a> {
@@ -146,7 +148,8 @@ impl Evaluated {
     }
 }
 
-/// `test: 3 evaluations, the last at step 300; best (highest auc) at step 200: accuracy 0.9, auc 0.95, loss 0.2`, without slices.
+/// `test: 3 evaluations, the last at step 300; best (highest auc) at step 200: accuracy 0.9, auc
+/// 0.95, loss 0.2`, without slices.
 impl fmt::Display for Evaluated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("evaluation");
@@ -166,9 +169,10 @@ impl Estimator {
     /// Trains, and evaluates in between.
     ///
     /// Every input is evaluated after each checkpoint, unless the evaluation before was less than
-    /// [`throttle_secs`](EvalSpec::throttle_secs) ago, and always after the last step; or by a period of its own
-    /// ([`every`](EvalSpec::every)). The model for it is built once and gets the variables as they are in memory. What was best until
-    /// now, and how long early stopping has waited, is kept in checkpoints.
+    /// [`throttle_secs`](EvalSpec::throttle_secs) ago, and always after the last step; or by a
+    /// period of its own ([`every`](EvalSpec::every)). The model for it is built once and gets the
+    /// variables as they are in memory. What was best until now, and how long early stopping has
+    /// waited, is kept in checkpoints.
     ///
     /// ```
     /// use estimand::prelude::*;
@@ -189,8 +193,8 @@ impl Estimator {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// A process that `TF_CONFIG` calls an evaluator trains nothing: it evaluates the checkpoints that others write, until that of
-    /// `max_steps`.
+    /// A process that `TF_CONFIG` calls an evaluator trains nothing: it evaluates the checkpoints
+    /// that others write, until that of `max_steps`.
     pub fn train_and_evaluate<'a>(
         &'a self,
         train: impl Into<TrainSpec<'a>>,

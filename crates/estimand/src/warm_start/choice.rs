@@ -53,10 +53,12 @@ impl Selection {
 }
 
 impl WarmStartSettings {
-    /// The variables that are meant, in the order of the model. Patterns and names that mean none are errors.
+    /// The variables that are meant, in the order of the model. Patterns and names that mean none
+    /// are errors.
     pub(super) fn choose<'a>(&'a self, body: &'a Body) -> Result<Vec<Chosen<'a>>> {
         let variables = body.variables();
-        // Slots are there only where something is trained: in an evaluation, a name may well mean nothing.
+        // Slots are there only where something is trained: in an evaluation, a name may well mean
+        // nothing.
         let is_lenient = body.optimizers().is_empty()
             && (self.optimizer_slots || matches!(self.selection, Selection::Saved(_) | Selection::Named(_)));
         let mut ids = self.selected(variables, is_lenient)?;
@@ -104,7 +106,8 @@ impl WarmStartSettings {
         for pattern in patterns {
             let mut matches = vec![false; text.len()];
             compile(pattern)?.apply(text.as_slice(), &mut matches);
-            // TF: a pattern without a match is passed over in silence, and the model begins as if there were no warm start.
+            // TF: a pattern without a match is passed over in silence, and the model begins as if
+            // there were no warm start.
             if !is_lenient && !matches.contains(&true) {
                 return Err(Error::config(format!("no variable's name begins with a match of {pattern:?}"))
                     .help(format!("there are {}", listed(names()))));

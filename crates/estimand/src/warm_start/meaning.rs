@@ -1,8 +1,9 @@
 //! Whether the rows of a warm start still mean what they meant.
 //!
-//! A vocabulary that has changed moves ids to other terms. Where a variable has a [`VocabInfo`], its rows move along; where it has none,
-//! old rows would stand for new terms, which is refused. Boundaries and normalisation that have changed are only logged: weights
-//! that were trained with slightly other ones are what a warm start is for.
+//! A vocabulary that has changed moves ids to other terms. Where a variable has a [`VocabInfo`],
+//! its rows move along; where it has none, old rows would stand for new terms, which is refused.
+//! Boundaries and normalisation that have changed are only logged: weights that were trained with
+//! slightly other ones are what a warm start is for.
 
 use std::path::Path;
 
@@ -91,7 +92,8 @@ fn counterpart<'a>(was: &'a Manifest, now: &Entry, prev_name: &str) -> Option<&'
     })
 }
 
-/// Whether the axis that a vocabulary moves is the one that the entry is about: classes are the last axis, other ids the first.
+/// Whether the axis that a vocabulary moves is the one that the entry is about: classes are the
+/// last axis, other ids the first.
 fn is_axis_of(info: &VocabInfo, entry: &Entry, rank: usize) -> bool {
     match entry.about() {
         "predictions" => info.axis_number() + 1 == rank,

@@ -1,8 +1,9 @@
 //! Warm start: a model that begins with the values of another training.
 //!
-//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those of the model, `values.rs` in the
-//! checkpoint, `vocab_info.rs` finds which row of the old table is which of the new one, `remap.rs` moves the rows, `meaning.rs`
-//! tells whether they still stand for the same. Everything is read before any variable is changed.
+//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those
+//! of the model, `values.rs` in the checkpoint, `vocab_info.rs` finds which row of the old table is
+//! which of the new one, `remap.rs` moves the rows, `meaning.rs` tells whether they still stand for
+//! the same. Everything is read before any variable is changed.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -49,10 +50,13 @@ use choice::{Chosen, Selection};
 use values::Values;
 use vocab_info::OldRows;
 
-/// Which variables of a model begin with the values of a checkpoint, under which names and vocabularies.
+/// Which variables of a model begin with the values of a checkpoint, under which names and
+/// vocabularies.
 ///
-/// A path is enough where all trainable variables are meant: [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from)
-/// takes either. It is applied only while the model's folder has no checkpoint of its own; then also to evaluate and predict.
+/// A path is enough where all trainable variables are meant:
+/// [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from) takes either. It
+/// is applied only while the model's folder has no checkpoint of its own; then also to evaluate and
+/// predict.
 #[derive(Clone, Debug)]
 pub struct WarmStartSettings {
     checkpoint: PathBuf,
@@ -64,8 +68,8 @@ pub struct WarmStartSettings {
 }
 
 impl WarmStartSettings {
-    /// From a checkpoint, the newest of a folder, or the variables of a SavedModel, ours or TensorFlow's. By default, all trainable variables,
-    /// by their names.
+    /// From a checkpoint, the newest of a folder, or the variables of a SavedModel, ours or
+    /// TensorFlow's. By default, all trainable variables, by their names.
     pub fn new(checkpoint: impl Into<PathBuf>) -> WarmStartSettings {
         WarmStartSettings {
             checkpoint: checkpoint.into(),
@@ -77,14 +81,16 @@ impl WarmStartSettings {
         }
     }
 
-    /// The trainable variables whose names begin with a match of this regular expression. By default, `.*`.
+    /// The trainable variables whose names begin with a match of this regular expression. By
+    /// default, `.*`.
     pub fn vars(mut self, pattern: impl Into<String>) -> WarmStartSettings {
         self.selection = Selection::Trainable(pattern.into());
         self
     }
 
-    /// Of all variables that are saved, those whose names begin with a match of one of these regular expressions: slots of optimizers,
-    /// moving statistics and `global_step` too, which then goes on counting.
+    /// Of all variables that are saved, those whose names begin with a match of one of these
+    /// regular expressions: slots of optimizers, moving statistics and `global_step` too, which
+    /// then goes on counting.
     pub fn saved_vars<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> WarmStartSettings {
         self.selection = Selection::Saved(patterns.into_iter().map(Into::into).collect());
         self
@@ -102,28 +108,31 @@ impl WarmStartSettings {
         self
     }
 
-    /// A variable whose rows or columns belong to the terms of a vocabulary, which has changed. By default, no variable has one.
+    /// A variable whose rows or columns belong to the terms of a vocabulary, which has changed. By
+    /// default, no variable has one.
     pub fn vocab_info(mut self, variable: impl Into<String>, vocab_info: VocabInfo) -> WarmStartSettings {
         self.vocab_infos.insert(variable.into(), vocab_info);
         self
     }
 
-    /// The name that a variable has in the checkpoint. It only renames: what is chosen is said by the name in the model. By default, both
-    /// are the same.
+    /// The name that a variable has in the checkpoint. It only renames: what is chosen is said by
+    /// the name in the model. By default, both are the same.
     pub fn prev_var_name(mut self, variable: impl Into<String>, in_checkpoint: impl Into<String>) -> WarmStartSettings {
         self.prev_var_names.insert(variable.into(), in_checkpoint.into());
         self
     }
 
-    /// Whether the slots of optimizers come with the variables that they belong to, under the same vocabularies; new rows have the slot's own
-    /// initial value. Steps are still counted from 0. By default, slots begin anew.
+    /// Whether the slots of optimizers come with the variables that they belong to, under the same
+    /// vocabularies; new rows have the slot's own initial value. Steps are still counted from 0. By
+    /// default, slots begin anew.
     pub fn optimizer_slots(mut self, with_slots: bool) -> WarmStartSettings {
         self.optimizer_slots = with_slots;
         self
     }
 
-    /// Whether rows are taken over whose ids stand for other terms or hashes now, without a [`vocab_info`](WarmStartSettings::vocab_info)
-    /// that moves them. What has changed is logged. By default, they are refused with a list of the differences.
+    /// Whether rows are taken over whose ids stand for other terms or hashes now, without a
+    /// [`vocab_info`](WarmStartSettings::vocab_info) that moves them. What has changed is logged.
+    /// By default, they are refused with a list of the differences.
     pub fn accept_changed_meaning(mut self, accept: bool) -> WarmStartSettings {
         self.accept_changed_meaning = accept;
         self
@@ -141,8 +150,9 @@ impl WarmStartSettings {
         Ok(())
     }
 
-    /// Sets the variables of a session to what the checkpoint has for them, whether or not the model's folder has one: for a hook that does so by itself.
-    /// Nothing changes unless all of it can be read.
+    /// Sets the variables of a session to what the checkpoint has for them, whether or not the
+    /// model's folder has one: for a hook that does so by itself. Nothing changes unless all of it
+    /// can be read.
     pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
         self.check()?;
         let (prefix, old) = read_at(&self.checkpoint, Values::open)?;
@@ -185,7 +195,8 @@ impl From<&WarmStartSettings> for WarmStartSettings {
     }
 }
 
-/// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they belong to.
+/// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they
+/// belong to.
 fn read<'a>(one: &Chosen<'a>, values: &Values, old_rows: &mut OldRows<'a>, seed: u64) -> Result<Array> {
     let spec = one.spec;
     let absent = |e: Error| match one.is_slot {

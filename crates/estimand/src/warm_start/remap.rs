@@ -2,7 +2,8 @@
 
 use estimand_tensor::{Array, Error, Result};
 
-/// A table like `fresh`, with what `sources` names of `old` in its place: along `axis`, element `i` is the old one of number `sources[i]`.
+/// A table like `fresh`, with what `sources` names of `old` in its place: along `axis`, element `i`
+/// is the old one of number `sources[i]`.
 pub(super) fn remap(old: &Array, fresh: &Array, axis: usize, sources: &[Option<usize>]) -> Result<Array> {
     let shown = |array: &Array| format!("{}{:?}", array.dtype(), array.dims());
     let differ = |why: String| {

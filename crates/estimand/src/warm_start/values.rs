@@ -1,4 +1,5 @@
-//! The values that a warm start reads: a checkpoint, whether its tensors have the names of variables or, as in Keras' files, those of objects.
+//! The values that a warm start reads: a checkpoint, whether its tensors have the names of
+//! variables or, as in Keras' files, those of objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -19,8 +19,8 @@ pub enum VocabSource {
 
 /// Which terms the rows of a variable belonged to in the checkpoint, and which they belong to now.
 ///
-/// A row whose term the old vocabulary has is that term's old row; rows of new terms and of out-of-vocabulary buckets begin as the
-/// backup initializer says.
+/// A row whose term the old vocabulary has is that term's old row; rows of new terms and of
+/// out-of-vocabulary buckets begin as the backup initializer says.
 ///
 /// ```
 /// use estimand::VocabInfo;
@@ -39,7 +39,8 @@ pub struct VocabInfo {
 }
 
 impl VocabInfo {
-    /// The vocabulary of the model, and that of the checkpoint: a path is a file, an array or a vector the terms themselves.
+    /// The vocabulary of the model, and that of the checkpoint: a path is a file, an array or a
+    /// vector the terms themselves.
     pub fn new(new_vocab: impl Into<VocabSource>, old_vocab: impl Into<VocabSource>) -> VocabInfo {
         VocabInfo {
             new_vocab: new_vocab.into(),
@@ -58,13 +59,15 @@ impl VocabInfo {
         self
     }
 
-    /// How many rows behind those of the new vocabulary belong to terms that are not in it. By default, none.
+    /// How many rows behind those of the new vocabulary belong to terms that are not in it. By
+    /// default, none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabInfo {
         self.n_oov_buckets = n;
         self
     }
 
-    /// How many terms of the old vocabulary the checkpoint was trained with, from the first. By default, all.
+    /// How many terms of the old vocabulary the checkpoint was trained with, from the first. By
+    /// default, all.
     pub fn old_vocab_size(mut self, n: usize) -> VocabInfo {
         self.old_vocab_size = Some(n);
         self
@@ -76,7 +79,8 @@ impl VocabInfo {
         self
     }
 
-    /// 0 if rows belong to terms (embeddings, linear weights), 1 if columns do (the last layer, where classes are terms). By default, 0.
+    /// 0 if rows belong to terms (embeddings, linear weights), 1 if columns do (the last layer,
+    /// where classes are terms). By default, 0.
     pub fn axis(mut self, axis: usize) -> VocabInfo {
         self.axis = axis;
         self
@@ -98,8 +102,8 @@ impl VocabInfo {
         Ok(())
     }
 
-    /// The terms of the checkpoint and of the model, as far as they are all of them: who names a number of old terms may mean the first
-    /// few only.
+    /// The terms of the checkpoint and of the model, as far as they are all of them: who names a
+    /// number of old terms may mean the first few only.
     pub(super) fn listings(&self) -> Result<(Option<Listing>, Option<Listing>)> {
         let old = match self.old_vocab_size {
             None => Some(Listing::of_strings(&self.old_vocab.strings(None)?)),

@@ -1,7 +1,8 @@
 //! Gradients: reverse mode over the graph, one rule for each op.
 //!
-//! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the gradients of the inputs as new
-//! nodes; it is in the op's file (`op/`). The gradient of a lookup in a variable stays a list of rows. This file walks the graph.
+//! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the
+//! gradients of the inputs as new nodes; it is in the op's file (`op/`). The gradient of a lookup
+//! in a variable stays a list of rows. This file walks the graph.
 
 mod backprop;
 

@@ -1,6 +1,8 @@
-//! Values that are handed on unless one is wrong: the run then fails with an error that names the value and its row.
+//! Values that are handed on unless one is wrong: the run then fails with an error that names the
+//! value and its row.
 //!
-//! What is fed is checked where it comes in, so that a bad label is found before a step and not by a loss that is NaN.
+//! What is fed is checked where it comes in, so that a bad label is found before a step and not by
+//! a loss that is NaN.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -62,7 +64,8 @@ impl HostRules for Between {
     }
 }
 
-/// The ids of terms (the first input) that a table has found for them (the second); a third tells where the rows of ragged ones begin.
+/// The ids of terms (the first input) that a table has found for them (the second); a third tells
+/// where the rows of ragged ones begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Known {
     pub table: LookupTable,

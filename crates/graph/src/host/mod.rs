@@ -1,8 +1,11 @@
-//! Ops of the host, which run before a step: strings, tables, and everything whose size only the data tells.
+//! Ops of the host, which run before a step: strings, tables, and everything whose size only the
+//! data tells.
 //!
-//! A host op is a small value that carries its rules, its kernel and its TensorFlow spelling ([`HostRules`]); one file each. The cut
-//! (`pass/cut.rs`) collects them, with all they are computed from, into the first part of a program, which `estimand-engine` runs: a
-//! pure function of what is fed, that any number of threads may call. Host ops that depend on variables run after the step.
+//! A host op is a small value that carries its rules, its kernel and its TensorFlow spelling
+//! ([`HostRules`]); one file each. The cut (`pass/cut.rs`) collects them, with all they are
+//! computed from, into the first part of a program, which `estimand-engine` runs: a pure function
+//! of what is fed, that any number of threads may call. Host ops that depend on variables run after
+//! the step.
 
 mod agree;
 mod bucketize;
@@ -36,7 +39,8 @@ pub(crate) use bucketize::Bucketize;
 pub(crate) use ragged::RowIds;
 pub use unique::Unique;
 
-/// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs are computed once.
+/// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs
+/// are computed once.
 pub trait HostRules: fmt::Debug + Send + Sync + 'static {
     /// TensorFlow's name of it, or of the composition it stands for.
     fn name(&self) -> &'static str;
@@ -47,8 +51,9 @@ pub trait HostRules: fmt::Debug + Send + Sync + 'static {
     /// The results. Dtypes and known sizes of the inputs have been checked; values have not.
     fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
 
-    /// What weights that are trained on the results depend on beyond names and shapes: which term has which id, where ranges end, into how
-    /// many buckets is hashed. Empty for an op that only moves or measures what it is given. There is no default, so that no op forgets it.
+    /// What weights that are trained on the results depend on beyond names and shapes: which term
+    /// has which id, where ranges end, into how many buckets is hashed. Empty for an op that only
+    /// moves or measures what it is given. There is no default, so that no op forgets it.
     fn meaning(&self) -> Vec<Said>;
 
     /// Completes a node that has its name, its op and our inputs, after writing what it needs.

@@ -14,7 +14,8 @@ use crate::op::Constant;
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::Spelling;
 
-/// Serialized examples `[b]` -> the dense and padded features, then the values of the ragged ones, then their row splits.
+/// Serialized examples `[b]` -> the dense and padded features, then the values of the ragged ones,
+/// then their row splits.
 ///
 /// This is the order of TensorFlow's results; [`places`](ParseExample::places) tells it by feature.
 #[derive(Clone, Debug)]

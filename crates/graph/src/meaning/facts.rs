@@ -1,4 +1,5 @@
-//! The facts of a graph: what was stated, with the inputs it is made of and the variables that depend on it.
+//! The facts of a graph: what was stated, with the inputs it is made of and the variables that
+//! depend on it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -139,7 +140,8 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// The variables that a result is made with last. A vector is added to what a matrix made, so the walk goes on to the matrix.
+    /// The variables that a result is made with last. A vector is added to what a matrix made, so
+    /// the walk goes on to the matrix.
     fn made_with(&self, node: NodeId) -> Vec<String> {
         let (mut found, mut seen, mut open) = (Vec::new(), HashSet::from([node]), vec![node]);
         while let Some(id) = open.pop() {

@@ -1,4 +1,5 @@
-//! A list of values that stands for itself: all of a short one; of a long one its length, its digest and a sample.
+//! A list of values that stands for itself: all of a short one; of a long one its length, its
+//! digest and a sample.
 
 use std::fmt;
 
@@ -30,9 +31,10 @@ impl PartialEq for Listed {
 
 /// Values in order.
 ///
-/// Lists of up to 256 values and 16 KiB are kept whole. Of others 33 are kept, evenly spread, the first and the last among them.
-/// Either way `sha256` is the digest of all: the word `text`, `int` or `float`, then each value; text as its length (8 bytes, little
-/// endian) and its bytes, numbers as the 8 bytes of an i64 or f64, little endian.
+/// Lists of up to 256 values and 16 KiB are kept whole. Of others 33 are kept, evenly spread, the
+/// first and the last among them. Either way `sha256` is the digest of all: the word `text`, `int`
+/// or `float`, then each value; text as its length (8 bytes, little endian) and its bytes, numbers
+/// as the 8 bytes of an i64 or f64, little endian.
 #[derive(Clone, Debug)]
 pub struct Listing {
     n: usize,
@@ -109,7 +111,8 @@ impl Listing {
         Listing { n, sha256: digest.finish(), shown }
     }
 
-    /// A list from its parts, if they can be those of one: a digest of 64 hex digits, and numbers that rise and are below `n`.
+    /// A list from its parts, if they can be those of one: a digest of 64 hex digits, and numbers
+    /// that rise and are below `n`.
     pub fn from_parts(n: usize, sha256: String, shown: Vec<(usize, Listed)>) -> Option<Listing> {
         let is_digest = sha256.len() == 64 && sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let rises = shown.windows(2).all(|pair| pair[0].0 < pair[1].0) && shown.last().is_none_or(|last| last.0 < n);
@@ -174,7 +177,8 @@ impl Listed {
     }
 }
 
-/// As it stands in a message: text in back quotes, what is not UTF-8 escaped, and not too much of it.
+/// As it stands in a message: text in back quotes, what is not UTF-8 escaped, and not too much of
+/// it.
 impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 60;

@@ -1,11 +1,14 @@
 //! What a graph means beyond names and shapes: vocabularies, boundaries, hash sizes, normalisation.
 //!
-//! Weights are trained on ids and numbers. Which term has id 3 is in no variable: two graphs with the same variables can read the
-//! same weights and mean different things by them. A graph therefore keeps *facts*. Host ops state theirs by themselves
-//! (`HostRules::meaning`, which every op must answer); columns and model functions state more with [`Tensor::means`]. While a
-//! [`Graph::about`] guard lives, facts belong to its column; otherwise they belong to the inputs that the op reads.
+//! Weights are trained on ids and numbers. Which term has id 3 is in no variable: two graphs with
+//! the same variables can read the same weights and mean different things by them. A graph
+//! therefore keeps *facts*. Host ops state theirs by themselves (`HostRules::meaning`, which every
+//! op must answer); columns and model functions state more with [`Tensor::means`]. While a
+//! [`Graph::about`] guard lives, facts belong to its column; otherwise they belong to the inputs
+//! that the op reads.
 //!
-//! [`Body::facts`](crate::Body::facts) (`facts.rs`) lists them for whoever saves or loads weights. `listing.rs` is a list of values with its digest.
+//! [`Body::facts`](crate::Body::facts) (`facts.rs`) lists them for whoever saves or loads weights.
+//! `listing.rs` is a list of values with its digest.
 //!
 //! ```
 //! use estimand_graph::meaning::Meaning;
@@ -81,18 +84,20 @@ pub enum Subject {
 pub struct Fact {
     /// What it is about.
     pub subject: Subject,
-    /// The inputs that are read, in the order in which the op takes them: what they are called and their names, such as (`feature`, `age`).
+    /// The inputs that are read, in the order in which the op takes them: what they are called and
+    /// their names, such as (`feature`, `age`).
     pub inputs: Vec<(String, String)>,
     /// What is stated: `vocabulary`, `boundaries`, `mean`.
     pub aspect: String,
     /// Its value.
     pub value: Meaning,
-    /// The variables whose rows or columns depend on it: those that first meet what is made of it, or, for results, those that the
-    /// results are first made with.
+    /// The variables whose rows or columns depend on it: those that first meet what is made of it,
+    /// or, for results, those that the results are first made with.
     pub variables: Vec<String>,
 }
 
-/// A fact in the making: the node that it is about, and what was said of it unless the node's op says it by itself.
+/// A fact in the making: the node that it is about, and what was said of it unless the node's op
+/// says it by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Stated {
     pub(crate) node: NodeId,
@@ -121,7 +126,8 @@ impl Drop for About {
 }
 
 impl Graph {
-    /// Says that what is built while the guard lives belongs to a column, whose variables are in the open scope.
+    /// Says that what is built while the guard lives belongs to a column, whose variables are in
+    /// the open scope.
     pub fn about(&self, column: &str) -> About {
         self.subjects().borrow_mut().push(Arc::new((column.to_string(), self.scope_path())));
         About { graph: self.clone() }
@@ -145,7 +151,8 @@ impl Graph {
         self.meanings_mut(|meanings| meanings.stated.push(Stated { node: value.node, column, said }));
     }
 
-    /// The numbers that are constants of nodes that a function adds, sorted: what a normaliser is made of.
+    /// The numbers that are constants of nodes that a function adds, sorted: what a normaliser is
+    /// made of.
     pub fn constants_of<T>(&self, function: impl FnOnce() -> T) -> (T, Vec<f64>) {
         let before = self.body().nodes.len();
         let made = function();
@@ -161,8 +168,9 @@ impl Graph {
 }
 
 impl Tensor {
-    /// States a fact of how this tensor was made that weights trained on it depend on, such as the mean of a normalisation that
-    /// was learnt from data. Whoever loads the weights into a graph that states another value is told.
+    /// States a fact of how this tensor was made that weights trained on it depend on, such as the
+    /// mean of a normalisation that was learnt from data. Whoever loads the weights into a graph
+    /// that states another value is told.
     ///
     /// ```
     /// use estimand_graph::Graph;

@@ -45,8 +45,9 @@ impl OpRules for Apply {
         back.nothing()
     }
 
-    /// Reads and writes a variable and its slots: all of it, or the rows that have a gradient, each once as the host makes them.
-    /// 2 operations change an element of the variable, and 4 one of a slot.
+    /// Reads and writes a variable and its slots: all of it, or the rows that have a gradient, each
+    /// once as the host makes them. 2 operations change an element of the variable, and 4 one of a
+    /// slot.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         let whole = count(&operands.body.variables().spec(self.variable).dims);
         let changed = match operands.x {

@@ -48,7 +48,8 @@ impl Padding {
         }
     }
 
-    /// Output size and padding before and after, for one axis. `None` if the window does not fit at all.
+    /// Output size and padding before and after, for one axis. `None` if the window does not fit at
+    /// all.
     pub fn place(self, size: usize, window: usize, stride: usize, dilation: usize) -> Option<(usize, usize, usize)> {
         let span = (window.checked_sub(1)?).checked_mul(dilation)?.checked_add(1)?;
         match self {

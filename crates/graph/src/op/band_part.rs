@@ -3,7 +3,8 @@
 use super::rules::*;
 use super::spelling::index_number;
 
-/// Zeros where an element of the last two axes is more than `lower` below the diagonal, or more than `upper` above it.
+/// Zeros where an element of the last two axes is more than `lower` below the diagonal, or more
+/// than `upper` above it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BandPart {
     /// How many diagonals below the main one stay; `None` for all.

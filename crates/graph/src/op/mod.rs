@@ -1,12 +1,15 @@
-//! The operations, one file each. Names and meaning are TensorFlow's, so that a GraphDef is nearly a dump of the graph.
+//! The operations, one file each. Names and meaning are TensorFlow's, so that a GraphDef is nearly
+//! a dump of the graph.
 //!
-//! An op is a small struct whose fields are its attributes. Its file says everything about it that does not depend on who runs
-//! it (`OpRules`): its name, dtypes and shapes, gradient, cost, how it is written for TensorFlow, and how it is read. What its
-//! gradient needs of an op of its own is in the same file. The list below makes one enum of all, which executors match without wildcards: an op that one of
-//! them does not know is an error of the compiler.
+//! An op is a small struct whose fields are its attributes. Its file says everything about it that
+//! does not depend on who runs it (`OpRules`): its name, dtypes and shapes, gradient, cost, how it
+//! is written for TensorFlow, and how it is read. What its gradient needs of an op of its own is in
+//! the same file. The list below makes one enum of all, which executors match without wildcards: an
+//! op that one of them does not know is an error of the compiler.
 //!
-//! To add an op: its file, a line in the list, a kernel in each executor (`cpu/`, `reference/`), a case in the generator of random
-//! programs (`testing/`). To add an op of the host: one file in `host/`.
+//! To add an op: its file, a line in the list, a kernel in each executor (`cpu/`, `reference/`), a
+//! case in the generator of random programs (`testing/`). To add an op of the host: one file in
+//! `host/`.
 
 mod apply;
 mod arg_max;

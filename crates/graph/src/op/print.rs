@@ -34,7 +34,8 @@ impl OpRules for Print {
         operands.all(0)
     }
 
-    /// TensorFlow's first `Print` returns its input, as ours does; it prints a list, here the input itself.
+    /// TensorFlow's first `Print` returns its input, as ours does; it prints a list, here the input
+    /// itself.
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dtype = writer.dtype(node, 0);
         def.input.push(def.input[0].clone());

@@ -1,4 +1,5 @@
-//! What an op is read with: one node of a TensorFlow graph, its inputs in the form that a rule wants them, and its attributes.
+//! What an op is read with: one node of a TensorFlow graph, its inputs in the form that a rule
+//! wants them, and its attributes.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape};
 
@@ -29,7 +30,8 @@ pub trait Reading {
     /// An input that must be known when the graph is read.
     fn constant(&mut self, i: usize) -> Result<Array>;
 
-    /// An input, a short list of integers, as sizes: -1 is [`Graph::ANY`] where it is allowed, other negative ones are errors.
+    /// An input, a short list of integers, as sizes: -1 is [`Graph::ANY`] where it is allowed,
+    /// other negative ones are errors.
     fn sizes(&mut self, i: usize, allow_any: bool) -> Result<Vec<Dim>>;
 
     /// Adds a node to our graph and returns all its outputs.

@@ -1,8 +1,10 @@
 //! Recurrent networks over sequences, and the way back through all steps.
 //!
-//! TensorFlow does not have them: they are written step by step, for a number of steps that is known. The steps are those of
-//! [`Tensor::recurrent_unrolled`], in a graph of their own that is written in the op's place. What our op keeps for its gradient only
-//! its gradient reads; TensorFlow's copy hands the sequence itself on there, and the gradient is derived from the steps anew.
+//! TensorFlow does not have them: they are written step by step, for a number of steps that is
+//! known. The steps are those of [`Tensor::recurrent_unrolled`], in a graph of their own that is
+//! written in the op's place. What our op keeps for its gradient only its gradient reads;
+//! TensorFlow's copy hands the sequence itself on there, and the gradient is derived from the steps
+//! anew.
 
 pub use estimand_tensor::cpu::recurrent::{Cell, CellFunction, Recurrent};
 
@@ -12,8 +14,8 @@ use crate::graph::Graph;
 use crate::ops::{RecurrentInputs, RecurrentOutputs};
 use crate::slots::{KERNEL, Slots};
 
-/// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, first states, mask, dropout) -> (`h` after every
-/// step, the last states, what the gradient needs).
+/// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, first states,
+/// mask, dropout) -> (`h` after every step, the last states, what the gradient needs).
 impl OpRules for Recurrent {
     fn name(&self) -> &'static str {
         match self.cell {
@@ -65,8 +67,8 @@ impl OpRules for Recurrent {
     }
 }
 
-/// (what was kept, then the other inputs of `Recurrent`, `h` after every step, its gradient, the last states' gradients) -> the
-/// gradients of x, kernel, bias and first states.
+/// (what was kept, then the other inputs of `Recurrent`, `h` after every step, its gradient, the
+/// last states' gradients) -> the gradients of x, kernel, bias and first states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecurrentGrad(pub Recurrent);
 
@@ -126,7 +128,8 @@ fn sizes_fit(step: &Recurrent, x: &[&[usize]]) -> bool {
         && sequences.into_iter().all(|at| x[at] == [batch, time, units])
 }
 
-/// The product with the recurrent kernel, the sum with the input's, and a function and a product for each gate.
+/// The product with the recurrent kernel, the sum with the input's, and a function and a product
+/// for each gate.
 fn operations(step: &Recurrent, x: &[usize], kernel: &[usize]) -> u64 {
     let products = if step.cell == (Cell::Gru { reset_after: false }) { 2 } else { 1 };
     product(&[2 * products * kernel[0], count(x)]).saturating_add(product(&[3, count(x)]))
@@ -139,7 +142,8 @@ struct Sizes {
     units: usize,
 }
 
-/// Checks the inputs that a recurrent op and its gradient have in common; the first is only looked at for rows and steps.
+/// Checks the inputs that a recurrent op and its gradient have in common; the first is only looked
+/// at for rows and steps.
 fn common(step: &Recurrent, x: &[&TensorSpec]) -> Result<Sizes> {
     let slots = Slots::of(step);
     accepts(x[0].dtype.is_float(), x[0].dtype)?;

@@ -90,7 +90,8 @@ impl Reduce {
         Ok(x.dim_size(product, x.dtype(), back.site))
     }
 
-    /// Products of all other elements, from exclusive running products in both directions, so that zeros are no problem.
+    /// Products of all other elements, from exclusive running products in both directions, so that
+    /// zeros are no problem.
     fn product_gradient(&self, dy: &Tensor, back: &Backprop<'_>) -> Result<Tensor> {
         let x = &back.x[0];
         // The reduced axes go to the end and become one.

@@ -19,7 +19,8 @@ pub(super) use crate::gradient::{Backprop, Found, Gradient, dense, not_different
 pub(super) use crate::graph::Node;
 pub(super) use crate::tensor::Tensor;
 
-/// Everything about one kind of op that does not depend on who runs it. Its fields are its attributes.
+/// Everything about one kind of op that does not depend on who runs it. Its fields are its
+/// attributes.
 ///
 /// What most ops have something to say of has no default, so that no op forgets it.
 pub trait OpRules: fmt::Debug {
@@ -29,7 +30,8 @@ pub trait OpRules: fmt::Debug {
     /// Dtypes and shapes of the results, or the error that says what does not fit.
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs>;
 
-    /// Whether the sizes of the inputs and of the first result agree, in a run that knows what was a symbol in `infer`.
+    /// Whether the sizes of the inputs and of the first result agree, in a run that knows what was
+    /// a symbol in `infer`.
     fn fits(&self, x: &[&[usize]], y: &[usize]) -> bool;
 
     /// The gradients of the inputs, as new nodes.
@@ -38,7 +40,8 @@ pub trait OpRules: fmt::Debug {
     /// What a run of it moves and computes.
     fn cost(&self, operands: &Operands<'_>) -> Cost;
 
-    /// Completes a node of a GraphDef that has its name, its op and our inputs, after writing what it needs.
+    /// Completes a node of a GraphDef that has its name, its op and our inputs, after writing what
+    /// it needs.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef>;
 
     /// The sizes that it holds, beyond those of its results.
@@ -51,12 +54,14 @@ pub trait OpRules: fmt::Debug {
         false
     }
 
-    /// Whether its result holds elements of its inputs and nothing else, so that it is defined on strings too.
+    /// Whether its result holds elements of its inputs and nothing else, so that it is defined on
+    /// strings too.
     fn moves_elements(&self) -> bool {
         false
     }
 
-    /// TensorFlow's ops that are read as this one. Others are compositions of ours: `saved_model` has their rules.
+    /// TensorFlow's ops that are read as this one. Others are compositions of ours: `saved_model`
+    /// has their rules.
     fn readers() -> Vec<(&'static str, ReadRule)>
     where
         Self: Sized,

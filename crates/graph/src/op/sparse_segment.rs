@@ -10,7 +10,8 @@ use crate::host::sparse::SegmentSplits;
 use crate::host::{HostOp, RowIds};
 use crate::symbols::Symbols;
 
-/// (rows, index `[n]`, row_splits `[b + 1]`, optional weights `[n]`): combines the rows that each ragged row reads.
+/// (rows, index `[n]`, row_splits `[b + 1]`, optional weights `[n]`): combines the rows that each
+/// ragged row reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseSegment {
     /// Sum, mean, or sum over the square root of the number.
@@ -202,7 +203,8 @@ fn like_lookups(op: impl Into<Op>, back: &Backprop<'_>) -> Tensor {
     back.node(op, &inputs)
 }
 
-/// With y = sum(w x) / d: the sum gives dy.x / d; d is sum(w), whose part is -dy.y / d, or sqrt(sum(w^2)): -dy.y w / d^2.
+/// With y = sum(w x) / d: the sum gives dy.x / d; d is sum(w), whose part is -dy.y / d, or
+/// sqrt(sum(w^2)): -dy.y w / d^2.
 fn weights_gradient(combiner: Combiner, back: &Backprop<'_>) -> Tensor {
     use Binary::*;
     let (rows, index, splits, weights) = (&back.x[0], &back.x[1], &back.x[2], &back.x[3]);
@@ -289,7 +291,8 @@ fn read_gradient(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Te
     reading.add(SparseSegmentGrad { combiner, n_rows: rows }, &[&dy, &places, &splits])
 }
 
-/// Where segments begin: of ids that never fall, in as many segments as the last id says, or as given.
+/// Where segments begin: of ids that never fall, in as many segments as the last id says, or as
+/// given.
 pub fn segment_splits(reading: &dyn Reading, ids: &Tensor, n: Option<Dim>) -> Result<Tensor> {
     let Some(n) = n else { return Ok(reading.add(HostOp::new(SegmentSplits), &[ids])?.remove(0)) };
     let count = ids.dim_size(n, DType::I64, std::panic::Location::caller());

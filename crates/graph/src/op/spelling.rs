@@ -1,4 +1,5 @@
-//! What the TensorFlow spelling of an op is written with: a graph in TensorFlow's terms that grows node by node.
+//! What the TensorFlow spelling of an op is written with: a graph in TensorFlow's terms that grows
+//! node by node.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::{AttrValue, DataType, NodeDef, TensorProto};
@@ -31,10 +32,12 @@ pub trait Spelling {
     /// The nodes that read a variable.
     fn readers(&mut self, id: VarId) -> &mut Vec<String>;
 
-    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to terms.
+    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to
+    /// terms.
     fn table(&mut self, table: &LookupTable, reverse: bool) -> Result<String>;
 
-    /// Writes another graph in a node's place. Its placeholders, in order, are the node's inputs, and the node has its results.
+    /// Writes another graph in a node's place. Its placeholders, in order, are the node's inputs,
+    /// and the node has its results.
     fn in_place(&mut self, def: NodeDef, graph: &Graph, results: &[&Tensor]) -> Result<NodeDef>;
 
     /// Dtype and shape of one of a node's inputs.

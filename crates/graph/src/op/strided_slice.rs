@@ -50,7 +50,8 @@ impl OpRules for StridedSlice {
     }
 }
 
-/// The gradient of `StridedSlice`: zeros of the given shape with the input put where it was taken from.
+/// The gradient of `StridedSlice`: zeros of the given shape with the input put where it was taken
+/// from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StridedSliceGrad {
     /// As in `StridedSlice`.

@@ -30,7 +30,8 @@ impl OpRules for SumTo {
         Cost { read: operands.x_bytes[0], written: operands.written(), flops: product(operands.x[0]) }
     }
 
-    /// TensorFlow has no such op: the axes to sum over come from comparing both shapes, as in its own gradients.
+    /// TensorFlow has no such op: the axes to sum over come from comparing both shapes, as in its
+    /// own gradients.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dtype = writer.dtype(node, 0);
         let (wide, narrow) = (def.input[0].clone(), def.input[1].clone());

@@ -101,7 +101,8 @@ pub(super) fn spell_convolution(def: NodeDef, window: &Window) -> NodeDef {
         .attr("data_format", "NHWC")
 }
 
-/// The shape of what is differentiated stands in its place among the inputs: first the image, then the filter.
+/// The shape of what is differentiated stands in its place among the inputs: first the image, then
+/// the filter.
 pub(super) fn spell_convolution_gradient(
     mut def: NodeDef,
     node: &Node,

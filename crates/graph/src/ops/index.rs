@@ -33,7 +33,8 @@ impl Tensor {
         self.then(GatherNd, &[indices], Location::caller())
     }
 
-    /// Zeros of a shape with this tensor added at coordinates given in the last axis of the indices.
+    /// Zeros of a shape with this tensor added at coordinates given in the last axis of the
+    /// indices.
     #[track_caller]
     pub fn scatter_nd(&self, indices: &Tensor, shape: impl Into<Shape>) -> Tensor {
         indices.then(ScatterNd { shape: shape.into() }, &[self], Location::caller())
@@ -82,7 +83,8 @@ impl Tensor {
         self.then(UnsortedSegment { kind, num_segments }, &[ids], site)
     }
 
-    /// The distinct values of a list in order of first appearance, and for each element its place among them (i32).
+    /// The distinct values of a list in order of first appearance, and for each element its place
+    /// among them (i32).
     #[track_caller]
     pub fn unique(&self) -> (Tensor, Tensor) {
         let op = HostOp::new(Unique { places: DType::I32 });
@@ -91,7 +93,8 @@ impl Tensor {
         (distinct, places)
     }
 
-    /// The numbers of the elements that are not 0, counted in order through all axes: i64, as many as only the run tells.
+    /// The numbers of the elements that are not 0, counted in order through all axes: i64, as many
+    /// as only the run tells.
     ///
     /// Computed from what is fed, not from variables.
     #[track_caller]
@@ -119,8 +122,8 @@ impl Tensor {
         self.masked(mask, &mask.where_true(), Location::caller())
     }
 
-    /// As [`Tensor::boolean_mask`], with the places where the mask holds ([`Tensor::where_true`]) for several tensors: what is taken
-    /// from them has one size.
+    /// As [`Tensor::boolean_mask`], with the places where the mask holds ([`Tensor::where_true`])
+    /// for several tensors: what is taken from them has one size.
     #[track_caller]
     pub fn boolean_mask_at(&self, mask: &Tensor, places: &Tensor) -> Tensor {
         self.masked(mask, places, Location::caller())
@@ -143,20 +146,23 @@ impl Tensor {
         flat.then(Gather { axis: 0, batch_dims: 0 }, &[places], site)
     }
 
-    /// These numbers, all of them from `low` to `high`. Another one is an error of the run that says what it is, its value and its
-    /// row. For what is fed: numbers that depend on variables are not checked before a step.
+    /// These numbers, all of them from `low` to `high`. Another one is an error of the run that
+    /// says what it is, its value and its row. For what is fed: numbers that depend on variables
+    /// are not checked before a step.
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
         self.then(HostOp::new(Between::new(low, high, what)), &[], Location::caller())
     }
 
-    /// This list of i64, once the run has found another one equal to it: lengths or counts that several features must share.
+    /// This list of i64, once the run has found another one equal to it: lengths or counts that
+    /// several features must share.
     #[track_caller]
     pub fn agree(&self, other: &Tensor, what: &str) -> Tensor {
         self.then(HostOp::new(Agree { what: what.to_string() }), &[other], Location::caller())
     }
 
-    /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of zeros.
+    /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of
+    /// zeros.
     #[track_caller]
     pub fn one_hot(&self, depth: usize, dtype: DType) -> Tensor {
         let site = Location::caller();

@@ -91,7 +91,8 @@ impl Tensor {
         self.batch_normalization(&mean, &variance, offset, scale, epsilon)
     }
 
-    /// Drops elements with probability `rate` and scales the others by `1 / (1 - rate)`: a pure function of (seed, name, step, row).
+    /// Drops elements with probability `rate` and scales the others by `1 / (1 - rate)`: a pure
+    /// function of (seed, name, step, row).
     #[track_caller]
     pub fn dropout(&self, rate: f64) -> Tensor {
         let site = Location::caller();

@@ -85,7 +85,8 @@ impl Tensor {
         self.then(DepthwiseConv2d { window: Window { strides, dilations, padding } }, &[filter], Location::caller())
     }
 
-    /// The transpose of a convolution: [batch, h, w, in] with a filter [height, width, out, in] to an image of `size`.
+    /// The transpose of a convolution: [batch, h, w, in] with a filter [height, width, out, in] to
+    /// an image of `size`.
     #[track_caller]
     pub fn conv2d_transpose(
         &self,

@@ -1,4 +1,5 @@
-//! Random tensors: pure functions of (seed, node name, step, global row), so that they do not depend on threads or batches.
+//! Random tensors: pure functions of (seed, node name, step, global row), so that they do not
+//! depend on threads or batches.
 
 use std::panic::Location;
 

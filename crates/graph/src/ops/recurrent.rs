@@ -13,13 +13,16 @@ use crate::tensor::Tensor;
 pub struct RecurrentInputs {
     /// `[units, gates * units]`
     pub kernel: Tensor,
-    /// `[gates * units]`, added to the product with the kernel: of a GRU that resets after it, and of no other cell.
+    /// `[gates * units]`, added to the product with the kernel: of a GRU that resets after it, and
+    /// of no other cell.
     pub bias: Option<Tensor>,
     /// What the first step begins with, `[batch, units]`: `h`, and `c` of an LSTM.
     pub states: Vec<Tensor>,
-    /// `[batch, time]` of booleans: a step that does not count leaves the states as they are. By default all count.
+    /// `[batch, time]` of booleans: a step that does not count leaves the states as they are. By
+    /// default all count.
     pub mask: Option<Tensor>,
-    /// `[batch, units]`: what `h` is multiplied by before it meets the kernel, at every step. By default nothing.
+    /// `[batch, units]`: what `h` is multiplied by before it meets the kernel, at every step. By
+    /// default nothing.
     pub keep: Option<Tensor>,
 }
 
@@ -48,9 +51,11 @@ pub struct RecurrentOutputs {
 pub type StepFunction<'a> = &'a dyn Fn(&Tensor) -> Tensor;
 
 impl Tensor {
-    /// Applies a recurrent cell to every step of `[batch, time, gates * units]`, the products of inputs with their kernel.
+    /// Applies a recurrent cell to every step of `[batch, time, gates * units]`, the products of
+    /// inputs with their kernel.
     ///
-    /// Gates are in Keras's order: input, forget, candidate, output of an LSTM; update, reset, candidate of a GRU.
+    /// Gates are in Keras's order: input, forget, candidate, output of an LSTM; update, reset,
+    /// candidate of a GRU.
     ///
     /// ```
     /// use estimand_engine::Eval;
@@ -86,8 +91,9 @@ impl Tensor {
         RecurrentOutputs { states: (0..step.n_states()).map(state).collect(), sequence }
     }
 
-    /// As [`recurrent`](Tensor::recurrent) with functions of any kind, as a node for every operation of every step: slower, and for a
-    /// number of steps that is known when the graph is built.
+    /// As [`recurrent`](Tensor::recurrent) with functions of any kind, as a node for every
+    /// operation of every step: slower, and for a number of steps that is known when the graph is
+    /// built.
     #[track_caller]
     pub fn recurrent_unrolled(
         &self,

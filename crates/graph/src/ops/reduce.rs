@@ -1,4 +1,5 @@
-//! Reductions over axes. `sum()` and its like reduce everything; `sum_axes(&[0, -1])` reduces some axes.
+//! Reductions over axes. `sum()` and its like reduce everything; `sum_axes(&[0, -1])` reduces some
+//! axes.
 
 use std::panic::Location;
 
@@ -17,7 +18,8 @@ macro_rules! reductions {
                     self.reduce(Reduction::$kind, AxisSet::all(self.rank()), false, Location::caller())
                 }
 
-                /// The same over some axes, which may count from the end; `keep_dims` leaves them with size 1.
+                /// The same over some axes, which may count from the end; `keep_dims` leaves them
+                /// with size 1.
                 #[track_caller]
                 pub fn $axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
                     let site = Location::caller();

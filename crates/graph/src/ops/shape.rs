@@ -168,7 +168,8 @@ impl Tensor {
     pub fn concat(tensors: &[&Tensor], axis: i64) -> Tensor {
         let site = Location::caller();
         let Some(first) = tensors.first() else {
-            // There is no graph to keep the error in: an empty graph of its own reports it when it is used.
+            // There is no graph to keep the error in: an empty graph of its own reports it when it
+            // is used.
             return Graph::new().fail(Error::config("concat of no tensors; expected at least one"), site);
         };
         match (first.axis(axis, site), tensors) {
@@ -254,7 +255,8 @@ impl Tensor {
         self.then(Slice { begin: begin.to_vec(), size: shape }, &[], site)
     }
 
-    /// `begin..end` by `stride` on each axis, as NumPy's slices: negative positions count from the end. The sizes must be known.
+    /// `begin..end` by `stride` on each axis, as NumPy's slices: negative positions count from the
+    /// end. The sizes must be known.
     #[track_caller]
     pub fn strided_slice(&self, ranges: &[(i64, i64, i64)]) -> Tensor {
         let site = Location::caller();
@@ -343,8 +345,9 @@ impl Tensor {
         }
     }
 
-    /// The matrices of the last two axes without what lies more than `lower` below the diagonal or more than `upper` above it; `None`
-    /// keeps all on that side. `band_part(None, Some(0))` is what a token may look at: itself, and those before it.
+    /// The matrices of the last two axes without what lies more than `lower` below the diagonal or
+    /// more than `upper` above it; `None` keeps all on that side. `band_part(None, Some(0))` is
+    /// what a token may look at: itself, and those before it.
     ///
     /// ```
     /// use estimand_engine::Eval;

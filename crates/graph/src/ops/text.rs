@@ -1,4 +1,5 @@
-//! Strings and categories, with TensorFlow's meaning: bytes, unless something says UTF-8. They run on the host.
+//! Strings and categories, with TensorFlow's meaning: bytes, unless something says UTF-8. They run
+//! on the host.
 
 use std::panic::Location;
 
@@ -17,21 +18,22 @@ impl Tensor {
         self.then(HostOp::new(op), &[], site)
     }
 
-    /// The hash bucket of each string or integer, below `n`: TensorFlow's `to_hash_bucket_fast`. Integers are hashed by their
-    /// decimal text, as its feature columns do.
+    /// The hash bucket of each string or integer, below `n`: TensorFlow's `to_hash_bucket_fast`.
+    /// Integers are hashed by their decimal text, as its feature columns do.
     #[track_caller]
     pub fn hash_bucket(&self, n: i64) -> Tensor {
         self.on_host(HashBucket { n, key: None }, Location::caller())
     }
 
-    /// The hash bucket of each string with a secret key, so that nobody can choose strings of one bucket: TensorFlow's
-    /// `to_hash_bucket_strong`.
+    /// The hash bucket of each string with a secret key, so that nobody can choose strings of one
+    /// bucket: TensorFlow's `to_hash_bucket_strong`.
     #[track_caller]
     pub fn hash_bucket_strong(&self, n: i64, key: [u64; 2]) -> Tensor {
         self.on_host(HashBucket { n, key: Some(key) }, Location::caller())
     }
 
-    /// The number of boundaries that each number is not below (i32). NaN goes to the last bucket, as in TensorFlow.
+    /// The number of boundaries that each number is not below (i32). NaN goes to the last bucket,
+    /// as in TensorFlow.
     #[track_caller]
     pub fn bucketize(&self, boundaries: &[f32]) -> Tensor {
         self.on_host(Bucketize::new(boundaries), Location::caller())
@@ -61,14 +63,15 @@ impl Tensor {
         self.on_host(Edit::Strip, Location::caller())
     }
 
-    /// The part of each string from a position (from the end if negative), of at most a length, in bytes or characters. A
-    /// position beyond an end is an error of the run.
+    /// The part of each string from a position (from the end if negative), of at most a length, in
+    /// bytes or characters. A position beyond an end is an error of the run.
     #[track_caller]
     pub fn substr(&self, position: i64, length: i64, utf8: bool) -> Tensor {
         self.on_host(Edit::Substr { position, length, utf8 }, Location::caller())
     }
 
-    /// Strings with what matches an expression (of RE2) replaced: all matches, or the first. `\1` is the first group.
+    /// Strings with what matches an expression (of RE2) replaced: all matches, or the first. `\1`
+    /// is the first group.
     #[track_caller]
     pub fn regex_replace(&self, pattern: &str, rewrite: &str, global: bool) -> Tensor {
         let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global };
@@ -81,7 +84,8 @@ impl Tensor {
         self.on_host(FullMatch { pattern: pattern.into() }, Location::caller())
     }
 
-    /// The text of each number: integers in decimal, floats with six digits behind the point, as `printf` writes them.
+    /// The text of each number: integers in decimal, floats with six digits behind the point, as
+    /// `printf` writes them.
     #[track_caller]
     pub fn as_string(&self) -> Tensor {
         self.on_host(AsString::default(), Location::caller())
@@ -99,7 +103,8 @@ impl Tensor {
         self.on_host(ToNumber(dtype), Location::caller())
     }
 
-    /// The words of a list of strings, between separators or (if that is empty) white space; at most so many splits, -1 for all.
+    /// The words of a list of strings, between separators or (if that is empty) white space; at
+    /// most so many splits, -1 for all.
     #[track_caller]
     pub fn string_split(&self, separator: impl AsRef<[u8]>, max_split: i64) -> RaggedTensor {
         let op = StringSplit { separator: separator.as_ref().to_vec(), max_split };
@@ -108,7 +113,8 @@ impl Tensor {
         RaggedTensor { values, row_splits }
     }
 
-    /// Strings of several tensors put together, element by element; a single string stands for all elements.
+    /// Strings of several tensors put together, element by element; a single string stands for all
+    /// elements.
     #[track_caller]
     pub fn string_join(parts: &[&Tensor], separator: impl AsRef<[u8]>) -> Tensor {
         let site = Location::caller();

@@ -1,9 +1,11 @@
-//! The cut: what the host computes before a step, what the step computes, and what the host makes of it afterwards.
+//! The cut: what the host computes before a step, what the step computes, and what the host makes
+//! of it afterwards.
 //!
-//! The host's part is a pure function of what is fed: everything with strings, tables, and results whose size only the data
-//! tells; and whatever those are computed from. It may run ahead of time, in other threads. The rest is the step's: numbers,
-//! variables, randomness. What crosses the cut is fed to the step like a placeholder's value. Host ops on what the step
-//! computes (the name of the most likely class) come after it, and so does everything that reads them.
+//! The host's part is a pure function of what is fed: everything with strings, tables, and results
+//! whose size only the data tells; and whatever those are computed from. It may run ahead of time,
+//! in other threads. The rest is the step's: numbers, variables, randomness. What crosses the cut
+//! is fed to the step like a placeholder's value. Host ops on what the step computes (the name of
+//! the most likely class) come after it, and so does everything that reads them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -68,7 +70,8 @@ fn is_hosts(body: &Body, step: &Step) -> bool {
     matches!(node.op, Op::Host(_)) || step.inputs.iter().chain(&step.outputs).any(|&v| is_text(body, v))
 }
 
-/// Which steps the host runs after the others: its ops on what depends on variables, and all that reads their results.
+/// Which steps the host runs after the others: its ops on what depends on variables, and all that
+/// reads their results.
 fn late(program: &Program) -> Result<Vec<bool>> {
     let body = &program.body;
     let producers = producers(program);
@@ -165,7 +168,8 @@ fn refuse(program: &Program, step: &Step, why: &str) -> Error {
         .at(node.site)
 }
 
-/// What some steps and fetches read that the steps do not make: values that are fed to them, and those that tell a size.
+/// What some steps and fetches read that the steps do not make: values that are fed to them, and
+/// those that tell a size.
 ///
 /// The `teller` is asked for the size of the batch if no other value tells it.
 pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Value>) -> Vec<Value> {

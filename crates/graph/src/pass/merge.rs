@@ -1,6 +1,7 @@
 //! Common sub-expressions: equal ops on equal inputs are computed once.
 //!
-//! The shapes must be equal too: after `reroute`, an element-wise step may have a larger result than its inputs tell.
+//! The shapes must be equal too: after `reroute`, an element-wise step may have a larger result
+//! than its inputs tell.
 
 use std::collections::{HashMap, HashSet};
 

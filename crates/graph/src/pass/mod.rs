@@ -1,4 +1,5 @@
-//! The rewrites between a graph and a program: an ordered list of small passes, the same for every executor.
+//! The rewrites between a graph and a program: an ordered list of small passes, the same for every
+//! executor.
 
 mod cut;
 mod merge;

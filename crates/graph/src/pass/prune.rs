@@ -1,4 +1,5 @@
-//! The nodes that the fetches need, one step each, in the order of building; what writes variables comes last.
+//! The nodes that the fetches need, one step each, in the order of building; what writes variables
+//! comes last.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
             for input in &node.inputs {
                 needed[input.node.0 as usize] = true;
             }
-            // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads nothing of x but how large it is.
+            // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads
+            // nothing of x but how large it is.
             each_source(body, node, &mut sources, &mut |source| match source {
                 SymbolDef::Axis(value, _) | SymbolDef::Number(value) => needed[value.node.0 as usize] = true,
                 _ => batch = true,
@@ -73,7 +75,8 @@ pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     needed
 }
 
-/// Everything from outside that the sizes of a node are computed from, as far as it has not been seen before.
+/// Everything from outside that the sizes of a node are computed from, as far as it has not been
+/// seen before.
 pub(crate) fn each_source(body: &Body, node: &Node, sources: &mut Sources, f: &mut impl FnMut(SymbolDef)) {
     each_dim(node, &mut |dim| sources.each(body.symbols(), dim, f));
 }
@@ -89,7 +92,8 @@ pub(crate) fn tells_batch(body: &Body, value: Value) -> bool {
     body.spec(value).shape.dims().iter().any(|&dim| body.symbols().beyond_batch(dim).is_some())
 }
 
-/// Any placeholder with a batch axis tells its size; the first is taken if none is needed for its value.
+/// Any placeholder with a batch axis tells its size; the first is taken if none is needed for its
+/// value.
 fn mark_batch(body: &Body, batch: bool, needed: &mut [bool]) {
     let tells = |i: &usize| {
         let value = Value { node: NodeId(*i as u32), output: 0 };

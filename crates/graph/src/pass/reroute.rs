@@ -1,5 +1,5 @@
-//! Steps that only hand a value on are read past: `StopGradient(x)` and `x * 1` are `x`, and an element-wise step that reads one
-//! number spread over a shape reads the number.
+//! Steps that only hand a value on are read past: `StopGradient(x)` and `x * 1` are `x`, and an
+//! element-wise step that reads one number spread over a shape reads the number.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +43,8 @@ pub(crate) fn reroute(mut program: Program) -> Program {
                     uniform.insert(step.outputs[0], number);
                 }
             }
-            // Gradients begin with a 1. Its product has the same bits, which the sum with 0 has not: -0 + 0 is 0.
+            // Gradients begin with a 1. Its product has the same bits, which the sum with 0 has
+            // not: -0 + 0 is 0.
             Op::Binary(Binary::Mul) => {
                 let [a, b] = [step.inputs[0], step.inputs[1]];
                 let shape = &body.spec(step.outputs[0]).shape;

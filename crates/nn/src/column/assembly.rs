@@ -1,4 +1,5 @@
-//! What all layers of columns do first: columns checked and in order, and their variables' scopes named.
+//! What all layers of columns do first: columns checked and in order, and their variables' scopes
+//! named.
 
 use estimand_graph::Graph;
 use estimand_tensor::{Error, Result};

@@ -11,8 +11,9 @@ use crate::inputs::Inputs;
 
 /// The range that each number is in. Made by [`bucketized_column`].
 ///
-/// It is both: one-hot numbers `[d, ranges]` for a network, and ids for a linear model, a cross or an embedding. The id of the number at
-/// place `i` of a row is its range plus `i` times the number of ranges.
+/// It is both: one-hot numbers `[d, ranges]` for a network, and ids for a linear model, a cross or
+/// an embedding. The id of the number at place `i` of a row is its range plus `i` times the number
+/// of ranges.
 #[derive(Clone, Debug)]
 pub struct BucketizedColumn {
     source: NumericColumn,
@@ -20,8 +21,8 @@ pub struct BucketizedColumn {
     site: &'static Location<'static>,
 }
 
-/// The numbers of a column by the range they are in: below the first boundary, from each boundary to the next, and from the last on.
-/// NaN is in the last range, as in TensorFlow.
+/// The numbers of a column by the range they are in: below the first boundary, from each boundary
+/// to the next, and from the last on. NaN is in the last range, as in TensorFlow.
 ///
 /// ```
 /// use estimand_nn::column::{Column, bucketized_column, numeric_column};

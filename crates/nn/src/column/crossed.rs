@@ -30,12 +30,14 @@ pub enum ColumnKey {
 
 /// Every combination of one value for each key, as a category by its hash.
 ///
-/// Keys are features by name (strings or integers) and categorical columns other than hashed ones, whose ids are crossed; the keys of a
-/// cross stand for it. A row in which a key has no value has no combination.
+/// Keys are features by name (strings or integers) and categorical columns other than hashed ones,
+/// whose ids are crossed; the keys of a cross stand for it. A row in which a key has no value has
+/// no combination.
 ///
-/// The keys are hashed in the order given, however the features are fed: this is what TensorFlow computes for parsed `tf.Example`s, with
-/// which models are served. (Fed dense tensors, TensorFlow takes features given by name after all columns.) A dense feature given by name
-/// has no missing values: `""` and -1 are crossed like others.
+/// The keys are hashed in the order given, however the features are fed: this is what TensorFlow
+/// computes for parsed `tf.Example`s, with which models are served. (Fed dense tensors, TensorFlow
+/// takes features given by name after all columns.) A dense feature given by name has no missing
+/// values: `""` and -1 are crossed like others.
 ///
 /// ```
 /// use estimand_nn::column::{Column, ColumnKey, bucketized_column, crossed_column, numeric_column};
@@ -204,7 +206,8 @@ impl CategoricalColumn for CrossedColumn {
             }
         };
         let mut keys = self.leaves().into_iter().map(key).collect::<Result<Vec<CrossKey>>>()?;
-        // The graph's cross takes ragged keys first: a dense one in front of a ragged one becomes ragged too.
+        // The graph's cross takes ragged keys first: a dense one in front of a ragged one becomes
+        // ragged too.
         let last_ragged = keys.iter().rposition(|key| matches!(key, CrossKey::Ragged(_))).unwrap_or(0);
         for key in &mut keys[..last_ragged] {
             if let CrossKey::Dense(dense) = key {

@@ -20,10 +20,11 @@ pub struct EmbeddingColumn {
     site: &'static Location<'static>,
 }
 
-/// A vector of `dimension` numbers for each category of a column: those of a row are combined into one.
+/// A vector of `dimension` numbers for each category of a column: those of a row are combined into
+/// one.
 ///
-/// Ids below 0 do not count, nor, unless vectors are summed, ids whose weight is not above 0; a row without ids is zero. A step costs as
-/// much as the categories of a batch, however large the table.
+/// Ids below 0 do not count, nor, unless vectors are summed, ids whose weight is not above 0; a row
+/// without ids is zero. A step costs as much as the categories of a batch, however large the table.
 ///
 /// ```
 /// use estimand_graph::Combiner;
@@ -37,7 +38,8 @@ pub fn embedding_column(column: impl Into<FeatureColumn>, dimension: usize) -> E
     EmbeddingColumn { column: column.into(), table: Table::new(Some(dimension)), site: Location::caller() }
 }
 
-/// As [`embedding_column`], with the fourth root of the number of categories, rounded up, as dimension.
+/// As [`embedding_column`], with the fourth root of the number of categories, rounded up, as
+/// dimension.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, default_embedding_column};
@@ -87,7 +89,8 @@ impl Table {
         let dimension = self.dimension(n_buckets);
         let stddev = 1.0 / (dimension as f64).sqrt();
         let init = match (&self.checkpoint, &self.initializer) {
-            // Only training begins with initial values; whoever predicts need not have the other checkpoint.
+            // Only training begins with initial values; whoever predicts need not have the other
+            // checkpoint.
             (Some((path, tensor)), _) if graph.mode() == Mode::Train => {
                 restored(path, tensor, &[n_buckets, dimension])?
             }
@@ -149,20 +152,23 @@ macro_rules! table_setters {
                 self
             }
 
-            /// How the table begins. By default, a normal distribution of deviation `1 / sqrt(dimension)`, cut off at two deviations.
+            /// How the table begins. By default, a normal distribution of deviation
+            /// `1 / sqrt(dimension)`, cut off at two deviations.
             pub fn initializer(mut self, init: Init) -> Self {
                 self.table.initializer = Some(init);
                 self
             }
 
-            /// Begins with a tensor of a checkpoint: a prefix such as `model.ckpt-100`, or a folder whose newest checkpoint counts. It is
-            /// read when a model is built for training. By default, the initializer decides.
+            /// Begins with a tensor of a checkpoint: a prefix such as `model.ckpt-100`, or a folder
+            /// whose newest checkpoint counts. It is read when a model is built for training. By
+            /// default, the initializer decides.
             pub fn checkpoint(mut self, path: impl Into<PathBuf>, tensor_name: impl Into<String>) -> Self {
                 self.table.checkpoint = Some((path.into(), tensor_name.into()));
                 self
             }
 
-            /// Scales vectors that are longer down to this length before they are combined. By default, they are used as they are.
+            /// Scales vectors that are longer down to this length before they are combined. By
+            /// default, they are used as they are.
             pub fn max_norm(mut self, max_norm: f64) -> Self {
                 self.table.max_norm = Some(max_norm);
                 self

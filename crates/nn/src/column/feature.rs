@@ -1,4 +1,5 @@
-//! Raw features as columns read them: found by name, of the right type, with or without their missing values.
+//! Raw features as columns read them: found by name, of the right type, with or without their
+//! missing values.
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Error, Result};
@@ -33,7 +34,8 @@ impl Kind {
 
 /// The rows of a feature, if it holds what a column takes.
 ///
-/// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like others (cases 9 and 10).
+/// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like
+/// others (cases 9 and 10).
 pub(super) fn categories(features: &Inputs, key: &str, takes: Kind) -> Result<RaggedTensor> {
     let input = features.find(key)?;
     let values = match input {

@@ -64,7 +64,8 @@ impl FeatureColumn {
     }
 }
 
-/// A list of columns, as functions take it: `[age.into(), words.into()]`, or a list of [`FeatureColumn`] or a reference to one.
+/// A list of columns, as functions take it: `[age.into(), words.into()]`, or a list of
+/// [`FeatureColumn`] or a reference to one.
 ///
 /// ```
 /// use estimand_nn::column::{Columns, FeatureColumn, numeric_column};

@@ -17,7 +17,8 @@ pub struct HashBucketColumn {
     site: &'static Location<'static>,
 }
 
-/// Any strings, by TensorFlow's hash of their bytes: the same buckets to the last one. Different strings may share a bucket.
+/// Any strings, by TensorFlow's hash of their bytes: the same buckets to the last one. Different
+/// strings may share a bucket.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket};

@@ -19,8 +19,8 @@ pub struct IdentityColumn {
 
 /// Integers from 0 to below `n_buckets`, each its own id.
 ///
-/// An integer outside of them passes, as in TensorFlow, unless there is a default: an indicator does not count it, a lookup drops it if
-/// it is below 0 and is an error of the run otherwise.
+/// An integer outside of them passes, as in TensorFlow, unless there is a default: an indicator
+/// does not count it, a lookup drops it if it is below 0 and is an error of the run otherwise.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_identity};

@@ -15,9 +15,11 @@ pub struct IndicatorColumn {
     site: &'static Location<'static>,
 }
 
-/// How often each category of a column is in a row: a number for each category, or the sum of its weights.
+/// How often each category of a column is in a row: a number for each category, or the sum of its
+/// weights.
 ///
-/// Of a sequence column it is a row of 0 and 1 for each step, for [`sequence_input_layer`](super::sequence_input_layer).
+/// Of a sequence column it is a row of 0 and 1 for each step, for
+/// [`sequence_input_layer`](super::sequence_input_layer).
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_vocabulary_list, indicator_column};

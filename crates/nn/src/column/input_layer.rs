@@ -8,9 +8,11 @@ use super::feature::rows_of;
 use super::{Columns, DenseColumn, FeatureColumn};
 use crate::inputs::Inputs;
 
-/// The values of dense columns side by side, f32 `[batch, n]`: by name in the order of bytes (capital letters first), each flattened.
+/// The values of dense columns side by side, f32 `[batch, n]`: by name in the order of bytes
+/// (capital letters first), each flattened.
 ///
-/// Variables: `input_layer/<column>/embedding_weights`, inside the open scope. A second layer in the same scope is `input_layer_1`.
+/// Variables: `input_layer/<column>/embedding_weights`, inside the open scope. A second layer in
+/// the same scope is `input_layer_1`.
 ///
 /// ```
 /// use estimand_graph::Graph;

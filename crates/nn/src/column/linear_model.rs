@@ -11,9 +11,11 @@ use crate::inputs::Inputs;
 
 /// A weighted sum of columns, with options.
 ///
-/// Categorical columns (bucketized ones too) have a weight for each id, dense ones one for each number. All begin at 0.
+/// Categorical columns (bucketized ones too) have a weight for each id, dense ones one for each
+/// number. All begin at 0.
 ///
-/// Variables: `linear_model/<column>/weights` and `linear_model/bias_weights`, inside the open scope.
+/// Variables: `linear_model/<column>/weights` and `linear_model/bias_weights`, inside the open
+/// scope.
 ///
 /// ```
 /// use estimand_graph::{Combiner, Graph};
@@ -51,7 +53,8 @@ pub struct LinearOutput {
     pub weights: IndexMap<String, Tensor>,
 }
 
-/// The weighted sum of columns and a bias, f32 `[batch, 1]`. [`LinearModel`] is the form with options.
+/// The weighted sum of columns and a bias, f32 `[batch, 1]`. [`LinearModel`] is the form with
+/// options.
 #[track_caller]
 pub fn linear_model(features: &Inputs, columns: impl Into<Columns>) -> Tensor {
     LinearModel::new(columns).apply(features).logits
@@ -75,7 +78,8 @@ impl LinearModel {
         self
     }
 
-    /// Whether optimizers change weights and bias. By default, they do. (Embeddings among the columns say so themselves.)
+    /// Whether optimizers change weights and bias. By default, they do. (Embeddings among the
+    /// columns say so themselves.)
     pub fn trainable(mut self, trainable: bool) -> LinearModel {
         self.trainable = trainable;
         self

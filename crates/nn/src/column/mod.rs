@@ -1,12 +1,14 @@
-//! Feature columns: what a model makes of its raw features, as plain values with TensorFlow's names and numbers.
+//! Feature columns: what a model makes of its raw features, as plain values with TensorFlow's names
+//! and numbers.
 //!
-//! A column says which features it reads and has one or more *sides*: dense (numbers for a network), categorical (ids), and both as
-//! sequences. [`input_layer`], [`linear_model`] and [`sequence_input_layer`] put columns into a graph; [`make_parse_example_spec`] tells
-//! how their features stand in a `tf.Example`. This file is the seam; `feature` reads raw features, `assembly` orders and names columns,
-//! the others hold one column or one function each.
+//! A column says which features it reads and has one or more *sides*: dense (numbers for a
+//! network), categorical (ids), and both as sequences. [`input_layer`], [`linear_model`] and
+//! [`sequence_input_layer`] put columns into a graph; [`make_parse_example_spec`] tells how their
+//! features stand in a `tf.Example`. This file is the seam; `feature` reads raw features,
+//! `assembly` orders and names columns, the others hold one column or one function each.
 //!
-//! A constructor only stores. What is wrong with a column comes back from [`Column::check`], with the line that made it, and from
-//! everything that columns are given to.
+//! A constructor only stores. What is wrong with a column comes back from [`Column::check`], with
+//! the line that made it, and from everything that columns are given to.
 //!
 //! ```
 //! use estimand_engine::Session;
@@ -82,8 +84,9 @@ pub use weighted::{WeightedColumn, weighted_categorical_column};
 
 /// A feature column.
 ///
-/// A column of one's own needs the first five methods and the side that it has; [`FeatureColumn::new`] makes it fit where columns are
-/// taken, and [`check_column`](crate::testing::check_column) runs the contract.
+/// A column of one's own needs the first five methods and the side that it has;
+/// [`FeatureColumn::new`] makes it fit where columns are taken, and
+/// [`check_column`](crate::testing::check_column) runs the contract.
 pub trait Column: fmt::Debug + Send + Sync {
     /// What sort of column it is, in the words of its constructor: `numeric`.
     fn kind(&self) -> &'static str;
@@ -161,7 +164,8 @@ pub trait SequenceColumn {
     /// How long the sequences are.
     fn extent(&self, features: &Inputs) -> Result<Extent>;
 
-    /// Its values, f32 `[batch, steps, dims...]`, for this number of steps. Variables are made in the open scope.
+    /// Its values, f32 `[batch, steps, dims...]`, for this number of steps. Variables are made in
+    /// the open scope.
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor>;
 }
 
@@ -192,7 +196,8 @@ fn place(column: &dyn Column, error: Error) -> Error {
     error.context(format!("in column `{}`, made at {}:{}", column.name(), site.file(), site.line()))
 }
 
-/// Every column of this crate, in its plainest form. Their features are called `x` (numbers), `id` and `word`, and `weight`.
+/// Every column of this crate, in its plainest form. Their features are called `x` (numbers), `id`
+/// and `word`, and `weight`.
 pub const ALL_COLUMNS: [fn() -> FeatureColumn; 17] = [
     || numeric_column("x").into(),
     || bucketized_column(&numeric_column("x"), [0.0, 0.5]).into(),

@@ -58,15 +58,15 @@ impl NumericColumn {
         self
     }
 
-    /// What a parsed `tf.Example` without the feature has: one number for all, or an array of the column's shape. By default, such an
-    /// example is an error.
+    /// What a parsed `tf.Example` without the feature has: one number for all, or an array of the
+    /// column's shape. By default, such an example is an error.
     pub fn default_value(mut self, value: impl Into<Array>) -> NumericColumn {
         self.default_value = Some(value.into());
         self
     }
 
-    /// A function of the raw numbers, `[batch, dims...]` of the feature's dtype, whose result is then made f32. By default, the numbers
-    /// are used as they are.
+    /// A function of the raw numbers, `[batch, dims...]` of the feature's dtype, whose result is
+    /// then made f32. By default, the numbers are used as they are.
     pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> NumericColumn {
         self.normalizer = Some(Normalizer::Function(Arc::new(function)));
         self

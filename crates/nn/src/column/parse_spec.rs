@@ -33,8 +33,8 @@ pub fn make_parse_example_spec(columns: impl Into<Columns>) -> Result<BatchSpec>
     Ok(all)
 }
 
-/// As [`make_parse_example_spec`], with the label of a classifier (one value a row; i64 numbers of classes or strings) and, if there is
-/// one, the feature that weighs rows.
+/// As [`make_parse_example_spec`], with the label of a classifier (one value a row; i64 numbers of
+/// classes or strings) and, if there is one, the feature that weighs rows.
 pub fn classifier_parse_example_spec(
     columns: impl Into<Columns>,
     label_key: &str,
@@ -45,8 +45,8 @@ pub fn classifier_parse_example_spec(
     with_label(columns, label_key, label_dtype, 1, label_default, weight_key)
 }
 
-/// As [`make_parse_example_spec`], with the label of a regressor (f32, `label_dimension` numbers a row) and, if there is one, the feature
-/// that weighs rows.
+/// As [`make_parse_example_spec`], with the label of a regressor (f32, `label_dimension` numbers a
+/// row) and, if there is one, the feature that weighs rows.
 pub fn regressor_parse_example_spec(
     columns: impl Into<Columns>,
     label_key: &str,

@@ -13,8 +13,8 @@ use super::{
 use super::{HashBucketColumn, IdentityColumn, VocabularyFileColumn, VocabularyListColumn};
 use crate::inputs::{Input, Inputs};
 
-/// A categorical column whose values are the steps of a sequence. Made by the functions of this file, or of a column with options by
-/// [`SequenceCategoricalColumn::of`].
+/// A categorical column whose values are the steps of a sequence. Made by the functions of this
+/// file, or of a column with options by [`SequenceCategoricalColumn::of`].
 #[derive(Clone, Debug)]
 pub struct SequenceCategoricalColumn {
     column: FeatureColumn,
@@ -125,7 +125,8 @@ impl CategoricalSequenceColumn for SequenceCategoricalColumn {
         let column = self.column.expect_categorical()?;
         match features.find(&self.key)? {
             Input::Ragged(_) => Ok(column.categories(features)?.ids),
-            // TF: a missing value keeps its step, without an id; so the column gets all values, as if they were ragged.
+            // TF: a missing value keeps its step, without an id; so the column gets all values, as
+            // if they were ragged.
             Input::Dense(dense) => {
                 let dense = steps(dense)?;
                 let all = Input::Ragged(RaggedTensor::from_rows(&dense));

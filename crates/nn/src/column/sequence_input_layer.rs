@@ -7,11 +7,12 @@ use super::assembly::{layer_name, scope_name, sorted};
 use super::{Columns, Extent, FeatureColumn, SequenceColumn};
 use crate::inputs::Inputs;
 
-/// The values of sequence columns side by side, f32 `[batch, steps, n]`, by name in the order of bytes, and the length of each sequence,
-/// i64 `[batch]`. Shorter sequences are filled up with zeros, or what a column says.
+/// The values of sequence columns side by side, f32 `[batch, steps, n]`, by name in the order of
+/// bytes, and the length of each sequence, i64 `[batch]`. Shorter sequences are filled up with
+/// zeros, or what a column says.
 ///
-/// Variables: `sequence_input_layer/<column>/embedding_weights`, inside the open scope. Columns whose sequences have different lengths
-/// are an error of the run.
+/// Variables: `sequence_input_layer/<column>/embedding_weights`, inside the open scope. Columns
+/// whose sequences have different lengths are an error of the run.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -91,7 +92,8 @@ impl Extent {
         Extent::of_lengths(steps(&rows.row_lengths(), n))
     }
 
-    /// Of dense rows `[batch, values]`, given where values are there: a sequence ends with its last.
+    /// Of dense rows `[batch, values]`, given where values are there: a sequence ends with its
+    /// last.
     pub(super) fn of_dense(present: &Tensor, n: usize) -> Extent {
         let width = present.shape().dims().get(1).copied().unwrap_or(1.into());
         let places = present.graph().range(width, DType::I64) + 1;

@@ -61,7 +61,8 @@ impl SequenceNumericColumn {
         self
     }
 
-    /// A function of the raw numbers, whose result is then made f32. By default, they are used as they are.
+    /// A function of the raw numbers, whose result is then made f32. By default, they are used as
+    /// they are.
     pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> SequenceNumericColumn {
         self.normalizer = Some(Normalizer::Function(Arc::new(function)));
         self

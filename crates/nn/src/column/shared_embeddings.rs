@@ -32,7 +32,8 @@ pub struct SharedEmbeddingColumn {
 
 /// Vectors that several categorical columns share: of the same kind, with the same ids.
 ///
-/// Variable: named after all columns, outside of all scopes, so that the parts of a model share it too.
+/// Variable: named after all columns, outside of all scopes, so that the parts of a model share it
+/// too.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, shared_embeddings};
@@ -53,7 +54,8 @@ pub fn shared_embeddings(
 table_setters!(SharedEmbeddings);
 
 impl SharedEmbeddings {
-    /// The name of the variable. By default, the columns' names in order, joined with `_`, and `_shared_embedding`.
+    /// The name of the variable. By default, the columns' names in order, joined with `_`, and
+    /// `_shared_embedding`.
     pub fn shared_embedding_collection_name(mut self, name: impl Into<String>) -> SharedEmbeddings {
         self.name = Some(name.into());
         self

@@ -25,9 +25,11 @@ pub struct VocabularyFileColumn {
     site: &'static Location<'static>,
 }
 
-/// Categories that stand in a file, one a line, each with its line as id from 0. By default, others have the id -1, which counts nowhere.
+/// Categories that stand in a file, one a line, each with its line as id from 0. By default, others
+/// have the id -1, which counts nowhere.
 ///
-/// The file is read when the column is first checked or used, and a training's exports take it along.
+/// The file is read when the column is first checked or used, and a training's exports take it
+/// along.
 ///
 /// ```no_run
 /// use estimand_nn::column::{Column, categorical_column_with_vocabulary_file};
@@ -72,7 +74,8 @@ impl VocabularyFileColumn {
         self
     }
 
-    /// Gives what is not in the file one of `n` ids behind it, by its hash. By default, there are none.
+    /// Gives what is not in the file one of `n` ids behind it, by its hash. By default, there are
+    /// none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabularyFileColumn {
         self.unknown.n_oov_buckets = n;
         self

@@ -30,7 +30,8 @@ pub enum TermList {
     Integers(Vec<i64>),
 }
 
-/// Categories of a list, each with its place as id. By default, others have the id -1, which counts nowhere.
+/// Categories of a list, each with its place as id. By default, others have the id -1, which counts
+/// nowhere.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_vocabulary_list};
@@ -57,7 +58,8 @@ impl VocabularyListColumn {
         self
     }
 
-    /// Gives what is not in the list one of `n` ids behind it, by its hash. By default, there are none.
+    /// Gives what is not in the list one of `n` ids behind it, by its hash. By default, there are
+    /// none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabularyListColumn {
         self.unknown.n_oov_buckets = n;
         self

@@ -19,8 +19,8 @@ pub struct WeightedColumn {
 
 /// The ids of a column, each with the number at its place in another feature.
 ///
-/// TF: in dense weights 0 stands for a missing one, so that a weight of 0 beside an id is an error of the run (case 42); feed ragged
-/// weights instead.
+/// TF: in dense weights 0 stands for a missing one, so that a weight of 0 beside an id is an error
+/// of the run (case 42); feed ragged weights instead.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, weighted_categorical_column};

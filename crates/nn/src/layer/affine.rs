@@ -1,4 +1,5 @@
-//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers and constraints.
+//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers
+//! and constraints.
 
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::DType;
@@ -8,7 +9,8 @@ use super::{Build, Call};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
-/// The options around a product with a kernel: what the layer itself says, before the scope's defaults.
+/// The options around a product with a kernel: what the layer itself says, before the scope's
+/// defaults.
 #[derive(Clone, Debug)]
 pub(super) struct Affine {
     pub kernel: WeightOptions,

@@ -1,4 +1,5 @@
-//! `BatchNorm`: channels of mean 0 and variance 1, measured on the batch in training and remembered for afterwards.
+//! `BatchNorm`: channels of mean 0 and variance 1, measured on the batch in training and remembered
+//! for afterwards.
 
 use estimand_graph::{Init, Tensor};
 use estimand_tensor::{DType, Dim, Error, Shape};
@@ -9,9 +10,10 @@ use super::{Build, Call, Config, Layer, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
 ///
-/// In training mean and variance are the batch's, and the moving statistics follow them through [`Graph::updates`], which run with
-/// every step of an Estimator; elsewhere the moving statistics are used. A frozen layer (`trainable(false)`) never looks at the batch
-/// and updates nothing, as in Keras.
+/// In training mean and variance are the batch's, and the moving statistics follow them through
+/// [`Graph::updates`], which run with every step of an Estimator; elsewhere the moving statistics
+/// are used. A frozen layer (`trainable(false)`) never looks at the batch and updates nothing, as
+/// in Keras.
 ///
 /// Variables: `gamma`, `beta`, and untrained `moving_mean`, `moving_variance`, each `[channels]`.
 ///
@@ -157,8 +159,9 @@ impl Layer for BatchNorm {
     }
 }
 
-/// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the fused kernel; what matrices leave
-/// is not (pinned by the cases `batch_norm` and `batch_norm_image` of the fixture `layers.txt`).
+/// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the
+/// fused kernel; what matrices leave is not (pinned by the cases `batch_norm` and
+/// `batch_norm_image` of the fixture `layers.txt`).
 #[track_caller]
 fn unbiased(variance: &Tensor, x: &Tensor, axes: &[i64]) -> Tensor {
     let mut n = x.graph().constant(1.0f32);

@@ -59,7 +59,8 @@ impl Built {
         }
     }
 
-    /// The layer's variables and its scope, for as long as something is computed; `None` for an input that stands for an error.
+    /// The layer's variables and its scope, for as long as something is computed; `None` for an
+    /// input that stands for an error.
     ///
     /// Not a function that takes what to compute: a closure would hide the caller's line.
     pub fn open<'a>(&'a self, x: &'a Tensor, training: bool) -> Option<Open<'a>> {
@@ -169,8 +170,8 @@ impl Build<'_> {
         self.variable(name, dims, init, false);
     }
 
-    /// Builds a layer inside this one, for the same input; its variables are in the scope of this name, or in this layer's own if it is
-    /// empty.
+    /// Builds a layer inside this one, for the same input; its variables are in the scope of this
+    /// name, or in this layer's own if it is empty.
     #[track_caller]
     pub(crate) fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L) {
         self.child_for(key, scope, layer, &self.x.clone());
@@ -193,7 +194,8 @@ impl Build<'_> {
         self.built.children.push((key, built));
     }
 
-    /// Records an error unless the input is of f32, as weights are, and has this many axes; `form` shows what is expected.
+    /// Records an error unless the input is of f32, as weights are, and has this many axes; `form`
+    /// shows what is expected.
     #[track_caller]
     pub(crate) fn takes(&self, ranks: RangeInclusive<usize>, form: &str) -> bool {
         let (rank, dtype) = (self.x.rank(), self.x.dtype());
@@ -267,7 +269,8 @@ impl Call<'_> {
         self.built.weights.iter().find(|(n, _)| *n == name).map(|(_, weight)| weight)
     }
 
-    /// An axis of the input, counted from the end if negative, or the tensor that stands for the error.
+    /// An axis of the input, counted from the end if negative, or the tensor that stands for the
+    /// error.
     #[track_caller]
     pub(crate) fn axis(&self, axis: i64) -> Result<usize, Tensor> {
         match resolve_axis(self.x, axis) {

@@ -67,7 +67,8 @@ impl Conv1d {
         self
     }
 
-    /// Into how many groups channels and filters are divided, each filter seeing only the channels of its group. By default 1.
+    /// Into how many groups channels and filters are divided, each filter seeing only the channels
+    /// of its group. By default 1.
     pub fn groups(mut self, groups: usize) -> Conv1d {
         self.groups = groups;
         self
@@ -84,7 +85,8 @@ impl Conv1d {
         self.padding(Padding::Same)
     }
 
-    /// Zeros before the first step alone: a result depends on no later step, and with strides of 1 is as long as the sequence.
+    /// Zeros before the first step alone: a result depends on no later step, and with strides of 1
+    /// is as long as the sequence.
     pub fn causal(mut self) -> Conv1d {
         self.edge = Edge::Causal;
         self

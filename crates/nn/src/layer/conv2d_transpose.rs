@@ -8,8 +8,9 @@ use super::window::{Window, window_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 use crate::size::Size2d;
 
-/// What turns the result of a convolution back into images of the size it came from: `[batch, height, width, channels]` to images
-/// about `strides` times as large, with `filters` channels. Height and width must be known.
+/// What turns the result of a convolution back into images of the size it came from:
+/// `[batch, height, width, channels]` to images about `strides` times as large, with `filters`
+/// channels. Height and width must be known.
 ///
 /// Variables: `kernel` `[height, width, filters, channels]` and `bias` `[filters]`.
 ///
@@ -32,14 +33,16 @@ pub struct Conv2dTranspose {
 }
 
 impl Conv2dTranspose {
-    /// This many filters of a size (one number or `(height, width)`), with a bias and without activation.
+    /// This many filters of a size (one number or `(height, width)`), with a bias and without
+    /// activation.
     pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> Conv2dTranspose {
         let window = Window::new(kernel_size.into());
         Conv2dTranspose { filters, window, output_padding: None, affine: Affine::new(), config: Config::default() }
     }
 
-    /// Rows and columns added to the smallest result that gives the input back when it is convolved; fewer than the strides. By
-    /// default the result is the largest such, at most the strides times the input for `Same`.
+    /// Rows and columns added to the smallest result that gives the input back when it is
+    /// convolved; fewer than the strides. By default the result is the largest such, at most the
+    /// strides times the input for `Same`.
     pub fn output_padding(mut self, output_padding: impl Into<Size2d>) -> Conv2dTranspose {
         self.output_padding = Some(output_padding.into());
         self

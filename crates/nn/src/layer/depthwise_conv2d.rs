@@ -8,10 +8,11 @@ use super::window::{Window, window_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 use crate::size::Size2d;
 
-/// A convolution of images `[batch, height, width, channels]` in which channels do not see each other: each becomes
-/// `depth_multiplier` channels of the result.
+/// A convolution of images `[batch, height, width, channels]` in which channels do not see each
+/// other: each becomes `depth_multiplier` channels of the result.
 ///
-/// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]` and `bias` `[channels * depth_multiplier]`.
+/// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]` and `bias`
+/// `[channels * depth_multiplier]`.
 #[derive(Clone, Debug)]
 pub struct DepthwiseConv2d {
     depth_multiplier: usize,
@@ -21,7 +22,8 @@ pub struct DepthwiseConv2d {
 }
 
 impl DepthwiseConv2d {
-    /// One filter of a size (one number or `(height, width)`) for each channel, with a bias and without activation.
+    /// One filter of a size (one number or `(height, width)`) for each channel, with a bias and
+    /// without activation.
     pub fn new(kernel_size: impl Into<Size2d>) -> DepthwiseConv2d {
         let window = Window::new(kernel_size.into());
         DepthwiseConv2d { depth_multiplier: 1, window, affine: Affine::new(), config: Config::default() }

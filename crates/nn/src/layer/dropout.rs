@@ -5,10 +5,11 @@ use estimand_tensor::{Error, Shape};
 
 use super::{Call, Config, Layer, config_setters};
 
-/// In training, sets elements to 0 with probability `rate` and scales the others by `1 / (1 - rate)`; else it changes nothing.
+/// In training, sets elements to 0 with probability `rate` and scales the others by
+/// `1 / (1 - rate)`; else it changes nothing.
 ///
-/// Which elements is a pure function of the seed, the layer's name, the step and the row: it depends neither on threads nor on the
-/// batch a row sits in.
+/// Which elements is a pure function of the seed, the layer's name, the step and the row: it
+/// depends neither on threads nor on the batch a row sits in.
 #[derive(Clone, Debug)]
 pub struct Dropout {
     rate: f64,
@@ -22,8 +23,8 @@ impl Dropout {
         Dropout { rate, noise_shape: None, config: Config::default() }
     }
 
-    /// The shape of the mask: `None` is the input's size, 1 leaves whole slices out together. By default every element has its own
-    /// draw.
+    /// The shape of the mask: `None` is the input's size, 1 leaves whole slices out together. By
+    /// default every element has its own draw.
     ///
     /// `[None, Some(1), Some(1), None]` leaves out whole channels of an image.
     pub fn noise_shape(mut self, shape: impl Into<Vec<Option<usize>>>) -> Dropout {

@@ -12,8 +12,8 @@ use crate::regularizer::Regularizer;
 
 /// The rows of a table that integer ids name: `[batch, ...]` to `[batch, ..., output_dim]`.
 ///
-/// Its gradient is one of rows: a step costs as much as the rows a batch touches, however large the table. An id that is not in
-/// `0..input_dim` is an error of the run.
+/// Its gradient is one of rows: a step costs as much as the rows a batch touches, however large the
+/// table. An id that is not in `0..input_dim` is an error of the run.
 ///
 /// Variable: `embeddings` `[input_dim, output_dim]`.
 #[derive(Clone, Debug)]
@@ -36,14 +36,15 @@ impl Embedding {
         self
     }
 
-    /// What the table costs, all of it: the gradient is then of the whole table. By default nothing.
+    /// What the table costs, all of it: the gradient is then of the whole table. By default
+    /// nothing.
     pub fn regularizer(mut self, regularizer: Regularizer) -> Embedding {
         self.options.regularizer = Some(regularizer);
         self
     }
 
-    /// What the table is like after every update, all of it: a step then costs as much as the table is large. By default it may be
-    /// anything.
+    /// What the table is like after every update, all of it: a step then costs as much as the table
+    /// is large. By default it may be anything.
     pub fn constraint(mut self, constraint: impl Constraint + 'static) -> Embedding {
         self.options.constraint = Some(Arc::new(constraint));
         self

@@ -1,4 +1,5 @@
-//! `GlobalMaxPool1d`, `GlobalAvgPool2d` and their like: one number for each channel of a sequence or an image.
+//! `GlobalMaxPool1d`, `GlobalAvgPool2d` and their like: one number for each channel of a sequence
+//! or an image.
 
 use estimand_graph::Tensor;
 
@@ -65,7 +66,8 @@ global_pool!(
     [1]
 );
 global_pool!(
-    /// The largest element of each channel: `[batch, height, width, channels]` to `[batch, channels]`.
+    /// The largest element of each channel: `[batch, height, width, channels]` to
+    /// `[batch, channels]`.
     GlobalMaxPool2d,
     "global_max_pooling2d",
     "[batch, height, width, channels]",

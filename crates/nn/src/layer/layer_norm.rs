@@ -7,7 +7,8 @@ use super::build::resolve_axis;
 use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 
-/// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over one or several axes of each row.
+/// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over one or
+/// several axes of each row.
 ///
 /// Variables: `gamma` and `beta`, each with the sizes of these axes.
 #[derive(Clone, Debug)]
@@ -35,7 +36,8 @@ impl LayerNorm {
         }
     }
 
-    /// The axes over which rows are normalised, counted from the end if negative. By default the last, -1.
+    /// The axes over which rows are normalised, counted from the end if negative. By default the
+    /// last, -1.
     pub fn axes(mut self, axes: impl Into<Vec<i64>>) -> LayerNorm {
         self.axes = axes.into();
         self
@@ -59,7 +61,8 @@ impl LayerNorm {
         self
     }
 
-    /// The axes among the input's, in rising order; `None` if one is not there, is the batch, or is named twice.
+    /// The axes among the input's, in rising order; `None` if one is not there, is the batch, or is
+    /// named twice.
     fn resolved(&self, x: &Tensor) -> Option<Vec<usize>> {
         let mut axes = self.axes.iter().map(|&axis| resolve_axis(x, axis)).collect::<Option<Vec<usize>>>()?;
         axes.sort_unstable();

@@ -4,7 +4,8 @@ use estimand_graph::Tensor;
 
 use super::{Call, Config, Layer, config_setters};
 
-/// Marks the steps of `[batch, time, ...]` at which every number is a certain one, as filled-up sequences have them, and sets them to 0.
+/// Marks the steps of `[batch, time, ...]` at which every number is a certain one, as filled-up
+/// sequences have them, and sets them to 0.
 ///
 /// A graph of tensors carries no masks along: what follows is given the mask with `.mask(..)`.
 ///

@@ -1,8 +1,9 @@
 //! Layers: configuration as plain values, weights in the graph.
 //!
-//! A layer has two parts: `build` makes its variables for an input of some shape, `call` computes with them. `apply` does both, so
-//! every `apply` makes new variables; [`Shared`] builds once and calls many times. This file is the seam, `build` the contexts of
-//! the two parts, `name` how layers are called; the others hold one layer each.
+//! A layer has two parts: `build` makes its variables for an input of some shape, `call` computes
+//! with them. `apply` does both, so every `apply` makes new variables; [`Shared`] builds once and
+//! calls many times. This file is the seam, `build` the contexts of the two parts, `name` how
+//! layers are called; the others hold one layer each.
 
 mod affine;
 mod batch_norm;
@@ -116,7 +117,8 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub trait Layer: fmt::Debug {
-    /// What sort of layer it is, in TensorFlow's words: `dense`. Layers without a name are called `dense`, `dense_1`, ...
+    /// What sort of layer it is, in TensorFlow's words: `dense`. Layers without a name are called
+    /// `dense`, `dense_1`, ...
     fn kind(&self) -> &'static str;
 
     /// Name and flags.
@@ -220,7 +222,8 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
 macro_rules! config_setters {
     ($layer:ty) => {
         impl $layer {
-            /// The name of the variables' scope. By default it is made from the kind: `dense`, `dense_1`, ...
+            /// The name of the variables' scope. By default it is made from the kind: `dense`,
+            /// `dense_1`, ...
             pub fn name(mut self, name: &str) -> Self {
                 self.config.name = Some(name.to_string());
                 self

@@ -7,14 +7,16 @@ use super::build::Built;
 use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 
-/// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key and value; the heads' results are
-/// projected once more.
+/// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key
+/// and value; the heads' results are projected once more.
 ///
-/// `apply` is given the query, `[batch, steps, inputs]`; value and key are the query too unless they are set. The result has as many steps
-/// as the query and, by default, as many outputs as it has inputs.
+/// `apply` is given the query, `[batch, steps, inputs]`; value and key are the query too unless
+/// they are set. The result has as many steps as the query and, by default, as many outputs as it
+/// has inputs.
 ///
-/// Variables: `query/kernel` `[inputs, heads, key_dim]`, `query/bias` `[heads, key_dim]`, the same of `key` and, with `value_dim`, of `value`;
-/// `attention_output/kernel` `[heads, value_dim, outputs]` and `attention_output/bias` `[outputs]`.
+/// Variables: `query/kernel` `[inputs, heads, key_dim]`, `query/bias` `[heads, key_dim]`, the same
+/// of `key` and, with `value_dim`, of `value`; `attention_output/kernel`
+/// `[heads, value_dim, outputs]` and `attention_output/bias` `[outputs]`.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -45,7 +47,8 @@ pub struct MultiHeadAttention {
     config: Config,
 }
 
-/// A score that no softmax notices. TF: added, not put in the score's place, so a row without any place to look at still has scores.
+/// A score that no softmax notices. TF: added, not put in the score's place, so a row without any
+/// place to look at still has scores.
 const NEVER: f64 = -1e9;
 
 impl MultiHeadAttention {
@@ -110,7 +113,8 @@ impl MultiHeadAttention {
         self
     }
 
-    /// Which step may look at which place, booleans that spread to `[batch, steps, places]`. By default each at all.
+    /// Which step may look at which place, booleans that spread to `[batch, steps, places]`. By
+    /// default each at all.
     ///
     /// The mask of a sequence, `[batch, places]`, becomes one with `.expand_dims(1)`.
     pub fn attention_mask(mut self, mask: &Tensor) -> MultiHeadAttention {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use estimand_graph::Graph;
 
-/// The names of a graph's layers. They are counted apart from those of nodes, so that a placeholder called `dense` changes no
-/// variable's name.
+/// The names of a graph's layers. They are counted apart from those of nodes, so that a placeholder
+/// called `dense` changes no variable's name.
 #[derive(Default)]
 struct Names {
     /// How many layers of a kind have got a made name.
@@ -14,8 +14,8 @@ struct Names {
     given: RefCell<HashSet<String>>,
 }
 
-/// Notes a name that the user gave. Two layers may have the same: if both have weights, their variables are in conflict, which the
-/// graph reports.
+/// Notes a name that the user gave. Two layers may have the same: if both have weights, their
+/// variables are in conflict, which the graph reports.
 pub(super) fn given(graph: &Graph, name: &str) {
     graph.attachment::<Names>().given.borrow_mut().insert(name.to_string());
 }

@@ -1,4 +1,5 @@
-//! `GaussianNoise`, `GaussianDropout` and `AlphaDropout`: in training, elements are changed at random.
+//! `GaussianNoise`, `GaussianDropout` and `AlphaDropout`: in training, elements are changed at
+//! random.
 
 use estimand_graph::Tensor;
 
@@ -8,7 +9,8 @@ use super::one_number::one_number_layer;
 one_number_layer!(
     /// Adds numbers of mean 0 to the elements.
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step and row.
+    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
+    /// and row.
     GaussianNoise,
     "gaussian_noise",
     stddev: "The deviation of what is added.",
@@ -19,7 +21,8 @@ one_number_layer!(
 one_number_layer!(
     /// Multiplies elements with numbers of mean 1.
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step and row.
+    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
+    /// and row.
     GaussianDropout,
     "gaussian_dropout",
     rate: "The deviation is `sqrt(rate / (1 - rate))`, as that of a dropout of this rate.",
@@ -28,10 +31,11 @@ one_number_layer!(
     multiply_noise
 );
 one_number_layer!(
-    /// Sets elements to the value that a SELU tends to, and scales so that mean and variance stay as they were: the dropout of
-    /// networks with [`Selu`](crate::Activation::Selu).
+    /// Sets elements to the value that a SELU tends to, and scales so that mean and variance stay
+    /// as they were: the dropout of networks with [`Selu`](crate::Activation::Selu).
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step and row.
+    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
+    /// and row.
     AlphaDropout,
     "alpha_dropout",
     rate: "Changes this part of the elements.",

@@ -1,7 +1,7 @@
 //! Layers without weights that have one number as their only option.
 
-/// Such a layer: its kind, the number's name and what it is, where it may lie, in words too, and what is made of an input:
-/// `fn(&Call<'_>, f64) -> Tensor`.
+/// Such a layer: its kind, the number's name and what it is, where it may lie, in words too, and
+/// what is made of an input: `fn(&Call<'_>, f64) -> Tensor`.
 macro_rules! one_number_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident: $what:literal, $range:expr, $expected:literal, $make:path) => {
         $(#[$doc])*

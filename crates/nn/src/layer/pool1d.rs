@@ -27,7 +27,8 @@ macro_rules! pool {
                 self
             }
 
-            /// What happens at the ends. By default `Valid`: steps that fill no window are left out.
+            /// What happens at the ends. By default `Valid`: steps that fill no window are left
+            /// out.
             pub fn padding(mut self, padding: Padding) -> $layer {
                 self.padding = padding;
                 self

@@ -29,7 +29,8 @@ macro_rules! pool {
                 self
             }
 
-            /// What happens at the edges. By default `Valid`: rows and columns that fill no window are left out.
+            /// What happens at the edges. By default `Valid`: rows and columns that fill no window
+            /// are left out.
             pub fn padding(mut self, padding: Padding) -> $layer {
                 self.padding = padding;
                 self

@@ -1,5 +1,5 @@
-//! Activations with parameters, as layers: `LeakyRelu`, `Elu`, `ThresholdedRelu` and `Relu`. `PRelu`, whose parameter is learnt, has a
-//! file of its own.
+//! Activations with parameters, as layers: `LeakyRelu`, `Elu`, `ThresholdedRelu` and `Relu`.
+//! `PRelu`, whose parameter is learnt, has a file of its own.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;

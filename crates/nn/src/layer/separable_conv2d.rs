@@ -9,8 +9,8 @@ use super::window::{Window, window_setters};
 use super::{Build, Call, Config, Layer, config_setters};
 use crate::size::Size2d;
 
-/// A depthwise convolution of images `[batch, height, width, channels]`, then one of single pixels that mixes the channels: fewer
-/// weights than a `Conv2d` of the same size.
+/// A depthwise convolution of images `[batch, height, width, channels]`, then one of single pixels
+/// that mixes the channels: fewer weights than a `Conv2d` of the same size.
 ///
 /// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]`, `pointwise_kernel`
 /// `[1, 1, channels * depth_multiplier, filters]` and `bias` `[filters]`.
@@ -25,7 +25,8 @@ pub struct SeparableConv2d {
 }
 
 impl SeparableConv2d {
-    /// This many filters of a size (one number or `(height, width)`), with a bias and without activation.
+    /// This many filters of a size (one number or `(height, width)`), with a bias and without
+    /// activation.
     pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> SeparableConv2d {
         SeparableConv2d {
             filters,

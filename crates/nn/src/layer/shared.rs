@@ -24,7 +24,8 @@ use super::{Call, Config, Layer};
 /// # assert!(!distance.is_poisoned());
 /// ```
 ///
-/// Make it inside the model function: its weights are in one graph, and using it in another is an error.
+/// Make it inside the model function: its weights are in one graph, and using it in another is an
+/// error.
 #[derive(Clone, Debug)]
 pub struct Shared {
     layer: Rc<dyn Layer>,

@@ -8,8 +8,8 @@ macro_rules! spatial_dropout {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $mask:expr) => {
         $(#[$doc])*
         ///
-        /// What is left is scaled by `1 / (1 - rate)`. Which channels is a pure function of seed, name, step and row, as with
-        /// [`Dropout`].
+        /// What is left is scaled by `1 / (1 - rate)`. Which channels is a pure function of seed,
+        /// name, step and row, as with [`Dropout`].
         #[derive(Clone, Debug)]
         pub struct $layer {
             rate: f64,
@@ -46,14 +46,16 @@ macro_rules! spatial_dropout {
 }
 
 spatial_dropout!(
-    /// In training, sets whole channels of a sequence `[batch, steps, channels]` to 0 with probability `rate`.
+    /// In training, sets whole channels of a sequence `[batch, steps, channels]` to 0 with
+    /// probability `rate`.
     SpatialDropout1d,
     "spatial_dropout1d",
     "[batch, steps, channels]",
     [None, Some(1), None]
 );
 spatial_dropout!(
-    /// In training, sets whole channels of an image `[batch, height, width, channels]` to 0 with probability `rate`.
+    /// In training, sets whole channels of an image `[batch, height, width, channels]` to 0 with
+    /// probability `rate`.
     SpatialDropout2d,
     "spatial_dropout2d",
     "[batch, height, width, channels]",

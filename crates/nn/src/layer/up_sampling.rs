@@ -44,7 +44,8 @@ impl Layer for UpSampling1d {
     }
 }
 
-/// Images `[batch, height, width, channels]` so many times as high and wide; height and width must be known.
+/// Images `[batch, height, width, channels]` so many times as high and wide; height and width must
+/// be known.
 #[derive(Clone, Debug)]
 pub struct UpSampling2d {
     size: Size2d,

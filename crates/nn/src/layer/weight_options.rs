@@ -1,4 +1,5 @@
-//! What a layer may say about one of its weights: how it begins, what it costs, and what it must be like.
+//! What a layer may say about one of its weights: how it begins, what it costs, and what it must be
+//! like.
 
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ impl WeightOptions {
 }
 
 /// The setters of one weight's options, for a layer with a field `alpha: WeightOptions`:
-/// `weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer, alpha_constraint)`.
+/// `weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer,
+/// alpha_constraint)`.
 macro_rules! weight_setters {
     ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $init:ident, $regularizer:ident, $constraint:ident) => {
         impl $layer {

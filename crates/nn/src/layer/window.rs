@@ -109,7 +109,8 @@ macro_rules! window_setters {
                 self
             }
 
-            /// Zeros around the image, so that with strides of 1 the result is as large as the image.
+            /// Zeros around the image, so that with strides of 1 the result is as large as the
+            /// image.
             pub fn same(self) -> Self {
                 self.padding(estimand_graph::Padding::Same)
             }

@@ -4,7 +4,8 @@ use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `max(1 + the largest score of another class - the score of the right one, 0)` of rows, whose labels are one-hot.
+/// `max(1 + the largest score of another class - the score of the right one, 0)` of rows, whose
+/// labels are one-hot.
 #[derive(Clone, Debug, Default)]
 pub struct CategoricalHinge {
     reduction: Reduction,

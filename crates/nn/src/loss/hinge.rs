@@ -65,7 +65,8 @@ impl Loss for SquaredHinge {
 /// How much is missing for a margin of 1 on the right side.
 #[track_caller]
 fn shortfall(labels: &Tensor, predictions: &Tensor) -> Tensor {
-    // TF: Keras moves labels to -1 and 1 only if a batch has none but 0 and 1; so it is for such labels here, in any batch.
+    // TF: Keras moves labels to -1 and 1 only if a batch has none but 0 and 1; so it is for such
+    // labels here, in any batch.
     let sides = labels.equal(0.0).select(-1.0f64, labels);
     (1.0f64 - sides * predictions).relu()
 }

@@ -5,10 +5,12 @@ use estimand_tensor::Error;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of elements: `tf.compat.v1.losses.log_loss`.
+/// `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of elements:
+/// `tf.compat.v1.losses.log_loss`.
 ///
 /// Where a network gives logits, [`SigmoidCrossEntropy`](super::SigmoidCrossEntropy) is exact; its
-/// [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form of this loss.
+/// [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form of this
+/// loss.
 #[derive(Clone, Debug)]
 pub struct LogLoss {
     epsilon: f64,

@@ -5,10 +5,11 @@ use estimand_tensor::DType;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `exp(x) - z * x`, the negative logarithm of the probability of a count `z` where `exp(x)` are expected (Poisson), up to `ln(z!)`.
+/// `exp(x) - z * x`, the negative logarithm of the probability of a count `z` where `exp(x)` are
+/// expected (Poisson), up to `ln(z!)`.
 ///
-/// That term changes no gradient. It is added in Stirling's approximation, `z ln z - z + ln(2 pi z) / 2` for counts above 1, as in
-/// TensorFlow's `log_poisson_loss`.
+/// That term changes no gradient. It is added in Stirling's approximation,
+/// `z ln z - z + ln(2 pi z) / 2` for counts above 1, as in TensorFlow's `log_poisson_loss`.
 #[derive(Clone, Debug)]
 pub struct LogPoisson {
     full: bool,

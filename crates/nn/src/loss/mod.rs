@@ -1,7 +1,8 @@
 //! Losses: how wrong predictions are, as one number to minimize.
 //!
-//! A loss is a plain value. Its `elements` gives the loss of each element or example; weights and [`Reduction`] are the same for all
-//! and those of `tf.compat.v1.losses`. This file is the seam, `reduction` the arithmetic around it; the others hold one loss each.
+//! A loss is a plain value. Its `elements` gives the loss of each element or example; weights and
+//! [`Reduction`] are the same for all and those of `tf.compat.v1.losses`. This file is the seam,
+//! `reduction` the arithmetic around it; the others hold one loss each.
 
 mod absolute_error;
 mod categorical_hinge;
@@ -86,7 +87,8 @@ pub trait Loss: fmt::Debug {
         self.how().of(&self.elements(labels, predictions), None)
     }
 
-    /// The loss with weights: a single number, one for each example, or any shape that can be broadcast to the elements.
+    /// The loss with weights: a single number, one for each example, or any shape that can be
+    /// broadcast to the elements.
     #[track_caller]
     fn apply_weighted(&self, labels: &Tensor, predictions: &Tensor, weights: &Tensor) -> Tensor {
         let _scope = predictions.graph().scope(self.name());
@@ -144,7 +146,8 @@ fn rows_of(predictions: &Tensor, losses: &Tensor) -> Tensor {
 macro_rules! reduction_setter {
     ($loss:ty) => {
         impl $loss {
-            /// How the losses of elements become one number. By default `SumByNonzeroWeights`: without weights, their mean.
+            /// How the losses of elements become one number. By default `SumByNonzeroWeights`:
+            /// without weights, their mean.
             pub fn reduction(mut self, reduction: crate::Reduction) -> Self {
                 self.reduction = reduction;
                 self

@@ -4,9 +4,11 @@ use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `prediction - label * ln(prediction + 1e-7)` of elements: the negative logarithm of the probability of a count, up to what no prediction changes.
+/// `prediction - label * ln(prediction + 1e-7)` of elements: the negative logarithm of the
+/// probability of a count, up to what no prediction changes.
 ///
-/// Predictions are above 0. For their logarithms, as networks give them, take [`LogPoisson`](super::LogPoisson).
+/// Predictions are above 0. For their logarithms, as networks give them, take
+/// [`LogPoisson`](super::LogPoisson).
 #[derive(Clone, Debug, Default)]
 pub struct Poisson {
     reduction: Reduction,

@@ -18,7 +18,8 @@ impl SigmoidCrossEntropy {
         SigmoidCrossEntropy::default()
     }
 
-    /// Predictions are probabilities; they are kept 1e-7 away from 0 and 1. By default they are logits.
+    /// Predictions are probabilities; they are kept 1e-7 away from 0 and 1. By default they are
+    /// logits.
     #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SigmoidCrossEntropy {

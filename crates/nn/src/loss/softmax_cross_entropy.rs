@@ -4,7 +4,8 @@ use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smoothed};
 
-/// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot rows.
+/// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot
+/// rows.
 #[derive(Clone, Debug, Default)]
 pub struct SoftmaxCrossEntropy {
     label_smoothing: f64,
@@ -18,7 +19,8 @@ impl SoftmaxCrossEntropy {
         SoftmaxCrossEntropy::default()
     }
 
-    /// Predictions are probabilities: each row is divided by its sum and kept 1e-7 away from 0 and 1. By default they are logits.
+    /// Predictions are probabilities: each row is divided by its sum and kept 1e-7 away from 0
+    /// and 1. By default they are logits.
     #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SoftmaxCrossEntropy {

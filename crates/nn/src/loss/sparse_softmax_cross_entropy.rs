@@ -7,8 +7,8 @@ use crate::alignment::one_for_each_row;
 
 /// Cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
 ///
-/// Labels have the predictions' shape without the last axis, or with a last axis of 1. A label that is not a class is an error of
-/// the run that names the label, its row and the number of classes.
+/// Labels have the predictions' shape without the last axis, or with a last axis of 1. A label that
+/// is not a class is an error of the run that names the label, its row and the number of classes.
 #[derive(Clone, Debug, Default)]
 pub struct SparseSoftmaxCrossEntropy {
     probabilities: bool,
@@ -47,7 +47,8 @@ impl Loss for SparseSoftmaxCrossEntropy {
             return labels;
         }
         let logits = match self.probabilities {
-            // TF: the logarithms of the limited probabilities are taken for logits, so that rows need not add up to 1.
+            // TF: the logarithms of the limited probabilities are taken for logits, so that rows
+            // need not add up to 1.
             true => predictions.clip(EPSILON, 1.0 - EPSILON).log(),
             false => predictions.clone(),
         };

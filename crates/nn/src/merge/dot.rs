@@ -6,8 +6,8 @@ use estimand_tensor::{Dim, Error, Shape};
 use super::{Merge, described, pair};
 use crate::layer::resolve_axis;
 
-/// The sum of products along an axis of each of two inputs, for each row: `[batch, a, n]` and `[batch, b, n]` along the last axes
-/// to `[batch, a, b]`, two lists `[batch, n]` to `[batch, 1]`.
+/// The sum of products along an axis of each of two inputs, for each row: `[batch, a, n]` and
+/// `[batch, b, n]` along the last axes to `[batch, a, b]`, two lists `[batch, n]` to `[batch, 1]`.
 ///
 /// ```
 /// use estimand_engine::Eval;

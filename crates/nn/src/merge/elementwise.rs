@@ -1,12 +1,13 @@
-//! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element by element, with Keras's broadcasting.
+//! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element by element, with
+//! Keras's broadcasting.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Dim, Error};
 
 use super::{Merge, described, pair};
 
-/// The inputs with one number of axes each: rows of fewer axes get such of size 1 in front, behind the batch. Sizes of an axis must be
-/// equal or 1, and those of the batch equal.
+/// The inputs with one number of axes each: rows of fewer axes get such of size 1 in front, behind
+/// the batch. Sizes of an axis must be equal or 1, and those of the batch equal.
 #[track_caller]
 fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
     let rank = inputs.iter().map(|t| t.rank()).max().unwrap_or(0);
@@ -59,7 +60,8 @@ macro_rules! merge {
     ($(#[$doc:meta])* $merge:ident, $kind:literal, |$name:ident, $inputs:ident| $result:expr) => {
         $(#[$doc])*
         ///
-        /// Sizes of an axis are equal or 1; an input of fewer axes stands beside the last ones of the others.
+        /// Sizes of an axis are equal or 1; an input of fewer axes stands beside the last ones of
+        /// the others.
         #[derive(Clone, Copy, Debug, Default)]
         pub struct $merge;
 

@@ -1,7 +1,7 @@
 //! Merges: several tensors become one.
 //!
-//! A [`Layer`](crate::Layer) has one input; a merge has a list of them, and no weights. It sits between layers where a model's
-//! branches meet. This file is the seam; the others hold the merges.
+//! A [`Layer`](crate::Layer) has one input; a merge has a list of them, and no weights. It sits
+//! between layers where a model's branches meet. This file is the seam; the others hold the merges.
 
 mod concat;
 mod dot;
@@ -41,7 +41,8 @@ pub trait Merge: fmt::Debug {
     #[track_caller]
     fn apply(&self, inputs: &[&Tensor]) -> Tensor {
         let Some(first) = inputs.first() else {
-            // There is no graph to keep the error in: an empty graph of its own reports it when it is used.
+            // There is no graph to keep the error in: an empty graph of its own reports it when it
+            // is used.
             return Graph::new().error(Error::config(format!("{} of no tensors; expected at least one", self.kind())));
         };
         if let Some(poisoned) = inputs.iter().find(|t| t.is_poisoned()) {

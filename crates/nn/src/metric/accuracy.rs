@@ -20,21 +20,24 @@ pub fn accuracy(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>)
     mean(&predictions.equal(labels), weights)
 }
 
-/// The share of probabilities on the label's side of a threshold; one on the threshold is a prediction of 0.
+/// The share of probabilities on the label's side of a threshold; one on the threshold is a
+/// prediction of 0.
 #[track_caller]
 pub fn binary_accuracy(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     let (labels, probabilities) = pair("binary_accuracy", labels, &probabilities.cast(DType::F32));
     mean(&probabilities.greater(threshold).cast(DType::F32).equal(labels), weights)
 }
 
-/// The share of rows (the last axis) whose largest prediction is at the largest label, as with one-hot labels.
+/// The share of rows (the last axis) whose largest prediction is at the largest label, as with
+/// one-hot labels.
 #[track_caller]
 pub fn categorical_accuracy(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
     let (labels, predictions) = pair("categorical_accuracy", labels, predictions);
     mean(&predictions.argmax(-1).equal(labels.argmax(-1)), weights)
 }
 
-/// The share of rows whose largest logit is that of the label, a class number. The first of equal logits counts.
+/// The share of rows whose largest logit is that of the label, a class number. The first of equal
+/// logits counts.
 #[track_caller]
 pub fn sparse_categorical_accuracy(labels: &Tensor, logits: &Tensor, weights: Option<&Tensor>) -> Metric {
     let labels = one_for_each_row(labels, logits, "categorical_accuracy");

@@ -1,7 +1,8 @@
 //! Areas under curves: how well probabilities order examples, whatever threshold will be chosen.
 //!
-//! The curves have a point for each of some thresholds from 0 to 1, as those of `tf.keras.metrics.AUC`. What is summed is a histogram:
-//! the weight of true and of false labels whose probability lies between two thresholds. All points follow from it.
+//! The curves have a point for each of some thresholds from 0 to 1, as those of
+//! `tf.keras.metrics.AUC`. What is summed is a histogram: the weight of true and of false labels
+//! whose probability lies between two thresholds. All points follow from it.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -23,7 +24,8 @@ pub enum Curve {
 /// How high the area between two points is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Summation {
-    /// As high as their mean; for precisions, which are no straight line, counts of positives are interpolated (Davis and Goadrich 2006).
+    /// As high as their mean; for precisions, which are no straight line, counts of positives are
+    /// interpolated (Davis and Goadrich 2006).
     #[default]
     Interpolation,
     /// As the lower one: never too large.
@@ -87,7 +89,8 @@ impl Auc {
         self
     }
 
-    /// Whether each label (the second axis) has an area of its own, of which the value is the mean. By default all are one.
+    /// Whether each label (the second axis) has an area of its own, of which the value is the mean.
+    /// By default all are one.
     pub fn multi_label(mut self, by_label: bool) -> Auc {
         self.by_label = by_label;
         self
@@ -156,7 +159,8 @@ impl Auc {
         let all = |x: &Tensor| x.sum_axes(&[-1], true);
         let ((tp_upper, tp_lower), (fp_upper, fp_lower)) = (above(positive), above(negative));
         if (self.curve, self.summation) == (Curve::Pr, Summation::Interpolation) {
-            // In an interval, true positives = intercept + slope * all positives; precision is integrated over them.
+            // In an interval, true positives = intercept + slope * all positives; precision is
+            // integrated over them.
             let (both, both_upper) = (positive + negative, &tp_upper + &fp_upper);
             let slope = positive.div_no_nan(&both);
             let intercept = tp_upper - &slope * &both_upper;
@@ -200,10 +204,12 @@ impl Default for Auc {
     }
 }
 
-/// The area under the curve of true over false positive rates (ROC): how probable it is that a true example is above a false one.
+/// The area under the curve of true over false positive rates (ROC): how probable it is that a true
+/// example is above a false one.
 ///
-/// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the run; if one is NaN, the area is. Without true or without false
-/// labels the area is 0. [`Auc`] has more settings.
+/// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the
+/// run; if one is NaN, the area is. Without true or without false labels the area is 0. [`Auc`] has
+/// more settings.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -221,10 +227,12 @@ pub fn auc(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) ->
     Auc::new().of(labels, probabilities, weights)
 }
 
-/// The area under the curve of precision over recall, `auc_precision_recall` of the Estimator's heads.
+/// The area under the curve of precision over recall, `auc_precision_recall` of the Estimator's
+/// heads.
 ///
-/// Between two thresholds the counts of positives are interpolated, not the precision, which is no straight line (Davis and Goadrich
-/// 2006): Keras's default, and `careful_interpolation` of `tf.compat.v1.metrics.auc`. Inputs are those of [`auc`].
+/// Between two thresholds the counts of positives are interpolated, not the precision, which is no
+/// straight line (Davis and Goadrich 2006): Keras's default, and `careful_interpolation` of
+/// `tf.compat.v1.metrics.auc`. Inputs are those of [`auc`].
 #[track_caller]
 pub fn auc_precision_recall(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) -> Metric {
     Auc::new().curve(Curve::Pr).of(labels, probabilities, weights)

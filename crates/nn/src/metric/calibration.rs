@@ -7,8 +7,9 @@ use super::Metric;
 use super::confusion::Truth;
 use super::histogram::sums_in_ranges;
 
-/// How far probabilities are from what happens, on average: in each of `n_bins` ranges of one width, the share of true labels beside the mean
-/// probability; the mean of their distances, each range with the weight of its examples.
+/// How far probabilities are from what happens, on average: in each of `n_bins` ranges of one
+/// width, the share of true labels beside the mean probability; the mean of their distances, each
+/// range with the weight of its examples.
 ///
 /// ```
 /// use estimand_graph::Graph;

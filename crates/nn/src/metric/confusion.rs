@@ -1,6 +1,7 @@
 //! Predictions of yes or no at a threshold, counted by whether they are true; precision and recall.
 //!
-//! A label is true unless it is 0, and a prediction is positive if it is above the threshold, never on it: as in Keras.
+//! A label is true unless it is 0, and a prediction is positive if it is above the threshold, never
+//! on it: as in Keras.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -50,7 +51,8 @@ fn one(sum: Tensor) -> Metric {
     Metric::new([sum], |sums| sums[0].clone())
 }
 
-/// Labels as weights: of each prediction, what it counts where the label is true, and where it is false.
+/// Labels as weights: of each prediction, what it counts where the label is true, and where it is
+/// false.
 pub(super) struct Truth {
     pub positive: Tensor,
     pub negative: Tensor,

@@ -6,9 +6,11 @@ use estimand_tensor::{DType, Error};
 use super::{Metric, pair};
 use crate::alignment::beside;
 
-/// How often each class (a row) was predicted as each (a column), or the sum of weights: a metric of `[n_classes, n_classes]` numbers.
+/// How often each class (a row) was predicted as each (a column), or the sum of weights: a metric
+/// of `[n_classes, n_classes]` numbers.
 ///
-/// Labels and predictions are class numbers of one shape, such as `logits.argmax(-1)`. One that is no class is an error of the run.
+/// Labels and predictions are class numbers of one shape, such as `logits.argmax(-1)`. One that is
+/// no class is an error of the run.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -26,8 +28,8 @@ pub fn confusion_matrix(labels: &Tensor, predictions: &Tensor, n_classes: usize,
     Metric::new([counts("confusion_matrix", labels, predictions, n_classes, weights)], |sums| sums[0].clone())
 }
 
-/// The mean over classes of intersection over union: of the examples that are of a class or predicted so, the share that is both. Classes
-/// that occur in neither are left out.
+/// The mean over classes of intersection over union: of the examples that are of a class or
+/// predicted so, the share that is both. Classes that occur in neither are left out.
 #[track_caller]
 pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights: Option<&Tensor>) -> Metric {
     Metric::new([counts("mean_iou", labels, predictions, n_classes, weights)], |sums| {
@@ -38,8 +40,8 @@ pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights
     })
 }
 
-/// The mean over classes of the share that is predicted right, so that rare classes count as much as others. TF: a class without examples
-/// counts with 0.
+/// The mean over classes of the share that is predicted right, so that rare classes count as much
+/// as others. TF: a class without examples counts with 0.
 #[track_caller]
 pub fn mean_per_class_accuracy(
     labels: &Tensor,

@@ -1,7 +1,8 @@
 //! Histograms of probabilities: what curves and calibrations are sums of.
 //!
-//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but for the first. A probability that
-//! is NaN and counts makes the sums NaN, and so the metric; one outside of the range is an error of the run.
+//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but
+//! for the first. A probability that is NaN and counts makes the sums NaN, and so the metric; one
+//! outside of the range is an error of the run.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -22,7 +23,8 @@ pub(super) fn histograms(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     [truth.positive, truth.negative].map(|weights| sum(&counted(&weights, probabilities), &interval, n_intervals))
 }
 
-/// The same for each label by itself: `[labels, intervals]` of rows with a probability for each label.
+/// The same for each label by itself: `[labels, intervals]` of rows with a probability for each
+/// label.
 #[track_caller]
 pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     let Truth { positive, negative, probabilities } = truth;
@@ -45,7 +47,8 @@ pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor;
     [positive, negative].map(sum)
 }
 
-/// The weights of true and of false labels by how many of the thresholds `0, 1/n, 2/n, ..` are below their probability, from 0 to `n`.
+/// The weights of true and of false labels by how many of the thresholds `0, 1/n, 2/n, ..` are
+/// below their probability, from 0 to `n`.
 #[track_caller]
 pub(super) fn by_thresholds_below(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     let _scope = truth.probabilities.graph().scope(SCOPE);
@@ -62,13 +65,15 @@ pub(super) fn sums_in_ranges<const N: usize>(probabilities: &Tensor, n: usize, v
     values.map(|values| sum(values, &interval, n))
 }
 
-/// The number of each probability's interval; `beyond`, an interval that does not exist and makes the run fail, for what is none.
+/// The number of each probability's interval; `beyond`, an interval that does not exist and makes
+/// the run fail, for what is none.
 #[track_caller]
 fn intervals(probabilities: &Tensor, n_intervals: usize, beyond: usize) -> Tensor {
     within(probabilities, &(ends(probabilities, n_intervals) - 1.0).relu(), beyond)
 }
 
-/// The end of each probability's interval, in intervals. TF: the thresholds are i / n, but it is the product in f32 that decides.
+/// The end of each probability's interval, in intervals. TF: the thresholds are i / n, but it is
+/// the product in f32 that decides.
 #[track_caller]
 fn ends(probabilities: &Tensor, n_intervals: usize) -> Tensor {
     (probabilities * n_intervals as f64).ceil()

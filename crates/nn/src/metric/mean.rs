@@ -43,7 +43,8 @@ pub fn root_mean_squared_error(labels: &Tensor, predictions: &Tensor, weights: O
     Metric::new(totals(&squares, weights), |sums| sums[0].div_no_nan(&sums[1]).sqrt())
 }
 
-/// The mean of absolute differences, each divided by what `normalizer` has in its place; 0 where that is 0.
+/// The mean of absolute differences, each divided by what `normalizer` has in its place; 0 where
+/// that is 0.
 #[track_caller]
 pub fn mean_relative_error(
     labels: &Tensor,
@@ -55,7 +56,8 @@ pub fn mean_relative_error(
     mean(&errors.div_no_nan(pair("mean_relative_error", normalizer, &errors).0), weights)
 }
 
-/// The mean of a loss, of elements or of rows as it is defined, whatever its reduction: any loss is a metric too.
+/// The mean of a loss, of elements or of rows as it is defined, whatever its reduction: any loss is
+/// a metric too.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -72,7 +74,8 @@ pub fn mean_loss(loss: &dyn Loss, labels: &Tensor, predictions: &Tensor, weights
     mean(&loss.elements(labels, predictions), weights)
 }
 
-/// The mean cosine of the angle between label and prediction, which are rows: 1 for the same direction.
+/// The mean cosine of the angle between label and prediction, which are rows: 1 for the same
+/// direction.
 #[track_caller]
 pub fn cosine_similarity(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
     mean(&-CosineSimilarity::new().elements(labels, predictions), weights)

@@ -1,9 +1,12 @@
-//! Metrics of evaluation: sums that add up over batches, and a value of the sums. Both are parts of a graph.
+//! Metrics of evaluation: sums that add up over batches, and a value of the sums. Both are parts of
+//! a graph.
 //!
-//! The sums of a batch are computed with the model. Whoever evaluates adds them up, in f64, and computes the value once, at the
-//! end: so a metric has no state, and its value does not depend on how rows were batched, up to rounding.
+//! The sums of a batch are computed with the model. Whoever evaluates adds them up, in f64, and
+//! computes the value once, at the end: so a metric has no state, and its value does not depend on
+//! how rows were batched, up to rounding.
 //!
-//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file is the seam; the others hold a family each.
+//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file is the seam; the others
+//! hold a family each.
 
 mod accuracy;
 mod auc;
@@ -64,8 +67,9 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of sums over a batch, of any known shape, and a function from the sums of all batches to the value: one number, or
-    /// several, as a confusion matrix has. The function is given f64 tensors of another graph.
+    /// A metric of sums over a batch, of any known shape, and a function from the sums of all
+    /// batches to the value: one number, or several, as a confusion matrix has. The function is
+    /// given f64 tensors of another graph.
     pub fn new(sums: impl IntoIterator<Item = Tensor>, value: impl Fn(&[Tensor]) -> Tensor + 'static) -> Metric {
         Metric { sums: sums.into_iter().collect(), value: Rc::new(value) }
     }
@@ -90,8 +94,9 @@ impl fmt::Debug for Metric {
 /// A metric of labels, predictions and weights.
 pub type MetricFn = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
 
-/// Every metric of this crate by name, in its plainest form: with the threshold or the limit 0.5, `k` 2, 3 classes, 10 ranges, the thresholds
-/// 0.25 and 0.5, the loss `Hinge`, relative to labels. The mean is that of predictions.
+/// Every metric of this crate by name, in its plainest form: with the threshold or the limit 0.5,
+/// `k` 2, 3 classes, 10 ranges, the thresholds 0.25 and 0.5, the loss `Hinge`, relative to labels.
+/// The mean is that of predictions.
 pub const ALL_METRICS: [(&str, MetricFn); 32] = [
     ("accuracy", accuracy),
     ("auc", auc),
@@ -141,8 +146,8 @@ pub fn named(name: &str) -> Result<MetricFn> {
     found.ok_or_else(|| Error::unknown("metric", name, ALL_METRICS.iter().map(|(name, _)| *name)))
 }
 
-/// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them has a last axis of 1 more than
-/// the other, it is dropped.
+/// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them
+/// has a last axis of 1 more than the other, it is dropped.
 #[track_caller]
 fn pair(name: &str, labels: &Tensor, predictions: &Tensor) -> (Tensor, Tensor) {
     let beside = |x: &Tensor, other: &Tensor| match x.shape().dims() {

@@ -6,8 +6,9 @@ use estimand_tensor::DType;
 use super::{Metric, pair};
 use crate::alignment::beside;
 
-/// `1 - sum((label - prediction)^2) / sum((label - mean label)^2)`: 1 for right predictions, 0 for those of the mean. Of several outputs (the
-/// last axis), the mean of theirs. An output whose labels are all the same has 0.
+/// `1 - sum((label - prediction)^2) / sum((label - mean label)^2)`: 1 for right predictions, 0 for
+/// those of the mean. Of several outputs (the last axis), the mean of theirs. An output whose
+/// labels are all the same has 0.
 ///
 /// ```
 /// use estimand_graph::Graph;

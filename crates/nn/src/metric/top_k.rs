@@ -6,17 +6,19 @@ use estimand_tensor::{DType, Error};
 use super::{Metric, mean, pair};
 use crate::alignment::one_for_each_row;
 
-/// The share of rows (the last axis) where fewer than `k` predictions are larger than that of the largest label.
+/// The share of rows (the last axis) where fewer than `k` predictions are larger than that of the
+/// largest label.
 #[track_caller]
 pub fn top_k_categorical_accuracy(labels: &Tensor, predictions: &Tensor, k: usize, weights: Option<&Tensor>) -> Metric {
     let (labels, predictions) = pair("top_k_categorical_accuracy", labels, predictions);
     sparse_top_k_categorical_accuracy(&labels.argmax(-1), &predictions, k, weights)
 }
 
-/// The share of rows where fewer than `k` predictions are larger than that of the label, a class number.
+/// The share of rows where fewer than `k` predictions are larger than that of the label, a class
+/// number.
 ///
-/// So all of several equal predictions are among the `k`. As in TensorFlow, a label that is no class, or a row with NaN or infinity,
-/// is a miss.
+/// So all of several equal predictions are among the `k`. As in TensorFlow, a label that is no
+/// class, or a row with NaN or infinity, is a miss.
 #[track_caller]
 pub fn sparse_top_k_categorical_accuracy(
     labels: &Tensor,

@@ -7,7 +7,8 @@ use estimand_tensor::{Array, DType, Error, Result, Shape};
 
 use super::Metric;
 
-/// What a metric has summed up, in f64. Whoever evaluates adds the sums of every batch and asks for the value once.
+/// What a metric has summed up, in f64. Whoever evaluates adds the sums of every batch and asks for
+/// the value once.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -59,7 +60,8 @@ impl Totals {
         }
     }
 
-    /// The metric's value of all that was added, of any shape: computed in a small graph of its own, in f64.
+    /// The metric's value of all that was added, of any shape: computed in a small graph of its
+    /// own, in f64.
     pub fn array(&self, metric: &Metric) -> Result<Array> {
         let graph = Graph::new();
         let place = |(i, total): (usize, &Total)| {

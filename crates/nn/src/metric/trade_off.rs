@@ -1,7 +1,7 @@
 //! The best of one rate that a threshold reaches while another is good enough.
 //!
-//! Of 200 thresholds from 0 to 1, those at which one rate is at least what is asked for; of them, the largest other rate. 0 if there is none.
-//! As Keras' metrics of the same names.
+//! Of 200 thresholds from 0 to 1, those at which one rate is at least what is asked for; of them,
+//! the largest other rate. 0 if there is none. As Keras' metrics of the same names.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -10,7 +10,8 @@ use super::Metric;
 use super::confusion::Truth;
 use super::histogram::{N_INTERVALS, by_thresholds_below, nan_if_any};
 
-/// The largest recall (sensitivity) with a share of at least `specificity` of the false labels found.
+/// The largest recall (sensitivity) with a share of at least `specificity` of the false labels
+/// found.
 #[track_caller]
 pub fn sensitivity_at_specificity(
     labels: &Tensor,
@@ -23,7 +24,8 @@ pub fn sensitivity_at_specificity(
     })
 }
 
-/// The largest share of the false labels that is found with a recall (sensitivity) of at least `sensitivity`.
+/// The largest share of the false labels that is found with a recall (sensitivity) of at least
+/// `sensitivity`.
 #[track_caller]
 pub fn specificity_at_sensitivity(
     labels: &Tensor,
@@ -85,7 +87,8 @@ struct Rates {
 
 impl Rates {
     fn new(positive: &Tensor, negative: &Tensor) -> Rates {
-        // Above a threshold is what has more thresholds below it. TF: a probability of 0 is above none here, but is above the first in areas.
+        // Above a threshold is what has more thresholds below it. TF: a probability of 0 is above
+        // none here, but is above the first in areas.
         let above = |x: &Tensor| x.cumsum(0, true, true);
         Rates {
             true_positives: above(positive),

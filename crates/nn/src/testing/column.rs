@@ -15,8 +15,8 @@ use crate::inputs::Inputs;
 /// One law of the contract.
 type Check = fn(&FeatureColumn, &Batch) -> Result<()>;
 
-/// Checks a column with a batch of its features, of three rows or more: its name, what it says that it reads, its shape, rows alone and
-/// in batches, missing features, its variables, threads.
+/// Checks a column with a batch of its features, of three rows or more: its name, what it says that
+/// it reads, its shape, rows alone and in batches, missing features, its variables, threads.
 ///
 /// ```
 /// use estimand_nn::column::{bucketized_column, numeric_column};
@@ -48,7 +48,8 @@ struct Applied {
 }
 
 impl Applied {
-    /// All that a column is for: dense ones in an input layer, ids as an indicator, both in a linear model, sequences in their layer.
+    /// All that a column is for: dense ones in an input layer, ids as an indicator, both in a
+    /// linear model, sequences in their layer.
     fn new(column: &FeatureColumn, spec: &BatchSpec) -> Applied {
         let graph = Graph::new();
         let features = Inputs::new(&graph, "feature", spec);
@@ -56,7 +57,8 @@ impl Applied {
         let steps = |column: FeatureColumn| {
             let (values, lengths) = sequence_input_layer(&features, [column]);
             let n_steps = values.shape().dims().get(1).copied().unwrap_or(1.into());
-            // What is behind the end of a sequence is padding, of which there may be any number of steps.
+            // What is behind the end of a sequence is padding, of which there may be any number of
+            // steps.
             let inside = graph.range(n_steps, DType::I64).less(lengths.expand_dims(1)).cast(DType::F32);
             (values * &inside.expand_dims(2)).sum_axes(&[1], false)
         };
@@ -122,7 +124,8 @@ fn says_what_it_reads(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     Applied::new(column, &needed).run(batch, 1).map(drop)
 }
 
-/// The announced sizes are those of the values, also of a batch without rows, and on any number of threads.
+/// The announced sizes are those of the values, also of a batch without rows, and on any number of
+/// threads.
 fn is_as_large_as_it_says(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     let applied = Applied::new(column, &spec_of(batch));
     let width = match (column.dense(), column.sequence()) {
@@ -175,7 +178,8 @@ fn rows(batch: &Batch, from: usize, to: usize) -> Result<Batch> {
     })
 }
 
-/// Without one of its features it is an error that names the feature, and one that is called almost so.
+/// Without one of its features it is an error that names the feature, and one that is called almost
+/// so.
 fn missing_features_are_named(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     for missing in column.parse_spec().keys() {
         let mut spec = spec_of(batch);

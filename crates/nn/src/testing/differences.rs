@@ -10,7 +10,8 @@ use super::ensure;
 /// How far elements are moved: exact in f32, and small beside the distance of kinks.
 const STEP: f32 = 1.0 / 2048.0;
 
-/// Checks the gradients of a number with respect to the first fed tensor (if it is a float) and all variables.
+/// Checks the gradients of a number with respect to the first fed tensor (if it is a float) and all
+/// variables.
 pub(super) fn check_gradients(graph: &Graph, total: &Tensor, feeds: &[(&Tensor, Array)]) -> Result<()> {
     let total = total.cast(DType::F64);
     let variables: Vec<String> = graph.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect();

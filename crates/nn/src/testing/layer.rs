@@ -15,7 +15,8 @@ use crate::layer::{Build, Call, Config, Layer};
 /// One law of the contract.
 type Check = fn(&dyn Layer, &Array) -> Result<()>;
 
-/// Checks a layer with a batch of at least two rows: names, shapes, gradients, training, freezing, same bits, saving.
+/// Checks a layer with a batch of at least two rows: names, shapes, gradients, training, freezing,
+/// same bits, saving.
 pub fn check_layer(layer: &dyn Layer, input: &Array) -> Result<()> {
     let checks: [(&str, Check); 8] = [
         ("names of variables", names),
@@ -182,7 +183,8 @@ fn bits_do_not_depend_on_threads(layer: &dyn Layer, input: &Array) -> Result<()>
     Ok(())
 }
 
-/// Outside of training nothing is updated, and the same input gives the same result at every step and under every seed.
+/// Outside of training nothing is updated, and the same input gives the same result at every step
+/// and under every seed.
 fn evaluation_is_pure(layer: &dyn Layer, input: &Array) -> Result<()> {
     let eval = Applied::new(layer, input, Mode::Eval);
     ensure(eval.graph.updates().is_empty(), || "it has updates in evaluation".to_string())?;

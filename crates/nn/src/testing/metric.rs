@@ -37,8 +37,8 @@ fn totals(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) ->
     Ok(totals)
 }
 
-/// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they are batched, what weights mean,
-/// nothing at all, and threads.
+/// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they
+/// are batched, what weights mean, nothing at all, and threads.
 ///
 /// ```
 /// use estimand_nn::metric::mean_absolute_error;
@@ -112,7 +112,8 @@ fn ensure_equal(what: &str, a: &[f64], b: &[f64]) -> Result<()> {
     ensure(a.len() == b.len() && a.iter().zip(b).all(close), || format!("{what}: {a:?} is not {b:?}"))
 }
 
-/// All rows at once, one by one, in parts of which one is empty, and backwards: the value is the same, and on any number of threads.
+/// All rows at once, one by one, in parts of which one is empty, and backwards: the value is the
+/// same, and on any number of threads.
 fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
     let all = case.all();
     let at_once = case.value(&[case.all()], None, 1)?;

@@ -1,4 +1,5 @@
-//! What every column, layer, merge, loss and metric must do, as checks that also run on those of one's own.
+//! What every column, layer, merge, loss and metric must do, as checks that also run on those of
+//! one's own.
 //!
 //! ```
 //! use estimand_nn::Dense;

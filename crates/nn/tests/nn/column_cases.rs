@@ -1,4 +1,5 @@
-//! Columns by the numbered cases of the specification of TensorFlow's Estimator, with ids and values that TensorFlow 2.15 was seen to make.
+//! Columns by the numbered cases of the specification of TensorFlow's Estimator, with ids and
+//! values that TensorFlow 2.15 was seen to make.
 
 use estimand_engine::{Eval, Session};
 use estimand_graph::{Combiner, Graph, Tensor};
@@ -171,7 +172,8 @@ fn cases_12_to_24_crosses() {
     assert_eq!(ids(crossed_column(["e", "o"], 10_000), &batch), [[4242]]);
 }
 
-/// Cases 16 and 17: the order is the one of parsed examples, whether a feature is fed dense or ragged.
+/// Cases 16 and 17: the order is the one of parsed examples, whether a feature is fed dense or
+/// ragged.
 #[test]
 fn cases_16_and_17_the_order_of_keys() {
     let x = bucketized_column(&numeric_column("x"), [0, 10, 100]);

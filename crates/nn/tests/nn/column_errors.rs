@@ -1,4 +1,5 @@
-//! Wrong columns and features: an error that names the column, the line that made it (in this file) and the remedy; never a panic.
+//! Wrong columns and features: an error that names the column, the line that made it (in this file)
+//! and the remedy; never a panic.
 
 use estimand_graph::Graph;
 use estimand_nn::Inputs;

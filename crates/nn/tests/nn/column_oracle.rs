@@ -1,4 +1,5 @@
-//! Generated configurations of columns against TensorFlow's own: `oracles/fixtures/columns.txt`, which `oracles/gen/columns.py` explains.
+//! Generated configurations of columns against TensorFlow's own: `oracles/fixtures/columns.txt`,
+//! which `oracles/gen/columns.py` explains.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -283,7 +284,8 @@ fn run(fed: &Fed, fetches: &[&Tensor], weights: &BTreeMap<&str, Array>, what: &s
     session.run(fetches, &feeds).unwrap_or_else(|e| panic!("{what}\n{e}"))
 }
 
-/// Whether floats agree within 1e-6, relative to those above 1; sums, in which large terms cancel, relative to the largest of all.
+/// Whether floats agree within 1e-6, relative to those above 1; sums, in which large terms cancel,
+/// relative to the largest of all.
 fn assert_close(what: &str, actual: &Array, line: &str, sums: bool) {
     let (dims, values) = line.split_once(' ').unwrap();
     assert_eq!(actual.dims(), list::<usize>(dims, ','), "{what}");

@@ -1,4 +1,5 @@
-//! What becomes of columns in a program: work that columns share is done once, and the names of variables are TensorFlow's.
+//! What becomes of columns in a program: work that columns share is done once, and the names of
+//! variables are TensorFlow's.
 
 use estimand_engine::Session;
 use estimand_graph::Graph;
@@ -40,7 +41,8 @@ fn shared_work_is_done_once() {
     let program = Session::new(&g).unwrap().program(&[&deep, &wide, &also]).unwrap().to_string();
     let (host, step) = program.split_once("step:").unwrap();
     let count = |op: &str| host.matches(&format!("= {op}(")).count();
-    // One reading of the feature's missing values, hash, vocabulary, cross and ranges, for the wide and the deep part.
+    // One reading of the feature's missing values, hash, vocabulary, cross and ranges, for the wide
+    // and the deep part.
     for op in ["FromDense", "StringToHashBucketFast", "SparseCross", "Bucketize", "MultiHot"] {
         assert_eq!(count(op), 1, "{op} in\n{program}");
     }
@@ -92,7 +94,8 @@ fn variables_are_called_as_in_tensorflow() {
     assert_eq!(names, expected);
 }
 
-/// The table of shared columns that are given twice is one; of two lists of the same name it is a conflict.
+/// The table of shared columns that are given twice is one; of two lists of the same name it is a
+/// conflict.
 #[test]
 fn a_shared_table_belongs_to_its_columns() {
     let id = categorical_column_with_identity("id", 3);

@@ -77,7 +77,8 @@ fn training_under_constraints_agrees_with_keras() -> Result<()> {
     Ok(())
 }
 
-/// A constraint is seen in the text of a program, costs no step of its own, and changes no variable's name.
+/// A constraint is seen in the text of a program, costs no step of its own, and changes no
+/// variable's name.
 #[test]
 fn a_constraint_is_the_end_of_an_update() -> Result<()> {
     let program = |layer: Dense| -> Result<(String, Vec<String>)> {

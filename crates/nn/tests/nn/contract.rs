@@ -1,4 +1,5 @@
-//! Every layer, loss and column of the `ALL_*` lists through its contract, and contracts that are broken on purpose.
+//! Every layer, loss and column of the `ALL_*` lists through its contract, and contracts that are
+//! broken on purpose.
 
 use estimand_graph::{Combiner, Init, Tensor};
 use estimand_nn::column::*;
@@ -95,7 +96,8 @@ fn every_loss_keeps_the_contract() -> Result<()> {
     check_loss(&SoftmaxCrossEntropy::new().label_smoothing(0.2), &one_hot, &logits)
 }
 
-/// Features as all columns of the list read them: dense with missing values, and ragged with an empty row.
+/// Features as all columns of the list read them: dense with missing values, and ragged with an
+/// empty row.
 fn batches() -> Result<[Batch; 2]> {
     let dense = Batch::new()
         .with_feature("x", Array::from([-1f32, 0.25, 3.0, 0.5]))?

@@ -1,4 +1,5 @@
-//! Wrong inputs and options: an error that says what, where (this file) and how to fix it; never a panic.
+//! Wrong inputs and options: an error that says what, where (this file) and how to fix it; never a
+//! panic.
 
 use estimand_engine::Session;
 use estimand_graph::{Graph, Init, Tensor};

@@ -1,4 +1,5 @@
-//! Reads fixtures of `oracles/fixtures`, one function for each file; the programs of the same names in `oracles/gen` explain the lines.
+//! Reads fixtures of `oracles/fixtures`, one function for each file; the programs of the same names
+//! in `oracles/gen` explain the lines.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +86,8 @@ pub fn rows(g: &Graph, name: &str, like: &Array) -> Tensor {
     g.placeholder(name, like.dtype(), shape)
 }
 
-/// Fails unless both have the same sizes and all elements agree within 1e-5, relative to those above a tenth.
+/// Fails unless both have the same sizes and all elements agree within 1e-5, relative to those
+/// above a tenth.
 pub fn assert_close(what: &str, actual: &Array, expected: &Array) {
     assert_eq!(actual.dims(), expected.dims(), "{what}");
     let pairs = actual.to_f64_vec().unwrap().into_iter().zip(expected.to_f64_vec().unwrap());

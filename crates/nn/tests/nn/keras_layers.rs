@@ -1,4 +1,5 @@
-//! Convolutions, poolings, borders and activations with parameters against Keras's: results, gradients, regularization.
+//! Convolutions, poolings, borders and activations with parameters against Keras's: results,
+//! gradients, regularization.
 
 use estimand_nn::*;
 

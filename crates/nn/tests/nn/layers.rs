@@ -1,4 +1,5 @@
-//! Behaviour of single layers, by arithmetic: dropout, batch normalisation, shared weights, frozen layers.
+//! Behaviour of single layers, by arithmetic: dropout, batch normalisation, shared weights, frozen
+//! layers.
 
 use estimand_engine::{Eval, Session};
 use estimand_graph::{Graph, Init, Optimizer, Tensor, gradients};
@@ -24,7 +25,8 @@ fn dropout_scales_what_it_keeps() -> Result<()> {
     let values = out.as_slice::<f32>()?;
     let scale = (1.0f64 / 0.75) as f32;
     assert!(values.iter().all(|v| *v == 0.0 || *v == scale));
-    // A quarter of 40,000 with a deviation of sqrt(40,000 * 0.25 * 0.75) = 87; four of them are 346.
+    // A quarter of 40,000 with a deviation of sqrt(40,000 * 0.25 * 0.75) = 87; four of them
+    // are 346.
     let dropped = values.iter().filter(|v| **v == 0.0).count();
     assert!(dropped.abs_diff(10_000) < 346, "{dropped} of 40,000 dropped");
     Ok(())
@@ -66,7 +68,8 @@ fn two_dropouts_draw_different_numbers() -> Result<()> {
     Ok(())
 }
 
-/// A batch of [1, 3] has mean 2 and variance 1. With momentum 0.5, 0 and 1 move to 1 and 1; then [5, 5] moves them to 3 and 0.5.
+/// A batch of [1, 3] has mean 2 and variance 1. With momentum 0.5, 0 and 1 move to 1 and 1; then
+/// [5, 5] moves them to 3 and 0.5.
 #[test]
 fn moving_statistics_follow_the_batches() -> Result<()> {
     let g = Graph::new();

@@ -1,4 +1,5 @@
-//! Losses against those of Keras and TensorFlow 1: values and gradients, with weights and every reduction.
+//! Losses against those of Keras and TensorFlow 1: values and gradients, with weights and every
+//! reduction.
 
 use std::collections::BTreeSet;
 

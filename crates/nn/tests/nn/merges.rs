@@ -93,7 +93,8 @@ fn the_contract_finds_what_is_broken() {
     assert!(text.contains("alone and in its batch") && text.contains("Mixing"), "{text}");
 }
 
-/// Sequences of one length that only the run knows are merged; lengths that differ are an error of the run.
+/// Sequences of one length that only the run knows are merged; lengths that differ are an error of
+/// the run.
 #[test]
 fn sizes_may_be_unknown() -> Result<()> {
     let g = Graph::new();

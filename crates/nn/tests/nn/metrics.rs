@@ -1,4 +1,5 @@
-//! Metrics against Keras's over streams of batches, their contract, and what they say to wrong inputs.
+//! Metrics against Keras's over streams of batches, their contract, and what they say to wrong
+//! inputs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,8 @@ use estimand_tensor::{Array, DType, Dim, Result};
 
 use crate::fixture::{Case, metric_cases, rows};
 
-/// The metric of a case: its name, then what is special, of which the last word is the threshold or `k`.
+/// The metric of a case: its name, then what is special, of which the last word is the threshold or
+/// `k`.
 fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
     let words: Vec<&str> = name.split(' ').collect();
     let number = || words[words.len() - 1].parse::<f64>().unwrap();
@@ -150,7 +152,8 @@ fn the_contract_finds_what_is_broken() {
     assert!(check_metric("fine", &fine, &labels, &Array::scalar(1.0f32)).is_err());
 }
 
-/// `[n, 1]` and `[n]` are not everything against everything: the last axis is dropped, as in TensorFlow.
+/// `[n, 1]` and `[n]` are not everything against everything: the last axis is dropped, as in
+/// TensorFlow.
 #[test]
 fn a_last_axis_of_one_is_dropped() -> Result<()> {
     let g = Graph::new();
@@ -244,7 +247,8 @@ fn the_area_of_what_is_no_probability_is_an_error() {
     }
 }
 
-/// TF: `tf.keras.metrics.AUC` has a number for it (0.5 of these), as if NaN were some probability. Where its weight is 0, it counts nowhere.
+/// TF: `tf.keras.metrics.AUC` has a number for it (0.5 of these), as if NaN were some probability.
+/// Where its weight is 0, it counts nowhere.
 #[test]
 fn metrics_of_a_probability_that_is_nan_are_nan() -> Result<()> {
     type Of = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;

@@ -1,4 +1,5 @@
-//! A network of layers is the program that the same network is when written by hand: layers cost nothing.
+//! A network of layers is the program that the same network is when written by hand: layers cost
+//! nothing.
 
 use estimand_engine::Session;
 use estimand_graph::{Graph, Init, Optimizer, Padding, Tensor};
@@ -54,7 +55,8 @@ fn by_layers() -> String {
     program(&g, &SparseSoftmaxCrossEntropy::new().apply(&y, &logits))
 }
 
-/// The steps up to the losses, and those from the gradient of the losses on, without the numbers of values.
+/// The steps up to the losses, and those from the gradient of the losses on, without the numbers of
+/// values.
 fn around_the_loss(program: &str) -> (Vec<String>, Vec<String>) {
     let steps: Vec<String> = program.lines().map(without_numbers).collect();
     let losses = steps.iter().position(|s| s.contains("SparseSoftmaxCrossEntropy")).unwrap();

@@ -18,7 +18,8 @@ fn session_run(g: &Graph, y: &estimand_graph::Tensor) -> Result<Vec<f32>> {
     Ok(Session::new(g)?.run(&[y], &[])?.remove(0).as_slice::<f32>()?.to_vec())
 }
 
-/// Mean and variance. Of 40,000 draws the mean is within 4 deviations / 200 of the truth in all but 0.006% of cases; the seed is fixed.
+/// Mean and variance. Of 40,000 draws the mean is within 4 deviations / 200 of the truth in all but
+/// 0.006% of cases; the seed is fixed.
 fn moments(values: &[f32]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / n;
@@ -42,8 +43,9 @@ fn gaussian_dropout_multiplies() -> Result<()> {
     Ok(())
 }
 
-/// With alpha' = -1.7580993 and a rate of 0.1: a = (0.9 * (1 + 0.1 * alpha'^2))^-0.5 = 0.9213..., b = -a * alpha' * 0.1. Elements are
-/// a * 1 + b = 1.0863... or a * alpha' + b = -1.4485..., and a row of mean 0 and variance 1 keeps both.
+/// With alpha' = -1.7580993 and a rate of 0.1: a = (0.9 * (1 + 0.1 * alpha'^2))^-0.5 = 0.9213...,
+/// b = -a * alpha' * 0.1. Elements are a * 1 + b = 1.0863... or a * alpha' + b = -1.4485..., and a
+/// row of mean 0 and variance 1 keeps both.
 #[test]
 fn alpha_dropout_keeps_mean_and_variance() -> Result<()> {
     let alpha = -1.7580993408473766f64;

@@ -1,4 +1,5 @@
-//! Recurrent layers, their wrappers and attention against Keras's: results, last states, gradients of everything.
+//! Recurrent layers, their wrappers and attention against Keras's: results, last states, gradients
+//! of everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,7 +127,8 @@ fn units_of(words: &Words<'_>, key: &str) -> usize {
     words.number(key).unwrap()
 }
 
-/// Everything of a case that is an input, as placeholders: of any number of rows, and of steps if the time is open.
+/// Everything of a case that is an input, as placeholders: of any number of rows, and of steps if
+/// the time is open.
 fn feeds<'a>(g: &Graph, case: &'a Case, open_time: bool) -> Vec<(&'static str, Tensor, &'a Array)> {
     let is_fed = |key: &str| matches!(key, "in" | "mask" | "value" | "key") || key.starts_with("state:");
     let placeholder = |key: &'static str, array: &'a Array| {
@@ -194,7 +196,8 @@ fn recurrent_layers_agree_with_keras() {
 pub const KINDS: [&str; 7] =
     ["bidirectional", "gru", "lstm", "masking", "multi_head_attention", "simple_rnn", "time_distributed"];
 
-/// The number of steps may be one that only the run tells, but for functions that are computed step by step.
+/// The number of steps may be one that only the run tells, but for functions that are computed step
+/// by step.
 #[test]
 fn any_number_of_steps_agrees_with_keras() {
     let mut n_checked = 0;
@@ -235,8 +238,8 @@ fn lengths_are_masks() {
 
 use estimand_graph::Init;
 
-/// With linear units of weight 1 that read only the first step, h is what dropout makes of it, step after step: 0, or 2^t at a rate of a half,
-/// since the same units are left out at every step.
+/// With linear units of weight 1 that read only the first step, h is what dropout makes of it, step
+/// after step: 0, or 2^t at a rate of a half, since the same units are left out at every step.
 #[test]
 fn dropout_is_the_same_at_all_steps() {
     let g = Graph::with_mode(estimand_tensor::Mode::Train);
@@ -246,7 +249,8 @@ fn dropout_is_the_same_at_all_steps() {
     };
     let identity = || layer(SimpleRnn::new(64).recurrent_init(Init::Identity { gain: 1.0 }));
     let recurrent = identity().recurrent_dropout(0.5).apply(&first);
-    // Without recurrence, h is what dropout makes of the input: of one input, the same number at all steps.
+    // Without recurrence, h is what dropout makes of the input: of one input, the same number at
+    // all steps.
     let inputs =
         layer(SimpleRnn::new(1).recurrent_init(Init::Zeros)).dropout(0.5).apply(&g.fill([32, 4, 1], DType::F32, 1.0));
     let results = Session::new(&g).unwrap().run(&[&recurrent, &inputs], &[]).unwrap();
@@ -275,7 +279,8 @@ fn both_directions_can_stay_apart() {
     assert_eq!(forward.shape(), backward.shape());
 }
 
-/// The defaults are Keras's: Glorot's kernels, orthogonal recurrent kernels, biases at 0 but the forget gate's at 1.
+/// The defaults are Keras's: Glorot's kernels, orthogonal recurrent kernels, biases at 0 but the
+/// forget gate's at 1.
 #[test]
 fn recurrent_variables_begin_as_keras_ones() {
     let g = Graph::new();

@@ -1,4 +1,5 @@
-//! Layers and losses against Keras's and TensorFlow 1's: results, gradients, moving statistics, regularization.
+//! Layers and losses against Keras's and TensorFlow 1's: results, gradients, moving statistics,
+//! regularization.
 
 use std::collections::BTreeSet;
 
@@ -177,7 +178,8 @@ fn losses_agree_with_tensorflow() {
     assert!(cases.len() > 150, "{} cases of losses", cases.len());
 }
 
-/// The defaults of layers are Keras's: Glorot's uniform kernels, biases at 0, gamma and moving variance at 1.
+/// The defaults of layers are Keras's: Glorot's uniform kernels, biases at 0, gamma and moving
+/// variance at 1.
 #[test]
 fn variables_begin_as_keras_ones() {
     let g = Graph::new();

@@ -1,8 +1,9 @@
 //! Finite differences of every gradient rule, through the reference executor in f64.
 //!
-//! A case builds a graph of f64 placeholders whose last op is the one under test. The gradient of a weighted sum of its result
-//! must be the central difference of that sum, for every element of every float that is fed. `VARIANTS` lists all ops: one that is
-//! missing there does not compile, one that is said to be differentiable and has no case fails.
+//! A case builds a graph of f64 placeholders whose last op is the one under test. The gradient of a
+//! weighted sum of its result must be the central difference of that sum, for every element of
+//! every float that is fed. `VARIANTS` lists all ops: one that is missing there does not compile,
+//! one that is said to be differentiable and has no case fails.
 
 mod elementwise;
 mod index;
@@ -59,7 +60,8 @@ const fn n(size: usize) -> Dim {
     Dim::Known(size)
 }
 
-/// Floats of both signs, no two equal, none within 0.02 of a multiple of a half: where functions have their kinks.
+/// Floats of both signs, no two equal, none within 0.02 of a multiple of a half: where functions
+/// have their kinks.
 fn spread(count: usize) -> Vec<f64> {
     let value = |i: usize| {
         let turn = (i as f64 + 0.5) * 0.618_033_988_75;

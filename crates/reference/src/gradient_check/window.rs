@@ -44,7 +44,8 @@ pub(super) fn cases() -> Vec<Case> {
     for (bilinear, half_pixel_centers) in [(false, false), (false, true), (true, false), (true, true)] {
         for size in [(2, 2), (3, 5), (5, 7), (1, 1)] {
             let resize = Resize { bilinear, size, half_pixel_centers };
-            // Images are f32 to the graph; the reference executor computes them in f64 all the same.
+            // Images are f32 to the graph; the reference executor computes them in f64 all the
+            // same.
             cases.push(case(&format!("{resize:?}"), vec![floats(&[1, 3, 4, 2])], move |x| {
                 node(Op::Resize(resize), &[x[0].cast(DType::F32)])
             }));

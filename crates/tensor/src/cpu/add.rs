@@ -3,7 +3,8 @@
 use super::simd::{Simd, for_every_isa};
 
 for_every_isa! {
-    /// `to[i] = parts[0][i] + parts[1][i] + ..`, left to right, for `n_parts` arrays of `len` that lie `stride` apart.
+    /// `to[i] = parts[0][i] + parts[1][i] + ..`, left to right, for `n_parts` arrays of `len` that
+    /// lie `stride` apart.
     ///
     /// # Safety
     /// The parts must be readable and `to` writable for `len`; there is at least one part.

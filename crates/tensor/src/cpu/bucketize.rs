@@ -2,11 +2,12 @@
 
 use crate::{Error, Result};
 
-/// Up to this many boundaries, counting those passed beats searching: the loop over values vectorises.
+/// Up to this many boundaries, counting those passed beats searching: the loop over values
+/// vectorises.
 const FEW: usize = 32;
 
-/// Boundaries in ascending order, equal ones allowed. Bucket `i` is from boundary `i - 1`, included, to boundary `i`,
-/// excluded.
+/// Boundaries in ascending order, equal ones allowed. Bucket `i` is from boundary `i - 1`,
+/// included, to boundary `i`, excluded.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Boundaries(Vec<f32>);
 

@@ -1,7 +1,8 @@
-//! Embedding rows combined by ragged row: the sum, mean or "sqrtn" of the rows that each example looks up, and its gradient.
+//! Embedding rows combined by ragged row: the sum, mean or "sqrtn" of the rows that each example
+//! looks up, and its gradient.
 //!
-//! Row `b` of the result is made of `rows[index[n]]` for `n` in `splits[b]..splits[b + 1]`, in that order, by one task. An empty row is
-//! zero.
+//! Row `b` of the result is made of `rows[index[n]]` for `n` in `splits[b]..splits[b + 1]`, in that
+//! order, by one task. An empty row is zero.
 
 use std::fmt;
 
@@ -15,7 +16,8 @@ const COLUMNS: usize = 16;
 /// Rows that are added up before they join the total.
 const GROUP: usize = 8;
 
-/// How the rows that an example looks up become one. With weights `w`: `sum(w x)`, over `sum(w)`, or over `sqrt(sum(w^2))`.
+/// How the rows that an example looks up become one. With weights `w`: `sum(w x)`, over `sum(w)`,
+/// or over `sqrt(sum(w^2))`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Combiner {
     /// Their sum.
@@ -114,7 +116,8 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// Whether the index numbers all rows by their first appearance, as [`unique`](super::scatter::unique) does.
+    /// Whether the index numbers all rows by their first appearance, as
+    /// [`unique`](super::scatter::unique) does.
     fn is_numbered(&self, n_rows: usize) -> bool {
         let mut n_seen = 0;
         let in_order = self.index.iter().all(|id| {
@@ -163,7 +166,8 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// The weighted sum of a ragged row's lookups, `N` columns of it. Added up in groups: long rows lose less to rounding.
+    /// The weighted sum of a ragged row's lookups, `N` columns of it. Added up in groups: long rows
+    /// lose less to rounding.
     fn total<const N: usize>(&self, b: usize, rows: &[f32], width: usize, column: usize) -> [f32; N] {
         let mut total = [0.0; N];
         let row = self.row(b);
@@ -210,7 +214,8 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// [`combine_gradient`] by one task, if the compiler knows rows of this width; `false` if it does not.
+    /// [`combine_gradient`] by one task, if the compiler knows rows of this width; `false` if it
+    /// does not.
     fn scatter_known(&self, combiner: Combiner, width: usize, dy: &[f32], numbered: bool, out: &mut [f32]) -> bool {
         match width {
             1 => self.scatter_fixed::<1>(combiner, dy, numbered, out),
@@ -304,7 +309,8 @@ pub fn combine_gradient<I: Id>(
     if width == 0 || out.is_empty() {
         return Ok(());
     }
-    // Places that are numbered by first appearance: the first share of a row is written, and nothing needs to be zero before.
+    // Places that are numbered by first appearance: the first share of a row is written, and
+    // nothing needs to be zero before.
     let is_numbered = lookups.is_numbered(n_rows);
     if !is_numbered {
         out.fill(0.0);
@@ -369,7 +375,8 @@ mod tests {
 
     #[test]
     fn case_39() {
-        // Ids [0, 1], [2, 2], [3, 0] with weights [2, 1], [1, 3], [-1, 2]; mean and sqrtn drop the weight below 0.
+        // Ids [0, 1], [2, 2], [3, 0] with weights [2, 1], [1, 3], [-1, 2]; mean and sqrtn drop the
+        // weight below 0.
         let all = Lookups {
             index: &[0, 1, 2, 2, 3, 0],
             splits: &[0, 2, 4, 6],
@@ -395,10 +402,12 @@ mod tests {
         }
     }
 
-    /// Some widths have loops of their own: they must have the bits of the same columns of wider rows.
+    /// Some widths have loops of their own: they must have the bits of the same columns of wider
+    /// rows.
     #[test]
     fn known_widths_are_as_others() {
-        // Rows of 1, 0, 3, 20 and 1 lookups; places in any order, and numbered by their first appearance.
+        // Rows of 1, 0, 3, 20 and 1 lookups; places in any order, and numbered by their first
+        // appearance.
         let splits = [0, 1, 1, 4, 24, 25];
         let weights: Vec<f32> = (0..25).map(|n| (n as f32 - 6.0) / 7.0).collect();
         let table = |width: usize| -> Vec<f32> {
@@ -431,13 +440,15 @@ mod tests {
 
     #[test]
     fn gradients_go_back_to_the_rows() {
-        // dy = 1, 2, 3, 4 in both columns. Mean: row 0 gets 1/2 + 4/3, row 1 the same, row 2 gets 2/2 twice, row 3 gets 4/3.
+        // dy = 1, 2, 3, 4 in both columns. Mean: row 0 gets 1/2 + 4/3, row 1 the same, row 2 gets
+        // 2/2 twice, row 3 gets 4/3.
         let dy = [1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0];
         let mut out = [f32::NAN; 8];
         combine_gradient(&Pool::new(2), Combiner::Mean, 2, &dy, LOOKUPS, &mut out).unwrap();
         let third = 4.0 / 3.0;
         assert_near(&out, &[0.5 + third, 0.5 + third, 0.5 + third, 0.5 + third, 2.0, 2.0, third, third]);
-        // A row that nobody looks up has none, and a place that comes before its turn changes nothing.
+        // A row that nobody looks up has none, and a place that comes before its turn changes
+        // nothing.
         let mut out = [f32::NAN; 6];
         let lookups = Lookups { index: &[2, 0, 2], splits: &[0, 2, 2, 3, 3], weights: None };
         combine_gradient(&Pool::new(2), Combiner::Sum, 2, &dy, lookups, &mut out).unwrap();

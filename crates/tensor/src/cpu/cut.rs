@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::parallel::{DisjointMut, Pool};
 
-/// Tasks a batch is cut into at most: enough for the threads to finish together, few enough for their scratch.
+/// Tasks a batch is cut into at most: enough for the threads to finish together, few enough for
+/// their scratch.
 const TASKS: usize = 16;
 
 /// Groups of images, and bands of rows where there are few images.
@@ -48,7 +49,8 @@ impl Cut {
         Task { images: image..self.batch.min(image + self.images), rows: row..self.height.min(row + self.rows) }
     }
 
-    /// Notes in `out`, whose images have rows of `row_len` elements, that the task writes its rows. Checked in debug builds.
+    /// Notes in `out`, whose images have rows of `row_len` elements, that the task writes its rows.
+    /// Checked in debug builds.
     #[inline(always)]
     pub fn claim<T>(&self, task: &Task, row_len: usize, out: &DisjointMut<T>) {
         if cfg!(debug_assertions) {

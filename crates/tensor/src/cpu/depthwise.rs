@@ -1,8 +1,10 @@
-//! Depthwise convolutions: every input channel has its own `multiplier` filters, `NHWC` by `[rows, columns, in, multiplier]`.
+//! Depthwise convolutions: every input channel has its own `multiplier` filters, `NHWC` by
+//! `[rows, columns, in, multiplier]`.
 //!
-//! Output channel `c * multiplier + m` belongs to input channel c, so with the input's channels repeated `multiplier`
-//! times everything is element-wise in the channels and runs over them in vectors. Each element is one chain of
-//! fused multiply-adds, taps (or pixels of an image) ascending.
+//! Output channel `c * multiplier + m` belongs to input channel c, so with the input's channels
+//! repeated `multiplier` times everything is element-wise in the channels and runs over them in
+//! vectors. Each element is one chain of fused multiply-adds, taps (or pixels of an image)
+//! ascending.
 
 use super::add::add_parts;
 use super::cut::{Cut, Task, run};
@@ -102,7 +104,8 @@ fn check(shape: &DepthwiseShape, x: usize, filter: usize, y: usize, scratch: usi
     assert!(scratch >= shape.scratch_len(), "scratch of {shape:?}");
 }
 
-/// `y`, the depthwise convolution of x. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+/// `y`, the depthwise convolution of x. `scratch` holds at least [`DepthwiseShape::scratch_len`]
+/// floats.
 pub fn depthwise_conv2d(
     pool: &Pool,
     shape: &DepthwiseShape,
@@ -134,7 +137,8 @@ pub fn depthwise_conv2d(
     });
 }
 
-/// `dx`, the gradient with respect to the input. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+/// `dx`, the gradient with respect to the input. `scratch` holds at least
+/// [`DepthwiseShape::scratch_len`] floats.
 pub fn depthwise_conv2d_backprop_input(
     pool: &Pool,
     shape: &DepthwiseShape,
@@ -161,7 +165,8 @@ pub fn depthwise_conv2d_backprop_input(
                 // SAFETY: a row belongs to one task.
                 let dx = unsafe { dx.slice((image * shape.height + row) * row_len, row_len) };
                 let expanded = if shape.multiplier == 1 { &mut *dx } else { &mut room[..row_len * shape.multiplier] };
-                // SAFETY: the gradient of an image, the filter and an expanded row have the sizes of the shape.
+                // SAFETY: the gradient of an image, the filter and an expanded row have the sizes
+                // of the shape.
                 unsafe { input_row(shape, row, dy.as_ptr(), filter.as_ptr(), expanded.as_mut_ptr()) };
                 if shape.multiplier != 1 {
                     for (i, dx) in dx.iter_mut().enumerate() {
@@ -173,7 +178,8 @@ pub fn depthwise_conv2d_backprop_input(
     });
 }
 
-/// `dfilter`, the gradient with respect to the filter. `scratch` holds at least [`DepthwiseShape::scratch_len`] floats.
+/// `dfilter`, the gradient with respect to the filter. `scratch` holds at least
+/// [`DepthwiseShape::scratch_len`] floats.
 pub fn depthwise_conv2d_backprop_filter(
     pool: &Pool,
     shape: &DepthwiseShape,
@@ -250,7 +256,8 @@ unsafe fn forward_row_generic<S: Simd>(
         let columns = window.taps_inside(1, ox, width);
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are left.
+            // SAFETY: the taps lie inside the image; vectors are masked to the channels that are
+            // left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut sum = S::splat(0.0);
@@ -284,7 +291,8 @@ unsafe fn input_row_generic<S: Simd>(
         let columns = window.seen_by(1, column, out_width);
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: the positions are of this image; vectors are masked to the channels that are left.
+            // SAFETY: the positions are of this image; vectors are masked to the channels that are
+            // left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut sum = S::splat(0.0);
@@ -311,7 +319,8 @@ unsafe fn filter_of_image_generic<S: Simd>(shape: &DepthwiseShape, x: *const f32
         let columns = window.positions_inside(1, kx, width, out_width);
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: these positions see elements inside the image; vectors are masked to the channels left.
+            // SAFETY: these positions see elements inside the image; vectors are masked to the
+            // channels left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut sum = S::splat(0.0);

@@ -1,8 +1,8 @@
 //! How the processor treats subnormal numbers: as they are, or as zero.
 //!
-//! Numbers below 1.2e-38 have fewer bits than others, and a processor takes ten to a hundred times as
-//! long with them. A training that converges makes many: gradients and moments shrink without end.
-//! TensorFlow's kernels read and write them as zero, and so do ours: an executor calls
+//! Numbers below 1.2e-38 have fewer bits than others, and a processor takes ten to a hundred times
+//! as long with them. A training that converges makes many: gradients and moments shrink without
+//! end. TensorFlow's kernels read and write them as zero, and so do ours: an executor calls
 //! [`flush_subnormals`] around a run, and [`Pool::run`](crate::parallel::Pool::run) hands the mode
 //! of its caller to the workers for the tasks of that call. Everything else, such as the text of a
 //! CSV file that says `1e-40`, is computed as usual, on whichever thread.
@@ -68,8 +68,8 @@ impl Drop for Restored {
     }
 }
 
-/// Calls a function in which subnormal numbers are read and written as zero, on this thread and, for the
-/// tasks that the function hands to a pool, on its workers.
+/// Calls a function in which subnormal numbers are read and written as zero, on this thread and,
+/// for the tasks that the function hands to a pool, on its workers.
 ///
 /// On processors other than x86-64 and 64-bit ARM the function is called as it is.
 pub fn flush_subnormals<T>(body: impl FnOnce() -> T) -> T {
@@ -83,7 +83,8 @@ mod machine {
 
     /// Flush to zero (results), and denormals are zero (operands).
     pub(super) const FLUSH: u64 = 1 << 15 | 1 << 6;
-    /// Those and the rounding mode. The other bits are flags that operations raise, and which of them trap.
+    /// Those and the rounding mode. The other bits are flags that operations raise, and which of
+    /// them trap.
     pub(super) const MODE: u64 = FLUSH | 0b11 << 13;
 
     pub(super) fn read() -> u64 {
@@ -95,8 +96,9 @@ mod machine {
 
     pub(super) fn write(value: u64) {
         let value = value as u32;
-        // SAFETY: the value was read from the register, and differs in the bits of `MODE` alone, all of
-        // which every x86-64 processor has. See docs/decisions/subnormals.md for what the compiler may assume.
+        // SAFETY: the value was read from the register, and differs in the bits of `MODE` alone,
+        // all of which every x86-64 processor has. See docs/decisions/subnormals.md for what the
+        // compiler may assume.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags)) };
     }
 }
@@ -119,8 +121,8 @@ mod machine {
     }
 
     pub(super) fn write(value: u64) {
-        // SAFETY: the value was read from the register, and differs in the bits of `MODE` alone. See
-        // docs/decisions/subnormals.md for what the compiler may assume.
+        // SAFETY: the value was read from the register, and differs in the bits of `MODE` alone.
+        // See docs/decisions/subnormals.md for what the compiler may assume.
         unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
     }
 }

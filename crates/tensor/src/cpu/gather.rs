@@ -6,7 +6,8 @@ use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
-/// The dims of a gather: `x` is [batch, outer, limit, inner], ids [batch, n_ids], the output [batch, outer, n_ids, inner].
+/// The dims of a gather: `x` is [batch, outer, limit, inner], ids [batch, n_ids], the output
+/// [batch, outer, n_ids, inner].
 ///
 /// A lookup of rows is `batch` = `outer` = 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,7 +24,8 @@ pub struct GatherDims {
     pub inner: usize,
 }
 
-/// `out[b, o, k, :] = x[b, o, ids[b, k], :]`, or the first id that is out of range, before anything is written.
+/// `out[b, o, k, :] = x[b, o, ids[b, k], :]`, or the first id that is out of range, before anything
+/// is written.
 pub fn gather<I: Id>(
     pool: &Pool,
     dims: GatherDims,
@@ -50,7 +52,8 @@ pub fn gather<I: Id>(
     Ok(())
 }
 
-/// `out[k, :] = x[ids[k, 0], ids[k, 1], .., :]`: `dims` are the indexed axes of `x`, `inner` the product of the rest.
+/// `out[k, :] = x[ids[k, 0], ids[k, 1], .., :]`: `dims` are the indexed axes of `x`, `inner` the
+/// product of the rest.
 pub fn gather_nd<I: Id>(
     pool: &Pool,
     dims: &[usize],

@@ -1,10 +1,13 @@
-//! Rearranging elements without looking at them: transpose, slice, pad, concatenate, and filling by rule.
+//! Rearranging elements without looking at them: transpose, slice, pad, concatenate, and filling by
+//! rule.
 //!
-//! Every kernel here takes the size of an element (1, 4 or 8 bytes) and byte slices, so one serves all dtypes. Lengths
-//! that disagree with the dims are the caller's bug and panic; what users can get wrong is checked by shape inference.
+//! Every kernel here takes the size of an element (1, 4 or 8 bytes) and byte slices, so one serves
+//! all dtypes. Lengths that disagree with the dims are the caller's bug and panic; what users can
+//! get wrong is checked by shape inference.
 //!
-//! TensorFlow's `Pack` along an axis is [`concat()`] of inputs [outer, 1, inner]; `Unpack` is a [`slice()`] of size 1 per
-//! output; `Split` is a [`slice()`] per output. `Squeeze`, `ExpandDims` and `Reshape` move nothing.
+//! TensorFlow's `Pack` along an axis is [`concat()`] of inputs [outer, 1, inner]; `Unpack` is a
+//! [`slice()`] of size 1 per output; `Split` is a [`slice()`] per output. `Squeeze`, `ExpandDims`
+//! and `Reshape` move nothing.
 
 mod band;
 mod concat;
@@ -48,7 +51,8 @@ pub fn strided_slice(
     View::dense(dims).slice(begin, strides, size).read(pool, elem_size, x, out);
 }
 
-/// The gradient of [`strided_slice`]: `dy` in its place among zeros. `dims` are those of the sliced array.
+/// The gradient of [`strided_slice`]: `dy` in its place among zeros. `dims` are those of the sliced
+/// array.
 #[allow(clippy::too_many_arguments)] // mirrors `strided_slice`
 pub fn strided_slice_grad(
     pool: &Pool,
@@ -69,7 +73,8 @@ pub fn reverse(pool: &Pool, dims: &[usize], axes: &[usize], elem_size: usize, x:
     View::dense(dims).reverse(axes).read(pool, elem_size, x, out);
 }
 
-/// `x` of `dims` repeated to the shape `to`, by NumPy's rule: aligned at the last axis, 1 stretches.
+/// `x` of `dims` repeated to the shape `to`, by NumPy's rule: aligned at the last axis, 1
+/// stretches.
 pub fn broadcast_to(pool: &Pool, dims: &[usize], to: &[usize], elem_size: usize, x: &[u8], out: &mut [u8]) {
     View::dense(dims).broadcast_to(to).read(pool, elem_size, x, out);
 }

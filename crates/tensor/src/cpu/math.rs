@@ -1,8 +1,9 @@
 //! Elementary functions of `f32`, written so that a loop over them turns into vector code.
 //!
-//! Every function is a straight line of IEEE operations: no call, no branch that survives as a jump, no fused multiply-add.
-//! So a loop gives the same bits on every instruction set, in a vector's lane or alone. The element-wise kernels
-//! (`cpu::elementwise`) and `cpu::softmax` inline them. The polynomials are minimax fits on the reduced ranges.
+//! Every function is a straight line of IEEE operations: no call, no branch that survives as a
+//! jump, no fused multiply-add. So a loop gives the same bits on every instruction set, in a
+//! vector's lane or alone. The element-wise kernels (`cpu::elementwise`) and `cpu::softmax` inline
+//! them. The polynomials are minimax fits on the reduced ranges.
 
 use std::f32::consts::LOG2_E;
 
@@ -58,7 +59,8 @@ pub fn expm1(x: f32) -> f32 {
     if x.abs() < 1e-8 { x } else { y }
 }
 
-/// Positive normal or denormal `x = 2^e * (1 + f)` with `1 + f` in `sqrt(1/2)..sqrt(2)`; returns e and f.
+/// Positive normal or denormal `x = 2^e * (1 + f)` with `1 + f` in `sqrt(1/2)..sqrt(2)`; returns e
+/// and f.
 #[inline(always)]
 fn split(x: f32) -> (f32, f32) {
     const LOWEST: u32 = 0x3f35_04f3; // sqrt(1/2)
@@ -215,7 +217,8 @@ pub fn erf(x: f32) -> f32 {
     if a < 1.0 { x * p } else { tail }
 }
 
-/// `x^y`. The logarithm is multiplied by y, so it is taken in `f64`: in `f32` half the digits of a large power would be lost.
+/// `x^y`. The logarithm is multiplied by y, so it is taken in `f64`: in `f32` half the digits of a
+/// large power would be lost.
 #[inline(always)]
 pub fn pow(x: f32, y: f32) -> f32 {
     let a = x.abs();
@@ -267,7 +270,8 @@ fn exp_wide(x: f64) -> f64 {
     (r * r * q + r + 1.0) * power
 }
 
-/// Error function of `f64`: a series of positive terms for small arguments, a continued fraction for large ones.
+/// Error function of `f64`: a series of positive terms for small arguments, a continued fraction
+/// for large ones.
 pub fn erf_f64(x: f64) -> f64 {
     let a = x.abs();
     if a < 3.0 {

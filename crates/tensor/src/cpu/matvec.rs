@@ -1,8 +1,8 @@
 //! Matrix times vector, `n = 1`, with rows of A contiguous.
 //!
-//! One column leaves the tile kernels one useful lane in sixteen, so this product has its own law: element k goes to
-//! lane `k mod 16` as a chain of fused multiply-adds over ascending k (both operands padded with zeros to a multiple
-//! of 16), then lanes 8 apart are added, then 4, 2 and 1.
+//! One column leaves the tile kernels one useful lane in sixteen, so this product has its own law:
+//! element k goes to lane `k mod 16` as a chain of fused multiply-adds over ascending k (both
+//! operands padded with zeros to a multiple of 16), then lanes 8 apart are added, then 4, 2 and 1.
 
 use super::simd::{Simd, for_every_isa};
 
@@ -19,7 +19,8 @@ for_every_isa! {
 
 #[inline(always)]
 unsafe fn matvec_generic<S: Simd>(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) {
-    // SAFETY: passed on to the caller. The number of vectors is a constant so that they stay in registers.
+    // SAFETY: passed on to the caller. The number of vectors is a constant so that they stay in
+    // registers.
     unsafe {
         match S::LANES {
             16 => in_vectors::<S, 1>(a, b, c, rows, k),

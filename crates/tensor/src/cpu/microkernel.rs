@@ -1,9 +1,10 @@
 //! The innermost loops of every product: a tile of C, kept in registers, runs over one block of k.
 //!
-//! `matmul` and `conv` cut their problems into tiles; this file knows nothing above a tile. The arithmetic law, which
-//! all of them inherit: within a block each element of C is one chain of fused multiply-adds over ascending k, begun
-//! at zero; the results of the blocks are added to C in ascending order. The shape of the tile, the width of
-//! the vectors and the thread that computes it do not appear in that sentence, so they do not appear in the bits.
+//! `matmul` and `conv` cut their problems into tiles; this file knows nothing above a tile. The
+//! arithmetic law, which all of them inherit: within a block each element of C is one chain of
+//! fused multiply-adds over ascending k, begun at zero; the results of the blocks are added to C in
+//! ascending order. The shape of the tile, the width of the vectors and the thread that computes it
+//! do not appear in that sentence, so they do not appear in the bits.
 
 use super::isa::Isa;
 #[cfg(target_arch = "x86_64")]
@@ -15,10 +16,11 @@ pub(crate) const BLOCK_K: usize = 256;
 
 /// One block product `C (+)= A * B`, with the operands where they lie.
 ///
-/// A is read element by element at `a + row * a_row + segments[s] + kk * a_k` for `kk` in `0..segment_len`, s after s;
-/// B row by row at `b + k * b_row`, with k running on over the segments and each row read to the end of its last
-/// vector (what lies beyond `columns` does not matter, but masked loads would cost a tenth). A matrix is a
-/// single segment; a convolution reads its input in place as one segment per filter row.
+/// A is read element by element at `a + row * a_row + segments[s] + kk * a_k` for `kk` in
+/// `0..segment_len`, s after s; B row by row at `b + k * b_row`, with k running on over the
+/// segments and each row read to the end of its last vector (what lies beyond `columns` does not
+/// matter, but masked loads would cost a tenth). A matrix is a single segment; a convolution reads
+/// its input in place as one segment per filter row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile<'a> {
     pub a: *const f32,
@@ -50,9 +52,11 @@ pub(crate) struct Repeat {
     pub c_step: usize,
 }
 
-/// The part of a [`Tile`] one kernel computes: `columns` columns from `column` on, with A and C from the given offsets.
+/// The part of a [`Tile`] one kernel computes: `columns` columns from `column` on, with A and C
+/// from the given offsets.
 ///
-/// Passed beside the tile, since a copy with other pointers would be read before it has reached the cache.
+/// Passed beside the tile, since a copy with other pointers would be read before it has reached the
+/// cache.
 #[derive(Clone, Copy)]
 struct Place {
     a: usize,
@@ -78,7 +82,8 @@ pub(crate) struct Kernels {
 unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place) {
     let Place { column, columns, .. } = place;
     debug_assert!(columns > (NV - 1) * S::LANES && columns <= NV * S::LANES);
-    // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not touched.
+    // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not
+    // touched.
     unsafe {
         let mask = S::mask(columns - (NV - 1) * S::LANES);
         let load = |from: *const f32, v: usize| match v + 1 == NV {
@@ -106,8 +111,9 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
             }
         }
         let c = t.c.add(place.c);
-        // All of C is read before any of it is written: the store of a row's last, masked vector reaches over the next
-        // row, whose load would have to wait until it has left the store buffer.
+        // All of C is read before any of it is written: the store of a row's last, masked vector
+        // reaches over the next row, whose load would have to wait until it has left the store
+        // buffer.
         if t.accumulate {
             for r in 0..R {
                 for v in 0..NV {
@@ -202,8 +208,8 @@ impl Kernels {
         }
     }
 
-    /// Columns of the tiles that cover `rows` x `columns`: with few rows wide ones, for want of independent chains;
-    /// otherwise two vectors, or three where they leave no single one over.
+    /// Columns of the tiles that cover `rows` x `columns`: with few rows wide ones, for want of
+    /// independent chains; otherwise two vectors, or three where they leave no single one over.
     fn tile_columns(&self, rows: usize, columns: usize) -> usize {
         let vectors = self.vectors(columns);
         let widest = match rows {
@@ -229,14 +235,15 @@ impl Kernels {
     /// Computes `rows` x `tile.columns` of C.
     ///
     /// # Safety
-    /// A, B, C and the bias must be valid at every address that [`Tile`] describes, C for writing and unaliased.
+    /// A, B, C and the bias must be valid at every address that [`Tile`] describes, C for writing
+    /// and unaliased.
     pub unsafe fn run(&self, tile: &Tile, rows: usize) {
         // SAFETY: passed on to the caller.
         unsafe { self.run_repeated(tile, rows, Repeat { n: 1, a_step: 0, c_step: 0 }) };
     }
 
-    /// As [`Self::run`], for each left operand in turn. A convolution has so many small products that it would
-    /// feel the divisions if each began anew.
+    /// As [`Self::run`], for each left operand in turn. A convolution has so many small products
+    /// that it would feel the divisions if each began anew.
     ///
     /// # Safety
     /// As for [`Self::run`], for each of them.
@@ -246,14 +253,16 @@ impl Kernels {
         while column < tile.columns {
             let columns = tile_columns.min(tile.columns - column);
             let kernels = self.by_vectors[self.vectors(columns) - 1];
-            // Tiles of nearly equal height: a last one of a single row would waste most of the registers.
+            // Tiles of nearly equal height: a last one of a single row would waste most of the
+            // registers.
             let n_tiles = if rows <= kernels.len() { 1 } else { rows.div_ceil(kernels.len()) };
             let (height, taller) = if n_tiles == 1 { (rows, 0) } else { (rows / n_tiles, rows % n_tiles) };
             for i in 0..repeat.n {
                 let (mut a, mut c) = (i * repeat.a_step, i * repeat.c_step + column);
                 for i in 0..n_tiles {
                     let height = height + usize::from(i < taller);
-                    // SAFETY: within the operands, and the processor has the set, or `active` would not have chosen it.
+                    // SAFETY: within the operands, and the processor has the set, or `active` would
+                    // not have chosen it.
                     unsafe { kernels[height - 1](tile, Place { a, c, column, columns }) };
                     (a, c) = (a + height * tile.a_row, c + height * tile.c_row);
                 }

@@ -1,4 +1,5 @@
-//! Copies of matrix blocks into the layout the tile kernels read best: rows close together, padded to whole vectors.
+//! Copies of matrix blocks into the layout the tile kernels read best: rows close together, padded
+//! to whole vectors.
 
 use super::simd::{Simd, for_every_isa};
 
@@ -10,7 +11,8 @@ pub(crate) struct Block<P> {
 }
 
 for_every_isa! {
-    /// Copies `rows` x `columns`, and fills each row of `to` with zeros up to a multiple of 16 columns.
+    /// Copies `rows` x `columns`, and fills each row of `to` with zeros up to a multiple of 16
+    /// columns.
     ///
     /// # Safety
     /// `from` must be readable and `to` writable in that extent, padding included.
@@ -44,7 +46,8 @@ unsafe fn copy_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, ro
 }
 
 for_every_isa! {
-    /// Writes `rows` x `columns` of the transpose of `from`, which has `columns` rows, padded as by [`copy`].
+    /// Writes `rows` x `columns` of the transpose of `from`, which has `columns` rows, padded as by
+    /// [`copy`].
     ///
     /// # Safety
     /// As for [`copy`].

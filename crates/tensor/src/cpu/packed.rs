@@ -1,9 +1,9 @@
 //! The packed layout of the right operand of a product.
 //!
-//! B is cut into panels of 32 columns, each stored row after row, so that a kernel reads it front to back. The last
-//! panel takes what is left, 16, 32 or 48 columns, padded with zeros. [`matmul`](super::matmul::matmul) packs into
-//! its scratch where that pays; a weight that is used often can be packed once and passed to
-//! [`matmul_packed`](super::matmul::matmul_packed).
+//! B is cut into panels of 32 columns, each stored row after row, so that a kernel reads it front
+//! to back. The last panel takes what is left, 16, 32 or 48 columns, padded with zeros.
+//! [`matmul`](super::matmul::matmul) packs into its scratch where that pays; a weight that is used
+//! often can be packed once and passed to [`matmul_packed`](super::matmul::matmul_packed).
 
 use super::pack::{self, Block};
 use super::size::product;
@@ -40,8 +40,8 @@ impl PackedShape {
     }
 
     pub(crate) fn n_panels(&self) -> usize {
-        // An odd number of sixteens makes the last panel 48 wide: a tile of 16 would keep the loads busier than the
-        // multipliers.
+        // An odd number of sixteens makes the last panel 48 wide: a tile of 16 would keep the loads
+        // busier than the multipliers.
         (self.n.div_ceil(16) / 2).max(1)
     }
 
@@ -63,7 +63,8 @@ impl PackedShape {
             // SAFETY: panels do not overlap, and each task takes one.
             let to = unsafe { out.slice(panel.start, self.k * panel.stride) };
             let to = Block { start: to.as_mut_ptr(), stride: panel.stride };
-            // SAFETY: `b` holds the columns of the panel in all k rows, and `to` has room for them and the padding.
+            // SAFETY: `b` holds the columns of the panel in all k rows, and `to` has room for them
+            // and the padding.
             unsafe {
                 if transposed {
                     let from = Block { start: b.as_ptr().add(panel.column * self.k), stride: self.k };
@@ -91,7 +92,8 @@ impl PackedShape {
             let panel = self.panel(index);
             let from = Block { start: b[panel.column * rows..].as_ptr(), stride: rows };
             let to = Block { start: packed[panel.start + first * panel.stride..].as_mut_ptr(), stride: panel.stride };
-            // SAFETY: `b` holds the panel's columns as rows, and the panel has `rows` rows from `first`.
+            // SAFETY: `b` holds the panel's columns as rows, and the panel has `rows` rows from
+            // `first`.
             unsafe { pack::transpose(from, to, rows, panel.columns) };
         }
     }

@@ -1,7 +1,8 @@
 //! Largest and mean value under a sliding window, `NHWC`, and their gradients.
 //!
-//! A margin takes no part: it is never the largest, and a mean divides by the elements that lie in the image. All
-//! kernels run over the channels of a pixel in vectors, one element per lane, so the bits do not depend on their width.
+//! A margin takes no part: it is never the largest, and a mean divides by the elements that lie in
+//! the image. All kernels run over the channels of a pixel in vectors, one element per lane, so the
+//! bits do not depend on their width.
 
 mod patch;
 
@@ -65,7 +66,8 @@ impl PoolShape {
         self.out_height() * self.out_width() * self.channels
     }
 
-    /// Whether each input element is seen by exactly one window, so that a gradient need not be added up.
+    /// Whether each input element is seen by exactly one window, so that a gradient need not be
+    /// added up.
     fn tiles_exactly(&self) -> bool {
         let tiles = |axis: usize, len: usize| {
             let size = self.window.size[axis];
@@ -76,9 +78,11 @@ impl PoolShape {
         !self.window.is_padded() && tiles(0, self.height) && tiles(1, self.width)
     }
 
-    /// Calls `body` with each task of `cut` and the start of `out`, whose images have rows of `row_len` floats.
+    /// Calls `body` with each task of `cut` and the start of `out`, whose images have rows of
+    /// `row_len` floats.
     ///
-    /// A task writes the rows of its own images and band, and no two tasks of a cut share such a row.
+    /// A task writes the rows of its own images and band, and no two tasks of a cut share such a
+    /// row.
     fn for_each_task(
         &self,
         pool: &Pool,
@@ -105,8 +109,8 @@ impl PoolShape {
         (Cut::new(self.batch, self.out_height()), product(&[self.out_width(), self.channels]))
     }
 
-    /// The cut of kernels that write gradients of inputs. Windows that overlap add to the same elements, so an image stays in
-    /// one task.
+    /// The cut of kernels that write gradients of inputs. Windows that overlap add to the same
+    /// elements, so an image stays in one task.
     fn input_cut(&self) -> (Cut, usize) {
         (Cut::images_only(self.batch, self.height), product(&[self.width, self.channels]))
     }
@@ -138,7 +142,8 @@ pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     });
 }
 
-/// `dx` of [`max_pool`]: each `dy` goes to the first element of its window, row by row, that is the largest.
+/// `dx` of [`max_pool`]: each `dy` goes to the first element of its window, row by row, that is the
+/// largest.
 pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, dx.len(), dy.len());
@@ -152,8 +157,8 @@ pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &
     });
 }
 
-/// [`max_pool`] that also says which element under the window is the first largest: 1 for the first element that lies in
-/// the image, row by row; 0 where none equals `y`, as in a window of NaN.
+/// [`max_pool`] that also says which element under the window is the first largest: 1 for the first
+/// element that lies in the image, row by row; 0 where none equals `y`, as in a window of NaN.
 pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], which: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, x.len(), which.len());
@@ -298,7 +303,8 @@ unsafe fn fold_rows<S: Simd>(
     for_each_patch(shape, task, |patch| {
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are
+            // left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut sum = S::splat(start);
@@ -343,7 +349,8 @@ unsafe fn max_which_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *co
     for_each_patch(shape, task, |patch| {
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are
+            // left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut largest = S::splat(f32::NEG_INFINITY);
@@ -394,8 +401,9 @@ unsafe fn mean_grad_images_generic<S: Simd>(shape: &PoolShape, task: &Task, dy: 
     }
 }
 
-/// Adds to each element of `dx` what the windows that see it give: `begin(output, elements under the window)` is
-/// called once per window, then `take(state, element)` for its elements, row by row.
+/// Adds to each element of `dx` what the windows that see it give:
+/// `begin(output, elements under the window)` is called once per window, then
+/// `take(state, element)` for its elements, row by row.
 #[inline(always)]
 unsafe fn scatter_images<S: Simd, State>(
     shape: &PoolShape,
@@ -417,7 +425,8 @@ unsafe fn scatter_images<S: Simd, State>(
     for_each_patch(shape, &task, |patch| {
         let mut channel = 0;
         while channel < channels {
-            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are left.
+            // SAFETY: the patch lies inside the image; vectors are masked to the channels that are
+            // left.
             unsafe {
                 let mask = S::mask((channels - channel).min(S::LANES));
                 let mut state = begin(patch.out + channel, patch.rows * patch.columns, mask);

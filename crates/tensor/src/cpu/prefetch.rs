@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// How many rows ahead to ask. Rows of a large table are random cache misses; with this many in flight their latencies
-/// overlap.
+/// How many rows ahead to ask. Rows of a large table are random cache misses; with this many in
+/// flight their latencies overlap.
 pub const AHEAD: usize = 8;
 
 /// Tables below this many bytes are taken to sit in the cache.
@@ -12,7 +12,8 @@ const CACHED: usize = 1 << 20;
 /// Lines asked for per row: the hardware follows a longer run by itself.
 const LINES: usize = 8;
 
-/// Asks for the cache line at `at` in order to write it: a store that misses holds up all stores behind it.
+/// Asks for the cache line at `at` in order to write it: a store that misses holds up all stores
+/// behind it.
 #[inline(always)]
 pub fn for_writing(at: *const f32) {
     #[cfg(target_arch = "x86_64")]

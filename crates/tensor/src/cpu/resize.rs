@@ -1,7 +1,8 @@
 //! Images resized: `ResizeBilinear`, `ResizeNearestNeighbor` and their gradients, NHWC, f32.
 //!
-//! Where output pixel i lies in the input is TensorFlow's rule, in f32: `i * scale`, or `(i + 0.5) * scale - 0.5` with
-//! half-pixel centres, the scale being in / out, or (in - 1) / (out - 1) with aligned corners.
+//! Where output pixel i lies in the input is TensorFlow's rule, in f32: `i * scale`, or
+//! `(i + 0.5) * scale - 0.5` with half-pixel centres, the scale being in / out, or (in - 1) /
+//! (out - 1) with aligned corners.
 
 use super::size::product;
 use super::split::for_each_rows;
@@ -16,13 +17,15 @@ pub struct Resize {
     pub to: [usize; 2],
     /// Values per pixel.
     pub channels: usize,
-    /// The centres of the corner pixels of input and output coincide. Not together with half-pixel centres.
+    /// The centres of the corner pixels of input and output coincide. Not together with half-pixel
+    /// centres.
     pub align_corners: bool,
     /// A pixel's value belongs to its middle rather than to its upper left corner.
     pub half_pixel_centers: bool,
 }
 
-/// The two input positions an output position lies between, and how far along it is from the first to the second.
+/// The two input positions an output position lies between, and how far along it is from the first
+/// to the second.
 #[derive(Clone, Copy)]
 struct Between {
     lower: usize,
@@ -45,7 +48,8 @@ impl Resize {
 
     fn nearest(&self, axis: usize, scale: f32, i: usize) -> usize {
         let at = if self.half_pixel_centers { (i as f32 + 0.5) * scale } else { i as f32 * scale };
-        // TF: aligned corners round to the nearest pixel, everything else cuts off (fixture `nearest`).
+        // TF: aligned corners round to the nearest pixel, everything else cuts off (fixture
+        // `nearest`).
         let pixel = if self.align_corners { at.round() } else { at.floor() };
         (pixel as usize).min(self.from[axis] - 1)
     }
@@ -55,7 +59,8 @@ impl Resize {
         (product(&[width, self.channels]), product(&[height, width, self.channels]))
     }
 
-    /// Panics unless `x` and `y` hold equally many whole images, before and after. Returns whether there is anything to do.
+    /// Panics unless `x` and `y` hold equally many whole images, before and after. Returns whether
+    /// there is anything to do.
     fn check(&self, x: usize, y: usize) -> bool {
         let ((_, x_image), (_, y_image)) = (self.sizes(self.from), self.sizes(self.to));
         let fits = |len: usize, image: usize| if image == 0 { len == 0 } else { len.is_multiple_of(image) };
@@ -91,7 +96,8 @@ pub fn resize_bilinear(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32])
     });
 }
 
-/// The gradient of [`resize_bilinear`]: each pixel of `dy` is shared out among the four it was made of.
+/// The gradient of [`resize_bilinear`]: each pixel of `dy` is shared out among the four it was made
+/// of.
 pub fn resize_bilinear_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f32]) {
     if !resize.check(dx.len(), dy.len()) {
         return dx.fill(0.0);
@@ -136,7 +142,8 @@ pub fn resize_nearest_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f
     });
 }
 
-/// Adds every pixel (y, x) of `dy`, in order, to those pixels of `dx` that `targets` names, with its weight.
+/// Adds every pixel (y, x) of `dy`, in order, to those pixels of `dx` that `targets` names, with
+/// its weight.
 ///
 /// A task is one image or several, since any two pixels of `dy` may meet in `dx`.
 fn share_out(

@@ -1,7 +1,8 @@
 //! Rows added at ids: `ScatterNd`, and the gradients of lookups, dense or as unique rows.
 //!
-//! An output element is summed in the order of the positions that hit it, whoever computes it: a task owns columns (or
-//! rows, when they are narrow) of the output and walks all ids. So the bits do not depend on the cut.
+//! An output element is summed in the order of the positions that hit it, whoever computes it: a
+//! task owns columns (or rows, when they are narrow) of the output and walks all ids. So the bits
+//! do not depend on the cut.
 
 use super::index::{BadIndex, Id, check, check_coordinates, row_of};
 use super::number::Number;
@@ -10,7 +11,8 @@ use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 use std::ops::Range;
 
-/// `out[ids[k], :] += x[k, :]`, for rows of `width`; an id outside the rows of `out` is an error and nothing is added.
+/// `out[ids[k], :] += x[k, :]`, for rows of `width`; an id outside the rows of `out` is an error
+/// and nothing is added.
 pub fn scatter_add<T: Number, I: Id>(
     pool: &Pool,
     width: usize,
@@ -42,7 +44,8 @@ pub fn scatter_nd<T: Number, I: Id>(
     Ok(())
 }
 
-/// `out[r, :] = combine(out[r, :], x[k, :])` for every row k of `x` in order, where `target(k)` is `Some(r)`.
+/// `out[r, :] = combine(out[r, :], x[k, :])` for every row k of `x` in order, where `target(k)` is
+/// `Some(r)`.
 ///
 /// Targets are below the number of rows of `out`.
 pub(super) fn accumulate<T: Number>(
@@ -70,7 +73,8 @@ pub(super) fn accumulate<T: Number>(
                 table.row(row, columns.clone());
             }
             if let Some(row) = target(k).filter(|row| rows.contains(row)) {
-                // SAFETY: tasks of one cut share no (row, column) of the output, and `row` is one of this task's.
+                // SAFETY: tasks of one cut share no (row, column) of the output, and `row` is one
+                // of this task's.
                 let sums = unsafe { out.slice(row * width + columns.start, columns.len()) };
                 for (sum, value) in sums.iter_mut().zip(&values[columns.clone()]) {
                     *sum = combine(*sum, *value);
@@ -87,8 +91,8 @@ pub fn unique_scratch_len(n: usize) -> usize {
 
 /// The distinct ids in order of first appearance, and for each id its place among them.
 ///
-/// Returns how many there are; `unique[..count]` and the whole of `inverse` are written. Both have the length of
-/// `ids`, which is below 2^31; `scratch` has [`unique_scratch_len`].
+/// Returns how many there are; `unique[..count]` and the whole of `inverse` are written. Both have
+/// the length of `ids`, which is below 2^31; `scratch` has [`unique_scratch_len`].
 pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: &mut [u32]) -> usize {
     const EMPTY: u32 = u32::MAX;
     let size = unique_scratch_len(ids.len());
@@ -97,7 +101,8 @@ pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: 
     let shift = 64 - size.trailing_zeros().max(1);
     let mut count = 0;
     for (id, place) in ids.iter().zip(inverse) {
-        // Multiplying by 2^64 / golden ratio spreads runs of ids over the table; the high bits are the good ones.
+        // Multiplying by 2^64 / golden ratio spreads runs of ids over the table; the high bits are
+        // the good ones.
         let mut slot = ((id.widen() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize & (size - 1);
         let found = loop {
             match table[slot] {
@@ -116,8 +121,8 @@ pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: 
     count
 }
 
-/// Sums the rows of `x` that share a place: `out[inverse[k], :] += x[k, :]` from nothing, with `inverse` as [`unique`]
-/// makes it. `out` has one row per unique id.
+/// Sums the rows of `x` that share a place: `out[inverse[k], :] += x[k, :]` from nothing, with
+/// `inverse` as [`unique`] makes it. `out` has one row per unique id.
 pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], out: &mut [T]) {
     if width == 0 || out.is_empty() {
         return;
@@ -128,7 +133,8 @@ pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], 
     cut.run(pool, &|_, rows| {
         let (mut seen, mut k) = (0, 0);
         while k < inverse.len() {
-            // Places are numbered by first appearance: as long as each is the next new one, rows are copied as a block.
+            // Places are numbered by first appearance: as long as each is the next new one, rows
+            // are copied as a block.
             let n_new = inverse[k..].iter().zip(seen..).take_while(|(place, next)| **place as usize == *next).count();
             let (first, last) = (rows.start.max(seen), rows.end.min(seen + n_new));
             if first < last {
@@ -151,7 +157,8 @@ pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], 
     });
 }
 
-/// The rows of a gradient with each id once: [`unique`] and [`sum_rows`] in one. Returns the number of unique ids.
+/// The rows of a gradient with each id once: [`unique`] and [`sum_rows`] in one. Returns the number
+/// of unique ids.
 #[allow(clippy::too_many_arguments)] // the buffers of two kernels
 pub fn unique_rows<T: Number, I: Id>(
     pool: &Pool,

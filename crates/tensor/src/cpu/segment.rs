@@ -1,8 +1,9 @@
 //! Rows reduced by segment: TensorFlow's `Segment*` over sorted ids and `UnsortedSegment*`.
 //!
-//! A segment is reduced in the order of its positions, by one task. What an empty segment yields is TensorFlow's: 0, or
-//! 1 for a product; an unsorted maximum or minimum yields the dtype's lowest or highest finite value instead. A NaN
-//! makes its segment NaN, also for maximum and minimum, where TensorFlow's answer depends on the position.
+//! A segment is reduced in the order of its positions, by one task. What an empty segment yields is
+//! TensorFlow's: 0, or 1 for a product; an unsorted maximum or minimum yields the dtype's lowest or
+//! highest finite value instead. A NaN makes its segment NaN, also for maximum and minimum, where
+//! TensorFlow's answer depends on the position.
 
 use super::index::{BadIndex, Id};
 use super::number::Number;
@@ -131,7 +132,8 @@ pub fn unsorted_segment<T: Number, I: Id>(
     Ok(())
 }
 
-/// Reduces each segment of ascending ids; tasks are ranges of segments and find their first position by bisection.
+/// Reduces each segment of ascending ids; tasks are ranges of segments and find their first
+/// position by bisection.
 #[allow(clippy::too_many_arguments)] // one call per reduction, so that each gets its own loop
 fn segments<T: Number, I: Id>(
     pool: &Pool,

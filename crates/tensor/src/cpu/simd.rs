@@ -1,14 +1,16 @@
 //! The vector instructions the product kernels are written in.
 //!
-//! A kernel is one generic function over [`Simd`], compiled once per instruction set. Every implementation rounds in
-//! the same places (fused multiply-add included, which is why the portable one uses `f32::mul_add`), so a kernel
-//! whose chains of operations do not depend on the number of lanes gives the same bits everywhere.
+//! A kernel is one generic function over [`Simd`], compiled once per instruction set. Every
+//! implementation rounds in the same places (fused multiply-add included, which is why the portable
+//! one uses `f32::mul_add`), so a kernel whose chains of operations do not depend on the number of
+//! lanes gives the same bits everywhere.
 
 /// Vectors of `f32` of one instruction set.
 ///
 /// # Safety
-/// All functions may be called only on a processor that has the set, and pointers must be valid for the lanes that
-/// are read or written. They are `inline(always)` so that they dissolve into the function that enables the feature.
+/// All functions may be called only on a processor that has the set, and pointers must be valid for
+/// the lanes that are read or written. They are `inline(always)` so that they dissolve into the
+/// function that enables the feature.
 pub(crate) unsafe trait Simd: Copy {
     /// A vector.
     type Vector: Copy;
@@ -40,7 +42,8 @@ pub(crate) unsafe trait Simd: Copy {
     unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }
 
-/// Compiles a generic kernel for every instruction set and makes `$name` call the one for the active set.
+/// Compiles a generic kernel for every instruction set and makes `$name` call the one for the
+/// active set.
 macro_rules! for_every_isa {
     ($(#[$doc:meta])* $vis:vis unsafe fn $name:ident($($arg:ident: $type:ty),* $(,)?) = $generic:ident) => {
         $(#[$doc])*
@@ -57,7 +60,8 @@ macro_rules! for_every_isa {
                 // SAFETY: passed on to the caller.
                 unsafe { $generic::<$crate::cpu::simd::Avx2>($($arg),*) }
             }
-            // SAFETY: the active set is one this processor has; the rest is passed on to the caller.
+            // SAFETY: the active set is one this processor has; the rest is passed on to the
+            // caller.
             unsafe {
                 match $crate::cpu::isa::Isa::active() {
                     #[cfg(target_arch = "x86_64")]
@@ -165,8 +169,8 @@ mod x86 {
     /// Eight ones, then eight zeros: the mask of n lanes starts at element 8 - n.
     static AVX2_MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// With 256-bit vectors, for both sets: rows i and i + 4 are loaded as one vector, so that only neighbours in
-    /// it have to change places.
+    /// With 256-bit vectors, for both sets: rows i and i + 4 are loaded as one vector, so that only
+    /// neighbours in it have to change places.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
@@ -198,7 +202,8 @@ mod x86 {
             #[derive(Clone, Copy)]
             pub(crate) struct $name;
 
-            // SAFETY: the intrinsics do what the trait says, and masked ones touch no lane outside the mask.
+            // SAFETY: the intrinsics do what the trait says, and masked ones touch no lane outside
+            // the mask.
             unsafe impl Simd for $name {
                 type Vector = $vector;
                 type Mask = $mask;

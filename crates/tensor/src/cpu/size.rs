@@ -1,7 +1,8 @@
 //! Products of sizes that cannot wrap around.
 //!
-//! Kernels read and write through pointers as far as their sizes say. In a release build `2^32 * 2^32` is 0, which agrees with
-//! an empty slice; so every product of sizes that a pointer relies on is taken here, once per call of a kernel.
+//! Kernels read and write through pointers as far as their sizes say. In a release build
+//! `2^32 * 2^32` is 0, which agrees with an empty slice; so every product of sizes that a pointer
+//! relies on is taken here, once per call of a kernel.
 
 use crate::shape::checked_len;
 

@@ -6,8 +6,8 @@ use crate::parallel::{DisjointMut, Pool};
 
 /// The `k` largest of each row of `n` values, largest first, and where in the row they stood.
 ///
-/// Of equal values the one with the lower index comes first, as in TensorFlow; a NaN comes after every number. `values`
-/// and `indices` hold `k` per row, and `k` is at most `n`.
+/// Of equal values the one with the lower index comes first, as in TensorFlow; a NaN comes after
+/// every number. `values` and `indices` hold `k` per row, and `k` is at most `n`.
 pub fn top_k<T: Number>(pool: &Pool, n: usize, k: usize, x: &[T], values: &mut [T], indices: &mut [i32]) {
     assert!(k <= n, "the {k} largest of {n} values");
     if k == 0 || x.is_empty() {

@@ -1,4 +1,5 @@
-//! How the data-movement kernels cut their output into tasks: by bytes, never by the number of threads.
+//! How the data-movement kernels cut their output into tasks: by bytes, never by the number of
+//! threads.
 
 use crate::parallel::{DisjointMut, Pool};
 
@@ -10,7 +11,8 @@ pub(super) fn grain(size: usize) -> usize {
     GRAIN / size.max(1)
 }
 
-/// Calls `work(first element, part)` for consecutive parts of `out` of `part_len` elements, the last one shorter.
+/// Calls `work(first element, part)` for consecutive parts of `out` of `part_len` elements, the
+/// last one shorter.
 pub(crate) fn for_each_part<T: Send>(
     pool: &Pool,
     out: &mut [T],
@@ -28,12 +30,14 @@ pub(crate) fn for_each_part<T: Send>(
     let parts = DisjointMut::new(out);
     pool.run(len.div_ceil(part_len), &|task| {
         let start = task * part_len;
-        // SAFETY: task numbers are distinct, so the parts [task * part_len, (task + 1) * part_len) are disjoint.
+        // SAFETY: task numbers are distinct, so the parts [task * part_len, (task + 1) * part_len)
+        // are disjoint.
         work(start, unsafe { parts.slice(start, part_len.min(len - start)) });
     });
 }
 
-/// As [`for_each_part`] with parts of whole rows of `width` elements: calls `work(first row, rows)`.
+/// As [`for_each_part`] with parts of whole rows of `width` elements: calls
+/// `work(first row, rows)`.
 pub(super) fn for_each_rows<T: Send>(
     pool: &Pool,
     out: &mut [T],

@@ -1,4 +1,5 @@
-//! What the tests of the data-movement kernels share: random sizes, coordinates, pools of one and three threads.
+//! What the tests of the data-movement kernels share: random sizes, coordinates, pools of one and
+//! three threads.
 
 use crate::parallel::Pool;
 use crate::random::{Key, Stream};

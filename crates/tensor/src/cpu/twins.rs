@@ -1,11 +1,12 @@
 //! One kernel body, compiled for every instruction set.
 //!
-//! `twins!` wraps an `#[inline(always)]` function in one function per [`Isa`](crate::cpu::isa::Isa) and returns the pointer of
-//! the one asked for. The compiler turns the body into vectors of the set's width; because it never fuses or reorders
-//! floating-point operations on its own, all twins give the same bits.
+//! `twins!` wraps an `#[inline(always)]` function in one function per [`Isa`](crate::cpu::isa::Isa)
+//! and returns the pointer of the one asked for. The compiler turns the body into vectors of the
+//! set's width; because it never fuses or reorders floating-point operations on its own, all twins
+//! give the same bits.
 //!
-//! A body must not hand closures to iterator adapters such as `for_each`: when the compiler does not inline those, they are compiled
-//! without the set's instructions. Plain `for` loops are safe.
+//! A body must not hand closures to iterator adapters such as `for_each`: when the compiler does
+//! not inline those, they are compiled without the set's instructions. Plain `for` loops are safe.
 
 /// Makes `fn name<G..>(isa: Isa) -> unsafe fn(args)`.
 macro_rules! twins {

@@ -6,7 +6,8 @@ use super::size::sum;
 
 /// Size, steps and margins of a sliding window; every pair is (rows, columns).
 ///
-/// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain numbers.
+/// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Rows and columns of the window.
@@ -40,8 +41,9 @@ impl Window {
 
     /// Positions of the window along an axis of `len` elements.
     ///
-    /// Every kernel asks for them when it checks its operands. After that `position * stride + tap * dilation` cannot wrap
-    /// around: it is below `len` and the margins together.
+    /// Every kernel asks for them when it checks its operands. After that
+    /// `position * stride + tap * dilation` cannot wrap around: it is below `len` and the margins
+    /// together.
     ///
     /// # Panics
     /// If stride or dilation is 0, or if the axis with its margins is larger than any array.
@@ -83,13 +85,16 @@ impl Window {
         position * self.stride[axis] + tap * self.dilation[axis] - self.padding_before[axis]
     }
 
-    /// The window positions, of `positions`, that see element `at` (margin not counted), and as which tap.
+    /// The window positions, of `positions`, that see element `at` (margin not counted), and as
+    /// which tap.
     pub(crate) fn seen_by(&self, axis: usize, at: usize, positions: usize) -> Seen {
         let (stride, dilation, size) = (self.stride[axis], self.dilation[axis], self.size[axis]);
-        // `position * stride + tap * dilation = at`: from one solution to the next, both move by fixed steps.
+        // `position * stride + tap * dilation = at`: from one solution to the next, both move by
+        // fixed steps.
         let at = at + self.padding_before[axis];
         if (stride, dilation) == (1, 1) {
-            // As a rule, and without the divisions below, which are felt where there are few channels.
+            // As a rule, and without the divisions below, which are felt where there are few
+            // channels.
             let tap = (at + 1).saturating_sub(positions);
             let count = if positions == 0 { 0 } else { size.saturating_sub(tap).min(at + 1 - tap) };
             return Seen { tap, position: at - tap.min(at), tap_step: 1, position_step: 1, count };
@@ -111,8 +116,8 @@ impl Window {
     }
 }
 
-/// `count` window positions: the first sees the element as tap `tap`; each further one lies `position_step` before
-/// the last and sees it as a tap `tap_step` later.
+/// `count` window positions: the first sees the element as tap `tap`; each further one lies
+/// `position_step` before the last and sees it as a tap `tap_step` later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub tap: usize,

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 /// A mutable slice that the tasks of one run share, each taking its own part.
 ///
-/// In builds with debug assertions it keeps a ledger of the parts that were taken, and a part that overlaps one of another task
-/// of the same run panics. So a test run with debug assertions checks the `SAFETY` comments of all kernels that use it.
+/// In builds with debug assertions it keeps a ledger of the parts that were taken, and a part that
+/// overlaps one of another task of the same run panics. So a test run with debug assertions checks
+/// the `SAFETY` comments of all kernels that use it.
 pub struct DisjointMut<'a, T> {
     start: *mut T,
     len: usize,
@@ -14,8 +15,8 @@ pub struct DisjointMut<'a, T> {
     borrow: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: the parts handed out are disjoint by the contract of `slice`; sending such a part to another thread is
-// sending `&mut [T]`, which asks for `T: Send`.
+// SAFETY: the parts handed out are disjoint by the contract of `slice`; sending such a part to
+// another thread is sending `&mut [T]`, which asks for `T: Send`.
 unsafe impl<T: Send> Sync for DisjointMut<'_, T> {}
 
 impl<'a, T> DisjointMut<'a, T> {
@@ -30,16 +31,18 @@ impl<'a, T> DisjointMut<'a, T> {
         }
     }
 
-    /// The first element, for kernels that take pointers; what they write there must not overlap either.
+    /// The first element, for kernels that take pointers; what they write there must not overlap
+    /// either.
     pub fn as_mut_ptr(&self) -> *mut T {
         self.start
     }
 
-    /// Notes that the task at work takes the `len` elements from `start`, for kernels that write through
-    /// [`as_mut_ptr`](Self::as_mut_ptr).
+    /// Notes that the task at work takes the `len` elements from `start`, for kernels that write
+    /// through [`as_mut_ptr`](Self::as_mut_ptr).
     ///
     /// # Panics
-    /// In builds with debug assertions, if they overlap what another task of the same run has taken. Other builds note nothing.
+    /// In builds with debug assertions, if they overlap what another task of the same run has
+    /// taken. Other builds note nothing.
     #[inline(always)]
     pub fn claim(&self, start: usize, len: usize) {
         #[cfg(debug_assertions)]
@@ -124,7 +127,8 @@ mod ledger {
                 parts.run = run;
             }
             let (mut first, mut end) = (start, start + len);
-            // What overlaps begins before the end; of those only the last ones can reach into the part.
+            // What overlaps begins before the end; of those only the last ones can reach into the
+            // part.
             while let Some((&from, &(to, owner))) = parts.taken.range(..end).next_back() {
                 if to <= start {
                     break;

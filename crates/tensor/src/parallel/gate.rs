@@ -1,15 +1,16 @@
 //! The gate that workers pass to take part in a run.
 //!
-//! [`State`] is the gate as a plain value with its transitions; [`Gate`] applies them to memory that threads share. The model in
-//! `model` visits every interleaving of the same transitions.
+//! [`State`] is the gate as a plain value with its transitions; [`Gate`] applies them to memory
+//! that threads share. The model in `model` visits every interleaving of the same transitions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 /// `run number << 32 | OPEN | workers inside`.
 ///
-/// Only while the gate is open may a worker step in. The caller closes it and waits until nobody is inside before the run's
-/// data dies. A worker that wakes up late finds it closed and has missed nothing.
+/// Only while the gate is open may a worker step in. The caller closes it and waits until nobody is
+/// inside before the run's data dies. A worker that wakes up late finds it closed and has missed
+/// nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct State(u64);
 
@@ -79,8 +80,8 @@ impl Gate {
     pub(super) fn enter(&self, seen: u64) -> Option<u64> {
         let state = State(self.0.load(Ordering::Relaxed));
         let next = state.entered(seen)?;
-        // A failed exchange means that the gate moved: the worker's loop comes back. Acquire: what the caller wrote before it
-        // opened the gate is seen inside.
+        // A failed exchange means that the gate moved: the worker's loop comes back. Acquire: what
+        // the caller wrote before it opened the gate is seen inside.
         let exchanged = self.0.compare_exchange(state.0, next.0, Ordering::Acquire, Ordering::Relaxed);
         exchanged.ok().map(|_| state.run())
     }
@@ -90,7 +91,8 @@ impl Gate {
         self.change(Ordering::Release, State::left);
     }
 
-    /// Only the caller that has the pool opens the gate, so it is closed and empty, and a plain store does.
+    /// Only the caller that has the pool opens the gate, so it is closed and empty, and a plain
+    /// store does.
     pub(super) fn open(&self) {
         let state = State(self.0.load(Ordering::Relaxed));
         self.0.store(state.opened().0, Ordering::SeqCst);
@@ -100,7 +102,8 @@ impl Gate {
     pub(super) fn close(&self) {
         self.change(Ordering::Relaxed, State::closed);
         let mut spins = 0_u32;
-        // Workers change the gate only by read-modify-write, so this load sees what all that have left did before.
+        // Workers change the gate only by read-modify-write, so this load sees what all that have
+        // left did before.
         while !State(self.0.load(Ordering::Acquire)).is_empty() {
             spins = spins.wrapping_add(1);
             // With more threads than cores the worker waited for may need this very core.

@@ -1,8 +1,9 @@
 //! The thread pool: how a kernel spreads its blocks over the cores.
 //!
-//! A kernel cuts its work into tasks whose borders depend on the problem alone and calls [`Pool::run`]; who computes
-//! which task is then a matter of timing and cannot reach the bits of the result. Handing out a run costs no heap
-//! allocation: workers that finished the last run spin for a moment and find the next one, later they park.
+//! A kernel cuts its work into tasks whose borders depend on the problem alone and calls
+//! [`Pool::run`]; who computes which task is then a matter of timing and cannot reach the bits of
+//! the result. Handing out a run costs no heap allocation: workers that finished the last run spin
+//! for a moment and find the next one, later they park.
 //!
 //! ```
 //! use estimand_tensor::parallel::{DisjointMut, Pool};
@@ -37,10 +38,12 @@ use crate::cpu::float_mode::FloatMode;
 /// Threads of a pool at most.
 const MAX_THREADS: usize = 1024;
 
-/// How long an idle worker looks for the next run before it parks: longer than the gaps between the ops of a step.
+/// How long an idle worker looks for the next run before it parks: longer than the gaps between the
+/// ops of a step.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// A task body as the workers see it: borrowed from the caller of [`Pool::run`], its lifetime erased.
+/// A task body as the workers see it: borrowed from the caller of [`Pool::run`], its lifetime
+/// erased.
 type Body = *const (dyn Fn(usize) + Sync);
 
 /// What the caller and the workers share.
@@ -61,16 +64,19 @@ struct Shared {
     spin: Duration,
 }
 
-// SAFETY: `body` is written only while the gate is closed and empty, and read only by threads inside the gate; the
-// gate's acquire and release order the two. Everything else is atomic or locked.
+// SAFETY: `body` is written only while the gate is closed and empty, and read only by threads
+// inside the gate; the gate's acquire and release order the two. Everything else is atomic or
+// locked.
 unsafe impl Sync for Shared {}
 // SAFETY: the pointer in `body` is used only as said above, from whichever thread.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Claims and runs tasks until none is left. A panic ends the run early and is kept for the caller.
+    /// Claims and runs tasks until none is left. A panic ends the run early and is kept for the
+    /// caller.
     ///
-    /// Never unwinds: the caller's stack would be gone while others work on it, or a worker would never leave the gate.
+    /// Never unwinds: the caller's stack would be gone while others work on it, or a worker would
+    /// never leave the gate.
     fn work(&self, body: &(dyn Fn(usize) + Sync)) {
         let n_tasks = self.n_tasks.load(Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -110,8 +116,9 @@ impl Shared {
             }
             if let Some(run) = self.gate.enter(seen) {
                 seen = run;
-                // SAFETY: the caller of `run` wrote the body before it opened the gate, and does not return or unwind before
-                // `close` has seen this worker leave. So nobody writes `body` now, and what it points to is alive.
+                // SAFETY: the caller of `run` wrote the body before it opened the gate, and does
+                // not return or unwind before `close` has seen this worker leave. So nobody writes
+                // `body` now, and what it points to is alive.
                 let body = unsafe { (*self.body.get()).map(|body| &*body) };
                 if let Some(body) = body {
                     let mode = FloatMode::from_bits(self.float_mode.load(Ordering::Relaxed));
@@ -141,7 +148,8 @@ impl Shared {
                 continue;
             }
             self.parked[index].store(true, Ordering::SeqCst);
-            // Looked at once more after the flag is up: whoever opens the gate either sees the flag or is seen.
+            // Looked at once more after the flag is up: whoever opens the gate either sees the flag
+            // or is seen.
             if !self.gate.has_news(seen) && !self.stop.load(Ordering::SeqCst) {
                 thread::park();
             }
@@ -150,21 +158,24 @@ impl Shared {
     }
 }
 
-/// Drops what a task panicked with. That is foreign code too: what panics in turn is forgotten, or there would be no end.
+/// Drops what a task panicked with. That is foreign code too: what panics in turn is forgotten, or
+/// there would be no end.
 fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(again);
     }
 }
 
-/// A run that goes on. However the caller leaves it, the gate is closed and empty afterwards and the pool free again.
+/// A run that goes on. However the caller leaves it, the gate is closed and empty afterwards and
+/// the pool free again.
 struct OpenRun<'a>(&'a Pool);
 
 impl Drop for OpenRun<'_> {
     fn drop(&mut self) {
         let shared = &*self.0.shared;
         shared.gate.close();
-        // SAFETY: the gate is closed and empty, so nobody reads `body` now. It must not outlive what it points to.
+        // SAFETY: the gate is closed and empty, so nobody reads `body` now. It must not outlive
+        // what it points to.
         unsafe { *shared.body.get() = None };
         self.0.busy.store(false, Ordering::Release);
     }
@@ -178,7 +189,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `n_threads`, at most 1024, the caller of [`Pool::run`] included: `n_threads - 1` workers are started.
+    /// A pool of `n_threads`, at most 1024, the caller of [`Pool::run`] included: `n_threads - 1`
+    /// workers are started.
     ///
     /// Where the system refuses a thread the pool goes on with those it got.
     pub fn new(n_threads: usize) -> Pool {
@@ -219,9 +231,11 @@ impl Pool {
 
     /// Calls `body(0)` .. `body(n_tasks - 1)`, each once, and returns when all are done.
     ///
-    /// The tasks may run on any thread and in any order, in the caller's [mode](crate::cpu::float_mode) of floating point. A single task, a pool of one thread, a call from inside a
-    /// task and a call while another thread uses the pool all run on the caller. The first panic of a task is raised
-    /// again here, after the tasks already begun; those not begun are then dropped, and so is what further tasks panicked with.
+    /// The tasks may run on any thread and in any order, in the caller's
+    /// [mode](crate::cpu::float_mode) of floating point. A single task, a pool of one thread, a
+    /// call from inside a task and a call while another thread uses the pool all run on the caller.
+    /// The first panic of a task is raised again here, after the tasks already begun; those not
+    /// begun are then dropped, and so is what further tasks panicked with.
     pub fn run(&self, n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
         if n_tasks <= 1 || self.workers.is_empty() || self.busy.swap(true, Ordering::Acquire) {
             return run_here(n_tasks, body);
@@ -232,8 +246,9 @@ impl Pool {
         shared.float_mode.store(FloatMode::current().to_bits(), Ordering::Relaxed);
         #[cfg(debug_assertions)]
         shared.run_number.store(disjoint::task::new_run(), Ordering::Relaxed);
-        // SAFETY: the gate is closed and empty (`busy` keeps other callers away), so nobody reads `body` now. The
-        // lifetime is erased from the pointer only: `OpenRun` takes it back before the borrow ends.
+        // SAFETY: the gate is closed and empty (`busy` keeps other callers away), so nobody reads
+        // `body` now. The lifetime is erased from the pointer only: `OpenRun` takes it back before
+        // the borrow ends.
         unsafe { *shared.body.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Body>(body)) };
         let run = OpenRun(self);
         shared.gate.open();
@@ -243,7 +258,8 @@ impl Pool {
             }
         }
         shared.work(body);
-        // From here on nobody else adds a panic, and as long as the pool is not free no other caller takes it.
+        // From here on nobody else adds a panic, and as long as the pool is not free no other
+        // caller takes it.
         shared.gate.close();
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(run);

@@ -1,9 +1,10 @@
 //! Every interleaving of a caller and its workers over two runs.
 //!
-//! A thread is a small state machine whose steps are single accesses to shared memory, in the order of the code in `parallel` and
-//! with the gate's own transitions ([`State`]). The search visits all states that any order of steps reaches, with any of the
-//! tasks panicking and with workers that give up spinning at any time. Orders of memory accesses weaker than one after the
-//! other are not in the model; comments at the accesses argue them, and ThreadSanitizer looks at the real code.
+//! A thread is a small state machine whose steps are single accesses to shared memory, in the order
+//! of the code in `parallel` and with the gate's own transitions ([`State`]). The search visits all
+//! states that any order of steps reaches, with any of the tasks panicking and with workers that
+//! give up spinning at any time. Orders of memory accesses weaker than one after the other are not
+//! in the model; comments at the accesses argue them, and ThreadSanitizer looks at the real code.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -202,7 +203,8 @@ impl Model {
             At::Exchange(loaded) if loaded != world.gate => vec![to(At::Wait)],
             At::Exchange(loaded) => {
                 let mut next = to(At::ReadBody);
-                // The fault adds one inside without asking whether the gate is open: `left` undoes it.
+                // The fault adds one inside without asking whether the gate is open: `left` undoes
+                // it.
                 let open = || State::default().opened().entered(0).filter(|_| self.fault == Fault::AlwaysOpen);
                 next.gate = loaded.entered(me.seen).or_else(open).ok_or("a closed gate was entered")?;
                 next.workers[w].seen = loaded.run();
@@ -292,7 +294,8 @@ impl Model {
 
     /// What must hold in every state.
     fn check(&self, world: &World) -> Result<(), String> {
-        // While the caller works, all workers that it should have woken are awake, or about to wake up.
+        // While the caller works, all workers that it should have woken are awake, or about to wake
+        // up.
         if matches!(world.caller, Caller::Working(_)) {
             for (w, worker) in world.workers.iter().enumerate().take(self.n_tasks - 1) {
                 if worker.at == At::Parked && !worker.token && world.gate.has_news(worker.seen) {
@@ -331,7 +334,8 @@ impl Model {
                 before[to].push(id);
             }
         }
-        // From every state there is a way to the end: threads do not wait for each other in a circle either.
+        // From every state there is a way to the end: threads do not wait for each other in a
+        // circle either.
         let mut reaches = vec![false; number.len()];
         while let Some(id) = finished.pop() {
             if !std::mem::replace(&mut reaches[id], true) {

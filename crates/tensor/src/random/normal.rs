@@ -1,4 +1,5 @@
-//! Box and Muller's transform in f64 with polynomials of our own, so that no bit depends on a C library.
+//! Box and Muller's transform in f64 with polynomials of our own, so that no bit depends on a C
+//! library.
 
 use super::philox::{Draw, LANES, Words};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
@@ -43,7 +44,8 @@ fn log_of_fraction(bits: u32) -> f64 {
     let high = mantissa * FRAC_1_SQRT_2 >= 1.0;
     let mantissa = if high { mantissa * 0.5 } else { mantissa };
     let exponent = f64::from(exponent + i32::from(high) - 32);
-    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the first term left out is 2 s^15 / 15 < 5e-13.
+    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the first term left out is 2 s^15 / 15
+    // < 5e-13.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let t = s * s;
     let series = 1.0
@@ -54,7 +56,8 @@ fn log_of_fraction(bits: u32) -> f64 {
 /// Sine and cosine of bits / 2^32 turns, within 1e-9.
 #[inline(always)]
 fn sin_cos_of_turn(bits: u32) -> (f64, f64) {
-    // The nearest quarter turn is split off exactly, in integers; the rest is within an eighth of a turn.
+    // The nearest quarter turn is split off exactly, in integers; the rest is within an eighth of a
+    // turn.
     let quarter = bits.wrapping_add(1 << 29) >> 30;
     let rest = bits.wrapping_sub(quarter << 30) as i32;
     let x = f64::from(rest) * (PI / 2_147_483_648.0);

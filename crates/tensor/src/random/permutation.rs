@@ -18,15 +18,18 @@ pub(super) fn fill(key: u64, out: &mut [u64]) {
     }
 }
 
-/// Feistel rounds: four make a pseudo-random permutation of large halves, the others serve tiny domains.
+/// Feistel rounds: four make a pseudo-random permutation of large halves, the others serve tiny
+/// domains.
 const ROUNDS: usize = 8;
 
-/// Indices that are computed side by side, so that the processor need not wait for one to begin the next.
+/// Indices that are computed side by side, so that the processor need not wait for one to begin the
+/// next.
 const LANES: usize = 8;
 
 /// A random bijection of 0..n, computed index by index: a shuffle of any size without memory.
 ///
-/// A Feistel network on the smallest power of two that holds n, walked until it lands in 0..n: less than two applications on average.
+/// A Feistel network on the smallest power of two that holds n, walked until it lands in 0..n: less
+/// than two applications on average.
 ///
 /// ```
 /// use estimand_tensor::random::{Key, Stream};

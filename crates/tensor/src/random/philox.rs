@@ -1,6 +1,7 @@
 //! Philox4x32-10 (Salmon et al., 2011): 128 bits of counter and 64 of key in, 128 random bits out.
 //!
-//! The counter of a block is [block in the row, attempt, row, row >> 32]; a row's values take its blocks in order.
+//! The counter of a block is [block in the row, attempt, row, row >> 32]; a row's values take its
+//! blocks in order.
 
 use std::array::from_fn;
 
@@ -21,8 +22,8 @@ pub(super) fn block(key: u64, counter: [u32; 4]) -> [u32; 4] {
 
 /// `N` blocks, word by word.
 ///
-/// A word travels in the low half of 64 bits and what is above it is ignored, as the vector multiplication does: so
-/// no round has to narrow or widen.
+/// A word travels in the low half of 64 bits and what is above it is ignored, as the vector
+/// multiplication does: so no round has to narrow or widen.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // four arrays walk in step
 fn blocks<const N: usize>(key: u64, counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
@@ -50,8 +51,8 @@ fn blocks<const N: usize>(key: u64, counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
     out
 }
 
-/// A distribution: turns the words of a block into `PER` values. A trait and not a closure, since only a method can be
-/// told to be inlined where the vector instructions are.
+/// A distribution: turns the words of a block into `PER` values. A trait and not a closure, since
+/// only a method can be told to be inlined where the vector instructions are.
 pub(super) trait Draw<T, const PER: usize> {
     fn draw(&self, words: &Words) -> [[T; PER]; LANES];
 }

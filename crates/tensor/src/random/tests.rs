@@ -6,7 +6,8 @@ fn stream(name: &str, step: u64) -> Stream {
 }
 
 /// From TensorFlow 2.15.1, with counter and key as little-endian pairs of u64:
-/// `tf.raw_ops.StatelessRandomUniformFullIntV2(shape=[4], key=key, counter=counter, alg=1, dtype=tf.uint32)`
+/// `tf.raw_ops.StatelessRandomUniformFullIntV2(shape=[4], key=key, counter=counter, alg=1,
+/// dtype=tf.uint32)`
 #[test]
 fn philox_known_answers() {
     let ones = u32::MAX;
@@ -90,8 +91,8 @@ fn names_steps_rows_and_seeds_do_not_repeat() {
     }
 }
 
-/// FNV-1a of "a" is 0xaf63dc4c8601ec8c (its published test vector); SplitMix64 seeded with 0 first yields
-/// 0xe220a8397b1dcdaf, which is mix(GOLDEN).
+/// FNV-1a of "a" is 0xaf63dc4c8601ec8c (its published test vector); SplitMix64 seeded with 0 first
+/// yields 0xe220a8397b1dcdaf, which is mix(GOLDEN).
 #[test]
 fn keys_are_frozen() {
     assert_eq!(mix(GOLDEN), 0xe220a8397b1dcdaf);
@@ -117,7 +118,8 @@ fn uniform_moments_and_bounds() {
     assert!(counts.iter().all(|c| (c - 65_536).abs() < 1500), "{counts:?}");
 }
 
-/// P(|z| < 1) = 0.6827 and P(|z| < 2) = 0.9545; the truncated variance is 1 - 4 phi(2) / 0.9545 = 0.7737.
+/// P(|z| < 1) = 0.6827 and P(|z| < 2) = 0.9545; the truncated variance is 1 - 4 phi(2) / 0.9545 =
+/// 0.7737.
 #[test]
 fn normal_moments_and_tails() {
     let mut out = vec![0.0; 1 << 20];

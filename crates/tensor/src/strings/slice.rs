@@ -6,7 +6,8 @@ use std::ops::Range;
 /// Byte strings lent by a [`Strings`](crate::Strings) or an array: all of them or a range.
 #[derive(Clone, Copy)]
 pub struct StringSlice<'a> {
-    /// Never empty and never falling, the last at most `bytes.len()`; they count from the start of `bytes`.
+    /// Never empty and never falling, the last at most `bytes.len()`; they count from the start of
+    /// `bytes`.
     offsets: &'a [u64],
     bytes: &'a [u8],
 }
@@ -47,8 +48,8 @@ impl<'a> StringSlice<'a> {
         StringSlice { offsets: &self.offsets[range.start..=range.end], bytes: self.bytes }
     }
 
-    /// Where strings begin and end in [`bytes`](StringSlice::bytes); one longer than the slice. The first need not be
-    /// 0.
+    /// Where strings begin and end in [`bytes`](StringSlice::bytes); one longer than the slice. The
+    /// first need not be 0.
     #[inline]
     pub fn offsets(&self) -> &'a [u64] {
         self.offsets

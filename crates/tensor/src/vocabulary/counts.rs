@@ -1,7 +1,9 @@
-//! Counting terms to learn a vocabulary: in parallel, in bounded memory, and always with the same result.
+//! Counting terms to learn a vocabulary: in parallel, in bounded memory, and always with the same
+//! result.
 //!
-//! Terms are dealt to shards by hash, and a shard counts its own in the order they come, so that threads never share a
-//! count. `shard` is one of them, `prune` makes room when there are too many terms, `ranking` reads the result.
+//! Terms are dealt to shards by hash, and a shard counts its own in the order they come, so that
+//! threads never share a count. `shard` is one of them, `prune` makes room when there are too many
+//! terms, `ranking` reads the result.
 
 mod prune;
 mod ranking;
@@ -18,8 +20,8 @@ use shard::Shard;
 /// Shards of all counts: enough for the threads of a large machine to finish together.
 const SHARDS: usize = 32;
 
-/// After so many strings of the stream, counted from its beginning, the number of terms is checked. Not after a batch:
-/// what is dropped must not depend on how the stream is cut.
+/// After so many strings of the stream, counted from its beginning, the number of terms is checked.
+/// Not after a batch: what is dropped must not depend on how the stream is cut.
 const CHECK: u64 = 65_536;
 
 /// Strings that are sorted by shard at a time.
@@ -27,11 +29,12 @@ const SORTED: usize = 4096;
 
 /// How often terms occur in a stream of strings.
 ///
-/// Counts are exact as long as there are at most `max_terms` distinct terms. Beyond that, rare terms make room in the
-/// way of Misra and Gries: some number is taken off every count and terms whose count is used up are dropped. A count
-/// is then too small by at most [`undercount`](TermCounts::undercount), which never exceeds twice the strings seen
-/// divided by `max_terms`, unless [`max_bytes`](TermCounts::max_bytes) asked for more room; a term that occurs more
-/// often than that is never missing.
+/// Counts are exact as long as there are at most `max_terms` distinct terms. Beyond that, rare
+/// terms make room in the way of Misra and Gries: some number is taken off every count and terms
+/// whose count is used up are dropped. A count is then too small by at most
+/// [`undercount`](TermCounts::undercount), which never exceeds twice the strings seen divided by
+/// `max_terms`, unless [`max_bytes`](TermCounts::max_bytes) asked for more room; a term that occurs
+/// more often than that is never missing.
 ///
 /// ```
 /// use estimand_tensor::{Strings, parallel::Pool, vocabulary::{TermCounts, Vocabulary}};
@@ -69,8 +72,8 @@ impl TermCounts {
         TermCounts { max_bytes, ..self }
     }
 
-    /// Counts some more strings. The result depends on all strings in their order, not on how they are cut into calls,
-    /// nor on the number of threads.
+    /// Counts some more strings. The result depends on all strings in their order, not on how they
+    /// are cut into calls, nor on the number of threads.
     pub fn add(&mut self, pool: &Pool, strings: StringSlice<'_>) -> Result<()> {
         let mut start = 0;
         while start < strings.len() {
@@ -117,7 +120,8 @@ impl TermCounts {
 
     /// Adds the counts of another part of the stream.
     ///
-    /// Strings seen and undercounts add up; then room is made if there are more terms than this one's limits allow.
+    /// Strings seen and undercounts add up; then room is made if there are more terms than this
+    /// one's limits allow.
     pub fn merge(&mut self, pool: &Pool, other: &TermCounts) -> Result<()> {
         for shard in &other.shards {
             for (term, count) in shard.iter() {
@@ -145,7 +149,8 @@ impl TermCounts {
         self.n_seen
     }
 
-    /// By how much a count, that of a dropped term included, may be too small; 0 while counts are exact.
+    /// By how much a count, that of a dropped term included, may be too small; 0 while counts are
+    /// exact.
     pub fn undercount(&self) -> u64 {
         self.undercount
     }

@@ -14,10 +14,10 @@ const CHUNK: usize = 1 << 20;
 
 /// A file of terms, one a line; the first line is term 0.
 ///
-/// Lines are TensorFlow's: they end at `\n` or at the end of the file, which needs no `\n` before it, and one `\r`
-/// right before either is not part of the term; any other byte is, spaces and a byte-order mark included. An empty line
-/// is an error, and so is a term that stands on two lines. Behind the first [`size`](VocabularyFile::size) lines the
-/// file may hold anything.
+/// Lines are TensorFlow's: they end at `\n` or at the end of the file, which needs no `\n` before
+/// it, and one `\r` right before either is not part of the term; any other byte is, spaces and a
+/// byte-order mark included. An empty line is an error, and so is a term that stands on two lines.
+/// Behind the first [`size`](VocabularyFile::size) lines the file may hold anything.
 ///
 /// ```no_run
 /// # use estimand_tensor::vocabulary::{Unknown, VocabularyFile};
@@ -42,7 +42,8 @@ impl VocabularyFile {
         VocabularyFile { size: Some(size), ..self }
     }
 
-    /// How long a line may be ([`Limits::field_bytes`]). By default, 64 MiB: a file without line ends is no vocabulary.
+    /// How long a line may be ([`Limits::field_bytes`]). By default, 64 MiB: a file without line
+    /// ends is no vocabulary.
     pub fn limits(self, limits: Limits) -> VocabularyFile {
         VocabularyFile { limits, ..self }
     }
@@ -59,7 +60,8 @@ impl VocabularyFile {
 
     /// The file's strings in order, repeated or not: what a table from ids to strings needs.
     pub fn terms(&self) -> Result<Terms> {
-        // More than can be held is refused where it happens; reserving less than the file has costs copies only.
+        // More than can be held is refused where it happens; reserving less than the file has costs
+        // copies only.
         let length = self.open()?.1.min(u32::MAX as usize);
         let mut text = self.in_file(Text::with_capacity(length))?;
         self.each_line(|_, term| text.push(term))?;
@@ -119,7 +121,8 @@ impl VocabularyFile {
         let complete = 'file: loop {
             let n = file.read(&mut chunk).map_err(|error| Error::io(&self.path, "read the vocabulary", &error))?;
             if n == 0 {
-                // TF: what is left at the end is a line unless it is empty or a lone carriage return.
+                // TF: what is left at the end is a line unless it is empty or a lone carriage
+                // return.
                 let ended = matches!(&rest[..], b"" | b"\r");
                 break !ended && line(&rest)?;
             }

@@ -26,7 +26,8 @@ pub(super) struct Duplicate {
 pub(super) const MAX_TERMS: usize = u32::MAX as usize - 1;
 
 impl Index {
-    /// The table of `n` terms, given their hashes and which of them are equal; at most [`MAX_TERMS`].
+    /// The table of `n` terms, given their hashes and which of them are equal; at most
+    /// [`MAX_TERMS`].
     pub fn build(
         n: usize,
         hash: KeyedHash,
@@ -53,8 +54,8 @@ impl Index {
         Index { slots: vec![0; slots_for(0)], hash }
     }
 
-    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet. `hash_of` gives all their
-    /// hashes.
+    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet.
+    /// `hash_of` gives all their hashes.
     pub fn push(&mut self, n: usize, hash: u64, hash_of: impl Fn(usize) -> u64) {
         if slots_for(n + 1) > self.slots.len() {
             self.slots = vec![0; slots_for(2 * n + 8)];
@@ -122,7 +123,8 @@ impl Index {
         prefetch(self.slots.as_ptr().wrapping_add(self.home(hash)));
     }
 
-    /// Where the search for a hash begins: its upper half as a fraction of the table. The tag is its lower half.
+    /// Where the search for a hash begins: its upper half as a fraction of the table. The tag is
+    /// its lower half.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize

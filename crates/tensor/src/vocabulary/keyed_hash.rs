@@ -1,4 +1,5 @@
-//! The hash of the tables here: keyed with random numbers, so that no file can be made whose terms all collide.
+//! The hash of the tables here: keyed with random numbers, so that no file can be made whose terms
+//! all collide.
 //!
 //! It decides only where in a table a term lies. Nothing that leaves this folder depends on it.
 

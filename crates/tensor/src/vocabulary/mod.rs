@@ -1,7 +1,8 @@
 //! Vocabularies: tables from terms to ids and back, read from lists and files or learnt from data.
 //!
-//! [`VocabularyFile`] or a list makes [`Terms`]; an index over them makes a [`Vocabulary`], which the host part of a
-//! graph looks batches up in. [`TermCounts`] learns from data which terms to keep.
+//! [`VocabularyFile`] or a list makes [`Terms`]; an index over them makes a [`Vocabulary`], which
+//! the host part of a graph looks batches up in. [`TermCounts`] learns from data which terms to
+//! keep.
 //!
 //! ```
 //! use estimand_tensor::{Strings, vocabulary::{Unknown, Vocabulary}};

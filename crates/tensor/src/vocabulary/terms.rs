@@ -69,7 +69,8 @@ impl Terms {
         }
     }
 
-    /// Appends a term's text to a list: integers in decimal. `false`, and nothing appended, if there is no such term.
+    /// Appends a term's text to a list: integers in decimal. `false`, and nothing appended, if
+    /// there is no such term.
     pub fn push_to(&self, number: usize, out: &mut Strings) -> bool {
         match &self.0 {
             _ if number >= self.len() => return false,
@@ -79,8 +80,8 @@ impl Terms {
         true
     }
 
-    /// The text of each id's term, `unknown` ("UNK" in TensorFlow) for ids that have none, appended to `out`: the
-    /// table from ids back to strings.
+    /// The text of each id's term, `unknown` ("UNK" in TensorFlow) for ids that have none, appended
+    /// to `out`: the table from ids back to strings.
     pub fn find(&self, ids: &[i64], unknown: &[u8], out: &mut Strings) {
         for &id in ids {
             if !usize::try_from(id).is_ok_and(|number| self.push_to(number, out)) {
@@ -89,7 +90,8 @@ impl Terms {
         }
     }
 
-    /// All terms as the lines of a file that [`VocabularyFile`](super::VocabularyFile) and TensorFlow read back.
+    /// All terms as the lines of a file that [`VocabularyFile`](super::VocabularyFile) and
+    /// TensorFlow read back.
     ///
     /// An error if a term is empty or holds a line end, which such a file cannot say.
     pub fn to_lines(&self) -> Result<Vec<u8>> {

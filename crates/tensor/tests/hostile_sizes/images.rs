@@ -53,7 +53,8 @@ fn images() -> Vec<Images> {
     all
 }
 
-/// Calls a pooling kernel with every combination that is wrong in one place, with empty slices and with short ones.
+/// Calls a pooling kernel with every combination that is wrong in one place, with empty slices and
+/// with short ones.
 fn pooling(attacks: &mut Attacks, kernel: impl Fn(&Pool, &PoolShape, &mut [Vec<f32>; 4])) {
     let shape =
         |[batch, height, width, channels]: [usize; 4], window| PoolShape { batch, height, width, channels, window };

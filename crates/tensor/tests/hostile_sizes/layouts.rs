@@ -60,7 +60,8 @@ fn views() {
     });
 }
 
-/// Whole sizes that no view may have, with slices that agree with them once they have wrapped around.
+/// Whole sizes that no view may have, with slices that agree with them once they have wrapped
+/// around.
 #[test]
 fn impossible_views() {
     in_child("layouts::impossible_views", |attacks| {
@@ -71,7 +72,8 @@ fn impossible_views() {
         attacks
             .refused("one hot", |p| none(layout::one_hot::<i32>(p, [HALF, 4, HALF], &[], &[1; 4], &[0; 4], &mut [])));
         attacks.refused("pad", |p| none(layout::pad(p, &[1], &[(usize::MAX, 1)], &[7; 4], &[1; 4], &mut [1; 4])));
-        // Elements 0 and 1 along both axes: two positions of the view are one element, and tasks would share it.
+        // Elements 0 and 1 along both axes: two positions of the view are one element, and tasks
+        // would share it.
         attacks.refused("an axis twice", |p| {
             let n = 1000;
             none(View::dense(&[2 * n]).transpose(&[0, 0]).write(p, 4, &vec![1; 4 * 4 * n * n], &mut vec![0; 8 * n]))

@@ -1,7 +1,8 @@
-//! Safe functions with sizes that cannot be true: they refuse or do nothing, and never touch memory that is not theirs.
+//! Safe functions with sizes that cannot be true: they refuse or do nothing, and never touch memory
+//! that is not theirs.
 //!
-//! One test for each family of kernels. A test runs its attacks in a child process, so that a signal is the failure of one test, which
-//! names the attack, and not the end of all.
+//! One test for each family of kernels. A test runs its attacks in a child process, so that a
+//! signal is the failure of one test, which names the attack, and not the end of all.
 
 #![forbid(unsafe_code)]
 // Kernels return nothing, and one list holds all of a shape.

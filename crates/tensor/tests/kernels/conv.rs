@@ -154,8 +154,8 @@ fn pooled_convolution_is_two_kernels() {
     }
 }
 
-/// The pooled gradient has the bits of its three kernels one after the other, where it is one kernel (64 divides the pixels and the
-/// groups of images are those of a sum) and where it is not.
+/// The pooled gradient has the bits of its three kernels one after the other, where it is one
+/// kernel (64 divides the pixels and the groups of images are those of a sum) and where it is not.
 #[test]
 fn pooled_gradient_is_three_kernels() {
     let conv = |batch, size, in_channels, out_channels, window| ConvShape {
@@ -210,7 +210,8 @@ fn pooled_gradient_is_three_kernels() {
     }
 }
 
-/// With the second shape a block of k is two filter rows of 100: the chain law of the module, spelled out.
+/// With the second shape a block of k is two filter rows of 100: the chain law of the module,
+/// spelled out.
 #[test]
 fn forward_bits_are_those_of_the_law() {
     let s = shapes()[1];

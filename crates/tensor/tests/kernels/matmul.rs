@@ -56,7 +56,8 @@ fn product(pool: &Pool, p: &Product, a: &[f32], b: &[f32], epilogue: Epilogue) -
 
 const LAYOUTS: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
 
-/// Every element is the naive loop's, bit for bit, with every layout, instruction set and number of threads.
+/// Every element is the naive loop's, bit for bit, with every layout, instruction set and number of
+/// threads.
 #[test]
 fn every_bit_is_that_of_the_law() {
     let sizes = [

@@ -33,7 +33,8 @@ pub fn assert_close(got: &[f32], want: &[f64], scale: f64, what: &str) {
     }
 }
 
-/// Calls `run` with every instruction set and 1, 2, 3 and 8 threads, and checks that the bits never change; returns them.
+/// Calls `run` with every instruction set and 1, 2, 3 and 8 threads, and checks that the bits never
+/// change; returns them.
 #[track_caller]
 pub fn on_every_machine(what: &str, mut run: impl FnMut(&Pool) -> Vec<f32>) -> Vec<f32> {
     // The instruction set is chosen per process, so tests that choose it take turns.

@@ -11,7 +11,8 @@ fn shapes() -> Vec<PoolShape> {
     let (none, one, two) = ([0, 0], [1, 1], [2, 2]);
     vec![
         shape(5, 24, 24, 20, window(two, two, one, none, none)),
-        // A row and a column left over; overlapping; with margins; gaps between the windows; dilated.
+        // A row and a column left over; overlapping; with margins; gaps between the windows;
+        // dilated.
         shape(3, 7, 9, 5, window(two, two, one, none, none)),
         shape(2, 8, 7, 17, window([3, 3], [2, 1], one, none, none)),
         shape(18, 6, 5, 3, window([3, 2], two, one, [1, 0], [1, 1])),
@@ -71,8 +72,8 @@ fn max_pool_and_the_first_maximum_takes_the_gradient() {
     }
 }
 
-/// Remembering which element was the largest gives the bits of comparing again, also with infinities and with NaN, which is nowhere the
-/// largest.
+/// Remembering which element was the largest gives the bits of comparing again, also with
+/// infinities and with NaN, which is nowhere the largest.
 #[test]
 fn the_largest_can_be_remembered() {
     for s in shapes() {

@@ -13,7 +13,8 @@ pub fn window(
     Window { size, stride, dilation, padding_before: before, padding_after: after }
 }
 
-/// Calls `pair(output row, output column, tap row, tap column, input row, input column)` for all that lie inside.
+/// Calls `pair(output row, output column, tap row, tap column, input row, input column)` for all
+/// that lie inside.
 pub fn for_each_tap(w: &Window, height: usize, width: usize, mut pair: impl FnMut([usize; 2], [usize; 2], [usize; 2])) {
     let (out_height, out_width) = (w.positions(0, height), w.positions(1, width));
     for (oy, ox) in (0..out_height).flat_map(|oy| (0..out_width).map(move |ox| (oy, ox))) {

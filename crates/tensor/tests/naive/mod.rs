@@ -303,7 +303,8 @@ pub fn interpret(instructions: &[Instruction], inputs: &[Value], n_outputs: usiz
     outputs
 }
 
-/// A linear congruential generator (Knuth's MMIX constants): tests must not depend on a crate's stream.
+/// A linear congruential generator (Knuth's MMIX constants): tests must not depend on a crate's
+/// stream.
 pub struct Random(pub u64);
 
 impl Random {
@@ -348,7 +349,8 @@ impl Strided {
     }
 }
 
-/// Inputs, outputs and instructions of a random program whose operations are exact, so that results can be compared bit by bit.
+/// Inputs, outputs and instructions of a random program whose operations are exact, so that results
+/// can be compared bit by bit.
 pub fn random_program(random: &mut Random) -> (Vec<DType>, Vec<DType>, Vec<Instruction>) {
     const DTYPES: [DType; 6] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool];
     const UNARY: [Unary; 9] = [

@@ -122,8 +122,8 @@ fn merged_counts_are_those_of_both() {
     assert_eq!(result(&merged(1000)), result(&some), "hashes are random, results are not");
 }
 
-/// By hand: 65,536 strings, x 40,000 times, y 25,000 times, and 536 others once each. With at most 3 terms, the third
-/// largest count (1) is taken off all, so x and y remain.
+/// By hand: 65,536 strings, x 40,000 times, y 25,000 times, and 536 others once each. With at most
+/// 3 terms, the third largest count (1) is taken off all, so x and y remain.
 #[test]
 fn room_is_made_by_hand() {
     let once = (0..536).map(|i| format!("other{i}"));
@@ -133,8 +133,9 @@ fn room_is_made_by_hand() {
     assert_eq!(result(&counts), (["x", "y"].into_iter().collect(), vec![39_999, 24_999], 1));
 }
 
-/// By hand: a million bytes at most, so half of it is kept, which is 50 of the terms of 10,000 bytes; all of them are
-/// equally frequent, so they all go, and only the shorter and more frequent one stays.
+/// By hand: a million bytes at most, so half of it is kept, which is 50 of the terms of 10,000
+/// bytes; all of them are equally frequent, so they all go, and only the shorter and more frequent
+/// one stays.
 #[test]
 fn long_terms_make_room_too() {
     let frequent = std::iter::repeat_n("short".to_string(), 65_536 - 2 * 200);

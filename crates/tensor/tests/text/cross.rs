@@ -81,7 +81,8 @@ fn specified_cases() {
     let unbounded = Cross::new(0).unwrap();
     assert_eq!(dense(unbounded, &[a(), b()]), [1_484_974_617_627_318_892, 5_470_948_523_078_679_805]);
     assert_eq!(dense(thousand, &[Values::Ints(vec![3, -2]), a()]), [152, 76]);
-    // 5 and 150 are in buckets 1 and 3 of (0, 10, 100); the dense text comes after the sparse bucket.
+    // 5 and 150 are in buckets 1 and 3 of (0, 10, 100); the dense text comes after the sparse
+    // bucket.
     assert_eq!(dense(thousand, &[Values::Ints(vec![1, 3]), strings(&["HS", "BS"])]), [872, 374]);
     assert_eq!(dense(thousand, &[strings(&["HS", "BS"]), Values::Ints(vec![1, 3])]), [722, 455]);
     assert_eq!(dense(thousand, &[strings(&["a"]), strings(&["b"]), strings(&["c"])]), [792]);
@@ -92,7 +93,8 @@ fn specified_cases() {
     assert_eq!(dense(ten_thousand, &[strings(&["Bachelors"]), strings(&["Tech-support"])]), [4242]);
 }
 
-/// Read off `tf.raw_ops.SparseCross(hash_key=0, ...)`: the node takes 0 at its word, only Python replaces it.
+/// Read off `tf.raw_ops.SparseCross(hash_key=0, ...)`: the node takes 0 at its word, only Python
+/// replaces it.
 #[test]
 fn a_node_with_key_zero() {
     let cross = Cross::new(1000).unwrap().raw_hash_key(0);

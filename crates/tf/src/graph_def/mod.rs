@@ -1,11 +1,12 @@
 //! A graph in TensorFlow's spelling: what stock TensorFlow runs, differentiates and serves.
 //!
-//! Ops have TensorFlow's names and meaning, so most of a [`GraphDef`] is a dump of the nodes. What differs, an op's file spells
-//! (`op/`): attributes that TensorFlow takes as inputs become constants. Here is what all of them write to, with the sizes that only
-//! the run knows, computed in the graph (`sizes`), variables, which are handles that are read, and tables (`table`).
+//! Ops have TensorFlow's names and meaning, so most of a [`GraphDef`] is a dump of the nodes. What
+//! differs, an op's file spells (`op/`): attributes that TensorFlow takes as inputs become
+//! constants. Here is what all of them write to, with the sizes that only the run knows, computed
+//! in the graph (`sizes`), variables, which are handles that are read, and tables (`table`).
 //!
-//! Numbers are equal to ours within rounding, with one exception: random ops draw from the same distribution but not the same
-//! stream, since TensorFlow's generator cannot be addressed by row.
+//! Numbers are equal to ours within rounding, with one exception: random ops draw from the same
+//! distribution but not the same stream, since TensorFlow's generator cannot be addressed by row.
 //!
 //! ```
 //! use estimand_graph::{Graph, Init};
@@ -43,7 +44,8 @@ const PRODUCER: i32 = 1645;
 
 /// The nodes that these values need, as TensorFlow spells them. Equal graphs give equal messages.
 ///
-/// An op that TensorFlow does not have is an error that names it. [`Names`] tells what a value is called in the result.
+/// An op that TensorFlow does not have is an error that names it. [`Names`] tells what a value is
+/// called in the result.
 ///
 /// Nodes that look up in tables need them initialized: see [`export`].
 pub fn graph_def(body: &Body, fetches: &[Value]) -> Result<GraphDef> {

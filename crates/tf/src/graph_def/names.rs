@@ -7,7 +7,8 @@ use estimand_graph::{Body, NodeId, Op, Value};
 
 /// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
 ///
-/// A character that TensorFlow does not allow becomes `_`; a name that is taken gets `_1`, `_2`, ...
+/// A character that TensorFlow does not allow becomes `_`; a name that is taken gets `_1`, `_2`,
+/// ...
 #[derive(Clone, Debug)]
 pub struct Names {
     nodes: Vec<String>,
@@ -30,8 +31,8 @@ impl Names {
         names
     }
 
-    /// The names of a graph that is written in the place of one of this graph's nodes: placeholders are called as the inputs, all
-    /// others begin with the owner's name.
+    /// The names of a graph that is written in the place of one of this graph's nodes: placeholders
+    /// are called as the inputs, all others begin with the owner's name.
     pub(super) fn inside(&mut self, body: &Body, owner: &str, inputs: &[String]) -> Names {
         let mut inside = Names { nodes: Vec::new(), taken: std::mem::take(&mut self.taken) };
         let mut inputs = inputs.iter();

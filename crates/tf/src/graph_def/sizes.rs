@@ -1,7 +1,8 @@
-//! Shapes as TensorFlow takes them: i32 lists, constant where they are known, else computed in the graph.
+//! Shapes as TensorFlow takes them: i32 lists, constant where they are known, else computed in the
+//! graph.
 //!
-//! A size that is known only at run time is taken from the shape of the placeholder that brings it, and computed by the
-//! symbol's formula; each symbol is written once, under `sizes/`.
+//! A size that is known only at run time is taken from the shape of the placeholder that brings it,
+//! and computed by the symbol's formula; each symbol is written once, under `sizes/`.
 
 use std::collections::HashSet;
 
@@ -45,8 +46,8 @@ impl Writer<'_> {
         Ok(name)
     }
 
-    /// Writes what lies deep inside a formula first, a layer at a time: formulas may be as deep as a graph is long, and writing one
-    /// asks for its parts.
+    /// Writes what lies deep inside a formula first, a layer at a time: formulas may be as deep as
+    /// a graph is long, and writing one asks for its parts.
     fn deep_parts(&mut self, symbol: Symbol) -> Result<()> {
         let symbols = self.body.symbols();
         if symbols.depth(Dim::Sym(symbol)) <= MAX_DEPTH {
@@ -101,7 +102,8 @@ impl Writer<'_> {
             }
             SymbolDef::Div(a, b @ Dim::Known(_)) => self.formula(&owner, "FloorDiv", a, b)?,
             SymbolDef::Div(a, b) => {
-                // An empty part of an empty whole is 0, where TensorFlow would refuse to divide by 0.
+                // An empty part of an empty whole is 0, where TensorFlow would refuse to divide
+                // by 0.
                 let (whole, part) = (self.size(a, &owner, "x")?, self.size(b, &owner, "y")?);
                 let one = self.int(&owner, "one", 1)?;
                 let positive = self.part(&owner, "part", "Maximum").input(part).input(one);
@@ -161,7 +163,8 @@ impl Writer<'_> {
         Ok(self.add(def))
     }
 
-    /// A fed axis that has the size of the batch, or some more than that: of a placeholder that is written anyway, if there is one.
+    /// A fed axis that has the size of the batch, or some more than that: of a placeholder that is
+    /// written anyway, if there is one.
     fn batch_axis(&self) -> Result<(NodeId, usize, usize)> {
         let axis = |id: NodeId| {
             let node = self.body.node(id);

@@ -1,4 +1,5 @@
-//! Tables as TensorFlow has them: resources that an initializer fills, from constants or from an asset file.
+//! Tables as TensorFlow has them: resources that an initializer fills, from constants or from an
+//! asset file.
 
 use estimand_graph::LookupTable;
 use estimand_graph::op::spelling::{Spelling, typed};
@@ -12,7 +13,8 @@ const WHOLE_LINE: i64 = -2;
 const LINE_NUMBER: i64 = -1;
 
 impl Writer<'_> {
-    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to terms.
+    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to
+    /// terms.
     pub(super) fn lookup_table(&mut self, table: &LookupTable, reverse: bool) -> Result<String> {
         let key = (std::ptr::from_ref(table.vocabulary()) as usize, reverse);
         if let Some(handle) = self.tables.get(&key) {

@@ -1,4 +1,5 @@
-//! What the GraphDef writer writes, in one line a node; that TensorFlow runs it is checked in `oracles/live/graphdef.py`.
+//! What the GraphDef writer writes, in one line a node; that TensorFlow runs it is checked in
+//! `oracles/live/graphdef.py`.
 
 use std::panic::Location;
 

@@ -1,4 +1,5 @@
-//! One node in the hands of its rule: its inputs in the form the rule wants them, and its attributes.
+//! One node in the hands of its rule: its inputs in the form the rule wants them, and its
+//! attributes.
 
 use estimand_graph::host::{HostOp, HostRules};
 use estimand_graph::op::reading::Reading;
@@ -49,7 +50,8 @@ impl<'a> Call<'_, 'a> {
         })
     }
 
-    /// The elements of an input that must be a small integer tensor: those that are not known become numbers that the run computes.
+    /// The elements of an input that must be a small integer tensor: those that are not known
+    /// become numbers that the run computes.
     pub(super) fn elements(&mut self, i: usize) -> Result<Numbers> {
         if let Some(numbers) = self.numbers(i)? {
             return Ok(numbers);

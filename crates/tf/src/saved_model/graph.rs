@@ -25,7 +25,8 @@ pub struct ReadGraph {
 
 /// Reads the nodes of a [`GraphDef`] that some outputs need: tensors named `node` or `node:1`.
 ///
-/// Each input is a placeholder with its shape: an axis may be [`Dim::BATCH`](estimand_tensor::Dim::BATCH) or [`Graph::ANY`].
+/// Each input is a placeholder with its shape: an axis may be
+/// [`Dim::BATCH`](estimand_tensor::Dim::BATCH) or [`Graph::ANY`].
 ///
 /// ```
 /// use estimand_engine::Session;

@@ -1,8 +1,9 @@
 //! A bound on tensors that a graph makes out of nothing.
 //!
-//! A few bytes of a file can ask for any amount of memory: a `Fill`, a `Tile`, a `OneHot`; or sixty nodes that each join a tensor
-//! with itself. What models do is far below the bounds, and what is large for a reason (a variable, a batch) is not concerned: a node
-//! may always make some times of what it is given, and all of them some times of what the graph begins with.
+//! A few bytes of a file can ask for any amount of memory: a `Fill`, a `Tile`, a `OneHot`; or sixty
+//! nodes that each join a tensor with itself. What models do is far below the bounds, and what is
+//! large for a reason (a variable, a batch) is not concerned: a node may always make some times of
+//! what it is given, and all of them some times of what the graph begins with.
 
 use estimand_graph::looks::look;
 use estimand_graph::{Body, Op, SymbolDef, Symbols};

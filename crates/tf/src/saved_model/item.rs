@@ -1,4 +1,5 @@
-//! What the outputs of TensorFlow's nodes become: tensors of ours, or things that only other nodes use.
+//! What the outputs of TensorFlow's nodes become: tensors of ours, or things that only other nodes
+//! use.
 
 use std::rc::Rc;
 

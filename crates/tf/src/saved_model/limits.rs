@@ -3,15 +3,18 @@
 use estimand_tensor::{Error, Result};
 use estimand_wire::{GraphDef, Message, TensorProto, scan};
 
-/// How many times the elements of its inputs a node may make where they are many, and all nodes those of what the graph begins with.
+/// How many times the elements of its inputs a node may make where they are many, and all nodes
+/// those of what the graph begins with.
 pub(super) const FACTOR: usize = 4;
 
 /// Limits on graphs that are read from files: [`GraphDef`]s and SavedModels.
 ///
-/// A few kilobytes of a file can ask for any amount of memory or time. The defaults are far above what models need; a file that
-/// goes beyond is refused with an error that names the limit, before the memory is taken.
+/// A few kilobytes of a file can ask for any amount of memory or time. The defaults are far above
+/// what models need; a file that goes beyond is refused with an error that names the limit, before
+/// the memory is taken.
 ///
-/// Messages inside of messages may be nested 100 deep, as everywhere in protobuf; that is no option.
+/// Messages inside of messages may be nested 100 deep, as everywhere in protobuf; that is no
+/// option.
 ///
 /// ```
 /// use estimand_tf::saved_model::ReadLimits;
@@ -65,28 +68,29 @@ impl ReadLimits {
         self
     }
 
-    /// Attributes of all nodes, and entries of lists and sizes of shapes in them. By default, 10,000,000.
+    /// Attributes of all nodes, and entries of lists and sizes of shapes in them. By default,
+    /// 10,000,000.
     pub fn attribute_values(mut self, n: usize) -> ReadLimits {
         self.attribute_values = n;
         self
     }
 
-    /// Bytes that constants take beyond those in the file, since a constant of one value may say that it repeats. By default, 1 GiB
-    /// for all constants of a graph.
+    /// Bytes that constants take beyond those in the file, since a constant of one value may say
+    /// that it repeats. By default, 1 GiB for all constants of a graph.
     pub fn repeated_bytes(mut self, n: usize) -> ReadLimits {
         self.repeated_bytes = n;
         self
     }
 
-    /// Elements that a node may make, counted for one row of a batch, unless variables and constants are nearly as large. By
-    /// default, 2^28.
+    /// Elements that a node may make, counted for one row of a batch, unless variables and
+    /// constants are nearly as large. By default, 2^28.
     pub fn elements(mut self, n: usize) -> ReadLimits {
         self.elements = n;
         self
     }
 
-    /// Nodes that are computed while a graph is read, to find the values of inputs that must be constant. A node counts each time
-    /// that it is computed. By default, 20,000,000.
+    /// Nodes that are computed while a graph is read, to find the values of inputs that must be
+    /// constant. A node counts each time that it is computed. By default, 20,000,000.
     pub fn evaluated_nodes(mut self, n: usize) -> ReadLimits {
         self.evaluated_nodes = n;
         self
@@ -120,8 +124,9 @@ impl ReadLimits {
         within(count(&[&[2, 1]]), self.functions, "functions", "functions")?;
         let nodes: [&[u32]; 2] = [&[1], &[2, 1, 3]];
         within(count(&nodes), self.nodes, "nodes", "nodes")?;
-        // NodeDef.attr; in it AttrValue.shape.dim, AttrValue.tensor.tensor_shape.dim, and AttrValue.list with its strings, shapes,
-        // their sizes, tensors, their sizes, and functions.
+        // NodeDef.attr; in it AttrValue.shape.dim, AttrValue.tensor.tensor_shape.dim, and
+        // AttrValue.list with its strings, shapes, their sizes, tensors, their sizes, and
+        // functions.
         let values: [&[u32]; 9] = [
             &[5],
             &[5, 2, 7, 2],
@@ -138,13 +143,15 @@ impl ReadLimits {
         within(count(&paths), self.attribute_values, "values of attributes", "attribute_values")
     }
 
-    /// Checks what constants have grown by so far, with one that is about to be made, and adds that.
+    /// Checks what constants have grown by so far, with one that is about to be made, and adds
+    /// that.
     pub(super) fn add_repeated(&self, sum: &mut usize, tensor: &TensorProto) -> Result<()> {
         *sum = sum.saturating_add(tensor.declared_bytes()?.saturating_sub(tensor.encoded_len()));
         within(*sum, self.repeated_bytes, "bytes of repeated constants", "repeated_bytes")
     }
 
-    /// Checks the number of elements that a node makes, from `sources` elements of variables, constants and what is fed.
+    /// Checks the number of elements that a node makes, from `sources` elements of variables,
+    /// constants and what is fed.
     pub(super) fn check_elements(&self, n: usize, sources: usize) -> Result<()> {
         if n <= sources.saturating_mul(FACTOR) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! Models that TensorFlow exported: a SavedModel's graph, pruned to a signature, becomes a graph of ours.
+//! Models that TensorFlow exported: a SavedModel's graph, pruned to a signature, becomes a graph of
+//! ours.
 //!
 //! ```no_run
 //! use estimand_tf::saved_model::SavedModel;
@@ -14,13 +15,14 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! In the order a model is read: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes placeholders of a signature's inputs;
-//! `nodes.rs` orders the nodes that its outputs need; `reader.rs` reads them one by one, each by its rule in `rules/`, whose inputs
-//! `call.rs` hands over; `numbers.rs` follows the integers that shapes are computed from; `variables.rs` finds the values of
-//! variables in the checkpoint.
+//! In the order a model is read: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
+//! placeholders of a signature's inputs; `nodes.rs` orders the nodes that its outputs need;
+//! `reader.rs` reads them one by one, each by its rule in `rules/`, whose inputs `call.rs` hands
+//! over; `numbers.rs` follows the integers that shapes are computed from; `variables.rs` finds the
+//! values of variables in the checkpoint.
 //!
-//! What runs is a graph like any other: strings, tables and sparse tensors in the host's part, numbers in the step's. Control
-//! inputs, and with them assertions, are not followed.
+//! What runs is a graph like any other: strings, tables and sparse tensors in the host's part,
+//! numbers in the step's. Control inputs, and with them assertions, are not followed.
 
 mod call;
 mod graph;
@@ -68,7 +70,8 @@ pub struct SavedModel {
 }
 
 impl SavedModel {
-    /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature asks for them.
+    /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature
+    /// asks for them.
     ///
     /// With the default [`ReadLimits`].
     pub fn open(folder: impl AsRef<Path>) -> Result<SavedModel> {
@@ -106,21 +109,22 @@ impl SavedModel {
         self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
     }
 
-    /// Sets the shape of an input that the export leaves open. By default an unknown first axis is the batch, and other unknown axes
-    /// may have any size.
+    /// Sets the shape of an input that the export leaves open. By default an unknown first axis is
+    /// the batch, and other unknown axes may have any size.
     pub fn with_shape(mut self, input: &str, shape: impl Into<Shape>) -> SavedModel {
         self.shapes.insert(input.to_string(), shape.into());
         self
     }
 
-    /// Lets inputs have different numbers of rows. By default an unknown first axis is the batch, which all inputs share.
+    /// Lets inputs have different numbers of rows. By default an unknown first axis is the batch,
+    /// which all inputs share.
     pub fn any_rows(mut self) -> SavedModel {
         self.any_rows = true;
         self
     }
 
-    /// Reads what a signature needs, and the values of its variables. Those that another signature of
-    /// this model has read are shared with it.
+    /// Reads what a signature needs, and the values of its variables. Those that another signature
+    /// of this model has read are shared with it.
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
         SignatureModel::read(self, signature)

@@ -72,7 +72,8 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// What a node is computed from. Control inputs are not: they order assertions and updates, of which a prediction has none.
+    /// What a node is computed from. Control inputs are not: they order assertions and updates, of
+    /// which a prediction has none.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
         self.inputs_of(self.def(node))
     }
@@ -82,7 +83,8 @@ impl<'a> Nodes<'a> {
         data.map(|input| self.find(input).map_err(|e| e.context(format!("input of node `{}`", def.name)))).collect()
     }
 
-    /// The nodes that some outputs are computed from, each after those it needs. Nodes in `given` are not looked behind.
+    /// The nodes that some outputs are computed from, each after those it needs. Nodes in `given`
+    /// are not looked behind.
     pub(super) fn needed(&self, outputs: &[Reference], given: &HashSet<Reference>) -> Result<Vec<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {

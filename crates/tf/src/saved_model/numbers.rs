@@ -1,7 +1,8 @@
 //! Small integer tensors whose elements are known when a graph is read, or known to be sizes.
 //!
-//! TensorFlow computes shapes with ordinary ops (`Shape`, `StridedSlice`, `Mul`, `Pack`); our ops hold them as data. So the reader
-//! follows the elements of such tensors one by one, until they arrive at a `Reshape` or a `Tile`.
+//! TensorFlow computes shapes with ordinary ops (`Shape`, `StridedSlice`, `Mul`, `Pack`); our ops
+//! hold them as data. So the reader follows the elements of such tensors one by one, until they
+//! arrive at a `Reshape` or a `Tile`.
 
 use std::panic::Location;
 
@@ -159,7 +160,8 @@ impl Numbers {
         (dims.iter().product::<usize>() == self.elements.len()).then(|| Numbers { dims, ..self.clone() })
     }
 
-    /// Element-wise; `None` where one of the results is not known to be a size, or beyond single numbers and lists.
+    /// Element-wise; `None` where one of the results is not known to be a size, or beyond single
+    /// numbers and lists.
     pub(super) fn zip(
         &self,
         other: &Numbers,

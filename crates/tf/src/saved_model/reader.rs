@@ -200,8 +200,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What one value is computed from, up to constants and what was computed before, as a graph of its own, and the value there.
-/// `None` if it depends on something from outside, or on sizes that only a run tells.
+/// What one value is computed from, up to constants and what was computed before, as a graph of its
+/// own, and the value there. `None` if it depends on something from outside, or on sizes that only
+/// a run tells.
 fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -> Option<(Body, Value)> {
     let mut needed: BTreeSet<NodeId> = BTreeSet::new();
     let mut stack = vec![wanted];

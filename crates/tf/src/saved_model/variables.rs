@@ -51,8 +51,8 @@ impl Checkpoint {
         }
     }
 
-    /// The saved values of variables, by their names in our graph. Those that another signature has read
-    /// before are in `read`, and their memory is shared.
+    /// The saved values of variables, by their names in our graph. Those that another signature has
+    /// read before are in `read`, and their memory is shared.
     pub(super) fn values(
         &self,
         nodes: &[(String, VarId)],
@@ -90,7 +90,8 @@ impl Checkpoint {
 /// The values that signatures of a model have read, by their place in the checkpoint.
 pub(super) type ReadValues = HashMap<Key, Array>;
 
-/// The tensor that each variable is restored from: `Assign(variable, RestoreV2(file, names, slices):i)`.
+/// The tensor that each variable is restored from:
+/// `Assign(variable, RestoreV2(file, names, slices):i)`.
 ///
 /// What is unusual about those nodes is passed over: the variable's own name is as good a guess.
 fn keys(nodes: &Nodes<'_>) -> HashMap<String, Key> {
@@ -136,7 +137,8 @@ fn restored(nodes: &Nodes<'_>, inputs: &[String], lists: &mut Lists) -> Option<(
     Some((variable, Key { name, part }))
 }
 
-/// `"10 3 0,5:0,3"`: the sizes of the whole, then first place and size on each axis; `-` stands for all of an axis.
+/// `"10 3 0,5:0,3"`: the sizes of the whole, then first place and size on each axis; `-` stands for
+/// all of an axis.
 fn parse_slice(text: &str) -> Option<Vec<(usize, usize)>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (ranges, sizes) = words.split_last()?;

@@ -1,8 +1,9 @@
-//! Graphs of 100,000 nodes: the work of building, rewriting, planning, running, writing and reading grows with the number of
-//! nodes, not with its square.
+//! Graphs of 100,000 nodes: the work of building, rewriting, planning, running, writing and reading
+//! grows with the number of nodes, not with its square.
 //!
-//! Work is counted, not timed: what the passes look at, allocations, and bytes allocated. A graph of four times as many nodes
-//! may cost [`MOST`] times as much. The clock is used only against a deadline that a quadratic pass would miss by far.
+//! Work is counted, not timed: what the passes look at, allocations, and bytes allocated. A graph
+//! of four times as many nodes may cost [`MOST`] times as much. The clock is used only against a
+//! deadline that a quadratic pass would miss by far.
 //!
 //! A binary of its own: it counts the allocations of its threads.
 

@@ -1,7 +1,8 @@
 //! Constraints: what weights are like after every update, as `tf.keras.constraints` has them.
 //!
-//! An update is free to go anywhere; a constraint then takes the weights to where they may be, in the same step. Unlike a rule it
-//! sees a whole variable with its shape: also after an update of single rows, all of it is looked at, as in Keras.
+//! An update is free to go anywhere; a constraint then takes the weights to where they may be, in
+//! the same step. Unlike a rule it sees a whole variable with its shape: also after an update of
+//! single rows, all of it is looked at, as in Keras.
 
 mod non_neg;
 mod norm;
@@ -41,7 +42,8 @@ pub trait Constraint: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
-    /// Changes the weights of a variable, row by row, whose sizes have passed `validate`. It runs in every step: it must not allocate.
+    /// Changes the weights of a variable, row by row, whose sizes have passed `validate`. It runs
+    /// in every step: it must not allocate.
     fn project(&self, dims: &[usize], weights: &mut [f32]);
 }
 

@@ -10,8 +10,9 @@ const EPSILON: f32 = 1e-7;
 macro_rules! axes_setter {
     ($constraint:ty) => {
         impl $constraint {
-            /// The axes along which lengths are taken, counted from the end if negative. By default 0: the weights of each unit of a
-            /// dense layer. `[0, 1, 2]` are those of each filter of a convolution, 1 the rows of an embedding.
+            /// The axes along which lengths are taken, counted from the end if negative. By default
+            /// 0: the weights of each unit of a dense layer. `[0, 1, 2]` are those of each filter
+            /// of a convolution, 1 the rows of an embedding.
             pub fn axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
                 self.axes = axes.into();
                 self
@@ -157,7 +158,8 @@ const BLOCK: usize = 64;
 fn rescale(dims: &[usize], axes: &[i64], weights: &mut [f32], factor: impl Fn(f32) -> f32) {
     let along = axes.iter().fold(0u32, |set, &a| set | 1 << if a < 0 { a + dims.len() as i64 } else { a });
     let is_along = |axis: usize| along >> axis & 1 == 1;
-    // The last axes that are all along vectors, or all across them, are runs of neighbours in memory.
+    // The last axes that are all along vectors, or all across them, are runs of neighbours in
+    // memory.
     let across_last = !is_along(dims.len() - 1);
     let n_front = (0..dims.len()).rev().find(|&axis| is_along(axis) == across_last).map_or(0, |axis| axis + 1);
     let (front, run) = (&dims[..n_front], dims[n_front..].iter().product::<usize>());
@@ -210,7 +212,8 @@ fn rescale(dims: &[usize], axes: &[i64], weights: &mut [f32], factor: impl Fn(f3
 mod tests {
     use super::*;
 
-    /// Every set of axes of `[2, 3, 4, 5]` against the definition: each element divided by the length of its vector.
+    /// Every set of axes of `[2, 3, 4, 5]` against the definition: each element divided by the
+    /// length of its vector.
     #[test]
     fn any_axes_are_those_of_the_definition() {
         let dims = [2usize, 3, 4, 5];

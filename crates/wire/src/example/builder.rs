@@ -1,6 +1,7 @@
 //! Writing `tf.Example`s: one by one, or a batch of arrays at once.
 //!
-//! Names are sorted and numbers packed, so that equal rows are equal bytes, those of TensorFlow's deterministic serialization.
+//! Names are sorted and numbers packed, so that equal rows are equal bytes, those of TensorFlow's
+//! deterministic serialization.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -141,7 +142,8 @@ impl SequenceExampleBuilder {
     }
 }
 
-/// A serialized `tf.Example` for each row of a batch. Whole numbers and booleans become `int64_list`s.
+/// A serialized `tf.Example` for each row of a batch. Whole numbers and booleans become
+/// `int64_list`s.
 ///
 /// ```
 /// # use estimand_tensor::{Array, Feature};

@@ -1,6 +1,7 @@
 //! One row, read with care: every legal encoding, duplicates, and an error that says what is wrong.
 //!
-//! The parser's quick way (`parser.rs`) gives up at the first thing out of the ordinary and comes here.
+//! The parser's quick way (`parser.rs`) gives up at the first thing out of the ordinary and comes
+//! here.
 
 use estimand_tensor::{Error, ErrorKind, Result};
 
@@ -15,13 +16,15 @@ pub(super) type Entry<'a> = (&'a [u8], &'a [u8]);
 /// What is wrong with the bytes.
 pub(super) type Damage = &'static str;
 
-/// An error in a row, counted from 0 here and from 1 in the message, and in a feature, if it is known in which.
+/// An error in a row, counted from 0 here and from 1 in the message, and in a feature, if it is
+/// known in which.
 pub(super) fn row_error(row: usize, feature: Option<&str>, message: String) -> Error {
     let kind = ErrorKind::Data { path: None, row: Some(row as u64 + 1), column: feature.map(str::to_string) };
     Error::new(kind, message).context(format!("in row {} of the batch", row + 1))
 }
 
-/// Calls `visit` with the fields of a message: their numbers, and the contents of those that have a length.
+/// Calls `visit` with the fields of a message: their numbers, and the contents of those that have a
+/// length.
 ///
 /// There may be several of one number: protobuf's way to merge messages is to join their bytes.
 pub(super) fn fields<'a>(
@@ -53,8 +56,8 @@ pub(super) fn entries<'a>(map: &'a [u8], out: &mut Vec<Entry<'a>>) -> Result<(),
     })
 }
 
-/// A key and a value in either order; one that is left out is empty. Nothing else may be there: implementations of protobuf
-/// disagree about what such an entry means.
+/// A key and a value in either order; one that is left out is empty. Nothing else may be there:
+/// implementations of protobuf disagree about what such an entry means.
 fn entry(bytes: &[u8]) -> Option<Entry<'_>> {
     let (mut key, mut value) = (None, None);
     let mut entry = Cursor::new(bytes);
@@ -99,7 +102,8 @@ pub(super) fn append_row(plan: &Plan, rows: &mut Rows, entries: &[Entry<'_>], ro
         let error = |message: String| row_error(row, Some(&feature.name), message);
         let list = list(value).map_err(|damage| error(format!("feature `{}`: {damage}", feature.name)))?;
         match (list, &feature.length) {
-            // TF: for a feature of fixed or padded length an empty value does not count, not even as the last of its key.
+            // TF: for a feature of fixed or padded length an empty value does not count, not even
+            // as the last of its key.
             (None, Length::Fixed { .. } | Length::Padded { .. }) => {}
             _ if column.is_found(n_rows) => {}
             (None, Length::Ragged) => column.read_nothing(n_rows),

@@ -78,7 +78,8 @@ impl<'a> Cursor<'a> {
         (tag >> 3 != 0).then_some((tag >> 3, tag as u8 & 7))
     }
 
-    /// Passes over the contents of a field. Groups, which nobody has written for twenty years, are refused as TensorFlow refuses them.
+    /// Passes over the contents of a field. Groups, which nobody has written for twenty years, are
+    /// refused as TensorFlow refuses them.
     pub(super) fn skip(&mut self, wire: u8) -> Option<()> {
         match wire {
             VARINT => self.varint().map(drop),
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn integers_by_hand() {
-        // 300 = 0b10_0101100. Ten bytes hold 64 bits: nine times seven and one; what is more of the tenth is dropped.
+        // 300 = 0b10_0101100. Ten bytes hold 64 bits: nine times seven and one; what is more of the
+        // tenth is dropped.
         let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
         for (bytes, value) in [
             (&[0][..], Some(0)),

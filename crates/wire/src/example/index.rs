@@ -59,7 +59,8 @@ impl Index {
     }
 }
 
-/// Eight bytes at a time. Names of features come from the model, not from the data: nobody can make them collide.
+/// Eight bytes at a time. Names of features come from the model, not from the data: nobody can make
+/// them collide.
 #[inline]
 fn hash(name: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -19,7 +19,8 @@ const MAX_TASKS: usize = 16;
 /// Positions in a row for which the feature of the row before is remembered.
 const MAX_GUESSES: usize = 1024;
 
-/// Reads the features of a spec out of serialized `tf.Example`s; see the [module](super) for what is read how.
+/// Reads the features of a spec out of serialized `tf.Example`s; see the [module](super) for what
+/// is read how.
 #[derive(Debug)]
 pub struct ExampleParser {
     plan: Plan,
@@ -41,7 +42,8 @@ impl ExampleParser {
         self.rows(serialized, 0)?.finish(&self.plan)
     }
 
-    /// Reads a batch on the threads of a pool. The result, also if it is an error, is that of [`parse`](ExampleParser::parse).
+    /// Reads a batch on the threads of a pool. The result, also if it is an error, is that of
+    /// [`parse`](ExampleParser::parse).
     pub fn parse_parallel<S: AsRef<[u8]> + Sync>(&self, serialized: &[S], pool: &Pool) -> Result<Vec<Feature>> {
         let per_task = serialized.len().div_ceil(MAX_TASKS).max(MIN_ROWS_PER_TASK);
         let parts: Vec<&[S]> = serialized.chunks(per_task).collect();
@@ -65,8 +67,8 @@ impl ExampleParser {
         Ok(rows)
     }
 
-    /// Appends a row that is encoded as everybody encodes them, without duplicates and errors; `None` if it is not, with part of
-    /// the row appended.
+    /// Appends a row that is encoded as everybody encodes them, without duplicates and errors;
+    /// `None` if it is not, with part of the row appended.
     #[inline]
     fn quick_row(&self, row: &[u8], rows: &mut Rows, guesses: &mut Guesses) -> Option<()> {
         let Plan { features, index } = &self.plan;
@@ -154,7 +156,8 @@ fn in_parallel<T: Send + Sync>(
 const FIRST: u8 = tag(1, DELIMITED);
 const SECOND: u8 = tag(2, DELIMITED);
 
-/// Which feature was at which position of the row before: the rows of a file usually have the same order.
+/// Which feature was at which position of the row before: the rows of a file usually have the same
+/// order.
 #[derive(Default)]
 struct Guesses(Vec<usize>);
 

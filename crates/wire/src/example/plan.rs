@@ -52,7 +52,8 @@ impl FeaturePlan {
             FeatureSpec::Dense { dtype, dims, default } => {
                 let width = element_count(&dims)?;
                 let default = default.map(|value| expect(&value, dtype, &dims)).transpose()?;
-                // TF: a default without elements is none, so that a feature of no values must still be there.
+                // TF: a default without elements is none, so that a feature of no values must still
+                // be there.
                 let default = default.filter(|value| value.len() > 0);
                 Length::Fixed { dims, width, default }
             }

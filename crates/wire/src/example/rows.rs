@@ -73,7 +73,8 @@ impl Column {
         self.found_in == n_rows + 1
     }
 
-    /// Takes the list of the row being read; `None` if it is damaged or has a wrong number of values.
+    /// Takes the list of the row being read; `None` if it is damaged or has a wrong number of
+    /// values.
     #[inline]
     pub(super) fn read(&mut self, list: &[u8], length: &Length, n_rows: usize) -> Option<()> {
         let before = self.values.len();

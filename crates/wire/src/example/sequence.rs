@@ -49,7 +49,8 @@ impl ListSpec {
 /// One list of steps, of all rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sequence {
-    /// Steps of the same size: values of `[steps of all rows, dims...]`, with the steps of each row.
+    /// Steps of the same size: values of `[steps of all rows, dims...]`, with the steps of each
+    /// row.
     Fixed(Ragged),
     /// Steps of different size.
     Ragged {
@@ -116,7 +117,8 @@ impl SequenceExampleParser {
         Ok(SequenceExampleParser { context, lists, index })
     }
 
-    /// Reads a batch, one serialized `tf.SequenceExample` for each row: the features of the context, and the lists.
+    /// Reads a batch, one serialized `tf.SequenceExample` for each row: the features of the
+    /// context, and the lists.
     pub fn parse<S: AsRef<[u8]>>(
         &self,
         serialized: impl IntoIterator<Item = S>,

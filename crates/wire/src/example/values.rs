@@ -97,7 +97,8 @@ impl Values {
         }
     }
 
-    /// Appends the values of a list of this kind; `None` if the list is damaged, some of it appended.
+    /// Appends the values of a list of this kind; `None` if the list is damaged, some of it
+    /// appended.
     #[inline]
     pub(super) fn read(&mut self, list: &[u8]) -> Option<()> {
         match self {
@@ -176,7 +177,8 @@ fn read_strings(list: &[u8], out: &mut Strings) -> Option<()> {
     Some(())
 }
 
-/// Nothing may follow a packed list: protobuf would append a second one and TensorFlow ignores it, so we refuse it.
+/// Nothing may follow a packed list: protobuf would append a second one and TensorFlow ignores it,
+/// so we refuse it.
 fn one_piece(rest: Cursor<'_>) -> Option<()> {
     rest.is_empty().then_some(())
 }

@@ -1,4 +1,5 @@
-//! A call that fails: the run says so, what was whole stays whole, and the next run ends as if nothing had happened.
+//! A call that fails: the run says so, what was whole stays whole, and the next run ends as if
+//! nothing had happened.
 
 use super::{Bench, Law};
 use crate::calls::Call;

@@ -44,8 +44,9 @@ fn once(bench: &Bench) -> Vec<Experiment<'_>> {
 
 fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
     let moments = moments(&bench.calls);
-    // Calls are counted from the start of a process. So the second moment is one that a run which goes
-    // on comes to under the same name: the first of its kind on a checkpoint of its own, or on data.
+    // Calls are counted from the start of a process. So the second moment is one that a run which
+    // goes on comes to under the same name: the first of its kind on a checkpoint of its own, or on
+    // data.
     let comes_again = |point: &str| point.ends_with("/1") && (point.contains("ckpt-") || point.contains("/data/"));
     let pair = |i: usize| {
         let later: Vec<_> = moments[i + 1..].iter().filter(|(_, point)| comes_again(point)).collect();

@@ -63,8 +63,8 @@ impl Bench {
         self.place.folder().map_err(|e| format!("no folder for the experiment: {e}"))
     }
 
-    /// Runs the training to its end in what is left, and compares. Where the run was over already, there is nothing left to
-    /// do: another call would be another training.
+    /// Runs the training to its end in what is left, and compares. Where the run was over already,
+    /// there is nothing left to do: another call would be another training.
     fn finish_and_compare(&self, folder: &Folder) -> Result<(), String> {
         let left = Outcome::read(&folder.work(), &self.undisturbed.said)?;
         if left.check_same(&self.undisturbed).is_ok() {

@@ -109,7 +109,8 @@ fn a_disk_that_fails_leaves_the_checkpoint_before() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A trainer removes its oldest checkpoint, or writes another one under the same name, while somebody reads it.
+/// A trainer removes its oldest checkpoint, or writes another one under the same name, while
+/// somebody reads it.
 #[test]
 fn an_open_checkpoint_is_read_to_its_end() {
     let folder = folder("gone");

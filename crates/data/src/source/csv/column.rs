@@ -26,7 +26,8 @@ pub(crate) struct Column {
     missing: Arc<[Vec<u8>]>,
 }
 
-/// Where the type of a column comes from. Put into words only where a message wants it: there may be a million columns.
+/// Where the type of a column comes from. Put into words only where a message wants it: there may
+/// be a million columns.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     Declared,

@@ -1,8 +1,9 @@
 //! Where the records and fields of CSV text lie.
 //!
-//! RFC 4180 as TensorFlow and pandas read it: a field in quotes may hold delimiters, line ends and doubled quotes; a quote anywhere
-//! else is a mistake of its record. A record ends with `\n`, `\r\n`, or `\r` alone, as old Macs wrote. Where a record ends depends on
-//! nothing before it, so that reading may begin at any record.
+//! RFC 4180 as TensorFlow and pandas read it: a field in quotes may hold delimiters, line ends and
+//! doubled quotes; a quote anywhere else is a mistake of its record. A record ends with `\n`,
+//! `\r\n`, or `\r` alone, as old Macs wrote. Where a record ends depends on nothing before it, so
+//! that reading may begin at any record.
 
 use estimand_tensor::{Error, Result};
 
@@ -165,7 +166,8 @@ fn plain_field<const COUNTED: bool>(out: &mut Records, bytes: &[u8], at: &mut Pl
     }
 }
 
-/// Whether a `\r` ends a record by itself. One at the very end does so too, and is the same as none.
+/// Whether a `\r` ends a record by itself. One at the very end does so too, and is the same as
+/// none.
 fn has_lone_cr(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\r', bytes).any(|i| bytes.get(i + 1).is_some_and(|&next| next != b'\n'))
 }
@@ -175,7 +177,8 @@ fn has_lone_cr(bytes: &[u8]) -> bool {
 fn equal_bytes(word: u64, byte: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let different = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
-    // A byte's sum reaches the high bit unless its low bits are 0; no sum carries into the next byte.
+    // A byte's sum reaches the high bit unless its low bits are 0; no sum carries into the next
+    // byte.
     !(((different & LOW) + LOW) | different | LOW)
 }
 
@@ -268,7 +271,8 @@ mod tests {
         );
     }
 
-    /// Cut anywhere, the whole records are those of the uncut text, and what is left is cut the same way.
+    /// Cut anywhere, the whole records are those of the uncut text, and what is left is cut the
+    /// same way.
     #[test]
     fn a_cut_is_where_a_record_ends() {
         for text in [

@@ -34,7 +34,8 @@ pub(crate) enum Header {
     Checked,
 }
 
-/// The most bytes of a row. Places of fields are numbers of 32 bits, and text with doubled quotes is kept behind the row's own.
+/// The most bytes of a row. Places of fields are numbers of 32 bits, and text with doubled quotes
+/// is kept behind the row's own.
 pub(crate) fn longest_row(limits: &Limits) -> usize {
     limits.line_bytes.min(i32::MAX as usize)
 }
@@ -161,7 +162,8 @@ impl CsvFormat {
         rows
     }
 
-    /// What is wrong with fields that are too long. Most chunks are shorter than the limit and cannot have one.
+    /// What is wrong with fields that are too long. Most chunks are shorter than the limit and
+    /// cannot have one.
     fn too_long(&self, bytes: &[u8], fields: &[Span]) -> Option<Bad> {
         let limit = self.limits.field_bytes;
         if bytes.len() <= limit {

@@ -72,7 +72,8 @@ impl InferredColumn {
         &self.name
     }
 
-    /// Its type: the narrowest of i32, i64, f32, f64 and str that every value of the samples has; str if there was none.
+    /// Its type: the narrowest of i32, i64, f32, f64 and str that every value of the samples has;
+    /// str if there was none.
     pub fn dtype(&self) -> DType {
         self.kind.map_or(DType::Str, Kind::dtype)
     }
@@ -86,7 +87,8 @@ impl InferredColumn {
         Ok(FeatureSpec::dense_or(default))
     }
 
-    /// Looks at one field. `is_first` says that no other file was sampled before: only there may numbers turn into text.
+    /// Looks at one field. `is_first` says that no other file was sampled before: only there may
+    /// numbers turn into text.
     pub(crate) fn see(
         &mut self,
         text: &[u8],

@@ -1,7 +1,8 @@
 //! CSV files as `make_csv_dataset` users know them.
 //!
-//! `dialect.rs` finds `records.rs` and their fields, `sample.rs` reads the first ones, `infer.rs` finds the types of columns,
-//! `column.rs` reads their values, and `format.rs` makes rows of it all for the chunks of [`Files`].
+//! `dialect.rs` finds `records.rs` and their fields, `sample.rs` reads the first ones, `infer.rs`
+//! finds the types of columns, `column.rs` reads their values, and `format.rs` makes rows of it all
+//! for the chunks of [`Files`].
 
 mod column;
 mod dialect;
@@ -33,8 +34,9 @@ const LISTED: usize = 100;
 
 /// CSV files and how to read them; [`dataset`](Csv::dataset) makes the [`Dataset`].
 ///
-/// Columns whose type is not declared get one from the first rows of every file: the narrowest of i32, i64, f32, f64 and
-/// str that fits, with 0 or the empty string for a missing value. [`inferred`](Csv::inferred) says what was found and why.
+/// Columns whose type is not declared get one from the first rows of every file: the narrowest of
+/// i32, i64, f32, f64 and str that fits, with 0 or the empty string for a missing value.
+/// [`inferred`](Csv::inferred) says what was found and why.
 ///
 /// ```
 /// use estimand_data::Csv;
@@ -62,7 +64,8 @@ pub struct Csv {
 }
 
 impl Dataset {
-    /// The rows of CSV files with a header, the types of their columns found out; [`Csv`] has the options.
+    /// The rows of CSV files with a header, the types of their columns found out; [`Csv`] has the
+    /// options.
     pub fn from_csv(files: impl Into<Files>) -> Dataset {
         Csv::new(files).dataset()
     }
@@ -91,7 +94,8 @@ impl Csv {
         self
     }
 
-    /// The names of all columns of the files. By default, those of the header; with names, a header is passed over.
+    /// The names of all columns of the files. By default, those of the header; with names, a header
+    /// is passed over.
     pub fn column_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
         self.names = Some(names.into_iter().map(Into::into).collect());
         self
@@ -103,13 +107,15 @@ impl Csv {
         self
     }
 
-    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file has none.
+    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file
+    /// has none.
     pub fn feature(mut self, name: impl Into<String>, spec: FeatureSpec) -> Csv {
         self.specs.insert(name.into(), spec);
         self
     }
 
-    /// Declares the types of columns, as the spec of feature columns has them. Columns beyond them keep the type that is found.
+    /// Declares the types of columns, as the spec of feature columns has them. Columns beyond them
+    /// keep the type that is found.
     pub fn features<N: Into<String>>(mut self, specs: impl IntoIterator<Item = (N, FeatureSpec)>) -> Csv {
         self.specs.extend(specs.into_iter().map(|(name, spec)| (name.into(), spec)));
         self
@@ -145,7 +151,8 @@ impl Csv {
         self
     }
 
-    /// Whether text must be UTF-8. By default, other text is an error; without, bytes are taken as they are.
+    /// Whether text must be UTF-8. By default, other text is an error; without, bytes are taken as
+    /// they are.
     pub fn utf8(mut self, utf8: bool) -> Csv {
         self.utf8 = utf8;
         self
@@ -157,7 +164,8 @@ impl Csv {
         self
     }
 
-    /// How many columns there may be, and how long rows and fields are ([`Limits`]). By default, those of the [`Files`].
+    /// How many columns there may be, and how long rows and fields are ([`Limits`]). By default,
+    /// those of the [`Files`].
     pub fn limits(mut self, limits: Limits) -> Csv {
         self.files = self.files.limits(limits);
         self

@@ -1,6 +1,7 @@
 //! The records and fields that [`Dialect`](super::dialect::Dialect) finds in CSV text.
 
-/// Where a field's text is: in the chunk, or behind its end among the texts that had doubled quotes.
+/// Where a field's text is: in the chunk, or behind its end among the texts that had doubled
+/// quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     start: u32,
@@ -19,7 +20,8 @@ impl Span {
 pub(crate) struct Records {
     /// All fields, record after record.
     pub(crate) fields: Vec<Span>,
-    /// For each record, the end of its fields in `fields`, its place in the text, and what is wrong with it.
+    /// For each record, the end of its fields in `fields`, its place in the text, and what is wrong
+    /// with it.
     pub(crate) records: Vec<Record>,
     /// Texts of fields that had doubled quotes.
     unescaped: Vec<u8>,
@@ -65,7 +67,8 @@ impl QuoteFault {
     }
 }
 
-/// Where the current record and field begin, and how many fields `fields` may hold before the next record.
+/// Where the current record and field begin, and how many fields `fields` may hold before the next
+/// record.
 pub(super) struct Place {
     pub(super) record: usize,
     pub(super) field: usize,

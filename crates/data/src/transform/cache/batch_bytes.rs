@@ -1,9 +1,10 @@
 //! A batch in bytes, and back: what a cache file holds of rows.
 //!
-//! Features, labels, and weights (a list of none or one): each list is its length and, for each entry, a name and a feature.
-//! A feature is 0 and an array, or 1, the number of rows, their lengths, and an array. An array is its type, the number of
-//! axes, their sizes, and its numbers as they lie in memory; or, of strings, all lengths and then all bytes. Counts and
-//! lengths are varints.
+//! Features, labels, and weights (a list of none or one): each list is its length and, for each
+//! entry, a name and a feature. A feature is 0 and an array, or 1, the number of rows, their
+//! lengths, and an array. An array is its type, the number of axes, their sizes, and its numbers as
+//! they lie in memory; or, of strings, all lengths and then all bytes. Counts and lengths are
+//! varints.
 
 use estimand_tensor::{Array, Batch, DType, Feature, Ragged, Result, Strings, element_count};
 use estimand_wire::varint;

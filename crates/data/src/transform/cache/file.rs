@@ -1,8 +1,9 @@
 //! The file of a cache: records framed as in TFRecord files, with their checksums.
 //!
-//! The first record is a line that names the format, and what decides the rows, stage by stage. Then come the pieces
-//! (`batch_bytes.rs`), and an index: the number of elements, the number of pieces, and where each begins, as varints, each but the first
-//! as the distance from the one before. The last record is where the index begins, 8 bytes, little-endian.
+//! The first record is a line that names the format, and what decides the rows, stage by stage.
+//! Then come the pieces (`batch_bytes.rs`), and an index: the number of elements, the number of
+//! pieces, and where each begins, as varints, each but the first as the distance from the one
+//! before. The last record is where the index begins, 8 bytes, little-endian.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind as IoKind, Read, Seek, SeekFrom};

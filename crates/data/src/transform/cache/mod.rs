@@ -1,7 +1,8 @@
 //! Rows read once and kept: in memory, or in a file that later runs read too.
 //!
-//! Rows are kept in pieces of [`PIECE`], batches one by one, so that a place in a cache is a number. The input is always
-//! read as in epoch 0: what a cache holds must not depend on when it was made.
+//! Rows are kept in pieces of [`PIECE`], batches one by one, so that a place in a cache is a
+//! number. The input is always read as in epoch 0: what a cache holds must not depend on when it
+//! was made.
 //!
 //! `batch_bytes.rs` is a piece in bytes, `file.rs` the file.
 
@@ -19,10 +20,11 @@ use crate::{Dataset, Position};
 use file::{CacheFile, CacheWriter};
 
 impl Dataset {
-    /// Keeps the elements in memory: the first complete pass reads them, later ones do not. What a pass that was given up has
-    /// read is forgotten.
+    /// Keeps the elements in memory: the first complete pass reads them, later ones do not. What a
+    /// pass that was given up has read is forgotten.
     ///
-    /// A shuffle below is no longer shuffled anew each epoch; put it behind. The memory is free when the plan is.
+    /// A shuffle below is no longer shuffled anew each epoch; put it behind. The memory is free
+    /// when the plan is.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -36,10 +38,12 @@ impl Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::Memory(Arc::default()) })
     }
 
-    /// [`cache`](Dataset::cache) in a file, which the first complete pass writes: later passes read it, and later runs too.
+    /// [`cache`](Dataset::cache) in a file, which the first complete pass writes: later passes read
+    /// it, and later runs too.
     ///
-    /// The file says of which plan it is, by [`fingerprint`](Dataset::fingerprint); that of another is refused. What it cannot
-    /// know is that rows in files, values of arrays or functions below have changed: delete it then.
+    /// The file says of which plan it is, by [`fingerprint`](Dataset::fingerprint); that of another
+    /// is refused. What it cannot know is that rows in files, values of arrays or functions below
+    /// have changed: delete it then.
     pub fn cache_to(&self, path: impl Into<PathBuf>) -> Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::File(path.into()) })
     }
@@ -264,7 +268,8 @@ impl Stream for CacheStream {
                     Some(piece) if start < piece.n_rows() => {
                         slice(piece, start..start.saturating_add(want).min(piece.n_rows()))?
                     }
-                    // Behind the rows of the last piece comes the end, or the error that cut it short.
+                    // Behind the rows of the last piece comes the end, or the error that cut it
+                    // short.
                     Some(_) => match self.piece(given / size + 1)? {
                         Some(_) => return Err(Error::internal("a piece of a cache is too short")),
                         None => return self.end(),

@@ -93,7 +93,8 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// `Debug` writes the shortest digits that read back to the same bits, and a point or an exponent always.
+    /// `Debug` writes the shortest digits that read back to the same bits, and a point or an
+    /// exponent always.
     fn float(&mut self, value: impl Debug, is_missing: bool) {
         match is_missing {
             true => self.next_field(),

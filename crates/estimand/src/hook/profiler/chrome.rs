@@ -1,5 +1,5 @@
-//! A timeline as JSON in Chrome's trace format, which chrome://tracing and Perfetto show: complete events (`"ph": "X"`) in
-//! microseconds, and names of tracks (`"ph": "M"`).
+//! A timeline as JSON in Chrome's trace format, which chrome://tracing and Perfetto show: complete
+//! events (`"ph": "X"`) in microseconds, and names of tracks (`"ph": "M"`).
 
 use serde_json::{Value, json};
 

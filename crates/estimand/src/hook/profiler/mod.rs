@@ -1,4 +1,5 @@
-//! Where the time of steps goes: a trace for Chrome's viewer, and a table against what the machine can do.
+//! Where the time of steps goes: a trace for Chrome's viewer, and a table against what the machine
+//! can do.
 
 mod chrome;
 mod profile;
@@ -14,7 +15,8 @@ pub use profile::{Profile, ProfileRow};
 use super::{Hook, HookContext};
 use crate::{Every, Timeline, Timer};
 
-/// Times single steps: `timeline-<step>.json` for chrome://tracing or Perfetto, and a table at the end of the run.
+/// Times single steps: `timeline-<step>.json` for chrome://tracing or Perfetto, and a table at the
+/// end of the run.
 ///
 /// The first step of a run is not timed, as in TensorFlow: it grows memory. Steps are counted from
 /// 0, also in a run that goes on; in an evaluation, its batches are. Steps between those that are

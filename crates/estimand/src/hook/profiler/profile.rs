@@ -1,4 +1,5 @@
-//! What timed steps took, added up for each step of the program, and held against the machine's rates.
+//! What timed steps took, added up for each step of the program, and held against the machine's
+//! rates.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +26,8 @@ pub struct Profile {
 pub struct ProfileRow {
     /// What it computes: `MatMul+bias+relu`.
     pub op: String,
-    /// Where in the model it belongs: the node, or the variable that it writes or computes the gradient of.
+    /// Where in the model it belongs: the node, or the variable that it writes or computes the
+    /// gradient of.
     pub name: String,
     /// How often it ran.
     pub calls: u64,
@@ -77,7 +79,8 @@ impl Profile {
         self.hooks
     }
 
-    /// What the machine can do at best; `None` before the first timed step is over, and where nobody can tell.
+    /// What the machine can do at best; `None` before the first timed step is over, and where
+    /// nobody can tell.
     pub fn rates(&self) -> Option<Rates> {
         self.rates
     }
@@ -102,10 +105,12 @@ impl Profile {
         }
     }
 
-    /// One line for each step of the program, times of one call: the longest first, then all of them together.
+    /// One line for each step of the program, times of one call: the longest first, then all of
+    /// them together.
     ///
-    /// `bound us` is the time that the machine's rates allow, for operations or for memory, whichever is longer; `x bound` says how
-    /// far the step is from it. Values that are still in a cache can be moved faster than memory can: then it is below 1.
+    /// `bound us` is the time that the machine's rates allow, for operations or for memory,
+    /// whichever is longer; `x bound` says how far the step is from it. Values that are still in a
+    /// cache can be moved faster than memory can: then it is below 1.
     pub fn table(&self) -> Table {
         let all = self.rows.values().map(|row| row.time.as_secs_f64()).sum::<f64>().max(1e-9);
         let mut rows: Vec<&ProfileRow> = self.rows.values().collect();

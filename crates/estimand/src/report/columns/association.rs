@@ -11,7 +11,8 @@ const MAX_GROUPS: usize = 256;
 /// The group of values that are too rare.
 const RARE: u32 = MISSING - 1;
 
-/// The group of each row: by value, or by range of a number; a missing value is a group, and rare values are one.
+/// The group of each row: by value, or by range of a number; a missing value is a group, and rare
+/// values are one.
 pub(super) fn groups(column: &Column) -> Vec<u32> {
     let has_rare = column.values.values().any(|&n| n < SUPPORT);
     if column.is_number() && (has_rare || column.values.len() > MAX_GROUPS) {
@@ -46,7 +47,8 @@ pub(super) struct Guesses {
 }
 
 impl Guesses {
-    /// Of the most frequent class for all rows, and of the most frequent class of each group. Rows without a class do not count.
+    /// Of the most frequent class for all rows, and of the most frequent class of each group. Rows
+    /// without a class do not count.
     pub(super) fn of(groups: &[u32], classes: &[u32]) -> Guesses {
         let mut pairs: HashMap<(u32, u32), usize> = HashMap::new();
         let mut totals: HashMap<u32, usize> = HashMap::new();
@@ -87,7 +89,8 @@ pub(super) fn explained(groups: &[u32], numbers: &[f64]) -> f64 {
     if total > 0.0 { 1.0 - left / total } else { 0.0 }
 }
 
-/// Pearson's correlation of two lists of numbers, over the rows that have both; 0 if one of them does not vary.
+/// Pearson's correlation of two lists of numbers, over the rows that have both; 0 if one of them
+/// does not vary.
 pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let rows = || a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
     let n = rows().count() as f64;
@@ -101,8 +104,9 @@ pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     if aa > 0.0 && bb > 0.0 { ab / (aa.sqrt() * bb.sqrt()) } else { 0.0 }
 }
 
-/// How often a number of a row that is true is larger than that of one that is not, of all pairs of such rows; equal ones count half. Also
-/// the number of rows that have a number. `None` if fewer than five rows are true, or not.
+/// How often a number of a row that is true is larger than that of one that is not, of all pairs of
+/// such rows; equal ones count half. Also the number of rows that have a number. `None` if fewer
+/// than five rows are true, or not.
 pub(super) fn auc(numbers: &[f64], truth: &[Option<bool>]) -> Option<(f64, usize)> {
     let mut rows: Vec<(f64, bool)> =
         numbers.iter().zip(truth).filter_map(|(&x, &y)| Some((x, y?))).filter(|(x, _)| !x.is_nan()).collect();
@@ -127,8 +131,9 @@ pub(super) fn auc(numbers: &[f64], truth: &[Option<bool>]) -> Option<(f64, usize
 mod tests {
     use super::*;
 
-    /// Eight rows of classes 0 and 1: 5 and 3, so 5/8 is right without anything. Group 0 has classes 0 0 0 1, group 1 has 0 1 1, and one row
-    /// of class 0 is alone: (3 + 2 + 1) / 8 with them, which saves 1/8 of 3/8.
+    /// Eight rows of classes 0 and 1: 5 and 3, so 5/8 is right without anything. Group 0 has
+    /// classes 0 0 0 1, group 1 has 0 1 1, and one row of class 0 is alone: (3 + 2 + 1) / 8 with
+    /// them, which saves 1/8 of 3/8.
     #[test]
     fn guesses_by_hand() {
         let groups = [0, 0, 0, 0, 1, 1, 1, RARE, 0];
@@ -140,7 +145,8 @@ mod tests {
         assert_eq!(Guesses::of(&[], &[]).saved(), 0.0);
     }
 
-    /// Numbers 1 3 | 5 7 in two groups: mean 4, squares 9 + 1 + 1 + 9 = 20; within the groups 1 + 1 + 1 + 1 = 4.
+    /// Numbers 1 3 | 5 7 in two groups: mean 4, squares 9 + 1 + 1 + 9 = 20; within the groups 1 +
+    /// 1 + 1 + 1 = 4.
     #[test]
     fn explained_variance_by_hand() {
         assert!((explained(&[0, 0, 1, 1], &[1.0, 3.0, 5.0, 7.0]) - 0.8).abs() < 1e-12);
@@ -148,7 +154,8 @@ mod tests {
         assert_eq!(explained(&[0, 1], &[f64::NAN, f64::NAN]), 0.0);
     }
 
-    /// Of 5 x 5 pairs: true 1 2 3 4 9, false 0 0 0 0 2. 1 beats 4; 2 beats 4 and is equal to one; 3, 4 and 9 beat 5 each.
+    /// Of 5 x 5 pairs: true 1 2 3 4 9, false 0 0 0 0 2. 1 beats 4; 2 beats 4 and is equal to one;
+    /// 3, 4 and 9 beat 5 each.
     #[test]
     fn auc_by_hand() {
         let numbers = [1.0, 2.0, 3.0, 4.0, 9.0, 0.0, 0.0, -0.0, 0.0, 2.0, f64::NAN, 7.0];

@@ -1,4 +1,5 @@
-//! Whether one column alone tells the label: in what a model will be asked, that column is rarely there.
+//! Whether one column alone tells the label: in what a model will be asked, that column is rarely
+//! there.
 
 use super::alone::finding;
 use super::association::{Guesses, auc, correlation, explained, groups};

@@ -1,7 +1,8 @@
-//! Which columns of a dataset deserve a second look: constant, like an id, leaking the label, a copy of another, mostly missing.
+//! Which columns of a dataset deserve a second look: constant, like an id, leaking the label, a
+//! copy of another, mostly missing.
 //!
-//! `table.rs` reads the first rows of a dataset, values coded by what is equal; `alone.rs` looks at one column, `leak.rs` at a column beside a
-//! label, `duplicate.rs` at two columns.
+//! `table.rs` reads the first rows of a dataset, values coded by what is equal; `alone.rs` looks at
+//! one column, `leak.rs` at a column beside a label, `duplicate.rs` at two columns.
 
 mod alone;
 mod association;
@@ -53,7 +54,8 @@ impl ColumnCheck {
         ColumnCheck::default()
     }
 
-    /// Looks at the first so many rows. By default, 100,000; fewer where there are more than a hundred columns.
+    /// Looks at the first so many rows. By default, 100,000; fewer where there are more than a
+    /// hundred columns.
     pub fn max_rows(self, max_rows: usize) -> ColumnCheck {
         ColumnCheck { max_rows }
     }

@@ -10,9 +10,11 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_equal, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where, row_splits).
+/// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where,
+/// row_splits).
 ///
-/// Values are numbered through: those of the first tensor, then those of the second. A gather from all of them does the rest.
+/// Values are numbered through: those of the first tensor, then those of the second. A gather from
+/// all of them does the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaggedConcat;
 

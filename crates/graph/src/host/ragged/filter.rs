@@ -55,7 +55,8 @@ pub struct Kept {
 }
 
 impl dyn Spelling + '_ {
-    /// The positions where a mask holds, and their row splits; `rows` are the row ids of all values.
+    /// The positions where a mask holds, and their row splits; `rows` are the row ids of all
+    /// values.
     pub(crate) fn kept(&mut self, owner: &str, mask: String, rows: &str, splits: &str) -> Result<Kept> {
         let found = self.part(owner, "where", "Where").input(mask);
         let found = self.add(typed(found, "T", DType::Bool));

@@ -9,7 +9,8 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// `[b, ...]` -> (values, row_splits): without what stands for a missing value, `""` and -1 (0 for floats).
+/// `[b, ...]` -> (values, row_splits): without what stands for a missing value, `""` and -1 (0 for
+/// floats).
 ///
 /// TF: so do the feature columns of TensorFlow with a dense categorical feature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -11,9 +11,11 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id among them, its row splits, its weight).
+/// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id
+/// among them, its row splits, its weight).
 ///
-/// TF: as `safe_embedding_lookup_sparse` does, ids below 0 are dropped, and with them their weights.
+/// TF: as `safe_embedding_lookup_sparse` does, ids below 0 are dropped, and with them their
+/// weights.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LookupIds {
     /// Drops ids whose weight is not above 0 too: all combiners but the sum do.

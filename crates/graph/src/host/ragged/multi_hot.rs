@@ -10,9 +10,11 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth` `[k, 2]`, its weight or 1 `[k]`).
+/// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth`
+/// `[k, 2]`, its weight or 1 `[k]`).
 ///
-/// The step adds them up: a table of rows and ids may be large, and the step has the memory for it already.
+/// The step adds them up: a table of rows and ids may be large, and the step has the memory for it
+/// already.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiHot {
     pub depth: usize,

@@ -10,8 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank, same_dtype};
 use crate::op::spelling::{Spelling, typed};
 
-/// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step takes as many of a row's values as it
-/// has elements, and what a row does not have is the padding.
+/// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step
+/// takes as many of a row's values as it has elements, and what a row does not have is the padding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToSteps {
     /// The sizes of a step's axes.

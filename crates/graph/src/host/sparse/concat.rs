@@ -11,7 +11,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::same_dtype;
 use crate::op::spelling::{Spelling, typed};
 
-/// (all indices, all values, all dense shapes) -> (indices, values, dense shape), in row-major order.
+/// (all indices, all values, all dense shapes) -> (indices, values, dense shape), in row-major
+/// order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseConcat {
     /// The joined axis, from the end if negative.

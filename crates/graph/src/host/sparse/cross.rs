@@ -11,8 +11,9 @@ use crate::host::{HostRules, Inference, Said, Specs, alone};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`) -> (indices, values, dense
-/// shape): in each row every combination of one value per key, the last key fastest.
+/// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`)
+/// -> (indices, values, dense shape): in each row every combination of one value per key, the last
+/// key fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseCross {
     /// How many keys are sparse; they come first.
@@ -124,7 +125,8 @@ impl HostRules for SparseCross {
         let def = def.attr("N", n as i64).attr("sparse_types", sparse).attr("dense_types", dense);
         match &self.output {
             CrossOutput::Hashed { n_buckets, hash_key } => {
-                // TF: integers among strings are refused, unless strings are fingerprints, which they become anyway.
+                // TF: integers among strings are refused, unless strings are fingerprints, which
+                // they become anyway.
                 let internal = if any_integer { DType::I64 } else { DType::Str };
                 let def = typed(typed(def, "out_type", DType::I64), "internal_type", internal);
                 Ok(def.attr("hashed_output", true).attr("num_buckets", *n_buckets).attr("hash_key", *hash_key as i64))
@@ -154,7 +156,8 @@ fn row_splits(indices: &Array, n_rows: usize) -> Result<Vec<i64>> {
     let mut splits = Vec::with_capacity(n_rows + 1);
     splits.push(0);
     let mut next = 0;
-    // TF: counts the values whose row is the next one expected, so that all behind a row out of order are left out.
+    // TF: counts the values whose row is the next one expected, so that all behind a row out of
+    // order are left out.
     for row in 0..n_rows as i64 {
         next += rows[next..].iter().take_while(|&&r| r == row).count();
         splits.push(next as i64);

@@ -2,7 +2,8 @@
 
 use estimand_tensor::{Array, Error, Result, Strings};
 
-/// The elements of a list in another order, `None` for a default (a single element of the same dtype).
+/// The elements of a list in another order, `None` for a default (a single element of the same
+/// dtype).
 fn pick(from: &Array, order: impl Iterator<Item = Option<usize>>, default: &Array) -> Result<Vec<u8>> {
     let size = from.dtype().size();
     let (bytes, default) = (from.bytes(), default.bytes());

@@ -11,7 +11,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, same_dtype};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape, default) -> (indices, values, which rows were empty, where each value went).
+/// (indices, values, dense shape, default) -> (indices, values, which rows were empty, where each
+/// value went).
 ///
 /// A row without values gets the default at its first place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

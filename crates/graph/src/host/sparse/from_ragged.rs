@@ -10,7 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of rows and the longest).
+/// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of
+/// rows and the longest).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaggedToSparse;
 

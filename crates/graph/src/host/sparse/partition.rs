@@ -1,4 +1,5 @@
-//! Rows that are dealt out to several lists and gathered again, as lookups in a table of several parts do.
+//! Rows that are dealt out to several lists and gathered again, as lookups in a table of several
+//! parts do.
 
 use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,7 +11,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// The number of a list for each row `[n]` -> the rows of each list in order, i64: what TensorFlow's `DynamicPartition` moves.
+/// The number of a list for each row `[n]` -> the rows of each list in order, i64: what
+/// TensorFlow's `DynamicPartition` moves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionPlaces {
     pub n: usize,
@@ -51,7 +53,8 @@ impl HostRules for PartitionPlaces {
     }
 }
 
-/// Lists of rows -> for each row its place in the lists, one after the other, i64: what TensorFlow's `DynamicStitch` moves.
+/// Lists of rows -> for each row its place in the lists, one after the other, i64: what
+/// TensorFlow's `DynamicStitch` moves.
 ///
 /// Of several places the last counts; a row that no list names has the first place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,8 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep theirs.
+/// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep
+/// theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseReorder;
 

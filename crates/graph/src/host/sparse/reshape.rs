@@ -56,7 +56,8 @@ impl HostRules for SparseReshape {
 /// The sizes of the new shape, -1 worked out.
 fn target(from: &[usize], to: &[i64]) -> Result<Vec<usize>> {
     let cannot = |why: &str| Error::shape(format!("cannot reshape a sparse tensor of {from:?} to {to:?}: {why}"));
-    // TF: a dense shape may say more elements than memory could hold, as long as they can be counted.
+    // TF: a dense shape may say more elements than memory could hold, as long as they can be
+    // counted.
     let count = |sizes: &[usize]| {
         let n = sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
         n.filter(|&n| n <= i64::MAX as usize).ok_or_else(|| cannot("it is too large"))

@@ -10,9 +10,11 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a second input), that many segments.
+/// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a
+/// second input), that many segments.
 ///
-/// This is the part of TensorFlow's segment ops that looks at ids alone, and so can be done before a step.
+/// This is the part of TensorFlow's segment ops that looks at ids alone, and so can be done before
+/// a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentSplits;
 

@@ -11,7 +11,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in the box.
+/// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in
+/// the box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseSlice;
 

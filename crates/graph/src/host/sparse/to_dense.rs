@@ -11,7 +11,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids, same_dtype};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a dense tensor.
+/// (indices `[]`, `[n]` or `[n, rank]`; dense shape; values `[n]` or one for all; default) -> a
+/// dense tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseToDense {
     /// The dense shape, as far as it is known.

@@ -10,7 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{accepts, expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// (list `[n]`, k) -> (the k largest in falling order, their places as i32); of equals the first comes first.
+/// (list `[n]`, k) -> (the k largest in falling order, their places as i32); of equals the first
+/// comes first.
 ///
 /// With as many as there are this is how TensorFlow sorts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

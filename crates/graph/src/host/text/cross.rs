@@ -10,8 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs, alone};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, type_list, typed};
 
-/// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits): in each row every combination of one
-/// value per key, hashed.
+/// (values and row_splits of each ragged key, then the dense keys `[b, w]`) -> (ids, row_splits):
+/// in each row every combination of one value per key, hashed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cross {
     pub n_buckets: i64,

@@ -10,7 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::Spelling;
 
-/// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most so many splits (-1: all).
+/// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most
+/// so many splits (-1: all).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StringSplit {
     pub separator: Vec<u8>,

@@ -25,7 +25,8 @@ pub enum MergeMode {
 
 /// A recurrent layer that reads sequences forwards, and another like it that reads them backwards.
 ///
-/// With outputs of all steps, those of steps that do not count are 0. Variables: those of the layer, in `forward_<kind>/` and `backward_<kind>/`.
+/// With outputs of all steps, those of steps that do not count are 0. Variables: those of the
+/// layer, in `forward_<kind>/` and `backward_<kind>/`.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -62,7 +63,8 @@ impl Bidirectional {
         self
     }
 
-    /// As `apply`, with the last states of the forward layer and, after them, of the backward layer.
+    /// As `apply`, with the last states of the forward layer and, after them, of the backward
+    /// layer.
     #[track_caller]
     pub fn apply_states(&self, x: &Tensor) -> Part {
         match self.parts(x) {
@@ -95,7 +97,8 @@ impl Bidirectional {
     #[track_caller]
     fn run(&self, call: &Call<'_>, direction: usize) -> Part {
         let (rnn, x) = (self.layer.rnn(), call.input());
-        // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer says; else they never are.
+        // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer
+        // says; else they never are.
         let is_second = direction == 1;
         let way = Way {
             backwards: rnn.go_backwards != is_second,

@@ -6,11 +6,12 @@ use estimand_graph::op::Cell;
 use super::super::{Build, Call, Config, Layer, config_setters};
 use super::{Rnn, rnn_setters};
 
-/// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`, with update gate z and, in the candidate, reset
-/// gate r from the input and the last `h`.
+/// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`, with update
+/// gate z and, in the candidate, reset gate r from the input and the last `h`.
 ///
-/// Variables: `gru_cell/kernel` `[inputs, 3 units]`, `gru_cell/recurrent_kernel` `[units, 3 units]` and `gru_cell/bias`, `[2, 3 units]` of
-/// the input's product and of the state's, or `[3 units]` if it resets before the product; in the order z, r, candidate.
+/// Variables: `gru_cell/kernel` `[inputs, 3 units]`, `gru_cell/recurrent_kernel` `[units, 3 units]`
+/// and `gru_cell/bias`, `[2, 3 units]` of the input's product and of the state's, or `[3 units]` if
+/// it resets before the product; in the order z, r, candidate.
 #[derive(Clone, Debug)]
 pub struct Gru {
     rnn: Rnn,
@@ -29,8 +30,8 @@ impl Gru {
         self
     }
 
-    /// Whether the reset gate is applied to the state's product and not to the state. By default it is, as in cuDNN; before the product it
-    /// takes two products a step.
+    /// Whether the reset gate is applied to the state's product and not to the state. By default it
+    /// is, as in cuDNN; before the product it takes two products a step.
     pub fn reset_after(mut self, reset_after: bool) -> Gru {
         self.rnn.cell = Cell::Gru { reset_after };
         self

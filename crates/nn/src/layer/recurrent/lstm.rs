@@ -6,11 +6,11 @@ use estimand_graph::op::Cell;
 use super::super::{Build, Call, Config, Layer, config_setters};
 use super::{Rnn, rnn_setters};
 
-/// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`, with input gate i, forget gate f and
-/// output gate o from the input and the last `h`.
+/// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`,
+/// with input gate i, forget gate f and output gate o from the input and the last `h`.
 ///
-/// Variables: `lstm_cell/kernel` `[inputs, 4 units]`, `lstm_cell/recurrent_kernel` `[units, 4 units]` and `lstm_cell/bias` `[4 units]`, in
-/// the order i, f, candidate, o.
+/// Variables: `lstm_cell/kernel` `[inputs, 4 units]`, `lstm_cell/recurrent_kernel`
+/// `[units, 4 units]` and `lstm_cell/bias` `[4 units]`, in the order i, f, candidate, o.
 ///
 /// ```
 /// use estimand_graph::Graph;

@@ -1,7 +1,8 @@
-//! What recurrent layers have in common: kernels, options, masks, and how one op becomes what Keras returns.
+//! What recurrent layers have in common: kernels, options, masks, and how one op becomes what Keras
+//! returns.
 //!
-//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` which steps count, `bidirectional` the wrapper that
-//! reads both ways.
+//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` which steps
+//! count, `bidirectional` the wrapper that reads both ways.
 
 mod bidirectional;
 mod gru;
@@ -288,8 +289,8 @@ impl Rnn {
         }
     }
 
-    /// What Keras returns for every step. TF: before the first step that counts there is no output to repeat, so it is 0 and not the
-    /// first state.
+    /// What Keras returns for every step. TF: before the first step that counts there is no output
+    /// to repeat, so it is 0 and not the first state.
     fn steps_output(&self, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
         let Some(mask) = mask else { return sequence.clone() };
         let begun = || mask.cast(DType::I32).cumsum(1, false, false).greater(0);

@@ -6,10 +6,11 @@ use estimand_graph::op::Cell;
 use super::super::{Build, Call, Config, Layer, config_setters};
 use super::{Rnn, rnn_setters};
 
-/// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of `[batch, time, inputs]`.
+/// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of
+/// `[batch, time, inputs]`.
 ///
-/// Variables: `simple_rnn_cell/kernel` `[inputs, units]`, `simple_rnn_cell/recurrent_kernel` `[units, units]` and
-/// `simple_rnn_cell/bias` `[units]`.
+/// Variables: `simple_rnn_cell/kernel` `[inputs, units]`, `simple_rnn_cell/recurrent_kernel`
+/// `[units, units]` and `simple_rnn_cell/bias` `[units]`.
 #[derive(Clone, Debug)]
 pub struct SimpleRnn {
     rnn: Rnn,

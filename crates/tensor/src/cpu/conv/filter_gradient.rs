@@ -1,9 +1,9 @@
 //! The gradient of a convolution with respect to its filter.
 //!
-//! A product over all output pixels: row `tap` of the left operand is what that tap of the filter saw, read where
-//! it lies in the image; the right operand is `dy`. A segment of k is one output row. The images are cut into fixed
-//! groups whose sums are added in order at the end. `dy` lies in memory, or is made for a few images at a time (see
-//! `pooled_gradient`).
+//! A product over all output pixels: row `tap` of the left operand is what that tap of the filter
+//! saw, read where it lies in the image; the right operand is `dy`. A segment of k is one output
+//! row. The images are cut into fixed groups whose sums are added in order at the end. `dy` lies in
+//! memory, or is made for a few images at a time (see `pooled_gradient`).
 
 use std::ops::Range;
 
@@ -67,7 +67,8 @@ impl Cut {
     }
 }
 
-/// Images at the end of `dy` that are copied, because reading their rows to the end of a vector would leave `dy`.
+/// Images at the end of `dy` that are copied, because reading their rows to the end of a vector
+/// would leave `dy`.
 fn tail_images(shape: &ConvShape) -> usize {
     let whole_vectors = shape.out_channels.is_multiple_of(16);
     if whole_vectors { 0 } else { 16_usize.div_ceil(shape.out_image_len().max(1)).min(shape.batch) }
@@ -82,7 +83,8 @@ fn tail_len(shape: &ConvShape) -> usize {
 pub(super) enum Gradient<'a> {
     /// All of it lies in memory; the last images once more, with room to read on.
     Stored { dy: &'a [f32], tail: &'a [f32] },
-    /// Calling it with a group and some of its images writes theirs. Only where the filter is not cut into parts.
+    /// Calling it with a group and some of its images writes theirs. Only where the filter is not
+    /// cut into parts.
     Made(&'a Make<'a>),
 }
 
@@ -131,8 +133,8 @@ pub fn conv2d_backprop_filter(
     products(pool, shape, x, Gradient::Stored { dy, tail }, dfilter, scratch);
 }
 
-/// The products of all groups, and their sum. There are images, the operands have the sizes of the shape, and `scratch` holds at
-/// least [`products_scratch_len`] floats.
+/// The products of all groups, and their sum. There are images, the operands have the sizes of the
+/// shape, and `scratch` holds at least [`products_scratch_len`] floats.
 pub(super) fn products(
     pool: &Pool,
     shape: &ConvShape,
@@ -166,7 +168,8 @@ pub(super) fn products(
     run(pool, shape.is_parallel(), filter_len.div_ceil(SUMS), &|task| {
         let at = task * SUMS;
         let len = SUMS.min(filter_len - at);
-        // SAFETY: the partial sums lie one after the other, each as long as the result, of which a task has its part.
+        // SAFETY: the partial sums lie one after the other, each as long as the result, of which a
+        // task has its part.
         unsafe {
             add_parts(partials[at..].as_ptr(), filter_len, cut.n_groups, dfilter.slice(at, len).as_mut_ptr(), len)
         };
@@ -203,7 +206,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Adds `images` images from `start`, whose gradients begin at `dy`; begins from zero if it `is_first`.
+    /// Adds `images` images from `start`, whose gradients begin at `dy`; begins from zero if it
+    /// `is_first`.
     #[allow(clippy::too_many_arguments)] // one step of `partial_sum`, with its position
     fn set(
         &self,
@@ -249,8 +253,9 @@ impl Operands<'_> {
                     bias: std::ptr::null(),
                     relu: false,
                 };
-                // SAFETY: every window position lies within the (padded) image; rows of `dy` are read to the end of
-                // a vector, into the next row or the room behind a copy or what was made.
+                // SAFETY: every window position lies within the (padded) image; rows of `dy` are
+                // read to the end of a vector, into the next row or the room behind a copy or what
+                // was made.
                 unsafe { Kernels::active().run(&tile, stretches.len) };
             }
         });

@@ -78,8 +78,8 @@ pub fn conv2d_max_pooled_scratch_len(shape: &ConvShape) -> usize {
     filter_shape(shape).packed_len() + product(&[cut.n_tasks(), per_task])
 }
 
-/// `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) of the result of [`conv2d`], which is never in memory:
-/// each image is pooled while it is in the cache.
+/// `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) of the result of
+/// [`conv2d`], which is never in memory: each image is pooled while it is in the cache.
 ///
 /// `scratch` holds at least [`conv2d_max_pooled_scratch_len`] floats.
 #[allow(clippy::too_many_arguments)] // those of a convolution and of a pooling
@@ -164,7 +164,8 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
     let a_row = shape.window.stride[1].wrapping_mul(shape.in_channels);
     let mut row_step = shape.window.stride[0].wrapping_mul(pitch);
     if shape.out_width().wrapping_mul(a_row) == row_step {
-        // The next row goes on where the last one ends, as with filters of one by one: they are one long row.
+        // The next row goes on where the last one ends, as with filters of one by one: they are one
+        // long row.
         row_len *= rows;
         row_step = row_step.wrapping_mul(rows);
         rows = 1;
@@ -196,8 +197,9 @@ fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: 
                     relu: block.is_last && epilogue.relu,
                 };
                 let repeat = Repeat { n: rows, a_step: row_step, c_step: row_len };
-                // SAFETY: a position of the window lies within the (padded) image, so every element of A that its
-                // segments reach does; the panels are padded to whole vectors; `y` is `row_len` long per row.
+                // SAFETY: a position of the window lies within the (padded) image, so every element
+                // of A that its segments reach does; the panels are padded to whole vectors; `y` is
+                // `row_len` long per row.
                 unsafe { kernels.run_repeated(&tile, row_len / n, repeat) };
             }
         },

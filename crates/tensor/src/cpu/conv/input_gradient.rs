@@ -1,8 +1,9 @@
 //! The gradient of a convolution with respect to its input.
 //!
-//! For an input row, the filter rows that see it and the output channels are one k: their product with the filter
-//! gives, for every output pixel `x` of the row, what it sends to each filter column and input channel, a row of
-//! `columns`. Then every input pixel gathers the entries that belong to it, filter columns ascending.
+//! For an input row, the filter rows that see it and the output channels are one k: their product
+//! with the filter gives, for every output pixel `x` of the row, what it sends to each filter
+//! column and input channel, a row of `columns`. Then every input pixel gathers the entries that
+//! belong to it, filter columns ascending.
 
 use super::segments::for_each_block;
 use super::{ConvShape, Cut, run};
@@ -15,10 +16,11 @@ use crate::parallel::{DisjointMut, Pool};
 /// Floats of columns that are computed before they are gathered, about.
 const COLUMNS: usize = 1 << 13;
 
-/// The filter as a right operand: a row per filter row and output channel, a column per filter column and input
-/// channel.
+/// The filter as a right operand: a row per filter row and output channel, a column per filter
+/// column and input channel.
 ///
-/// The filter rows that see one input row are `step` apart, so they are stored by their remainder modulo `step`.
+/// The filter rows that see one input row are `step` apart, so they are stored by their remainder
+/// modulo `step`.
 struct Filter {
     packed: PackedShape,
     step: usize,
@@ -47,7 +49,8 @@ impl Filter {
 
 /// What is computed before it is gathered: so many rows of so many images.
 ///
-/// As many images as there are share a pass, since a panel of the filter stays in the first-level cache for all of them.
+/// As many images as there are share a pass, since a panel of the filter stays in the first-level
+/// cache for all of them.
 #[derive(Clone, Copy)]
 struct Pass {
     images: usize,
@@ -116,7 +119,8 @@ pub fn conv2d_backprop_input(
                     gradient.columns(dy, images, row, &mut columns[at..], pass.image_len);
                 }
                 let at = image * shape.image_len() + first * row_len;
-                // SAFETY: the columns of these rows have been computed, and a band of rows of an image belongs to one task.
+                // SAFETY: the columns of these rows have been computed, and a band of rows of an
+                // image belongs to one task.
                 unsafe { gather(shape, images, rows.len(), columns.as_ptr(), pass.image_len, dx.as_mut_ptr().add(at)) };
             }
         }
@@ -135,8 +139,8 @@ impl Gradient<'_> {
         self.shape.out_width() * self.filter.packed.n
     }
 
-    /// Computes the columns of input row `row` of `images` images, whose gradients are `dy`; those of an image begin
-    /// `image_step` after those of the one before.
+    /// Computes the columns of input row `row` of `images` images, whose gradients are `dy`; those
+    /// of an image begin `image_step` after those of the one before.
     fn columns(&self, dy: &[f32], images: usize, row: usize, columns: &mut [f32], image_step: usize) {
         let Gradient { shape, filter, right } = self;
         let (channels, out_width, n) = (shape.out_channels, shape.out_width(), filter.packed.n);
@@ -163,8 +167,8 @@ impl Gradient<'_> {
                     relu: false,
                 };
                 let repeat = Repeat { n: images, a_step: shape.out_image_len(), c_step: image_step };
-                // SAFETY: the segments are rows of each image's gradient; panels are padded; `columns` holds
-                // `out_width` rows of n for each image.
+                // SAFETY: the segments are rows of each image's gradient; panels are padded;
+                // `columns` holds `out_width` rows of n for each image.
                 unsafe { kernels.run_repeated(&tile, out_width, repeat) };
             }
         });
@@ -172,10 +176,12 @@ impl Gradient<'_> {
 }
 
 for_every_isa! {
-    /// Adds up, for each pixel of `rows` input rows of `images` images, the columns of the output pixels that saw it.
+    /// Adds up, for each pixel of `rows` input rows of `images` images, the columns of the output
+    /// pixels that saw it.
     ///
     /// # Safety
-    /// `dx` must be writable for the rows of each image, and `columns` hold theirs, images `image_step` apart.
+    /// `dx` must be writable for the rows of each image, and `columns` hold theirs, images
+    /// `image_step` apart.
     unsafe fn gather(shape: &ConvShape, images: usize, rows: usize, columns: *const f32, image_step: usize, dx: *mut f32) =
         gather_generic
 }
@@ -199,7 +205,8 @@ unsafe fn gather_generic<S: Simd>(
         let mut channel = 0;
         // Two vectors at a time, whose sums do not wait for each other.
         while channel < channels {
-            // SAFETY: an output pixel has one entry per tap and channel; masked to the channels that are left.
+            // SAFETY: an output pixel has one entry per tap and channel; masked to the channels
+            // that are left.
             unsafe {
                 let left = channels - channel;
                 let masks = (S::mask(left.min(S::LANES)), S::mask(left.saturating_sub(S::LANES).min(S::LANES)));

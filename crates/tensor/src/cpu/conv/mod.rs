@@ -1,11 +1,13 @@
 //! Convolutions of images, `NHWC` by `HWIO`, and their two gradients.
 //!
-//! All three are products of the tile kernels. Forward and filter gradient read the image where it lies, as segments
-//! of k (see `microkernel`): no column matrix is written. The input gradient writes one row of columns per filter
-//! column and gathers them. Images are cut into fixed groups, one task each; a margin is added to a copy of one image at a time.
+//! All three are products of the tile kernels. Forward and filter gradient read the image where it
+//! lies, as segments of k (see `microkernel`): no column matrix is written. The input gradient
+//! writes one row of columns per filter column and gathers them. Images are cut into fixed groups,
+//! one task each; a margin is added to a copy of one image at a time.
 //!
-//! The arithmetic law: blocks of k are as many whole segments as fit in 256 (pieces of 256 where a segment
-//! is longer), each a chain of fused multiply-adds from zero; blocks are added in ascending order.
+//! The arithmetic law: blocks of k are as many whole segments as fit in 256 (pieces of 256 where a
+//! segment is longer), each a chain of fused multiply-adds from zero; blocks are added in ascending
+//! order.
 
 mod filter_gradient;
 mod forward;

@@ -1,9 +1,10 @@
 //! The gradients of filter and bias of a convolution behind which only a max pooling stands.
 //!
-//! The gradient that the pooling hands back is as large as the convolution's result and mostly zeros. Here nobody writes it
-//! to memory: a task makes it for one set of images, adds up its columns, which is the gradient of the bias, and
-//! multiplies it with what the filter saw, all in the cache. The bits are those of the three kernels one after the other, and
-//! where their sizes do not allow it, that is what happens.
+//! The gradient that the pooling hands back is as large as the convolution's result and mostly
+//! zeros. Here nobody writes it to memory: a task makes it for one set of images, adds up its
+//! columns, which is the gradient of the bias, and multiplies it with what the filter saw, all in
+//! the cache. The bits are those of the three kernels one after the other, and where their sizes do
+//! not allow it, that is what happens.
 
 use std::ops::Range;
 
@@ -17,7 +18,8 @@ use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{DType, Reduction, Result};
 
-/// A max pooling of the convolution's result, as [`max_pool_which`](crate::cpu::pool2d::max_pool_which) does it.
+/// A max pooling of the convolution's result, as
+/// [`max_pool_which`](crate::cpu::pool2d::max_pool_which) does it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pooling<'a> {
     /// Its sizes.
@@ -41,7 +43,8 @@ fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
     (cut.n_parts == 1 && shape.filter_len() > 0).then_some(sums)
 }
 
-/// Floats of scratch that [`conv2d_backprop_filter_pooled`] needs, which begins at a multiple of 8 bytes.
+/// Floats of scratch that [`conv2d_backprop_filter_pooled`] needs, which begins at a multiple of 8
+/// bytes.
 pub fn conv2d_backprop_filter_pooled_scratch_len(shape: &ConvShape) -> usize {
     if column_sums(shape).is_some() {
         return sums_len(shape) + products_scratch_len(shape, true);
@@ -61,10 +64,11 @@ fn inner_scratch_len(shape: &ConvShape) -> usize {
     conv2d_backprop_filter_scratch_len(shape).max(sums).next_multiple_of(16)
 }
 
-/// `dfilter` as of [`conv2d_backprop_filter`], with the `dy` that the pooling hands back; `dbias`, the sum of that over
-/// all pixels.
+/// `dfilter` as of [`conv2d_backprop_filter`], with the `dy` that the pooling hands back; `dbias`,
+/// the sum of that over all pixels.
 ///
-/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats and begins at a multiple of 8 bytes.
+/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats and begins at a
+/// multiple of 8 bytes.
 pub fn conv2d_backprop_filter_pooled(
     pool: &Pool,
     shape: &ConvShape,
@@ -121,8 +125,9 @@ fn one_after_the_other(
     let dy = &mut dy[..shape.output_len()];
     max_pool_grad_which(pool, pooling.shape, pooling.which, pooling.dy, dy);
     let (dims, axes) = summed(shape);
-    // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis; `inner_scratch_len` has counted the scratch of
-    // the reduction in, and the caller has seen that it is aligned.
+    // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis;
+    // `inner_scratch_len` has counted the scratch of the reduction in, and the caller has seen that
+    // it is aligned.
     unsafe {
         let bytes = std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), size_of_val(scratch));
         let (from, to) = (dy.as_ptr().cast(), dbias.as_mut_ptr().cast());

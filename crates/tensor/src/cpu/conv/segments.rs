@@ -16,7 +16,8 @@ pub(super) struct BlockOfK<'a> {
     pub is_last: bool,
 }
 
-/// Calls `body` for each block of `n` segments of `len`, in order; once with nothing where there is no k.
+/// Calls `body` for each block of `n` segments of `len`, in order; once with nothing where there is
+/// no k.
 pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usize, mut body: impl FnMut(&BlockOfK)) {
     if n == 0 || len == 0 {
         return body(&BlockOfK { segments: &[], segment_len: 0, first: 0, is_last: true });
@@ -45,7 +46,8 @@ pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usi
     }
 }
 
-/// The stretches of an image row a filter sees in one piece: its rows, or its single taps if they are spread out.
+/// The stretches of an image row a filter sees in one piece: its rows, or its single taps if they
+/// are spread out.
 pub(super) struct Stretches {
     /// How many there are.
     pub n: usize,

@@ -1,7 +1,7 @@
 //! The iteration space of one run, and inputs that are smaller than it.
 //!
-//! Neighbouring axes that all inputs walk through alike are merged, so most programs see one axis and most inputs are read in place.
-//! The rest is spread into tiles here.
+//! Neighbouring axes that all inputs walk through alike are merged, so most programs see one axis
+//! and most inputs are read in place. The rest is spread into tiles here.
 
 use std::ops::Range;
 
@@ -33,8 +33,8 @@ pub(super) enum Spread {
 }
 
 impl Space {
-    /// Merges axes: those of one element vanish, and two axes become one where every input has the outer stride that follows
-    /// from the inner one.
+    /// Merges axes: those of one element vanish, and two axes become one where every input has the
+    /// outer stride that follows from the inner one.
     pub fn new(dims: &[usize], inputs: &[InputView]) -> Space {
         debug_assert!(dims.len() <= MAX_RANK);
         let mut space = Space { len: 1, rank: 0, dims: [1; MAX_RANK], axis: [0; MAX_RANK] };
@@ -80,7 +80,8 @@ impl Space {
     /// Writes the elements of a strided input at the flat positions `range` of the space.
     ///
     /// # Safety
-    /// The view must be valid for the space, `range` lie within it, and `out` have room for its elements and [`OVERRUN`] more.
+    /// The view must be valid for the space, `range` lie within it, and `out` have room for its
+    /// elements and [`OVERRUN`] more.
     pub unsafe fn spread_strided<T: Copy>(&self, input: &InputView, range: Range<usize>, out: *mut T) {
         let source = input.ptr.cast::<T>();
         let mut index = [0; MAX_RANK];
@@ -126,7 +127,8 @@ unsafe fn spread_run<T: Copy>(source: *const T, step: usize, len: usize, out: *m
     // SAFETY: by the contract.
     unsafe {
         match step {
-            // A fixed count becomes one or two vector stores; what it writes too much, the next run overwrites.
+            // A fixed count becomes one or two vector stores; what it writes too much, the next run
+            // overwrites.
             0 if len <= OVERRUN => out.cast::<[T; OVERRUN]>().write([*source; OVERRUN]),
             0 => std::slice::from_raw_parts_mut(out, len).fill(*source),
             1 => std::ptr::copy_nonoverlapping(source, out, len),

@@ -1,4 +1,5 @@
-//! From the names in an instruction to its loop: the dtype of unary and binary operations, casts, selection and copies.
+//! From the names in an instruction to its loop: the dtype of unary and binary operations, casts,
+//! selection and copies.
 
 use crate::cpu::isa::Isa;
 use crate::{Binary, DType, Unary};

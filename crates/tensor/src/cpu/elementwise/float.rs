@@ -6,7 +6,8 @@ use crate::{Binary, Unary};
 
 use super::kernel::{Kernel, Number, binary, unary};
 
-/// The arithmetic that differs between `f32` (our polynomials, which become vector code) and `f64` (the standard library's).
+/// The arithmetic that differs between `f32` (our polynomials, which become vector code) and `f64`
+/// (the standard library's).
 pub(in crate::cpu) trait Float:
     Number
     + PartialOrd
@@ -223,7 +224,8 @@ fn floor_div<T: Float>(x: T, y: T) -> T {
     (x / y).floor()
 }
 
-/// By the exact remainder, as TensorFlow does: `x - y * floor(x / y)` would lose the digits of a large quotient.
+/// By the exact remainder, as TensorFlow does: `x - y * floor(x / y)` would lose the digits of a
+/// large quotient.
 #[inline(always)]
 fn floor_mod<T: Float>(x: T, y: T) -> T {
     let r = x % y;

@@ -1,5 +1,5 @@
-//! The operations on integers and booleans. Arithmetic wraps, as in TensorFlow; dividing by 0 gives 0 and never traps: `run` looks at
-//! the divisors and tells its caller, which raises the error.
+//! The operations on integers and booleans. Arithmetic wraps, as in TensorFlow; dividing by 0 gives
+//! 0 and never traps: `run` looks at the divisors and tells its caller, which raises the error.
 
 use crate::cpu::isa::Isa;
 use crate::{Binary, Unary};

@@ -1,17 +1,20 @@
 //! Compiled loops: one per operation, dtype and instruction set, all of one signature.
 //!
-//! A kernel is made from a plain function of one element. Its loop runs over whole blocks of 64 elements, a multiple of every vector; a
-//! remainder is first copied into a padded block, so that no element is computed by slow scalar code.
+//! A kernel is made from a plain function of one element. Its loop runs over whole blocks of 64
+//! elements, a multiple of every vector; a remainder is first copied into a padded block, so that
+//! no element is computed by slow scalar code.
 
 use std::marker::PhantomData;
 
 use crate::cpu::isa::Isa;
 use crate::cpu::twins::twins;
 
-/// `(len, x, y, z, out)`: `out[i] = f(x[i], y[i], z[i])`. Kernels of fewer operands do not look at the others.
+/// `(len, x, y, z, out)`: `out[i] = f(x[i], y[i], z[i])`. Kernels of fewer operands do not look at
+/// the others.
 ///
 /// # Safety
-/// The operands that are read must hold `len` elements; `out` must have room for them and overlap no operand.
+/// The operands that are read must hold `len` elements; `out` must have room for them and overlap
+/// no operand.
 pub(super) type Kernel = unsafe fn(usize, *const u8, *const u8, *const u8, *mut u8);
 
 /// Elements in a block: at least one vector of the narrowest type.
@@ -32,8 +35,8 @@ pub(super) fn select<T: Number>(isa: Isa) -> Kernel {
     map_kernel::<Choice<T>>(isa)
 }
 
-/// The loop of a closure of one operand. The macro marks the closure as always inlined: a call that is left in the loop, and the
-/// compiler does leave long ones, cannot be vectorised.
+/// The loop of a closure of one operand. The macro marks the closure as always inlined: a call that
+/// is left in the loop, and the compiler does leave long ones, cannot be vectorised.
 macro_rules! unary {
     ($isa:expr, |$x:ident: $t:ty| $body:expr) => {
         $crate::cpu::elementwise::kernel::unary_loop(
@@ -61,7 +64,8 @@ pub(super) use binary;
 pub(in crate::cpu) trait Number: Copy + Default {}
 impl<T: Copy + Default> Number for T {}
 
-/// A function of up to three elements, chosen at compile time. Operands it does not have are of type `()`.
+/// A function of up to three elements, chosen at compile time. Operands it does not have are of
+/// type `()`.
 trait Map {
     type X: Number;
     type Y: Number;

@@ -1,11 +1,14 @@
 //! The tile interpreter: a whole chain of element-wise operations in one pass over memory.
 //!
-//! The executor's fusing pass writes a list of [`Instruction`]s over registers. [`TileProgram::new`] (`program`) checks it, gives every
-//! value a place and resolves every operation to a compiled loop (`kernel`, with the arithmetic in `float`, `integer` and
-//! `convert`). [`TileProgram::run`] (`run`) walks the iteration space in tiles of [`TILE`] elements that stay in the first-level
-//! cache; `broadcast` spreads inputs that are smaller than the space, `stream` writes large results past the caches.
+//! The executor's fusing pass writes a list of [`Instruction`]s over registers.
+//! [`TileProgram::new`] (`program`) checks it, gives every value a place and resolves every
+//! operation to a compiled loop (`kernel`, with the arithmetic in `float`, `integer` and
+//! `convert`). [`TileProgram::run`] (`run`) walks the iteration space in tiles of [`TILE`] elements
+//! that stay in the first-level cache; `broadcast` spreads inputs that are smaller than the space,
+//! `stream` writes large results past the caches.
 //!
-//! An element's result depends on that element alone: not on its neighbours, the number of threads or the instruction set.
+//! An element's result depends on that element alone: not on its neighbours, the number of threads
+//! or the instruction set.
 //!
 //! ```
 //! use estimand_tensor::cpu::elementwise::{InputView, Instruction, TileProgram};
@@ -43,7 +46,8 @@ pub use program::{TileProgram, is_integer_division};
 /// Elements a kernel handles per call.
 pub const TILE: usize = 1024;
 
-/// One step of a [`TileProgram`]. Registers hold one tile; they are named by number, below [`TileProgram::MAX_REGISTERS`].
+/// One step of a [`TileProgram`]. Registers hold one tile; they are named by number, below
+/// [`TileProgram::MAX_REGISTERS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instruction {
     /// Reads an input, broadcast to the iteration space.
@@ -99,7 +103,8 @@ pub enum Instruction {
         /// Read where false.
         y: u8,
     },
-    /// TensorFlow's `Cast`: floats are truncated to integers (saturating; NaN gives 0), booleans are "not 0".
+    /// TensorFlow's `Cast`: floats are truncated to integers (saturating; NaN gives 0), booleans
+    /// are "not 0".
     Cast {
         /// Type of `x`.
         from: DType,
@@ -124,7 +129,8 @@ pub enum Instruction {
 pub struct InputView {
     /// The element at index 0 of the iteration space.
     pub ptr: *const u8,
-    /// Elements from one index to the next along each axis of the space; 0 where the input is broadcast.
+    /// Elements from one index to the next along each axis of the space; 0 where the input is
+    /// broadcast.
     pub strides: [usize; MAX_RANK],
 }
 

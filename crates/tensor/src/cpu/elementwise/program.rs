@@ -1,8 +1,9 @@
 //! From instructions over registers to steps over places: checks a program and lays it out.
 //!
-//! Registers are only names here. A value that is stored is computed straight into its output, a loaded value is read where it lies,
-//! a constant is spread once per task; what remains gets tiles, reused as values die. No step writes a tile that it reads, so the
-//! kernels may assume that nothing overlaps.
+//! Registers are only names here. A value that is stored is computed straight into its output, a
+//! loaded value is read where it lies, a constant is spread once per task; what remains gets tiles,
+//! reused as values die. No step writes a tile that it reads, so the kernels may assume that
+//! nothing overlaps.
 
 use crate::cpu::isa::Isa;
 use crate::{Binary, DType, Unary};
@@ -25,12 +26,14 @@ pub struct TileProgram {
     pub(super) cost: usize,
 }
 
-/// One kernel call per tile. Operands are indices into the table of places: tiles, constants, inputs, outputs.
+/// One kernel call per tile. Operands are indices into the table of places: tiles, constants,
+/// inputs, outputs.
 pub(super) struct Step {
     pub kernel: Kernel,
     pub operands: [u8; 3],
     pub dst: u8,
-    /// For a division of integers: its number among them, and their dtype. The second operand must not be 0.
+    /// For a division of integers: its number among them, and their dtype. The second operand must
+    /// not be 0.
     pub division: Option<(usize, DType)>,
 }
 
@@ -74,13 +77,15 @@ impl TileProgram {
 
     /// Checks and compiles a program for this processor.
     ///
-    /// The error names the instruction that is wrong: a register read before it is written, a dtype that an operation does not
-    /// take, an output that is not stored exactly once, too much of anything.
+    /// The error names the instruction that is wrong: a register read before it is written, a dtype
+    /// that an operation does not take, an output that is not stored exactly once, too much of
+    /// anything.
     pub fn new(inputs: &[DType], outputs: &[DType], instructions: Vec<Instruction>) -> Result<TileProgram, String> {
         TileProgram::for_isa(Isa::active(), inputs, outputs, instructions)
     }
 
-    /// As [`TileProgram::new`], for one instruction set, which the processor must have. All sets give the same bits.
+    /// As [`TileProgram::new`], for one instruction set, which the processor must have. All sets
+    /// give the same bits.
     pub fn for_isa(
         isa: Isa,
         inputs: &[DType],
@@ -277,7 +282,8 @@ impl<'a> Reader<'a> {
         for (i, operation) in self.operations.iter().enumerate() {
             let result = operation.result;
             if self.values[result].place == Place::Open {
-                // At most MAX_REGISTERS values are alive, operands included, so one of the tiles is free.
+                // At most MAX_REGISTERS values are alive, operands included, so one of the tiles is
+                // free.
                 let tile = busy.iter().position(|b| !b).unwrap_or(0);
                 self.values[result].place = Place::Tile(tile as u8);
                 // A result that nobody reads gives its tile back at once.

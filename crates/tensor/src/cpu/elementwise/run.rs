@@ -24,7 +24,8 @@ const SCRATCH: usize = MAX_PLACES * (TILE + 64) * 8;
 struct Scratch(UnsafeCell<MaybeUninit<[u8; SCRATCH]>>);
 
 thread_local! {
-    /// Tile memory. Not on the stack, because a frame of this size would be touched page by page whenever it is entered.
+    /// Tile memory. Not on the stack, because a frame of this size would be touched page by page
+    /// whenever it is entered.
     static TILES: Scratch = const { Scratch(UnsafeCell::new(MaybeUninit::uninit())) };
 }
 
@@ -44,8 +45,8 @@ struct Run<'a> {
     outputs: &'a [*mut u8],
     /// Whether outputs bypass the caches.
     streams: bool,
-    /// Which outputs are computed in a tile and copied at its end: those that bypass the caches, and those that overwrite an input
-    /// which a later step may still read.
+    /// Which outputs are computed in a tile and copied at its end: those that bypass the caches,
+    /// and those that overwrite an input which a later step may still read.
     staged: [bool; TileProgram::MAX_OUTPUTS],
     /// Bytes from one tile of the scratch memory to the next.
     stride: usize,
@@ -56,22 +57,26 @@ struct Run<'a> {
 /// No division.
 const NONE: usize = usize::MAX;
 
-// SAFETY: the pointers are used within the contract of `TileProgram::run`; tasks write disjoint ranges of the outputs.
+// SAFETY: the pointers are used within the contract of `TileProgram::run`; tasks write disjoint
+// ranges of the outputs.
 unsafe impl Sync for Run<'_> {}
 
 impl TileProgram {
-    /// Computes the program at every point of the row-major iteration space `dims`, of at most 8 axes.
+    /// Computes the program at every point of the row-major iteration space `dims`, of at most 8
+    /// axes.
     ///
-    /// Outputs are dense in the space. Nothing is allocated. Large spaces are cut into tasks of a fixed size for the pool.
+    /// Outputs are dense in the space. Nothing is allocated. Large spaces are cut into tasks of a
+    /// fixed size for the pool.
     ///
-    /// Returns `None`, or the number of the first division of integers, counted among those of the program
-    /// ([`is_integer_division`](super::is_integer_division)), that met a divisor of 0; its quotient and remainder are 0 there.
+    /// Returns `None`, or the number of the first division of integers, counted among those of the
+    /// program ([`is_integer_division`](super::is_integer_division)), that met a divisor of 0; its
+    /// quotient and remainder are 0 there.
     ///
     /// # Safety
-    /// `inputs` and `outputs` must be as many as the program was made with, of its dtypes, aligned for them, and valid: inputs for
-    /// every index of the space under their strides, outputs for as many elements as the space has. An output may be the very
-    /// memory of an input that is dense in the space and has elements of the same size; apart from that no output overlaps
-    /// anything.
+    /// `inputs` and `outputs` must be as many as the program was made with, of its dtypes, aligned
+    /// for them, and valid: inputs for every index of the space under their strides, outputs for as
+    /// many elements as the space has. An output may be the very memory of an input that is dense
+    /// in the space and has elements of the same size; apart from that no output overlaps anything.
     pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) -> Option<usize> {
         debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
         let space = Space::new(dims, inputs);
@@ -120,18 +125,21 @@ impl Run<'_> {
     /// # Safety
     /// The contract of [`TileProgram::run`]; no other thread works on the range.
     unsafe fn range(&self, range: Range<usize>) {
-        // Kernels call nothing back, so nobody else uses this thread's tiles until the range is done.
+        // Kernels call nothing back, so nobody else uses this thread's tiles until the range is
+        // done.
         let scratch = TILES.with(|tiles| tiles.0.get().cast::<u8>());
         let program = self.program;
         let [first_constant, first_input, first_output, n_places] = program.place_borders();
-        // At first every place is a tile; inputs and outputs that are used where they lie move from tile to tile below.
+        // At first every place is a tile; inputs and outputs that are used where they lie move from
+        // tile to tile below.
         let mut places = [null_mut::<u8>(); MAX_PLACES];
         for (i, place) in places[..n_places].iter_mut().enumerate() {
             *place = scratch.wrapping_add(i * self.stride);
         }
         let longest = range.len().min(TILE);
         for (place, (dtype, bits)) in places[first_constant..].iter().zip(&program.constants) {
-            // SAFETY: a tile has room for `longest` elements. The narrower element is the low end of `bits`.
+            // SAFETY: a tile has room for `longest` elements. The narrower element is the low end
+            // of `bits`.
             unsafe {
                 match dtype.size() {
                     1 => spread_scalar(*bits as u8, longest, *place),
@@ -146,7 +154,8 @@ impl Run<'_> {
             let len = (range.end - at).min(TILE);
             for i in 0..self.inputs.len() {
                 let tile = scratch.wrapping_add((first_input + i) * self.stride);
-                // SAFETY: the input is valid at the flat positions at..at + len; its tile has room for them.
+                // SAFETY: the input is valid at the flat positions at..at + len; its tile has room
+                // for them.
                 places[first_input + i] = unsafe {
                     match program.inputs[i].size() {
                         1 => self.input::<u8>(i, at, len, tile, &mut filled[i]),
@@ -171,14 +180,15 @@ impl Run<'_> {
                         self.by_zero.fetch_min(number, Ordering::Relaxed);
                     }
                 }
-                // SAFETY: `program` laid the places out so that operands are written before they are read and no step writes what it
-                // reads; all of them hold `len` elements.
+                // SAFETY: `program` laid the places out so that operands are written before they
+                // are read and no step writes what it reads; all of them hold `len` elements.
                 unsafe { (step.kernel)(len, x, y, z, places[usize::from(step.dst)]) };
             }
             for (i, output) in self.outputs.iter().enumerate().filter(|(i, _)| self.staged[*i]) {
                 let size = program.outputs[i].size();
                 let (tile, out) = (places[first_output + i], output.wrapping_add(at * size));
-                // SAFETY: the tile holds the `len` results, and the output has room for them at `at`.
+                // SAFETY: the tile holds the `len` results, and the output has room for them at
+                // `at`.
                 unsafe {
                     if self.streams {
                         stream(tile, len * size, out);
@@ -198,7 +208,8 @@ impl Run<'_> {
         Some(self.by_zero.load(Ordering::Relaxed)).filter(|&number| number != NONE)
     }
 
-    /// Asks for the dense inputs of the tile at `at`, as much as is due at step `i`: all at once would block the loads of this tile.
+    /// Asks for the dense inputs of the tile at `at`, as much as is due at step `i`: all at once
+    /// would block the loads of this tile.
     fn prefetch_part(&self, at: usize, i: usize) {
         let n_steps = self.program.steps.len();
         for (k, input) in self.inputs.iter().enumerate().filter(|(k, _)| self.spreads[*k] == Spread::Dense) {
@@ -208,12 +219,14 @@ impl Run<'_> {
         }
     }
 
-    /// Where the elements of an input at the flat positions `at..at + len` can be read: in the input itself or, spread, in `tile`.
+    /// Where the elements of an input at the flat positions `at..at + len` can be read: in the
+    /// input itself or, spread, in `tile`.
     ///
     /// `filled` remembers across calls what the tile holds: the phase of a period and its length.
     ///
     /// # Safety
-    /// As [`Run::range`]; `tile` has room for `len` elements and the overrun, `T` has the size of the input's elements.
+    /// As [`Run::range`]; `tile` has room for `len` elements and the overrun, `T` has the size of
+    /// the input's elements.
     #[inline(always)]
     unsafe fn input<T: Copy>(
         &self,

@@ -1,7 +1,8 @@
 //! Arrays larger than the caches: stores that bypass them, loads that are asked for early.
 //!
-//! A result larger than the caches is not there any more when it is read again; writing it past them saves reading every line before it
-//! is overwritten, a third of the traffic of a copy. The hardware's own prefetching ends at every page, which is about a tile.
+//! A result larger than the caches is not there any more when it is read again; writing it past
+//! them saves reading every line before it is overwritten, a third of the traffic of a copy. The
+//! hardware's own prefetching ends at every page, which is about a tile.
 
 /// Copies `len` bytes with non-temporal stores where the destination is aligned to cache lines.
 ///
@@ -15,7 +16,8 @@ pub(super) unsafe fn stream(source: *const u8, len: usize, out: *mut u8) {
     const LINE: usize = 64;
     let head = out.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
-    // SAFETY: head, lines and tail together are the `len` bytes of the contract; lines start on a 64-byte border.
+    // SAFETY: head, lines and tail together are the `len` bytes of the contract; lines start on a
+    // 64-byte border.
     unsafe {
         std::ptr::copy_nonoverlapping(source, out, head);
         for line in 0..lines {

@@ -4,7 +4,8 @@ use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::Pool;
 
-/// Element (i, j) of each matrix of `[rows, columns]` stays where `i - j <= lower` and `j - i <= upper`; others become zero bytes.
+/// Element (i, j) of each matrix of `[rows, columns]` stays where `i - j <= lower` and
+/// `j - i <= upper`; others become zero bytes.
 pub fn band_part(
     pool: &Pool,
     [rows, columns]: [usize; 2],

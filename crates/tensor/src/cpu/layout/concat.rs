@@ -6,7 +6,8 @@ use std::ops::Range;
 
 /// Joins inputs of dims [outer, size_i, inner], for any sizes, along the middle axis.
 ///
-/// An input's share of an output row is its length over `outer`, so neither sizes nor dtype need to be said.
+/// An input's share of an output row is its length over `outer`, so neither sizes nor dtype need to
+/// be said.
 pub fn concat(pool: &Pool, outer: usize, inputs: &[&[u8]], out: &mut [u8]) {
     assert_eq!(out.len(), inputs.iter().map(|input| input.len()).sum::<usize>(), "length of the output");
     if out.is_empty() {
@@ -46,7 +47,8 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Copies the rows that meet `part`, which starts at byte `start` of the output and may cut them.
+    /// Copies the rows that meet `part`, which starts at byte `start` of the output and may cut
+    /// them.
     fn copy(&self, rows: Range<usize>, start: usize, part: &mut [u8]) {
         for row in rows {
             let first = row * self.width + self.left;

@@ -15,7 +15,8 @@ pub fn fill(pool: &Pool, value: &[u8], out: &mut [u8]) {
     });
 }
 
-/// `out[p, d, s]` is `on` where `d` equals `ids[p, s]`, else `off`; an id outside 0..depth sets nothing.
+/// `out[p, d, s]` is `on` where `d` equals `ids[p, s]`, else `off`; an id outside 0..depth sets
+/// nothing.
 ///
 /// `dims` is [prefix, depth, suffix]: the new axis stands last with a suffix of 1.
 pub fn one_hot<I: Id>(pool: &Pool, dims: [usize; 3], ids: &[I], on: &[u8], off: &[u8], out: &mut [u8]) {

@@ -16,7 +16,8 @@ pub enum Mirror {
     Symmetric,
 }
 
-/// Frames `x` of `dims` with `paddings[k]` = (before, after) copies of `value`, the bytes of one element.
+/// Frames `x` of `dims` with `paddings[k]` = (before, after) copies of `value`, the bytes of one
+/// element.
 pub fn pad(pool: &Pool, dims: &[usize], paddings: &[(usize, usize)], value: &[u8], x: &[u8], out: &mut [u8]) {
     by_size!(value.len(), N => {
         let value = element::<N>(value);
@@ -131,7 +132,8 @@ impl<'a> Frame<'a> {
         self.before + self.width() + self.after
     }
 
-    /// The input row shown in an output row, `map(position, length)` giving each leading position's source.
+    /// The input row shown in an output row, `map(position, length)` giving each leading position's
+    /// source.
     fn source(&self, row: usize, map: impl Fn(isize, isize) -> Option<isize>) -> Option<usize> {
         let (mut rest, mut source, mut stride) = (row, 0, 1);
         for (&len, &(before, after)) in self.dims.iter().zip(self.paddings).rev() {

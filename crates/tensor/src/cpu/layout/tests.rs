@@ -1,4 +1,5 @@
-//! Against naive loops over coordinates, on random dims that include 0 and 1, for every element size.
+//! Against naive loops over coordinates, on random dims that include 0 and 1, for every element
+//! size.
 
 use super::*;
 use crate::cpu::testing::{Dice, coordinates, pools, row_major};

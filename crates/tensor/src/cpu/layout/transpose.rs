@@ -1,7 +1,8 @@
-//! The transposing copy: where the axis that is contiguous in the input is not the last one of the output.
+//! The transposing copy: where the axis that is contiguous in the input is not the last one of the
+//! output.
 //!
-//! Reading or writing such an array element by element touches a cache line per element. Here both sides move in
-//! squares of `SIDE` x `SIDE`.
+//! Reading or writing such an array element by element touches a cache line per element. Here both
+//! sides move in squares of `SIDE` x `SIDE`.
 
 use super::view::{Axes, Axis, locate};
 use crate::cpu::split::grain;
@@ -81,8 +82,8 @@ impl Plan {
                     let at = (from + i).wrapping_add_signed((j + k) as isize * self.across.stride);
                     &x[at..at + height]
                 };
-                // SAFETY: (plane, row of `down`) names one run of `across` in the output, whose length `View::read` has compared with
-                // the view's; bands do not share rows.
+                // SAFETY: (plane, row of `down`) names one run of `across` in the output, whose
+                // length `View::read` has compared with the view's; bands do not share rows.
                 let run = |row: usize| unsafe { out.slice(to + (i + row) * self.pitch + j, width) };
                 if height == SIDE && width == SIDE {
                     copy_square(column, run);
@@ -113,7 +114,8 @@ unsafe fn copy_square_of_words(columns: [*const f32; SIDE], runs: [*mut f32; SID
     use std::arch::x86_64::*;
     for i in (0..SIDE).step_by(4) {
         for j in (0..SIDE).step_by(4) {
-            // SAFETY: i + 4 and j + 4 are at most SIDE, the length behind every pointer; loads and stores may be unaligned.
+            // SAFETY: i + 4 and j + 4 are at most SIDE, the length behind every pointer; loads and
+            // stores may be unaligned.
             unsafe {
                 let [a, b, c, d]: [__m128; 4] = from_fn(|k| _mm_loadu_ps(columns[j + k].add(i)));
                 let (ab_low, ab_high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));

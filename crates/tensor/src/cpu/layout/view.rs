@@ -1,6 +1,7 @@
 //! A strided view: which element of a dense array each output position shows.
 //!
-//! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them all.
+//! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them
+//! all.
 
 use super::{by_size, transpose};
 use crate::cpu::size::product;
@@ -20,9 +21,10 @@ pub(super) type Axes = SmallVec<[Axis; 8]>;
 
 /// Positions in a dense array, as axes with strides.
 ///
-/// What [`View::write`] relies on: two positions that differ on an axis whose stride is not 0 are different elements. It holds for
-/// a dense array, whose strides are those of mixed-radix digits. To reorder axes, to keep some positions of an axis and to walk it
-/// backwards does not change that, which is why [`View::transpose`] and [`View::slice`] refuse an axis twice and positions
+/// What [`View::write`] relies on: two positions that differ on an axis whose stride is not 0 are
+/// different elements. It holds for a dense array, whose strides are those of mixed-radix digits.
+/// To reorder axes, to keep some positions of an axis and to walk it backwards does not change
+/// that, which is why [`View::transpose`] and [`View::slice`] refuse an axis twice and positions
 /// outside. An axis that repeats elements has stride 0, and `write` refuses it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
@@ -33,7 +35,8 @@ pub struct View {
 impl View {
     /// The whole of an array of `dims`, in its order.
     pub fn dense(dims: &[usize]) -> View {
-        // The strides are products of some of these. In an empty array they may wrap around: nobody follows them.
+        // The strides are products of some of these. In an empty array they may wrap around: nobody
+        // follows them.
         product(dims);
         let mut stride = 1_isize;
         let mut axes: Axes = dims
@@ -56,7 +59,8 @@ impl View {
         View { axes: perm.iter().map(|&k| self.axes[k]).collect(), offset: self.offset }
     }
 
-    /// `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; no strides means steps of 1.
+    /// `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; no strides means
+    /// steps of 1.
     pub fn slice(&self, begin: &[usize], strides: &[isize], size: &[usize]) -> View {
         let rank = self.axes.len();
         assert!(begin.len() == rank && size.len() == rank, "a slice of {rank} axes from {begin:?}, size {size:?}");
@@ -139,8 +143,8 @@ impl View {
 
 /// TensorFlow's begin, end and stride on an axis of `len` positions, as first position and count.
 ///
-/// `None` stands for a bit set in begin_mask or end_mask. Negative positions count from the end, and out-of-range ones
-/// are clamped, as in Python. A stride of 0 selects nothing.
+/// `None` stands for a bit set in begin_mask or end_mask. Negative positions count from the end,
+/// and out-of-range ones are clamped, as in Python. A stride of 0 selects nothing.
 pub fn resolve_range(begin: Option<i64>, end: Option<i64>, stride: i64, len: usize) -> (usize, usize) {
     let len = len as i64;
     // Going backwards, the position before the first is a legal end.
@@ -155,7 +159,8 @@ pub fn resolve_range(begin: Option<i64>, end: Option<i64>, stride: i64, len: usi
     (begin as usize, (distance as u64).div_ceil(stride.unsigned_abs()) as usize)
 }
 
-/// Drops axes of length 1 and merges neighbours that together walk one arithmetic sequence. Never empty.
+/// Drops axes of length 1 and merges neighbours that together walk one arithmetic sequence. Never
+/// empty.
 fn collapse(axes: &[Axis]) -> Axes {
     let mut merged = Axes::new();
     for &axis in axes.iter().filter(|axis| axis.len != 1) {
@@ -214,8 +219,8 @@ fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]
         let start = task * per_task;
         for_each_row(axes, offset, start, per_task.min(x.len() - start), &mut |to, index, len| {
             if stride == 1 {
-                // SAFETY: the positions of a view that `View::write` accepts are distinct elements (see `View`), and a position has one
-                // `index`, which belongs to one task.
+                // SAFETY: the positions of a view that `View::write` accepts are distinct elements
+                // (see `View`), and a position has one `index`, which belongs to one task.
                 unsafe { out.slice(to, len) }.copy_from_slice(&x[index..index + len]);
             } else {
                 let mut at = to;
@@ -229,8 +234,9 @@ fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]
     });
 }
 
-/// Cuts the positions [start, start + count) at the ends of the last axis: calls `visit(offset, position, length)` for
-/// each run. The coordinates are counted up, since a division per axis and run would cost more than a short copy.
+/// Cuts the positions [start, start + count) at the ends of the last axis: calls
+/// `visit(offset, position, length)` for each run. The coordinates are counted up, since a division
+/// per axis and run would cost more than a short copy.
 #[inline(always)]
 fn for_each_row(axes: &[Axis], offset: usize, start: usize, count: usize, visit: &mut impl FnMut(usize, usize, usize)) {
     let (last, leading) = axes.split_last().expect("a collapsed view has an axis");

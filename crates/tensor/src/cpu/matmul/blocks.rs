@@ -1,4 +1,5 @@
-//! The loop nest of a product: parts of C for the pool, blocks of k, strips of B for the tile kernels.
+//! The loop nest of a product: parts of C for the pool, blocks of k, strips of B for the tile
+//! kernels.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -15,7 +16,8 @@ const TASKS: usize = 8;
 const PART_ROWS: usize = 256;
 /// Rows from which parts are as tall as they can be.
 const MANY_ROWS: usize = 4 * PART_ROWS;
-/// Rows below which a part is not cut further: the tiles would not be full, and B is read for each part anew.
+/// Rows below which a part is not cut further: the tiles would not be full, and B is read for each
+/// part anew.
 const LEAST_ROWS: usize = 32;
 /// Columns of a part are a multiple of this; a panel of B is half of it.
 const PART_COLUMNS: usize = 64;
@@ -66,7 +68,8 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     if !product.is_parallel() {
         return operands.compute(Part { row: 0, rows: m, column: 0, columns: n });
     }
-    // Many rows make the tallest parts, since every part reads B anew; fewer are cut until there are enough tasks.
+    // Many rows make the tallest parts, since every part reads B anew; fewer are cut until there
+    // are enough tasks.
     let tallest = m.div_ceil(PART_ROWS);
     let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(TASKS.min(m / LEAST_ROWS)) };
     // Parts side by side would write to the same cache lines where rows do not fill them.
@@ -80,7 +83,8 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     });
 }
 
-/// Floats between the rows of a copied block of A: not a power of two, so that the rows do not share cache sets.
+/// Floats between the rows of a copied block of A: not a power of two, so that the rows do not
+/// share cache sets.
 const COPY_STRIDE: usize = BLOCK_K + 16;
 
 #[repr(align(64))]
@@ -96,8 +100,9 @@ impl Operands<'_> {
         unsafe { if self.copies_left(part) { self.compute_copied(part) } else { self.compute_in_place(part) } }
     }
 
-    /// Whether the part's block of A should be copied: rows that lie a multiple of 1 KiB apart evict each other
-    /// from the cache, and a transposed A takes a page per k. It pays if the copy is used for many columns.
+    /// Whether the part's block of A should be copied: rows that lie a multiple of 1 KiB apart
+    /// evict each other from the cache, and a transposed A takes a page per k. It pays if the copy
+    /// is used for many columns.
     fn copies_left(&self, part: Part) -> bool {
         let Product { m, k, transpose_a, .. } = self.product;
         let awkward = if transpose_a { m >= 1024 } else { k >= 1024 && k.is_multiple_of(256) };
@@ -123,7 +128,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Apart from [`Self::compute_in_place`] because of its frame of 280 KiB, which small products should not touch.
+    /// Apart from [`Self::compute_in_place`] because of its frame of 280 KiB, which small products
+    /// should not touch.
     #[inline(never)]
     unsafe fn compute_copied(&self, part: Part) {
         let Product { m, k, transpose_a, .. } = self.product;
@@ -131,8 +137,8 @@ impl Operands<'_> {
         let copy: *mut f32 = buffer.0.as_mut_ptr().cast();
         for first in (0..k).step_by(BLOCK_K) {
             let block = first..k.min(first + BLOCK_K);
-            // SAFETY: the part lies within A; the copy has room for `PART_ROWS` padded rows of `BLOCK_K`, or the
-            // other way round.
+            // SAFETY: the part lies within A; the copy has room for `PART_ROWS` padded rows of
+            // `BLOCK_K`, or the other way round.
             unsafe {
                 let left = if transpose_a {
                     let from = Block { start: self.a.as_ptr().add(first * m + part.row), stride: m };
@@ -153,8 +159,8 @@ impl Operands<'_> {
         let end = part.column + part.columns;
         match self.b {
             Source::Packed(right) => {
-                // Parts begin at multiples of 64 and panels at multiples of 32, but the last panel may be wider than
-                // what is left of a part: it belongs to the part it begins in.
+                // Parts begin at multiples of 64 and panels at multiples of 32, but the last panel
+                // may be wider than what is left of a part: it belongs to the part it begins in.
                 let is_mine = |strip: &Strip| (part.column..end).contains(&strip.column);
                 for strip in right.strips(k.start).filter(is_mine) {
                     // SAFETY: panels are padded to whole vectors.
@@ -193,7 +199,8 @@ impl Operands<'_> {
         }
     }
 
-    /// All rows of the part in the columns of `strip`, whose rows must be readable to the end of their last vector.
+    /// All rows of the part in the columns of `strip`, whose rows must be readable to the end of
+    /// their last vector.
     unsafe fn strip(&self, part: Part, a: Left, k: Range<usize>, strip: &Strip) {
         let is_last = k.end == self.product.k;
         // SAFETY: the strip lies within C and the bias; the caller answers for A and B.

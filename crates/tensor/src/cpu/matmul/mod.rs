@@ -1,9 +1,10 @@
 //! Matrix products `C = epilogue(A * B)`.
 //!
-//! The executor calls [`matmul`] for every dense layer and its gradients. C is cut into blocks that go to the pool; a
-//! block walks k in steps of 256 and hands strips of B to the tile kernels of `microkernel`, whose arithmetic law
-//! holds for every element: chains of fused multiply-adds over 256 ascending k, added up in order. There is one
-//! exception: `n == 1` with A not transposed follows the law of `matvec`.
+//! The executor calls [`matmul`] for every dense layer and its gradients. C is cut into blocks that
+//! go to the pool; a block walks k in steps of 256 and hands strips of B to the tile kernels of
+//! `microkernel`, whose arithmetic law holds for every element: chains of fused multiply-adds over
+//! 256 ascending k, added up in order. There is one exception: `n == 1` with A not transposed
+//! follows the law of `matvec`.
 
 mod blocks;
 
@@ -144,7 +145,8 @@ pub fn batched_matmul(
         let (a, b) = (&a[i * m * k..(i + 1) * m * k], &b[i * k * n..(i + 1) * k * n]);
         matmul(pool, sizes, a, b, c, Epilogue::default(), scratch);
     };
-    // Large products use all threads one after the other, small ones in groups that are worth a task.
+    // Large products use all threads one after the other, small ones in groups that are worth a
+    // task.
     if sizes.is_parallel() {
         return (0..batch).for_each(one);
     }
@@ -158,7 +160,8 @@ fn check(sizes: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue
     assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {sizes:?}");
 }
 
-/// `n == 1`: dot products with the rows of A; if A is transposed, the row vector `B` times A as it is stored.
+/// `n == 1`: dot products with the rows of A; if A is transposed, the row vector `B` times A as it
+/// is stored.
 fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
     let Product { m, k, transpose_a, .. } = *sizes;
     if transpose_a {
@@ -170,7 +173,8 @@ fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32],
         pool.run(m.div_ceil(rows), &|task| {
             let first = task * rows;
             let rows = rows.min(m - first);
-            // SAFETY: the tasks own disjoint rows of C; A has `rows` rows from `first`, each k long like B.
+            // SAFETY: the tasks own disjoint rows of C; A has `rows` rows from `first`, each k long
+            // like B.
             unsafe {
                 matvec(a.as_ptr().add(first * k), b.as_ptr(), out.slice(first, rows).as_mut_ptr(), rows, k);
             }

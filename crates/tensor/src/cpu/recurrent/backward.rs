@@ -1,4 +1,5 @@
-//! The gradient: all steps of all rows from the last to the first, then one product for the recurrent kernel.
+//! The gradient: all steps of all rows from the last to the first, then one product for the
+//! recurrent kernel.
 
 use super::row::{Backward, Part, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
@@ -79,7 +80,8 @@ struct Job<'a> {
     dx: DisjointMut<'a, f32>,
     /// The gradients of the states' products, if they are others.
     own: DisjointMut<'a, f32>,
-    /// The states as the kernel saw them, and as the candidate's part of it did if that was another.
+    /// The states as the kernel saw them, and as the candidate's part of it did if that was
+    /// another.
     seen: DisjointMut<'a, f32>,
     reset: DisjointMut<'a, f32>,
 }
@@ -184,7 +186,8 @@ impl Job<'_> {
 /// A kernel of `row`, compiled for some instruction set.
 type RowKernel = unsafe fn(&Recurrent, Part, &mut Backward<'_>);
 
-/// The gradients of everything that [`forward`](super::forward) has read, from those of its results.
+/// The gradients of everything that [`forward`](super::forward) has read, from those of its
+/// results.
 ///
 /// `scratch` holds at least [`backward_scratch_len`] floats.
 pub fn backward(

@@ -33,9 +33,11 @@ pub fn forward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     packed(step, units).packed_len() + product(&[batch, row_len(step, units)])
 }
 
-/// Applies a cell to sequences `x` `[batch, time, gates * units]`: the inputs' products with their kernel, with bias.
+/// Applies a cell to sequences `x` `[batch, time, gates * units]`: the inputs' products with their
+/// kernel, with bias.
 ///
-/// A row's bits do not depend on the rows around it. `scratch` holds at least [`forward_scratch_len`] floats.
+/// A row's bits do not depend on the rows around it. `scratch` holds at least
+/// [`forward_scratch_len`] floats.
 pub fn forward(
     pool: &Pool,
     step: &Recurrent,

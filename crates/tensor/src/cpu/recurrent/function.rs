@@ -1,4 +1,5 @@
-//! The functions of gates and candidates: those whose slope follows from their value, so that nothing else is kept for it.
+//! The functions of gates and candidates: those whose slope follows from their value, so that
+//! nothing else is kept for it.
 
 use crate::cpu::math;
 

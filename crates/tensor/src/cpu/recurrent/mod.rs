@@ -1,10 +1,13 @@
-//! Recurrent networks: a cell that is applied step after step to the rows of a sequence, and its gradient.
+//! Recurrent networks: a cell that is applied step after step to the rows of a sequence, and its
+//! gradient.
 //!
-//! The product of the inputs with their kernel is done before, for all steps at once; a step adds the product of the last state with
-//! the recurrent kernel and computes the gates. Rows of a batch know nothing of each other, so a task takes some rows through all
-//! steps (`forward`, `backward`); what happens to a row in a step is in `row`, the functions of the gates in `function`.
+//! The product of the inputs with their kernel is done before, for all steps at once; a step adds
+//! the product of the last state with the recurrent kernel and computes the gates. Rows of a batch
+//! know nothing of each other, so a task takes some rows through all steps (`forward`, `backward`);
+//! what happens to a row in a step is in `row`, the functions of the gates in `function`.
 //!
-//! Arrays are row-major: sequences `[batch, time, ...]`, states `[batch, units]`, the recurrent kernel `[units, gates * units]`.
+//! Arrays are row-major: sequences `[batch, time, ...]`, states `[batch, units]`, the recurrent
+//! kernel `[units, gates * units]`.
 
 mod backward;
 mod forward;
@@ -28,7 +31,8 @@ pub enum Cell {
     Lstm,
     /// Gated recurrent unit: update gate, reset gate, candidate.
     Gru {
-        /// The reset gate is applied to the product with the recurrent kernel, which then has a bias, and not to the state.
+        /// The reset gate is applied to the product with the recurrent kernel, which then has a
+        /// bias, and not to the state.
         reset_after: bool,
     },
 }
@@ -44,7 +48,8 @@ pub struct Recurrent {
     pub recurrent_activation: CellFunction,
     /// Whether a mask says which steps count; the others leave the states as they are.
     pub masked: bool,
-    /// Whether states are multiplied by something before they meet the recurrent kernel: dropout, the same for all steps.
+    /// Whether states are multiplied by something before they meet the recurrent kernel: dropout,
+    /// the same for all steps.
     pub dropped: bool,
 }
 
@@ -94,7 +99,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Rows that a task takes through all steps: about as many as a tile of a product has, in an even number of tasks.
+    /// Rows that a task takes through all steps: about as many as a tile of a product has, in an
+    /// even number of tasks.
     fn rows_per_task(&self) -> usize {
         const ROWS: usize = 12;
         match self.batch.div_ceil(ROWS) {

@@ -1,6 +1,7 @@
 //! One row at one step: the gates, forwards and backwards.
 //!
-//! A GRU that resets the state before the product needs two products in a step; its second half is the row's second part.
+//! A GRU that resets the state before the product needs two products in a step; its second half is
+//! the row's second part.
 
 use super::{Cell, Recurrent};
 use crate::cpu::twins::twins;

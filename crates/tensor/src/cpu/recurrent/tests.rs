@@ -1,4 +1,5 @@
-//! The laws of the kernels: a row's bits depend on the row alone, whoever computes it; the numbers are those of small cases by hand.
+//! The laws of the kernels: a row's bits depend on the row alone, whoever computes it; the numbers
+//! are those of small cases by hand.
 
 use super::*;
 use crate::cpu::testing::{Dice, pools};
@@ -123,7 +124,8 @@ fn threads_and_neighbours_change_no_bit() {
                     continue;
                 }
                 let few = case.rows(rows.clone()).run(&Pool::new(1));
-                // Without the gradients of kernel and bias, which are sums over rows; d_h is followed by d_c.
+                // Without the gradients of kernel and bias, which are sums over rows; d_h is
+                // followed by d_c.
                 for (all, few) in one.iter().zip(&few).take(4) {
                     let width = all.len() / batch;
                     assert_eq!(bits(&all[rows.start * width..rows.end * width]), bits(few), "{cell:?} rows {rows:?}");
@@ -133,7 +135,8 @@ fn threads_and_neighbours_change_no_bit() {
     }
 }
 
-/// h = x + h / 2 from h = 8: x = 1, 2, 3 give 5, 4.5, 5.25. Of the last h: d x = 1/4, 1/2, 1, d h0 = 1/8, d r = 8/4 + 5/2 + 4.5 = 9.
+/// h = x + h / 2 from h = 8: x = 1, 2, 3 give 5, 4.5, 5.25. Of the last h: d x = 1/4, 1/2, 1, d
+/// h0 = 1/8, d r = 8/4 + 5/2 + 4.5 = 9.
 #[test]
 fn a_linear_cell_by_hand() {
     let step = Recurrent { activation: CellFunction::Linear, ..usual(Cell::Simple, false, false) };
@@ -154,7 +157,8 @@ fn a_linear_cell_by_hand() {
     assert_eq!((dx, dh, d_kernel), (vec![0.25, 0.5, 1.0], vec![0.125], vec![9.0]));
 }
 
-/// As above with the second step left out: 5, 5, 5.5; d x = 1/2, 0, 1, d h0 = 1/4, d r = 8/2 + 5 = 9.
+/// As above with the second step left out: 5, 5, 5.5; d x = 1/2, 0, 1, d h0 = 1/4, d r = 8/2 +
+/// 5 = 9.
 #[test]
 fn a_step_that_does_not_count_by_hand() {
     let step = Recurrent { activation: CellFunction::Linear, ..usual(Cell::Simple, true, false) };

@@ -15,13 +15,15 @@ pub enum Extreme {
 /// Rows of a task times their elements.
 const TASK: usize = 1 << 14;
 
-/// The position of the first extreme along the middle axis of a dense array `[outer, n, inner]`, as `i32` or `i64`.
+/// The position of the first extreme along the middle axis of a dense array `[outer, n, inner]`, as
+/// `i32` or `i64`.
 ///
-/// NaN is never an extreme; where there is nothing else, and where `n` is 0, the position is 0. The error is a pair of dtypes without order
-/// or positions.
+/// NaN is never an extreme; where there is nothing else, and where `n` is 0, the position is 0. The
+/// error is a pair of dtypes without order or positions.
 ///
 /// # Safety
-/// `x` must hold `outer * n * inner` elements and `out` have room for `outer * inner` of `index`, both aligned.
+/// `x` must hold `outer * n * inner` elements and `out` have room for `outer * inner` of `index`,
+/// both aligned.
 #[allow(clippy::too_many_arguments)] // a shape of three and two arrays with their dtypes
 pub unsafe fn arg_extreme(
     pool: &Pool,
@@ -88,7 +90,8 @@ fn positions<T: Copy + PartialOrd + Sync, I: Copy + Send>(
     });
 }
 
-/// The position of the first element that no other one beats, elements that do not equal themselves apart.
+/// The position of the first element that no other one beats, elements that do not equal themselves
+/// apart.
 fn first_best<T: Copy + PartialOrd>(column: impl Iterator<Item = T>, better: &impl Fn(T, T) -> bool) -> usize {
     let mut best: Option<(usize, T)> = None;
     for (i, x) in column.enumerate() {

@@ -1,4 +1,5 @@
-//! Sums of columns that are folded as they are made: the pooled filter gradient adds up its images while they are in the cache.
+//! Sums of columns that are folded as they are made: the pooled filter gradient adds up its images
+//! while they are in the cache.
 
 use super::STRIP;
 use super::kernel::{CHAIN, Kernels};
@@ -6,7 +7,8 @@ use super::layout::Layout;
 use crate::cpu::isa::Isa;
 use crate::{DType, Reduction};
 
-/// The sums over all axes but the last of `x[images, .., width]`, whose images come in groups of consecutive ones.
+/// The sums over all axes but the last of `x[images, .., width]`, whose images come in groups of
+/// consecutive ones.
 ///
 /// The bits are those of [`reduce`](super::reduce) over the whole array.
 pub(in crate::cpu) struct ColumnSums {
@@ -15,8 +17,9 @@ pub(in crate::cpu) struct ColumnSums {
 }
 
 impl ColumnSums {
-    /// For groups of `images` images of `rows` rows out of `batch`; `None` where the groups or the images are not cut as
-    /// [`reduce`](super::reduce) cuts the array, so that its bits would be others.
+    /// For groups of `images` images of `rows` rows out of `batch`; `None` where the groups or the
+    /// images are not cut as [`reduce`](super::reduce) cuts the array, so that its bits would be
+    /// others.
     pub fn new(batch: usize, rows: usize, width: usize, images: usize) -> Option<Self> {
         // An axis of one is no axis to the layout.
         let layout = Layout::new(&[batch, rows, width], 0b011);

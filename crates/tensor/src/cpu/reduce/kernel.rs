@@ -8,19 +8,21 @@ use super::STRIP;
 use super::fold::{All, Any, Fold, Max, Mean, Min, Prod, Sum};
 use crate::Reduction;
 
-/// Virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vectors of the processor are.
+/// Virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vectors of the
+/// processor are.
 const LANES: usize = 16;
 /// Elements of a chain.
 pub(super) const CHAIN: usize = 64;
 
-/// The compiled loops of one reduction. Accumulators are `Fold::Wide` values at a distance of their own size.
+/// The compiled loops of one reduction. Accumulators are `Fold::Wide` values at a distance of their
+/// own size.
 pub(super) struct Kernels {
     /// `(x, n_rows, n, count, out)`: rows of `n` elements, one after the other, to their results.
     pub rows: unsafe fn(*const u8, usize, usize, usize, *mut u8),
     /// `(width, wide)`: sets accumulators to nothing.
     pub start: unsafe fn(usize, *mut u8),
-    /// `(x, n, stride, width, readable, wide)`: folds `n` rows of `width` columns, `stride` apart, into accumulators. From `x` on,
-    /// `readable` elements may be read.
+    /// `(x, n, stride, width, readable, wide)`: folds `n` rows of `width` columns, `stride` apart,
+    /// into accumulators. From `x` on, `readable` elements may be read.
     pub fold: unsafe fn(*const u8, usize, usize, usize, usize, *mut u8),
     /// `(wide, more, width)`: folds accumulators into accumulators.
     pub merge: unsafe fn(*mut u8, *const u8, usize),
@@ -107,7 +109,8 @@ pub(in crate::cpu) fn fold_row<F: Fold>(x: &[F::Element]) -> F::Wide {
         for (lane, x) in lanes.iter_mut().zip(groups.remainder()) {
             *lane = F::step(*lane, *x);
         }
-        // Seen as one array in memory, the lanes become one vector; seen through to the wider sums, they would become pairs.
+        // Seen as one array in memory, the lanes become one vector; seen through to the wider sums,
+        // they would become pairs.
         let lanes = std::hint::black_box(lanes);
         for l in 0..LANES {
             wide[l] = F::merge(wide[l], lanes[l]);
@@ -128,7 +131,8 @@ pub(in crate::cpu) fn fold_row<F: Fold>(x: &[F::Element]) -> F::Wide {
 #[inline(always)]
 unsafe fn fold_columns<F: Fold>(x: *const u8, n: usize, stride: usize, width: usize, readable: usize, wide: *mut u8) {
     let (x, wide) = (x.cast::<F::Element>(), wide.cast::<F::Wide>());
-    // SAFETY: by the contract of `Kernels::fold` the rows are readable and `wide` has `width` accumulators, at most a strip.
+    // SAFETY: by the contract of `Kernels::fold` the rows are readable and `wide` has `width`
+    // accumulators, at most a strip.
     unsafe {
         if stride == 1 {
             wide.write(F::join(*wide, fold_row::<F>(std::slice::from_raw_parts(x, n))));
@@ -152,8 +156,9 @@ unsafe fn fold_columns<F: Fold>(x: *const u8, n: usize, stride: usize, width: us
     }
 }
 
-/// Columns of less than 16: a whole vector is read from each row and its surplus lanes are ignored. Row i belongs to chain `i % 4` of
-/// its column, because a single chain would wait for every addition.
+/// Columns of less than 16: a whole vector is read from each row and its surplus lanes are ignored.
+/// Row i belongs to chain `i % 4` of its column, because a single chain would wait for every
+/// addition.
 ///
 /// # Safety
 /// As [`fold_wide`]; from `x` on, `readable` elements may be read.
@@ -192,12 +197,14 @@ unsafe fn fold_narrow<F: Fold>(
     }
 }
 
-/// Rows that can be read in whole vectors, of `vectors` each, if `readable` elements from the first may be read.
+/// Rows that can be read in whole vectors, of `vectors` each, if `readable` elements from the first
+/// may be read.
 fn rows_in_vectors(rows: usize, stride: usize, readable: usize, vectors: usize) -> usize {
     readable.checked_sub(vectors * LANES).map_or(0, |beyond| (beyond / stride + 1).min(rows))
 }
 
-/// Up to `V` vectors of columns, with the chains of [`fold_wide`] in registers; surplus lanes are read and ignored.
+/// Up to `V` vectors of columns, with the chains of [`fold_wide`] in registers; surplus lanes are
+/// read and ignored.
 ///
 /// # Safety
 /// As [`fold_narrow`].
@@ -232,10 +239,12 @@ unsafe fn fold_middle<F: Fold, const V: usize>(
     }
 }
 
-/// A chain for each column; four rows at a time, which saves loads and stores of the chains and keeps their order.
+/// A chain for each column; four rows at a time, which saves loads and stores of the chains and
+/// keeps their order.
 ///
 /// # Safety
-/// `x` has `rows` rows, at most a chain of them, `stride` apart, each with a column for every accumulator, at most a strip of them.
+/// `x` has `rows` rows, at most a chain of them, `stride` apart, each with a column for every
+/// accumulator, at most a strip of them.
 #[inline(always)]
 unsafe fn fold_wide<F: Fold>(x: *const F::Element, rows: usize, stride: usize, wide: &mut [F::Wide]) {
     let width = wide.len();

@@ -1,4 +1,5 @@
-//! The shape of a reduction after merging: walks over what is kept and over what is reduced, and in their middle a dense piece.
+//! The shape of a reduction after merging: walks over what is kept and over what is reduced, and in
+//! their middle a dense piece.
 
 use crate::MAX_RANK;
 use crate::cpu::size::product;
@@ -10,7 +11,8 @@ const SPANS: usize = 16;
 const SPANS_FROM_ROWS: usize = 1 << 10;
 const SPANS_FROM_ELEMENTS: usize = 1 << 16;
 
-/// An array seen as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are reduced.
+/// An array seen as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are
+/// reduced.
 pub(super) struct Layout {
     /// Elements of the array.
     pub len: usize,
@@ -18,7 +20,8 @@ pub(super) struct Layout {
     pub count: usize,
     pub n: usize,
     pub inner: usize,
-    /// Rows of one index of the outermost axis in `n`: a span has whole ones, as of images in a batch.
+    /// Rows of one index of the outermost axis in `n`: a span has whole ones, as of images in a
+    /// batch.
     slice: usize,
     pub outer: Walk,
     pub repeats: Walk,
@@ -37,7 +40,8 @@ impl Layout {
     /// Neighbouring axes with the same fate become one; axes of one element have none.
     pub fn new(dims: &[usize], axes: u32) -> Layout {
         assert!(dims.len() <= MAX_RANK, "a reduction of {} axes", dims.len());
-        // What follows are products of some of these; next to an axis of 0 they may not fit, and are refused where they are taken.
+        // What follows are products of some of these; next to an axis of 0 they may not fit, and
+        // are refused where they are taken.
         product(dims);
         let mut layout =
             Layout { len: 1, count: 1, n: 1, inner: 1, slice: 1, outer: Walk::new(), repeats: Walk::new() };
@@ -77,7 +81,8 @@ impl Layout {
         }
     }
 
-    /// Spans of a piece that are folded apart. A piece that is repeated is not cut: its repetitions are work enough.
+    /// Spans of a piece that are folded apart. A piece that is repeated is not cut: its repetitions
+    /// are work enough.
     pub fn n_spans(&self) -> usize {
         if self.repeats.len == 1 { self.n.div_ceil(self.span_rows()).max(1) } else { 1 }
     }

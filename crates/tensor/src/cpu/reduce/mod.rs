@@ -1,11 +1,13 @@
 //! Reductions over any set of axes.
 //!
-//! `layout` merges axes until what is left is a dense piece of rows and columns, repeated and walked over; `fold` has the
-//! arithmetic of one reduction, `kernel` the loops over a piece, `arg` the positions of extremes.
+//! `layout` merges axes until what is left is a dense piece of rows and columns, repeated and
+//! walked over; `fold` has the arithmetic of one reduction, `kernel` the loops over a piece, `arg`
+//! the positions of extremes.
 //!
-//! Sums are taken in chains of at most 64 elements in the array's own precision, and the chains are added in `f64`: ten million numbers lose
-//! no more than a few units of the last place. Where chains begin and end depends on the shape alone, so the bits depend neither
-//! on the threads nor on the instruction set, and the result of a row not on the other rows.
+//! Sums are taken in chains of at most 64 elements in the array's own precision, and the chains are
+//! added in `f64`: ten million numbers lose no more than a few units of the last place. Where
+//! chains begin and end depends on the shape alone, so the bits depend neither on the threads nor
+//! on the instruction set, and the result of a row not on the other rows.
 
 mod arg;
 mod columns;
@@ -44,13 +46,14 @@ fn scratch_of(layout: &Layout) -> usize {
     if layout.n_spans() > 1 { product(&[layout.n_spans(), layout.outer.len, layout.inner, WIDE]) } else { 0 }
 }
 
-/// Reduces a dense array over the axes whose bits are set in `axes`; `out` gets the other axes, dense.
+/// Reduces a dense array over the axes whose bits are set in `axes`; `out` gets the other axes,
+/// dense.
 ///
 /// The error is a dtype on which the reduction is not defined.
 ///
 /// # Safety
-/// `x` must hold the elements of `dims` (at most 8 axes), `out` have room for those of the axes that stay, both aligned for the
-/// dtype; they must not overlap. `scratch` must be aligned to 8.
+/// `x` must hold the elements of `dims` (at most 8 axes), `out` have room for those of the axes
+/// that stay, both aligned for the dtype; they must not overlap. `scratch` must be aligned to 8.
 ///
 /// # Panics
 /// If `scratch` has fewer than [`scratch_len`] bytes.
@@ -88,7 +91,8 @@ struct Job<'a> {
     scratch: *mut u8,
 }
 
-// SAFETY: the pointers are used within the contract of `reduce`; tasks write disjoint parts of `out` and of the scratch memory.
+// SAFETY: the pointers are used within the contract of `reduce`; tasks write disjoint parts of
+// `out` and of the scratch memory.
 unsafe impl Sync for Job<'_> {}
 
 /// Accumulators of a strip, on the stack and uninitialised until `start`.
@@ -131,7 +135,8 @@ impl Job<'_> {
         }
     }
 
-    /// Folds a strip of columns over one span of rows, into the result or, where there are more spans, into scratch memory.
+    /// Folds a strip of columns over one span of rows, into the result or, where there are more
+    /// spans, into scratch memory.
     ///
     /// # Safety
     /// The contract of [`reduce`]; no other thread works on the piece.
@@ -143,7 +148,8 @@ impl Job<'_> {
         let rows = (n - first).min(self.layout.span_rows());
         let mut accumulators = Accumulators(std::mem::MaybeUninit::uninit());
         let wide: *mut u8 = accumulators.0.as_mut_ptr().cast();
-        // SAFETY: offsets of walks, rows and columns stay within the array; the accumulators have room for a strip.
+        // SAFETY: offsets of walks, rows and columns stay within the array; the accumulators have
+        // room for a strip.
         unsafe {
             (self.kernels.start)(width, wide);
             // An empty array has results but nothing to read.
@@ -168,7 +174,8 @@ impl Job<'_> {
         let Layout { inner, count, .. } = self.layout;
         let column = strip * STRIP;
         let width = (inner - column).min(STRIP);
-        // SAFETY: the partial results of all spans are in the scratch memory; the first one accumulates.
+        // SAFETY: the partial results of all spans are in the scratch memory; the first one
+        // accumulates.
         unsafe {
             let wide = self.partial(o, 0, column);
             for span in 1..self.layout.n_spans() {
@@ -183,7 +190,8 @@ impl Job<'_> {
     }
 }
 
-/// Calls `body(from, to)` for ranges of `per_task` units; on the caller where all the work is little.
+/// Calls `body(from, to)` for ranges of `per_task` units; on the caller where all the work is
+/// little.
 fn in_tasks(pool: &Pool, units: usize, per_task: usize, unit_work: usize, body: &(dyn Fn(usize, usize) + Sync)) {
     if units.saturating_mul(unit_work) <= 2 * TASK {
         body(0, units);

@@ -1,8 +1,9 @@
 //! Softmax and cross entropy over the last axis.
 //!
-//! Arrays have `rows x classes` elements, row after row. `wide` computes rows of many classes, a vector running along the classes; `narrow`
-//! computes 16 rows of few classes at once, a vector running across the rows. Which one it is depends on the number of classes alone, and
-//! lanes do not mix, so a row's bits do not depend on the rows around it.
+//! Arrays have `rows x classes` elements, row after row. `wide` computes rows of many classes, a
+//! vector running along the classes; `narrow` computes 16 rows of few classes at once, a vector
+//! running across the rows. Which one it is depends on the number of classes alone, and lanes do
+//! not mix, so a row's bits do not depend on the rows around it.
 
 mod narrow;
 mod wide;
@@ -82,7 +83,8 @@ struct Job<T> {
     out: *mut T,
 }
 
-// SAFETY: the pointers are used within the contracts of the public functions; tasks write the results of disjoint rows.
+// SAFETY: the pointers are used within the contracts of the public functions; tasks write the
+// results of disjoint rows.
 unsafe impl<T> Sync for Job<T> {}
 
 impl<T: Real> Job<T> {
@@ -143,7 +145,8 @@ macro_rules! with_float {
 /// `e^x / sum(e^x)` of every row. The error is a dtype that is not a float.
 ///
 /// # Safety
-/// `logits` and `out` must hold `rows * classes` elements, aligned, and either be the same memory or not overlap.
+/// `logits` and `out` must hold `rows * classes` elements, aligned, and either be the same memory
+/// or not overlap.
 pub unsafe fn softmax(
     pool: &Pool,
     dtype: DType,
@@ -176,11 +179,13 @@ pub unsafe fn log_softmax(
     })
 }
 
-/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row the loss `-sum(labels * log_softmax(logits))` and its gradient by the
-/// logits, `softmax(logits) - labels`. The error is a dtype that is not a float.
+/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row the loss
+/// `-sum(labels * log_softmax(logits))` and its gradient by the logits, `softmax(logits) - labels`.
+/// The error is a dtype that is not a float.
 ///
 /// # Safety
-/// `logits`, `labels` and `backprop` must hold `rows * classes` elements and `loss` `rows`, aligned; the results overlap nothing.
+/// `logits`, `labels` and `backprop` must hold `rows * classes` elements and `loss` `rows`,
+/// aligned; the results overlap nothing.
 pub unsafe fn cross_entropy(
     pool: &Pool,
     dtype: DType,
@@ -198,12 +203,15 @@ pub unsafe fn cross_entropy(
     })
 }
 
-/// TensorFlow's `SparseSoftmaxCrossEntropyWithLogits`: as [`cross_entropy`], with the index of one class per row, `i32` or `i64`.
+/// TensorFlow's `SparseSoftmaxCrossEntropyWithLogits`: as [`cross_entropy`], with the index of one
+/// class per row, `i32` or `i64`.
 ///
-/// A label that is not a class is an error that names its row, and nothing is computed; so is a dtype of the wrong kind.
+/// A label that is not a class is an error that names its row, and nothing is computed; so is a
+/// dtype of the wrong kind.
 ///
 /// # Safety
-/// `logits` and `backprop` must hold `rows * classes` elements, `labels` and `loss` `rows`, aligned; the results overlap nothing.
+/// `logits` and `backprop` must hold `rows * classes` elements, `labels` and `loss` `rows`,
+/// aligned; the results overlap nothing.
 #[allow(clippy::too_many_arguments)] // two inputs with their dtypes, two outputs
 pub unsafe fn sparse_cross_entropy(
     pool: &Pool,
@@ -224,7 +232,8 @@ pub unsafe fn sparse_cross_entropy(
         // SAFETY: there is a label for every row.
         let label = unsafe { labels.at(row) };
         if usize::try_from(label).map_or(true, |class| class >= classes) {
-            // TF: InvalidArgumentError, "Received a label value of 5 which is outside the valid range of [0, 2)".
+            // TF: InvalidArgumentError, "Received a label value of 5 which is outside the valid
+            // range of [0, 2)".
             return Err(Error::index(format!("label {label} in row {row} is not a class of 0..{classes}")));
         }
     }

@@ -1,6 +1,7 @@
 //! Rows of at most 16 classes, 16 rows at once.
 //!
-//! The group is transposed, so that a vector holds one class of all rows: no lane is idle, and every row is computed in the order of its classes.
+//! The group is transposed, so that a vector holds one class of all rows: no lane is idle, and
+//! every row is computed in the order of its classes.
 
 use crate::cpu::reduce::Fold;
 

@@ -67,7 +67,8 @@ pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIEC
         }
         Kind::Sparse { labels, loss } => {
             divide(out, sum);
-            // SAFETY: there are a label and a loss for every row, and labels were checked against the classes.
+            // SAFETY: there are a label and a loss for every row, and labels were checked against
+            // the classes.
             unsafe {
                 let class = labels.at(row) as usize;
                 out[class] = out[class] - T::constant(1.0);

@@ -18,7 +18,8 @@ use crate::{Error, Result, Strings};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsString {
-    /// Digits behind the point, or significant ones if `shortest`. By default (-1, or any other negative number) 6.
+    /// Digits behind the point, or significant ones if `shortest`. By default (-1, or any other
+    /// negative number) 6.
     pub precision: i64,
     /// With an exponent: `%e`. By default, no.
     pub scientific: bool,
@@ -26,8 +27,8 @@ pub struct AsString {
     pub shortest: bool,
     /// The least number of bytes. By default (-1, or any other negative number) none.
     pub width: i64,
-    /// `printf`'s flag: "0" fills with zeros, " " and "+" stand before positive numbers, "-" fills at the right, "#"
-    /// keeps the point and zeros. By default, none.
+    /// `printf`'s flag: "0" fills with zeros, " " and "+" stand before positive numbers, "-" fills
+    /// at the right, "#" keeps the point and zeros. By default, none.
     pub fill: String,
 }
 
@@ -181,8 +182,8 @@ impl Format {
         push_exponent(exponent, out);
     }
 
-    /// Fixed where the exponent is from -4 up to the precision, scientific elsewhere, both with so many significant
-    /// digits.
+    /// Fixed where the exponent is from -4 up to the precision, scientific elsewhere, both with so
+    /// many significant digits.
     fn shortest(&self, value: f64, precision: usize, out: &mut Vec<u8>) {
         let _ = write!(out, "{value:.*e}", precision - 1);
         let exponent = split_exponent(out);

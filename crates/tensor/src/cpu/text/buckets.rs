@@ -27,8 +27,9 @@ impl Buckets {
     /// The bucket of a hash: `hash % n`, both unsigned.
     #[inline(always)]
     pub fn of(self, hash: u64) -> i64 {
-        // hash * reciprocal / 2^64 lies above hash / n - 1, since the reciprocal is short of 2^64 / n by at most 1 and
-        // the hash is below 2^64. So the quotient is right or one too small, and the rest below 2n < 2^64.
+        // hash * reciprocal / 2^64 lies above hash / n - 1, since the reciprocal is short of 2^64 /
+        // n by at most 1 and the hash is below 2^64. So the quotient is right or one too small, and
+        // the rest below 2n < 2^64.
         let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = hash.wrapping_sub(quotient.wrapping_mul(self.n));
         (if rest >= self.n { rest - self.n } else { rest }) as i64

@@ -22,9 +22,10 @@ pub enum Encoding {
 
 /// The strings in a case, appended to `out`.
 ///
-/// As UTF-8, lengths may change (`ß` has the capital `SS`), a sigma at the end of a word gets its own form, and bytes
-/// that are not UTF-8 become U+FFFD, one for each piece that could not have gone on. Letters are those of the Unicode
-/// version of the compiler; TensorFlow 2.15 has older tables.
+/// As UTF-8, lengths may change (`ß` has the capital `SS`), a sigma at the end of a word gets its
+/// own form, and bytes that are not UTF-8 become U+FFFD, one for each piece that could not have
+/// gone on. Letters are those of the Unicode version of the compiler; TensorFlow 2.15 has older
+/// tables.
 pub fn to_case(strings: StringSlice<'_>, case: Case, encoding: Encoding, out: &mut Strings) {
     let change = |bytes: &mut [u8]| match case {
         Case::Lower => bytes.make_ascii_lowercase(),

@@ -1,8 +1,8 @@
-//! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's `SparseCross` with
-//! hashed output, which crossed columns use.
+//! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's
+//! `SparseCross` with hashed output, which crossed columns use.
 //!
-//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse keys before all dense
-//! ones.
+//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse
+//! keys before all dense ones.
 
 mod fill;
 
@@ -10,8 +10,8 @@ use super::Buckets;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{Error, Result, StringSlice};
 
-/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that an input is taken to
-/// be damaged or hostile.
+/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that
+/// an input is taken to be damaged or hostile.
 pub const MAX_CROSSED_VALUES: usize = 1 << 26;
 
 /// Rows of one task.
@@ -34,7 +34,8 @@ pub struct CrossKey<'a> {
 pub enum CrossValues<'a> {
     /// Text, which takes part as its fingerprint.
     Strings(StringSlice<'a>),
-    /// Numbers, which take part as they are: not as the text that a hashed column would make of them.
+    /// Numbers, which take part as they are: not as the text that a hashed column would make of
+    /// them.
     Ints(&'a [i64]),
 }
 
@@ -46,7 +47,8 @@ pub enum CrossRows<'a> {
         /// Values of each row.
         width: usize,
     },
-    /// From `row_splits[i]` to `row_splits[i + 1]`. A part of longer splits will do, so they need not begin at 0.
+    /// From `row_splits[i]` to `row_splits[i + 1]`. A part of longer splits will do, so they need
+    /// not begin at 0.
     Ragged(&'a [i64]),
 }
 
@@ -84,7 +86,8 @@ impl Cross {
         self.raw_hash_key(if hash_key == 0 { DEFAULT_HASH_KEY } else { hash_key })
     }
 
-    /// What the hash begins with, 0 taken at its word: the attribute `hash_key` of a `SparseCross` node.
+    /// What the hash begins with, 0 taken at its word: the attribute `hash_key` of a `SparseCross`
+    /// node.
     pub fn raw_hash_key(self, hash_key: u64) -> Cross {
         Cross { hash_key, ..self }
     }
@@ -94,8 +97,8 @@ impl Cross {
         self.hash_key
     }
 
-    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its keys' values, the
-    /// last key fastest. A row in which some key has no value has none.
+    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its
+    /// keys' values, the last key fastest. A row in which some key has no value has none.
     pub fn apply(self, pool: &Pool, n_rows: usize, keys: &[CrossKey<'_>]) -> Result<(Vec<i64>, Vec<i64>)> {
         let splits = row_splits(n_rows, keys)?;
         let mut ids = vec![0; splits.last().map_or(0, |&n| n as usize)];

@@ -1,4 +1,5 @@
-//! Integers as decimal text without a heap: what TensorFlow hashes when a hashed column is fed integers.
+//! Integers as decimal text without a heap: what TensorFlow hashes when a hashed column is fed
+//! integers.
 
 /// The decimal text of an integer.
 ///
@@ -39,7 +40,8 @@ impl Decimal {
             digits[start..start + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
             rest /= 100;
         }
-        // A last pair below 10 has a digit in front only if it is the whole number or an odd one is left.
+        // A last pair below 10 has a digit in front only if it is the whole number or an odd one is
+        // left.
         if rest > 0 || start == Decimal::MAX_LEN {
             start -= 1;
             digits[start] = b'0' + rest as u8;

@@ -1,7 +1,8 @@
-//! Fingerprint64: the hash behind TensorFlow's hashed and crossed columns, FarmHash's stable 64-bit function.
+//! Fingerprint64: the hash behind TensorFlow's hashed and crossed columns, FarmHash's stable 64-bit
+//! function.
 //!
-//! Ids in trained models depend on it, so it never changes. Every length class loads its words from both ends of the
-//! string, overlapping, so that none needs a loop over bytes.
+//! Ids in trained models depend on it, so it never changes. Every length class loads its words from
+//! both ends of the string, overlapping, so that none needs a loop over bytes.
 
 use crate::StringSlice;
 
@@ -9,7 +10,8 @@ const K0: u64 = 0xc3a5_c85c_97cb_3127;
 const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
-/// The fingerprint of a byte string: `tf.fingerprint`, and what `tf.strings.to_hash_bucket_fast` takes modulo.
+/// The fingerprint of a byte string: `tf.fingerprint`, and what `tf.strings.to_hash_bucket_fast`
+/// takes modulo.
 #[inline]
 pub fn fingerprint64(s: &[u8]) -> u64 {
     match s.len() {
@@ -143,7 +145,8 @@ struct State {
 }
 
 impl State {
-    /// `m` is `K1` for the blocks and depends on the state for the final one, where two words also count ninefold.
+    /// `m` is `K1` for the blocks and depends on the state for the final one, where two words also
+    /// count ninefold.
     #[inline(always)]
     fn absorb(&mut self, block: &[u8; 64], m: u64, nine: u64) {
         let at = |i: usize| word(block, 8 * i);

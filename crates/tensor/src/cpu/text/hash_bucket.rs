@@ -1,9 +1,11 @@
-//! Strings and integers into buckets by their hash: `StringToHashBucketFast`, `-Strong`, and the legacy one.
+//! Strings and integers into buckets by their hash: `StringToHashBucketFast`, `-Strong`, and the
+//! legacy one.
 
 use super::{Buckets, Decimal, fingerprint64, legacy_hash64, siphash24};
 use crate::StringSlice;
 
-/// The bucket of each string: its [fingerprint](fingerprint64) modulo the number of buckets, unsigned.
+/// The bucket of each string: its [fingerprint](fingerprint64) modulo the number of buckets,
+/// unsigned.
 pub fn hash_bucket_fast(strings: StringSlice<'_>, buckets: Buckets, out: &mut [i64]) {
     each(strings, buckets, out, fingerprint64);
 }

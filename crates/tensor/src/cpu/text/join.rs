@@ -46,8 +46,9 @@ pub fn join(inputs: &[JoinInput<'_>], separator: &[u8], n: usize, out: &mut Stri
 
 /// Joins the strings of an array of `dims` along `axes`, and says what sizes are left.
 ///
-/// Axes may count from the end. The first of them is the one that moves fastest: over `[1, 0]` of a matrix, whole rows
-/// come one after another. No axes leave the array as it is; an axis of size 0 leaves empty strings.
+/// Axes may count from the end. The first of them is the one that moves fastest: over `[1, 0]` of a
+/// matrix, whole rows come one after another. No axes leave the array as it is; an axis of size 0
+/// leaves empty strings.
 pub fn reduce_join(
     strings: StringSlice<'_>,
     dims: &[usize],

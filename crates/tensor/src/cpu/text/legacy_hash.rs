@@ -1,4 +1,5 @@
-//! The hash of TensorFlow's oldest op for buckets, `StringToHashBucket`. Old graphs hold it; new ones should not.
+//! The hash of TensorFlow's oldest op for buckets, `StringToHashBucket`. Old graphs hold it; new
+//! ones should not.
 
 /// TensorFlow's `Hash64` with its default seed.
 pub fn legacy_hash64(s: &[u8]) -> u64 {

@@ -2,7 +2,8 @@
 
 use crate::{Error, Result};
 
-/// The most bytes of text one call makes where its output may be many times its input: half a gigabyte.
+/// The most bytes of text one call makes where its output may be many times its input: half a
+/// gigabyte.
 pub const MAX_TEXT_BYTES: usize = 1 << 29;
 
 /// An error if a result has, or would have, more bytes than [`MAX_TEXT_BYTES`].

@@ -1,7 +1,8 @@
 //! Kernels over byte strings: hashes, crosses, conversions, and TensorFlow's string ops.
 //!
-//! They run in the host part of a graph, on what was fed. A kernel takes a [`StringSlice`](crate::StringSlice), all of
-//! an array or any range of it, and never a thread pool: [`parts`] spreads any of them over one.
+//! They run in the host part of a graph, on what was fed. A kernel takes a
+//! [`StringSlice`](crate::StringSlice), all of an array or any range of it, and never a thread
+//! pool: [`parts`] spreads any of them over one.
 //!
 //! ```
 //! use estimand_tensor::{Strings, cpu::text::{hash_bucket_fast, Buckets}};

@@ -13,9 +13,9 @@ pub trait ParseNumber: Sized + Copy {
 
 /// The number of each string.
 ///
-/// A float is decimal, or hexadecimal without fraction (`0x1f`), or `inf` or `nan` in any case, with or without a sign;
-/// an integer is decimal without `+`. White space around is no matter. What does not fit is infinite or 0 as a float
-/// and an error as an integer.
+/// A float is decimal, or hexadecimal without fraction (`0x1f`), or `inf` or `nan` in any case,
+/// with or without a sign; an integer is decimal without `+`. White space around is no matter. What
+/// does not fit is infinite or 0 as a float and an error as an integer.
 ///
 /// Subnormal numbers are kept; TensorFlow makes them 0.
 ///
@@ -108,7 +108,8 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-// TF: refuses floats of 32 bytes and more, white space included, however plain they are; here they are read.
+// TF: refuses floats of 32 bytes and more, white space included, however plain they are; here they
+// are read.
 fn parse_float<T: Float>(text: &[u8]) -> Option<T> {
     let trimmed = trim(text);
     if trimmed.is_empty() {
@@ -129,7 +130,8 @@ fn parse_float<T: Float>(text: &[u8]) -> Option<T> {
     Some(if negative { -value } else { value })
 }
 
-/// Digits with a point or an exponent, as Rust reads them too; but Rust also knows words and a second sign.
+/// Digits with a point or an exponent, as Rust reads them too; but Rust also knows words and a
+/// second sign.
 fn decimal<T: Float>(text: &[u8]) -> Option<T> {
     let is_allowed = |&byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     if !text.iter().all(is_allowed) || matches!(text.first(), Some(b'+' | b'-')) {
@@ -153,7 +155,8 @@ fn hexadecimal<T: Float>(digits: &[u8]) -> Option<T> {
             is_inexact |= digit != 0;
         }
     }
-    // The lowest of 61 bits or more is far below the last one kept, and tells a half from just above a half.
+    // The lowest of 61 bits or more is far below the last one kept, and tells a half from just
+    // above a half.
     let value = T::rounded(top | u64::from(is_inexact));
     // Beyond 300 further digits either type is infinite.
     Some((0..below.min(300)).fold(value, |value, _| value.times_16()))

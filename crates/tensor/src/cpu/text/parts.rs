@@ -1,5 +1,5 @@
-//! Spreads a string kernel over threads: the strings are cut into parts by their number alone, never by that of the
-//! threads.
+//! Spreads a string kernel over threads: the strings are cut into parts by their number alone,
+//! never by that of the threads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -45,8 +45,8 @@ where
     first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Calls `kernel(range, list)` for consecutive ranges of `0..n`, each of which appends its strings to a list of its
-/// own, and returns the lists joined in order.
+/// Calls `kernel(range, list)` for consecutive ranges of `0..n`, each of which appends its strings
+/// to a list of its own, and returns the lists joined in order.
 pub fn collect<K>(pool: &Pool, n: usize, kernel: &K) -> Result<Strings>
 where
     K: Fn(Range<usize>, &mut Strings) -> Result<()> + Sync,

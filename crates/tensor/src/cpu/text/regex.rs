@@ -1,6 +1,7 @@
 //! Regular expressions of RE2, which TensorFlow uses: `RegexReplace`, `RegexFullMatch`.
 //!
-//! The engine is the crate `regex`, linear in the text as RE2 is; `syntax` translates between the two dialects.
+//! The engine is the crate `regex`, linear in the text as RE2 is; `syntax` translates between the
+//! two dialects.
 
 mod class;
 mod escape;
@@ -15,9 +16,9 @@ use crate::{Error, Result, StringSlice};
 
 /// A compiled pattern that strings match as a whole or not.
 ///
-/// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` know ASCII only, `.` and negated classes match characters of UTF-8 and
-/// not other bytes, `\C` any byte. One difference: what looks like UTF-8 of a surrogate or of a number beyond U+10FFFF
-/// is a character for RE2 and a few odd bytes here.
+/// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` know ASCII only, `.` and negated classes match
+/// characters of UTF-8 and not other bytes, `\C` any byte. One difference: what looks like UTF-8 of
+/// a surrogate or of a number beyond U+10FFFF is a character for RE2 and a few odd bytes here.
 #[derive(Clone, Debug)]
 pub struct RegexFullMatch(bytes::Regex);
 
@@ -42,7 +43,8 @@ impl RegexFullMatch {
 fn compile(pattern: &str, translated: &str) -> Result<bytes::Regex> {
     bytes::Regex::new(translated).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => invalid(pattern, "it compiles to more than 10 MB"),
-        // The last line of a message says what is wrong, those before it show the translated pattern.
+        // The last line of a message says what is wrong, those before it show the translated
+        // pattern.
         other => {
             let text = other.to_string();
             let last = text.lines().last().unwrap_or_default();

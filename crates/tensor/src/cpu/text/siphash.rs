@@ -1,6 +1,7 @@
 //! SipHash-2-4: the keyed hash of TensorFlow's `StringToHashBucketStrong`.
 //!
-//! With a secret key nobody can make up strings that share a bucket; it costs several times what a fingerprint does.
+//! With a secret key nobody can make up strings that share a bucket; it costs several times what a
+//! fingerprint does.
 
 /// The hash of a string under a key of two words.
 pub fn siphash24(key: [u64; 2], s: &[u8]) -> u64 {
@@ -56,7 +57,8 @@ mod tests {
 
     #[test]
     fn published_vector() {
-        // The example of the paper (Aumasson and Bernstein 2012, appendix A): key 00 01 .. 0f, message 00 01 .. 0e.
+        // The example of the paper (Aumasson and Bernstein 2012, appendix A): key 00 01 .. 0f,
+        // message 00 01 .. 0e.
         let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
         let message: Vec<u8> = (0..15).collect();
         assert_eq!(siphash24(key, &message), 0xa129_ca61_49be_45e5);

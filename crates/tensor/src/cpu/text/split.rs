@@ -5,9 +5,9 @@ use crate::{StringSlice, Strings};
 
 /// The pieces of each string and the row splits over them, which begin at 0.
 ///
-/// With a separator, pieces lie between its occurrences and may be empty. Without one (""), they are what white space
-/// divides, and none is empty. At most `max_split` cuts are made, the rest being the last piece; negative means any
-/// number.
+/// With a separator, pieces lie between its occurrences and may be empty. Without one (""), they
+/// are what white space divides, and none is empty. At most `max_split` cuts are made, the rest
+/// being the last piece; negative means any number.
 pub fn split(strings: StringSlice<'_>, separator: &[u8], max_split: i64) -> (Strings, Vec<i64>) {
     let mut pieces = Strings::with_capacity(strings.len());
     let mut row_splits = Vec::with_capacity(strings.len() + 1);
@@ -60,7 +60,8 @@ fn split_at(
     pieces.push(text);
 }
 
-/// A separator to look for in one pass (Knuth, Morris and Pratt), however much of it repeats itself.
+/// A separator to look for in one pass (Knuth, Morris and Pratt), however much of it repeats
+/// itself.
 struct Needle<'a> {
     text: &'a [u8],
     /// Of every beginning, the length of the longest shorter beginning that it ends with.
@@ -79,7 +80,8 @@ impl<'a> Needle<'a> {
         needle
     }
 
-    /// How much of the needle the text ends with after one more byte; `matched` is less than all of it.
+    /// How much of the needle the text ends with after one more byte; `matched` is less than all of
+    /// it.
     #[inline(always)]
     fn step(&self, mut matched: usize, byte: u8) -> usize {
         while matched > 0 && self.text[matched] != byte {

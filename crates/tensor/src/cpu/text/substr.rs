@@ -8,8 +8,8 @@ use crate::{Error, Result, StringSlice, Strings};
 
 /// The part of each string from `positions`, of `lengths`, appended to `out`.
 ///
-/// Strings, positions and lengths are equally many, or one for all. A negative position counts from the end; one beyond
-/// an end is an error. A length beyond the end is cut.
+/// Strings, positions and lengths are equally many, or one for all. A negative position counts from
+/// the end; one beyond an end is an error. A length beyond the end is cut.
 ///
 /// `first` is the position of the first result in the whole, for messages.
 pub fn substr(

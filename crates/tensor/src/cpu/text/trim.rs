@@ -9,12 +9,13 @@ use crate::{StringSlice, Strings};
 pub enum Unit {
     /// Bytes.
     Byte,
-    /// Characters of UTF-8: all bytes but continuations (0x80 to 0xBF), whether the text is valid or not.
+    /// Characters of UTF-8: all bytes but continuations (0x80 to 0xBF), whether the text is valid
+    /// or not.
     Utf8Char,
 }
 
-/// The strings without white space (space, tab, line feed, vertical tab, form feed, return) at their ends, appended to
-/// `out`.
+/// The strings without white space (space, tab, line feed, vertical tab, form feed, return) at
+/// their ends, appended to `out`.
 pub fn strip(strings: StringSlice<'_>, out: &mut Strings) {
     for string in strings {
         out.push(trim(string));

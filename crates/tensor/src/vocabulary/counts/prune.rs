@@ -9,10 +9,12 @@ use crate::cpu::split::for_each_part;
 use crate::parallel::Pool;
 
 impl TermCounts {
-    /// Drops rare terms if there are too many, so that about half of the allowed remain and the next time is far away.
+    /// Drops rare terms if there are too many, so that about half of the allowed remain and the
+    /// next time is far away.
     ///
-    /// Taking m off every count takes at least m off each of the more than `max_terms / 2` largest ones, so that in a
-    /// stream of n strings no more than 2 n / `max_terms` can be taken off in all.
+    /// Taking m off every count takes at least m off each of the more than `max_terms / 2` largest
+    /// ones, so that in a stream of n strings no more than 2 n / `max_terms` can be taken off in
+    /// all.
     pub(super) fn make_room(&mut self, pool: &Pool) -> Result<()> {
         let n_bytes: usize = self.shards.iter().map(Shard::byte_len).sum();
         if self.len() <= self.max_terms && n_bytes <= self.max_bytes {
@@ -32,7 +34,8 @@ impl TermCounts {
     }
 }
 
-/// The least number such that at most `n_terms` terms with at most `n_bytes` bytes have a larger count.
+/// The least number such that at most `n_terms` terms with at most `n_bytes` bytes have a larger
+/// count.
 fn reduction(shards: &[Shard], n_terms: usize, n_bytes: usize) -> u64 {
     let numbered = |shard: &'_ Shard| shard.iter().map(|(term, count)| (count, term.len())).collect::<Vec<_>>();
     let mut terms: Vec<(u64, usize)> = shards.iter().flat_map(numbered).collect();

@@ -6,8 +6,8 @@ use super::TermCounts;
 use crate::Strings;
 
 impl TermCounts {
-    /// The `k` most frequent terms that were counted at least `min_count` times, and their counts: most frequent first,
-    /// of equally frequent ones the smaller first.
+    /// The `k` most frequent terms that were counted at least `min_count` times, and their counts:
+    /// most frequent first, of equally frequent ones the smaller first.
     pub fn top(&self, k: usize, min_count: u64) -> (Strings, Vec<u64>) {
         let mut places = self.places(|count| count >= min_count);
         let key = |&place: &Place| (Reverse(self.count_at(place)), self.term_at(place));

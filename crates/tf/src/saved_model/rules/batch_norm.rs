@@ -6,7 +6,8 @@ use estimand_tensor::{Error, Shape};
 
 use super::super::call::{Call, Outputs, one};
 
-/// (x, scale, offset, mean, variance): normalises each channel of an image, by what training found or by the image itself.
+/// (x, scale, offset, mean, variance): normalises each channel of an image, by what training found
+/// or by the image itself.
 ///
 /// Keras spells the normalisation of layers with the latter, each row a channel.
 pub(super) fn batch_norm(call: &mut Call<'_, '_>) -> Outputs {

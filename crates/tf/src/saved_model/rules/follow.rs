@@ -1,4 +1,5 @@
-//! Ops on integers that are followed one by one: shapes, sizes and places, which TensorFlow computes with ordinary ops.
+//! Ops on integers that are followed one by one: shapes, sizes and places, which TensorFlow
+//! computes with ordinary ops.
 
 use std::ops::Range;
 
@@ -77,7 +78,8 @@ fn gather(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
     Ok(Some(Numbers { dtype: numbers.dtype, dims: at.dims, elements }))
 }
 
-/// Inputs of this rank as one list, if at least one of them has been followed and the others can be.
+/// Inputs of this rank as one list, if at least one of them has been followed and the others can
+/// be.
 pub(super) fn joined(call: &mut Call<'_, '_>, range: Range<usize>, rank: usize) -> Result<Option<Numbers>> {
     let mut any = false;
     for i in range.clone() {
@@ -122,7 +124,8 @@ fn reduce(call: &mut Call<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
     Ok(fits.then(|| Numbers { dtype: numbers.dtype, dims, elements: vec![result] }))
 }
 
-/// A sum over the axes along which something was broadcast. It already has the shape that a reshape gives it next.
+/// A sum over the axes along which something was broadcast. It already has the shape that a reshape
+/// gives it next.
 fn sum_to(call: &mut Call<'_, '_>) -> Outputs {
     let Item::AxesTo(sizes) = call.item(1)? else { return Err(Error::internal("axes were expected")) };
     let shape: Shape =

@@ -1,8 +1,9 @@
 //! What each of TensorFlow's ops becomes.
 //!
-//! Ops with TensorFlow's own meaning are one node of ours, and their files (`op/`) read them; others are compositions of ours, with
-//! a rule for each here, by family. A rule takes a node's inputs in the form it wants (a tensor, known integers, sizes) and returns
-//! the node's outputs. Integers that are sizes are followed before any rule (`follow`).
+//! Ops with TensorFlow's own meaning are one node of ours, and their files (`op/`) read them;
+//! others are compositions of ours, with a rule for each here, by family. A rule takes a node's
+//! inputs in the form it wants (a tensor, known integers, sizes) and returns the node's outputs.
+//! Integers that are sizes are followed before any rule (`follow`).
 
 mod arithmetic;
 mod batch_norm;

@@ -18,7 +18,8 @@ fn kind(op: &str) -> Reduction {
     }
 }
 
-/// (ids, number of bins, weights or nothing): how often each id occurs; those beyond the last bin are not counted.
+/// (ids, number of bins, weights or nothing): how often each id occurs; those beyond the last bin
+/// are not counted.
 pub(super) fn bincount(call: &mut Call<'_, '_>) -> Outputs {
     let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
     if ids.rank() != 1 {
@@ -47,7 +48,8 @@ pub(super) fn sorted(call: &mut Call<'_, '_>) -> Outputs {
             let kind = kind(op);
             let reduced = call.add(UnsortedSegment { kind, num_segments: n }, &[&data, &ids])?.remove(0);
             match kind {
-                // TF: the largest and smallest of segments without ids are 0 here, where unsorted ones are the lowest and highest.
+                // TF: the largest and smallest of segments without ids are 0 here, where unsorted
+                // ones are the lowest and highest.
                 Reduction::Max | Reduction::Min => where_any(&reduced, &ids, n),
                 _ => reduced,
             }

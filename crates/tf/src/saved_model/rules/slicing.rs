@@ -134,7 +134,8 @@ pub(super) fn strided_slice(call: &mut Call<'_, '_>) -> Outputs {
     let tensor = call.tensor(0)?;
     let ranges = ranges(call, 1, tensor.rank())?;
     let mut result = tensor;
-    // Axes are cut from the first; singles stay with size 1 until the end, so that places do not move.
+    // Axes are cut from the first; singles stay with size 1 until the end, so that places do not
+    // move.
     let mut axis = 0;
     for range in &ranges {
         match range {

@@ -1,4 +1,5 @@
-//! The loops of a cross: block by block where every key has one value in a row, row by row otherwise.
+//! The loops of a cross: block by block where every key has one value in a row, row by row
+//! otherwise.
 
 use std::ops::Range;
 
@@ -31,7 +32,8 @@ impl Cross {
         }
     }
 
-    /// Any number of combinations: an odometer over the keys but the last, whose values are the inner loop.
+    /// Any number of combinations: an odometer over the keys but the last, whose values are the
+    /// inner loop.
     fn fill_products(self, keys: &[CrossKey<'_>], rows: Range<usize>, out: &mut [i64]) {
         let Some(last) = keys.len().checked_sub(1) else { return };
         let mut hashes: Vec<u64> = Vec::new();
@@ -70,7 +72,8 @@ impl Cross {
     }
 }
 
-/// A key in one row: its hashes, which of them is shown, and the hash of what the wheels before it show.
+/// A key in one row: its hashes, which of them is shown, and the hash of what the wheels before it
+/// show.
 #[derive(Clone, Copy, Default)]
 struct Wheel {
     start: usize,
@@ -79,7 +82,8 @@ struct Wheel {
     prefix: u64,
 }
 
-/// Moves to the next combination; returns the leftmost wheel that moved, or `None` after the last combination.
+/// Moves to the next combination; returns the leftmost wheel that moved, or `None` after the last
+/// combination.
 fn turn(wheels: &mut [Wheel]) -> Option<usize> {
     for (k, wheel) in wheels.iter_mut().enumerate().rev() {
         wheel.at += 1;

@@ -1,7 +1,7 @@
 //! Sets of characters in brackets.
 //!
-//! In the crate `regex` brackets nest and `&&`, `--` and `~~` are set operations; in RE2 all these are plain
-//! characters. So every one of them is written by its number.
+//! In the crate `regex` brackets nest and `&&`, `--` and `~~` are set operations; in RE2 all these
+//! are plain characters. So every one of them is written by its number.
 
 use super::escape::{Escape, Pattern, push_literal};
 use super::invalid;
@@ -35,7 +35,8 @@ impl Pattern<'_> {
         }
     }
 
-    /// A named set such as `[:alpha:]`; `false` if there is no `:]`, so that the bracket is a plain one.
+    /// A named set such as `[:alpha:]`; `false` if there is no `:]`, so that the bracket is a plain
+    /// one.
     fn named(&mut self, out: &mut String) -> Result<bool> {
         let text = &self.rest.as_str()[2..];
         let Some(end) = text.find(":]") else { return Ok(false) };

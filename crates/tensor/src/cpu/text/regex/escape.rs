@@ -13,7 +13,8 @@ pub(super) struct Pattern<'a> {
 pub(super) enum Escape {
     /// This character itself.
     Char(char),
-    /// A set of characters, in the dialect of the crate `regex`, valid inside and outside of brackets.
+    /// A set of characters, in the dialect of the crate `regex`, valid inside and outside of
+    /// brackets.
     Set(String),
 }
 

@@ -35,8 +35,8 @@ enum Part {
 impl RegexReplace {
     /// Compiles a pattern; `replace_global` replaces all matches, otherwise the first only.
     ///
-    /// A rewrite with another escape, or with a group that the pattern has not, is an error. TensorFlow logs such a
-    /// rewrite and returns the strings unchanged or with a part missing.
+    /// A rewrite with another escape, or with a group that the pattern has not, is an error.
+    /// TensorFlow logs such a rewrite and returns the strings unchanged or with a part missing.
     pub fn new(pattern: &str, rewrite: &[u8], replace_global: bool) -> Result<RegexReplace> {
         let regex = compile(pattern, &syntax::translate(pattern)?)?;
         let rewrite = parse(rewrite, regex.captures_len() - 1)?;
@@ -85,7 +85,8 @@ impl RegexReplace {
     }
 }
 
-/// Bytes of the character a text begins with; 1 for a byte that begins none, and at the end of the text.
+/// Bytes of the character a text begins with; 1 for a byte that begins none, and at the end of the
+/// text.
 fn char_len(text: &[u8]) -> usize {
     let head = &text[..text.len().min(4)];
     match std::str::from_utf8(head) {

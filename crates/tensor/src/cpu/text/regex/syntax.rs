@@ -1,7 +1,7 @@
 //! From RE2's dialect to that of the crate `regex`.
 //!
-//! Whatever RE2 refuses is refused, so that a graph with the pattern runs in TensorFlow too; everything else is spelled
-//! so that it means the same.
+//! Whatever RE2 refuses is refused, so that a graph with the pattern runs in TensorFlow too;
+//! everything else is spelled so that it means the same.
 
 use super::escape::{Escape, Pattern, push_literal};
 use super::invalid;
