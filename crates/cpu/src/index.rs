@@ -7,7 +7,7 @@ use estimand_tensor::cpu::index::BadIndex;
 use estimand_tensor::cpu::{layout, scatter, segment};
 use estimand_tensor::{Error, Result};
 
-use super::call::{Call, with_id, with_number};
+use super::operands::{Call, with_id, with_number};
 
 /// Bytes of scratch memory of a segment reduction.
 pub(super) fn segment_scratch_bytes(op: &UnsortedSegment, y: &[usize]) -> usize {

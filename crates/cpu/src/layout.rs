@@ -7,7 +7,7 @@ use estimand_tensor::cpu::{layout, resize};
 use estimand_tensor::{Dims, Result};
 use smallvec::SmallVec;
 
-use super::call::{Call, with_number};
+use super::operands::{Call, with_number};
 
 /// Strides as the kernels take them.
 fn steps(strides: &[i64]) -> SmallVec<[isize; 8]> {

@@ -12,6 +12,7 @@ mod idle;
 mod index;
 mod kernel;
 mod layout;
+mod operands;
 mod pass;
 mod plan;
 mod products;

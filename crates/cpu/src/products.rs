@@ -4,7 +4,7 @@ use estimand_graph::op::{BatchMatMul, MatMul};
 use estimand_tensor::Result;
 use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
 
-use super::call::{Call, View, floats};
+use super::operands::{Call, View, floats};
 
 /// Bytes of scratch memory of a product.
 pub(super) fn scratch_bytes(op: &MatMul, x: &[&[usize]]) -> usize {

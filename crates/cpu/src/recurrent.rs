@@ -5,7 +5,7 @@ use estimand_graph::slots::{KERNEL, Slots};
 use estimand_tensor::Result;
 use estimand_tensor::cpu::recurrent::{self, Gradients, Inputs, Results, Sizes, Upstream};
 
-use super::call::{Call, View, floats};
+use super::operands::{Call, View, floats};
 
 fn sizes(x: &[&[usize]]) -> Sizes {
     Sizes { batch: x[0][0], time: x[0][1], units: x[KERNEL][0] }

@@ -5,7 +5,7 @@ use estimand_tensor::cpu::reduce::{self, Extreme};
 use estimand_tensor::cpu::{scan, sort};
 use estimand_tensor::{Error, Result};
 
-use super::call::{Call, with_number};
+use super::operands::{Call, with_number};
 
 /// Bytes of scratch memory of a reduction.
 pub(super) fn scratch_bytes(axes: AxisSet, x: &[usize]) -> usize {

@@ -3,7 +3,7 @@
 use estimand_tensor::cpu::softmax;
 use estimand_tensor::{Error, Result};
 
-use super::call::{Call, View};
+use super::operands::{Call, View};
 
 /// The number of rows and of classes.
 fn sizes(x: &View<'_>) -> [usize; 2] {

@@ -8,7 +8,7 @@ use estimand_tensor::cpu::pool2d::{self, PoolShape};
 use estimand_tensor::cpu::window;
 use estimand_tensor::{Error, Result};
 
-use super::call::{Call, floats};
+use super::operands::{Call, floats};
 
 /// The margins of a window on images of these sizes.
 fn placed(

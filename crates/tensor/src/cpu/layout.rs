@@ -9,6 +9,7 @@
 //! [`slice()`] of size 1 per output; `Split` is a [`slice()`] per output. `Squeeze`, `ExpandDims`
 //! and `Reshape` move nothing.
 
+mod axis;
 mod band;
 mod concat;
 mod fill;

@@ -4,7 +4,7 @@
 //! Reading or writing such an array element by element touches a cache line per element. Here both
 //! sides move in squares of `SIDE` x `SIDE`.
 
-use super::view::{Axes, Axis, locate};
+use super::axis::{Axes, Axis, locate};
 use crate::cpu::split::grain;
 use crate::parallel::{DisjointMut, Pool};
 use std::array::from_fn;

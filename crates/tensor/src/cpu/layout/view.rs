@@ -3,21 +3,12 @@
 //! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them
 //! all.
 
+use super::axis::{Axes, Axis, locate};
 use super::{by_size, transpose};
 use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::{DisjointMut, Pool};
 use smallvec::SmallVec;
-
-/// One axis of a view: `len` positions, `stride` elements apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Axis {
-    pub len: usize,
-    pub stride: isize,
-}
-
-/// Axes of a view, on the stack up to rank 8.
-pub(super) type Axes = SmallVec<[Axis; 8]>;
 
 /// Positions in a dense array, as axes with strides.
 ///
@@ -175,16 +166,6 @@ fn collapse(axes: &[Axis]) -> Axes {
         merged.push(Axis { len: 1, stride: 1 });
     }
     merged
-}
-
-/// Offset of the position number `index` in row-major order.
-pub(super) fn locate(axes: &[Axis], offset: usize, mut index: usize) -> usize {
-    let mut at = offset;
-    for axis in axes.iter().rev() {
-        at = at.wrapping_add_signed((index % axis.len) as isize * axis.stride);
-        index /= axis.len;
-    }
-    at
 }
 
 fn read<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]], out: &mut [[u8; N]]) {
