@@ -9,7 +9,9 @@
 mod compiled;
 mod host;
 mod session;
+mod values;
 
 pub use compiled::Compiled;
 pub use host::HostProgram;
 pub use session::{Eval, Session};
+pub use values::{replace_values, saved_variables};

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use estimand_checkpoint::{BundleReader, BundleWriter};
 use estimand_cpu::Cpu;
 use estimand_graph::looks::look;
-use estimand_graph::{Executor, Graph, Node, NodeId, Op, Program, Role, RunArgs, State, Tensor, Value, VarId};
+use estimand_graph::{Executor, Graph, Node, NodeId, Op, Program, RunArgs, State, Tensor, Value, VarId, VarSpec};
 use estimand_tensor::{Array, Error, Result};
 
 use crate::compiled::Compiled;
+use crate::values::{replace_values, saved_variables};
 
 /// TensorFlow's name for the number of training steps.
 const GLOBAL_STEP: &str = "global_step";
@@ -182,7 +183,7 @@ impl Session {
     pub fn save(&self, prefix: impl AsRef<Path>) -> Result<()> {
         let mut writer = BundleWriter::create(prefix)?;
         let body = self.graph.body();
-        for (id, spec) in body.variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
+        for (id, spec) in saved_variables(body.variables()) {
             writer.add(&spec.name, &self.current(id)?)?;
         }
         if body.variables().get(GLOBAL_STEP).is_none() {
@@ -198,27 +199,15 @@ impl Session {
     /// step that was saved.
     pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
-        let mut values = Vec::new();
-        for (_, spec) in self.graph.body().variables().iter().filter(|(_, spec)| spec.role != Role::Local) {
-            let value = reader.read(&spec.name)?;
-            if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
-                let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);
-                return Err(Error::shape(format!(
-                    "variable `{}` is {given}{sizes:?} in the checkpoint and {}{dims:?} in the graph",
-                    spec.name, spec.dtype
-                ))
-                .at(spec.site));
-            }
-            values.push((spec.name.clone(), value));
-        }
+        let body = self.graph.body();
+        let variables = body.variables();
+        let read = |(id, spec): (VarId, &VarSpec)| Ok((id, reader.read(&spec.name)?));
+        let values = saved_variables(variables).map(read).collect::<Result<Vec<_>>>()?;
         let step = match reader.contains(GLOBAL_STEP) {
             true => u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0),
             false => self.step,
         };
-        self.state.extend(self.graph.body().variables(), self.seed)?;
-        for (name, value) in values {
-            self.state.write(&name, &value)?;
-        }
+        replace_values(&mut *self.state, variables, self.seed, &values)?;
         self.step = step;
         Ok(())
     }

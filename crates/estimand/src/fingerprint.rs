@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use estimand_checkpoint::BundleReader;
-use estimand_graph::{Body, Role, VarId};
+use estimand_engine::saved_variables;
+use estimand_graph::{Body, VarId};
 use estimand_tensor::{Error, Result};
 
 use crate::own_entries::is_own;
@@ -19,7 +20,7 @@ pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) 
     let variables = body.variables();
     let stored = Stored::new(reader, body);
     let (mut entries, mut differences) = (Vec::new(), Vec::new());
-    for (id, spec) in variables.iter().filter(|(_, spec)| spec.role != Role::Local) {
+    for (id, spec) in saved_variables(variables) {
         let expected = format!("{}{:?}", spec.dtype, &spec.dims[..]);
         let entry = stored.entry(spec);
         match entry.name().map(|name| reader.spec(name)).transpose()? {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use estimand_checkpoint::BundleReader;
 use estimand_data::Position;
-use estimand_engine::Compiled;
-use estimand_graph::{Body, Executor, Program, Rates, Role, RunArgs, State, Value, VarId, VarSpec, Variables};
+use estimand_engine::{Compiled, replace_values, saved_variables};
+use estimand_graph::{Body, Executor, Program, Rates, RunArgs, State, Value, VarId, VarSpec, Variables};
 use estimand_tensor::{Array, Collective, Error, OneProcess, Result};
 use tracing::warn;
 
@@ -239,8 +239,7 @@ impl TrainSession {
     }
 
     fn saved(&self) -> impl Iterator<Item = (VarId, &str)> {
-        let variables = self.body.variables().iter();
-        variables.filter(|(_, spec)| spec.role != Role::Local).map(|(id, spec)| (id, spec.name.as_str()))
+        saved_variables(self.body.variables()).map(|(id, spec)| (id, spec.name.as_str()))
     }
 
     /// The settings of the optimizers, as TensorFlow keeps them in checkpoints.
@@ -328,13 +327,10 @@ impl TrainSession {
             values.push((id, value));
         }
         let step = global_step(&reader)?;
-        self.unjudged =
-            unjudged(&reader, values.iter().map(|(id, value)| (&*self.body.variables().spec(*id).name, value)))?;
-        self.place()?;
-        for (id, value) in values {
-            self.state.write(&self.body.variables().spec(id).name, &value)?;
-        }
-        self.step = step;
+        let named = values.iter().map(|(id, value)| (&*self.body.variables().spec(*id).name, value));
+        let unjudged = unjudged(&reader, named)?;
+        replace_values(&mut *self.state, self.body.variables(), self.seed, &values)?;
+        (self.unjudged, self.step) = (unjudged, step);
         if is_marked(&reader) {
             let what = reader.read(MARK)?;
             let what = what.strings()?.next().map(String::from_utf8_lossy).unwrap_or_default();

@@ -1,0 +1,32 @@
+//! Values of all variables at once: read from a checkpoint, checked, then written to a state.
+
+use estimand_graph::{Role, State, VarId, VarSpec, Variables};
+use estimand_tensor::{Array, Error, Result};
+
+/// The variables that a checkpoint holds: all but those that live for one run.
+pub fn saved_variables(variables: &Variables) -> impl Iterator<Item = (VarId, &VarSpec)> {
+    variables.iter().filter(|(_, spec)| spec.role != Role::Local)
+}
+
+/// Replaces the values of some variables of a state, and gives the others that it lacks their
+/// initial values. Nothing changes unless all values fit.
+pub fn replace_values(
+    state: &mut dyn State,
+    variables: &Variables,
+    seed: u64,
+    values: &[(VarId, Array)],
+) -> Result<()> {
+    for (id, value) in values {
+        let spec = variables.spec(*id);
+        if value.dtype() != spec.dtype || value.dims() != &spec.dims[..] {
+            let (given, sizes, dims) = (value.dtype(), value.dims(), &spec.dims[..]);
+            return Err(Error::shape(format!(
+                "variable `{}` is {given}{sizes:?} in the checkpoint and {}{dims:?} in the graph",
+                spec.name, spec.dtype
+            ))
+            .at(spec.site));
+        }
+    }
+    state.extend(variables, seed)?;
+    values.iter().try_for_each(|(id, value)| state.write(&variables.spec(*id).name, value))
+}
