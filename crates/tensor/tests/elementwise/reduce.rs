@@ -1,14 +1,12 @@
 //! Reductions against naive loops in `f64`, their bits on every instruction set and number of
 //! threads, empty and huge arrays.
 
-mod naive;
-
+use crate::naive::Random;
 use estimand_tensor::DType;
 use estimand_tensor::Reduction;
 use estimand_tensor::cpu::isa::Isa;
 use estimand_tensor::cpu::reduce::{Extreme, arg_extreme, reduce, scratch_len};
 use estimand_tensor::parallel::Pool;
-use naive::Random;
 
 const NUMBERS: [Reduction; 5] = [Reduction::Sum, Reduction::Mean, Reduction::Max, Reduction::Min, Reduction::Prod];
 

@@ -4,7 +4,7 @@
 use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd, SparseRule, UpdateRule};
 use std::collections::{BTreeMap, BTreeSet};
 
-const FIXTURE: &str = include_str!("../../../oracles/fixtures/update_rules.txt");
+const FIXTURE: &str = include_str!("../../../../oracles/fixtures/update_rules.txt");
 const COLUMNS: usize = 3;
 
 /// The `key=value` words of a line. Taking a setting removes it, so that none is overlooked.

@@ -2,13 +2,11 @@
 //! set and number of threads, broadcasting against naive indexing, and random programs against a
 //! scalar interpreter.
 
-mod naive;
-
+use crate::naive::{self, Random, Value};
 use estimand_tensor::cpu::elementwise::{InputView, Instruction, TILE, TileProgram};
 use estimand_tensor::cpu::isa::Isa;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Binary, DType, Unary};
-use naive::{Random, Value};
 
 const SETS: [Isa; 3] = [Isa::Portable, Isa::Avx2, Isa::Avx512];
 

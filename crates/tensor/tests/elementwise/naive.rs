@@ -1,5 +1,4 @@
 //! A scalar interpreter of element-wise programs, slow and obvious, and random material for it.
-#![allow(dead_code)] // every test binary uses its part
 
 use estimand_tensor::cpu::elementwise::Instruction;
 use estimand_tensor::cpu::math::erf_f64;

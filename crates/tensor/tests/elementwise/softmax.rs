@@ -1,12 +1,10 @@
 //! Softmax and cross entropy against their definitions in `f64`, and their bits.
 
-mod naive;
-
+use crate::naive::Random;
 use estimand_tensor::DType;
 use estimand_tensor::cpu::isa::Isa;
 use estimand_tensor::cpu::softmax::{cross_entropy, log_softmax, softmax, sparse_cross_entropy};
 use estimand_tensor::parallel::Pool;
-use naive::Random;
 
 /// Everything that can be computed from one set of logits.
 #[derive(Clone, PartialEq, Debug, Default)]
