@@ -58,7 +58,7 @@ pub fn deep(standardised: bool) -> Columns {
 pub fn write_csv(split: &str, path: &Path) -> Result<()> {
     let adult = datasets::load("adult", split)?;
     let classes = adult.info().classes;
-    let named = adult.dataset().batch(1_000, false).map(move |batch| {
+    let named = adult.dataset().batch(1_000).map(move |batch| {
         let mut all = Batch::new();
         for (name, feature) in batch.features() {
             all = all.with_feature(name, feature.clone())?;

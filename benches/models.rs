@@ -27,16 +27,16 @@ impl Model {
 fn dense(x: &Tensor, name: &str, units: usize) -> Tensor {
     let g = x.graph();
     let _scope = g.scope(name);
-    let kernel = g.variable("kernel", [x.dim(1), units], Init::GlorotUniform);
-    let bias = g.variable("bias", [units], Init::Zeros);
+    let kernel = g.variable("kernel", [x.dim(1), units], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [units], Initializer::Zeros);
     x.matmul(&kernel) + bias
 }
 
 fn conv(x: &Tensor, name: &str, filters: usize) -> Tensor {
     let g = x.graph();
     let _scope = g.scope(name);
-    let kernel = g.variable("kernel", [5, 5, x.dim(3), filters], Init::GlorotUniform);
-    let bias = g.variable("bias", [filters], Init::Zeros);
+    let kernel = g.variable("kernel", [5, 5, x.dim(3), filters], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [filters], Initializer::Zeros);
     (x.conv2d(&kernel, (1, 1), Padding::Valid) + bias).relu().max_pool((2, 2), (2, 2), Padding::Valid)
 }
 
@@ -83,7 +83,8 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH, per_example.into()]);
     let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
-    let table = g.variable("embedding_weights", [n_rows, width], Init::TruncatedNormal { mean: 0.0, stddev: 0.1 });
+    let table =
+        g.variable("embedding_weights", [n_rows, width], Initializer::TruncatedNormal { mean: 0.0, stddev: 0.1 });
     let pooled = table.gather(&ids).sum_axes(&[1], false);
     let logits = dense(&pooled, "logits", 1);
     let loss = logits.sigmoid_cross_entropy(&y).mean();
@@ -124,13 +125,13 @@ fn recurrent(x: &Tensor, name: &str, units: usize, cell: Cell, mask: Option<Tens
     let _scope = g.scope(name);
     let (gates, n_states) = if cell == Cell::Lstm { (4, 2) } else { (3, 1) };
     let (inputs, time) = (x.dim(2), x.dim(1));
-    let kernel = g.variable("kernel", [inputs, gates * units], Init::GlorotUniform);
-    let bias = g.variable("bias", [gates * units], Init::Zeros);
+    let kernel = g.variable("kernel", [inputs, gates * units], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [gates * units], Initializer::Zeros);
     let product = x.reshape([-1, inputs as i64]).matmul(&kernel) + &bias;
     let others = RecurrentInputs {
-        kernel: g.variable("recurrent_kernel", [units, gates * units], Init::Orthogonal { gain: 1.0 }),
+        kernel: g.variable("recurrent_kernel", [units, gates * units], Initializer::Orthogonal { gain: 1.0 }),
         bias: (cell == Cell::Gru { reset_after: true })
-            .then(|| g.variable("recurrent_bias", [gates * units], Init::Zeros)),
+            .then(|| g.variable("recurrent_bias", [gates * units], Initializer::Zeros)),
         states: vec![g.fill([Dim::BATCH, units.into()], DType::F32, 0.0); n_states],
         mask,
         keep: None,
@@ -150,8 +151,8 @@ pub fn ctr(n_buckets: usize, width: usize) -> Model {
         let _scope = g.scope(&format!("c{i}_embedding"));
         let present = RaggedTensor::from_dense(field);
         let ids = present.with_values(present.values.hash_bucket(n_buckets as i64));
-        let init = Init::TruncatedNormal { mean: 0.0, stddev: 1.0 / (width as f64).sqrt() };
-        g.variable("embedding_weights", [n_buckets, width], init).lookup(&ids, Combiner::Mean)
+        let initializer = Initializer::TruncatedNormal { mean: 0.0, stddev: 1.0 / (width as f64).sqrt() };
+        g.variable("embedding_weights", [n_buckets, width], initializer).lookup(&ids, Combiner::Mean)
     };
     let mut inputs: Vec<Tensor> = fields.iter().enumerate().map(embed).collect();
     inputs.push(x.clone());
@@ -180,7 +181,7 @@ pub fn unique_lookup(n_rows: usize, width: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
     let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, width.into()]);
-    let table = g.variable("table", [n_rows, width], Init::Zeros);
+    let table = g.variable("table", [n_rows, width], Initializer::Zeros);
     let logits = table.lookup(&RaggedTensor::from_dense(&ids), Combiner::Sum) * &rows;
     let loss = logits.sum();
     let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);
@@ -192,7 +193,7 @@ pub fn sparse_update(n_rows: usize, width: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
     let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, width.into()]);
-    let table = g.variable("table", [n_rows, width], Init::Zeros);
+    let table = g.variable("table", [n_rows, width], Initializer::Zeros);
     let logits = table.gather(&ids) * &rows;
     let loss = logits.sum();
     let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);

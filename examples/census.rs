@@ -37,9 +37,9 @@ fn main() -> Result<()> {
         .model_dir(&folder)
         .build()?;
 
-    let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256, false);
+    let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256);
     println!("{}\n", classifier.train(TrainSpec::new(rows).max_steps(max_steps))?);
-    let metrics = classifier.evaluate(test.dataset().batch(1_000, false))?;
+    let metrics = classifier.evaluate(test.dataset().batch(1_000))?;
     println!("{metrics}\n");
 
     println!(
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         train.info().classes[1]
     );
     for (person, answer) in
-        test.dataset().take(6).batch(1, false).iter().zip(classifier.predict(test.dataset().take(6).batch(6, false)))
+        test.dataset().take(6).batch(1).iter().zip(classifier.predict(test.dataset().take(6).batch(6)))
     {
         let (person, answer) = (person?, answer?);
         let text = |name: &str| -> Result<String> {

@@ -42,9 +42,9 @@ fn main() -> Result<()> {
     let params = HParams::new().set("hidden_units", vec![10, 10]).set("n_classes", 3).set("learning_rate", 0.05);
     let classifier = Estimator::new(my_model).params(params).config(RunConfig::new().tf_random_seed(1)).build()?;
 
-    let finished = classifier.train(train.dataset().shuffle(256, 7).repeat(500).batch(32, false))?;
+    let finished = classifier.train(train.dataset().shuffle(256, 7).repeat(500).batch(32))?;
     println!("{finished}");
-    let metrics = classifier.evaluate(test.dataset().batch(32, false))?;
+    let metrics = classifier.evaluate(test.dataset().batch(32))?;
     println!("\n{metrics}\n");
     println!("accuracy = {:.3}", metrics["accuracy"]);
 
@@ -56,7 +56,7 @@ fn main() -> Result<()> {
         ("PetalLength", Array::from([1.7f32, 4.2, 5.4])),
         ("PetalWidth", Array::from([0.5f32, 1.5, 2.1])),
     ];
-    for (prediction, expected) in classifier.predict(Dataset::from_arrays(flowers).batch(3, false)).zip(names) {
+    for (prediction, expected) in classifier.predict(Dataset::from_arrays(flowers).batch(3)).zip(names) {
         let prediction = prediction?;
         let class = prediction["class_ids"].item::<i64>()? as usize;
         let probability = prediction["probabilities"].as_slice::<f32>()?[class];

@@ -34,15 +34,15 @@ fn main() -> Result<()> {
 
     // Eight epochs; then on from where they ended, to a number of steps.
     let rows = Csv::new(&train_file).label("Species").dataset().shuffle(1_000, 7);
-    println!("{}", classifier.train(rows.repeat(8).batch(32, false))?);
-    println!("{}", classifier.train(TrainSpec::new(rows.repeat_forever().batch(32, false)).max_steps(max_steps))?);
-    let metrics = classifier.evaluate(Csv::new(&test_file).label("Species").dataset().batch(32, false))?;
+    println!("{}", classifier.train(rows.repeat(8).batch(32))?);
+    println!("{}", classifier.train(TrainSpec::new(rows.repeat_forever().batch(32)).max_steps(max_steps))?);
+    let metrics = classifier.evaluate(Csv::new(&test_file).label("Species").dataset().batch(32))?;
     println!("\n{metrics}\n\naccuracy = {:.3}", metrics["accuracy"]);
 
     // Three flowers, one of each kind.
     let names = iris.info().classes;
     let asked = [[5.1f32, 5.9, 6.9], [3.3, 3.0, 3.1], [1.7, 4.2, 5.4], [0.5, 1.5, 2.1]].map(Array::from);
-    let asked = Dataset::from_arrays(MEASURES.into_iter().zip(asked)).batch(3, false);
+    let asked = Dataset::from_arrays(MEASURES.into_iter().zip(asked)).batch(3);
     for (prediction, expected) in classifier.predict(asked).zip(names) {
         let prediction = prediction?;
         let class = prediction["class_ids"].item::<i64>()? as usize;

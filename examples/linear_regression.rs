@@ -9,8 +9,8 @@ fn main() -> Result<()> {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
     let y = g.placeholder("y", DType::F32, [Dim::BATCH]);
-    let w = g.variable("W", [], Init::Constant(0.3));
-    let b = g.variable("b", [], Init::Constant(-0.3));
+    let w = g.variable("W", [], Initializer::Constant(0.3));
+    let b = g.variable("b", [], Initializer::Constant(-0.3));
     let out = &w * &x + &b;
     let loss = (out - &y).square().sum();
     let train = Optimizer::new(Sgd::default(), 0.001).minimize(&loss);

@@ -12,8 +12,8 @@ const TRAIN: usize = 1_437;
 fn dense(x: &Tensor, name: &str, units: usize) -> Tensor {
     let g = x.graph();
     let _scope = g.scope(name);
-    let kernel = g.variable("kernel", [x.dim(1), units], Init::GlorotUniform);
-    let bias = g.variable("bias", [units], Init::Zeros);
+    let kernel = g.variable("kernel", [x.dim(1), units], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [units], Initializer::Zeros);
     x.matmul(&kernel) + bias
 }
 

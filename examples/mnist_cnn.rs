@@ -42,7 +42,7 @@ fn input(folder: &Folder, cx: &InputFnContext<'_>) -> Result<Dataset> {
     let training = cx.mode == Mode::Train;
     let rows = folder.load("mnist", if training { "train" } else { "test" })?.dataset();
     let rows = if training { rows.shuffle(60_000, 7).repeat_forever() } else { rows };
-    Ok(rows.batch(128, training).map_feature("image", estimand::data::image::to_unit))
+    Ok(rows.batch(128).map_feature("image", estimand::data::image::to_unit))
 }
 
 fn main() -> Result<()> {

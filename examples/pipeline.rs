@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         println!("  {column}");
     }
 
-    let data = csv.dataset().shuffle(10_000, 7).batch(256, false).prefetch(2);
+    let data = csv.dataset().shuffle(10_000, 7).batch(256).prefetch(2);
     data.spec()?;
     println!("\nThe plan:\n{}", data.explain());
 

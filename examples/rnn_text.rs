@@ -76,13 +76,13 @@ fn main() -> Result<()> {
     console::verbosity(Level::Warn);
     let [learn, ask] = datasets()?;
     let classifier = Estimator::new(model).config(RunConfig::new().tf_random_seed(1)).build()?;
-    let finished = classifier.train(learn.shuffle(10_000, 7).repeat(16).batch(32, false))?;
+    let finished = classifier.train(learn.shuffle(10_000, 7).repeat(16).batch(32))?;
     println!("{finished}");
-    let metrics = classifier.evaluate(ask.batch(256, false))?;
+    let metrics = classifier.evaluate(ask.batch(256))?;
     println!("\n{metrics}\n");
 
     let words = ["training", "gniniart"];
-    let questions = Dataset::from_arrays([("word", Array::from_strings([2], words)?)]).batch(2, false);
+    let questions = Dataset::from_arrays([("word", Array::from_strings([2], words)?)]).batch(2);
     for (word, prediction) in words.iter().zip(classifier.predict(questions)) {
         let way = if prediction?["forwards"].item::<i64>()? == 1 { "forwards" } else { "backwards" };
         println!("{word} is written {way}");

@@ -50,13 +50,13 @@ fn main() -> Result<()> {
     // Names, numbers and signs apart, then what stands between spaces.
     let words = line.regex_replace(r"(\W)", r" \1 ", true).lower(false).string_split("", -1);
     let ids = words.with_values(words.values.hash_bucket(4096));
-    let table = g.variable("embedding_weights", [4096, 16], Init::TruncatedNormal { mean: 0.0, stddev: 0.25 });
+    let table = g.variable("embedding_weights", [4096, 16], Initializer::TruncatedNormal { mean: 0.0, stddev: 0.25 });
     let features = table.lookup(&ids, Combiner::SqrtN);
 
     let languages = LookupTable::from_list(["rust", "python", "english"])?;
     let label = languages.lookup(&language);
-    let kernel = g.variable("kernel", [16, 3], Init::GlorotUniform);
-    let bias = g.variable("bias", [3], Init::Zeros);
+    let kernel = g.variable("kernel", [16, 3], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [3], Initializer::Zeros);
     let logits = features.matmul(&kernel) + bias;
     let loss = logits.sparse_softmax_cross_entropy(&label).mean();
     let train = Optimizer::new(Adagrad::default(), 0.5).minimize(&loss);

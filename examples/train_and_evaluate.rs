@@ -38,15 +38,15 @@ fn main() -> Result<()> {
         .model_dir(&folder)
         .build()?;
 
-    let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256, false);
+    let rows = train.dataset().shuffle(40_000, 7).repeat_forever().batch(256);
     let trained = classifier.train_and_evaluate(
         TrainSpec::new(rows).max_steps(10_000),
         [
-            EvalSpec::new(test.dataset().batch(1_000, false))
+            EvalSpec::new(test.dataset().batch(1_000))
                 .name("test")
                 .every(Every::Steps(200))
                 .early_stopping(EarlyStopping::higher_is_better("auc").patience(3)),
-            EvalSpec::new(train.dataset().take(10_000).batch(1_000, false)).name("seen").every(Every::Steps(200)),
+            EvalSpec::new(train.dataset().take(10_000).batch(1_000)).name("seen").every(Every::Steps(200)),
         ],
     )?;
 

@@ -24,7 +24,7 @@ fn model_fn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 
 /// All rows of a dataset as arrays.
 fn arrays(data: Dataset) -> Result<(Array, Array)> {
-    let batch = data.batch(usize::MAX, false).iter().next().ok_or_else(|| Error::config("no rows"))??;
+    let batch = data.batch(usize::MAX).iter().next().ok_or_else(|| Error::config("no rows"))??;
     let dense = |feature: &estimand::tensor::Feature| match feature {
         estimand::tensor::Feature::Dense(array) => Ok(array.clone()),
         estimand::tensor::Feature::Ragged(_) => Err(Error::shape("rows of different length")),

@@ -31,7 +31,7 @@ fn main() -> Result<()> {
     let seen = adapt(&last_year)?;
     let old_jobs = occupations(&seen, 500)?;
     let old = model(&seen, &old_jobs, &folder("old"))?.build()?;
-    old.train(TrainSpec::new(last_year.shuffle(8_000, 1).repeat_forever().batch(128, false)).max_steps(1_000))?;
+    old.train(TrainSpec::new(last_year.shuffle(8_000, 1).repeat_forever().batch(128)).max_steps(1_000))?;
 
     let new_jobs = occupations(&adapt(&train.dataset())?, 1)?;
     println!("Last year's model knows {} occupations, this year's {}.", old_jobs.len(), new_jobs.len());
@@ -41,12 +41,12 @@ fn main() -> Result<()> {
     let cold = model(&seen, &new_jobs, &folder("cold"))?.build()?;
     let warm = model(&seen, &new_jobs, &folder("warm"))?.warm_start_from(settings.optimizer_slots(true)).build()?;
 
-    let this_year = train.dataset().skip(8_000).shuffle(30_000, 2).repeat_forever().batch(128, false);
+    let this_year = train.dataset().skip(8_000).shuffle(30_000, 2).repeat_forever().batch(128);
     let mut figures = Vec::new();
     for (name, model) in [("cold", &cold), ("warm", &warm)] {
-        let before = model.evaluate(test.dataset().batch(1_000, false))?["auc"];
+        let before = model.evaluate(test.dataset().batch(1_000))?["auc"];
         model.train(TrainSpec::new(&this_year).max_steps(20))?;
-        let after = model.evaluate(test.dataset().batch(1_000, false))?["auc"];
+        let after = model.evaluate(test.dataset().batch(1_000))?["auc"];
         println!("{name}: area under the curve {before:.4} before the first step, {after:.4} after 20");
         figures.push(after);
     }

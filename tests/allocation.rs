@@ -73,9 +73,9 @@ fn ragged_allocations(threads: usize) -> Result<usize> {
     let g = Graph::new();
     let ids = g.ragged_placeholder("ids", DType::I64);
     let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
-    let table = g.variable("rows", [1_000, 8], Init::Ones);
+    let table = g.variable("rows", [1_000, 8], Initializer::Ones);
     let rows = table.lookup(&ids, Combiner::Mean);
-    let kernel = g.variable("kernel", [8, 1], Init::GlorotUniform);
+    let kernel = g.variable("kernel", [8, 1], Initializer::GlorotUniform);
     g.constrain(&table, Arc::new(MaxNorm::new(2.0).axes([1])));
     g.constrain(&kernel, Arc::new(MaxNorm::new(2.0)));
     let loss = rows.matmul(&kernel).sigmoid_cross_entropy(&y).mean();
@@ -148,7 +148,7 @@ fn training_allocations(threads: usize, width: usize, batch: usize) -> Result<us
     let estimator = Estimator::new(model).config(config).model_dir(&folder).build()?;
     let n = 100 * batch;
     let rows = [("x", uniform("x", &[n, width])?), ("y", integers("y", &[n], 3)?)];
-    let data = Dataset::from_arrays(rows).label("y").shuffle(n, 7).repeat_forever().batch(batch, true);
+    let data = Dataset::from_arrays(rows).label("y").shuffle(n, 7).repeat_forever().batch(batch).drop_remainder();
     let fewest = Arc::new(AtomicUsize::new(usize::MAX));
     let watch = Watch { seen: Vec::with_capacity(1_000), fewest: fewest.clone() };
     estimator.train(TrainSpec::new(data).steps(90).hook(watch))?;

@@ -26,7 +26,7 @@ fn shapes_that_do_not_fit() {
     let g = Graph::new();
     let _scope = g.scope("dnn");
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
-    let w = g.variable("kernel", [5, 10], Init::GlorotUniform);
+    let w = g.variable("kernel", [5, 10], Initializer::GlorotUniform);
     let y = x.matmul(&w).relu() + 1.0;
     expect(&g, &["inner sizes 4 and 5 differ", "MatMul of `x` f32[batch, 4] and", "f32[5, 10]", "in scope `dnn`"]);
     // Everything that follows from the error is silent, and the first error stays.
@@ -67,7 +67,7 @@ fn each_kind_of_mistake_has_its_message() {
         (|g| drop(g.constant([1.0f32]).dropout(1.0)), &["dropout rate 1, expected 0 <= rate < 1"]),
         (|g| drop(g.constant([1.0f32, 2.0]).top_k(3)), &["k = 3 but the last axis has 2"]),
         (|g| drop(g.get_variable("w")), &["there is no variable `w`"]),
-        (|g| drop(g.variable("w", [usize::MAX, 2], Init::Zeros)), &["does not fit into the address space"]),
+        (|g| drop(g.variable("w", [usize::MAX, 2], Initializer::Zeros)), &["does not fit into the address space"]),
         (|g| drop(g.fill([usize::MAX / 2, 4], DType::F32, 0.0)), &["does not fit"]),
         (|g| drop(g.constant([1.0f32]).tile(&[usize::MAX])), &["does not fit"]),
         (|g| drop(g.constant([1.0f32, 2.0]).tile(&[usize::MAX])), &["overflows"]),
@@ -83,22 +83,22 @@ fn each_kind_of_mistake_has_its_message() {
         ),
         (
             |g| {
-                let _w = g.variable("w", [], Init::Zeros);
+                let _w = g.variable("w", [], Initializer::Zeros);
                 let _ = Optimizer::new(Sgd::default(), 0.1).minimize(&g.constant(1.0f32));
             },
             &["depends on none of the variables", "help:"],
         ),
         (
             |g| {
-                let w = g.variable("w", [], Init::Zeros);
+                let w = g.variable("w", [], Initializer::Zeros);
                 let _ = Optimizer::new(Sgd::default(), -0.1).minimize(&w);
             },
             &["SGD", "-0.1"],
         ),
         (
             |g| {
-                let _one = g.variable("w", [], Init::Zeros);
-                let _two = g.variable("w", [], Init::Zeros);
+                let _one = g.variable("w", [], Initializer::Zeros);
+                let _two = g.variable("w", [], Initializer::Zeros);
             },
             &["variable `w` exists already; it was made at", "help: open a scope"],
         ),
@@ -128,7 +128,7 @@ fn runs_say_what_was_fed() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
-    let table = g.variable("table", [3, 2], Init::Zeros);
+    let table = g.variable("table", [3, 2], Initializer::Zeros);
     let out = (&x + table.gather(&ids)).sum();
     let mut session = Session::new(&g).unwrap();
     let xs = |n: usize| Array::zeros(DType::F32, [n, 2]).unwrap();
@@ -314,7 +314,7 @@ fn every_op() -> Vec<Build> {
             x.recurrent(Cell::Simple, CellFunction::Tanh, CellFunction::Tanh, &beside(t, 1, None)).states.remove(0)
         },
         |t| {
-            let kernel = t[0].graph().variable("kernel", [2, 2], Init::Ones);
+            let kernel = t[0].graph().variable("kernel", [2, 2], Initializer::Ones);
             let states = vec![t[0].graph().fill([Dim::BATCH, 2.into()], DType::F32, 0.5)];
             let inputs = RecurrentInputs { kernel, bias: None, states, mask: None, keep: None };
             t[0].recurrent(Cell::Simple, CellFunction::Tanh, CellFunction::Tanh, &inputs).sequence
@@ -364,11 +364,11 @@ fn every_op() -> Vec<Build> {
         },
         |t| t[0].lookup(&RaggedTensor::new(&t[1], &t[2]), Combiner::Mean),
         |t| {
-            let table = t[0].graph().variable("rows", [3, 2], Init::Ones);
+            let table = t[0].graph().variable("rows", [3, 2], Initializer::Ones);
             table.lookup(&RaggedTensor::from_dense(&t[0]), Combiner::SqrtN)
         },
         |t| {
-            let table = t[0].graph().variable("rows", [3, 2], Init::Ones);
+            let table = t[0].graph().variable("rows", [3, 2], Initializer::Ones);
             table.lookup(&RaggedTensor::from_dense(&t[0]), Lookup::new(Combiner::Mean).weights(&t[1]).max_norm(1.0))
         },
         |t| t[0].graph().range(Dim::BATCH, DType::F32),
@@ -404,7 +404,7 @@ fn zoo(g: &Graph) -> Vec<(Tensor, Option<Array>)> {
             all.push((tensor, Some(Array::zeros(dtype, sizes).unwrap())));
         }
     }
-    all.push((g.variable("variable", [2, 3], Init::Ones), None));
+    all.push((g.variable("variable", [2, 3], Initializer::Ones), None));
     all
 }
 

@@ -59,7 +59,7 @@ fn use_one(number: usize) -> Result<()> {
     let config = RunConfig::new().tf_random_seed(1).threads(2);
     let estimator = Estimator::new(model).config(config).model_dir(&folder).build()?;
     let rows = [("x", Array::from_vec([64, WIDTH], vec![0.5_f32; 64 * WIDTH])?), ("y", Array::from(vec![1_i64; 64]))];
-    let data = Dataset::from_arrays(rows).label("y").batch(32, true);
+    let data = Dataset::from_arrays(rows).label("y").batch(32).drop_remainder();
     estimator.train(TrainSpec::new(data.clone().repeat_forever()).steps(2))?;
     estimator.evaluate(EvalSpec::new(data))?;
     drop(estimator);

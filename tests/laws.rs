@@ -138,9 +138,9 @@ fn a_sequence_alone_has_the_bits_it_has_in_a_batch() {
 fn an_image_alone_has_the_bits_it_has_in_a_batch() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 28.into(), 28.into(), 1.into()]);
-    let kernel = g.variable("kernel", [5, 5, 1, 20], Init::GlorotUniform);
+    let kernel = g.variable("kernel", [5, 5, 1, 20], Initializer::GlorotUniform);
     let net = x.conv2d(&kernel, (1, 1), Padding::Same).relu().max_pool((2, 2), (2, 2), Padding::Valid).flatten();
-    let weights = g.variable("weights", [14 * 14 * 20, 10], Init::GlorotUniform);
+    let weights = g.variable("weights", [14 * 14 * 20, 10], Initializer::GlorotUniform);
     let out = net.matmul(&weights).softmax();
     let images = uniform("x", &[128, 28, 28, 1]).unwrap();
     let mut session = Session::new(&g).unwrap();
@@ -229,7 +229,7 @@ fn every_rule_updates_rows_as_the_reference_does() {
     for (name, optimizer) in rules {
         for optimizer in [optimizer.clone(), optimizer.lazy()] {
             let g = Graph::new();
-            let table = g.variable("table", [200, 3], Init::RandomUniform { low: -1.0, high: 1.0 });
+            let table = g.variable("table", [200, 3], Initializer::RandomUniform { low: -1.0, high: 1.0 });
             let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
             let loss = table.gather(&ids).square().sum();
             let train = optimizer.minimize(&loss);

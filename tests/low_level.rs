@@ -10,7 +10,7 @@ use estimand::tensor::TensorSpec;
 fn gradient_descent_by_hand() {
     // loss = (w * 2 - 1)^2 at w = 0: gradient 2 * (0 - 1) * 2 = -4; w becomes 0.4.
     let g = Graph::new();
-    let w = g.variable("w", [], Init::Zeros);
+    let w = g.variable("w", [], Initializer::Zeros);
     let loss = (&w * 2.0 - 1.0).square();
     let train = Optimizer::new(Sgd::default(), 0.1).minimize(&loss);
     let mut session = Session::new(&g).unwrap();
@@ -25,8 +25,8 @@ fn gradient_descent_by_hand() {
 fn assignments_of_a_run_see_the_values_before_it() {
     // a, b = b, a
     let g = Graph::new();
-    let a = g.variable("a", [2], Init::Value(Array::from([1.0f32, 2.0])));
-    let b = g.variable("b", [2], Init::Value(Array::from([3.0f32, 4.0])));
+    let a = g.variable("a", [2], Initializer::Value(Array::from([1.0f32, 2.0])));
+    let b = g.variable("b", [2], Initializer::Value(Array::from([3.0f32, 4.0])));
     let swap = g.group(&[&a.assign(&b), &b.assign(&a)]);
     let mut session = Session::new(&g).unwrap();
     session.run(&[&swap], &[]).unwrap();
@@ -38,7 +38,7 @@ fn assignments_of_a_run_see_the_values_before_it() {
 fn a_lookup_trains_only_the_rows_it_touches() {
     // Two ids, one of them twice: its two gradients of 1 are added, so it moves by 2 * 0.5.
     let g = Graph::new();
-    let table = g.variable("table", [4, 2], Init::Zeros);
+    let table = g.variable("table", [4, 2], Initializer::Zeros);
     let ids = g.placeholder("ids", DType::I32, [Dim::BATCH]);
     let loss = table.gather(&ids).sum();
     assert!(matches!(gradients(&loss, &[&table])[0], Gradient::Rows { .. }));
@@ -56,7 +56,7 @@ fn a_lookup_trains_only_the_rows_it_touches() {
 fn lazy_adam_leaves_other_rows_alone_and_exact_adam_does_not() {
     for (lazy, moves) in [(false, true), (true, false)] {
         let g = Graph::new();
-        let table = g.variable("table", [3, 1], Init::Ones);
+        let table = g.variable("table", [3, 1], Initializer::Ones);
         let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
         let loss = table.gather(&ids).sum();
         let adam = Optimizer::new(Adam::default(), 0.1);
@@ -77,8 +77,8 @@ fn gradients_are_clipped_as_asked() {
     // Gradients (3, 4) and (0): the global norm is 5.
     let step = |clip: Clip| {
         let g = Graph::new();
-        let a = g.variable("a", [2], Init::Zeros);
-        let b = g.variable("b", [], Init::Zeros);
+        let a = g.variable("a", [2], Initializer::Zeros);
+        let b = g.variable("b", [], Initializer::Zeros);
         let loss = (&a * g.constant([3.0f32, 4.0])).sum() + &b * 0.0;
         let train = Optimizer::new(Sgd::default(), 1.0).clip(clip).minimize(&loss);
         let mut session = Session::new(&g).unwrap();
@@ -96,7 +96,7 @@ fn gradients_are_clipped_as_asked() {
 #[test]
 fn schedules_change_the_rate_with_the_step() {
     let g = Graph::new();
-    let w = g.variable("w", [], Init::Zeros);
+    let w = g.variable("w", [], Initializer::Zeros);
     let rate = Schedule::Piecewise { boundaries: vec![1], values: vec![1.0, 0.25] };
     let train = Optimizer::new(Sgd::default(), rate).minimize(&(&w * 1.0));
     let mut session = Session::new(&g).unwrap();
@@ -137,7 +137,7 @@ fn names_are_tensorflows() {
     {
         let _dnn = g.scope("dnn");
         let _layer = g.scope("hiddenlayer_0");
-        let w = g.variable("kernel", [1], Init::Zeros);
+        let w = g.variable("kernel", [1], Initializer::Zeros);
         assert_eq!((&w + 1.0).name(), "dnn/hiddenlayer_0/AddV2");
         assert_eq!((&w + 2.0).name(), "dnn/hiddenlayer_0/AddV2_1");
     }
@@ -149,13 +149,13 @@ fn names_are_tensorflows() {
 #[test]
 fn values_are_kept_set_and_evaluated() {
     let g = Graph::new();
-    let w = g.variable_with("w", DType::I64, [2], Init::Ones, Role::Model { trainable: false });
+    let w = g.variable_with("w", DType::I64, [2], Initializer::Ones, Role::Model { trainable: false });
     assert_eq!((&w + 1).eval().unwrap(), Array::from([2i64, 2]));
     let mut session = Session::new(&g).unwrap();
     session.set_value("w", &Array::from([5i64, 6])).unwrap();
     assert_eq!(session.run(&[&w], &[]).unwrap()[0], Array::from([5i64, 6]));
     // Variables made later join in.
-    let late = g.variable("late", [], Init::Constant(2.5));
+    let late = g.variable("late", [], Initializer::Constant(2.5));
     assert_eq!(session.run(&[&late], &[]).unwrap()[0].item::<f32>().unwrap(), 2.5);
 }
 
@@ -164,9 +164,9 @@ fn gradients_can_be_seen_and_changed_before_they_are_applied() {
     // a and b have one and the same gradient, 1 for each element, which is a value the graph
     // computes once; the table's is fed.
     let g = Graph::new();
-    let a = g.variable("a", [2], Init::Zeros);
-    let b = g.variable("b", [2], Init::Zeros);
-    let table = g.variable("table", [3, 1], Init::Zeros);
+    let a = g.variable("a", [2], Initializer::Zeros);
+    let b = g.variable("b", [2], Initializer::Zeros);
+    let table = g.variable("table", [3, 1], Initializer::Zeros);
     let rows = g.placeholder("rows", DType::F32, [Dim::BATCH, 1.into()]);
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
     let loss = (&a + &b).sum() + (table.gather(&ids) * &rows).sum();
@@ -238,7 +238,7 @@ fn case_83_batch_normalisation() {
 fn case_84_dropout_keeps_and_scales() {
     // Rate 0.4: what is kept is divided by 0.6, about 60 % are kept, and every step draws anew.
     let g = Graph::new();
-    let x = g.variable("x", [100, 100], Init::Ones);
+    let x = g.variable("x", [100, 100], Initializer::Ones);
     let dropped = x.dropout(0.4);
     let train = Optimizer::new(Sgd::default(), 0.0).minimize(&dropped.sum());
     let mut session = Session::new(&g).unwrap();

@@ -132,7 +132,7 @@ fn the_files_of_a_model_folder() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("estimand-parity-{}", std::process::id()));
     let estimator = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
     let rows = [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([0i64, 1]))];
-    let data = Dataset::from_arrays(rows).label("y").batch(2, false);
+    let data = Dataset::from_arrays(rows).label("y").batch(2);
     estimator.train(&data)?;
     estimator.evaluate(&data)?;
     estimator.evaluate(EvalSpec::new(&data).name("NAME"))?;

@@ -16,7 +16,7 @@ fn assert_near(actual: &Array, expected: &[f32]) {
 const TABLE: [f32; 8] = [1.0, 2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0];
 
 fn table(g: &Graph) -> Tensor {
-    g.variable("table", [4, 2], Init::Zeros)
+    g.variable("table", [4, 2], Initializer::Zeros)
 }
 
 fn session(g: &Graph) -> Session {

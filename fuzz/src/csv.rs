@@ -25,7 +25,7 @@ pub fn check(input: &[u8]) {
             data.spec().expect("the columns were found").keys().map(String::as_str).eq(names.iter().copied()),
             "the order of the file"
         );
-        for batch in data.batch(7, false).iter().map_while(Result::ok) {
+        for batch in data.batch(7).iter().map_while(Result::ok) {
             for (column, (name, feature)) in columns.iter().zip(batch.features()) {
                 assert_eq!((column.name(), column.dtype()), (&**name, feature.dtype()));
                 assert!(feature.n_rows().is_some_and(|n| n <= 7));

@@ -42,14 +42,14 @@ fn plans() -> &'static [Dataset] {
         let ragged = Ragged::new(Array::from([7i64, 8, 9, 10]), [0, 1, 1, 4]).expect("the splits are right");
         let rows = ids("x").filter(|batch| Ok(vec![true; batch.n_rows()]));
         vec![
-            rows.shuffle(3, 1).repeat(2).batch(2, false),
+            rows.shuffle(3, 1).repeat(2).batch(2),
             rows.skip(1).take(5).shard(2, 0).enumerate("n", 0),
-            Dataset::zip([rows.clone(), ids("y")]).batch(2, false).unbatch(),
-            rows.concatenate(&rows).window(2, 1, 2, false),
+            Dataset::zip([rows.clone(), ids("y")]).batch(2).unbatch(),
+            rows.concatenate(&rows).window(2, 1, 2),
             Dataset::interleave([rows.clone(), rows.take(2), rows.skip(3)], 2, 2),
             Dataset::sample_from_datasets([(rows.clone(), 0.5), (rows.take(3), 0.5)], 1, false),
             rows.cache().shuffle(2, 1),
-            Dataset::from_arrays([("w", ragged.clone())]).padded_batch(2, Pad::new(), false).shuffle(2, 1),
+            Dataset::from_arrays([("w", ragged.clone())]).padded_batch(2, Pad::new()).shuffle(2, 1),
             Dataset::from_arrays([("w", ragged)]).bucket_by_sequence_length(Buckets::by_feature("w", [2], [2, 1])),
         ]
     })

@@ -7,7 +7,7 @@ use crate::models::{Folder, line, linear};
 fn train_error(model: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static) -> String {
     let folder = Folder::new();
     let estimator = Estimator::new(model).model_dir(folder.path()).build().unwrap();
-    estimator.train(line(8).batch(4, false)).unwrap_err().to_string()
+    estimator.train(line(8).batch(4)).unwrap_err().to_string()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_spec_without_what_its_mode_needs() {
     let folder = Folder::new();
     let silent = |cx: &ModelFnContext<'_>| Ok(EstimatorSpec::new(cx));
     let estimator = Estimator::new(silent).model_dir(folder.path()).build().unwrap();
-    let data = line(8).batch(4, false);
+    let data = line(8).batch(4);
     assert!(estimator.evaluate(&data).unwrap_err().to_string().contains("no loss, in mode eval"));
     assert!(
         estimator.predict(&data).next().unwrap().unwrap_err().to_string().contains("no predictions, in mode infer")
@@ -47,7 +47,7 @@ fn metrics_that_are_none() {
         let folder = Folder::new();
         let model = move |cx: &ModelFnContext<'_>| Ok(linear(cx)?.metric("odd", metric(&cx.feature("x"))));
         let estimator = Estimator::new(model).model_dir(folder.path()).build().unwrap();
-        estimator.evaluate(line(10).batch(4, false)).unwrap_err().to_string()
+        estimator.evaluate(line(10).batch(4)).unwrap_err().to_string()
     };
     // The last batch is shorter than the first.
     let text = error(|x| Metric::new([x.clone()], |sums| sums[0].sum()));
@@ -74,11 +74,11 @@ fn features_and_labels_that_are_not_there() {
         linear(cx)
     });
     let estimator = estimator.model_dir(folder.path()).build().unwrap();
-    let text = estimator.predict(line(8).batch(4, false)).next().unwrap().unwrap_err().to_string();
+    let text = estimator.predict(line(8).batch(4)).next().unwrap().unwrap_err().to_string();
     assert!(text.contains("labels were asked for in prediction"), "{text}");
     let text = estimator.train(line(8)).unwrap_err().to_string();
     assert!(text.contains("not batched"), "{text}");
-    let text = estimator.evaluate(line(8).take(0).batch(4, false)).unwrap_err().to_string();
+    let text = estimator.evaluate(line(8).take(0).batch(4)).unwrap_err().to_string();
     assert!(text.contains("nothing to evaluate"), "{text}");
 }
 
@@ -96,7 +96,7 @@ fn a_layer_of_one_mode_must_not_shift_the_names_of_others() -> Result<()> {
         Ok(spec.loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
     };
     let estimator = Estimator::new(shifty).model_dir(folder.path()).build()?;
-    let data = line(8).batch(4, false);
+    let data = line(8).batch(4);
     estimator.train(&data)?;
     let text = estimator.evaluate(&data).unwrap_err().to_string();
     for part in ["variable `dense/kernel` is made at", "in mode train and at", "in mode eval", "give it or them a name"]
@@ -113,7 +113,7 @@ fn folders_and_paths() {
     let error = Estimator::new(linear).config(config).model_dir("elsewhere").build().unwrap_err().to_string();
     assert!(error.contains("elsewhere") && error.contains("name it once"), "{error}");
     let model = Estimator::new(linear).model_dir(folder.path()).build().unwrap();
-    let data = line(8).batch(4, false);
+    let data = line(8).batch(4);
     let missing = folder.path().join("model.ckpt-77");
     let error = model.evaluate(EvalSpec::new(&data).checkpoint(&missing)).unwrap_err().to_string();
     assert!(error.contains("model.ckpt-77"), "{error}");
@@ -128,7 +128,7 @@ fn a_cluster_is_refused_rather_than_ignored() {
     let of = |text: &str| {
         let cluster = estimand::Cluster::parse(text).unwrap();
         let config = RunConfig::new().cluster(cluster).model_dir(folder.path());
-        Estimator::new(linear).config(config).build().unwrap().train(line(8).batch(4, false)).map_err(|e| e.to_string())
+        Estimator::new(linear).config(config).build().unwrap().train(line(8).batch(4)).map_err(|e| e.to_string())
     };
     let cluster = r#""cluster": {"chief": ["a:1"], "worker": ["b:1", "c:1"]}"#;
     for (task, text) in [("worker", "TF_CONFIG names 3 workers"), ("evaluator", "makes this process evaluator")] {
@@ -152,10 +152,10 @@ fn a_shard_is_not_evaluated_as_the_whole() -> Result<()> {
         let config = RunConfig::new().cluster(cluster.unwrap()).model_dir(folder.path());
         Estimator::new(linear).config(config).build().unwrap()
     };
-    let plain = line(8).batch(2, false);
-    let by_worker = line(8).shard_by_worker().batch(2, false);
+    let plain = line(8).batch(2);
+    let by_worker = line(8).shard_by_worker().batch(2);
     fn by_context(cx: &InputFnContext<'_>) -> Result<Dataset> {
-        Ok(line(8).shard(cx.n_workers, cx.worker).batch(2, false))
+        Ok(line(8).shard(cx.n_workers, cx.worker).batch(2))
     }
     model(None).train(&plain)?;
     let whole = model(None).evaluate(&plain)?;

@@ -16,7 +16,7 @@ use crate::killed;
 use crate::models::{Folder, line, linear};
 
 fn rows() -> Dataset {
-    line(40).repeat_forever().batch(4, false)
+    line(40).repeat_forever().batch(4)
 }
 
 fn config() -> RunConfig {
@@ -79,7 +79,7 @@ fn a_second_training_in_one_folder_is_refused() -> Result<()> {
             assert!(text.contains(part), "`{part}` is not in: {text}");
         }
         // Readers are welcome.
-        second.evaluate(EvalSpec::new(line(8).batch(4, false)))?;
+        second.evaluate(EvalSpec::new(line(8).batch(4)))?;
         Ok(())
     });
     model(folder.path(), config()).train(TrainSpec::new(rows()).max_steps(3).hook(hook))?;
@@ -119,7 +119,7 @@ fn readers_beside_a_trainer_never_fail() -> Result<()> {
         let mut n_read = 0;
         while !training.is_finished() || n_read < 20 {
             let reader = model(folder.path(), config.clone());
-            let data = line(8).batch(4, false);
+            let data = line(8).batch(4);
             reader.evaluate(EvalSpec::new(&data))?;
             reader.evaluate(EvalSpec::new(&data).checkpoint(folder.path()))?;
             assert_eq!(reader.predict(&data).collect::<Result<Vec<_>>>()?.len(), 8);
@@ -182,8 +182,8 @@ fn eviction_removes_no_file_of_another_folder() -> Result<()> {
 /// - step 1 computes a loss of 0 and w = -3e38 * 0.9 = -2.7e38,
 /// - step 2 a loss of -2.7e38 * 0.9, which is finite, and w = -5.4e38, which is not.
 fn diverging(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let w = cx.graph().variable("layer/w", [], Init::Zeros);
-    let unlimited = cx.graph().variable("limit", [], Init::Constant(f64::INFINITY));
+    let w = cx.graph().variable("layer/w", [], Initializer::Zeros);
+    let unlimited = cx.graph().variable("limit", [], Initializer::Constant(f64::INFINITY));
     let y = (cx.feature("x") * &w).minimum(&unlimited);
     let spec = EstimatorSpec::new(cx).prediction("y", &y);
     if cx.mode() == Mode::Predict {
@@ -191,7 +191,7 @@ fn diverging(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     }
     let rate = cx.params().f64("rate")?;
     let (loss, optimizer) = (y.mean(), Optimizer::new(Sgd::default(), rate));
-    let train_op = optimizer.minimize_variables_counted(&loss, &[&w], cx.global_step());
+    let train_op = optimizer.minimize(Minimize::new(&loss).variables([&w]).global_step(cx.global_step()));
     Ok(spec.loss(&loss).train_op(&train_op))
 }
 
@@ -204,7 +204,7 @@ fn constant() -> Dataset {
     Dataset::from_arrays([("x", Array::from([0.9f32])), ("y", Array::from([0.0f32]))])
         .label("y")
         .repeat_forever()
-        .batch(1, false)
+        .batch(1)
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_lost_list_of_checkpoints_is_told() -> Result<()> {
     fs::remove_file(&list).unwrap();
 
     let refusing = model(folder.path(), config());
-    let data = line(8).batch(4, false);
+    let data = line(8).batch(4);
     for text in [
         refusing.train(TrainSpec::new(rows()).max_steps(5)).unwrap_err().to_string(),
         refusing.evaluate(EvalSpec::new(&data)).unwrap_err().to_string(),
@@ -289,7 +289,7 @@ fn a_removed_model_folder_is_made_again_with_an_event_file() -> Result<()> {
 fn many_calls_leave_one_event_file_for_each_folder() -> Result<()> {
     let folder = Folder::new();
     let estimator = model(folder.path(), config());
-    let data = line(8).batch(4, false);
+    let data = line(8).batch(4);
     for step in 1..=20 {
         estimator.train(TrainSpec::new(rows()).max_steps(step))?;
         estimator.evaluate(EvalSpec::new(&data))?;

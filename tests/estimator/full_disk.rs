@@ -89,7 +89,7 @@ fn estimator(folder: &Path) -> Result<Estimator> {
 fn train(folder: &Path, steps: u64, fills: bool) -> (u64, Result<()>) {
     let step = Arc::new(AtomicU64::new(0));
     let hook = SaveTwice { fills, step: step.clone() };
-    let spec = TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(steps).hook(hook);
+    let spec = TrainSpec::new(points(70).repeat_forever().batch(8)).max_steps(steps).hook(hook);
     let trained = estimator(folder).and_then(|model| model.train(spec)).map(|_| ());
     (step.load(Ordering::Relaxed), trained)
 }
@@ -131,7 +131,7 @@ fn training_ends_soon_and_goes_on_from_the_checkpoint_before() -> Result<()> {
     // Nobody asks for another checkpoint after step 20; the training ends all the same.
     assert!(step < 4_000, "it went on to step {step}");
 
-    let metrics = estimator(disturbed.path())?.evaluate(points(16).batch(8, false))?;
+    let metrics = estimator(disturbed.path())?.evaluate(points(16).batch(8))?;
     assert_eq!(metrics.global_step(), 10);
     train(disturbed.path(), 20, false).1?;
     let read = |folder: &Folder| std::fs::read(folder.path().join("model.ckpt-20.data-00000-of-00001")).unwrap();

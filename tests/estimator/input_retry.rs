@@ -11,7 +11,7 @@ use crate::models::{Folder, network, points};
 /// Batches, of which the reading fails at some, counted over all attempts.
 fn unsteady(failures: &'static [u64], error: fn() -> Error) -> Dataset {
     let calls = Arc::new(AtomicU64::new(0));
-    points(70).repeat_forever().batch(8, false).map(move |batch: Batch| {
+    points(70).repeat_forever().batch(8).map(move |batch: Batch| {
         let call = calls.fetch_add(1, Ordering::SeqCst);
         if failures.contains(&call) { Err(error()) } else { Ok(batch) }
     })

@@ -173,7 +173,7 @@ fn train(form: &str, folder: &Path, moments: &Moments) -> Result<Outcome> {
     });
     let rows = rows.cache_to(folder.join("rows.cache"));
     let rows = if form.starts_with("input") { rows.repeat(2) } else { rows.repeat_forever() };
-    let mut spec = TrainSpec::new(rows.batch(8, false)).hook(CsvLogHook::new("training.csv", Every::Steps(5)));
+    let mut spec = TrainSpec::new(rows.batch(8)).hook(CsvLogHook::new("training.csv", Every::Steps(5)));
     spec = spec.hook(moments.clone()).listener(moments.clone());
     let stopping = || EarlyStopping::higher_is_better("score").patience(3).min_delta(0.01);
     spec = match form {
@@ -188,7 +188,7 @@ fn train(form: &str, folder: &Path, moments: &Moments) -> Result<Outcome> {
         "steps" => spec.steps(20),
         _ => spec,
     };
-    let near = || EvalSpec::new(points(30).batch(7, false)).name("near").highest_is_best("score").hook(moments.clone());
+    let near = || EvalSpec::new(points(30).batch(7)).name("near").highest_is_best("score").hook(moments.clone());
     if form == "in memory" {
         let hook = InMemoryEvaluatorHook::new(&model, near().early_stopping(stopping())).every_n_iter(3);
         let finished = model.train(spec.hook(hook))?;
@@ -197,7 +197,7 @@ fn train(form: &str, folder: &Path, moments: &Moments) -> Result<Outcome> {
     let near = near().every(Every::Steps(3));
     let near = if form == "early stopping" { near.early_stopping(stopping()) } else { near };
     let keep = |name, only_best| Keep { name, only_best, moments: moments.clone() };
-    let far = EvalSpec::new(points(20).batch(7, false)).name("far").throttle_secs(0.0);
+    let far = EvalSpec::new(points(20).batch(7)).name("far").throttle_secs(0.0);
     let far = far.exporter(keep("all", false)).exporter(keep("best", true));
     let trained = model.train_and_evaluate(spec, [near, far])?;
     let best = trained.evaluations.iter().map(|set| {

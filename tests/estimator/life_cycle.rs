@@ -24,7 +24,7 @@ fn every(n: u64) -> RunConfig {
 fn steps_are_counted_over_calls() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, RunConfig::new());
-    let data = line(10).batch(4, false);
+    let data = line(10).batch(4);
     assert_eq!(model.train(&data)?.global_step, 3);
     let second = model.train(TrainSpec::new(&data).steps(10))?;
     assert_eq!((second.global_step, second.reason.as_str()), (6, "the input ended"));
@@ -52,7 +52,7 @@ fn steps_are_counted_over_calls() -> Result<()> {
 fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, RunConfig::new());
-    let data = line(4).batch(2, false);
+    let data = line(4).batch(2);
     let metrics = model.evaluate(&data)?;
     // y is 0, 0.75, 1.5, 2.25 and the prediction 0: batches of (0 + 0.5625) / 2 and (2.25 + 5.0625)
     // / 2.
@@ -68,7 +68,7 @@ fn a_model_that_was_never_trained_has_its_initial_values() -> Result<()> {
 fn checkpoints_stay_for_ever_at_a_period() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, every(1).keep_checkpoint_max(2).keep_checkpoint_every_n_hours(1e-9));
-    model.train(TrainSpec::new(line(10).repeat_forever().batch(4, false)).steps(4))?;
+    model.train(TrainSpec::new(line(10).repeat_forever().batch(4)).steps(4))?;
     // The first was saved before the period was over.
     assert!(folder.steps().ends_with(&[2, 3, 4]) && folder.steps().len() >= 4, "{:?}", folder.steps());
     let state = std::fs::read_to_string(folder.path().join("checkpoint")).unwrap();
@@ -79,7 +79,7 @@ fn checkpoints_stay_for_ever_at_a_period() -> Result<()> {
 /// Cases 89, 90 and 91.
 #[test]
 fn checkpoints_are_kept_as_asked_for() -> Result<()> {
-    let data = line(10).repeat_forever().batch(4, false);
+    let data = line(10).repeat_forever().batch(4);
     let folder = Folder::new();
     let model = estimator(&folder, every(2).keep_checkpoint_max(3));
     let saved: Rc<RefCell<Vec<u64>>> = Rc::default();
@@ -122,16 +122,16 @@ fn no_checkpoints_if_none_are_wanted() -> Result<()> {
     for never in [Every::Never, Every::Steps(0)] {
         let folder = Folder::new();
         let model = estimator(&folder, RunConfig::new().save_checkpoints(never));
-        model.train(line(10).batch(4, false))?;
+        model.train(line(10).batch(4))?;
         assert_eq!(folder.files(), ["events", "graph.pbtxt"]);
         let bare = Folder::new();
         let config = RunConfig::new().save_checkpoints(never).checkpoint_save_graph_def(false);
-        estimator(&bare, config).train(line(10).batch(4, false))?;
+        estimator(&bare, config).train(line(10).batch(4))?;
         assert_eq!(bare.files(), ["events"]);
 
         struct Silent;
         impl CheckpointListener for Silent {}
-        let error = model.train(TrainSpec::new(line(10).batch(4, false)).listener(Silent)).unwrap_err().to_string();
+        let error = model.train(TrainSpec::new(line(10).batch(4)).listener(Silent)).unwrap_err().to_string();
         assert!(error.contains("listeners of checkpoints"), "{error}");
     }
     Ok(())
@@ -142,7 +142,7 @@ fn no_checkpoints_if_none_are_wanted() -> Result<()> {
 fn a_state_file_that_names_missing_files_is_an_error() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, every(100));
-    let data = line(10).batch(4, false);
+    let data = line(10).batch(4);
     model.train(&data)?;
     for name in folder.files().iter().filter(|name| name.starts_with("model.ckpt")) {
         std::fs::remove_file(folder.path().join(name)).unwrap();
@@ -160,7 +160,7 @@ fn a_loss_that_is_nan_ends_the_training() {
     let folder = Folder::new();
     let params = HParams::new().set("rate", 1e30);
     let model = Estimator::new(linear).params(params).config(every(2)).model_dir(folder.path()).build().unwrap();
-    let error = model.train(TrainSpec::new(line(8).repeat_forever().batch(4, false)).steps(50)).unwrap_err();
+    let error = model.train(TrainSpec::new(line(8).repeat_forever().batch(4)).steps(50)).unwrap_err();
     assert_eq!(*error.kind(), estimand::tensor::ErrorKind::Diverged);
     assert!(error.to_string().contains("lower the learning rate"), "{error}");
     assert!(!folder.steps().is_empty());
@@ -172,7 +172,7 @@ fn a_loss_that_is_nan_ends_the_training() {
 fn hooks_are_called_in_their_phases() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, every(100));
-    let data = line(10).batch(4, false);
+    let data = line(10).batch(4);
     let log = Log::default();
     let finished = model.train(TrainSpec::new(&data).hook(Recorder { stop_at: Some(2), ..Recorder::new(&log) }))?;
     assert_eq!((finished.global_step, finished.reason.as_str()), (2, "enough"));
@@ -197,7 +197,7 @@ fn hooks_are_called_in_their_phases() -> Result<()> {
 fn an_empty_input_trains_nothing_and_saves() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder, every(100));
-    let finished = model.train(line(10).take(0).batch(4, false))?;
+    let finished = model.train(line(10).take(0).batch(4))?;
     assert_eq!((finished.n_steps, finished.reason.as_str()), (0, "the input ended"));
     assert_eq!(folder.steps(), [0]);
     Ok(())
@@ -207,7 +207,7 @@ fn an_empty_input_trains_nothing_and_saves() -> Result<()> {
 #[test]
 fn a_new_learning_rate_counts_on_resume() -> Result<()> {
     let folder = Folder::new();
-    let data = line(8).batch(8, false);
+    let data = line(8).batch(8);
     let with = |rate: f64| {
         let params = HParams::new().set("rate", rate);
         Estimator::new(linear).params(params).config(every(1)).model_dir(folder.path()).build()
@@ -223,14 +223,14 @@ fn a_new_learning_rate_counts_on_resume() -> Result<()> {
 #[test]
 fn another_model_in_the_folder_is_told_apart() -> Result<()> {
     let folder = Folder::new();
-    estimator(&folder, every(1)).train(line(8).batch(8, false))?;
+    estimator(&folder, every(1)).train(line(8).batch(8))?;
     let wide = |cx: &ModelFnContext<'_>| {
-        let w = cx.graph().variable("w", [1], Init::Zeros);
-        let b = cx.graph().variable("b", [], Init::Zeros);
+        let w = cx.graph().variable("w", [1], Initializer::Zeros);
+        let b = cx.graph().variable("b", [], Initializer::Zeros);
         let loss = (cx.feature("x") * w + b - cx.label()).square().mean();
         Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
     };
-    let error = Estimator::new(wide).model_dir(folder.path()).build()?.train(line(8).batch(8, false)).unwrap_err();
+    let error = Estimator::new(wide).model_dir(folder.path()).build()?.train(line(8).batch(8)).unwrap_err();
     let text = error.to_string();
     for part in [
         "`w` is f32[] in the checkpoint and f32[1] in the model",
@@ -248,13 +248,13 @@ fn another_model_in_the_folder_is_told_apart() -> Result<()> {
 #[test]
 fn a_warm_start_takes_the_trained_variables() -> Result<()> {
     let (first, second) = (Folder::new(), Folder::new());
-    let data = line(8).repeat(20).batch(8, false);
+    let data = line(8).repeat(20).batch(8);
     estimator(&first, every(100)).train(&data)?;
     let trained = estimator(&first, every(100)).variable_value("w")?;
     let warm = Estimator::new(linear).params(HParams::new().set("rate", 0.0)).warm_start_from(first.path());
     let warm = warm.model_dir(second.path()).build()?;
-    let mae = warm.evaluate(line(8).batch(8, false))?["mae"];
-    assert_eq!(mae, estimator(&first, every(100)).evaluate(line(8).batch(8, false))?["mae"], "before any training too");
+    let mae = warm.evaluate(line(8).batch(8))?["mae"];
+    assert_eq!(mae, estimator(&first, every(100)).evaluate(line(8).batch(8))?["mae"], "before any training too");
     let finished = warm.train(TrainSpec::new(&data).steps(1))?;
     assert_eq!(finished.global_step, 1, "the step is its own");
     assert_eq!(warm.variable_value("w")?, trained);
@@ -268,7 +268,7 @@ fn the_seed_decides_everything() -> Result<()> {
         let folder = Folder::new();
         let config = RunConfig::new().tf_random_seed(seed);
         let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
-        model.train(TrainSpec::new(points(50).repeat_forever().batch(8, false)).steps(10))?;
+        model.train(TrainSpec::new(points(50).repeat_forever().batch(8)).steps(10))?;
         model.variable_value("dense/kernel")
     };
     assert_eq!(train(42)?, train(42)?);
@@ -292,10 +292,10 @@ fn the_fields_of_a_spec() -> Result<()> {
     let folder = Folder::new();
     let model = Estimator::new(model).params(HParams::new().set("rate", 0.0)).config(every(1)).model_dir(folder.path());
     let model = model.build()?;
-    model.train(line(8).batch(8, false))?;
+    model.train(line(8).batch(8))?;
     assert_eq!(model.variable_value("w")?, Array::from(2.0f32));
     // With the checkpoint there, the value is the checkpoint's, and the check passes again.
-    model.train(line(8).batch(8, false))?;
+    model.train(line(8).batch(8))?;
     Ok(())
 }
 
@@ -311,7 +311,7 @@ fn a_saver_of_ones_own() -> Result<()> {
         }
     }
     let saver = CheckpointSaverHook::new(Every::Steps(3)).listener(StopAfter(6));
-    let data = line(10).repeat_forever().batch(4, false);
+    let data = line(10).repeat_forever().batch(4);
     let finished = model.train(TrainSpec::new(&data).hook(saver))?;
     assert_eq!((finished.global_step, folder.steps()), (6, vec![0, 3, 6]));
     assert!(finished.reason.contains("listener"), "{}", finished.reason);

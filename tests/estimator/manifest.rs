@@ -60,7 +60,7 @@ fn rewrite_without(folder: &Path, step: u64, dropped: &str, manifest: Option<&[u
 
 /// What each way of loading says.
 fn loads(model: &Estimator, data: &Dataset) -> [Result<()>; 4] {
-    let batched = data.batch(8, false);
+    let batched = data.batch(8);
     let batch = batched.iter().next().unwrap().unwrap();
     [
         model.evaluate(&batched).map(drop),
@@ -92,18 +92,18 @@ fn a_vocabulary_that_was_learnt_anew_is_refused() -> Result<()> {
     let folder = Folder::new();
     let (then, now) = (rows("cook", 30), rows("clerk", 30));
     let model = jobs(&adapt(&then)?, folder.path(), config());
-    model.train(then.repeat(20).batch(10, false))?;
-    assert_eq!(model.evaluate(then.batch(30, false))?["accuracy"], 1.0);
+    model.train(then.repeat(20).batch(10))?;
+    assert_eq!(model.evaluate(then.batch(30))?["accuracy"], 1.0);
     let changed = adapt(&now)?;
     let parts = ["column `job`: vocabulary: id 0 was `cook`, is `clerk`; id 1 was `clerk`, is `cook`", "adapt_once"];
     all_refused(&jobs(&changed, folder.path(), config()), &now, &parts);
     // The only way to the wrong answers is to ask for them.
     let accepted = jobs(&changed, folder.path(), config().accept_changed_meaning(true));
-    assert_eq!(accepted.evaluate(now.batch(30, false))?["accuracy"], 0.0);
+    assert_eq!(accepted.evaluate(now.batch(30))?["accuracy"], 0.0);
     // What the program was trained with is still loaded.
-    assert_eq!(jobs(&adapt(&then)?, folder.path(), config()).evaluate(now.batch(30, false))?["accuracy"], 1.0);
+    assert_eq!(jobs(&adapt(&then)?, folder.path(), config()).evaluate(now.batch(30))?["accuracy"], 1.0);
     // And what was accepted is what the next checkpoint says.
-    accepted.train(now.batch(10, false))?;
+    accepted.train(now.batch(10))?;
     all_load(&jobs(&changed, folder.path(), config()), &now);
     Ok(())
 }
@@ -115,8 +115,8 @@ fn a_program_that_adapts_once_goes_on_with_other_data() -> Result<()> {
     let folder = Folder::new();
     let run = |data: &Dataset| -> Result<f64> {
         let model = jobs(&adapt_once(folder.path(), data)?, folder.path(), config());
-        model.train(data.repeat(20).batch(10, false))?;
-        Ok(model.evaluate(data.batch(30, false))?["accuracy"])
+        model.train(data.repeat(20).batch(10))?;
+        Ok(model.evaluate(data.batch(30))?["accuracy"])
     };
     assert_eq!(run(&rows("cook", 30))?, 1.0);
     assert_eq!(run(&rows("clerk", 30))?, 1.0);
@@ -218,11 +218,11 @@ fn every_setting_of_a_column_is_compared() -> Result<()> {
     });
     for (was, is, expected) in cases {
         let folder = Folder::new();
-        one(was(), &folder).train(twice.batch(8, false))?;
-        let refused = one(is(), &folder).evaluate(twice.batch(8, false)).map(drop);
+        one(was(), &folder).train(twice.batch(8))?;
+        let refused = one(is(), &folder).evaluate(twice.batch(8)).map(drop);
         let error = refused.err().unwrap_or_else(|| panic!("{expected}")).to_string();
         assert!(error.contains(expected), "{error}\nshould contain {expected}");
-        one(was(), &folder).evaluate(twice.batch(8, false))?;
+        one(was(), &folder).evaluate(twice.batch(8))?;
     }
     Ok(())
 }
@@ -251,7 +251,7 @@ fn custom(
     move |cx: &ModelFnContext<'_>| {
         let table = |name: &str, ids: &Tensor| {
             let rows = RaggedTensor::from_rows(&ids.cast(DType::I64));
-            cx.graph().variable(name, [10, 1], Init::Zeros).lookup(&rows, Combiner::Sum)
+            cx.graph().variable(name, [10, 1], Initializer::Zeros).lookup(&rows, Combiner::Sum)
         };
         let job = cx.feature("job");
         let hashed = table("hashed", &job.hash_bucket(n_hashed).floor_mod(10));
@@ -259,7 +259,7 @@ fn custom(
         let ranges = table("ranges", &cx.feature("age").bucketize(&[boundary]));
         let age = (cx.feature("age") - mean) / 10.0;
         age.means("mean", mean);
-        let scaled = age.expand_dims(1) * &cx.graph().variable("slope", [1], Init::Zeros);
+        let scaled = age.expand_dims(1) * &cx.graph().variable("slope", [1], Initializer::Zeros);
         let logits = hashed + &listed + &ranges + &scaled;
         BinaryClassHead::new().spec(cx, &logits, Optimizer::new(Sgd::default(), 0.1))
     }
@@ -273,7 +273,7 @@ fn custom_model_functions_are_covered() -> Result<()> {
         Estimator::new(custom(n, terms, boundary, mean)).config(config()).model_dir(folder.path()).build().unwrap()
     };
     let terms = ["cook", "clerk"];
-    model(100, terms, 8.0, 7.5).train(data.batch(8, false))?;
+    model(100, terms, 8.0, 7.5).train(data.batch(8))?;
     all_refused(&model(50, terms, 8.0, 7.5), &data, &["feature `job`: hash buckets: was 100, is 50"]);
     all_refused(
         &model(100, ["clerk", "cook"], 8.0, 7.5),
@@ -295,10 +295,10 @@ fn a_label_vocabulary_that_was_permuted_is_refused() -> Result<()> {
         let model = LinearClassifier::new([numeric_column("x").into()]).label_vocabulary(terms);
         model.config(config()).model_dir(folder.path()).build().unwrap()
     };
-    model(["no", "yes"]).train(data.repeat(10).batch(4, false))?;
+    model(["no", "yes"]).train(data.repeat(10).batch(4))?;
     let changed = model(["yes", "no"]);
     all_refused(&changed, &data, &["vocabulary: id 0 was `no`, is `yes`"]);
-    let error = changed.evaluate(data.batch(4, false)).unwrap_err().to_string();
+    let error = changed.evaluate(data.batch(4)).unwrap_err().to_string();
     assert!(error.contains("label: vocabulary: id 0") && error.contains("predictions: vocabulary: id 0"), "{error}");
     Ok(())
 }
@@ -328,7 +328,7 @@ fn classes_of_an_image_folder_are_compared() -> Result<()> {
         let model = LinearClassifier::new([image.into()]).n_classes(2);
         model.config(config()).model_dir(folder.path()).build().unwrap()
     };
-    let data = |path: PathBuf| Dataset::from_image_folder(path).repeat(2).batch(2, false);
+    let data = |path: PathBuf| Dataset::from_image_folder(path).repeat(2).batch(2);
     model().train(data(images(&base, "train", &["cat", "dog"])))?;
     model().evaluate(data(images(&base, "test", &["cat", "dog"])))?;
     // Without cats, dogs are number 0.
@@ -364,11 +364,11 @@ fn a_program_of_equal_meaning_loads() -> Result<()> {
         let model = DnnClassifier::new([3], columns).optimizer(Optimizer::new(Adagrad::default(), rate));
         model.config(config()).model_dir(folder.path()).build().unwrap()
     };
-    model(columns(), 0.1).train(data.batch(8, false))?;
+    model(columns(), 0.1).train(data.batch(8))?;
     let reversed: Vec<FeatureColumn> = columns().into_iter().rev().collect();
     let other = model(reversed, 0.05);
     all_load(&other, &data.shuffle(100, 3));
-    other.train(data.batch(3, false))?;
+    other.train(data.batch(3))?;
     // A file with the terms of the list is the same vocabulary.
     let path = folder.path().join("jobs.txt");
     std::fs::write(&path, "cook\nclerk\n").unwrap();
@@ -389,8 +389,8 @@ fn a_training_that_goes_on_finds_every_entry_again() -> Result<()> {
         let age = if normalised { numeric_column("age").z_score(7.5, 4.5) } else { numeric_column("age") };
         LinearClassifier::new([age.into()]).config(config()).model_dir(folder.path()).build().unwrap()
     };
-    model(false).train(data.batch(8, false))?;
-    let error = model(true).train(data.batch(8, false)).unwrap_err().to_string();
+    model(false).train(data.batch(8))?;
+    let error = model(true).train(data.batch(8)).unwrap_err().to_string();
     assert!(error.contains("column `age`: mean: is 7.5, and was not there"), "{error}");
     Ok(())
 }
@@ -404,7 +404,7 @@ fn a_long_vocabulary_is_told_by_its_digest() -> Result<()> {
         let job = categorical_column_with_vocabulary_list("job", (0..5_000).map(term).collect::<Vec<_>>());
         LinearClassifier::new([job.into()]).config(config()).model_dir(folder.path()).build().unwrap()
     };
-    model(7).train(data.batch(8, false))?;
+    model(7).train(data.batch(8))?;
     all_load(&model(7), &data);
     all_refused(&model(4_999), &data, &["column `job`: vocabulary: id 4999 was `term 4999`, is `another`"]);
     all_refused(&model(8), &data, &["column `job`: vocabulary: values that are not kept here have changed"]);
@@ -419,18 +419,18 @@ fn at_most_eight_differences_are_listed() -> Result<()> {
     let data = rows("cook", 16);
     let model = |n: i64| {
         let tables = move |cx: &ModelFnContext<'_>| {
-            let mut logits = cx.graph().variable("bias", [1], Init::Zeros);
+            let mut logits = cx.graph().variable("bias", [1], Initializer::Zeros);
             for i in 0..12 {
                 let ids = RaggedTensor::from_rows(&cx.feature("job").hash_bucket(n + i).floor_mod(10));
-                let table = cx.graph().variable(&format!("table_{i}"), [10, 1], Init::Zeros);
+                let table = cx.graph().variable(&format!("table_{i}"), [10, 1], Initializer::Zeros);
                 logits = &logits + &table.lookup(&ids, Combiner::Sum);
             }
             BinaryClassHead::new().spec(cx, &logits, Optimizer::new(Sgd::default(), 0.1))
         };
         Estimator::new(tables).config(config()).model_dir(folder.path()).build().unwrap()
     };
-    model(100).train(data.batch(8, false))?;
-    let error = model(200).evaluate(data.batch(8, false)).unwrap_err().to_string();
+    model(100).train(data.batch(8))?;
+    let error = model(200).evaluate(data.batch(8)).unwrap_err().to_string();
     assert_eq!(error.matches("hash buckets: was 1").count(), 8, "{error}");
     assert!(error.contains("and 4 more"), "{error}");
     Ok(())
@@ -441,9 +441,9 @@ fn a_folder_of_version_0_1_0_loads_with_one_warning() -> Result<()> {
     let folder = Folder::new();
     let data = rows("cook", 30);
     let model = || jobs(&adapt(&data).unwrap(), folder.path(), config());
-    model().train(data.batch(10, false))?;
+    model().train(data.batch(10))?;
     rewrite(folder.path(), 3, None);
-    let (result, lines) = logged(|| model().evaluate(data.batch(10, false)));
+    let (result, lines) = logged(|| model().evaluate(data.batch(10)));
     result?;
     let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with("WARN")).collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
@@ -462,9 +462,9 @@ fn a_folder_of_tensorflow_loads_without_a_warning() -> Result<()> {
     let folder = Folder::new();
     let data = rows("cook", 30);
     let model = || jobs(&adapt(&data).unwrap(), folder.path(), config());
-    model().train(data.batch(10, false))?;
+    model().train(data.batch(10))?;
     rewrite_without(folder.path(), 3, "_estimand/", None);
-    let (result, lines) = logged(|| model().evaluate(data.batch(10, false)));
+    let (result, lines) = logged(|| model().evaluate(data.batch(10)));
     result?;
     assert!(lines.iter().any(|line| line.contains("is TensorFlow's and has no manifest")), "{lines:?}");
     assert!(!lines.iter().any(|line| line.starts_with("WARN")), "{lines:?}");
@@ -476,7 +476,7 @@ fn a_newer_or_damaged_manifest_is_an_error() -> Result<()> {
     let folder = Folder::new();
     let data = rows("cook", 30);
     let model = || jobs(&adapt(&data).unwrap(), folder.path(), config());
-    model().train(data.batch(10, false))?;
+    model().train(data.batch(10))?;
     let bytes = BundleReader::open(folder.path().join("model.ckpt-3"))?.read(MANIFEST)?;
     let good = String::from_utf8(bytes.as_slice::<u8>()?.to_vec()).unwrap();
     let manifest = Manifest::from_json(&good)?;
@@ -496,7 +496,7 @@ fn a_newer_or_damaged_manifest_is_an_error() -> Result<()> {
         all_refused(&model(), &data, &[expected, "model.ckpt-3"]);
         // Whoever accepts any change gets past it.
         let accepted = jobs(&adapt(&data)?, folder.path(), config().accept_changed_meaning(true));
-        accepted.evaluate(data.batch(10, false))?;
+        accepted.evaluate(data.batch(10))?;
     }
     rewrite(folder.path(), 3, Some(good.as_bytes()));
     all_load(&model(), &data);
@@ -507,7 +507,7 @@ fn a_newer_or_damaged_manifest_is_an_error() -> Result<()> {
 fn a_warm_start_compares_through_its_remap() -> Result<()> {
     let (old, base) = (Folder::new(), Folder::new());
     let data = rows("cook", 30);
-    jobs(&adapt(&data)?, old.path(), config()).train(data.repeat(20).batch(10, false))?;
+    jobs(&adapt(&data)?, old.path(), config()).train(data.repeat(20).batch(10))?;
     let before = jobs(&adapt(&data)?, old.path(), config()).variable_value(JOB)?;
     let mut count = 0;
     let mut warm = |settings: WarmStartSettings| {
@@ -516,7 +516,7 @@ fn a_warm_start_compares_through_its_remap() -> Result<()> {
         let model = LinearClassifier::new([job.into()]).optimizer(Optimizer::new(Sgd::default(), 0.0));
         let model = model.warm_start_from(settings).config(config()).model_dir(base.path().join(count.to_string()));
         let model = model.build()?;
-        model.train(data.batch(10, false))?;
+        model.train(data.batch(10))?;
         model.variable_value(JOB)
     };
     let from = || WarmStartSettings::new(old.path());
@@ -553,11 +553,11 @@ fn classes_of_a_warm_start_are_moved_or_refused() -> Result<()> {
         let model = LinearClassifier::new([numeric_column("x").into()]).n_classes(3).label_vocabulary(terms);
         model.config(config())
     };
-    model(["a", "b", "c"]).model_dir(old.path()).build()?.train(data.repeat(5).batch(3, false))?;
+    model(["a", "b", "c"]).model_dir(old.path()).build()?.train(data.repeat(5).batch(3))?;
     let from = || WarmStartSettings::new(old.path());
     let warm = |settings: WarmStartSettings, name: &str| {
         let model = model(["c", "a", "b"]).warm_start_from(settings).model_dir(base.path().join(name));
-        model.build()?.evaluate(data.batch(3, false)).map(drop)
+        model.build()?.evaluate(data.batch(3)).map(drop)
     };
     let error = warm(from(), "plain").unwrap_err().to_string();
     assert!(error.contains("predictions: vocabulary: id 0 was `a`, is `c`"), "{error}");

@@ -30,7 +30,7 @@ fn rows_have_their_own_results_on_any_threads() -> Result<()> {
     for n_threads in [1, 4] {
         let cx = InputContext { n_threads, seed: 5, ..InputContext::default() };
         let mut n = 0;
-        for batch in data.batch(7, false).iter_from(&cx, &Default::default()) {
+        for batch in data.batch(7).iter_from(&cx, &Default::default()) {
             let batch = batch?;
             let dense = |feature: &Feature| match feature {
                 Feature::Dense(array) => array.clone(),
@@ -56,7 +56,7 @@ fn rows_have_their_own_results_on_any_threads() -> Result<()> {
 
 #[test]
 fn mistakes_are_told_with_their_place() {
-    let error = |data: Dataset| data.batch(2, false).iter().next().unwrap().unwrap_err().to_string();
+    let error = |data: Dataset| data.batch(2).iter().next().unwrap().unwrap_err().to_string();
     let text = error(words(4).map_graph(|row| [("z", row.dense("w"))]));
     assert!(text.contains("`w`") && text.contains("in map_graph"), "{text}");
     let text = error(words(4).map_graph(|row| [("z", Dense::new(3).apply(&row.dense("x").reshape([-1, 1])))]));

@@ -29,8 +29,8 @@ fn a_confusion_matrix_of_several_batches() -> Result<()> {
         let weights = Array::from([1f32, 1.0, 2.0, 1.0, 1.0, 1.0, 0.5]);
         Dataset::from_arrays([("x", x.clone()), ("w", weights), ("y", Array::from(labels))]).label("y")
     };
-    model.train(rows([0, 1, 2, 2, 1, 0, 2]).repeat(30).batch(7, false))?;
-    let metrics = model.evaluate(rows([0, 1, 2, 0, 2, 0, 2]).batch(3, false))?;
+    model.train(rows([0, 1, 2, 2, 1, 0, 2]).repeat(30).batch(7))?;
+    let metrics = model.evaluate(rows([0, 1, 2, 0, 2, 0, 2]).batch(3))?;
     // Class 0: twice right, once (weight 1) taken for 2. Class 2: weights 2 and 0.5 right, 1 taken
     // for 1.
     assert_eq!(metrics.array("confusion")?.as_slice::<f64>()?, [2.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 2.5]);
@@ -48,7 +48,7 @@ fn the_nearest_metric_is_named() -> Result<()> {
     let folder = Folder::new();
     let rows = Dataset::from_arrays([("x", Array::from([1f32, 2.0])), ("y", Array::from([0i64, 1]))]).label("y");
     let model = LinearClassifier::new([numeric_column("x").into()]).model_dir(folder.path()).build()?;
-    let metrics = model.evaluate(rows.batch(2, false))?;
+    let metrics = model.evaluate(rows.batch(2))?;
     let error = metrics.get("acuracy").unwrap_err().to_string();
     assert!(error.contains("no metric `acuracy`") && error.contains("did you mean `accuracy`?"), "{error}");
     let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| metrics["acuracy"])).unwrap_err();

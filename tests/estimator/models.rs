@@ -57,7 +57,7 @@ pub fn line(n: usize) -> Dataset {
 
 /// One weight, trained by gradient descent with the rate of the parameters.
 pub fn linear(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let w = cx.graph().variable("w", [], Init::Zeros);
+    let w = cx.graph().variable("w", [], Initializer::Zeros);
     let y = cx.feature("x") * &w;
     let spec = EstimatorSpec::new(cx).prediction("y", &y).prediction("twice", &(&y * 2.0));
     if cx.mode() == Mode::Predict {

@@ -9,7 +9,7 @@ const NAN: f32 = f32::NAN;
 
 fn rows(x: [f32; 4], y: [f32; 4]) -> Dataset {
     let weights = Array::from([1f32, 1.0, 1.0, 1.0]);
-    Dataset::from_arrays([("x", Array::from(x)), ("w", weights), ("y", Array::from(y))]).label("y").batch(2, false)
+    Dataset::from_arrays([("x", Array::from(x)), ("w", weights), ("y", Array::from(y))]).label("y").batch(2)
 }
 
 fn classifier(folder: &Folder) -> Result<Estimator> {
@@ -59,7 +59,7 @@ fn labels_and_weights_are_named_too() -> Result<()> {
     let text = said(rows(x, [0.0, 1.0, 2.0, f32::NEG_INFINITY]));
     assert!(text.contains("the loss of batch 2 is inf") && text.contains("label `y` is -inf in row 1"), "{text}");
     let heavy = [("x", Array::from(x)), ("w", Array::from([1f32, NAN, 1.0, 1.0])), ("y", Array::from(x))];
-    let text = said(Dataset::from_arrays(heavy).label("y").batch(4, false));
+    let text = said(Dataset::from_arrays(heavy).label("y").batch(4));
     assert!(text.contains("feature `w` is NaN in row 1"), "{text}");
     Ok(())
 }
@@ -73,7 +73,7 @@ fn a_slice_without_the_row_has_an_area() -> Result<()> {
     let rows = |x: [f32; 4]| {
         let group = Array::from_strings([4], ["good", "good", "bad", "bad"]).unwrap();
         let y = Array::from([0i64, 1, 0, 1]);
-        Dataset::from_arrays([("x", Array::from(x)), ("group", group), ("y", y)]).label("y").batch(4, false)
+        Dataset::from_arrays([("x", Array::from(x)), ("group", group), ("y", y)]).label("y").batch(4)
     };
     model.train(rows([0.0, 1.0, 0.0, 1.0]).repeat(20))?;
     let metrics = model.evaluate(rows([0.0, 1.0, NAN, 1.0]))?;

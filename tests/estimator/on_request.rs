@@ -15,7 +15,7 @@ fn rows() -> Dataset {
     let y: Vec<i64> = (0..60).map(|i| i * 7 % 3).collect();
     let words = Array::from_strings([60], (0..60).map(|i| ["a", "bc", "def"][i % 3])).unwrap();
     let arrays = [("x", Array::from_vec([60, 4], x).unwrap()), ("word", words), ("y", Array::from(y))];
-    Dataset::from_arrays(arrays).label("y").repeat_forever().batch(6, true)
+    Dataset::from_arrays(arrays).label("y").repeat_forever().batch(6).drop_remainder()
 }
 
 /// Asks for values at every third step: one that the step computes anyway, and one of a feature

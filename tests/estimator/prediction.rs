@@ -14,7 +14,7 @@ fn estimator(folder: &Folder) -> Estimator {
 fn predictions_by_row_and_by_batch() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder);
-    let data = line(5).batch(2, false);
+    let data = line(5).batch(2);
     let rows: Vec<_> = model.predict(&data).collect::<Result<_>>()?;
     assert_eq!(rows.len(), 5);
     assert_eq!(rows[0].keys().collect::<Vec<_>>(), ["y", "twice"]);
@@ -41,11 +41,11 @@ fn predictions_by_row_and_by_batch() -> Result<()> {
 fn a_predictor_needs_no_files() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder);
-    let data = line(8).repeat(100).batch(8, false);
+    let data = line(8).repeat(100).batch(8);
     model.train(&data)?;
     let sample = data.iter().next().unwrap()?;
     let predictor = model.predictor(&sample)?;
-    let expected: Vec<_> = model.predict(line(8).batch(8, false)).collect::<Result<_>>()?;
+    let expected: Vec<_> = model.predict(line(8).batch(8)).collect::<Result<_>>()?;
     std::fs::remove_dir_all(folder.path()).unwrap();
     let found = predictor.predict(&sample)?;
     assert_eq!(found["y"].as_slice::<f32>()?[3], expected[3]["y"].item::<f32>()?);
@@ -60,7 +60,7 @@ fn threads_share_a_predictor() -> Result<()> {
     fn shared<T: Send + Sync + Clone>(_: &T) {}
     let folder = Folder::new();
     let model = estimator(&folder);
-    let data = line(8).repeat(10).batch(8, false);
+    let data = line(8).repeat(10).batch(8);
     model.train(&data)?;
     let sample = data.iter().next().unwrap()?;
     let predictor = model.predictor(&sample)?;
@@ -90,7 +90,7 @@ fn threads_share_a_predictor() -> Result<()> {
 #[test]
 fn hooks_of_prediction() -> Result<()> {
     let folder = Folder::new();
-    let data = line(5).batch(2, false);
+    let data = line(5).batch(2);
     let log = Log::default();
     let predict = |spec: PredictSpec<'_>| estimator(&folder).predict(spec.hook(Recorder::new(&log))).count();
     assert_eq!(predict(PredictSpec::new(&data)), 5);
@@ -127,7 +127,7 @@ fn hooks_of_a_model_for_prediction() -> Result<()> {
     let hooked = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.prediction_hook(LOG.with(Recorder::new)));
     let folder = Folder::new();
     let model = Estimator::new(hooked).model_dir(folder.path()).build()?;
-    let data = line(2).batch(2, false);
+    let data = line(2).batch(2);
     for _ in 0..2 {
         assert_eq!(model.predict(&data).count(), 2);
         let expected = ["begin", "created 0 None", "before", "after 0 Some(2)", "before", "end"];
@@ -144,7 +144,7 @@ fn initial_values_before_training() -> Result<()> {
     let doubling = |cx: &ModelFnContext<'_>| Ok(linear(cx)?.initial_value("w", Array::from(2.0f32)));
     let folder = Folder::new();
     let model = Estimator::new(doubling).model_dir(folder.path()).build()?;
-    let data = line(2).batch(2, false);
+    let data = line(2).batch(2);
     assert_eq!(model.predict(&data).nth(1).unwrap()?["y"], Array::from(1.0f32));
     // |2 x - 3 x| of 0 and 1/2.
     assert_eq!(model.evaluate(&data)?["mae"], 0.25);

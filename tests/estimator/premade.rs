@@ -27,7 +27,7 @@ fn eight() -> Dataset {
 }
 
 fn ones() -> Dataset {
-    eight().repeat_forever().batch(8, false)
+    eight().repeat_forever().batch(8)
 }
 
 /// Case 77: by hand, the gradient of weight and bias is 1/2 - 6/8 = -1/4; Ftrl's accumulator is
@@ -53,7 +53,7 @@ fn case_78_a_loss_that_is_a_sum() -> Result<()> {
     let folder = Folder::new();
     let model = LinearClassifier::new([numeric_column("x").into()]).loss_reduction(Reduction::Sum);
     let model = model.model_dir(folder.path()).build()?;
-    let fours = eight().batch(4, false);
+    let fours = eight().batch(4);
     model.train(TrainSpec::new(&fours).steps(1))?;
     all_near(&model, "linear/linear_model/x/weights", &[0.19069253]);
     all_near(&model, "linear/linear_model/bias_weights", &[0.19069253]);
@@ -91,12 +91,12 @@ fn case_120_baselines_take_any_features_and_weights() -> Result<()> {
         ("w", Array::from([3f32, 1.0])),
         ("y", Array::from([1i64, 0])),
     ];
-    let data = Dataset::from_arrays(rows).label("y").repeat(300).batch(2, false);
+    let data = Dataset::from_arrays(rows).label("y").repeat(300).batch(2);
     model.train(&data)?;
     // Three to one again.
     near(value(&model, "baseline/bias")[0].into(), 1.0986115);
     let predictions =
-        model.predict(Dataset::from_arrays([("a", Array::from([1f32])), ("w", Array::from([1f32]))]).batch(1, false));
+        model.predict(Dataset::from_arrays([("a", Array::from([1f32])), ("w", Array::from([1f32]))]).batch(1));
     for prediction in predictions {
         near(prediction?["logistic"].item::<f32>()?.into(), 0.75);
     }
@@ -155,7 +155,7 @@ impl Case80 {
 
     fn rows() -> Dataset {
         let x = Array::from_vec([2, 2], vec![1f32, 2.0, 3.0, -1.0]).unwrap();
-        Dataset::from_arrays([("x", x), ("y", Array::from([1i64, 0]))]).label("y").batch(2, false)
+        Dataset::from_arrays([("x", x), ("y", Array::from([1i64, 0]))]).label("y").batch(2)
     }
 }
 
@@ -262,7 +262,7 @@ fn variables_have_tensorflow_s_names() -> Result<()> {
         ("colour", Array::from_strings([2], ["green", "red"])?),
         ("y", Array::from([0.5f32, 1.5])),
     ];
-    let data = Dataset::from_arrays(rows).label("y").batch(2, false);
+    let data = Dataset::from_arrays(rows).label("y").batch(2);
     let model = DnnLinearCombinedRegressor::new()
         .linear_feature_columns([(&colour).into(), numeric_column("x").into()])
         .dnn_feature_columns([embedding_column(&colour, 3).into(), numeric_column("x").into()])
@@ -308,7 +308,7 @@ fn classifiers_of_many_classes_learn() -> Result<()> {
     let x: Vec<f32> = (0..n).map(|i| (i % 3) as f32).collect();
     let names: Vec<&str> = (0..n).map(|i| ["low", "mid", "high"][i % 3]).collect();
     let rows = [("x", Array::from(x)), ("y", Array::from_strings([n], names)?)];
-    let data = Dataset::from_arrays(rows).label("y").shuffle(n, 1).repeat(40).batch(20, false);
+    let data = Dataset::from_arrays(rows).label("y").shuffle(n, 1).repeat(40).batch(20);
     let column = bucketized_column(&numeric_column("x"), [0.5, 1.5]);
     let vocabulary = ["low", "mid", "high"];
     let config = || RunConfig::new().tf_random_seed(3);
@@ -325,7 +325,7 @@ fn classifiers_of_many_classes_learn() -> Result<()> {
     for (key, model) in models {
         model.train(&data)?;
         assert_eq!(model.evaluate(&data)?[key], 1.0, "{}", model.model_dir().display());
-        let first = model.predict(Dataset::from_arrays([("x", Array::from([2f32]))]).batch(1, false)).next();
+        let first = model.predict(Dataset::from_arrays([("x", Array::from([2f32]))]).batch(1)).next();
         let prediction = first.expect("one row")?;
         assert_eq!(prediction["classes"], Array::from_strings([1], ["high"])?);
     }
@@ -400,7 +400,7 @@ fn mistakes_are_told_when_a_model_is_built() {
     let folder = Folder::new();
     let model = LinearClassifier::new([numeric_column("heigth").into()]).model_dir(folder.path()).build().unwrap();
     let rows = [("height", Array::from([1f32])), ("y", Array::from([1i64]))];
-    let text = model.train(Dataset::from_arrays(rows).label("y").batch(1, false)).unwrap_err().to_string();
+    let text = model.train(Dataset::from_arrays(rows).label("y").batch(1)).unwrap_err().to_string();
     assert!(text.contains("`heigth`") && text.contains("did you mean `height`?"), "{text}");
 }
 
@@ -415,7 +415,7 @@ fn every_network_is_multi_class_weighted_and_warm_startable() -> Result<()> {
         ("w", Array::from([1f32, 2.0, 0.0, 1.0, 2.0, 0.0])),
         ("y", Array::from([0i64, 1, 2, 0, 1, 2])),
     ];
-    let data = Dataset::from_arrays(rows).label("y").repeat(60).batch(6, false);
+    let data = Dataset::from_arrays(rows).label("y").repeat(60).batch(6);
     let columns = || Columns::from([numeric_column("x").into()]);
     let adam = || Optimizer::new(Adam::default(), 0.1);
     let config = || RunConfig::new().tf_random_seed(2);

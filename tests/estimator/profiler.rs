@@ -35,7 +35,7 @@ fn words(n: usize) -> Dataset {
 fn wide(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let present = RaggedTensor::from_dense(&cx.feature("word"));
     let ids = present.with_values(present.values.hash_bucket(100));
-    let table = cx.graph().variable("linear/weights", [100, 1], Init::Zeros);
+    let table = cx.graph().variable("linear/weights", [100, 1], Initializer::Zeros);
     let logits = table.lookup(&ids, Combiner::Sum).reshape([-1]);
     let loss = logits.sigmoid_cross_entropy(&cx.label()).mean();
     Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Ftrl::default(), 0.1)))
@@ -76,7 +76,7 @@ fn cost_of<'a>(profile: &'a Profile, op: &str, name: &str) -> &'a Cost {
 fn a_convolutional_network() -> Result<()> {
     let folder = Folder::new();
     // Batches of 20, and of 10 at the end of each of the epochs: steps 1, 2, 4, 5, 7 and 3, 6.
-    let profile = profiled(cnn, images(50).batch(20, false).repeat_forever(), folder.path())?;
+    let profile = profiled(cnn, images(50).batch(20).repeat_forever(), folder.path())?;
     let traces: Vec<String> = folder.files().into_iter().filter(|name| name.starts_with("timeline")).collect();
     assert_eq!((traces, profile.n_steps()), (vec!["timeline-3.json".to_string(), "timeline-6.json".to_string()], 2));
     assert!(profile.rows().all(|row| row.calls == 2));
@@ -109,7 +109,7 @@ fn a_convolutional_network() -> Result<()> {
 #[test]
 fn a_wide_model() -> Result<()> {
     let folder = Folder::new();
-    let profile = profiled(wide, words(12).batch(4, false).repeat_forever(), folder.path())?;
+    let profile = profiled(wide, words(12).batch(4).repeat_forever(), folder.path())?;
     // Four words in each batch, 0, 3, 2, 1: four rows of one weight each.
     assert_eq!(cost_of(&profile, "ApplyFtrl", "linear/weights").flops, 2 * 4 * 10);
     let lookup = profile.rows().find(|row| row.op == "SparseSegmentSum").unwrap();
@@ -124,7 +124,7 @@ fn an_evaluation_counts_batches() -> Result<()> {
     let traces = folder.path().join("traces");
     let hook = ProfilerHook::every(Every::Steps(2)).output_dir(&traces);
     let profile = hook.profile();
-    estimator.evaluate(EvalSpec::new(points(50).batch(10, false)).hook(hook))?;
+    estimator.evaluate(EvalSpec::new(points(50).batch(10)).hook(hook))?;
     // The first of five batches is never timed, then every second one is.
     assert_eq!(profile.get().n_steps(), 2);
     assert_eq!(std::fs::read_dir(&traces).unwrap().count(), 2);
@@ -137,7 +137,7 @@ fn timing_changes_no_bit() -> Result<()> {
         let folder = Folder::new();
         let config = RunConfig::new().tf_random_seed(4);
         let estimator = Estimator::new(crate::models::network).config(config).model_dir(folder.path()).build()?;
-        let spec = TrainSpec::new(points(30).batch(8, false).repeat_forever()).max_steps(9);
+        let spec = TrainSpec::new(points(30).batch(8).repeat_forever()).max_steps(9);
         estimator.train(match hook {
             Some(hook) => spec.hook(hook),
             None => spec,

@@ -14,7 +14,7 @@ fn config(threads: usize) -> RunConfig {
 
 fn train(folder: &Path, threads: usize, max_steps: u64) -> Result<()> {
     let model = Estimator::new(network).config(config(threads)).model_dir(folder).build()?;
-    model.train(TrainSpec::new(points(70).repeat_forever().batch(8, false)).max_steps(max_steps))?;
+    model.train(TrainSpec::new(points(70).repeat_forever().batch(8)).max_steps(max_steps))?;
     Ok(())
 }
 
@@ -45,7 +45,7 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
         std::thread::sleep(std::time::Duration::from_micros(100));
         Ok(batch)
     };
-    let data = points(70).repeat_forever().batch(8, false).map(slow);
+    let data = points(70).repeat_forever().batch(8).map(slow);
     let train = |threads: usize, input_threads: usize| {
         let folder = Folder::new();
         let config = config(threads).input_threads(input_threads);
@@ -68,13 +68,13 @@ fn the_number_of_threads_changes_no_bit() -> Result<()> {
 #[test]
 fn one_call_for_each_epoch() -> Result<()> {
     let (calls, repeated) = (Folder::new(), Folder::new());
-    let data = points(64).batch(8, false);
+    let data = points(64).batch(8);
     let model = Estimator::new(network).config(config(2)).model_dir(calls.path()).build()?;
     for epoch in 1..=3 {
         assert_eq!(model.train(&data)?.global_step, 8 * epoch);
     }
     let model = Estimator::new(network).config(config(2)).model_dir(repeated.path()).build()?;
-    model.train(points(64).batch(8, false).repeat(3))?;
+    model.train(points(64).batch(8).repeat(3))?;
     let kernel = |folder: &Folder| BundleReader::open(folder.path().join("model.ckpt-24"))?.read("dense/kernel");
     assert_eq!(kernel(&calls)?, kernel(&repeated)?);
     Ok(())
@@ -88,7 +88,7 @@ fn an_epoch_that_ends_with_a_checkpoint_is_followed_by_another() -> Result<()> {
     let config = config(2).save_checkpoints(Every::Steps(8));
     let model = Estimator::new(network).config(config).model_dir(folder.path()).build()?;
     for epoch in 1..=3 {
-        let finished = model.train(points(64).batch(8, false))?;
+        let finished = model.train(points(64).batch(8))?;
         assert_eq!((finished.global_step, finished.reason.as_str()), (8 * epoch, "the input ended"));
     }
     Ok(())

@@ -15,7 +15,7 @@ fn rows(labels: &[&str]) -> Dataset {
     let mut arrays = vec![("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("word", words)];
     arrays.extend(labels.iter().map(|&name| (name, Array::from([2f32, 4.0, 6.0, 8.0]))));
     let data = Dataset::from_arrays(arrays);
-    labels.iter().fold(data, |data, name| data.label(name)).repeat_forever().batch(4, false)
+    labels.iter().fold(data, |data, name| data.label(name)).repeat_forever().batch(4)
 }
 
 fn head(name: &str) -> RegressionHead {

@@ -23,11 +23,11 @@ fn every(n: u64) -> RunConfig {
 }
 
 fn endless() -> Dataset {
-    line(10).repeat_forever().batch(4, false)
+    line(10).repeat_forever().batch(4)
 }
 
 fn rows() -> Dataset {
-    line(10).batch(4, false)
+    line(10).batch(4)
 }
 
 /// One call of an exporter: the step, whether it was the best and the last, and whether the
@@ -86,7 +86,7 @@ fn evaluates_with_checkpoints_as_often_as_it_may() -> Result<()> {
 #[test]
 fn trains_to_the_end_of_the_input() -> Result<()> {
     let (folder, calls) = (Folder::new(), Recording::default());
-    let input = line(8).batch(4, false);
+    let input = line(8).batch(4);
     let evaluate = EvalSpec::new(rows()).throttle_secs(0.0).exporter(calls.clone());
     let trained = estimator(&folder, every(1)).train_and_evaluate(input, evaluate)?;
     assert_eq!(steps(&trained.evaluations[0].history), [1, 2]);
@@ -198,7 +198,7 @@ fn several_inputs_by_steps_of_their_own() -> Result<()> {
         TrainSpec::new(endless()).max_steps(10),
         [
             EvalSpec::new(rows()).name("near").every(Every::Steps(3)),
-            EvalSpec::new(line(20).batch(5, false)).name("far").every(Every::Steps(4)).steps(2),
+            EvalSpec::new(line(20).batch(5)).name("far").every(Every::Steps(4)).steps(2),
         ],
     )?;
     assert_eq!(steps(&trained.evaluation("near")?.history), [3, 6, 9, 10]);
@@ -216,7 +216,7 @@ fn several_inputs_by_steps_of_their_own() -> Result<()> {
 /// for each step.
 fn scripted(values: &'static [f32]) -> impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static {
     move |cx| {
-        let w = cx.graph().variable("w", [], Init::Zeros);
+        let w = cx.graph().variable("w", [], Initializer::Zeros);
         let y = cx.feature("x") * &w;
         let at = cx.global_step().cast(DType::I64).reshape([1]);
         let value = cx.graph().constant(values.to_vec()).gather(&at);
@@ -270,11 +270,11 @@ fn the_best_and_early_stopping_survive_restarts() -> Result<()> {
 fn evaluations_change_no_bit_of_a_training() -> Result<()> {
     let (alone, evaluated) = (Folder::new(), Folder::new());
     let model = |folder: &Folder| Estimator::new(network).model_dir(folder.path()).config(every(10)).build();
-    let input = || points(50).repeat_forever().batch(8, false);
+    let input = || points(50).repeat_forever().batch(8);
     model(&alone)?.train(TrainSpec::new(input()).max_steps(30))?;
     let sets = [
-        EvalSpec::new(points(30).batch(7, false)).every(Every::Steps(4)),
-        EvalSpec::new(points(20).batch(7, false)).name("other").throttle_secs(0.0).highest_is_best("accuracy"),
+        EvalSpec::new(points(30).batch(7)).every(Every::Steps(4)),
+        EvalSpec::new(points(20).batch(7)).name("other").throttle_secs(0.0).highest_is_best("accuracy"),
     ];
     model(&evaluated)?.train_and_evaluate(TrainSpec::new(input()).max_steps(30), sets)?;
     let (alone, evaluated) = (model(&alone)?, model(&evaluated)?);
@@ -290,7 +290,7 @@ fn mistakes_are_told_before_the_first_step() {
     let folder = Folder::new();
     let model = estimator(&folder, every(1));
     let spec = || EvalSpec::new(rows());
-    let empty = || line(10).take(0).batch(4, false);
+    let empty = || line(10).take(0).batch(4);
     for (specs, text) in [
         (vec![], "without anything to evaluate on"),
         (vec![spec(), spec()], "two evaluations without a name"),

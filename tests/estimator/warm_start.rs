@@ -32,7 +32,7 @@ fn abc(folder: &Folder) -> PathBuf {
 
 fn job_rows() -> Dataset {
     let jobs = Array::from_strings([2], ["a", "zzz"]).unwrap();
-    Dataset::from_arrays([("job", jobs), ("y", Array::from([0i64, 1]))]).label("y").batch(2, false)
+    Dataset::from_arrays([("job", jobs), ("y", Array::from([0i64, 1]))]).label("y").batch(2)
 }
 
 /// A model of the terms c, d, a and one bucket that learns nothing, so that its checkpoint has what
@@ -79,7 +79,7 @@ fn case_114_rows_follow_their_terms() -> Result<()> {
     for info in [lists().old_vocab_size(1), by_file().old_vocab_size(1)] {
         assert_eq!(trained(&cda(&folder, settings(info))?, WEIGHTS)?, [0.0, 0.0, 0.0727, 0.0]);
     }
-    let backup = settings(lists().backup_initializer(Init::Constant(9.0)));
+    let backup = settings(lists().backup_initializer(Initializer::Constant(9.0)));
     assert_eq!(trained(&cda(&folder, &backup)?, WEIGHTS)?, [0.1826, 9.0, 0.0727, 9.0]);
     assert_eq!(trained(&cda(&folder, backup)?, BIAS)?, [0.5], "the others come as they are");
     // Before the first training too. By hand, the logits of the rows are 0.5 + 0.0727 (a) and 0.5
@@ -100,7 +100,8 @@ fn case_114_columns_follow_their_classes() -> Result<()> {
         &folder,
         &[("linear/linear_model/x/weights", vec![2, 2], vec![1.0, 2.0, 3.0, 4.0]), (BIAS, vec![2], vec![5.0, 6.0])],
     );
-    let classes = || VocabInfo::new(["yes", "maybe", "no"], ["no", "yes"]).backup_initializer(Init::Constant(-1.0));
+    let classes =
+        || VocabInfo::new(["yes", "maybe", "no"], ["no", "yes"]).backup_initializer(Initializer::Constant(-1.0));
     let settings = WarmStartSettings::new(from)
         .vocab_info("linear/linear_model/x/weights", classes().axis(1))
         .vocab_info(BIAS, classes());
@@ -108,7 +109,7 @@ fn case_114_columns_follow_their_classes() -> Result<()> {
     let model = model.optimizer(Optimizer::new(Sgd::default(), 0.0)).warm_start_from(settings);
     let model = model.model_dir(folder.path().join("model")).build()?;
     let x = Array::from_vec([1, 2], vec![1f32, 1.0])?;
-    model.train(Dataset::from_arrays([("x", x), ("y", Array::from([0i64]))]).label("y").batch(1, false))?;
+    model.train(Dataset::from_arrays([("x", x), ("y", Array::from([0i64]))]).label("y").batch(1))?;
     assert_eq!(values(&model, "linear/linear_model/x/weights"), [2.0, -1.0, 1.0, 4.0, -1.0, 3.0]);
     assert_eq!(values(&model, BIAS), [6.0, -1.0, 5.0]);
     Ok(())
@@ -120,7 +121,7 @@ fn old_and_new(settings: impl FnOnce(&Path) -> WarmStartSettings) -> Result<(Fol
     let (first, second) = (Folder::new(), Folder::new());
     let config = |seed| RunConfig::new().tf_random_seed(seed);
     let old = Estimator::new(network).config(config(1)).model_dir(first.path()).build()?;
-    old.train(TrainSpec::new(points(50).repeat_forever().batch(8, false)).steps(3))?;
+    old.train(TrainSpec::new(points(50).repeat_forever().batch(8)).steps(3))?;
     let new = Estimator::new(network).config(config(2)).warm_start_from(settings(first.path()));
     let new = new.model_dir(second.path()).build()?;
     Ok((first, old, second, new))
@@ -153,7 +154,7 @@ fn begun(model: &Estimator, data: Dataset) -> Result<Vec<(String, Array)>> {
 
 /// The names of the variables that begin with what the old model has.
 fn warm(old: &Estimator, new: &Estimator) -> Result<Vec<String>> {
-    let begun = begun(new, points(50).batch(8, false))?;
+    let begun = begun(new, points(50).batch(8))?;
     let same = |(name, value): &(String, Array)| old.variable_value(name).is_ok_and(|old| old == *value);
     Ok(begun.into_iter().filter(same).map(|(name, _)| name).collect())
 }
@@ -182,15 +183,15 @@ fn case_114_which_variables() -> Result<()> {
 #[test]
 fn case_124_the_step() -> Result<()> {
     let (first, second, third) = (Folder::new(), Folder::new(), Folder::new());
-    let data = line(8).repeat_forever().batch(8, false);
+    let data = line(8).repeat_forever().batch(8);
     let model = |folder: &Folder| Estimator::new(linear).model_dir(folder.path());
     let one_step = |estimator: &Estimator| estimator.train(TrainSpec::new(&data).steps(1)).map(|f| f.global_step);
     model(&first).build()?.train(TrainSpec::new(&data).steps(2))?;
     let plain = model(&second).warm_start_from(first.path()).build()?;
-    assert_eq!(plain.evaluate(line(8).batch(8, false))?.global_step(), 0);
+    assert_eq!(plain.evaluate(line(8).batch(8))?.global_step(), 0);
     assert_eq!(one_step(&plain)?, 1);
     let all = model(&third).warm_start_from(WarmStartSettings::new(first.path()).saved_vars([".*"])).build()?;
-    assert_eq!(all.evaluate(line(8).batch(8, false))?.global_step(), 2);
+    assert_eq!(all.evaluate(line(8).batch(8))?.global_step(), 2);
     assert_eq!(one_step(&all)?, 3);
     assert_eq!(all.variable_value("global_step")?.item::<i64>()?, 3);
     // Once there is a checkpoint, it is gone on from, whatever the settings say.
@@ -204,7 +205,7 @@ fn case_124_the_step() -> Result<()> {
 fn a_warm_start_with_everything_goes_on_like_the_old_training() -> Result<()> {
     let x: Vec<f32> = (0..32).map(|i| (i as f32 * 0.7).sin()).collect();
     let rows = [("x", Array::from_vec([8, 4], x)?), ("y", Array::from([0i64, 1, 2, 0, 1, 2, 0, 1]))];
-    let data = Dataset::from_arrays(rows).label("y").repeat_forever().batch(8, false);
+    let data = Dataset::from_arrays(rows).label("y").repeat_forever().batch(8);
     let (first, second) = (Folder::new(), Folder::new());
     let model =
         |folder: &Folder| Estimator::new(network).config(RunConfig::new().tf_random_seed(1)).model_dir(folder.path());
@@ -237,7 +238,7 @@ fn slots_follow_their_variables() -> Result<()> {
         .optimizer_slots(true);
     let new = model("work", &["c", "a"], &second).warm_start_from(settings).build()?;
     let work_rows = Dataset::from_arrays([("work", Array::from_strings([1], ["a"])?), ("y", Array::from([1i64]))]);
-    let begun = begun(&new, work_rows.label("y").batch(1, false))?;
+    let begun = begun(&new, work_rows.label("y").batch(1))?;
     let at = |name: &str| begun.iter().find(|(own, _)| own == name).unwrap().1.clone();
     let old_values = |name: &str| values(&old, name);
     for (slot, fresh) in [("accumulator", 0.1), ("linear", 0.0)] {
@@ -275,12 +276,12 @@ fn from_files_of_tensorflow() -> Result<()> {
     let partitioned =
         WarmStartSettings::new(fixtures.join("bundle_tf")).vocab_info("w", info()).prev_var_name("w", "rows");
     let table = |cx: &ModelFnContext<'_>| {
-        let w = cx.graph().variable("w", [4, 2], Init::Ones);
+        let w = cx.graph().variable("w", [4, 2], Initializer::Ones);
         let loss = (w.sum() - cx.label()).square().mean();
         Ok(EstimatorSpec::new(cx).prediction("w", &w).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.0)))
     };
     let by_hand = Estimator::new(table).warm_start_from(partitioned).model_dir(inside(&folder)).build()?;
-    by_hand.train(line(1).batch(1, false))?;
+    by_hand.train(line(1).batch(1))?;
     assert_eq!(values(&by_hand, "w"), [4.0, 5.0, 6.0, 7.0, 0.0, 1.0, 0.0, 0.0]);
 
     let saved = fixtures.join("saved_model_linear");
@@ -310,7 +311,7 @@ fn from_a_model_of_keras() -> Result<()> {
     };
     let rows = || {
         let x = Array::from_vec([1, 4], vec![0f32; 4]).unwrap();
-        Dataset::from_arrays([("x", x), ("y", Array::from([1i64]))]).label("y").batch(1, false)
+        Dataset::from_arrays([("x", x), ("y", Array::from([1i64]))]).label("y").batch(1)
     };
     let begun = begun(&build(WarmStartSettings::new(&from).optimizer_slots(true))?, rows())?;
     let mut found = Vec::new();
@@ -385,7 +386,7 @@ fn mistakes() -> Result<()> {
         (
             plain()
                 .vocab_info(WEIGHTS, info())
-                .vocab_info(BIAS, VocabInfo::new(["p"], ["p"]).backup_initializer(Init::Identity { gain: 1.0 })),
+                .vocab_info(BIAS, VocabInfo::new(["p"], ["p"]).backup_initializer(Initializer::Identity { gain: 1.0 })),
             &["identity needs a matrix", BIAS],
         ),
     ];

@@ -227,7 +227,7 @@ fn estimator() -> Vec<Text> {
         RunConfig::tf_random_seed,
         RunConfig::threads,
         RunConfig::train_distribute,
-        RunConfig::validate,
+        RunConfig::check,
         Cluster::addresses,
         Cluster::eval_master,
         Cluster::global_id,

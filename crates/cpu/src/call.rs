@@ -3,7 +3,7 @@
 use estimand_graph::draw::Position;
 use estimand_graph::op::shape::spreads_to;
 use estimand_graph::op::{Op, Print, Random, RandomKind};
-use estimand_graph::trace::{self, Part, Trace};
+use estimand_graph::trace::{self, Phase, Trace};
 use estimand_graph::{Node, Program, RunArgs, Step, Value};
 use estimand_tensor::cpu::elementwise::{InputView, TileProgram, is_integer_division};
 use estimand_tensor::parallel::{DisjointMut, Pool};
@@ -11,7 +11,7 @@ use estimand_tensor::{Array, DType, Dims, Element, Error, MAX_RANK, Result};
 use smallvec::SmallVec;
 
 use super::kernel::{Fused, Member, fused};
-use super::operands::{Call, View, ViewMut};
+use super::operands::{KernelCall, View, ViewMut};
 use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Work};
 
@@ -129,7 +129,7 @@ impl CpuExecutable {
     pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Option<&mut Trace>) {
         let Some(trace) = trace else { return };
         let step = &self.steps[i];
-        trace.add(Part::Step, i, step.node, start, || {
+        trace.add(Phase::Step, i, step.node, start, || {
             let dims = |&n: &usize| &workspace.dims[n][..];
             let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(dims).collect();
             let y: SmallVec<[&[usize]; 4]> = step.outputs.iter().map(dims).collect();
@@ -168,7 +168,7 @@ impl CpuExecutable {
     }
 
     /// Makes slices of a step's inputs, outputs and scratch memory.
-    fn call<'a>(&'a self, i: usize, position: Position, workspace: &'a mut Workspace) -> Call<'a> {
+    fn call<'a>(&'a self, i: usize, position: Position, workspace: &'a mut Workspace) -> KernelCall<'a> {
         let step = &self.steps[i];
         let scratch = workspace.buffer(self.plan.n_value_buffers + i);
         let workspace = &*workspace;
@@ -185,7 +185,7 @@ impl CpuExecutable {
             // alive.
             bytes: unsafe { std::slice::from_raw_parts_mut(workspace.addresses[n], workspace.lens[n]) },
         };
-        Call {
+        KernelCall {
             pool: &self.pool,
             node: self.program.body().node(step.node),
             x: step.inputs.iter().map(view).collect(),
@@ -259,7 +259,7 @@ fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
     }
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     /// Hands the step to its kernel.
     fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
         let node = self.node;

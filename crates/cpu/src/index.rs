@@ -7,7 +7,7 @@ use estimand_tensor::cpu::index::BadIndex;
 use estimand_tensor::cpu::{layout, scatter, segment};
 use estimand_tensor::{Error, Result};
 
-use super::operands::{Call, with_id, with_number};
+use super::operands::{KernelCall, with_id, with_number};
 
 /// Bytes of scratch memory of a segment reduction.
 pub(super) fn segment_scratch_bytes(op: &UnsortedSegment, y: &[usize]) -> usize {
@@ -27,7 +27,7 @@ fn out_of_range(bad: BadIndex) -> Error {
     Error::index(bad.to_string()).help("check the ids against the size of the table or the number of classes")
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     pub(super) fn gather(&mut self, op: &Gather) -> Result<()> {
         let (params, ids, y) = (self.x[0], self.x[1], &mut self.y[0]);
         let Gather { axis, batch_dims } = *op;

@@ -7,14 +7,14 @@ use estimand_tensor::cpu::{layout, resize};
 use estimand_tensor::{Dims, Result};
 use smallvec::SmallVec;
 
-use super::operands::{Call, with_number};
+use super::operands::{KernelCall, with_number};
 
 /// Strides as the kernels take them.
 fn steps(strides: &[i64]) -> SmallVec<[isize; 8]> {
     strides.iter().map(|&s| s as isize).collect()
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     pub(super) fn dim_size(&mut self, op: &DimSize) -> Result<()> {
         let n = resolve_dim(op.dim, self.symbols)?;
         with_number!(op.dtype, T => self.y[0].as_mut_slice::<T>()[0] = T::from_count(n));

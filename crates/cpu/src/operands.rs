@@ -59,7 +59,7 @@ impl ViewMut<'_> {
 }
 
 /// Everything a kernel is given.
-pub(super) struct Call<'a> {
+pub(super) struct KernelCall<'a> {
     pub pool: &'a Pool,
     pub node: &'a Node,
     pub x: SmallVec<[View<'a>; 10]>,

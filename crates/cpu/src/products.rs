@@ -4,7 +4,7 @@ use estimand_graph::op::{BatchMatMul, MatMul};
 use estimand_tensor::Result;
 use estimand_tensor::cpu::matmul::{Epilogue, Product, batched_matmul, matmul};
 
-use super::operands::{Call, View, floats};
+use super::operands::{KernelCall, View, floats};
 
 /// Bytes of scratch memory of a product.
 pub(super) fn scratch_bytes(op: &MatMul, x: &[&[usize]]) -> usize {
@@ -27,7 +27,7 @@ fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool
     Product { m, n, k, transpose_a, transpose_b }
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     /// A product whose result gets a bias (the last input) and a relu if the step says so.
     pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
         let (x, y) = (&self.x, &mut self.y[0]);

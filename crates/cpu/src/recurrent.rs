@@ -5,7 +5,7 @@ use estimand_graph::slots::{KERNEL, Slots};
 use estimand_tensor::Result;
 use estimand_tensor::cpu::recurrent::{self, Gradients, Inputs, Results, Sizes, Upstream};
 
-use super::operands::{Call, View, floats};
+use super::operands::{KernelCall, View, floats};
 
 fn sizes(x: &[&[usize]]) -> Sizes {
     Sizes { batch: x[0][0], time: x[0][1], units: x[KERNEL][0] }
@@ -33,7 +33,7 @@ fn inputs<'a>(x: &[View<'a>], slots: &Slots) -> Inputs<'a> {
     }
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     fn sequence_sizes(&self) -> Sizes {
         Sizes { batch: self.x[0].dims[0], time: self.x[0].dims[1], units: self.x[KERNEL].dims[0] }
     }

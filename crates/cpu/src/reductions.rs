@@ -5,7 +5,7 @@ use estimand_tensor::cpu::reduce::{self, Extreme};
 use estimand_tensor::cpu::{scan, sort};
 use estimand_tensor::{Error, Result};
 
-use super::operands::{Call, with_number};
+use super::operands::{KernelCall, with_number};
 
 /// Bytes of scratch memory of a reduction.
 pub(super) fn scratch_bytes(axes: AxisSet, x: &[usize]) -> usize {
@@ -18,7 +18,7 @@ pub(super) fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
     (0..wide.len()).filter(|&a| a < missing || narrow[a - missing] != wide[a]).collect()
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     pub(super) fn sum_to(&mut self) -> Result<()> {
         self.reduce(Reduction::Sum, broadcast_axes(self.x[0].dims, self.x[1].dims))
     }

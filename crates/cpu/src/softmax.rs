@@ -3,7 +3,7 @@
 use estimand_tensor::cpu::softmax;
 use estimand_tensor::{Error, Result};
 
-use super::operands::{Call, View};
+use super::operands::{KernelCall, View};
 
 /// The number of rows and of classes.
 fn sizes(x: &View<'_>) -> [usize; 2] {
@@ -11,7 +11,7 @@ fn sizes(x: &View<'_>) -> [usize; 2] {
     [rows.iter().product(), classes]
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     pub(super) fn softmax(&mut self) -> Result<()> {
         let (x, y) = (self.x[0], &mut self.y[0]);
         // SAFETY: both views hold the elements that their shape, checked by `infer`, promises; the

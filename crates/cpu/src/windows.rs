@@ -8,7 +8,7 @@ use estimand_tensor::cpu::pool2d::{self, PoolShape};
 use estimand_tensor::cpu::window;
 use estimand_tensor::{Error, Result};
 
-use super::operands::{Call, floats};
+use super::operands::{KernelCall, floats};
 
 /// The margins of a window on images of these sizes.
 fn placed(
@@ -100,7 +100,7 @@ pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usiz
     floats * 4
 }
 
-impl Call<'_> {
+impl KernelCall<'_> {
     /// A convolution whose result goes through a max pooling.
     pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
         let (Op::Conv2d(Conv2d { window }), Op::MaxPool(MaxPool { window: pool })) = (&self.node.op, pool) else {

@@ -63,7 +63,7 @@ fn main() -> Result<()> {
     let (images, labels) = files(&folder).expect("files that can be written");
     let source = Dataset::from_idx([("image", &images), ("label", &labels)]).label("label");
     source.spec()?;
-    let shuffled = source.shuffle(N, 7).batch(BATCH, true);
+    let shuffled = source.shuffle(N, 7).batch(BATCH).drop_remainder();
     let floats = shuffled.map_feature("image", image::to_unit);
     let copy = copied();
     println!("one copy, read and written: {:.1} GB/s; {N} images of {PIXELS} bytes, batches of {BATCH}:", copy / 1e9);

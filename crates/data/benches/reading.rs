@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let adult = datasets::load("adult", "train")?.dataset();
     adult.repeat(N_COPIES).write_csv(&csv)?;
     let columns = Csv::new(&csv);
-    report("csv", &csv, &columns.clone().dataset().batch(BATCH, false))?;
+    report("csv", &csv, &columns.clone().dataset().batch(BATCH))?;
     // The same rows, with the 64-bit integers that Examples have.
     let specs = columns.dataset().spec()?;
     let wide = specs.into_iter().map(|(name, spec)| (name, widened(&spec))).collect::<Vec<_>>();
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     rows.take(32_561).write_tfrecord(folder.join("once.tfrecord"))?;
     let once = std::fs::read(folder.join("once.tfrecord")).expect("the file");
     std::fs::write(&records, once.repeat(N_COPIES as usize)).expect("space on the disk");
-    report("tfrecord", &records, &Dataset::from_tfrecord(&records, wide).batch(BATCH, false))?;
+    report("tfrecord", &records, &Dataset::from_tfrecord(&records, wide).batch(BATCH))?;
 
     if kept.is_none() {
         let _ = std::fs::remove_dir_all(&own);

@@ -32,7 +32,7 @@ fn main() -> Result<()> {
         .feature("city", FeatureSpec::dense(DType::Str, []))
         .feature("rich", FeatureSpec::dense(DType::I32, []));
     let mut n_rows = 0;
-    for batch in &csv.dataset().shuffle(100_000, 7).batch(256, false).prefetch(2) {
+    for batch in &csv.dataset().shuffle(100_000, 7).batch(256).prefetch(2) {
         n_rows += batch?.n_rows();
     }
     let seconds = start.elapsed().as_secs_f64();

@@ -38,7 +38,7 @@ fn read(path: &Path, options: &str) -> Result<String> {
             _ => return Err(Error::config(format!("unknown option {key}"))),
         };
     }
-    let data = csv.dataset().batch(1_000, false);
+    let data = csv.dataset().batch(1_000);
     let mut text = String::new();
     for batch in &data {
         for (name, feature) in batch?.features() {

@@ -63,7 +63,7 @@ fn sequences(pattern: &str) -> Result<()> {
 
 /// Prints all rows.
 fn print(data: &Dataset) -> Result<()> {
-    for batch in &data.batch(1 << 20, false) {
+    for batch in &data.batch(1 << 20) {
         for (name, feature) in batch?.features() {
             println!("{name} = {}", values(feature)?);
         }

@@ -8,7 +8,7 @@ use estimand_tensor::{Array, Batch, BatchSpec, Feature, Result};
 use crate::Position;
 use crate::source::memory::Memory;
 use crate::stage::{InputContext, Stage, Stream, Unit};
-use crate::transform::batch::Batched;
+use crate::transform::batch::{Batched, NoRemainder};
 use crate::transform::filter::Filter;
 use crate::transform::map::Map;
 use crate::transform::repeat::Repeat;
@@ -78,12 +78,27 @@ impl Dataset {
         Dataset::new(Roles::weights(self.clone(), name))
     }
 
-    /// Joins `n` rows to a batch. The last has what is left, unless `drop_remainder`.
+    /// Joins `n` rows to a batch. The last batch has the rows that are left;
+    /// [`drop_remainder`](Dataset::drop_remainder) leaves it out if it is not full.
     ///
     /// Ragged features stay ragged, as tf.data's `ragged_batch` has them;
     /// [`padded_batch`](Dataset::padded_batch) makes them dense.
-    pub fn batch(&self, n: usize, drop_remainder: bool) -> Dataset {
-        Dataset::new(Batched { input: self.clone(), n, drop_remainder })
+    pub fn batch(&self, n: usize) -> Dataset {
+        Dataset::new(Batched { input: self.clone(), n, drop_remainder: false })
+    }
+
+    /// Leaves out the last element if it is not full. Stands right after [`batch`](Dataset::batch),
+    /// [`padded_batch`](Dataset::padded_batch) or [`window`](Dataset::window).
+    ///
+    /// ```
+    /// # use estimand_data::Dataset;
+    /// # use estimand_tensor::Array;
+    /// let rows = Dataset::from_array(Array::from([1i64, 2, 3, 4, 5]));
+    /// assert_eq!(rows.batch(2).iter().count(), 3);
+    /// assert_eq!(rows.batch(2).drop_remainder().iter().count(), 2);
+    /// ```
+    pub fn drop_remainder(&self) -> Dataset {
+        self.stage().without_remainder().unwrap_or_else(|| Dataset::new(NoRemainder { input: self.clone() }))
     }
 
     /// Puts the elements into a random order that depends on `seed`, the run's seed and the epoch
@@ -197,7 +212,7 @@ impl Dataset {
     /// ```
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
-    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).repeat(2).shuffle(100, 7).batch(2, true);
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).repeat(2).shuffle(100, 7).batch(2).drop_remainder();
     /// assert_eq!(data.explain(), "\
     /// batch(2, drop_remainder)
     ///   repeat(2)

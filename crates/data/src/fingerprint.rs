@@ -24,8 +24,8 @@ impl Dataset {
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
     /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).shuffle(100, 7);
-    /// assert_eq!(data.batch(2, true).fingerprint(), data.prefetch(4).batch(2, true).prefetch(1).fingerprint());
-    /// assert_ne!(data.batch(2, true).fingerprint(), data.batch(3, true).fingerprint());
+    /// assert_eq!(data.batch(2).drop_remainder().fingerprint(), data.prefetch(4).batch(2).drop_remainder().prefetch(1).fingerprint());
+    /// assert_ne!(data.batch(2).drop_remainder().fingerprint(), data.batch(3).drop_remainder().fingerprint());
     /// ```
     pub fn fingerprint(&self) -> u64 {
         fingerprint64(self.identity(&InputContext::default()).as_bytes())
@@ -37,8 +37,8 @@ impl Dataset {
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
     /// let data = Dataset::from_array(Array::from([1i64, 2, 3]));
-    /// assert!(data.shard_by_worker().batch(2, true).differs_by_worker());
-    /// assert!(!data.shard(2, 0).batch(2, true).differs_by_worker());
+    /// assert!(data.shard_by_worker().batch(2).drop_remainder().differs_by_worker());
+    /// assert!(!data.shard(2, 0).batch(2).drop_remainder().differs_by_worker());
     /// ```
     pub fn differs_by_worker(&self) -> bool {
         let of = |worker| self.identity(&InputContext { worker, n_workers: 2, ..InputContext::default() });

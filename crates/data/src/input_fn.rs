@@ -92,7 +92,7 @@ impl ArraysInput {
             Some(n) => data.repeat(n),
             None => data.repeat_forever(),
         };
-        data.batch(self.batch_size, false)
+        data.batch(self.batch_size)
     }
 
     fn rows(&self) -> Result<Batch> {

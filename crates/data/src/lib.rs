@@ -12,7 +12,7 @@
 //!     .label("y")
 //!     .shuffle(1_000, 7)
 //!     .repeat(2)
-//!     .batch(2, false);
+//!     .batch(2);
 //!
 //! let mut batches = data.iter();
 //! let first = batches.next().transpose()?;
@@ -60,6 +60,6 @@ pub use position::Position;
 pub use rows::{slice as slice_rows, specs_of};
 pub use schema::Schema;
 pub use source::csv::{Csv, InferredColumn};
-pub use stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
+pub use stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 pub use statistics::Statistics;
 pub use transform::{buckets::Buckets, padded_batch::Pad};

@@ -7,10 +7,10 @@ use estimand_tensor::{
     Array, Batch, BatchSpec, DType, Dims, Element, Error, Feature, FeatureSpec, Ragged, Result, Strings,
 };
 
-use crate::stage::{Item, PIECE, Stream, Unit};
+use crate::stage::{PIECE, Stream, StreamItem, Unit};
 
 /// Pulls rows until there are `n`, or the stream ends; `None` if it has ended.
-pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<Item>> {
+pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<StreamItem>> {
     let Some(first) = stream.pull(n)? else { return Ok(None) };
     let mut n_rows = first.batch.n_rows();
     if n_rows >= n {
@@ -23,7 +23,7 @@ pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<Item>>
         pieces.push(item.batch);
         after = item.after;
     }
-    Ok(Some(Item { batch: concat(pieces)?, after }))
+    Ok(Some(StreamItem { batch: concat(pieces)?, after }))
 }
 
 /// Pulls `n` elements and forgets them; returns how many there were.

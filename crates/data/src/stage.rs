@@ -1,4 +1,4 @@
-//! The seams of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out [`Item`]s.
+//! The seams of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out [`StreamItem`]s.
 //!
 //! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as
 //! one [`Batch`] of as many rows as the taker asked for, so that a pipeline costs per piece and not
@@ -33,7 +33,7 @@ impl fmt::Display for Unit {
 
 /// A piece of a stream, and where the stream stands behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Item {
+pub struct StreamItem {
     /// The rows.
     pub batch: Batch,
     /// The position from which the next item follows. The last one consumed is the truth: what was
@@ -171,6 +171,12 @@ pub trait Stage: Send + Sync {
         None
     }
 
+    /// This stage without a last element that is not full. By default `None`: its elements have no
+    /// size that it chooses.
+    fn without_remainder(&self) -> Option<Dataset> {
+        None
+    }
+
     /// Whether workers get its elements in different orders, its inputs aside.
     fn differs_by_worker(&self) -> bool {
         false
@@ -199,9 +205,9 @@ pub trait Indexed {
 pub trait Stream: Send {
     /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None`
     /// at the end.
-    fn pull(&mut self, want: usize) -> Result<Option<Item>>;
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>>;
 
     /// Takes back an item of its own that nobody needs any more, for the next ones to be made in
     /// its memory. By default it is dropped.
-    fn recycle(&mut self, _item: Item) {}
+    fn recycle(&mut self, _item: StreamItem) {}
 }

@@ -55,7 +55,7 @@ fn ours(path: &Path, columns: &[&str], n_threads: usize, batch: Option<usize>) -
     let start = Instant::now();
     let mut data = parquet::read(path).select(columns.iter().copied()).dataset();
     if let Some(n) = batch {
-        data = data.batch(n, false);
+        data = data.batch(n);
     }
     let cx = InputContext { n_threads, ..InputContext::default() };
     let mut stream = data.open(&cx, &Position::default())?;

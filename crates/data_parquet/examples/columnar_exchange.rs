@@ -47,7 +47,7 @@ fn copy(data: &Dataset, folder: &Path) -> Result<()> {
 }
 
 fn print(data: &Dataset) -> Result<()> {
-    for batch in &data.batch(1 << 24, false) {
+    for batch in &data.batch(1 << 24) {
         for (name, feature) in batch?.features() {
             println!("{name} = {}", text(feature)?);
         }

@@ -11,8 +11,8 @@ use estimand_tensor::{Array, Batch, BatchSpec, Error, ErrorKind, Feature, Featur
 
 use crate::bad::Bad;
 use crate::cast::is_castable;
+use crate::column_type::{ColumnType, Layout};
 use crate::convert::{MISSING, Target, feature, taken_over};
-use crate::kind::{Kind, Layout};
 
 /// What was asked for, before any schema is known.
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ pub(crate) struct Columns {
 #[derive(Debug)]
 struct Column {
     name: String,
-    kind: Kind,
+    kind: ColumnType,
     target: Target,
     spec: FeatureSpec,
 }
@@ -129,7 +129,7 @@ impl Selection {
     }
 
     /// How a column of a kind is read as its spec says.
-    fn target(&self, spec: &FeatureSpec, kind: &Kind) -> Result<Target> {
+    fn target(&self, spec: &FeatureSpec, kind: &ColumnType) -> Result<Target> {
         let dtype = spec.dtype();
         if !is_castable(kind.dtype, dtype) {
             return Err(Error::dtype(
@@ -226,7 +226,7 @@ impl Column {
     /// The feature; or what is bad, and the column again, if it is whole.
     fn convert(&self, array: ArrayRef) -> Result<Feature, (Bad, Option<ArrayRef>)> {
         // What the schema promised, the batch must hold.
-        match Kind::of(array.data_type()) {
+        match ColumnType::of(array.data_type()) {
             Ok(kind) if kind == self.kind => {}
             Ok(_) => {
                 let text = format!("the column holds {}, not {}", array.data_type(), self.kind);
@@ -266,13 +266,13 @@ pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
 }
 
 /// What a column of a schema becomes, and whether values may be missing.
-fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(Kind, bool)> {
+fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(ColumnType, bool)> {
     let mut fields = schema.fields().iter().filter(|field| field.name() == name);
     let Some(field) = fields.next() else { return Err(no_column(name, schema, origin)) };
     if fields.next().is_some() {
         return Err(Error::config(format!("{origin} has two columns `{name}`")).help("give them different names"));
     }
-    let kind = Kind::of(field.data_type()).map_err(|e| e.context(format!("in column `{name}` of {origin}")))?;
+    let kind = ColumnType::of(field.data_type()).map_err(|e| e.context(format!("in column `{name}` of {origin}")))?;
     Ok((kind, field.is_nullable()))
 }
 

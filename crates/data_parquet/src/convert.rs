@@ -10,7 +10,7 @@ use estimand_tensor::{Array, DType, Element, Error, Feature, Ragged, Result, Str
 
 use crate::bad::Bad;
 use crate::cast::cast;
-use crate::kind::{Kind, Layout};
+use crate::column_type::{ColumnType, Layout};
 
 /// What a column is read as.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Target {
 type Converted<T> = Result<T, Bad>;
 
 /// The feature that a column of this kind holds.
-pub(crate) fn feature(column: &dyn ArrowArray, kind: &Kind, target: &Target) -> Converted<Feature> {
+pub(crate) fn feature(column: &dyn ArrowArray, kind: &ColumnType, target: &Target) -> Converted<Feature> {
     match (&kind.layout, column.data_type()) {
         (Layout::Ragged, DataType::List(_)) => ragged::<i32>(column, target),
         (Layout::Ragged, _) => ragged::<i64>(column, target),

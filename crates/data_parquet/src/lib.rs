@@ -25,7 +25,7 @@
 //!     .feature("age", FeatureSpec::dense(DType::F32, []))
 //!     .label("rich")
 //!     .dataset()
-//!     .batch(2, false);
+//!     .batch(2);
 //! let mut batches = data.iter();
 //! assert_eq!(batches.next().unwrap()?.features()["age"], Array::from([39.0f32, 50.0]).into());
 //!
@@ -47,10 +47,10 @@
 pub mod arrow;
 mod bad;
 mod cast;
+mod column_type;
 mod columns;
 mod convert;
 mod guard;
-mod kind;
 pub mod parquet;
 mod reader;
 mod records;

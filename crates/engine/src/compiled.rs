@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use estimand_graph::{Executable, Executor, Part, Program, RunArgs, State};
+use estimand_graph::{Executable, Executor, Phase, Program, RunArgs, State};
 use estimand_tensor::{Array, Result};
 
 use crate::host::HostProgram;
@@ -95,7 +95,7 @@ impl Compiled {
         if self.host.is_empty() {
             return self.with_after(args, outputs, run);
         }
-        let feeds = self.host.run_traced(args.feeds, Part::Host, args.trace.as_deref_mut())?;
+        let feeds = self.host.run_traced(args.feeds, Phase::Host, args.trace.as_deref_mut())?;
         self.with_after(args.with_feeds(&feeds), outputs, run)
     }
 
@@ -108,7 +108,7 @@ impl Compiled {
         let feeds = args.feeds;
         run(args.with_feeds(feeds), outputs)?;
         if let Some(after) = &self.after {
-            *outputs = after.run_traced(outputs, Part::After, args.trace)?;
+            *outputs = after.run_traced(outputs, Phase::After, args.trace)?;
         }
         Ok(())
     }

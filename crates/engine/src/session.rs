@@ -20,12 +20,12 @@ const GLOBAL_STEP: &str = "global_step";
 ///
 /// ```
 /// use estimand_engine::Session;
-/// use estimand_graph::{Graph, Init, Optimizer};
+/// use estimand_graph::{Graph, Initializer, Optimizer};
 /// use estimand_tensor::Array;
 /// use estimand_update::Sgd;
 ///
 /// let g = Graph::new();
-/// let w = g.variable("w", [], Init::Constant(1.0));
+/// let w = g.variable("w", [], Initializer::Constant(1.0));
 /// let loss = (&w - 3.0).square();
 /// let train = Optimizer::new(Sgd::default(), 0.25).minimize(&loss);
 /// let mut session = Session::new(&g)?;

@@ -65,7 +65,7 @@ fn iris_rows() -> Result<Dataset> {
     for i in 0..4 {
         rows.push((format!("f{i}"), uniform(&format!("f{i}"), &[150])?));
     }
-    Ok(Dataset::from_arrays(rows).label("y").shuffle(1_000, 7).repeat_forever().batch(32, false))
+    Ok(Dataset::from_arrays(rows).label("y").shuffle(1_000, 7).repeat_forever().batch(32))
 }
 
 fn cnn_model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
@@ -81,7 +81,7 @@ fn cnn_model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 fn cnn(folder: &Path) -> Result<f64> {
     let n = 12_800;
     let rows = [("x", uniform("x", &[n, 28, 28, 1])?), ("y", integers("y", &[n], 10)?)];
-    let data = Dataset::from_arrays(rows).label("y").shuffle(10_000, 7).repeat_forever().batch(128, false);
+    let data = Dataset::from_arrays(rows).label("y").shuffle(10_000, 7).repeat_forever().batch(128);
     timed(&Estimator::new(cnn_model).model_dir(folder).build()?, data, 300)
 }
 
@@ -95,7 +95,7 @@ fn census(folder: &Path, files: &Path) -> Result<f64> {
         .model_dir(folder)
         .build()?;
     let rows = Csv::new(files.join("adult_train.csv")).label("income").dataset();
-    timed(&estimator, rows.shuffle(10_000, 7).repeat_forever().batch(256, false), 1_000)
+    timed(&estimator, rows.shuffle(10_000, 7).repeat_forever().batch(256), 1_000)
 }
 
 /// Eight fields of a million buckets.
@@ -106,7 +106,7 @@ fn ctr(folder: &Path, files: &Path) -> Result<f64> {
     let config = RunConfig::new().save_checkpoints(Every::Never);
     let estimator = DnnClassifier::new([256, 128], columns).config(config).model_dir(folder).build()?;
     let rows = Dataset::from_npz(files.join("ctr.npz")).label("y");
-    timed(&estimator, rows.repeat_forever().batch(512, false), 300)
+    timed(&estimator, rows.repeat_forever().batch(512), 300)
 }
 
 /// A whole process: one step of training in a new folder.

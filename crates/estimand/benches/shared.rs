@@ -69,8 +69,8 @@ fn census_model(folder: &Path) -> Result<(Estimator, Dataset)> {
 fn predict() -> Result<()> {
     let folder = folder("predict")?;
     let (estimator, rows) = census_model(&folder)?;
-    estimator.train(TrainSpec::new(rows.batch(512, true)).steps(20))?;
-    let batches: Vec<Batch> = rows.batch(1, false).take(256).iter().collect::<Result<_>>()?;
+    estimator.train(TrainSpec::new(rows.batch(512).drop_remainder()).steps(20))?;
+    let batches: Vec<Batch> = rows.batch(1).take(256).iter().collect::<Result<_>>()?;
     let predictor = estimator.predictor(&batches[0])?;
     // Rows a second of some threads together, the best of some rounds.
     let throughput = |n_threads: usize| {
@@ -122,7 +122,7 @@ fn print_peak(evaluates: bool) -> Result<()> {
     let folder = folder("peak")?;
     let (n_rows, width) = (4_000_000, 64);
     let model = move |cx: &ModelFnContext<'_>| {
-        let table = cx.graph().variable("table", [n_rows, width], Init::Zeros);
+        let table = cx.graph().variable("table", [n_rows, width], Initializer::Zeros);
         let rows = table.gather(&cx.feature("id"));
         let loss = (rows.sum_axes(&[1], false) - cx.label()).square().mean();
         Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.01)))
@@ -130,7 +130,7 @@ fn print_peak(evaluates: bool) -> Result<()> {
     let n = 4_096;
     let ids = Array::from((0..n).map(|i| i * 977 % n_rows as i64).collect::<Vec<i64>>());
     let targets = Array::from((0..n).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
-    let data = Dataset::from_arrays([("id", ids), ("y", targets)]).label("y").batch(512, true);
+    let data = Dataset::from_arrays([("id", ids), ("y", targets)]).label("y").batch(512).drop_remainder();
     let estimator = Estimator::new(model).model_dir(&folder).config(RunConfig::new().tf_random_seed(1)).build()?;
     let train = TrainSpec::new(data.repeat_forever()).max_steps(20);
     match evaluates {
@@ -190,7 +190,7 @@ fn census_cpu() -> Result<()> {
     let folder = folder("census")?;
     let (estimator, rows) = census_model(&folder)?;
     let (batch, n_steps) = (256, 3_000);
-    let data = rows.shuffle(10_000, 7).repeat_forever().batch(batch, true);
+    let data = rows.shuffle(10_000, 7).repeat_forever().batch(batch).drop_remainder();
     estimator.train(TrainSpec::new(&data).steps(100))?;
     let before = cpu_seconds();
     let start = Instant::now();

@@ -90,7 +90,7 @@ fn bare(n: usize) -> Result<f64> {
 }
 
 fn iris() -> Result<Dataset> {
-    Ok(Dataset::from_arrays(rows(150, &[4], 3)?).label("y").shuffle(150, 7).repeat_forever().batch(32, true))
+    Ok(Dataset::from_arrays(rows(150, &[4], 3)?).label("y").shuffle(150, 7).repeat_forever().batch(32).drop_remainder())
 }
 
 /// A whole program: one step of training in a new folder.
@@ -136,6 +136,6 @@ fn main() -> Result<()> {
     println!("process_with_one_step_ms = {:.2} with two checkpoints synced (target 50)", process()? * 1e3);
 
     let data = Dataset::from_arrays(rows(1_280, &[28, 28, 1], 10)?).label("y").shuffle(1_280, 7).repeat_forever();
-    println!("cnn_train_step_ms = {:.2} (target 9)", trained(cnn, &data.batch(128, true), 0, 200)? * 1e3);
+    println!("cnn_train_step_ms = {:.2} (target 9)", trained(cnn, &data.batch(128).drop_remainder(), 0, 200)? * 1e3);
     Ok(())
 }

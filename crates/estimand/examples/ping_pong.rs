@@ -43,7 +43,7 @@ fn main() -> Result<()> {
     let params = HParams::new().set("optimizer", optimizer.as_str());
     let estimator = Estimator::new(classifier).model_dir(folder).params(params).build()?;
     let rows = Dataset::from_npz(data).label("y");
-    estimator.train(TrainSpec::new(rows.repeat_forever().batch(16, false)).max_steps(max_steps))?;
-    println!("{}", estimator.evaluate(rows.batch(1000, false))?["loss"]);
+    estimator.train(TrainSpec::new(rows.repeat_forever().batch(16)).max_steps(max_steps))?;
+    println!("{}", estimator.evaluate(rows.batch(1000))?["loss"]);
     Ok(())
 }

@@ -166,14 +166,14 @@ fn main() -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["train", name, folder, path, batch, max_steps] => {
             let (estimator, labels) = estimator(name, folder, RunConfig::new())?;
-            let batches = rows(path, &labels).repeat_forever().batch(number(batch)? as usize, false);
+            let batches = rows(path, &labels).repeat_forever().batch(number(batch)? as usize);
             estimator.train(TrainSpec::new(batches).max_steps(number(max_steps)?))?;
         }
         ["train_and_evaluate", name, folder, path, batch, max_steps, save_steps, throttle_secs] => {
             let config = RunConfig::new().save_checkpoints(Every::Steps(number(save_steps)?));
             let (estimator, labels) = estimator(name, folder, config)?;
-            let batches = rows(path, &labels).repeat_forever().batch(number(batch)? as usize, false);
-            let evaluate = EvalSpec::new(rows(path, &labels).batch(1_000, false));
+            let batches = rows(path, &labels).repeat_forever().batch(number(batch)? as usize);
+            let evaluate = EvalSpec::new(rows(path, &labels).batch(1_000));
             estimator.train_and_evaluate(
                 TrainSpec::new(batches).max_steps(number(max_steps)?),
                 evaluate.throttle_secs(number(throttle_secs)? as f64),
@@ -181,7 +181,7 @@ fn main() -> Result<()> {
         }
         ["evaluate", name, folder, path] => {
             let (estimator, labels) = estimator(name, folder, RunConfig::new())?;
-            for (key, value) in estimator.evaluate(rows(path, &labels).batch(1_000, false))?.iter() {
+            for (key, value) in estimator.evaluate(rows(path, &labels).batch(1_000))?.iter() {
                 println!("{key} = {value}");
             }
         }

@@ -42,10 +42,10 @@ fn main() -> Result<()> {
         let config = RunConfig::new().tf_random_seed(1).save_summary_steps(5).log_step_count_steps(Some(5));
         let estimator =
             Estimator::new(model).params(params).config(config).model_dir(format!("{folder}/{name}")).build()?;
-        let train = pictures()?.repeat_forever().batch(8, true);
+        let train = pictures()?.repeat_forever().batch(8).drop_remainder();
         for steps in [10, 10] {
             estimator.train(TrainSpec::new(&train).steps(steps))?;
-            estimator.evaluate(pictures()?.batch(16, false))?;
+            estimator.evaluate(pictures()?.batch(16))?;
         }
     }
     Ok(())

@@ -30,7 +30,7 @@ fn words(key: &str, vocabulary: &str, size: Option<usize>, n_oov: usize) -> DnnL
 
 /// One step: the checkpoint before it is what counts.
 fn begin(model: Estimator, key: &str, value: Array) -> Result<()> {
-    model.train(Dataset::from_arrays([(key, value), ("y", Array::from([0i64]))]).label("y").batch(1, false)).map(drop)
+    model.train(Dataset::from_arrays([(key, value), ("y", Array::from([0i64]))]).label("y").batch(1)).map(drop)
 }
 
 fn main() -> Result<()> {
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         ["words", key, new, new_size, n_oov, old, old_size, old_key, slots, from, folder] => {
             let n_oov = number(n_oov)?;
             let mut info = VocabInfo::new(new, old).new_vocab_size(number(new_size)?).n_oov_buckets(n_oov);
-            info = info.backup_initializer(Init::Constant(0.25));
+            info = info.backup_initializer(Initializer::Constant(0.25));
             if old_size != "-1" {
                 info = info.old_vocab_size(number(old_size)?);
             }
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
             begin(model.model_dir(folder).build()?, key, Array::from_strings([1], ["word"])?)
         }
         ["classes", new, old, from, folder] => {
-            let info = VocabInfo::new(new, old).axis(1).backup_initializer(Init::Constant(-0.5));
+            let info = VocabInfo::new(new, old).axis(1).backup_initializer(Initializer::Constant(-0.5));
             let settings = WarmStartSettings::new(from).vars("dnn/(hidden|.*kernel)").vocab_info(KERNEL, info);
             let n_classes = std::fs::read_to_string(new).map_err(|e| Error::io(new, "read", &e))?.lines().count();
             let model = DnnClassifier::new([4], [numeric_column("x").shape([2]).into()]).n_classes(n_classes);

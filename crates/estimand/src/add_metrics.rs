@@ -75,7 +75,7 @@ impl Estimator {
     ///     Ok(vec![("rmse", rmse)])
     /// });
     /// let rows = [("x", Array::from_vec([2, 1], vec![0.0f32, 0.0])?), ("y", Array::from([3.0f32, 4.0]))];
-    /// let metrics = estimator.evaluate(Dataset::from_arrays(rows).label("y").batch(2, false))?;
+    /// let metrics = estimator.evaluate(Dataset::from_arrays(rows).label("y").batch(2))?;
     /// assert!((metrics["rmse"] - 12.5f64.sqrt()).abs() < 1e-6);
     /// # std::fs::remove_dir_all(folder).unwrap();
     /// # Ok::<(), Error>(())

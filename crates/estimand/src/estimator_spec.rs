@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use estimand_graph::{Optimizer, Tensor};
+use estimand_graph::{Minimize, Optimizer, Tensor};
 use estimand_nn::metric::Metric;
 use estimand_tensor::{Array, DType, Error, Mode, Result};
 use indexmap::IndexMap;
@@ -181,7 +181,7 @@ impl EstimatorSpec {
     }
 
     /// Whether it has what its mode needs, and all of it belongs to the context's graph.
-    pub(crate) fn finish(mut self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
+    pub(crate) fn checked(mut self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         cx.graph().check()?;
         if self.mode != cx.mode() {
             return Err(Error::config(format!("a spec for {} where one for {} was asked for", self.mode, cx.mode())));
@@ -209,7 +209,7 @@ impl EstimatorSpec {
         }
         self.check_graph(cx)?;
         if self.mode == Mode::Predict {
-            self.finish_exports()?;
+            self.check_exports()?;
         }
         cx.graph().check()?;
         Ok(self)
@@ -224,7 +224,7 @@ impl EstimatorSpec {
             (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
             (None, Some(optimizer), Some(loss)) => {
                 let _scope = self.optimizer_scope.as_deref().map(|scope| cx.graph().reopen(scope));
-                optimizer.minimize_counted(&single_number(loss)?, cx.global_step())
+                optimizer.minimize(Minimize::new(&single_number(loss)?).global_step(cx.global_step()))
             }
             (None, None, _) => {
                 let help = "give it .optimizer(..) or .train_op(&op)";
@@ -248,7 +248,7 @@ impl EstimatorSpec {
         }
     }
 
-    fn finish_exports(&mut self) -> Result<()> {
+    fn check_exports(&mut self) -> Result<()> {
         match self.export_outputs.len() {
             0 => {
                 let name = |name: &String| if name.is_empty() { "output".to_string() } else { name.clone() };

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use estimand_data::{Item, Ordered, Position, Stream};
+use estimand_data::{Ordered, Position, Stream, StreamItem};
 use estimand_engine::Compiled;
 use estimand_graph::{NodeId, Op, Tensor};
 use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
@@ -18,20 +18,20 @@ use crate::{Input, Inputs};
 /// Where the value of a placeholder comes from.
 #[derive(Clone, Debug)]
 struct Source {
-    part: Part,
-    kind: Kind,
+    part: Component,
+    kind: InputRole,
     name: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum Component {
     Dense,
     Values,
     RowSplits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum InputRole {
     Feature,
     Label,
     Weights,
@@ -50,9 +50,9 @@ impl Placeholders {
     /// Those of a model.
     pub(crate) fn of(cx: &ModelFnContext<'_>) -> Placeholders {
         let mut all = Placeholders::of_features(cx.features());
-        all.add(cx.labels(), Kind::Label);
+        all.add(cx.labels(), InputRole::Label);
         if let Some(weights) = cx.weights() {
-            let source = Source { part: Part::Dense, kind: Kind::Weights, name: String::new() };
+            let source = Source { part: Component::Dense, kind: InputRole::Weights, name: String::new() };
             all.sources.insert(weights.value().node, source);
         }
         all
@@ -61,20 +61,20 @@ impl Placeholders {
     /// Those of features alone.
     pub(crate) fn of_features(inputs: &Inputs) -> Placeholders {
         let mut all = Placeholders::default();
-        all.add(inputs, Kind::Feature);
+        all.add(inputs, InputRole::Feature);
         all
     }
 
-    fn add(&mut self, inputs: &Inputs, kind: Kind) {
+    fn add(&mut self, inputs: &Inputs, kind: InputRole) {
         for (name, input) in inputs.iter() {
             let mut source = |tensor: &Tensor, part| {
                 self.sources.insert(tensor.value().node, Source { part, kind, name: name.to_string() });
             };
             match input {
-                Input::Dense(tensor) => source(tensor, Part::Dense),
+                Input::Dense(tensor) => source(tensor, Component::Dense),
                 Input::Ragged(ragged) => {
-                    source(&ragged.values, Part::Values);
-                    source(&ragged.row_splits, Part::RowSplits);
+                    source(&ragged.values, Component::Values);
+                    source(&ragged.row_splits, Component::RowSplits);
                 }
             }
         }
@@ -90,7 +90,7 @@ impl Placeholders {
                 format!("`{name}` is to be fed, and is no placeholder"),
                 "make one with cx.graph().placeholder(..)",
             ),
-            Some(Source { kind: Kind::Hook(_), .. }) => {
+            Some(Source { kind: InputRole::Hook(_), .. }) => {
                 refused(format!("placeholder `{name}` is fed by two hooks"), "leave it to one of them")
             }
             Some(_) => {
@@ -98,7 +98,7 @@ impl Placeholders {
             }
             None => {
                 let number = self.n_of_hooks;
-                self.sources.insert(node, Source { part: Part::Dense, kind: Kind::Hook(number), name });
+                self.sources.insert(node, Source { part: Component::Dense, kind: InputRole::Hook(number), name });
                 self.n_of_hooks += 1;
                 Ok(number)
             }
@@ -117,7 +117,7 @@ impl Placeholders {
             })
         };
         let sources: Vec<Source> = compiled.program().placeholders().iter().map(source).collect::<Result<_>>()?;
-        let has_hooks = sources.iter().any(|source| matches!(source.kind, Kind::Hook(_)));
+        let has_hooks = sources.iter().any(|source| matches!(source.kind, InputRole::Hook(_)));
         Ok(Binding { sources, has_hooks })
     }
 }
@@ -168,16 +168,16 @@ impl Binding {
 impl Source {
     fn find(&self, batch: &Batch, of_hooks: &HookFeeds) -> Result<Array> {
         let feature = match self.kind {
-            Kind::Feature => batch.feature(&self.name)?,
-            Kind::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
+            InputRole::Feature => batch.feature(&self.name)?,
+            InputRole::Label => batch.labels().get(self.name.as_str()).ok_or_else(|| {
                 Error::config(format!("there is no label `{}` in a batch; the first one had it", self.name))
             })?,
-            Kind::Weights => {
+            InputRole::Weights => {
                 let weights = batch.weights();
                 let gone = || Error::config("a batch without weights; the first one had them");
                 return as_weights(weights.ok_or_else(gone)?);
             }
-            Kind::Hook(number) => {
+            InputRole::Hook(number) => {
                 return of_hooks.get(number).cloned().flatten().ok_or_else(|| {
                     Error::config(format!("the hook that feeds placeholder `{}` has not done so yet", self.name))
                         .help("feed it in before_run, or once in after_create_session")
@@ -185,9 +185,9 @@ impl Source {
             }
         };
         match (self.part, feature) {
-            (Part::Dense, Feature::Dense(array)) => Ok(array.clone()),
-            (Part::Values, Feature::Ragged(ragged)) => Ok(ragged.values().clone()),
-            (Part::RowSplits, Feature::Ragged(ragged)) => {
+            (Component::Dense, Feature::Dense(array)) => Ok(array.clone()),
+            (Component::Values, Feature::Ragged(ragged)) => Ok(ragged.values().clone()),
+            (Component::RowSplits, Feature::Ragged(ragged)) => {
                 Array::from_slice([ragged.row_splits().len()], ragged.row_splits())
             }
             _ => Err(Error::shape(format!("`{}` is dense in some batches and ragged in others", self.name))),
@@ -199,10 +199,10 @@ impl Source {
     /// `feature `x` is NaN in row 3`, if there is such a number.
     fn not_finite(&self, batch: &Batch) -> Option<String> {
         let (what, array, splits) = match (self.kind, self.part) {
-            (Kind::Hook(_), _) | (_, Part::RowSplits) => return None,
-            (Kind::Weights, _) => ("the weight".to_string(), batch.weights()?, None),
-            (Kind::Feature | Kind::Label, _) => {
-                let is_label = self.kind == Kind::Label;
+            (InputRole::Hook(_), _) | (_, Component::RowSplits) => return None,
+            (InputRole::Weights, _) => ("the weight".to_string(), batch.weights()?, None),
+            (InputRole::Feature | InputRole::Label, _) => {
+                let is_label = self.kind == InputRole::Label;
                 let (word, all) = if is_label { ("label", batch.labels()) } else { ("feature", batch.features()) };
                 let (array, splits) = match all.get(self.name.as_str())? {
                     Feature::Dense(array) => (array, None),
@@ -258,7 +258,7 @@ impl Fed {
 const AHEAD_BYTES: usize = 64 << 20;
 
 /// A batch that was read, and memory for what it is made into.
-type Job = Result<(Item, Vec<Array>)>;
+type Job = Result<(StreamItem, Vec<Array>)>;
 
 /// Prepared batches, in order.
 pub(crate) struct Feeder {
@@ -277,7 +277,7 @@ const WORTH_A_THREAD: Duration = Duration::from_micros(20);
 impl Feeder {
     /// The batches of a stream, of which `first` was read to see what they look like.
     pub(crate) fn new(
-        first: Option<Item>,
+        first: Option<StreamItem>,
         mut stream: Box<dyn Stream>,
         binding: Binding,
         compiled: Arc<Compiled>,
@@ -296,7 +296,7 @@ impl Feeder {
             let Fed { mut feeds, batch, after } = lock(&spares).pop().unwrap_or_default();
             // Without these the batch is alone in its memory.
             feeds.clear();
-            stream.recycle(Item { batch, after });
+            stream.recycle(StreamItem { batch, after });
             let item = match first.take() {
                 Some(item) => Ok(item),
                 None => stream.pull(usize::MAX).transpose()?,
@@ -305,7 +305,7 @@ impl Feeder {
             Some(item.map(|item| (item, feeds)))
         };
         let work = move |job: Job| {
-            let (Item { batch, after }, feeds) = job?;
+            let (StreamItem { batch, after }, feeds) = job?;
             if binding.has_hooks {
                 return Ok(Fed { feeds, batch, after });
             }

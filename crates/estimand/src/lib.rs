@@ -11,7 +11,7 @@
 //!
 //! # let folder = std::env::temp_dir().join(format!("estimand-doc-crate-{}", std::process::id()));
 //! let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
-//! let data = Dataset::from_arrays(rows).label("y").repeat(200).batch(4, false);
+//! let data = Dataset::from_arrays(rows).label("y").repeat(200).batch(4);
 //! let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
 //! classifier.train(&data)?;
 //! assert_eq!(classifier.evaluate(&data)?["auc"], 1.0);
@@ -116,7 +116,8 @@ pub mod prelude {
     pub use estimand_data::Dataset;
     pub use estimand_engine::{Eval, Session};
     pub use estimand_graph::{
-        Clip, Combiner, CrossKey, Graph, Init, Lookup, LookupTable, Optimizer, Padding, RaggedTensor, Tensor, gradients,
+        Clip, Combiner, CrossKey, Graph, Initializer, Lookup, LookupTable, Minimize, Optimizer, Padding, RaggedTensor,
+        Tensor, gradients,
     };
     pub use estimand_nn::column::{
         ColumnKey, Columns, FeatureColumn, LinearModel, bucketized_column, categorical_column_with_hash_bucket,

@@ -32,7 +32,7 @@ pub trait MapGraph {
     ///     let lower = row.dense("city").lower(false);
     ///     [("bucket", lower.hash_bucket(100)), ("length", lower.string_length(false))]
     /// });
-    /// let batch = data.batch(2, false).iter().next().expect("a batch")?;
+    /// let batch = data.batch(2).iter().next().expect("a batch")?;
     /// let Feature::Dense(length) = batch.feature("length")? else { panic!("dense") };
     /// assert_eq!(length.as_slice::<i32>()?, [5, 4]);
     /// # use estimand::tensor::Feature;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use estimand_data::specs_of;
-use estimand_graph::{Graph, Init, Role, Tensor};
+use estimand_graph::{Graph, Initializer, Role, Tensor};
 use estimand_nn::Inputs;
 use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
 
@@ -40,7 +40,7 @@ impl InputSpec {
 ///
 /// fn linear(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 ///     let x = cx.feature("x");
-///     let w = cx.graph().variable("w", [], Init::Zeros);
+///     let w = cx.graph().variable("w", [], Initializer::Zeros);
 ///     let y = &x * &w;
 ///     let spec = EstimatorSpec::new(cx).prediction("y", &y);
 ///     if cx.mode() == Mode::Predict {
@@ -65,7 +65,7 @@ pub struct ModelFnContext<'a> {
 impl<'a> ModelFnContext<'a> {
     pub(crate) fn new(mode: Mode, input: &InputSpec, params: &'a HParams, config: &'a RunConfig) -> ModelFnContext<'a> {
         let graph = Graph::with_mode(mode);
-        let global_step = graph.variable_with(GLOBAL_STEP, DType::I64, [0_usize; 0], Init::Zeros, Role::Step);
+        let global_step = graph.variable_with(GLOBAL_STEP, DType::I64, [0_usize; 0], Initializer::Zeros, Role::Step);
         let _scope = graph.scope("input");
         let features = Inputs::new(&graph, "feature", &input.features);
         let labels = Inputs::new(&graph, "label", &input.labels);

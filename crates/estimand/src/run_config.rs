@@ -305,7 +305,7 @@ impl RunConfig {
     }
 
     /// An error for the first field that makes no sense.
-    pub fn validate(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         if self.model_dir.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
             return Err(
                 Error::config("model_dir is empty, expected a folder").help("leave it out for a temporary folder")
@@ -341,7 +341,7 @@ impl RunConfig {
     /// The checked settings, joined with the environment's `TF_CONFIG`: the cluster unless one was
     /// set, and its `model_dir`, which must be the same if both are given.
     pub fn resolve(self) -> Result<RunConfig> {
-        self.validate()?;
+        self.check()?;
         let cluster = match self.cluster.clone() {
             Some(cluster) => cluster,
             None => Cluster::from_env()?,
@@ -359,7 +359,7 @@ impl RunConfig {
         };
         let config = RunConfig { model_dir, cluster: Some(cluster), ..self };
         // What came from the environment is checked as what came from the program.
-        config.validate()?;
+        config.check()?;
         Ok(config)
     }
 }
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(config.log_step_count_steps, Some(100));
         assert!(config.checkpoint_save_graph_def);
         assert_eq!((config.model_dir.clone(), config.tf_random_seed), (None, None));
-        config.validate().unwrap();
+        config.check().unwrap();
     }
 
     #[test]
@@ -428,7 +428,7 @@ mod tests {
         // A lone None, which in TensorFlow switches checkpoints off by accident, cannot be written.
         assert!(RunConfig::new().save_checkpoints(Every::Never).save_checkpoints.is_never());
         let config = RunConfig::new().save_checkpoints(Every::Steps(0));
-        config.validate().unwrap();
+        config.check().unwrap();
         assert!(config.save_checkpoints.is_never());
     }
 
@@ -439,7 +439,7 @@ mod tests {
             .keep_checkpoint_every_n_hours(f64::INFINITY)
             .max_worker_delay_secs(0.0)
             .tf_random_seed(0)
-            .validate()
+            .check()
             .unwrap();
         assert_eq!(RunConfig::new().keep_checkpoint_max(None).keep_checkpoint_max, None);
     }

@@ -69,7 +69,7 @@ impl TrainSession {
         let executor = config.executor();
         let state = executor.place(&Variables::default(), seed)?;
         let (collective, input) = (Arc::new(OneProcess), InputPlace::default());
-        let odd = body.variables().iter().filter(|(_, spec)| !spec.init.is_finite());
+        let odd = body.variables().iter().filter(|(_, spec)| !spec.initializer.is_finite());
         let unjudged = odd.map(|(_, spec)| spec.name.clone()).collect();
         Ok(TrainSession {
             body,

@@ -15,14 +15,14 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_update::Constraint;
 use smallvec::SmallVec;
 
-use crate::Init;
+use crate::Initializer;
+use crate::build_state::BuildState;
 use crate::custom::CustomOp;
 use crate::looks::look;
 use crate::meaning::Meanings;
 use crate::op::shape::{Inference, Specs, check_shape};
 use crate::op::{Constant, Group, Op, Placeholder, Variable};
 use crate::optimizer::OptimizerConfig;
-use crate::purpose::Purpose;
 use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
 use crate::variables::{Role, VarId, VarSpec, Variables};
@@ -146,7 +146,7 @@ struct Cell {
     reads: RefCell<HashMap<VarId, NodeId>>,
     /// The node of what the host computes, by op and inputs.
     made: RefCell<HashMap<Work, Value>>,
-    purpose: Purpose,
+    build_state: BuildState,
     /// The columns that facts belong to, the innermost last.
     subjects: RefCell<Vec<Arc<(String, String)>>>,
 }
@@ -192,8 +192,8 @@ impl Graph {
         Scope { graph: self.clone() }
     }
 
-    pub(crate) fn purpose(&self) -> &Purpose {
-        &self.cell.purpose
+    pub(crate) fn build_state(&self) -> &BuildState {
+        &self.cell.build_state
     }
 
     pub(crate) fn subjects(&self) -> &RefCell<Vec<Arc<(String, String)>>> {
@@ -326,16 +326,23 @@ impl Graph {
 
     /// A trainable f32 variable.
     #[track_caller]
-    pub fn variable(&self, name: &str, dims: impl AsRef<[usize]>, init: Init) -> Tensor {
-        self.variable_with(name, DType::F32, dims, init, Role::Model { trainable: true })
+    pub fn variable(&self, name: &str, dims: impl AsRef<[usize]>, initializer: Initializer) -> Tensor {
+        self.variable_with(name, DType::F32, dims, initializer, Role::Model { trainable: true })
     }
 
     /// A variable of any dtype and role.
     #[track_caller]
-    pub fn variable_with(&self, name: &str, dtype: DType, dims: impl AsRef<[usize]>, init: Init, role: Role) -> Tensor {
+    pub fn variable_with(
+        &self,
+        name: &str,
+        dtype: DType,
+        dims: impl AsRef<[usize]>,
+        initializer: Initializer,
+        role: Role,
+    ) -> Tensor {
         let site = Location::caller();
         let name = self.scoped(name);
-        let spec = VarSpec { name, dtype, dims: dims.as_ref().into(), init, role, constraint: None, site };
+        let spec = VarSpec { name, dtype, dims: dims.as_ref().into(), initializer, role, constraint: None, site };
         match self.add_variable(spec) {
             Ok(id) => self.read(id, site),
             Err(error) => self.fail(error, site),
@@ -348,10 +355,10 @@ impl Graph {
     /// ```
     /// use std::sync::Arc;
     /// use estimand_engine::Session;
-    /// use estimand_graph::{Graph, Init, Optimizer};
+    /// use estimand_graph::{Graph, Initializer, Optimizer};
     /// use estimand_update::{NonNeg, Sgd};
     /// let g = Graph::new();
-    /// let w = g.variable("w", [2], Init::Ones);
+    /// let w = g.variable("w", [2], Initializer::Ones);
     /// g.constrain(&w, Arc::new(NonNeg));
     /// let train = Optimizer::new(Sgd::default(), 1.0).minimize(&(&w * g.constant([0.25f32, 3.0])).sum());
     /// let mut session = Session::new(&g)?;

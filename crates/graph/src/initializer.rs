@@ -5,7 +5,7 @@ use estimand_tensor::{Array, DType, Element, Error, Result};
 
 /// How a variable begins.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Init {
+pub enum Initializer {
     /// 0 everywhere.
     Zeros,
     /// 1 everywhere.
@@ -63,49 +63,49 @@ pub enum Init {
 /// variance.
 const TRUNCATED_STDDEV: f64 = 0.879_625_661_034_239_8;
 
-impl Init {
+impl Initializer {
     /// Every kind, for tests and lists.
-    pub fn all() -> Vec<Init> {
+    pub fn all() -> Vec<Initializer> {
         vec![
-            Init::Zeros,
-            Init::Ones,
-            Init::Constant(0.5),
-            Init::RandomUniform { low: -0.05, high: 0.05 },
-            Init::RandomNormal { mean: 0.0, stddev: 0.05 },
-            Init::TruncatedNormal { mean: 0.0, stddev: 0.05 },
-            Init::GlorotUniform,
-            Init::GlorotNormal,
-            Init::HeUniform,
-            Init::HeNormal,
-            Init::LecunUniform,
-            Init::LecunNormal,
-            Init::Orthogonal { gain: 1.0 },
-            Init::Identity { gain: 1.0 },
+            Initializer::Zeros,
+            Initializer::Ones,
+            Initializer::Constant(0.5),
+            Initializer::RandomUniform { low: -0.05, high: 0.05 },
+            Initializer::RandomNormal { mean: 0.0, stddev: 0.05 },
+            Initializer::TruncatedNormal { mean: 0.0, stddev: 0.05 },
+            Initializer::GlorotUniform,
+            Initializer::GlorotNormal,
+            Initializer::HeUniform,
+            Initializer::HeNormal,
+            Initializer::LecunUniform,
+            Initializer::LecunNormal,
+            Initializer::Orthogonal { gain: 1.0 },
+            Initializer::Identity { gain: 1.0 },
         ]
     }
 
     /// Whether every value that it makes is finite.
     pub fn is_finite(&self) -> bool {
         match self {
-            Init::Constant(value) => value.is_finite(),
-            Init::Value(array) => match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
+            Initializer::Constant(value) => value.is_finite(),
+            Initializer::Value(array) => match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
                 (Ok(values), _) => values.iter().all(|x| x.is_finite()),
                 (_, Ok(values)) => values.iter().all(|x| x.is_finite()),
                 _ => true,
             },
-            Init::RandomUniform { low, high } => low.is_finite() && high.is_finite(),
-            Init::RandomNormal { mean, stddev } | Init::TruncatedNormal { mean, stddev } => {
+            Initializer::RandomUniform { low, high } => low.is_finite() && high.is_finite(),
+            Initializer::RandomNormal { mean, stddev } | Initializer::TruncatedNormal { mean, stddev } => {
                 mean.is_finite() && stddev.is_finite()
             }
-            Init::Orthogonal { gain } | Init::Identity { gain } => gain.is_finite(),
-            Init::Zeros
-            | Init::Ones
-            | Init::GlorotUniform
-            | Init::GlorotNormal
-            | Init::HeUniform
-            | Init::HeNormal
-            | Init::LecunUniform
-            | Init::LecunNormal => true,
+            Initializer::Orthogonal { gain } | Initializer::Identity { gain } => gain.is_finite(),
+            Initializer::Zeros
+            | Initializer::Ones
+            | Initializer::GlorotUniform
+            | Initializer::GlorotNormal
+            | Initializer::HeUniform
+            | Initializer::HeNormal
+            | Initializer::LecunUniform
+            | Initializer::LecunNormal => true,
         }
     }
 
@@ -118,28 +118,28 @@ impl Init {
             }
         };
         match self {
-            Init::Zeros => Ok(()),
-            Init::Ones | Init::Constant(_) if dtype == DType::Str => floats(false),
-            Init::Ones => Ok(()),
-            Init::Constant(v) => crate::tensor::scalar(dtype, *v).map(drop),
-            Init::Value(array) if array.dtype() != dtype || array.dims() != dims => Err(Error::shape(format!(
+            Initializer::Zeros => Ok(()),
+            Initializer::Ones | Initializer::Constant(_) if dtype == DType::Str => floats(false),
+            Initializer::Ones => Ok(()),
+            Initializer::Constant(v) => crate::tensor::scalar(dtype, *v).map(drop),
+            Initializer::Value(array) if array.dtype() != dtype || array.dims() != dims => Err(Error::shape(format!(
                 "the initial value is {}{:?}, the variable {dtype}{dims:?}",
                 array.dtype(),
                 array.dims()
             ))),
-            Init::Value(_) => Ok(()),
-            Init::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
+            Initializer::Value(_) => Ok(()),
+            Initializer::RandomUniform { low, high } if low > high || low.is_nan() || high.is_nan() => {
                 Err(Error::config(format!("random uniform between {low} and {high}: the range is empty")))
             }
-            Init::RandomNormal { stddev, .. } | Init::TruncatedNormal { stddev, .. }
+            Initializer::RandomNormal { stddev, .. } | Initializer::TruncatedNormal { stddev, .. }
                 if *stddev < 0.0 || stddev.is_nan() =>
             {
                 Err(Error::config(format!("a standard deviation of {stddev}; expected 0 or more")))
             }
-            Init::Orthogonal { .. } if dims.len() < 2 => {
+            Initializer::Orthogonal { .. } if dims.len() < 2 => {
                 Err(Error::shape(format!("orthogonal needs two axes or more, the variable is {dims:?}")))
             }
-            Init::Identity { .. } if dims.len() != 2 => {
+            Initializer::Identity { .. } if dims.len() != 2 => {
                 Err(Error::shape(format!("identity needs a matrix, the variable is {dims:?}")))
             }
             _ => floats(dtype.is_float()),
@@ -153,21 +153,23 @@ impl Init {
         let n = estimand_tensor::element_count(dims)?;
         let (fan_in, fan_out) = fans(dims);
         let values = match self {
-            Init::Zeros => return Array::zeros(dtype, dims),
-            Init::Value(array) => return Ok(array.clone()),
-            Init::Ones => return filled(dtype, dims, 1.0),
-            Init::Constant(v) => return filled(dtype, dims, *v),
-            Init::RandomUniform { low, high } => uniform(&stream, n, *low, *high),
-            Init::RandomNormal { mean, stddev } => normal(&stream, n, *mean, *stddev),
-            Init::TruncatedNormal { mean, stddev } => truncated(&stream, n, *mean, *stddev),
-            Init::GlorotUniform => symmetric(&stream, n, 6.0 / (fan_in + fan_out)),
-            Init::HeUniform => symmetric(&stream, n, 6.0 / fan_in),
-            Init::LecunUniform => symmetric(&stream, n, 3.0 / fan_in),
-            Init::GlorotNormal => truncated(&stream, n, 0.0, (2.0 / (fan_in + fan_out)).sqrt() / TRUNCATED_STDDEV),
-            Init::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
-            Init::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
-            Init::Orthogonal { gain } => orthogonal(&stream, dims, *gain),
-            Init::Identity { gain } => {
+            Initializer::Zeros => return Array::zeros(dtype, dims),
+            Initializer::Value(array) => return Ok(array.clone()),
+            Initializer::Ones => return filled(dtype, dims, 1.0),
+            Initializer::Constant(v) => return filled(dtype, dims, *v),
+            Initializer::RandomUniform { low, high } => uniform(&stream, n, *low, *high),
+            Initializer::RandomNormal { mean, stddev } => normal(&stream, n, *mean, *stddev),
+            Initializer::TruncatedNormal { mean, stddev } => truncated(&stream, n, *mean, *stddev),
+            Initializer::GlorotUniform => symmetric(&stream, n, 6.0 / (fan_in + fan_out)),
+            Initializer::HeUniform => symmetric(&stream, n, 6.0 / fan_in),
+            Initializer::LecunUniform => symmetric(&stream, n, 3.0 / fan_in),
+            Initializer::GlorotNormal => {
+                truncated(&stream, n, 0.0, (2.0 / (fan_in + fan_out)).sqrt() / TRUNCATED_STDDEV)
+            }
+            Initializer::HeNormal => truncated(&stream, n, 0.0, (2.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Initializer::LecunNormal => truncated(&stream, n, 0.0, (1.0 / fan_in).sqrt() / TRUNCATED_STDDEV),
+            Initializer::Orthogonal { gain } => orthogonal(&stream, dims, *gain),
+            Initializer::Identity { gain } => {
                 let (rows, columns) = (dims[0], dims[1]);
                 let mut eye = vec![0.0; n];
                 for i in 0..rows.min(columns) {
@@ -276,27 +278,28 @@ mod tests {
     #[test]
     fn variances_are_those_of_the_definitions() {
         // fan_in 300, fan_out 200: glorot 2/500, he 2/300, lecun 1/300.
-        for (init, variance) in [
-            (Init::GlorotUniform, 2.0 / 500.0),
-            (Init::GlorotNormal, 2.0 / 500.0),
-            (Init::HeUniform, 2.0 / 300.0),
-            (Init::HeNormal, 2.0 / 300.0),
-            (Init::LecunUniform, 1.0 / 300.0),
-            (Init::LecunNormal, 1.0 / 300.0),
-            (Init::RandomUniform { low: -1.0, high: 1.0 }, 1.0 / 3.0),
-            (Init::RandomNormal { mean: 0.0, stddev: 2.0 }, 4.0),
-            (Init::TruncatedNormal { mean: 0.0, stddev: 1.0 }, TRUNCATED_STDDEV * TRUNCATED_STDDEV),
+        for (initializer, variance) in [
+            (Initializer::GlorotUniform, 2.0 / 500.0),
+            (Initializer::GlorotNormal, 2.0 / 500.0),
+            (Initializer::HeUniform, 2.0 / 300.0),
+            (Initializer::HeNormal, 2.0 / 300.0),
+            (Initializer::LecunUniform, 1.0 / 300.0),
+            (Initializer::LecunNormal, 1.0 / 300.0),
+            (Initializer::RandomUniform { low: -1.0, high: 1.0 }, 1.0 / 3.0),
+            (Initializer::RandomNormal { mean: 0.0, stddev: 2.0 }, 4.0),
+            (Initializer::TruncatedNormal { mean: 0.0, stddev: 1.0 }, TRUNCATED_STDDEV * TRUNCATED_STDDEV),
         ] {
-            let (mean, v) = moments(&init.sample(DType::F32, &[300, 200], 7, "kernel").unwrap());
-            assert!((v / variance - 1.0).abs() < 0.02, "{init:?}: variance {v}, expected {variance}");
-            assert!(mean.abs() < 0.02 * variance.sqrt(), "{init:?}: mean {mean}");
+            let (mean, v) = moments(&initializer.sample(DType::F32, &[300, 200], 7, "kernel").unwrap());
+            assert!((v / variance - 1.0).abs() < 0.02, "{initializer:?}: variance {v}, expected {variance}");
+            assert!(mean.abs() < 0.02 * variance.sqrt(), "{initializer:?}: mean {mean}");
         }
     }
 
     #[test]
     fn orthogonal_has_orthonormal_rows_or_columns() {
         for dims in [[4usize, 9], [9, 4], [5, 5]] {
-            let q = Init::Orthogonal { gain: 2.0 }.sample(DType::F32, &dims, 1, "q").unwrap().to_f64_vec().unwrap();
+            let q =
+                Initializer::Orthogonal { gain: 2.0 }.sample(DType::F32, &dims, 1, "q").unwrap().to_f64_vec().unwrap();
             let (rows, columns) = (dims[0], dims[1]);
             let (few, many) = (rows.min(columns), rows.max(columns));
             let at = |i: usize, k: usize| if rows <= columns { q[i * columns + k] } else { q[k * columns + i] };
@@ -311,7 +314,7 @@ mod tests {
 
     #[test]
     fn pure_function_of_seed_and_name() {
-        let sample = |seed, name| Init::GlorotUniform.sample(DType::F32, &[3, 4], seed, name).unwrap();
+        let sample = |seed, name| Initializer::GlorotUniform.sample(DType::F32, &[3, 4], seed, name).unwrap();
         assert_eq!(sample(1, "a"), sample(1, "a"));
         assert_ne!(sample(1, "a"), sample(2, "a"));
         assert_ne!(sample(1, "a"), sample(1, "b"));
@@ -319,15 +322,15 @@ mod tests {
 
     #[test]
     fn every_kind_fills_odd_shapes() {
-        for init in Init::all() {
+        for initializer in Initializer::all() {
             for dims in [&[2usize, 3][..], &[0, 3], &[1, 1]] {
-                let a = init.sample(DType::F32, dims, 0, "v").unwrap();
+                let a = initializer.sample(DType::F32, dims, 0, "v").unwrap();
                 assert_eq!(a.dims(), dims);
-                assert!(a.to_f64_vec().unwrap().iter().all(|v| v.is_finite()), "{init:?}");
+                assert!(a.to_f64_vec().unwrap().iter().all(|v| v.is_finite()), "{initializer:?}");
             }
         }
-        assert!(Init::Identity { gain: 1.0 }.check(DType::F32, &[2]).is_err());
-        assert!(Init::GlorotUniform.check(DType::I64, &[2, 2]).is_err());
-        assert!(Init::Constant(0.5).check(DType::I32, &[2]).is_err());
+        assert!(Initializer::Identity { gain: 1.0 }.check(DType::F32, &[2]).is_err());
+        assert!(Initializer::GlorotUniform.check(DType::I64, &[2, 2]).is_err());
+        assert!(Initializer::Constant(0.5).check(DType::I32, &[2]).is_err());
     }
 }

@@ -21,6 +21,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod build_state;
 pub mod cost;
 pub mod custom;
 #[doc(hidden)]
@@ -41,7 +42,6 @@ mod optimizer;
 #[doc(hidden)]
 pub mod pass;
 mod program;
-mod purpose;
 mod ragged;
 #[doc(hidden)]
 pub mod sizes;
@@ -60,15 +60,15 @@ pub use executor::{Executable, Executor, GradientMut, OnGradient, RunArgs, State
 pub use gradient::{Gradient, gradients};
 pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
 pub use host::HostOp;
-pub use initializer::Init;
+pub use initializer::Initializer;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
 pub use ops::{Parsed, RecurrentInputs, RecurrentOutputs, StepFunction};
-pub use optimizer::{Apply, Clip, Optimizer, OptimizerId};
+pub use optimizer::{Apply, Clip, Minimize, Optimizer, OptimizerId};
 pub use program::{FusedKernel, Kernel, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};
 pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;
 pub use tensor::{IntoTensor, Tensor};
-pub use trace::{Part, TimedStep, Trace};
+pub use trace::{Phase, TimedStep, Trace};
 pub use variables::{Role, VarId, VarSpec, Variables};

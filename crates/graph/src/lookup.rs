@@ -14,11 +14,11 @@ use crate::tensor::Tensor;
 ///
 /// ```
 /// use estimand_engine::Session;
-/// use estimand_graph::{Combiner, Graph, Init, Lookup};
+/// use estimand_graph::{Combiner, Graph, Initializer, Lookup};
 /// use estimand_tensor::{Array, DType, Ragged};
 ///
 /// let g = Graph::new();
-/// let table = g.variable("table", [3, 2], Init::Ones);
+/// let table = g.variable("table", [3, 2], Initializer::Ones);
 /// let ids = g.ragged_placeholder("ids", DType::I64);
 /// let sums = table.lookup(&ids, Combiner::Sum);
 /// let fed = Ragged::new(Array::from([2i64, 0, -1]), [0, 2, 3])?;

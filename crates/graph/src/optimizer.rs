@@ -11,7 +11,7 @@ use estimand_tensor::{Binary, DType, Error, Result, Unary};
 use estimand_update::{ALL_RULES, Schedule, SparseRule, UpdateRule};
 use smallvec::SmallVec;
 
-use crate::Init;
+use crate::Initializer;
 use crate::gradient::{Gradient, gradients};
 use crate::graph::Graph;
 use crate::op::{Assign, AxisSet, Group, Reduction};
@@ -101,6 +101,73 @@ pub struct Apply {
     pub slots: SmallVec<[VarId; 3]>,
 }
 
+/// What an optimizer makes small, and what it may change. A `&Tensor`, the loss, becomes one.
+///
+/// ```
+/// # use estimand_graph::{Graph, Initializer, Minimize, Optimizer};
+/// # use estimand_update::Sgd;
+/// # let g = Graph::new();
+/// let a = g.variable("a", [], Initializer::Constant(1.0));
+/// let b = g.variable("b", [], Initializer::Constant(2.0));
+/// let loss = (&a * &b).square();
+/// // Changes `a` alone.
+/// let train = Optimizer::new(Sgd::default(), 0.1).minimize(Minimize::new(&loss).variables([&a]));
+/// # g.check().unwrap();
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Minimize {
+    loss: Tensor,
+    variables: Option<Vec<Tensor>>,
+    global_step: Option<Tensor>,
+}
+
+impl Minimize {
+    /// Changes every trainable variable that the loss depends on.
+    pub fn new(loss: &Tensor) -> Minimize {
+        Minimize { loss: loss.clone(), variables: None, global_step: None }
+    }
+
+    /// Changes only these. By default all trainable variables.
+    pub fn variables<'a>(mut self, variables: impl IntoIterator<Item = &'a Tensor>) -> Minimize {
+        self.variables = Some(variables.into_iter().cloned().collect());
+        self
+    }
+
+    /// Counts the updates in a variable that exists: the global step of a training, as TensorFlow's
+    /// estimators do. By default the optimizer has a counter of its own.
+    ///
+    /// Several optimizers of one step may share it: a run reads its value from before the step, so
+    /// the count rises by one.
+    pub fn global_step(mut self, step: &Tensor) -> Minimize {
+        self.global_step = Some(step.clone());
+        self
+    }
+
+    fn variable_ids(&self) -> Result<Vec<VarId>> {
+        if let Some(variables) = &self.variables {
+            return ids(variables);
+        }
+        let body = self.loss.graph().body();
+        let trainable = body.variables().iter().filter(|(_, spec)| spec.role == Role::Model { trainable: true });
+        let trainable: Vec<VarId> = trainable.map(|(id, _)| id).collect();
+        if trainable.is_empty() {
+            return Err(Error::config("nothing to train: the graph has no trainable variable"));
+        }
+        Ok(trainable)
+    }
+
+    fn counter(&self) -> Result<Option<VarId>> {
+        self.global_step.as_ref().map(counter).transpose()
+    }
+}
+
+impl From<&Tensor> for Minimize {
+    fn from(loss: &Tensor) -> Minimize {
+        Minimize::new(loss)
+    }
+}
+
 impl Optimizer {
     /// A rule with a learning rate: a number or a [`Schedule`].
     pub fn new(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
@@ -141,58 +208,23 @@ impl Optimizer {
         self
     }
 
-    /// The train op: changes every trainable variable that the loss depends on. Fetch it to do a
-    /// step.
+    /// The train op: changes the variables that the loss depends on. Fetch it to do a step.
+    ///
+    /// `what` is a loss, for all trainable variables, or a [`Minimize`] with more to say.
     #[track_caller]
-    pub fn minimize(&self, loss: &Tensor) -> Tensor {
-        self.minimize_all(loss, None, Location::caller())
-    }
-
-    /// The train op, counted by a variable that is there already: the global step of a training, as
-    /// TensorFlow's estimators have it.
-    #[track_caller]
-    pub fn minimize_counted(&self, loss: &Tensor, step: &Tensor) -> Tensor {
+    pub fn minimize(&self, what: impl Into<Minimize>) -> Tensor {
         let site = Location::caller();
-        match counter(step) {
-            Ok(step) => self.minimize_all(loss, Some(step), site),
-            Err(error) => loss.record(error, site),
+        let what = what.into();
+        let graph = what.loss.graph();
+        if what.loss.is_poisoned() {
+            return graph.poison();
         }
-    }
-
-    fn minimize_all(&self, loss: &Tensor, step: Option<VarId>, site: &'static Location<'static>) -> Tensor {
-        let graph = loss.graph();
-        let trainable: Vec<VarId> = graph
-            .body()
-            .variables()
-            .iter()
-            .filter(|(_, spec)| spec.role == Role::Model { trainable: true })
-            .map(|(id, _)| id)
-            .collect();
-        if trainable.is_empty() && !loss.is_poisoned() {
-            return graph.fail(Error::config("nothing to train: the graph has no trainable variable"), site);
-        }
-        self.minimize_over(loss, &trainable, step, site)
-    }
-
-    /// The train op for some variables.
-    #[track_caller]
-    pub fn minimize_variables(&self, loss: &Tensor, variables: &[&Tensor]) -> Tensor {
-        let site = Location::caller();
-        match ids(variables) {
-            Ok(ids) => self.minimize_over(loss, &ids, None, site),
-            Err(error) => loss.record(error, site),
-        }
-    }
-
-    /// The train op for some variables, counted by a variable that is there already. Several
-    /// optimizers of one step may share it: a run reads it as it was before, so that it counts one.
-    #[track_caller]
-    pub fn minimize_variables_counted(&self, loss: &Tensor, variables: &[&Tensor], step: &Tensor) -> Tensor {
-        let site = Location::caller();
-        match counter(step).and_then(|step| Ok((ids(variables)?, step))) {
-            Ok((ids, step)) => self.minimize_over(loss, &ids, Some(step), site),
-            Err(error) => loss.record(error, site),
-        }
+        let parts = what.variable_ids().and_then(|variables| Ok((variables, what.counter()?)));
+        let (variables, step) = match parts {
+            Ok(parts) => parts,
+            Err(error) => return graph.fail(error, site),
+        };
+        self.minimize_over(&what.loss, &variables, step, site)
     }
 
     fn minimize_over(
@@ -203,10 +235,7 @@ impl Optimizer {
         site: &'static Location<'static>,
     ) -> Tensor {
         let graph = loss.graph();
-        if loss.is_poisoned() {
-            return graph.poison();
-        }
-        if let Err(text) = self.rule.validate().and_then(|()| self.rate.validate()) {
+        if let Err(text) = self.rule.check().and_then(|()| self.rate.check()) {
             return graph.fail(Error::config(format!("{}: {text}", self.rule.name())), site);
         }
         let reads: Vec<Tensor> = variables.iter().map(|&id| graph.read(id, site)).collect();
@@ -234,7 +263,7 @@ impl Optimizer {
             name: format!("{scope}/iter"),
             dtype: DType::I64,
             dims: Default::default(),
-            init: Init::Zeros,
+            initializer: Initializer::Zeros,
             role: Role::Step,
             constraint: None,
             site,
@@ -289,7 +318,7 @@ impl Optimizer {
                 name: format!("{scope}/{name}/{}", slot.name),
                 dtype,
                 dims: dims.clone(),
-                init: Init::Constant(slot.initial.into()),
+                initializer: Initializer::Constant(slot.initial.into()),
                 role: Role::Slot { of: variable },
                 constraint: None,
                 site,
@@ -306,8 +335,8 @@ fn counter(step: &Tensor) -> Result<VarId> {
         .ok_or_else(|| Error::config(format!("{} does not count steps; expected an i64 variable", step.describe())))
 }
 
-fn ids(variables: &[&Tensor]) -> Result<Vec<VarId>> {
-    let id = |t: &&Tensor| {
+fn ids(variables: &[Tensor]) -> Result<Vec<VarId>> {
+    let id = |t: &Tensor| {
         t.variable().ok_or_else(|| Error::config(format!("{} is trained, and is no variable", t.describe())))
     };
     variables.iter().map(id).collect()

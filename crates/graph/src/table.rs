@@ -11,7 +11,7 @@ use estimand_tensor::vocabulary::{Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{DType, Result, Strings};
 
 use crate::host::HostOp;
-use crate::host::check::Known;
+use crate::host::check::KnownTerms;
 use crate::host::table::{FindId, FindTerm};
 use crate::meaning::Listing;
 use crate::ragged::RaggedTensor;
@@ -136,7 +136,7 @@ impl LookupTable {
         let table = self.clone().default_id(-1);
         let ids = terms.then(HostOp::new(FindId(table.clone())), &[], site);
         let inputs: Vec<&Tensor> = std::iter::once(&ids).chain(rows).collect();
-        terms.then(HostOp::new(Known { table, what: what.to_string() }), &inputs, site)
+        terms.then(HostOp::new(KnownTerms { table, what: what.to_string() }), &inputs, site)
     }
 
     /// The terms in order, with their digest.

@@ -11,7 +11,7 @@ use crate::program::{Program, Step};
 
 /// A part of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum Phase {
     /// What the host computes before the steps.
     Host,
     /// The steps.
@@ -24,8 +24,8 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedStep {
     /// The part it belongs to.
-    pub part: Part,
-    /// Its place among those of the part: for [`Part::Step`], in [`Program::steps`].
+    pub part: Phase,
+    /// Its place among those of the part: for [`Phase::Step`], in [`Program::steps`].
     pub index: usize,
     /// The node that stands for it.
     pub node: NodeId,
@@ -49,7 +49,7 @@ pub struct TimedStep {
 ///
 /// let g = Graph::new();
 /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
-/// let y = x.matmul(&g.variable("w", [3, 2], estimand_graph::Init::Ones));
+/// let y = x.matmul(&g.variable("w", [3, 2], estimand_graph::Initializer::Ones));
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[y.value()])?;
 /// let compiled = Compiled::new(&Cpu::new(), program)?;
 /// let state = Cpu::new().place(g.body().variables(), 0)?;
@@ -105,7 +105,7 @@ impl Trace {
     }
 
     /// Notes a step that has just ended in this thread. `cost` is asked for after the clock.
-    pub fn add(&mut self, part: Part, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
+    pub fn add(&mut self, part: Phase, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
         let duration = self.now().saturating_sub(start);
         let thread = self.thread();
         self.steps.push(TimedStep { part, index, node, start, duration, thread, cost: cost() });
@@ -132,7 +132,7 @@ impl Program {
     pub fn describe(&self, timed: &TimedStep) -> (String, String) {
         let node = self.body().node(timed.node);
         match (timed.part, self.steps().get(timed.index)) {
-            (Part::Step, Some(step)) => (self.kernel_name(step), self.place_name(step).to_string()),
+            (Phase::Step, Some(step)) => (self.kernel_name(step), self.place_name(step).to_string()),
             _ => (node.op.name().to_string(), node.name.to_string()),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use estimand_tensor::{Array, DType, Dims, Error, Result, element_count};
 use estimand_update::Constraint;
 
-use crate::Init;
+use crate::Initializer;
 
 /// A variable's number in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -43,7 +43,7 @@ pub struct VarSpec {
     /// Sizes.
     pub dims: Dims,
     /// Its value before training.
-    pub init: Init,
+    pub initializer: Initializer,
     /// What it is for.
     pub role: Role,
     /// What it must be like after an optimizer has changed it.
@@ -66,7 +66,7 @@ impl Variables {
         if spec.name.is_empty() {
             return Err(Error::config("a variable needs a name"));
         }
-        spec.init.check(spec.dtype, &spec.dims).map_err(place)?;
+        spec.initializer.check(spec.dtype, &spec.dims).map_err(place)?;
         if let Some(first) = self.by_name.get(&spec.name) {
             let first = self.spec(*first).site;
             return Err(Error::config(format!(
@@ -92,7 +92,7 @@ impl Variables {
             return Err(place(Error::dtype(Some(DType::F32), spec.dtype, text)));
         }
         let refusal = |text: String| place(Error::config(format!("{}: {text}", constraint.name())));
-        constraint.validate(&spec.dims).map_err(refusal)?;
+        constraint.check(&spec.dims).map_err(refusal)?;
         spec.constraint = Some(constraint);
         Ok(())
     }
@@ -131,6 +131,6 @@ impl Variables {
     /// The value a variable has before training: a pure function of the seed and its name.
     pub fn initial(&self, id: VarId, seed: u64) -> Result<Array> {
         let spec = self.spec(id);
-        spec.init.sample(spec.dtype, &spec.dims, seed, &spec.name)
+        spec.initializer.sample(spec.dtype, &spec.dims, seed, &spec.name)
     }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
-use crate::layer::{Call, Config, Layer};
+use crate::layer::{Config, Layer, LayerCall};
 
 /// A function of each element (softmax: of each row).
 ///
@@ -141,7 +141,7 @@ impl Layer for Activation {
         &Config::DEFAULT
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.of(call.input())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use estimand_graph::{Graph, Init};
+use estimand_graph::{Graph, Initializer};
 
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
@@ -10,13 +10,13 @@ use crate::regularizer::Regularizer;
 /// Options that layers use which did not set their own.
 ///
 /// ```
-/// use estimand_graph::{Graph, Init};
+/// use estimand_graph::{Graph, Initializer};
 /// use estimand_nn::{Activation, Defaults, Dense, Layer, Regularizer};
 /// use estimand_tensor::{DType, Dim};
 ///
 /// let g = Graph::new();
 /// let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into()]);
-/// let defaults = Defaults::new().kernel_init(Init::HeNormal).regularizer(Regularizer::l2(1e-4)).activation(Activation::Relu);
+/// let defaults = Defaults::new().kernel_initializer(Initializer::HeNormal).regularizer(Regularizer::l2(1e-4)).activation(Activation::Relu);
 /// let logits = defaults.scope(&g, || {
 ///     let hidden = Dense::new(16).apply(&Dense::new(16).apply(&x));
 ///     Dense::new(3).linear().apply(&hidden)
@@ -26,8 +26,8 @@ use crate::regularizer::Regularizer;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
-    pub(crate) kernel_init: Option<Init>,
-    pub(crate) bias_init: Option<Init>,
+    pub(crate) kernel_initializer: Option<Initializer>,
+    pub(crate) bias_initializer: Option<Initializer>,
     pub(crate) kernel_regularizer: Option<Regularizer>,
     pub(crate) bias_regularizer: Option<Regularizer>,
     pub(crate) activation: Option<Activation>,
@@ -40,14 +40,14 @@ impl Defaults {
     }
 
     /// How kernels begin. A layer's own default is Glorot's uniform distribution.
-    pub fn kernel_init(mut self, init: Init) -> Defaults {
-        self.kernel_init = Some(init);
+    pub fn kernel_initializer(mut self, initializer: Initializer) -> Defaults {
+        self.kernel_initializer = Some(initializer);
         self
     }
 
     /// How biases begin. A layer's own default is 0.
-    pub fn bias_init(mut self, init: Init) -> Defaults {
-        self.bias_init = Some(init);
+    pub fn bias_initializer(mut self, initializer: Initializer) -> Defaults {
+        self.bias_initializer = Some(initializer);
         self
     }
 
@@ -88,8 +88,8 @@ impl Defaults {
     /// These, and the outer ones where these say nothing.
     pub(crate) fn or(self, outer: Defaults) -> Defaults {
         Defaults {
-            kernel_init: self.kernel_init.or(outer.kernel_init),
-            bias_init: self.bias_init.or(outer.bias_init),
+            kernel_initializer: self.kernel_initializer.or(outer.kernel_initializer),
+            bias_initializer: self.bias_initializer.or(outer.bias_initializer),
             kernel_regularizer: self.kernel_regularizer.or(outer.kernel_regularizer),
             bias_regularizer: self.bias_regularizer.or(outer.bias_regularizer),
             activation: self.activation.or(outer.activation),

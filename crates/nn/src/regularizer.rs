@@ -8,7 +8,7 @@ use estimand_graph::Tensor;
 ///
 /// ```
 /// use estimand_engine::Eval;
-/// use estimand_graph::{Graph, Init};
+/// use estimand_graph::{Graph, Initializer};
 /// use estimand_nn::Regularizer;
 /// let g = Graph::new();
 /// let w = g.constant([3.0f32, -4.0]);

@@ -34,7 +34,7 @@ use estimand_graph::draw::Position;
 use estimand_graph::executor::{Executable, Executor, RunArgs, State, foreign};
 use estimand_graph::op::{Op, Variable};
 use estimand_graph::sizes::{SizePlan, Sizes, resolve};
-use estimand_graph::trace::{self, Part, Trace};
+use estimand_graph::trace::{self, Phase, Trace};
 use estimand_graph::{Node, Program, Step, Value, Variables};
 use estimand_tensor::{Array, Error, Result};
 use indexmap::IndexMap;
@@ -186,7 +186,7 @@ impl Values<'_> {
         let step = &self.program.steps()[i];
         let outputs = step.outputs.iter().map(|&value| self.get(value)).collect::<Result<Vec<_>>>()?;
         let inputs = self.inputs(step)?;
-        trace.add(Part::Step, i, step.kernel.node(), start, || {
+        trace.add(Phase::Step, i, step.kernel.node(), start, || {
             let x: Vec<&[usize]> = inputs.iter().map(|x| &x.dims[..]).collect();
             let y: Vec<&[usize]> = outputs.iter().map(|y| &y.dims[..]).collect();
             cost(self.program, step, &x, &y)

@@ -1,6 +1,6 @@
 //! Small values derived by hand, or printed by TensorFlow 2.15.1 where a comment says so.
 
-use estimand_graph::{GradientMut, Graph, Init, Optimizer, Padding, Tensor};
+use estimand_graph::{GradientMut, Graph, Initializer, Optimizer, Padding, Tensor};
 use estimand_tensor::{Array, DType, Dim, ErrorKind};
 use estimand_update::{Adam, Sgd};
 
@@ -170,7 +170,7 @@ fn sizes_that_only_the_run_knows_are_checked() {
 #[test]
 fn reads_see_the_state_before_the_run() {
     let g = Graph::new();
-    let w = g.variable("w", [2], Init::Value(Array::from([1.0f32, 2.0])));
+    let w = g.variable("w", [2], Initializer::Value(Array::from([1.0f32, 2.0])));
     let loss = w.square().sum();
     let train = Optimizer::new(Sgd::default(), 0.25).minimize(&loss);
     let (mut state, program) = compile(&[&train, &loss, &w]).unwrap();
@@ -198,7 +198,7 @@ fn reads_see_the_state_before_the_run() {
 #[test]
 fn gradients_can_be_changed_and_refused() {
     let g = Graph::new();
-    let table = g.variable("table", [3, 1], Init::Zeros);
+    let table = g.variable("table", [3, 1], Initializer::Zeros);
     let train = Optimizer::new(Sgd::default(), 1.0).minimize(&table.gather(&g.constant([2i64, 0, 2])).sum());
     let (mut state, program) = compile(&[&train]).unwrap();
     let id = g.body().variables().find("table").unwrap();
@@ -222,7 +222,7 @@ fn gradients_can_be_changed_and_refused() {
 fn rows_are_summed_and_the_rest_decays() {
     let run = |lazy: bool| {
         let g = Graph::new();
-        let table = g.variable("table", [3, 1], Init::Ones);
+        let table = g.variable("table", [3, 1], Initializer::Ones);
         let picked = table.gather(&g.constant([0i64, 2, 0]));
         let optimizer = Optimizer::new(Adam::default(), 0.1);
         let optimizer = if lazy { optimizer.lazy() } else { optimizer };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use estimand_engine::Compiled;
-use estimand_graph::{Executor, GradientMut, Graph, Init, Optimizer, Program, RunArgs, State, Tensor, Value, VarId};
+use estimand_graph::{
+    Executor, GradientMut, Graph, Initializer, Optimizer, Program, RunArgs, State, Tensor, Value, VarId,
+};
 use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 use estimand_update::Sgd;
@@ -63,8 +65,8 @@ impl Line {
         let graph = Graph::new();
         let x = graph.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
         let y = graph.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
-        let w = graph.variable("w", [3, 1], Init::GlorotUniform);
-        let b = graph.variable("b", [1], Init::Ones);
+        let w = graph.variable("w", [3, 1], Initializer::GlorotUniform);
+        let b = graph.variable("b", [1], Initializer::Ones);
         let prediction = x.matmul(&w) + b;
         let loss = (&prediction - &y).square().mean();
         let train = Optimizer::new(Sgd::default().momentum(0.9), 0.1).minimize(&loss);
@@ -132,7 +134,7 @@ fn states_are_extended(executor: &dyn Executor) -> Result<()> {
     let line = Line::new();
     let mut state = line.place(executor)?;
     state.write("b", &Array::from([5f32]))?;
-    line.graph.variable("late", [2], Init::Constant(3.0));
+    line.graph.variable("late", [2], Initializer::Constant(3.0));
     ensure(!state.holds("late"), "a variable from nowhere")?;
     state.extend(line.graph.body().variables(), 7)?;
     let values = (state.read("late")?, state.read("b")?);
@@ -145,9 +147,9 @@ fn names_bind(executor: &dyn Executor) -> Result<()> {
     // The same variables in another order, and one placeholder more before them.
     let other = Graph::new();
     other.placeholder("z", DType::F32, [Dim::BATCH]);
-    let b = other.variable("b", [1], Init::Zeros);
+    let b = other.variable("b", [1], Initializer::Zeros);
     let x = other.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
-    let prediction = x.matmul(&other.variable("w", [3, 1], Init::Zeros)) + b;
+    let prediction = x.matmul(&other.variable("w", [3, 1], Initializer::Zeros)) + b;
     let (here, there) = (line.compile(executor, &[&line.prediction])?, compile(executor, &other, &[&prediction])?);
     let train = line.compile(executor, &[&line.train])?;
     let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -224,7 +226,7 @@ fn threads_agree(executor: &dyn Executor) -> Result<()> {
 
 fn steps_are_whole(executor: &dyn Executor) -> Result<()> {
     let graph = Graph::new();
-    let (a, b) = (graph.variable("a", [2], Init::Zeros), graph.variable("b", [2], Init::Ones));
+    let (a, b) = (graph.variable("a", [2], Initializer::Zeros), graph.variable("b", [2], Initializer::Ones));
     let swap = graph.group(&[&a.assign(&b), &b.assign(&a)]);
     let compiled = compile(executor, &graph, &[&a, &swap])?;
     let mut state = executor.place(graph.body().variables(), 0)?;

@@ -10,13 +10,13 @@ use super::{layout, leaves, linear, lookup, losses, pointwise, reducing, sequenc
 
 /// A tensor with its sizes in this run and what is known of its elements.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct PoolValue {
     pub(super) tensor: Tensor,
     pub(super) dims: Dims,
     pub(super) facts: Facts,
 }
 
-impl Item {
+impl PoolValue {
     pub(super) fn len(&self) -> usize {
         self.dims.iter().product()
     }
@@ -58,7 +58,7 @@ pub(super) struct Generator {
     pub(super) graph: Graph,
     pub(super) feeds: Vec<(Tensor, Array)>,
     pub(super) wrt: Vec<Tensor>,
-    pub(super) pool: Vec<Item>,
+    pub(super) pool: Vec<PoolValue>,
     /// The sizes of this program's axes: few, so that shapes meet.
     pub(super) palette: Vec<usize>,
     /// The size of the batch.
@@ -110,7 +110,7 @@ impl Generator {
     /// own weights.
     fn finish(mut self) -> Result<RandomProgram> {
         let last = self.pool.len().saturating_sub(4);
-        let mut chosen: Vec<Item> = self.pool[last..].to_vec();
+        let mut chosen: Vec<PoolValue> = self.pool[last..].to_vec();
         for _ in 0..3 {
             let item = self.dice.pick(&self.pool[..]);
             if chosen.iter().all(|c| c.tensor.value() != item.tensor.value()) {
@@ -119,7 +119,7 @@ impl Generator {
         }
         let mut loss: Option<Tensor> = None;
         let floats = self.pool.iter().filter(|i| i.is_float() && chosen.iter().any(|c| same(c, i)));
-        let mut floats: Vec<Item> = floats.cloned().collect();
+        let mut floats: Vec<PoolValue> = floats.cloned().collect();
         if floats.is_empty() {
             // The first leaf is a float.
             floats.push(self.pool[0].clone());
@@ -149,7 +149,7 @@ impl Generator {
     }
 
     /// A tensor with its sizes in this run.
-    pub(super) fn item(&self, tensor: Tensor, facts: Facts) -> Result<Item> {
+    pub(super) fn item(&self, tensor: Tensor, facts: Facts) -> Result<PoolValue> {
         self.graph.check()?;
         let mut sizes = Vec::new();
         let given = |def| match def {
@@ -165,7 +165,7 @@ impl Generator {
             Dim::Sym(s) => sizes[s.0 as usize].ok_or_else(|| Error::internal(format!("nothing feeds the size {d}"))),
         };
         let dims = tensor.shape().dims().iter().map(size).collect::<Result<Dims>>()?;
-        Ok(Item { tensor, dims, facts })
+        Ok(PoolValue { tensor, dims, facts })
     }
 
     /// Large numbers made small: sums of many of them would lose digits.
@@ -183,7 +183,7 @@ impl Generator {
     }
 
     /// A random member of the pool that fits.
-    pub(super) fn find(&mut self, fits: impl Fn(&Item) -> bool) -> Option<Item> {
+    pub(super) fn find(&mut self, fits: impl Fn(&PoolValue) -> bool) -> Option<PoolValue> {
         let fitting: Vec<usize> = (0..self.pool.len()).filter(|&i| fits(&self.pool[i])).collect();
         // Later ones are preferred, so that programs grow deep.
         let throw = self.dice.below(fitting.len()).max(self.dice.below(fitting.len()));
@@ -196,6 +196,6 @@ impl Generator {
     }
 }
 
-fn same(a: &Item, b: &Item) -> bool {
+fn same(a: &PoolValue, b: &PoolValue) -> bool {
     a.tensor.value() == b.tensor.value()
 }

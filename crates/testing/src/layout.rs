@@ -3,7 +3,7 @@
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{DType, Dim, Result, Shape};
 
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 pub(super) fn any(g: &mut Generator) -> Result<bool> {
@@ -53,7 +53,7 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
 }
 
 /// Neighbouring axes become one, one axis becomes two, or all become two with one size left open.
-fn reshape(g: &mut Generator, x: &Item) -> Result<bool> {
+fn reshape(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let t = &x.tensor;
     let mut shape = t.shape().clone();
     match g.dice.below(3) {
@@ -79,7 +79,7 @@ fn reshape(g: &mut Generator, x: &Item) -> Result<bool> {
 }
 
 /// A new first axis, and axes of size 1 repeated.
-fn broadcast(g: &mut Generator, x: &Item) -> Result<bool> {
+fn broadcast(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let mut shape = x.tensor.shape().clone();
     for d in shape.0.iter_mut().filter(|d| **d == Dim::Known(1)) {
         *d = Dim::Known(g.dice.between(1, 3));
@@ -94,7 +94,7 @@ fn broadcast(g: &mut Generator, x: &Item) -> Result<bool> {
 }
 
 /// With another value of the same sizes but for one known axis, or with a copy along a new axis.
-fn join(g: &mut Generator, x: &Item, axis: usize) -> Result<bool> {
+fn join(g: &mut Generator, x: &PoolValue, axis: usize) -> Result<bool> {
     let t = &x.tensor;
     if g.dice.chance(30) {
         let copy = t.reverse(&[axis as i64]);
@@ -105,7 +105,7 @@ fn join(g: &mut Generator, x: &Item, axis: usize) -> Result<bool> {
     if dims[axis].known().is_none() {
         return Ok(false);
     }
-    let fits = |i: &Item| {
+    let fits = |i: &PoolValue| {
         let same = |(k, d): (usize, &Dim)| if k == axis { d.known().is_some() } else { *d == dims[k] };
         i.tensor.dtype() == t.dtype()
             && i.dims.len() == dims.len()
@@ -127,7 +127,7 @@ fn join(g: &mut Generator, x: &Item, axis: usize) -> Result<bool> {
     g.push(Tensor::concat(&[t, &other.tensor], axis as i64), x.facts.or(&other.facts))
 }
 
-fn slice(g: &mut Generator, x: &Item) -> Result<bool> {
+fn slice(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let mut begin = Vec::new();
     let mut size = Vec::new();
     for (&n, d) in x.dims.iter().zip(x.tensor.shape().dims()) {
@@ -140,7 +140,7 @@ fn slice(g: &mut Generator, x: &Item) -> Result<bool> {
     g.push(x.tensor.slice(&begin, &size), x.facts)
 }
 
-fn strided_slice(g: &mut Generator, x: &Item) -> Result<bool> {
+fn strided_slice(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let ranges: Vec<(i64, i64, i64)> = x
         .dims
         .iter()
@@ -158,7 +158,7 @@ fn strided_slice(g: &mut Generator, x: &Item) -> Result<bool> {
     g.push(x.tensor.strided_slice(&ranges), x.facts)
 }
 
-fn pad(g: &mut Generator, x: &Item) -> Result<bool> {
+fn pad(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let paddings: Vec<(usize, usize)> = x.dims.iter().map(|_| (g.dice.below(3), g.dice.below(2))).collect();
     let padded: usize = x.dims.iter().zip(&paddings).map(|(n, p)| n + p.0 + p.1).product();
     if !g.affords(padded) {
@@ -169,7 +169,7 @@ fn pad(g: &mut Generator, x: &Item) -> Result<bool> {
     g.push(x.tensor.pad(&paddings, value), facts)
 }
 
-fn mirror_pad(g: &mut Generator, x: &Item) -> Result<bool> {
+fn mirror_pad(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let symmetric = g.dice.chance(50);
     let most = |n: usize| if symmetric { n } else { n.saturating_sub(1) }.min(2);
     let paddings: Vec<(usize, usize)> =
@@ -181,7 +181,7 @@ fn mirror_pad(g: &mut Generator, x: &Item) -> Result<bool> {
     g.push(x.tensor.mirror_pad(&paddings, symmetric), x.facts)
 }
 
-fn split(g: &mut Generator, x: &Item, axis: usize) -> Result<bool> {
+fn split(g: &mut Generator, x: &PoolValue, axis: usize) -> Result<bool> {
     if x.tensor.shape().dims()[axis].known().is_none() {
         return Ok(false);
     }

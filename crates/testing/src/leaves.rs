@@ -1,10 +1,10 @@
 //! Leaves: what is fed, trained or fixed.
 
-use estimand_graph::{Graph, Init, Tensor};
+use estimand_graph::{Graph, Initializer, Tensor};
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 
 /// Any leaf, added to the pool.
 pub(super) fn any(g: &mut Generator) -> Result<bool> {
@@ -49,7 +49,7 @@ fn shape(g: &mut Generator) -> (Shape, Vec<usize>) {
 }
 
 /// A float placeholder, added to the pool: of the given shape and sizes, or of random ones.
-pub(super) fn float_feed(g: &mut Generator, like: Option<(Shape, Vec<usize>)>) -> Result<Item> {
+pub(super) fn float_feed(g: &mut Generator, like: Option<(Shape, Vec<usize>)>) -> Result<PoolValue> {
     let (shape, dims) = match like {
         Some(given) => given,
         None => shape(g),
@@ -72,17 +72,17 @@ fn floats(g: &mut Generator, n: usize) -> (Vec<f32>, Facts) {
 }
 
 /// A variable; not in the pool.
-pub(super) fn variable(g: &mut Generator, dims: &[usize]) -> Result<Item> {
+pub(super) fn variable(g: &mut Generator, dims: &[usize]) -> Result<PoolValue> {
     g.n_leaves += 1;
     let (values, facts) = floats(g, dims.iter().product());
-    let init = Init::Value(Array::from_vec(dims, values)?);
-    let tensor = g.graph.variable(&format!("v{}", g.n_leaves), dims, init);
+    let initializer = Initializer::Value(Array::from_vec(dims, values)?);
+    let tensor = g.graph.variable(&format!("v{}", g.n_leaves), dims, initializer);
     g.wrt.push(tensor.clone());
     g.item(tensor, facts)
 }
 
 /// A float leaf of known sizes: a variable, a placeholder or a constant.
-pub(super) fn weights(g: &mut Generator, dims: &[usize]) -> Result<Item> {
+pub(super) fn weights(g: &mut Generator, dims: &[usize]) -> Result<PoolValue> {
     match g.dice.below(4) {
         0 => float_feed(g, Some((Shape::from(dims), dims.to_vec()))),
         1 => {
@@ -95,7 +95,7 @@ pub(super) fn weights(g: &mut Generator, dims: &[usize]) -> Result<Item> {
 }
 
 /// An integer placeholder (i32 or i64) with elements in low..high; not in the pool.
-pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, high: i64) -> Result<Item> {
+pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, high: i64) -> Result<PoolValue> {
     let n = dims.iter().product();
     let values: Vec<i64> = (0..n).map(|_| low + g.dice.below((high - low) as usize) as i64).collect();
     let tensor = if g.dice.chance(50) {
@@ -111,7 +111,7 @@ pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, hi
 ///
 /// Numbers that are far apart are fed, and the value is added on a scale on which it cannot change
 /// their order.
-pub(super) fn separated(g: &mut Generator, item: &Item) -> Result<Option<Item>> {
+pub(super) fn separated(g: &mut Generator, item: &PoolValue) -> Result<Option<PoolValue>> {
     if item.facts.is_exact() {
         return Ok(Some(item.clone()));
     }

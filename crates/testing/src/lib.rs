@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use estimand_cpu::Cpu;
 use estimand_engine::Compiled;
-use estimand_graph::{Body, Executor, Graph, Program, RunArgs, Tensor, Value, gradients, pass};
+use estimand_graph::{Executor, Graph, Program, RunArgs, Tensor, Value, gradients};
 use estimand_tensor::{Array, Error, Result};
 
 pub use compare::difference;
@@ -80,23 +80,9 @@ impl RandomProgram {
     }
 }
 
-/// The names of all passes, in the order they run: those of every program, then those of `cpu`.
-pub fn pass_names() -> impl Iterator<Item = &'static str> {
-    pass::WHOLE.iter().map(|pass| pass.name).chain(Cpu::pass_names())
-}
-
-/// What computes some values on `cpu`, without the passes of these names.
-pub fn compile_without(cpu: Cpu, body: Arc<Body>, fetches: &[Value], passes: &[&'static str]) -> Result<Compiled> {
-    if let Some(unknown) = passes.iter().find(|name| !pass_names().any(|known| known == **name)) {
-        return Err(Error::unknown("pass", unknown, pass_names()));
-    }
-    let program = Program::with_passes(body, fetches, |name| !passes.contains(&name))?;
-    Compiled::new(&cpu.without(passes), program)
-}
-
 /// `cpu` with a step for each node.
 pub fn cpu_without_passes(cpu: Cpu) -> Cpu {
-    cpu.without(&pass_names().collect::<Vec<_>>())
+    cpu.without(&Cpu::pass_names().collect::<Vec<_>>())
 }
 
 /// The program of a seed: always the same one.

@@ -4,7 +4,7 @@ use estimand_graph::Padding;
 use estimand_tensor::{Dim, Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 pub(super) fn product(g: &mut Generator) -> Result<bool> {
@@ -36,8 +36,8 @@ pub(super) fn product(g: &mut Generator) -> Result<bool> {
 
 /// An image that is there, or a new one: [batch, height, width, channels], not empty but for the
 /// batch.
-fn find_image(g: &mut Generator) -> Result<Item> {
-    let fits = |i: &Item| {
+fn find_image(g: &mut Generator) -> Result<PoolValue> {
+    let fits = |i: &PoolValue| {
         let known = |d: &Dim| d.known().is_some_and(|n| n > 0);
         i.is_float() && i.dims.len() == 4 && i.tensor.shape().dims()[1..].iter().all(known)
     };

@@ -4,13 +4,13 @@ use estimand_graph::Tensor;
 use estimand_tensor::{DType, Dim, Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 /// Indices below a limit: computed ones that fit, or new ones.
-fn indices(g: &mut Generator, limit: usize) -> Result<Item> {
-    let below = |i: &Item| i.facts.low >= 0.0 && i.facts.high < limit as f64;
-    let ids = |i: &Item| matches!(i.tensor.dtype(), DType::I32 | DType::I64) && i.dims.len() <= 2;
+fn indices(g: &mut Generator, limit: usize) -> Result<PoolValue> {
+    let below = |i: &PoolValue| i.facts.low >= 0.0 && i.facts.high < limit as f64;
+    let ids = |i: &PoolValue| matches!(i.tensor.dtype(), DType::I32 | DType::I64) && i.dims.len() <= 2;
     if let Some(found) = g.find(|i| ids(i) && below(i)) {
         return Ok(found);
     }
@@ -27,7 +27,7 @@ pub(super) fn gather(g: &mut Generator) -> Result<bool> {
         return Ok(false);
     };
     let t = &x.tensor;
-    let n_slices = |x: &Item, ids: &Item| x.len() * ids.len();
+    let n_slices = |x: &PoolValue, ids: &PoolValue| x.len() * ids.len();
     match g.dice.below(5) {
         0 | 1 => {
             let ids = indices(g, x.dims[0])?;

@@ -3,13 +3,13 @@
 use estimand_tensor::{Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 pub(super) fn soft(g: &mut Generator) -> Result<bool> {
     // Of small logits, so that no probability is lost beside 1.
-    let fits = |i: &Item| i.is_float() && i.facts.size() <= 8.0;
-    let matrix = |i: &Item| i.dims.len() == 2 && i.dims[1] > 0;
+    let fits = |i: &PoolValue| i.is_float() && i.facts.size() <= 8.0;
+    let matrix = |i: &PoolValue| i.dims.len() == 2 && i.dims[1] > 0;
     let Some(x) = g.find(|i| fits(i) && matrix(i)).or_else(|| g.find(|i| fits(i) && !i.dims.is_empty())) else {
         return Ok(false);
     };
@@ -39,7 +39,7 @@ pub(super) fn soft(g: &mut Generator) -> Result<bool> {
 }
 
 pub(super) fn normalization(g: &mut Generator) -> Result<bool> {
-    let known = |i: &Item| i.tensor.shape().dims().last().is_some_and(|d| d.known().is_some_and(|n| n > 1));
+    let known = |i: &PoolValue| i.tensor.shape().dims().last().is_some_and(|d| d.known().is_some_and(|n| n > 1));
     let Some(x) = g.find(|i| i.is_float() && known(i)) else { return Ok(false) };
     let width = x.dims[x.dims.len() - 1];
     let (offset, scale) = (leaves::weights(g, &[width])?, leaves::weights(g, &[width])?);

@@ -5,12 +5,12 @@ use estimand_graph::Tensor;
 use estimand_tensor::{DType, Dim, Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item, MOST_ELEMENTS};
+use super::generator::{Generator, MOST_ELEMENTS, PoolValue};
 use super::leaves;
 
 /// The value itself, or something positive made of it: at least 0.5, at most its own size and a
 /// bit.
-pub(super) fn positive(item: &Item) -> (Tensor, Facts) {
+pub(super) fn positive(item: &PoolValue) -> (Tensor, Facts) {
     if item.facts.low >= 0.25 {
         return (item.tensor.clone(), item.facts);
     }
@@ -18,7 +18,7 @@ pub(super) fn positive(item: &Item) -> (Tensor, Facts) {
 }
 
 /// The value shrunk into [-limit, limit] if it is not.
-fn shrunk(item: &Item, limit: f64) -> (Tensor, Facts) {
+fn shrunk(item: &PoolValue, limit: f64) -> (Tensor, Facts) {
     let size = item.facts.size();
     if size <= limit {
         return (item.tensor.clone(), item.facts);
@@ -28,7 +28,7 @@ fn shrunk(item: &Item, limit: f64) -> (Tensor, Facts) {
 
 /// The value itself if it is exact; else moved, so that a sum that is 0 but for its rounding does
 /// not lie on a kink at 0.
-fn off_kink(item: &Item) -> (Tensor, Facts) {
+fn off_kink(item: &PoolValue) -> (Tensor, Facts) {
     if item.facts.is_exact() {
         return (item.tensor.clone(), item.facts);
     }
@@ -52,7 +52,7 @@ pub(super) fn unary(g: &mut Generator) -> Result<bool> {
 }
 
 /// Functions with steps, for exact values.
-fn jump(g: &mut Generator, x: &Item) -> Result<bool> {
+fn jump(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let (t, whole) = (&x.tensor, Facts::whole(x.facts.low.floor(), x.facts.high.ceil()));
     match g.dice.below(4) {
         0 => g.push(t.floor(), whole),
@@ -63,7 +63,7 @@ fn jump(g: &mut Generator, x: &Item) -> Result<bool> {
 }
 
 /// Functions that are at ease everywhere.
-fn smooth_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+fn smooth_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = (&x.tensor, x.facts);
     let above = f.high.max(0.0);
     match which {
@@ -79,7 +79,7 @@ fn smooth_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
 }
 
 /// Functions whose slope jumps.
-fn kinked_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+fn kinked_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = off_kink(x);
     let above = f.high.max(0.0);
     match which {
@@ -93,7 +93,7 @@ fn kinked_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
 }
 
 /// Functions with a pole at 0.
-fn positive_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+fn positive_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = positive(x);
     match which {
         0 => g.push(t.log(), f.rising(f64::ln)),
@@ -105,7 +105,7 @@ fn positive_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
 }
 
 /// Functions that grow fast, or go flat where f32 loses their slope.
-fn narrow_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
+fn narrow_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = shrunk(x, 2.0);
     match which {
         0 => g.push(t.exp(), f.rising(f64::exp)),
@@ -119,7 +119,7 @@ fn narrow_unary(g: &mut Generator, x: &Item, which: usize) -> Result<bool> {
     }
 }
 
-fn int_unary(g: &mut Generator, x: &Item) -> Result<bool> {
+fn int_unary(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let (t, f) = (&x.tensor, x.facts);
     match g.dice.below(4) {
         0 => g.push(-t, f.negated()),
@@ -130,7 +130,7 @@ fn int_unary(g: &mut Generator, x: &Item) -> Result<bool> {
 }
 
 /// Integers that can be calculated with.
-fn is_int(item: &Item) -> bool {
+fn is_int(item: &PoolValue) -> bool {
     matches!(item.tensor.dtype(), DType::I32 | DType::I64)
 }
 
@@ -146,8 +146,8 @@ fn broadcast_len(a: &[usize], b: &[usize]) -> usize {
 
 /// A partner for a value: one from the pool of its dtype that fits, or a new leaf that is
 /// broadcast.
-fn partner(g: &mut Generator, x: &Item) -> Result<Option<Item>> {
-    let affordable = |i: &Item| meets(&i.dims, &x.dims) && broadcast_len(&i.dims, &x.dims) <= MOST_ELEMENTS;
+fn partner(g: &mut Generator, x: &PoolValue) -> Result<Option<PoolValue>> {
+    let affordable = |i: &PoolValue| meets(&i.dims, &x.dims) && broadcast_len(&i.dims, &x.dims) <= MOST_ELEMENTS;
     let found = g.find(|i| i.tensor.dtype() == x.tensor.dtype() && affordable(i));
     if let Some(found) = found.filter(|f| f.tensor.value() != x.tensor.value()) {
         return Ok(Some(found));
@@ -227,7 +227,7 @@ pub(super) fn binary(g: &mut Generator) -> Result<bool> {
     }
 }
 
-fn int_binary(g: &mut Generator, a: &Item, b: &Item) -> Result<bool> {
+fn int_binary(g: &mut Generator, a: &PoolValue, b: &PoolValue) -> Result<bool> {
     let (s, t) = (&a.tensor, &b.tensor);
     let size = a.facts.size();
     match g.dice.below(7) {
@@ -243,7 +243,7 @@ fn int_binary(g: &mut Generator, a: &Item, b: &Item) -> Result<bool> {
 
 /// Booleans: comparisons of exact values, and logic.
 pub(super) fn compare(g: &mut Generator) -> Result<bool> {
-    let bools = |i: &Item| i.tensor.dtype() == DType::Bool;
+    let bools = |i: &PoolValue| i.tensor.dtype() == DType::Bool;
     let fact = Facts::whole(0.0, 1.0);
     if g.dice.chance(30)
         && let Some(a) = g.find(bools)
@@ -256,7 +256,7 @@ pub(super) fn compare(g: &mut Generator) -> Result<bool> {
         };
     }
     let Some(a) = g.find(|i| i.facts.is_exact() && (i.is_float() || is_int(i))) else { return Ok(false) };
-    let fits = |i: &Item| i.facts.is_exact() && i.tensor.dtype() == a.tensor.dtype() && meets(&i.dims, &a.dims);
+    let fits = |i: &PoolValue| i.facts.is_exact() && i.tensor.dtype() == a.tensor.dtype() && meets(&i.dims, &a.dims);
     let Some(b) = g.find(|i| fits(i) && broadcast_len(&i.dims, &a.dims) <= MOST_ELEMENTS) else { return Ok(false) };
     let (s, t) = (&a.tensor, &b.tensor);
     match g.dice.below(6) {

@@ -1,6 +1,6 @@
 //! Random programs of the host: features of all kinds made into ids, looked up, combined.
 
-use estimand_graph::{Combiner, CrossKey, Graph, Init, Lookup, LookupTable, Parsed, RaggedTensor, Tensor};
+use estimand_graph::{Combiner, CrossKey, Graph, Initializer, Lookup, LookupTable, Parsed, RaggedTensor, Tensor};
 use estimand_tensor::{Array, BatchSpec, DType, Dim, Error, FeatureSpec, Result, Shape, Strings};
 use estimand_wire::example::ExampleBuilder;
 
@@ -256,7 +256,7 @@ impl Maker {
         }
         let width = self.dice.between(1, 5);
         let name = format!("table_{}", self.wrt.len());
-        let table = self.graph.variable(&name, [size, width], Init::RandomUniform { low: -1.0, high: 1.0 });
+        let table = self.graph.variable(&name, [size, width], Initializer::RandomUniform { low: -1.0, high: 1.0 });
         let combiner = self.dice.pick(&[Combiner::Sum, Combiner::Mean, Combiner::SqrtN]);
         let mut how = Lookup::new(if is_long { Combiner::Sum } else { combiner });
         if let Some(weights) = &weights {

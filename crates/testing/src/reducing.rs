@@ -3,7 +3,7 @@
 use estimand_tensor::{DType, Result};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::{leaves, pointwise};
 
 pub(super) fn reduce(g: &mut Generator) -> Result<bool> {
@@ -46,7 +46,7 @@ pub(super) fn scan_or_rank(g: &mut Generator) -> Result<bool> {
     let axis = g.dice.below(x.dims.len());
     let (n, last) = (x.dims[axis], x.dims[x.dims.len() - 1]);
     let (exclusive, reverse) = (g.dice.chance(50), g.dice.chance(50));
-    let known = |i: &Item, axis: usize| i.tensor.shape().dims()[axis].known().is_some();
+    let known = |i: &PoolValue, axis: usize| i.tensor.shape().dims()[axis].known().is_some();
     match g.dice.below(6) {
         0 | 1 => g.push(x.tensor.cumsum(axis as i64, exclusive, reverse), x.facts.summed(n)),
         2 if x.is_float() && n <= 8 => {

@@ -5,14 +5,14 @@ use estimand_graph::op::{Cell, CellFunction};
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
 
 use super::facts::Facts;
-use super::generator::{Generator, Item};
+use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 /// A sequence that is there, or a new one: [batch, time, inputs].
-fn find_sequence(g: &mut Generator) -> Result<Item> {
+fn find_sequence(g: &mut Generator) -> Result<PoolValue> {
     let feedable = |d: Dim| d.known().is_some() || d == Dim::BATCH;
     let known = |d: &Dim| d.known().is_some();
-    let fits = |i: &Item| {
+    let fits = |i: &PoolValue| {
         let dims = i.tensor.shape().dims();
         i.is_float() && dims.len() == 3 && feedable(dims[0]) && dims[1..].iter().all(known) && i.facts.size() <= 8.0
     };

@@ -45,7 +45,7 @@ impl UpdateRule for Adadelta {
         vec![("decay", 0.0), ("rho", self.rho)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::below_one("rho", self.rho)?;
         bounds::positive("epsilon", self.epsilon)
     }

@@ -43,7 +43,7 @@ impl UpdateRule for Adagrad {
         vec![("decay", 0.0)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::at_least_zero("initial_accumulator", self.initial_accumulator)?;
         bounds::at_least_zero("epsilon", self.epsilon)?;
         // A zero gradient would then divide zero by zero.

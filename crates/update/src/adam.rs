@@ -73,7 +73,7 @@ impl UpdateRule for Adam {
         scalars
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;
         bounds::positive("epsilon", self.epsilon)?;

@@ -52,7 +52,7 @@ impl UpdateRule for Adamax {
         vec![("beta_1", self.beta_1), ("beta_2", self.beta_2), ("decay", 0.0)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;
         bounds::positive("epsilon", self.epsilon)

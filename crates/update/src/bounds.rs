@@ -1,4 +1,4 @@
-//! Range checks shared by the `validate` of the rules and schedules: what was passed, what was
+//! Range checks shared by the `check` of the rules and schedules: what was passed, what was
 //! expected.
 //!
 //! A check looks at the `f32` that the kernels will see: an epsilon of 1e-50 is a zero there.

@@ -87,7 +87,7 @@ impl UpdateRule for Ftrl {
         ]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::at_most_zero("learning_rate_power", self.learning_rate_power)?;
         bounds::at_least_zero("initial_accumulator", self.initial_accumulator)?;
         bounds::at_least_zero("l1", self.l1)?;

@@ -106,7 +106,7 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
 
     /// Refuses settings outside their range, in words for the user.
-    fn validate(&self) -> Result<(), String>;
+    fn check(&self) -> Result<(), String>;
 
     /// The scalars of one step; `step` counts from 0, the first update.
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper;

@@ -89,7 +89,7 @@ impl UpdateRule for Nadam {
         vec![("beta_1", beta_1), ("beta_2", beta_2), ("decay", self.schedule_decay), ("momentum_cache", cache)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::below_one("beta_1", self.beta_1)?;
         bounds::below_one("beta_2", self.beta_2)?;
         bounds::positive("epsilon", self.epsilon)?;

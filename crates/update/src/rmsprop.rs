@@ -89,7 +89,7 @@ impl UpdateRule for RmsProp {
         vec![("decay", 0.0), ("momentum", self.momentum), ("rho", self.rho)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::below_one("rho", self.rho)?;
         bounds::zero_to_one("momentum", self.momentum)?;
         bounds::positive("epsilon", self.epsilon)

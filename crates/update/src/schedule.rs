@@ -149,7 +149,7 @@ impl Schedule {
 
     /// Refuses settings outside their range, in words for the user. A schedule that passes never
     /// panics.
-    pub fn validate(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         match self {
             Schedule::Constant(rate) => bounds::at_least_zero("learning_rate", *rate),
             Schedule::Exponential { initial, decay_steps, decay_rate, .. }
@@ -190,7 +190,7 @@ impl Schedule {
             }
             Schedule::WarmUp { from, then, .. } => {
                 bounds::at_least_zero("from", *from)?;
-                then.validate()
+                then.check()
             }
         }
     }
@@ -270,7 +270,7 @@ mod tests {
             (short, "`values` must be one more than `boundaries`, got 2 and 2"),
             (unsorted, "`boundaries` must ascend, got [2, 2]"),
         ] {
-            assert_eq!(schedule.validate(), Err(message.to_string()));
+            assert_eq!(schedule.check(), Err(message.to_string()));
         }
     }
 }

@@ -47,7 +47,7 @@ impl UpdateRule for Sgd {
         vec![("decay", 0.0), ("momentum", self.momentum)]
     }
 
-    fn validate(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         bounds::zero_to_one("momentum", self.momentum)
     }
 

@@ -2,7 +2,7 @@
 
 /// One call that changed files, or tried to.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct SystemCall {
     /// Its name in every run: the kind, the file, and how many calls of that kind the file has had.
     pub point: String,
     pub kind: String,
@@ -24,7 +24,7 @@ pub struct Call {
 
 /// The calls of a log, in order. A log that ends within a call (the process was killed) ends before
 /// it.
-pub fn parse(mut bytes: &[u8]) -> Vec<Call> {
+pub fn parse(mut bytes: &[u8]) -> Vec<SystemCall> {
     let mut calls = Vec::new();
     while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
         let line = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -36,7 +36,7 @@ pub fn parse(mut bytes: &[u8]) -> Vec<Call> {
             break;
         };
         let Some(data) = bytes[end + 1..].get(..kept) else { break };
-        calls.push(Call {
+        calls.push(SystemCall {
             point: point.into(),
             kind: kind.into(),
             path: path.into(),

@@ -27,7 +27,7 @@ use victim::Place;
 
 /// The undisturbed run, twice: what it leaves must not depend on the run.
 fn undisturbed(place: Place, is_full: bool) -> Result<Bench, String> {
-    let run = || -> Result<(Outcome, Vec<calls::Call>), String> {
+    let run = || -> Result<(Outcome, Vec<calls::SystemCall>), String> {
         let folder = place.folder().map_err(|e| e.to_string())?;
         let ran = place.train(&folder).record().finish().map_err(|e| e.to_string())?;
         Ok((Outcome::of(&ran, &folder.work())?, ran.calls))

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::calls::Call;
+use crate::calls::SystemCall;
 
 /// What reached the disk, of what was not synced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +76,7 @@ impl Disk {
     }
 
     /// Does a call again, if it succeeded.
-    pub fn apply(&mut self, call: &Call) {
+    pub fn apply(&mut self, call: &SystemCall) {
         if call.result < 0 {
             return;
         }
@@ -195,8 +195,8 @@ pub fn write(tree: &Tree, folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn call(kind: &str, path: &str, to: &str, offset: u64, data: &[u8]) -> Call {
-        Call {
+    fn call(kind: &str, path: &str, to: &str, offset: u64, data: &[u8]) -> SystemCall {
+        SystemCall {
             point: String::new(),
             kind: kind.into(),
             path: path.into(),
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    fn disk(calls: &[Call]) -> Disk {
+    fn disk(calls: &[SystemCall]) -> Disk {
         let mut disk = Disk::new(&["d"]);
         calls.iter().for_each(|call| disk.apply(call));
         disk

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::calls::{self, Call};
+use crate::calls::{self, SystemCall};
 
 /// A run takes a fraction of a second; one that takes this long hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -48,7 +48,7 @@ pub struct Ran {
     pub end: End,
     pub stdout: String,
     pub stderr: String,
-    pub calls: Vec<Call>,
+    pub calls: Vec<SystemCall>,
 }
 
 /// A run to be.

@@ -20,8 +20,8 @@ use libc::{
     c_uint, c_void, iovec, mode_t, off_t, off64_t, size_t, ssize_t,
 };
 
-use plan::{Fate, Kind};
-use record::{Call, Calls, Settings, die, path_of};
+use plan::{Fate, FaultKind};
+use record::{Calls, Settings, SystemCall, die, path_of};
 
 static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
 static CALLS: Mutex<Option<Calls>> = Mutex::new(None);
@@ -49,7 +49,7 @@ fn errno() -> c_int {
 
 /// Does a call that is watched: `act` takes the number of bytes to write. One at a time, so that
 /// the log has their order.
-fn watched(settings: &Settings, call: &Call<'_>, act: impl Fn(usize) -> i64) -> i64 {
+fn watched(settings: &Settings, call: &SystemCall<'_>, act: impl Fn(usize) -> i64) -> i64 {
     let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let (number, point, fate) = settings.begin(calls.get_or_insert_default(), call);
     let log = |result: i64, note: &str| settings.log(number, &point, call, result, note);
@@ -96,10 +96,10 @@ fn resolve(folder: c_int, path: *const c_char) -> Vec<u8> {
 }
 
 /// A call on names. Of one that makes a file, the log also has the flags.
-fn on_names(kind: Kind, path: Vec<u8>, to: Vec<u8>, flags: c_int, act: impl Fn() -> i64) -> i64 {
+fn on_names(kind: FaultKind, path: Vec<u8>, to: Vec<u8>, flags: c_int, act: impl Fn() -> i64) -> i64 {
     match settings() {
         Some(settings) if settings.watches(&path) => {
-            let call = Call { kind, path, to, data: &[], fd: None, offset: Some(flags.into()) };
+            let call = SystemCall { kind, path, to, data: &[], fd: None, offset: Some(flags.into()) };
             watched(settings, &call, |_| act())
         }
         _ => act(),
@@ -107,11 +107,11 @@ fn on_names(kind: Kind, path: Vec<u8>, to: Vec<u8>, flags: c_int, act: impl Fn()
 }
 
 /// A call on an open file.
-fn on_file(kind: Kind, fd: c_int, data: &[u8], offset: Option<i64>, act: impl Fn(usize) -> i64) -> i64 {
+fn on_file(kind: FaultKind, fd: c_int, data: &[u8], offset: Option<i64>, act: impl Fn(usize) -> i64) -> i64 {
     match settings().map(|settings| (settings, path_of(fd))) {
         Some((settings, path)) if settings.watches(&path) => {
-            let fd = (kind == Kind::Write).then_some(fd);
-            watched(settings, &Call { kind, path, to: Vec::new(), data, fd, offset }, act)
+            let fd = (kind == FaultKind::Write).then_some(fd);
+            watched(settings, &SystemCall { kind, path, to: Vec::new(), data, fd, offset }, act)
         }
         _ => act(data.len()),
     }
@@ -121,7 +121,7 @@ fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_
     let open = || system(SYS_openat, folder.into(), path as c_long, flags.into(), mode.into(), 0);
     let changes = flags & (O_CREAT | O_TRUNC) != 0;
     match changes && settings().is_some() {
-        true => on_names(Kind::Create, resolve(folder, path), Vec::new(), flags, open) as c_int,
+        true => on_names(FaultKind::Create, resolve(folder, path), Vec::new(), flags, open) as c_int,
         false => open() as c_int,
     }
 }
@@ -167,7 +167,7 @@ mod exported {
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), n) };
-        on_file(Kind::Write, fd, bytes, None, real) as ssize_t
+        on_file(FaultKind::Write, fd, bytes, None, real) as ssize_t
     }
 
     /// As the C library's.
@@ -182,7 +182,7 @@ mod exported {
         }
         // SAFETY: the caller's promise.
         let bytes = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), n) };
-        on_file(Kind::Write, fd, bytes, Some(offset), real) as ssize_t
+        on_file(FaultKind::Write, fd, bytes, Some(offset), real) as ssize_t
     }
 
     /// As the C library's.
@@ -246,7 +246,7 @@ mod exported {
     #[unsafe(no_mangle)]
     pub extern "C" fn renameat(folder: c_int, from: *const c_char, to_folder: c_int, to: *const c_char) -> c_int {
         let real = || system(SYS_renameat, folder.into(), from as c_long, to_folder.into(), to as c_long, 0);
-        on_names(Kind::Rename, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
+        on_names(FaultKind::Rename, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
     }
 
     /// As the C library's.
@@ -265,7 +265,7 @@ mod exported {
         flags: c_int,
     ) -> c_int {
         let real = || system(SYS_linkat, folder.into(), from as c_long, to_folder.into(), to as c_long, flags.into());
-        on_names(Kind::Link, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
+        on_names(FaultKind::Link, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
     }
 
     /// As the C library's.
@@ -283,7 +283,7 @@ mod exported {
     /// As the C library's.
     #[unsafe(no_mangle)]
     pub extern "C" fn unlinkat(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
-        let kind = if flags & AT_REMOVEDIR != 0 { Kind::Rmdir } else { Kind::Unlink };
+        let kind = if flags & AT_REMOVEDIR != 0 { FaultKind::Rmdir } else { FaultKind::Unlink };
         let real = || system(SYS_unlinkat, folder.into(), path as c_long, flags.into(), 0, 0);
         on_names(kind, resolve(folder, path), Vec::new(), 0, real) as c_int
     }
@@ -292,14 +292,14 @@ mod exported {
     #[unsafe(no_mangle)]
     pub extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
         let real = || system(SYS_mkdirat, AT_FDCWD.into(), path as c_long, mode.into(), 0, 0);
-        on_names(Kind::Mkdir, resolve(AT_FDCWD, path), Vec::new(), 0, real) as c_int
+        on_names(FaultKind::Mkdir, resolve(AT_FDCWD, path), Vec::new(), 0, real) as c_int
     }
 
     /// As the C library's.
     #[unsafe(no_mangle)]
     pub extern "C" fn ftruncate64(fd: c_int, size: off64_t) -> c_int {
         let real = |_| system(SYS_ftruncate, fd.into(), size, 0, 0, 0);
-        on_file(Kind::Truncate, fd, &[], Some(size), real) as c_int
+        on_file(FaultKind::Truncate, fd, &[], Some(size), real) as c_int
     }
 
     /// As the C library's.
@@ -311,19 +311,19 @@ mod exported {
     /// As the C library's.
     #[unsafe(no_mangle)]
     pub extern "C" fn fsync(fd: c_int) -> c_int {
-        on_file(Kind::Fsync, fd, &[], None, |_| system(SYS_fsync, fd.into(), 0, 0, 0, 0)) as c_int
+        on_file(FaultKind::Fsync, fd, &[], None, |_| system(SYS_fsync, fd.into(), 0, 0, 0, 0)) as c_int
     }
 
     /// As the C library's.
     #[unsafe(no_mangle)]
     pub extern "C" fn fdatasync(fd: c_int) -> c_int {
-        on_file(Kind::Fsync, fd, &[], None, |_| system(SYS_fdatasync, fd.into(), 0, 0, 0, 0)) as c_int
+        on_file(FaultKind::Fsync, fd, &[], None, |_| system(SYS_fdatasync, fd.into(), 0, 0, 0, 0)) as c_int
     }
 
     /// As the C library's.
     #[unsafe(no_mangle)]
     pub extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
-        on_file(Kind::Flock, fd, &[], None, |_| system(SYS_flock, fd.into(), operation.into(), 0, 0, 0)) as c_int
+        on_file(FaultKind::Flock, fd, &[], None, |_| system(SYS_flock, fd.into(), operation.into(), 0, 0, 0)) as c_int
     }
 
     /// The number of the process, or 1 where the program is to believe that.

@@ -4,7 +4,7 @@ use libc::{EINTR, EIO, ENOLCK, ENOSPC, EOPNOTSUPP, EROFS, c_int};
 
 /// A call that changes files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Kind {
+pub enum FaultKind {
     /// `open` that makes or empties a file.
     Create,
     Write,
@@ -18,28 +18,28 @@ pub enum Kind {
     Flock,
 }
 
-impl Kind {
+impl FaultKind {
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Create => "create",
-            Kind::Write => "write",
-            Kind::Rename => "rename",
-            Kind::Fsync => "fsync",
-            Kind::Truncate => "truncate",
-            Kind::Unlink => "unlink",
-            Kind::Mkdir => "mkdir",
-            Kind::Rmdir => "rmdir",
-            Kind::Link => "link",
-            Kind::Flock => "flock",
+            FaultKind::Create => "create",
+            FaultKind::Write => "write",
+            FaultKind::Rename => "rename",
+            FaultKind::Fsync => "fsync",
+            FaultKind::Truncate => "truncate",
+            FaultKind::Unlink => "unlink",
+            FaultKind::Mkdir => "mkdir",
+            FaultKind::Rmdir => "rmdir",
+            FaultKind::Link => "link",
+            FaultKind::Flock => "flock",
         }
     }
 
     /// The error that a healthy file system's call returns on a bad day.
     fn error(self) -> c_int {
         match self {
-            Kind::Create | Kind::Write | Kind::Rename | Kind::Mkdir | Kind::Link => ENOSPC,
-            Kind::Fsync | Kind::Truncate | Kind::Unlink | Kind::Rmdir => EIO,
-            Kind::Flock => ENOLCK,
+            FaultKind::Create | FaultKind::Write | FaultKind::Rename | FaultKind::Mkdir | FaultKind::Link => ENOSPC,
+            FaultKind::Fsync | FaultKind::Truncate | FaultKind::Unlink | FaultKind::Rmdir => EIO,
+            FaultKind::Flock => ENOLCK,
         }
     }
 }
@@ -98,7 +98,7 @@ impl Plan {
     }
 
     /// The fate of a call; `hit` is whether the plan's point has been passed, and stays so.
-    pub fn fate(&self, kind: Kind, point: &str, number: u64, hit: &mut bool) -> Fate {
+    pub fn fate(&self, kind: FaultKind, point: &str, number: u64, hit: &mut bool) -> Fate {
         let mut reached = |at: &String| {
             let is_it = at == point;
             *hit |= is_it;
@@ -117,11 +117,13 @@ impl Plan {
             Plan::FailOnce(at) => from_here_on(reached(at).0, kind.error()),
             Plan::Full(at) => from_here_on(reached(at).1 && kind.error() == ENOSPC, ENOSPC),
             // A lock and a sync change nothing, so that a read-only mount has no objection.
-            Plan::ReadOnly(at) => from_here_on(reached(at).1 && !matches!(kind, Kind::Flock | Kind::Fsync), EROFS),
-            Plan::Short(n) if kind == Kind::Write => Fate::Short(*n),
+            Plan::ReadOnly(at) => {
+                from_here_on(reached(at).1 && !matches!(kind, FaultKind::Flock | FaultKind::Fsync), EROFS)
+            }
+            Plan::Short(n) if kind == FaultKind::Write => Fate::Short(*n),
             Plan::Short(_) => Fate::Go,
-            Plan::Interrupt => from_here_on(kind == Kind::Write && number.is_multiple_of(2), EINTR),
-            Plan::NoLocks => from_here_on(kind == Kind::Flock, EOPNOTSUPP),
+            Plan::Interrupt => from_here_on(kind == FaultKind::Write && number.is_multiple_of(2), EINTR),
+            Plan::NoLocks => from_here_on(kind == FaultKind::Flock, EOPNOTSUPP),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use libc::{SYS_exit_group, SYS_getpid, SYS_kill, SYS_lseek, SYS_openat, SYS_readlinkat, SYS_write, c_int, c_long};
 
-use crate::plan::{Fate, Kind, Plan};
+use crate::plan::{Fate, FaultKind, Plan};
 
 /// What is watched and what is planned, from the environment.
 pub struct Settings {
@@ -26,13 +26,13 @@ pub struct Settings {
 pub struct Calls {
     number: u64,
     /// How many calls of a kind a file has had.
-    of_file: HashMap<(Kind, String), u64>,
+    of_file: HashMap<(FaultKind, String), u64>,
     hit: bool,
 }
 
 /// One call, before it is done.
-pub struct Call<'a> {
-    pub kind: Kind,
+pub struct SystemCall<'a> {
+    pub kind: FaultKind,
     pub path: Vec<u8>,
     /// The new name of a rename or link.
     pub to: Vec<u8>,
@@ -67,7 +67,7 @@ impl Settings {
     }
 
     /// Counts a call and decides on it; returns its number, its point and its fate.
-    pub fn begin(&self, calls: &mut Calls, call: &Call<'_>) -> (u64, String, Fate) {
+    pub fn begin(&self, calls: &mut Calls, call: &SystemCall<'_>) -> (u64, String, Fate) {
         calls.number += 1;
         let name = plain_name(self.relative(&call.path));
         let n = calls.of_file.entry((call.kind, name.clone())).or_default();
@@ -78,7 +78,7 @@ impl Settings {
     }
 
     /// Writes a call and what came of it: a line of fields, then the bytes of a write.
-    pub fn log(&self, number: u64, point: &str, call: &Call<'_>, result: i64, note: &str) {
+    pub fn log(&self, number: u64, point: &str, call: &SystemCall<'_>, result: i64, note: &str) {
         let Some(log) = self.log else { return };
         let done = usize::try_from(result).unwrap_or(0).min(call.data.len());
         let kept = if self.keeps_data { done } else { 0 };

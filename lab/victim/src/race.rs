@@ -14,7 +14,7 @@ fn estimator(folder: &Path) -> Result<Estimator> {
 
 /// A checkpoint at every step, of which the newest two stay.
 pub fn train(folder: &Path, n_steps: u64) -> Result<()> {
-    let input = rows(120)?.repeat_forever().batch(16, false);
+    let input = rows(120)?.repeat_forever().batch(16);
     let finished = estimator(folder)?.train(TrainSpec::new(input).max_steps(n_steps).hook(Slow::from_environment()))?;
     println!("step: {}", finished.global_step);
     Ok(())
@@ -27,8 +27,8 @@ pub fn read(folder: &Path, n: u64) -> Result<()> {
     for i in 0..n {
         let read = || -> Result<u64> {
             let estimator = estimator(folder)?;
-            let metrics = estimator.evaluate(rows(40)?.batch(20, false))?;
-            for prediction in estimator.predict(rows(40)?.batch(20, false)) {
+            let metrics = estimator.evaluate(rows(40)?.batch(20))?;
+            for prediction in estimator.predict(rows(40)?.batch(20)) {
                 prediction?;
             }
             Ok(metrics.global_step())

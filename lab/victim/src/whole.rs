@@ -57,15 +57,15 @@ pub fn train(folder: &Path) -> Result<()> {
     let estimator = classifier(&model, columns, config.log_step_count_steps(10))?;
 
     let cached = stored.take(80).cache_to(folder.join("cache/rows"));
-    let input = cached.shuffle(80, 7).repeat_forever().batch(16, false);
+    let input = cached.shuffle(80, 7).repeat_forever().batch(16);
     let train = TrainSpec::new(input)
         .max_steps(MAX_STEPS)
         .hook(CsvLogHook::new("training.csv", Every::Steps(3)))
         .hook(Slow::from_environment())
         .report(&stored);
     let stop = EarlyStopping::lower_is_better("loss").patience(3);
-    let unseen = EvalSpec::new(stored.skip(80).batch(20, false)).name("unseen").every(Every::Steps(6));
-    let seen = EvalSpec::new(stored.take(40).batch(20, false)).name("seen").every(Every::Steps(10));
+    let unseen = EvalSpec::new(stored.skip(80).batch(20)).name("unseen").every(Every::Steps(6));
+    let seen = EvalSpec::new(stored.take(40).batch(20)).name("seen").every(Every::Steps(10));
     let trained = estimator.train_and_evaluate(train, [unseen.early_stopping(stop).exporter(BestMetrics), seen])?;
     println!("step: {}", trained.finished.global_step);
     println!("reason: {}", trained.finished.reason);

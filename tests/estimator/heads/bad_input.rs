@@ -148,7 +148,7 @@ fn weights() {
     says(evaluate(head(), &two().feature("weight", pairs()), 2), &["[batch, 2]", "one weight for each example"]);
     let own = two().feature("own", Array::from_strings([2], ["1", "2"]).unwrap());
     let folder = Folder::new();
-    let data = own.data().weights("own").batch(2, false);
+    let data = own.data().weights("own").batch(2);
     says(
         estimator(BinaryClassHead::new(), &folder).evaluate(&data),
         &["weights of rows are string", "expected numbers"],

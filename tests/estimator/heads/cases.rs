@@ -113,7 +113,7 @@ fn case_54_regularization() -> Result<()> {
     for (reduction, loss) in [(Reduction::SumOverBatchSize, 2.0923538), (Reduction::Sum, 5.0 * 0.5923539 + 1.5)] {
         let folder = Folder::new();
         let head = BinaryClassHead::new().loss_reduction(reduction).name("hd");
-        let metrics = with_regularization(head, &[1.0, 0.5], &folder).evaluate(five().data().batch(5, false))?;
+        let metrics = with_regularization(head, &[1.0, 0.5], &folder).evaluate(five().data().batch(5))?;
         assert_metrics(&metrics, &[("loss", loss), ("regularization_loss/hd", 1.5), ("average_loss/hd", 0.5923539)]);
     }
     Ok(())

@@ -22,7 +22,7 @@ fn features_pass_through() -> Result<()> {
     // Row by row as well.
     let folder = Folder::new();
     let model = estimator(MultiClassHead::new(2).forward_feature("id"), &folder);
-    let data = Rows { logits: super::rows::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3, false);
+    let data = Rows { logits: super::rows::rows([[1.0, 0.0]; 4]), ..people() }.data().batch(3);
     let ids: Vec<Array> = model.predict(&data).map(|row| Ok(row?["id"].clone())).collect::<Result<_>>()?;
     assert_eq!(ids[3], Array::from_strings([], ["d"])?);
     // What is evaluated on need not have it.
@@ -74,7 +74,7 @@ fn batches_with_weights() -> Result<()> {
     let data =
         Rows::new(column([1.0, 2.0]), [0.0f32, 0.0]).feature("own", [1.0f32, 3.0]).feature("w", [[2i64], [1]].concat());
     let folder = Folder::new();
-    let weighed = data.data().weights("own").batch(2, false);
+    let weighed = data.data().weights("own").batch(2);
     let metrics = estimator(RegressionHead::new(), &folder).evaluate(&weighed)?;
     // (1 * 1 + 3 * 4) / 2 and / 4
     assert_metrics(&metrics, &[("loss", 6.5), ("average_loss", 3.25)]);
@@ -156,12 +156,12 @@ fn sequences() -> Result<()> {
     assert_eq!(found["mask"].dims(), [2, 2]);
     // Rows with weights of their own.
     let folder = Folder::new();
-    let weighed = data.data().weights("own").batch(2, false);
+    let weighed = data.data().weights("own").batch(2);
     let metrics = estimator(head(RegressionHead::new()), &folder).evaluate(&weighed)?;
     // (3 * 0 + 3 * 4 + 4 * 4) / 10
     assert_metrics(&metrics, &[("average_loss", 2.8)]);
     // Integers weigh as well.
-    let weighed = data.data().weights("row").batch(2, false);
+    let weighed = data.data().weights("row").batch(2);
     let metrics = estimator(head(RegressionHead::new()), &folder).evaluate(&weighed)?;
     assert_metrics(&metrics, &[("average_loss", 2.8)]);
     Ok(())
@@ -180,7 +180,7 @@ fn metrics_that_are_added() -> Result<()> {
             ("accuracy", metric::mean(&cx.label().zeros_like().cast(DType::F32), None)),
         ])
     });
-    let data = people().data().batch(3, false);
+    let data = people().data().batch(3);
     let metrics = model.evaluate(&data)?;
     assert_metrics(&metrics, &[("positives", 0.5), ("age", 37.5), ("accuracy", 0.0), ("recall", 0.5)]);
     assert!(model.predict(&data).next().is_some());

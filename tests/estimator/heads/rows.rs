@@ -61,14 +61,14 @@ pub fn with_regularization(head: impl Head + 'static, losses: &[f32], folder: &F
 /// The metrics of a head over batches of a size.
 pub fn evaluate(head: impl Head + 'static, rows: &Rows, batch: usize) -> Result<Metrics> {
     let folder = Folder::new();
-    estimator(head, &folder).evaluate(rows.data().batch(batch, false))
+    estimator(head, &folder).evaluate(rows.data().batch(batch))
 }
 
 /// The predictions of a head for all rows at once.
 pub fn predict(head: impl Head + 'static, rows: &Rows) -> Result<Prediction> {
     let folder = Folder::new();
     let n = rows.logits.dims()[0];
-    let data = rows.data().batch(n, false);
+    let data = rows.data().batch(n);
     let found = estimator(head, &folder).predict(PredictSpec::new(&data).by_batch(true)).next();
     found.unwrap_or_else(|| Err(Error::config("no predictions")))
 }

@@ -169,7 +169,7 @@ fn check(case: &Value) -> Result<()> {
     let mut first = 0;
     let mut data: Option<Dataset> = None;
     for n in numbers(&case["batches"]).unwrap().into_iter().map(|n| n as usize) {
-        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n, false);
+        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n);
         data = Some(data.map_or(part.clone(), |data| data.concatenate(&part)));
         first += n;
     }
@@ -188,7 +188,7 @@ fn check(case: &Value) -> Result<()> {
         assert!(close(found, value), "{key} is {found}, TensorFlow has {value}: {}", case["head"]);
     }
 
-    let whole = Dataset::from_batch(batch.clone()).batch(batch.n_rows(), false);
+    let whole = Dataset::from_batch(batch.clone()).batch(batch.n_rows());
     let predictions = estimator.predict(PredictSpec::new(&whole).by_batch(true)).next().unwrap()?;
     let expected = case["predictions"].as_object().unwrap();
     let (own, theirs): (BTreeSet<&String>, BTreeSet<&String>) =
@@ -214,12 +214,13 @@ fn check_gradient(case: &Value) -> Result<()> {
     let (head, dims): (Arc<dyn Head>, Vec<usize>) = (head(&case["head"]).into(), expected.dims().to_vec());
     let model = move |cx: &ModelFnContext<'_>| {
         let logits = cx.feature("logits");
-        let sum = (&logits + cx.graph().variable("added", &dims, Init::Zeros)).reshape_as(logits.shape().clone());
+        let sum =
+            (&logits + cx.graph().variable("added", &dims, Initializer::Zeros)).reshape_as(logits.shape().clone());
         head.spec(cx, &sum, Optimizer::new(Sgd::default(), 1.0))
     };
     let folder = Folder::new();
     let estimator = Estimator::new(model).model_dir(folder.path()).build()?;
-    estimator.train(Dataset::from_batch(batch).batch(n, false))?;
+    estimator.train(Dataset::from_batch(batch).batch(n))?;
     let found = estimator.variable_value("added")?;
     let pairs = found.to_f64_vec()?.into_iter().zip(expected.to_f64_vec()?);
     for (i, (found, expected)) in pairs.enumerate() {

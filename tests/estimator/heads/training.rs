@@ -6,14 +6,14 @@ use crate::models::Folder;
 
 fn data() -> Dataset {
     let x = Array::from_vec([2, 1], vec![1.0f32, 2.0]).unwrap();
-    Dataset::from_arrays([("x", x), ("y", Array::from([2.0f32, 4.0]))]).label("y").batch(2, false)
+    Dataset::from_arrays([("x", x), ("y", Array::from([2.0f32, 4.0]))]).label("y").batch(2)
 }
 
 /// y = 2 x from w = 0: the loss is 10, its gradient -10; a rate of 0.01 makes w 0.1.
 #[test]
 fn one_optimizer() -> Result<()> {
     fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-        let w = cx.graph().variable("w", [1, 1], Init::Zeros);
+        let w = cx.graph().variable("w", [1, 1], Initializer::Zeros);
         let logits = cx.feature("x").matmul(&w);
         RegressionHead::new().spec(cx, &logits, Optimizer::new(Adagrad::default(), 0.01))
     }
@@ -32,11 +32,15 @@ fn one_optimizer() -> Result<()> {
 #[test]
 fn two_optimizers() -> Result<()> {
     fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-        let (a, b) = (cx.graph().variable("a", [1, 1], Init::Zeros), cx.graph().variable("b", [1, 1], Init::Zeros));
+        let (a, b) = (
+            cx.graph().variable("a", [1, 1], Initializer::Zeros),
+            cx.graph().variable("b", [1, 1], Initializer::Zeros),
+        );
         let logits = cx.feature("x").matmul(&a) + cx.feature("x").matmul(&b);
         RegressionHead::new().spec(cx, &logits, |loss: &Tensor| {
-            let slow = Optimizer::new(Sgd::default(), 0.01).minimize_variables_counted(loss, &[&a], cx.global_step());
-            let quick = Optimizer::new(Ftrl::default(), 0.05).minimize_variables(loss, &[&b]);
+            let slow = Optimizer::new(Sgd::default(), 0.01)
+                .minimize(Minimize::new(loss).variables([&a]).global_step(cx.global_step()));
+            let quick = Optimizer::new(Ftrl::default(), 0.05).minimize(Minimize::new(loss).variables([&b]));
             Ok(cx.graph().group(&[&slow, &quick]))
         })
     }

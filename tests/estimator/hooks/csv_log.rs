@@ -20,7 +20,7 @@ fn read(path: &Path) -> String {
 #[test]
 fn rows_are_step_loss_and_chosen_numbers() -> Result<()> {
     let folder = Folder::new();
-    let data = crate::models::line(2).repeat(4).batch(2, false);
+    let data = crate::models::line(2).repeat(4).batch(2);
     let model = Estimator::new(crate::models::linear)
         .params(HParams::new().set("rate", 0.5))
         .config(RunConfig::new().tf_random_seed(1))

@@ -8,7 +8,7 @@ use crate::models::{Folder, line, linear};
 
 /// One weight; the loss is multiplied by a placeholder that is no feature.
 fn scaled(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let w = cx.graph().variable("w", [], Init::Zeros);
+    let w = cx.graph().variable("w", [], Initializer::Zeros);
     let scale = cx.graph().placeholder("scale", DType::F32, [0_usize; 0]);
     let y = cx.feature("x") * &w;
     let spec = EstimatorSpec::new(cx).prediction("y", &(&y * &scale));
@@ -38,7 +38,7 @@ fn a_function_feeds_every_step() -> Result<()> {
         steps.push(cx.global_step());
         Ok(Array::from(cx.global_step() as f32 + 1.0))
     });
-    let data = line(2).repeat(2).batch(2, false);
+    let data = line(2).repeat(2).batch(2);
     model(&folder).train(TrainSpec::new(&data).hook(hook))?;
     assert_eq!(steps, [0, 1, 2], "before the end of the input is met, too");
     let w = model(&folder).variable_value("w")?.item::<f32>()?;
@@ -155,7 +155,7 @@ fn final_ops_may_assign() -> Result<()> {
     let folder = Folder::new();
     let model = |cx: &ModelFnContext<'_>| {
         let spec = linear(cx)?;
-        let best = cx.graph().variable("best", [], Init::Zeros);
+        let best = cx.graph().variable("best", [], Initializer::Zeros);
         let hook = FinalOpsHook::new().tensor("assign", &best.assign(&cx.graph().constant(7.0f32)));
         Ok(spec.training_hook(hook))
     };

@@ -20,5 +20,5 @@ fn estimator(folder: &Folder, every: u64) -> Estimator {
 
 /// Batches without end.
 fn endless() -> Dataset {
-    line(10).repeat_forever().batch(4, false)
+    line(10).repeat_forever().batch(4)
 }

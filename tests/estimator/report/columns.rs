@@ -64,7 +64,7 @@ fn columns_by_themselves() -> Result<()> {
     assert_eq!((examined.n_rows, examined.n_columns, examined.is_all), (200, 9, true));
 
     // Repeated rows are no news: the same is found, whatever the batches.
-    let again = ColumnCheck::new().max_rows(700).run(&data.repeat_forever().batch(32, false))?;
+    let again = ColumnCheck::new().max_rows(700).run(&data.repeat_forever().batch(32))?;
     assert_eq!(found(&again), expected);
     assert_eq!((again.n_rows, again.is_all), (700, false));
     Ok(())

@@ -20,11 +20,11 @@ fn estimator(folder: &Folder) -> Estimator {
 }
 
 fn endless() -> Dataset {
-    line(10).repeat_forever().batch(4, false)
+    line(10).repeat_forever().batch(4)
 }
 
 fn rows() -> Dataset {
-    line(10).batch(4, false)
+    line(10).batch(4)
 }
 
 /// Fails at a step.
@@ -46,7 +46,7 @@ fn why_each_run_ended() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder);
     model.train(TrainSpec::new(endless()).max_steps(6))?;
-    model.train(line(8).batch(4, false))?;
+    model.train(line(8).batch(4))?;
     let stopping = EarlyStopping::lower_is_better("loss").min_delta(1e9);
     let evaluate = || EvalSpec::new(rows()).every(Every::Steps(1));
     let stopped = model.train_and_evaluate(endless(), evaluate().early_stopping(stopping))?;
@@ -76,7 +76,7 @@ fn why_each_run_ended() -> Result<()> {
 fn evaluations_of_several_inputs() -> Result<()> {
     let folder = Folder::new();
     let model = estimator(&folder);
-    let far = line(20).batch(5, false);
+    let far = line(20).batch(5);
     let specs = || {
         [
             EvalSpec::new(rows()).every(Every::Steps(2)),

@@ -24,8 +24,8 @@ fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 fn arrays_and_the_curve_of_all_batches() -> Result<()> {
     let folder = Folder::new();
     let estimator = Estimator::new(model).model_dir(folder.path()).build()?;
-    estimator.train(TrainSpec::new(line(8).batch(4, true)))?;
-    let metrics = estimator.evaluate(line(8).batch(3, false))?;
+    estimator.train(TrainSpec::new(line(8).batch(4).drop_remainder()))?;
+    let metrics = estimator.evaluate(line(8).batch(3))?;
     // The sum of 0, 1/8, ..., 7/8, and of their squares.
     assert_eq!(metrics.array("both")?.to_f64_vec()?, [28.0 / 8.0, 140.0 / 64.0]);
     let error = metrics.get("both").unwrap_err().to_string();

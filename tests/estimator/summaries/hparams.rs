@@ -25,7 +25,7 @@ fn told(folder: &Path) -> Vec<(String, HParamsData)> {
 fn train(folder: &Folder, rate: f64) -> Result<()> {
     let params = HParams::new().set("rate", rate).set("name", "a").set("wide", true).set("sizes", [3, 4]);
     let estimator = Estimator::new(linear).params(params).model_dir(folder.path()).build()?;
-    estimator.train(TrainSpec::new(line(8).repeat_forever().batch(2, true)).steps(100)).map(drop)
+    estimator.train(TrainSpec::new(line(8).repeat_forever().batch(2).drop_remainder()).steps(100)).map(drop)
 }
 
 fn status(data: &HParamsData) -> RunStatus {

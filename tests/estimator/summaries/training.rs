@@ -16,7 +16,7 @@ fn estimator(model: ModelFunction, folder: &Folder, every: u64) -> Result<Estima
 }
 
 fn rows() -> Dataset {
-    points(60).repeat_forever().batch(6, true)
+    points(60).repeat_forever().batch(6).drop_remainder()
 }
 
 /// The network with everything that can be shown of it.
@@ -78,7 +78,7 @@ fn a_start_is_told_before_the_first_summary() -> Result<()> {
     for steps in [3, 2] {
         let own = SummarySaverHook::new(Every::Steps(1));
         estimator(linear, &folder, 1)?
-            .train(TrainSpec::new(line(8).repeat_forever().batch(2, true)).steps(steps).hook(own))?;
+            .train(TrainSpec::new(line(8).repeat_forever().batch(2).drop_remainder()).steps(steps).hook(own))?;
     }
     let starts: Vec<_> = (events(folder.path()).into_iter().enumerate())
         .filter(|(_, event)| matches!(&event.what, Some(What::SessionLog(log)) if log.status() == SessionStatus::Start))
@@ -121,7 +121,7 @@ fn odd(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
 fn numbers_that_are_not_finite_end_no_training() -> Result<()> {
     let folder = Folder::new();
     // x = 0, 1/4, 1/2, 3/4
-    estimator(odd, &folder, 1)?.train(TrainSpec::new(line(4).repeat_forever().batch(4, true)).steps(2))?;
+    estimator(odd, &folder, 1)?.train(TrainSpec::new(line(4).repeat_forever().batch(4).drop_remainder()).steps(2))?;
     let all = values(folder.path());
     let find =
         |step: i64, tag: &str| all.iter().find(|(at, value)| *at == step && value.tag == tag).map(|(_, value)| value);
@@ -152,7 +152,7 @@ fn a_hook_with_a_list_and_a_folder_of_its_own() -> Result<()> {
         }
     };
     let estimator = Estimator::new(model).model_dir(folder.path()).build()?;
-    estimator.train(TrainSpec::new(line(4).repeat_forever().batch(4, true)).steps(4))?;
+    estimator.train(TrainSpec::new(line(4).repeat_forever().batch(4).drop_remainder()).steps(4))?;
     let tags = |folder| values(folder).into_iter().map(|(step, value)| (step, value.tag)).collect::<Vec<_>>();
     assert_eq!(tags(&seldom), [(1, "first".to_string()), (3, "first".to_string())]);
     assert_eq!(tags(folder.path()), [(1, "loss".to_string())]);
@@ -165,7 +165,7 @@ fn an_evaluation_writes_summaries_where_it_is_told_to() -> Result<()> {
     let folder = Folder::new();
     let estimator = estimator(shown, &folder, 1)?;
     estimator.train(TrainSpec::new(rows()).steps(1))?;
-    let data = points(12).batch(6, true);
+    let data = points(12).batch(6).drop_remainder();
     let error = estimator.evaluate(EvalSpec::new(&data).hook(SummarySaverHook::new(Every::Steps(1)))).unwrap_err();
     assert!(error.to_string().contains("no folder for them"), "{error}");
     let hook = SummarySaverHook::new(Every::Steps(100)).output_dir(estimator.eval_dir(None));

@@ -8,7 +8,7 @@
 //!
 //! // A fixed fifth of the rows to validate with, the same every time.
 //! let (train, validation) = iris.validation_split(0.2)?;
-//! let batches = train.dataset().shuffle(1_000, 7).batch(32, false);
+//! let batches = train.dataset().shuffle(1_000, 7).batch(32);
 //! assert_eq!(batches.iter().count(), 4);
 //! assert_eq!(validation.dataset().iter().count(), 30);
 //! # Ok::<(), estimand_tensor::Error>(())
@@ -21,8 +21,8 @@ mod catalogue;
 mod folder;
 mod http;
 mod one_hot;
-mod part;
 mod read;
+mod row_range;
 mod split;
 
 pub use catalogue::names;
@@ -34,7 +34,7 @@ use estimand_tensor::{BatchSpec, Error, Result};
 use crate::Dataset;
 use crate::source::loaded::Loaded as LoadedRows;
 use catalogue::Entry;
-use part::{Cut, Part};
+use row_range::{Cut, RowRange};
 
 /// A data set that is part of the library, or lies in the folder that `ESTIMAND_DATA` names.
 ///
@@ -87,7 +87,7 @@ impl Loaded {
         let rows = LoadedRows::new(description, move || read::rows(entry, split, folder.as_ref()));
         let rows = Dataset::new(rows);
         let rows = match piece {
-            Some([from, to]) => Dataset::new(Part { input: rows, from, to }),
+            Some([from, to]) => Dataset::new(RowRange { input: rows, from, to }),
             None => rows,
         };
         Ok(Loaded { rows, entry, one_hot: false })
@@ -129,7 +129,7 @@ impl Loaded {
         }
         let cut = Cut::Share(1.0 - fraction);
         let part =
-            |from, to| Loaded { rows: Dataset::new(Part { input: self.rows.clone(), from, to }), ..self.clone() };
+            |from, to| Loaded { rows: Dataset::new(RowRange { input: self.rows.clone(), from, to }), ..self.clone() };
         Ok((part(Cut::BEGINNING, cut), part(cut, Cut::END)))
     }
 }

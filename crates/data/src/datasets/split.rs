@@ -3,7 +3,7 @@
 use estimand_tensor::{Error, Result};
 
 use super::catalogue::{Entry, Split};
-use super::part::Cut;
+use super::row_range::Cut;
 
 /// The split, and where its piece begins and ends if brackets say so.
 pub(crate) fn parse(entry: &'static Entry, text: &str) -> Result<(&'static Split, Option<[Cut; 2]>)> {

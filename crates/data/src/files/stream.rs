@@ -12,7 +12,7 @@ use super::{Files, quarantine};
 use crate::Position;
 use crate::ordered::Ordered;
 use crate::rows::slice;
-use crate::stage::{InputContext, Item, Stream};
+use crate::stage::{InputContext, Stream, StreamItem};
 
 /// Chunks that lie ready for each thread.
 const AHEAD_A_THREAD: usize = 2;
@@ -157,7 +157,7 @@ impl<F: Format> FileStream<F> {
         format!("in {} {row} of {}, {}", F::RECORD, path.display(), self.format.place(&self.files, path, offset))
     }
 
-    fn try_pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn try_pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         loop {
             let Some(mut current) = self.current.take() else {
                 if self.advance()? {
@@ -175,7 +175,7 @@ impl<F: Format> FileStream<F> {
                 *n_given = end;
                 self.current = Some(current);
                 let words = [self.file as u64, self.offset, self.n_records, self.n_bad];
-                return Ok(Some(Item { batch, after: Position::new(words, []) }));
+                return Ok(Some(StreamItem { batch, after: Position::new(words, []) }));
             }
             if let Some(bad) = parsed.bad.pop_front() {
                 self.set_aside(&current.chunk, bad)?;
@@ -186,7 +186,7 @@ impl<F: Format> FileStream<F> {
 }
 
 impl<F: Format> Stream for FileStream<F> {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         if self.ended {
             return Ok(None);
         }

@@ -16,7 +16,7 @@ impl Dataset {
     /// let data = Dataset::from_idx([("image", "train-images-idx3-ubyte.gz"), ("label", "train-labels-idx1-ubyte.gz")])
     ///     .label("label")
     ///     .shuffle(60_000, 7)
-    ///     .batch(128, true);
+    ///     .batch(128).drop_remainder();
     /// // Nothing is read before it is needed.
     /// assert!(data.explain().contains("a permutation of all rows"));
     /// ```

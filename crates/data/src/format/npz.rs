@@ -14,7 +14,7 @@ impl Dataset {
     ///
     /// ```
     /// # use estimand_data::Dataset;
-    /// let data = Dataset::from_npz("train.npz").label("y").batch(32, false);
+    /// let data = Dataset::from_npz("train.npz").label("y").batch(32);
     /// assert_eq!(data.explain(), "batch(32)\n  label(`y`)\n    npz: train.npz\n");
     /// ```
     ///

@@ -9,7 +9,7 @@ use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, FeatureSpec, Limits, Result};
 
 use super::{Method, decode_within, resize};
-use crate::stage::{Indexed, InputContext, Item, Stage, Stream};
+use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 /// The most images that are decoded together.
@@ -26,7 +26,7 @@ const PIECE: usize = 64;
 /// use estimand_data::image::{ImageFolder, Method};
 ///
 /// let flowers = ImageFolder::new("flowers").size([180, 180], Method::Bilinear);
-/// let data = flowers.dataset().shuffle(1, 7).batch(32, true);
+/// let data = flowers.dataset().shuffle(1, 7).batch(32).drop_remainder();
 /// assert!(data.explain().contains("image folder: flowers, resized to 180 x 180"));
 /// ```
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ struct Images {
 }
 
 impl Stream for Images {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let end = self.next.saturating_add(want.min(PIECE)).min(self.listing.files.len());
         let files: Vec<_> = self.listing.files[self.next..end].iter().collect();
         if files.is_empty() {
@@ -286,6 +286,6 @@ impl Stream for Images {
         }
         let batch = self.listing.batch(&self.folder, &files)?;
         self.next = end;
-        Ok(Some(Item { batch, after: Position::new([end as u64], []) }))
+        Ok(Some(StreamItem { batch, after: Position::new([end as u64], []) }))
     }
 }

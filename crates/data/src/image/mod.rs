@@ -10,7 +10,7 @@
 //!
 //! let images = Array::zeros(DType::U8, [10, 28, 28, 1])?;
 //! let data = Dataset::from_arrays([("image", images)])
-//!     .batch(4, true)
+//!     .batch(4).drop_remainder()
 //!     .map_feature("image", |images| image::resize(images, [32, 32], image::Method::Nearest))
 //!     .map_feature("image", image::to_unit);
 //! let batch = data.iter().next().unwrap()?;

@@ -6,7 +6,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, FeatureSpec, Result};
 
 use crate::agreement::difference;
 use crate::rows::{slice, spec_of};
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -23,7 +23,7 @@ impl Dataset {
     /// let squares = Dataset::from_generator([("square", FeatureSpec::dense(DType::I64, []))], |_context| {
     ///     (0..).map(|i: i64| Batch::new().with_feature("square", Array::from([i * i])))
     /// });
-    /// let batch = squares.batch(4, true).iter().next().unwrap()?;
+    /// let batch = squares.batch(4).drop_remainder().iter().next().unwrap()?;
     /// assert_eq!(batch.features()["square"], Array::from([0i64, 1, 4, 9]).into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
@@ -146,7 +146,7 @@ impl Made {
 }
 
 impl Stream for Made {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         while let Some(batch) = self.next()? {
             let n_rows = batch.n_rows();
             let skipped = usize::try_from(self.to_skip).map_or(n_rows, |n| n.min(n_rows));
@@ -158,7 +158,7 @@ impl Stream for Made {
             }
             if skipped < end {
                 let rows = slice(&batch, skipped..end)?;
-                return Ok(Some(Item { batch: rows, after: Position::new([self.given], []) }));
+                return Ok(Some(StreamItem { batch: rows, after: Position::new([self.given], []) }));
             }
         }
         if self.to_skip > 0 {

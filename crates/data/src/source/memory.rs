@@ -4,7 +4,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
 use crate::Position;
 use crate::rows;
-use crate::stage::{Indexed, InputContext, Item, Stage, Stream};
+use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 
 /// The position is the number of the next row.
 pub(crate) struct Memory {
@@ -99,22 +99,22 @@ impl Indexed for Memory {
 struct Rows {
     rows: Batch,
     next: usize,
-    spare: Option<Item>,
+    spare: Option<StreamItem>,
 }
 
 impl Stream for Rows {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let end = self.next.saturating_add(want).min(self.rows.n_rows());
         if end == self.next {
             return Ok(None);
         }
-        let Item { batch, after } = self.spare.take().unwrap_or_default();
+        let StreamItem { batch, after } = self.spare.take().unwrap_or_default();
         let batch = rows::slice_into(&self.rows, self.next..end, batch)?;
         self.next = end;
-        Ok(Some(Item { batch, after: after.renew(end as u64, None) }))
+        Ok(Some(StreamItem { batch, after: after.renew(end as u64, None) }))
     }
 
-    fn recycle(&mut self, item: Item) {
+    fn recycle(&mut self, item: StreamItem) {
         self.spare = Some(item);
     }
 }

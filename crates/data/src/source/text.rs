@@ -19,7 +19,7 @@ impl Dataset {
     /// # std::fs::write(&path, "to be\r\n\nor not").unwrap();
     /// use estimand_data::Dataset;
     ///
-    /// let lines = Dataset::from_text_lines(&path).batch(10, false).iter().next().unwrap()?;
+    /// let lines = Dataset::from_text_lines(&path).batch(10).iter().next().unwrap()?;
     /// let expected = estimand_tensor::Array::from_strings([3], ["to be", "", "or not"])?;
     /// assert_eq!(lines.features()[""], expected.into());
     /// # std::fs::remove_file(&path).unwrap();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, DType, Error, Feature, Result, Strings};
 
-use super::numbers::{Block, Kind, Numbers};
+use super::numbers::{Block, NumberKind, Numbers};
 use super::terms::Terms;
 use super::{NumberStatistics, Role, TermStatistics};
 
@@ -185,8 +185,8 @@ impl Column {
 
     pub(super) fn finish(self) -> ColumnStatistics {
         let numbers = match self.waiting {
-            Waiting::Ints(_) => Some(self.numbers.finish(Kind::Int)),
-            Waiting::Floats(_) => Some(self.numbers.finish(Kind::Float)),
+            Waiting::Ints(_) => Some(self.numbers.finish(NumberKind::Int)),
+            Waiting::Floats(_) => Some(self.numbers.finish(NumberKind::Float)),
             Waiting::Strings(_) => None,
         };
         ColumnStatistics {

@@ -27,23 +27,23 @@ pub struct NumberStatistics {
     pub max: f64,
     ranks: Ranks,
     range: Option<(i64, i64)>,
-    kind: Kind,
+    kind: NumberKind,
 }
 
 /// What the keys of numbers stand for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum NumberKind {
     /// Themselves.
     Int,
     /// Floats, by [`key_of`].
     Float,
 }
 
-impl Kind {
+impl NumberKind {
     fn value(self, key: i64) -> f64 {
         match self {
-            Kind::Int => key as f64,
-            Kind::Float => value_of(key),
+            NumberKind::Int => key as f64,
+            NumberKind::Float => value_of(key),
         }
     }
 }
@@ -116,7 +116,7 @@ impl NumberStatistics {
 
     /// The smallest and the largest of whole numbers or booleans, with all their digits.
     pub fn int_range(&self) -> Option<(i64, i64)> {
-        self.range.filter(|_| self.kind == Kind::Int)
+        self.range.filter(|_| self.kind == NumberKind::Int)
     }
 }
 
@@ -185,7 +185,7 @@ impl Numbers {
         self.sketch.absorb(&block.keys);
     }
 
-    pub(super) fn finish(self, kind: Kind) -> NumberStatistics {
+    pub(super) fn finish(self, kind: NumberKind) -> NumberStatistics {
         let (min, max) = self.range.map_or((f64::NAN, f64::NAN), |(min, max)| (kind.value(min), kind.value(max)));
         NumberStatistics {
             n_values: self.n_values,

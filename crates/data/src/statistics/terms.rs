@@ -24,11 +24,11 @@ pub struct TermStatistics {
     /// The longest string, in bytes; 0 for numbers.
     pub max_length: u64,
     counts: TermCounts,
-    kind: Kind,
+    kind: TermKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum TermKind {
     Text,
     Int,
     Bool,
@@ -55,9 +55,9 @@ impl TermStatistics {
 
     fn show(&self, term: &[u8]) -> String {
         match self.kind {
-            Kind::Text => String::from_utf8_lossy(term).into_owned(),
-            Kind::Int => int_of(term).to_string(),
-            Kind::Bool => (int_of(term) != 0).to_string(),
+            TermKind::Text => String::from_utf8_lossy(term).into_owned(),
+            TermKind::Int => int_of(term).to_string(),
+            TermKind::Bool => (int_of(term) != 0).to_string(),
         }
     }
 
@@ -73,8 +73,8 @@ impl TermStatistics {
             .help("ask for more terms, or a smaller count"));
         }
         match self.kind {
-            Kind::Text => Vocabulary::from_strings(terms),
-            Kind::Int | Kind::Bool => Vocabulary::from_ints(terms.iter().map(int_of).collect()),
+            TermKind::Text => Vocabulary::from_strings(terms),
+            TermKind::Int | TermKind::Bool => Vocabulary::from_ints(terms.iter().map(int_of).collect()),
         }
     }
 
@@ -99,7 +99,7 @@ fn int_of(term: &[u8]) -> i64 {
 #[derive(Debug)]
 pub(super) struct Terms {
     counts: TermCounts,
-    kind: Kind,
+    kind: TermKind,
     n_values: u64,
     n_missing: u64,
     n_bytes: u64,
@@ -110,9 +110,9 @@ impl Terms {
     /// For the values of a dtype, if they are terms.
     pub(super) fn new(dtype: DType, max_terms: usize) -> Result<Option<Terms>> {
         let kind = match dtype {
-            DType::Str => Kind::Text,
-            DType::Bool => Kind::Bool,
-            DType::I32 | DType::I64 | DType::U8 => Kind::Int,
+            DType::Str => TermKind::Text,
+            DType::Bool => TermKind::Bool,
+            DType::I32 | DType::I64 | DType::U8 => TermKind::Int,
             DType::F32 | DType::F64 => return Ok(None),
         };
         let counts = TermCounts::new(max_terms)?.max_bytes(MAX_BYTES);
@@ -139,7 +139,7 @@ impl Terms {
     }
 
     pub(super) fn finish(self) -> TermStatistics {
-        let is_text = self.kind == Kind::Text && self.n_values > 0;
+        let is_text = self.kind == TermKind::Text && self.n_values > 0;
         TermStatistics {
             n_values: self.n_values,
             n_missing: self.n_missing,

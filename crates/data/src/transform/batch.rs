@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::rows::collect;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 pub(crate) struct Batched {
@@ -41,6 +41,10 @@ impl Stage for Batched {
         Ok(())
     }
 
+    fn without_remainder(&self) -> Option<Dataset> {
+        Some(Dataset::new(Batched { input: self.input.clone(), n: self.n, drop_remainder: true }))
+    }
+
     fn spec(&self) -> Result<BatchSpec> {
         self.input.spec()
     }
@@ -51,6 +55,35 @@ impl Stage for Batched {
     }
 }
 
+/// `drop_remainder` after a stage that has no remainder: a mistake that `check` reports.
+pub(crate) struct NoRemainder {
+    pub(crate) input: Dataset,
+}
+
+impl Stage for NoRemainder {
+    fn describe(&self) -> String {
+        "drop_remainder()".to_string()
+    }
+
+    fn inputs(&self) -> &[Dataset] {
+        std::slice::from_ref(&self.input)
+    }
+
+    fn check(&self) -> Result<()> {
+        let before = self.input.stage().landmark();
+        Err(Error::config(format!("drop_remainder() after `{before}`, which has no remainder"))
+            .help("write it right after `batch`, `padded_batch` or `window`"))
+    }
+
+    fn spec(&self) -> Result<BatchSpec> {
+        self.input.spec()
+    }
+
+    fn open(&self, _cx: &InputContext, _from: &Position) -> Result<Box<dyn Stream>> {
+        Err(self.check().err().unwrap_or_else(|| Error::internal("no error for a misplaced drop_remainder")))
+    }
+}
+
 struct BatchStream {
     input: Box<dyn Stream>,
     n: usize,
@@ -58,12 +91,12 @@ struct BatchStream {
 }
 
 impl Stream for BatchStream {
-    fn pull(&mut self, _want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, _want: usize) -> Result<Option<StreamItem>> {
         let item = collect(&mut *self.input, self.n)?;
         Ok(item.filter(|item| !self.drop_remainder || item.batch.n_rows() == self.n))
     }
 
-    fn recycle(&mut self, item: Item) {
+    fn recycle(&mut self, item: StreamItem) {
         self.input.recycle(item);
     }
 }

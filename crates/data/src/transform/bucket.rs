@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::rows::{concat, gather, slice};
-use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::transform::buckets::Buckets;
 use crate::{Dataset, Position};
 
@@ -130,7 +130,7 @@ struct Piece {
 impl BucketStream {
     /// Reads a piece and sorts its rows into parts; `false` at the end.
     fn read(&mut self) -> Result<bool> {
-        let Some(Item { batch, after }) = self.input.pull(PIECE)? else { return Ok(false) };
+        let Some(StreamItem { batch, after }) = self.input.pull(PIECE)? else { return Ok(false) };
         let of_rows = self.buckets.of(&batch)?;
         let number = self.n_gone + self.pieces.len();
         let mut counts = Vec::new();
@@ -180,7 +180,7 @@ impl BucketStream {
         Ok(())
     }
 
-    fn give(&mut self, bucket: usize) -> Result<Option<Item>> {
+    fn give(&mut self, bucket: usize) -> Result<Option<StreamItem>> {
         let n = self.waiting[bucket].n.min(self.buckets.batch_sizes[bucket]);
         let batch = self.take(bucket, n)?;
         self.given[bucket] += n as u64;
@@ -191,12 +191,12 @@ impl BucketStream {
         let n_rows: usize = self.pieces.iter().map(|piece| piece.n_rows).sum();
         let words = [&[(n_rows - self.coming.len()) as u64], &self.given[..]].concat();
         let before = self.pieces.front().map_or(&self.after, |piece| &piece.before).clone();
-        Ok(Some(Item { batch: self.buckets.finish(batch, bucket)?, after: Position::new(words, [before]) }))
+        Ok(Some(StreamItem { batch: self.buckets.finish(batch, bucket)?, after: Position::new(words, [before]) }))
     }
 }
 
 impl Stream for BucketStream {
-    fn pull(&mut self, _want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, _want: usize) -> Result<Option<StreamItem>> {
         while !self.ended {
             let Some(bucket) = self.coming.pop_front() else {
                 self.ended = !self.read()?;

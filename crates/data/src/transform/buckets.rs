@@ -70,9 +70,9 @@ impl Buckets {
         self
     }
 
-    /// Leaves out what does not fill a batch at the end. By default it is given.
-    pub fn drop_remainder(mut self, yes: bool) -> Buckets {
-        self.drop_remainder = yes;
+    /// Leaves out the last batch of each bucket if it is not full. By default it is kept.
+    pub fn drop_remainder(mut self) -> Buckets {
+        self.drop_remainder = true;
         self
     }
 

@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::agreement::{check_specs, check_units, spec};
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -13,7 +13,7 @@ impl Dataset {
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
     /// let data = |values: [i64; 2]| Dataset::from_arrays([("x", Array::from(values))]);
-    /// let batch = data([1, 2]).concatenate(&data([3, 4])).batch(4, false).iter().next().unwrap()?;
+    /// let batch = data([1, 2]).concatenate(&data([3, 4])).batch(4).iter().next().unwrap()?;
     /// assert_eq!(batch.features()["x"], Array::from([1i64, 2, 3, 4]).into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
@@ -65,11 +65,11 @@ struct ConcatenateStream {
 }
 
 impl Stream for ConcatenateStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         loop {
-            if let Some(Item { batch, after }) = self.current.pull(want)? {
+            if let Some(StreamItem { batch, after }) = self.current.pull(want)? {
                 let which = u64::from(self.next.is_none());
-                return Ok(Some(Item { batch, after: Position::new([which], [after]) }));
+                return Ok(Some(StreamItem { batch, after: Position::new([which], [after]) }));
             }
             let Some(next) = self.next.take() else { return Ok(None) };
             self.current = next.stage().open(&self.cx, &Position::default())?;

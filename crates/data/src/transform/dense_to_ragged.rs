@@ -3,7 +3,7 @@
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
 
 use crate::agreement::missing;
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -14,7 +14,7 @@ impl Dataset {
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::{Array, Ragged};
     /// let data = |n: usize| Dataset::from_array(Array::from_vec([1, n], vec![n as i64; n]).unwrap()).dense_to_ragged("");
-    /// let both = data(1).concatenate(&data(2)).batch(2, false).iter().next().unwrap()?;
+    /// let both = data(1).concatenate(&data(2)).batch(2).iter().next().unwrap()?;
     /// assert_eq!(both.features()[""], Ragged::new(Array::from([1i64, 2, 2]), [0, 1, 3])?.into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
@@ -62,9 +62,9 @@ struct RaggedStream {
 }
 
 impl Stream for RaggedStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
-        Ok(Some(Item { batch: ragged(batch, &self.name)?, after }))
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
+        let Some(StreamItem { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        Ok(Some(StreamItem { batch: ragged(batch, &self.name)?, after }))
     }
 }
 

@@ -3,7 +3,7 @@
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, FeatureSpec, Result};
 
 use crate::rows::count;
-use crate::stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -13,7 +13,7 @@ impl Dataset {
     /// ```
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
-    /// let data = Dataset::from_array(Array::from([0.5f32, 0.25])).enumerate("row", 10).batch(2, false);
+    /// let data = Dataset::from_array(Array::from([0.5f32, 0.25])).enumerate("row", 10).batch(2);
     /// assert_eq!(data.iter().next().unwrap()?.features()["row"], Array::from([10i64, 11]).into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
@@ -99,14 +99,14 @@ struct EnumerateStream {
 }
 
 impl Stream for EnumerateStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
+        let Some(StreamItem { batch, after }) = self.input.pull(want)? else { return Ok(None) };
         let n_rows = batch.n_rows();
         let numbers = match self.unit {
             Unit::Row => (0..n_rows as u64).map(|i| self.rule.of(self.given.wrapping_add(i))).collect(),
             Unit::Batch => vec![self.rule.of(self.given); n_rows],
         };
         self.given = self.given.saturating_add(count(self.unit, &batch));
-        Ok(Some(Item { batch: self.rule.add(batch, numbers)?, after: Position::new([self.given], [after]) }))
+        Ok(Some(StreamItem { batch: self.rule.add(batch, numbers)?, after: Position::new([self.given], [after]) }))
     }
 }

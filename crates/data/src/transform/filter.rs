@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::rows::gather;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 pub(crate) type FilterFn = dyn Fn(&Batch) -> Result<Vec<bool>> + Send + Sync;
@@ -48,8 +48,8 @@ struct FilterStream {
 }
 
 impl Stream for FilterStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        while let Some(Item { batch, after }) = self.input.pull(want)? {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
+        while let Some(StreamItem { batch, after }) = self.input.pull(want)? {
             let keep = (self.function)(&batch).map_err(|e| e.context("in the function of `filter`"))?;
             if keep.len() != batch.n_rows() {
                 let message =
@@ -58,10 +58,10 @@ impl Stream for FilterStream {
             }
             let kept: Vec<u64> = (0..).zip(&keep).filter_map(|(row, &keep)| keep.then_some(row)).collect();
             if kept.len() == keep.len() {
-                return Ok(Some(Item { batch, after }));
+                return Ok(Some(StreamItem { batch, after }));
             }
             if !kept.is_empty() {
-                return Ok(Some(Item { batch: gather(&batch, &kept)?, after }));
+                return Ok(Some(StreamItem { batch: gather(&batch, &kept)?, after }));
             }
         }
         Ok(None)

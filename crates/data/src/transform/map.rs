@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::rows::spec_of;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 pub(crate) type MapFn = dyn Fn(Batch) -> Result<Batch> + Send + Sync;
@@ -49,21 +49,21 @@ struct MapStream {
 }
 
 impl Stream for MapStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let Some(item) = self.input.pull(want)? else { return Ok(None) };
         apply(&*self.function, self.unit, item).map(Some)
     }
 }
 
 /// The function's answer for an item.
-pub(crate) fn apply(function: &MapFn, unit: Unit, Item { batch, after }: Item) -> Result<Item> {
+pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: StreamItem) -> Result<StreamItem> {
     let n_rows = batch.n_rows();
     let batch = function(batch).map_err(|e| e.context("in the function of `map`"))?;
     if unit == Unit::Row && batch.n_rows() != n_rows {
         let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
         return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` behind `batch`"));
     }
-    Ok(Item { batch, after })
+    Ok(StreamItem { batch, after })
 }
 
 /// The spec of the first rows: nothing else tells what a function does.

@@ -6,7 +6,7 @@
 use estimand_tensor::{Batch, Error, Result};
 
 use crate::rows::{concat, discard, gather, slice};
-use crate::stage::{InputContext, Item, PIECE, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 /// An input read ahead. Its position is how many rows of a piece were given, and the input's before
@@ -14,7 +14,7 @@ use crate::{Dataset, Position};
 pub(crate) struct Ahead {
     input: Box<dyn Stream>,
     unit: Unit,
-    piece: Option<Item>,
+    piece: Option<StreamItem>,
     /// Counts pieces, so that they can be told apart.
     number: usize,
     /// The first row of the piece that was not given.
@@ -71,7 +71,7 @@ impl Ahead {
 /// A piece in the making.
 #[derive(Default)]
 pub(crate) struct Mixed {
-    parts: Vec<Part>,
+    parts: Vec<PieceRows>,
     /// The last part of each input.
     last: Vec<Option<usize>>,
     /// Runs of rows: the part, and how many.
@@ -80,7 +80,7 @@ pub(crate) struct Mixed {
 }
 
 /// Rows of one piece of an input, in order.
-struct Part {
+struct PieceRows {
     /// The number of the piece.
     number: usize,
     batch: Batch,
@@ -95,7 +95,7 @@ impl Mixed {
         let known = self.last[which].filter(|&part| self.parts[part].number == input.number);
         let part = known.unwrap_or_else(|| {
             let batch = input.piece.as_ref().map(|piece| piece.batch.clone()).unwrap_or_default();
-            self.parts.push(Part { number: input.number, batch, start: input.start, n: 0 });
+            self.parts.push(PieceRows { number: input.number, batch, start: input.start, n: 0 });
             self.parts.len() - 1
         });
         self.last[which] = Some(part);
@@ -155,7 +155,7 @@ impl<M> MixedStream<M> {
 }
 
 impl<M: Mixing> Stream for MixedStream<M> {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
@@ -175,6 +175,6 @@ impl<M: Mixing> Stream for MixedStream<M> {
         if mixed.n == 0 {
             return Ok(None);
         }
-        Ok(Some(Item { batch: mixed.finish(self.unit)?, after: self.mixing.position() }))
+        Ok(Some(StreamItem { batch: mixed.finish(self.unit)?, after: self.mixing.position() }))
     }
 }

@@ -7,7 +7,7 @@ use estimand_tensor::{Array, Batch, BatchSpec, DType, Element, Error, Feature, F
 
 use crate::agreement::missing;
 use crate::rows::{by_number, map_features};
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -18,12 +18,12 @@ impl Dataset {
     /// # use estimand_data::{Dataset, Pad};
     /// # use estimand_tensor::{Array, Ragged};
     /// let words = Ragged::new(Array::from([5i64, 6, 7]), [0, 1, 3])?;
-    /// let data = Dataset::from_arrays([("words", words)]).padded_batch(2, Pad::new().value("words", -1i64), false);
+    /// let data = Dataset::from_arrays([("words", words)]).padded_batch(2, Pad::new().value("words", -1i64));
     /// assert_eq!(data.iter().next().unwrap()?.features()["words"], Array::from_vec([2, 2], vec![5i64, -1, 6, 7])?.into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
-    pub fn padded_batch(&self, n: usize, pad: Pad, drop_remainder: bool) -> Dataset {
-        Dataset::new(Padded { input: self.batch(n, drop_remainder), pad })
+    pub fn padded_batch(&self, n: usize, pad: Pad) -> Dataset {
+        Dataset::new(Padded { input: self.batch(n), pad })
     }
 }
 
@@ -195,6 +195,10 @@ impl Stage for Padded {
         self.pad.check()
     }
 
+    fn without_remainder(&self) -> Option<Dataset> {
+        Some(Dataset::new(Padded { input: self.input.drop_remainder(), pad: self.pad.clone() }))
+    }
+
     fn spec(&self) -> Result<BatchSpec> {
         Ok(self.pad.spec(self.input.spec()?))
     }
@@ -210,8 +214,8 @@ struct PaddedStream {
 }
 
 impl Stream for PaddedStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
-        Ok(Some(Item { batch: self.pad.apply(&batch, None)?, after }))
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
+        let Some(StreamItem { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        Ok(Some(StreamItem { batch: self.pad.apply(&batch, None)?, after }))
     }
 }

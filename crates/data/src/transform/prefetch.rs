@@ -7,7 +7,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::ordered::Ordered;
 use crate::rows::{discard, slice};
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::transform::map::{MapFn, apply, spec_of_first};
 use crate::{Dataset, Position};
 
@@ -107,7 +107,7 @@ struct Idle {
 }
 
 impl Idle {
-    fn start(self, unit: Unit, want: usize) -> Result<Ordered<Result<Item>, Result<Item>>> {
+    fn start(self, unit: Unit, want: usize) -> Result<Ordered<Result<StreamItem>, Result<StreamItem>>> {
         let Idle { mut input, function, n_threads, n_ahead } = self;
         let mut failed = false;
         let next = move || {
@@ -118,7 +118,7 @@ impl Idle {
             failed = item.is_err();
             Some(item)
         };
-        let work = move |item: Result<Item>| match &function {
+        let work = move |item: Result<StreamItem>| match &function {
             None => item,
             Some(function) => apply(&**function, unit, item?),
         };
@@ -130,10 +130,10 @@ impl Idle {
 
 struct PrefetchStream {
     idle: Option<Idle>,
-    items: Option<Ordered<Result<Item>, Result<Item>>>,
+    items: Option<Ordered<Result<StreamItem>, Result<StreamItem>>>,
     unit: Unit,
     /// Rows of which not all are given.
-    piece: Option<Item>,
+    piece: Option<StreamItem>,
     /// The input's position before the piece.
     before: Position,
     /// Rows given since then. More than the piece's own after starting within one.
@@ -141,7 +141,7 @@ struct PrefetchStream {
 }
 
 impl PrefetchStream {
-    fn next(&mut self, want: usize) -> Result<Option<Item>> {
+    fn next(&mut self, want: usize) -> Result<Option<StreamItem>> {
         if let Some(idle) = self.idle.take() {
             self.items = Some(idle.start(self.unit, want)?);
         }
@@ -155,7 +155,7 @@ impl PrefetchStream {
 }
 
 impl Stream for PrefetchStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let piece = match self.piece.take() {
             Some(piece) => piece,
             None => match self.next(want)? {
@@ -166,11 +166,11 @@ impl Stream for PrefetchStream {
         let n_rows = piece.batch.n_rows();
         if self.unit == Unit::Batch || n_rows <= want {
             (self.before, self.given) = (piece.after, 0);
-            return Ok(Some(Item { batch: piece.batch, after: self.position() }));
+            return Ok(Some(StreamItem { batch: piece.batch, after: self.position() }));
         }
         let first: Batch = slice(&piece.batch, 0..want)?;
-        self.piece = Some(Item { batch: slice(&piece.batch, want..n_rows)?, after: piece.after });
+        self.piece = Some(StreamItem { batch: slice(&piece.batch, want..n_rows)?, after: piece.after });
         self.given = self.given.saturating_add(want as u64);
-        Ok(Some(Item { batch: first, after: self.position() }))
+        Ok(Some(StreamItem { batch: first, after: self.position() }))
     }
 }

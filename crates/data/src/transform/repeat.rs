@@ -2,7 +2,7 @@
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 /// Epochs in a row that may be empty. Each can differ, since shuffling does, but an endless search
@@ -84,12 +84,12 @@ impl RepeatStream {
 }
 
 impl Stream for RepeatStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         while let Some(current) = &mut self.current {
-            if let Some(Item { batch, after }) = current.pull(want)? {
+            if let Some(StreamItem { batch, after }) = current.pull(want)? {
                 (self.found, self.n_empty) = (true, 0);
                 let after = std::mem::take(&mut self.spare).renew(self.epoch, Some(after));
-                return Ok(Some(Item { batch, after }));
+                return Ok(Some(StreamItem { batch, after }));
             }
             if !self.found {
                 self.n_empty += 1;
@@ -107,10 +107,10 @@ impl Stream for RepeatStream {
         Ok(None)
     }
 
-    fn recycle(&mut self, mut item: Item) {
+    fn recycle(&mut self, mut item: StreamItem) {
         if let Some(current) = &mut self.current {
             let after = item.after.take_input();
-            current.recycle(Item { batch: item.batch, after });
+            current.recycle(StreamItem { batch: item.batch, after });
         }
         self.spare = item.after;
     }

@@ -3,7 +3,7 @@
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
 use crate::agreement::missing;
-use crate::stage::{InputContext, Item, Stage, Stream};
+use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -78,8 +78,8 @@ struct RoleStream {
 }
 
 impl Stream for RoleStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
-        let Some(Item { mut batch, after }) = self.input.pull(want)? else { return Ok(None) };
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
+        let Some(StreamItem { mut batch, after }) = self.input.pull(want)? else { return Ok(None) };
         self.place = self.rule.place(&batch)?;
         let batch = match self.rule.role {
             Role::Label => {
@@ -88,10 +88,10 @@ impl Stream for RoleStream {
             }
             Role::Weights => self.rule.weigh(&batch)?,
         };
-        Ok(Some(Item { batch, after }))
+        Ok(Some(StreamItem { batch, after }))
     }
 
-    fn recycle(&mut self, mut item: Item) {
+    fn recycle(&mut self, mut item: StreamItem) {
         if self.rule.role == Role::Label {
             item.batch.label_to_feature(&self.rule.name, self.place);
             self.input.recycle(item);

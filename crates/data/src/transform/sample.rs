@@ -20,7 +20,7 @@ impl Dataset {
     /// # use estimand_tensor::Array;
     /// let data = |value: i64| Dataset::from_array(Array::from([value])).repeat_forever();
     /// let mixed = Dataset::sample_from_datasets([(data(0), 0.9), (data(1), 0.1)], 7, true);
-    /// let batch = mixed.batch(1000, true).iter().next().unwrap()?;
+    /// let batch = mixed.batch(1000).drop_remainder().iter().next().unwrap()?;
     /// let estimand_tensor::Feature::Dense(values) = batch.feature("")? else { unreachable!() };
     /// let ones: i64 = values.as_slice::<i64>()?.iter().sum();
     /// assert!((70..130).contains(&ones));

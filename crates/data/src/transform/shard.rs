@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::rows::{collect, gather};
-use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 /// Reads whole rounds of one element for each worker. So its position is the input's and the same
@@ -68,7 +68,7 @@ struct ShardStream {
 }
 
 impl Stream for ShardStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         match self.unit {
             Unit::Row => self.rows(want),
             Unit::Batch => self.batch(),
@@ -77,9 +77,9 @@ impl Stream for ShardStream {
 }
 
 impl ShardStream {
-    fn rows(&mut self, want: usize) -> Result<Option<Item>> {
+    fn rows(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let n_rounds = want.min((PIECE / self.n).max(1));
-        let Some(Item { batch, after }) = collect(&mut *self.input, n_rounds.saturating_mul(self.n))? else {
+        let Some(StreamItem { batch, after }) = collect(&mut *self.input, n_rounds.saturating_mul(self.n))? else {
             return Ok(None);
         };
         let mine: Vec<u64> = (self.index..batch.n_rows()).step_by(self.n).map(|row| row as u64).collect();
@@ -87,18 +87,18 @@ impl ShardStream {
         if mine.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Item { batch: gather(&batch, &mine)?, after }))
+        Ok(Some(StreamItem { batch: gather(&batch, &mine)?, after }))
     }
 
-    fn batch(&mut self) -> Result<Option<Item>> {
+    fn batch(&mut self) -> Result<Option<StreamItem>> {
         let (mut mine, mut last) = (None, None);
         for i in 0..self.n {
-            let Some(Item { batch, after }) = self.input.pull(1)? else { break };
+            let Some(StreamItem { batch, after }) = self.input.pull(1)? else { break };
             last = Some(after);
             if i == self.index {
                 mine = Some(batch);
             }
         }
-        Ok(mine.zip(last).map(|(batch, after)| Item { batch, after }))
+        Ok(mine.zip(last).map(|(batch, after)| StreamItem { batch, after }))
     }
 }

@@ -7,7 +7,7 @@ use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::rows::{collect, gather};
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 pub(crate) struct Shuffle {
@@ -100,22 +100,22 @@ struct Permuted {
     n_rows: u64,
     /// Of the rows of an item.
     numbers: Vec<u64>,
-    spare: Option<Item>,
+    spare: Option<StreamItem>,
 }
 
 impl Stream for Permuted {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let end = self.next.saturating_add(want as u64).min(self.n_rows);
         let Some(input) = self.input.stage().indexed().filter(|_| self.next < end) else { return Ok(None) };
         self.numbers.resize((end - self.next) as usize, 0);
         self.order.fill(self.next, &mut self.numbers);
-        let Item { batch, after } = self.spare.take().unwrap_or_default();
+        let StreamItem { batch, after } = self.spare.take().unwrap_or_default();
         let batch = input.gather_into(&self.numbers, batch)?;
         self.next = end;
-        Ok(Some(Item { batch, after: after.renew(end, None) }))
+        Ok(Some(StreamItem { batch, after: after.renew(end, None) }))
     }
 
-    fn recycle(&mut self, item: Item) {
+    fn recycle(&mut self, item: StreamItem) {
         self.spare = Some(item);
     }
 }
@@ -149,7 +149,7 @@ impl Blocks {
     fn fill(&mut self) -> Result<Option<Block>> {
         let (elements, n, after) = match self.unit {
             Unit::Row => {
-                let Some(Item { batch, after }) = collect(&mut *self.input, self.size)? else { return Ok(None) };
+                let Some(StreamItem { batch, after }) = collect(&mut *self.input, self.size)? else { return Ok(None) };
                 let n = batch.n_rows();
                 (Elements::Rows(Box::new(batch)), n, after)
             }
@@ -172,7 +172,7 @@ impl Blocks {
 }
 
 impl Stream for Blocks {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         if self.elements.is_none() {
             self.elements = self.fill()?;
         }
@@ -194,6 +194,6 @@ impl Stream for Blocks {
             self.began = block.after.clone();
             (self.block, self.given, self.elements) = (self.block.wrapping_add(1), 0, None);
         }
-        Ok(Some(Item { batch, after: Position::new([self.block, self.given], [self.began.clone()]) }))
+        Ok(Some(StreamItem { batch, after: Position::new([self.block, self.given], [self.began.clone()]) }))
     }
 }

@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Result};
 
 use crate::rows::discard;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 /// The position is 1 once the elements are skipped, and the input's.
@@ -39,9 +39,9 @@ struct SkipStream {
 }
 
 impl Stream for SkipStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         discard(&mut *self.input, self.unit, std::mem::take(&mut self.to_skip))?;
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
-        Ok(Some(Item { batch, after: Position::new([1], [after]) }))
+        let Some(StreamItem { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        Ok(Some(StreamItem { batch, after: Position::new([1], [after]) }))
     }
 }

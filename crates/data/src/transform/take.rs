@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Result};
 
 use crate::rows::count;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 /// The position is the number of elements taken, and the input's.
@@ -43,14 +43,14 @@ struct TakeStream {
 }
 
 impl Stream for TakeStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let left = self.n.saturating_sub(self.taken);
         if left == 0 {
             return Ok(None);
         }
         let want = usize::try_from(left).map_or(want, |left| left.min(want));
-        let Some(Item { batch, after }) = self.input.pull(want)? else { return Ok(None) };
+        let Some(StreamItem { batch, after }) = self.input.pull(want)? else { return Ok(None) };
         self.taken += count(self.unit, &batch);
-        Ok(Some(Item { batch, after: Position::new([self.taken], [after]) }))
+        Ok(Some(StreamItem { batch, after: Position::new([self.taken], [after]) }))
     }
 }

@@ -3,7 +3,7 @@
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::rows::slice;
-use crate::stage::{InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -12,8 +12,8 @@ impl Dataset {
     /// ```
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
-    /// let batches = Dataset::from_array(Array::from([1i64, 2, 3, 4])).batch(3, false);
-    /// let pairs = batches.unbatch().batch(2, false);
+    /// let batches = Dataset::from_array(Array::from([1i64, 2, 3, 4])).batch(3);
+    /// let pairs = batches.unbatch().batch(2);
     /// assert_eq!(pairs.iter().map(|batch| Ok(batch?.n_rows())).collect::<Result<Vec<_>, estimand_tensor::Error>>()?, [2, 2]);
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
@@ -61,7 +61,7 @@ impl Stage for Unbatch {
 struct UnbatchStream {
     input: Box<dyn Stream>,
     /// The batch that is being given.
-    current: Option<Item>,
+    current: Option<StreamItem>,
     /// The input's position before it.
     before: Position,
     /// Rows of it already given.
@@ -69,7 +69,7 @@ struct UnbatchStream {
 }
 
 impl Stream for UnbatchStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         loop {
             let Some(current) = &self.current else {
                 self.current = self.input.pull(1)?;
@@ -91,7 +91,7 @@ impl Stream for UnbatchStream {
                 self.current = None;
             }
             if end > start {
-                return Ok(Some(Item { batch: rows, after: Position::new([self.given], [self.before.clone()]) }));
+                return Ok(Some(StreamItem { batch: rows, after: Position::new([self.given], [self.before.clone()]) }));
             }
         }
     }

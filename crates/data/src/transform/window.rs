@@ -5,27 +5,28 @@ use std::collections::VecDeque;
 use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
 
 use crate::rows::{concat, gather, map_features, slice};
-use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
     /// Windows of `size` rows: window i has the rows `i * shift`, `i * shift + stride`, and so on.
     ///
     /// A window is one row whose features have one more axis, the rows of the window: what
-    /// tf.data's windows become by `flat_map(lambda w: w.batch(size))`. With `drop_remainder` all
-    /// windows are whole and the features dense, `[size, ..]`; without, the last ones are shorter
-    /// and so all features are ragged.
+    /// tf.data's windows become by `flat_map(lambda w: w.batch(size))`. With
+    /// [`drop_remainder`](Dataset::drop_remainder) all windows are whole and the features dense,
+    /// `[size, ..]`; without, the last ones are shorter, so all features are ragged.
     ///
     /// ```
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
-    /// let series = Dataset::from_array(Array::from([1i64, 2, 3, 4, 5])).window(3, 1, 1, true).batch(2, false);
+    /// let series = Dataset::from_array(Array::from([1i64, 2, 3, 4, 5])).window(3, 1, 1).drop_remainder().batch(2);
     /// let expected = Array::from_vec([2, 3], vec![1i64, 2, 3, 2, 3, 4])?;
     /// assert_eq!(series.iter().next().unwrap()?.features()[""], expected.into());
     /// # Ok::<(), estimand_tensor::Error>(())
     /// ```
-    pub fn window(&self, size: usize, shift: usize, stride: usize, drop_remainder: bool) -> Dataset {
-        Dataset::new(Window { input: self.clone(), shape: Shape { size, shift, stride, drop_remainder } })
+    pub fn window(&self, size: usize, shift: usize, stride: usize) -> Dataset {
+        let shape = Shape { size, shift, stride, drop_remainder: false };
+        Dataset::new(Window { input: self.clone(), shape })
     }
 }
 
@@ -75,6 +76,11 @@ impl Stage for Window {
                 Err(Error::config("`window` of batches").help("windows are made of rows: put `batch` behind"))
             }
         }
+    }
+
+    fn without_remainder(&self) -> Option<Dataset> {
+        let shape = Shape { drop_remainder: true, ..self.shape };
+        Some(Dataset::new(Window { input: self.input.clone(), shape }))
     }
 
     fn spec(&self) -> Result<BatchSpec> {
@@ -134,7 +140,7 @@ impl WindowStream {
         let mut pieces = vec![std::mem::take(&mut self.held)];
         while self.n_read < end && !self.ended {
             let want = usize::try_from(end - self.n_read).map_or(PIECE, |left| left.min(PIECE));
-            let Some(Item { batch, after }) = self.input.pull(want)? else {
+            let Some(StreamItem { batch, after }) = self.input.pull(want)? else {
                 self.ended = true;
                 break;
             };
@@ -172,7 +178,7 @@ impl WindowStream {
 }
 
 impl Stream for WindowStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let (span, shift) = (self.shape.span(), self.shape.shift as u64);
         let n = want.min((PIECE / self.shape.size).max(1)) as u64;
         let start = |i: u64| i.saturating_mul(shift);
@@ -193,7 +199,7 @@ impl Stream for WindowStream {
         let Some((row, below)) = self.anchors.front() else {
             return Err(Error::internal("windows without a place to read from"));
         };
-        Ok(Some(Item { batch, after: Position::new([self.next - row], [below.clone()]) }))
+        Ok(Some(StreamItem { batch, after: Position::new([self.next - row], [below.clone()]) }))
     }
 }
 

@@ -4,7 +4,7 @@ use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::agreement::check_units;
 use crate::rows::{collect, slice};
-use crate::stage::{Indexed, InputContext, Item, Stage, Stream, Unit};
+use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
@@ -95,7 +95,7 @@ struct ZipStream {
 }
 
 impl Stream for ZipStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         if self.ended {
             return Ok(None);
         }
@@ -118,7 +118,7 @@ impl Stream for ZipStream {
             self.ended = parts.iter().any(|part| part.n_rows() > n_rows);
             parts = parts.iter().map(|part| slice(part, 0..n_rows)).collect::<Result<_>>()?;
         }
-        Ok(Some(Item { batch: side_by_side(parts)?, after: Position::new([u64::from(self.ended)], below) }))
+        Ok(Some(StreamItem { batch: side_by_side(parts)?, after: Position::new([u64::from(self.ended)], below) }))
     }
 }
 

@@ -6,7 +6,7 @@ use estimand_data::{Dataset, InputContext, Position, datasets};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec, Result};
 
 fn all(data: &Dataset) -> Result<Batch> {
-    let mut batches = data.batch(1 << 20, false).iter();
+    let mut batches = data.batch(1 << 20).iter();
     let batch = batches.next().unwrap()?;
     assert!(batches.next().is_none());
     Ok(batch)
@@ -70,7 +70,7 @@ fn adult_is_ucis() -> Result<()> {
 #[test]
 fn digits_are_images() -> Result<()> {
     let set = datasets::load("digits", "train")?.one_hot()?;
-    let batch = set.dataset().batch(3, true).iter().next().unwrap()?;
+    let batch = set.dataset().batch(3).drop_remainder().iter().next().unwrap()?;
     assert_eq!(dense(&batch.features()["image"]).dims(), [3, 8, 8, 1]);
     // The first three are 0, 1 and 2.
     let identity =

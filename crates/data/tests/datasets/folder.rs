@@ -30,7 +30,7 @@ fn images_in_a_folder_of_the_sets_name_or_beside() -> Result<()> {
     std::fs::write(root.join("train-labels-idx1-ubyte"), &labels).unwrap();
     let set = Folder::new(&root).load("fashion_mnist", "train")?;
     assert_eq!(set.info().classes[9], "Ankle boot");
-    let batch = set.dataset().batch(12, true).iter().next().unwrap()?;
+    let batch = set.dataset().batch(12).drop_remainder().iter().next().unwrap()?;
     let Feature::Dense(image) = &batch.features()["image"] else { panic!("dense") };
     assert_eq!(image.dims(), [12, 28, 28, 1]);
     assert_eq!(batch.labels()["label"], Array::from([0i64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]).into());
@@ -53,7 +53,8 @@ fn cifar10_in_five_files() -> Result<()> {
     for i in 1..=5u8 {
         std::fs::write(root.join(format!("cifar10/data_batch_{i}.bin")), [[i; 3073], [i; 3073]].concat()).unwrap();
     }
-    let batch = Folder::new(&root).load("cifar10", "train")?.dataset().batch(10, true).iter().next().unwrap()?;
+    let batch =
+        Folder::new(&root).load("cifar10", "train")?.dataset().batch(10).drop_remainder().iter().next().unwrap()?;
     assert_eq!(batch.labels()["label"], Array::from([1i64, 1, 2, 2, 3, 3, 4, 4, 5, 5]).into());
     std::fs::remove_dir_all(root).unwrap();
     Ok(())
@@ -69,7 +70,7 @@ fn titanic_has_missing_values() -> Result<()> {
                 1,3,male,,0,0,8.4583,Q,Third,man,True,,Queenstown,no,True\n";
     std::fs::write(root.join("titanic.csv"), text).unwrap();
     let set = Folder::new(&root).load("titanic", "train")?;
-    let batch = set.dataset().batch(2, true).iter().next().unwrap()?;
+    let batch = set.dataset().batch(2).drop_remainder().iter().next().unwrap()?;
     assert_eq!(batch.features().len(), 13);
     let Feature::Dense(age) = &batch.features()["age"] else { panic!("dense") };
     assert!(age.as_slice::<f32>()?[0] == 22.0 && age.as_slice::<f32>()?[1].is_nan());
@@ -97,7 +98,7 @@ fn housing_is_read_by_the_names_of_its_columns() -> Result<()> {
         };
         std::fs::write(root.join(format!("{name}.csv")), [columns.join(","), row("24.5"), row("3")].join("\n"))
             .unwrap();
-        let batch = set.dataset().batch(2, true).iter().next().unwrap()?;
+        let batch = set.dataset().batch(2).drop_remainder().iter().next().unwrap()?;
         assert_eq!(batch.labels()[info.label], Array::from([24.5f32, 3.0]).into());
         assert_eq!(batch.features().len(), info.features.len());
         assert!(batch.features().values().all(|feature| *feature == Array::from([1.5f32, 1.5]).into()), "{name}");
@@ -122,7 +123,7 @@ fn published_sets_where_there_are_some() -> Result<()> {
         ("titanic", "train", 891, 342),
     ] {
         let set = folder.load(name, split)?;
-        let batch = set.dataset().batch(60_000, false).iter().next().unwrap()?;
+        let batch = set.dataset().batch(60_000).iter().next().unwrap()?;
         let Feature::Dense(labels) = &batch.labels()[set.info().label] else { panic!("dense") };
         assert_eq!((batch.n_rows(), labels.as_slice::<i64>()?.iter().sum::<i64>()), (n_rows, sum), "{name} {split}");
     }

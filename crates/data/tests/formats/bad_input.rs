@@ -118,7 +118,7 @@ fn files_are_named() {
         (Dataset::from_cifar10([manifest]), "Cargo.toml"),
         (Dataset::from_cifar10(Vec::<String>::new()), "an empty list of files"),
     ] {
-        let error = data.shuffle(9, 1).batch(2, false).iter().next().unwrap().unwrap_err().to_string();
+        let error = data.shuffle(9, 1).batch(2).iter().next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{text}: {error}");
         assert_eq!(data.spec().unwrap_err().to_string(), error);
     }

@@ -42,7 +42,7 @@ fn images_and_labels_of_packed_files() -> Result<()> {
     packed.write_all(&[0, 0, 8, 3, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 3, 4, 5, 6]).unwrap();
     std::fs::write(&images, packed.finish().unwrap()).unwrap();
     std::fs::write(&labels, [0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9]).unwrap();
-    let data = Dataset::from_idx([("image", &images), ("label", &labels)]).label("label").batch(2, false);
+    let data = Dataset::from_idx([("image", &images), ("label", &labels)]).label("label").batch(2);
     let batches: Vec<_> = data.iter().collect::<Result<_>>()?;
     assert_eq!(batches[1].features()["image"], Array::from_vec([1, 1, 2], vec![5u8, 6])?.into());
     assert_eq!(batches[0].labels()["label"], Array::from([7u8, 8]).into());
@@ -67,6 +67,6 @@ fn cifar10s_colours_are_joined() -> Result<()> {
 
     let path = folder().join("data_batch_1.bin");
     std::fs::write(&path, row.repeat(3)).unwrap();
-    assert_eq!(Dataset::from_cifar10([&path, &path]).label("label").batch(4, false).iter().count(), 2);
+    assert_eq!(Dataset::from_cifar10([&path, &path]).label("label").batch(4).iter().count(), 2);
     Ok(())
 }

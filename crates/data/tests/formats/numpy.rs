@@ -127,7 +127,7 @@ fn every_dtype_survives_the_round_trip() -> Result<()> {
 fn arrays_of_an_archive_are_features() -> Result<()> {
     let case = cases().into_iter().find(|case| case.name == "stored").unwrap();
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("features-{}.npz", std::process::id()));
-    let data = Dataset::from_npz(&path).label("y").batch(4, true);
+    let data = Dataset::from_npz(&path).label("y").batch(4).drop_remainder();
     // Nothing is read until it is needed, and what failed is tried again.
     assert!(data.explain().contains(&format!("npz: {}", path.display())));
     assert!(data.iter().next().unwrap().unwrap_err().to_string().contains("cannot open"));

@@ -50,12 +50,12 @@ fn classes_are_sub_folders() -> Result<()> {
     assert_eq!(images.classes()?, ["cat", "dog", "eel"]);
     let data = Dataset::from_image_folder(&root);
     assert_eq!(data.spec()?["image"], FeatureSpec::dense(DType::U8, [3, 2, 3]));
-    let batch = data.batch(20, false).iter().next().unwrap()?;
+    let batch = data.batch(20).iter().next().unwrap()?;
     assert_eq!(greys(&batch), ORDER);
     assert_eq!(batch.labels()["label"], Array::from([0i64, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]).into());
 
     // Shuffled as a whole, by number.
-    let shuffled = data.shuffle(1, 7).batch(20, false);
+    let shuffled = data.shuffle(1, 7).batch(20);
     assert!(shuffled.explain().contains("a permutation of all rows"));
     let mut found = greys(&shuffled.iter().next().unwrap()?);
     assert_ne!(found, ORDER);
@@ -64,7 +64,7 @@ fn classes_are_sub_folders() -> Result<()> {
 
     let grey = images.channels(1).size([6, 6], Method::Bilinear).dataset();
     assert_eq!(grey.spec()?["image"], FeatureSpec::dense(DType::F32, [6, 6, 1]));
-    let batch = grey.skip(12).batch(1, true).iter().next().unwrap()?;
+    let batch = grey.skip(12).batch(1).drop_remainder().iter().next().unwrap()?;
     assert_eq!(batch.features()["image"], Array::from_vec([1, 6, 6, 1], vec![103.0f32; 36])?.into());
     std::fs::remove_dir_all(root).unwrap();
     Ok(())
@@ -94,7 +94,7 @@ fn reading_goes_on_from_any_image() -> Result<()> {
 #[test]
 fn mistakes_name_the_file() {
     let root = animals("mistakes");
-    let fails = |data: Dataset| data.batch(20, false).iter().find_map(Result::err).unwrap().to_string();
+    let fails = |data: Dataset| data.batch(20).iter().find_map(Result::err).unwrap().to_string();
     let images = || ImageFolder::new(&root);
     write(&root.join("dog/9.png"), [4, 5], 1);
     let odd = fails(images().dataset());

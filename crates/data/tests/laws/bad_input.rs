@@ -34,8 +34,8 @@ fn mistakes_in_plans() {
         (Dataset::from_arrays(two), "feature `y` has 1 rows, the batch has 2"),
         (Dataset::from_arrays(twice), "two arrays named `x`"),
         (Dataset::from_array(Array::from(1i64)), "a single number"),
-        (some.batch(0, false), "batch(0)"),
-        (some.batch(2, false).map(Ok).batch(2, false), "batch(2) of batches"),
+        (some.batch(0), "batch(0)"),
+        (some.batch(2).map(Ok).batch(2), "batch(2) of batches"),
         (some.shuffle(0, 1).take(1), "a buffer of 0"),
         (some.prefetch(0), "prefetch(0)"),
         (some.shard(2, 2), "shard(2, 2)"),
@@ -57,7 +57,7 @@ fn mistakes_in_plans() {
         let (_, ahead) = fails(&data.clone().prefetch(2));
         assert_eq!(ahead, error, "read ahead");
     }
-    let specless = some.batch(0, false).spec().unwrap_err().to_string();
+    let specless = some.batch(0).spec().unwrap_err().to_string();
     assert!(specless.contains("batch(0)"), "{specless}");
     let cx = InputContext { worker: 2, n_workers: 2, ..InputContext::default() };
     let error = some.iter_from(&cx, &Position::default()).next().unwrap().unwrap_err();
@@ -66,7 +66,7 @@ fn mistakes_in_plans() {
 
 #[test]
 fn rows_that_disagree_cannot_share_a_batch() {
-    let error = fails(&Dataset::from_batch(rows(1)).repeat(2).map(wider_every_second_time()).batch(2, false)).1;
+    let error = fails(&Dataset::from_batch(rows(1)).repeat(2).map(wider_every_second_time()).batch(2)).1;
     assert!(error.contains("in `pair`") && error.contains("a row of f32[3] follows a row of f32[2]"), "{error}");
 }
 
@@ -95,7 +95,7 @@ fn a_damaged_file_is_named_with_its_record() {
     assert!(n_rows.is_sorted() && n_rows[0] == 9 && n_rows[whole.len() - 1] == 9 + 13);
 
     std::fs::write(&path, &whole[..whole.len() - 3]).unwrap();
-    let (n, error) = fails(&data.batch(4, false));
+    let (n, error) = fails(&data.batch(4));
     assert!(n == 20 && error.contains("in record 14 of") && error.contains("the file ends after"), "{n} {error}");
 }
 

@@ -44,7 +44,7 @@ fn rows_are_read_once() {
         // Two pieces of 1,024 rows were needed, and are forgotten: the pass was not complete.
         assert_eq!((n_read.swap(0, Ordering::Relaxed), beside(&path)), (2_048, 0));
         for _ in 0..3 {
-            assert_eq!(all_ids(&data.batch(100, false)), (0..2_500).collect::<Vec<_>>());
+            assert_eq!(all_ids(&data.batch(100)), (0..2_500).collect::<Vec<_>>());
         }
         assert_eq!(n_read.load(Ordering::Relaxed), 2_500, "to a file: {to_file}");
         let place = Position::new([1_030], []);
@@ -54,14 +54,14 @@ fn rows_are_read_once() {
     }
     // Another run with the same plan reads the file.
     let (source, n_read) = counted();
-    let all: Vec<_> = source.cache_to(&path).batch(2_500, true).iter().collect::<Result<_>>().unwrap();
+    let all: Vec<_> = source.cache_to(&path).batch(2_500).drop_remainder().iter().collect::<Result<_>>().unwrap();
     assert_eq!((all, n_read.load(Ordering::Relaxed), beside(&path)), (vec![rows(2_500)], 0, 1));
 }
 
 #[test]
 fn a_cache_fixes_the_order_below_it() {
     let shuffled = Dataset::from_batch(rows(50)).shuffle(50, 1);
-    for data in [shuffled.cache(), shuffled.cache_to(path("order.cache")), shuffled.batch(7, false).cache()] {
+    for data in [shuffled.cache(), shuffled.cache_to(path("order.cache")), shuffled.batch(7).cache()] {
         let ids = all_ids(&data.repeat(2));
         assert_eq!(ids[..50], ids[50..]);
         assert_eq!(ids[..50], all_ids(&shuffled), "that of epoch 0");
@@ -170,7 +170,7 @@ fn a_damaged_file_is_an_error() {
 #[test]
 fn positions_behind_the_end_are_refused() {
     let data = Dataset::from_batch(rows(5));
-    for data in [data.cache(), data.cache_to(path("end.cache")), data.batch(1, false).cache()] {
+    for data in [data.cache(), data.cache_to(path("end.cache")), data.batch(1).cache()] {
         for _ in 0..2 {
             for (place, n) in [(0, 5), (4, 1), (5, 0)] {
                 assert_eq!(data.iter_from(&InputContext::default(), &Position::new([place], [])).count(), n);
@@ -190,7 +190,8 @@ fn all_kinds_of_features_come_back() -> Result<()> {
     let path = path("kinds.cache");
     let batch = rows(7).with_label("y", Array::from([1u8; 7]))?.with_weights(Array::from([0.5f64; 7]))?;
     for _ in 0..2 {
-        let found = Dataset::from_batch(batch.clone()).cache_to(&path).batch(7, true).iter().next().unwrap()?;
+        let found =
+            Dataset::from_batch(batch.clone()).cache_to(&path).batch(7).drop_remainder().iter().next().unwrap()?;
         assert_eq!(found, batch);
     }
     Ok(())

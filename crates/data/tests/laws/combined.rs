@@ -75,21 +75,26 @@ pub fn random_end(data: Dataset, dice: &mut Dice) -> Dataset {
     }
     let [small, large] = [1, 3].map(|start| start + dice.below(4) as usize);
     match dice.below(8) {
-        0 => data.padded_batch(large, Pad::new().value("tags", string("-")).size("pair", 3), dice.below(2) == 0),
+        0 => {
+            let batches = data.padded_batch(large, Pad::new().value("tags", string("-")).size("pair", 3));
+            if dice.below(2) == 0 { batches.drop_remainder() } else { batches }
+        }
         1 => {
             let whole = data.map(|batch| {
                 Batch::new()
                     .with_feature("id", batch.feature("id")?.clone())?
                     .with_label("y", batch.feature("pair")?.clone())
             });
-            whole.window(large, small, 1 + dice.below(3) as usize, dice.below(2) == 0).batch(2, false)
+            let windows = whole.window(large, small, 1 + dice.below(3) as usize);
+            if dice.below(2) == 0 { windows.drop_remainder().batch(2) } else { windows.batch(2) }
         }
         2 | 3 => {
-            let buckets = Buckets::by_feature("tags", [1, 3], [small, large, 2]).drop_remainder(dice.below(3) == 0);
+            let buckets = Buckets::by_feature("tags", [1, 3], [small, large, 2]);
+            let buckets = if dice.below(3) == 0 { buckets.drop_remainder() } else { buckets };
             let buckets = if dice.below(2) == 0 { buckets.no_padding() } else { buckets };
             data.bucket_by_sequence_length(buckets)
         }
-        4 => data.dense_to_ragged("pair").batch(large, false),
+        4 => data.dense_to_ragged("pair").batch(large),
         _ => data,
     }
 }

@@ -14,7 +14,7 @@ fn file(name: &str, text: impl AsRef<[u8]>) -> PathBuf {
 }
 
 fn all(data: impl Into<Dataset>) -> Result<Batch> {
-    data.into().batch(1_000_000, false).iter().next().unwrap()
+    data.into().batch(1_000_000).iter().next().unwrap()
 }
 
 fn strings(batch: &Batch, name: &str) -> Vec<String> {
@@ -250,7 +250,7 @@ fn bad_rows_are_set_aside_up_to_a_budget() -> Result<()> {
     };
     let good: Vec<i32> = (0..60).filter(|i| !is_bad(*i)).map(|i| i as i32).collect();
     for buffer in [1, 30, 100_000] {
-        let data = csv(n_bad, buffer).dataset().repeat(2).batch(4, false);
+        let data = csv(n_bad, buffer).dataset().repeat(2).batch(4);
         let mut batches = data.iter();
         let mut found = Vec::new();
         let mut places = Vec::new();

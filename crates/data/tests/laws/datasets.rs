@@ -18,7 +18,7 @@ fn mistakes() {
     let one = [("x", FeatureSpec::dense(DType::I64, []))];
     let gives = |batch: Result<Batch>| Dataset::from_generator(one.clone(), move |_| [batch.clone()]);
     let weighted = || numbers("w", 3).weights("w");
-    let padded = |pad: Pad| Dataset::from_batch(rows(4)).padded_batch(4, pad, false);
+    let padded = |pad: Pad| Dataset::from_batch(rows(4)).padded_batch(4, pad);
     let buckets = |buckets: Buckets| Dataset::from_batch(rows(4)).bucket_by_sequence_length(buckets);
     for (data, text) in [
         (Dataset::zip([]), "`zip` of no datasets"),
@@ -26,19 +26,16 @@ fn mistakes() {
         (Dataset::zip([numbers("x", 3).label("x"), numbers("x", 3).label("x")]), "labels named `x`"),
         (Dataset::zip([weighted(), weighted()]), "have weights"),
         (
-            Dataset::zip([numbers("x", 3), numbers("y", 3).batch(2, false)]),
+            Dataset::zip([numbers("x", 3), numbers("y", 3).batch(2)]),
             "dataset 0 are rows, those of dataset 1 are batches",
         ),
-        (
-            Dataset::zip([numbers("x", 3).batch(3, false), numbers("y", 3).batch(2, false)]),
-            "zip rows, and batch the result",
-        ),
+        (Dataset::zip([numbers("x", 3).batch(3), numbers("y", 3).batch(2)]), "zip rows, and batch the result"),
         (numbers("x", 3).concatenate(&numbers("y", 3)), "feature `x` is in dataset 0 and not in dataset 1"),
         (
             numbers("x", 3).concatenate(&Dataset::from_arrays([("x", Array::from([0.5f32]))])),
             "`x` is i64[] in dataset 0 and f32[]",
         ),
-        (numbers("x", 3).concatenate(&numbers("x", 3).batch(1, false)), "dataset 1 are batches"),
+        (numbers("x", 3).concatenate(&numbers("x", 3).batch(1)), "dataset 1 are batches"),
         (numbers("x", 3).enumerate("x", 0), "a feature `x`, but there is one already"),
         (numbers("x", 3).unbatch(), "`unbatch` of rows"),
         (Dataset::from_generator(Vec::<(String, FeatureSpec)>::new(), |_| []), "no features"),
@@ -54,10 +51,10 @@ fn mistakes() {
         (Dataset::interleave([numbers("x", 3), numbers("y", 3)], 1, 1), "feature `x` is in dataset 0 and not"),
         (Dataset::sample_from_datasets([(numbers("x", 3), 0.0)], 0, false), "the weights [0.0]"),
         (Dataset::sample_from_datasets([(numbers("x", 3), f64::NAN)], 0, false), "the weights [NaN]"),
-        (numbers("x", 3).window(0, 1, 1, true), "window(size 0, shift 1, stride 1)"),
-        (numbers("x", 3).batch(2, false).window(1, 1, 1, true), "`window` of batches"),
-        (Dataset::from_batch(rows(4)).window(2, 1, 1, true), "feature `tags` is ragged"),
-        (Dataset::zip([numbers("x", 3), weighted()]).window(2, 1, 1, true), "have weights"),
+        (numbers("x", 3).window(0, 1, 1).drop_remainder(), "window(size 0, shift 1, stride 1)"),
+        (numbers("x", 3).batch(2).window(1, 1, 1).drop_remainder(), "`window` of batches"),
+        (Dataset::from_batch(rows(4)).window(2, 1, 1).drop_remainder(), "feature `tags` is ragged"),
+        (Dataset::zip([numbers("x", 3), weighted()]).window(2, 1, 1).drop_remainder(), "have weights"),
         (padded(Pad::new().size("tag", 3)), "did you mean `tags`?"),
         (padded(Pad::new().size("tags", 2)), "feature `tags` has 3 values in row 4 of a batch, which is padded to 2"),
         (padded(Pad::new().size("pair", 1)), "feature `pair` has 2 values in row 1 of a batch"),
@@ -95,7 +92,7 @@ fn positions_of_other_data_are_refused() {
             "1 inputs, where the plan has 1 and 2",
         ),
         (x.concatenate(&x), Position::new([2], [Position::default()]), "dataset 2 of two"),
-        (x.batch(2, false).unbatch(), Position::new([3], [Position::default()]), "behind row 3 of a batch of 2"),
+        (x.batch(2).unbatch(), Position::new([3], [Position::default()]), "behind row 3 of a batch of 2"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([1, 0, 0, 0], [Position::default()]), "other datasets"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 2, 0, 0], [Position::default()]), "other datasets"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 0, 2, 0], [Position::default()]), "other datasets"),
@@ -110,7 +107,7 @@ fn positions_of_other_data_are_refused() {
         ),
         (Dataset::sample_from_datasets([(x.clone(), 1.0)], 1, true), Position::new([u64::MAX, 0], [behind]), "draws"),
         (
-            x.window(2, 1, 1, true),
+            x.window(2, 1, 1).drop_remainder(),
             Position::new([1 << 40], [Position::default()]),
             "before a window, which begins every 1",
         ),
@@ -126,7 +123,7 @@ fn positions_of_other_data_are_refused() {
 fn zipped_arrays_are_shuffled_together() -> Result<()> {
     let data = Dataset::zip([Dataset::from_batch(rows(20)), numbers("twice", 40)]).enumerate("row", 100).shuffle(4, 1);
     assert!(data.explain().contains("a permutation of all rows"), "{}", data.explain());
-    let batch = data.batch(20, true).iter().next().unwrap()?;
+    let batch = data.batch(20).drop_remainder().iter().next().unwrap()?;
     let ids = ids(&batch);
     assert!(!ids.is_sorted() && ids.iter().collect::<BTreeSet<_>>().len() == 20);
     assert_eq!(batch.features()["twice"], Array::from(ids.clone()).into());

@@ -20,11 +20,11 @@ fn place(data: &Dataset) -> Position {
 #[test]
 fn a_position_of_another_plan_is_refused_by_the_stage_that_differs() {
     let source = numbers();
-    let data = source.map(add_1000).skip(1).batch(4, false);
+    let data = source.map(add_1000).skip(1).batch(4);
     for (other, text) in [
-        (source.map(add_1000).skip(2).batch(4, false), "differs at `skip(2)`"),
-        (source.filter(not_3_or_7).skip(1).batch(4, false), "differs at `filter(rows)`"),
-        (Dataset::from_tfrecord(files(), spec()).map(add_1000).skip(1).batch(4, false), "differs at `tfrecord`"),
+        (source.map(add_1000).skip(2).batch(4), "differs at `skip(2)`"),
+        (source.filter(not_3_or_7).skip(1).batch(4), "differs at `filter(rows)`"),
+        (Dataset::from_tfrecord(files(), spec()).map(add_1000).skip(1).batch(4), "differs at `tfrecord`"),
         (source.map(add_1000).skip(1), "differs at `skip(1)`"),
         (data.map(Ok), "differs at `map(batches)`"),
         (data.prefetch(1), "differs at `prefetch`"),
@@ -46,7 +46,7 @@ fn batches_epochs_threads_and_workers_may_change() -> Result<()> {
             .repeat(n_epochs)
             .take(1_000 * n_epochs)
             .shard_by_worker()
-            .batch(n_rows, false)
+            .batch(n_rows)
             .prefetch(n_ahead)
     };
     let place = place(&plan(1, 5, 1));
@@ -63,8 +63,12 @@ fn batches_epochs_threads_and_workers_may_change() -> Result<()> {
 /// The text behind the number, by hand: it must be the same in every run and version.
 #[test]
 fn a_fingerprint_is_that_of_a_text() {
-    let data =
-        Dataset::from_arrays([("x", Array::from([0.5f32, 1.5]))]).prefetch(3).shuffle(9, 4).repeat(2).batch(2, true);
+    let data = Dataset::from_arrays([("x", Array::from([0.5f32, 1.5]))])
+        .prefetch(3)
+        .shuffle(9, 4)
+        .repeat(2)
+        .batch(2)
+        .drop_remainder();
     let text = "\
 batch(2, drop_remainder)
   repeat(2)

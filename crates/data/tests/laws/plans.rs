@@ -196,7 +196,10 @@ pub fn random_plan(dice: &mut Dice) -> Dataset {
             9 => data.parallel_map(add_1000),
             8 => data.prefetch(1 + dice.below(3) as usize),
             10..=12 => random_step(&data, dice),
-            _ if data.unit() == Unit::Row => data.batch(1 + dice.below(5) as usize, dice.below(2) == 0),
+            _ if data.unit() == Unit::Row => {
+                let batches = data.batch(1 + dice.below(5) as usize);
+                if dice.below(2) == 0 { batches.drop_remainder() } else { batches }
+            }
             _ => data.repeat_forever().take(dice.below(60)),
         };
     }

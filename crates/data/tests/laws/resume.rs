@@ -121,7 +121,7 @@ fn the_number_asked_for_changes_nothing() -> Result<()> {
 /// Two workers read 3 batches of 4 each, three go on: nothing is lost or read twice.
 #[test]
 fn the_number_of_workers_may_change() -> Result<()> {
-    let data = Dataset::from_batch(rows(50)).shuffle(100, 3).shard_by_worker().batch(4, false);
+    let data = Dataset::from_batch(rows(50)).shuffle(100, 3).shard_by_worker().batch(4);
     let worker = |worker, n_workers| InputContext { worker, n_workers, seed: 5, ..InputContext::default() };
     let (mut seen, mut places) = (Vec::new(), Vec::new());
     for w in 0..2 {
@@ -144,7 +144,7 @@ fn the_number_of_workers_may_change() -> Result<()> {
 
 #[test]
 fn dropping_a_reader_ends_its_thread() {
-    let data = Dataset::from_batch(rows(5)).map(add_1000).repeat_forever().batch(3, true).prefetch(2);
+    let data = Dataset::from_batch(rows(5)).map(add_1000).repeat_forever().batch(3).drop_remainder().prefetch(2);
     let mut batches = data.iter();
     assert_eq!(ids(&batches.next().unwrap().unwrap()), [1000, 1001, 1002]);
     // Returns only once the thread, which could go on for ever, is joined.

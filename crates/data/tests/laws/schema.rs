@@ -98,7 +98,7 @@ fn what_was_inferred_fits_and_reads_back() {
     // NaN differs from itself.
     assert_eq!(format!("{:?}", again.columns()), format!("{:?}", schema.columns()));
     assert_eq!(again.to_toml(), schema.to_toml());
-    let misfits = data.batch(7, false).check_schema(&again).unwrap();
+    let misfits = data.batch(7).check_schema(&again).unwrap();
     assert!(misfits.is_empty() && misfits.n_rows == 60 && misfits.clone().into_result().is_ok(), "{misfits}");
 
     let path = folder().join("people.toml");
@@ -146,7 +146,7 @@ fn files_are_read_by_a_schema() {
     data.write_tfrecord(&path).unwrap();
     let read = schema.with_roles(&Dataset::from_tfrecord(path.as_path(), specs));
     assert!(read.check_schema(&schema).unwrap().is_empty());
-    let all = read.batch(100, false).iter().next().unwrap().unwrap();
+    let all = read.batch(100).iter().next().unwrap().unwrap();
     assert_eq!((&all.features()["tags"], all.labels()), (&people().features()["tags"], people().labels()));
 
     let text = "[columns.age]\ntype = \"i32\"\ndefault = -1\n[columns.job]\ntype = \"string\"\ndefault = \"?\"\n[columns.rich]\nrole = \"label\"\ntype = \"f32\"\n";
@@ -154,7 +154,7 @@ fn files_are_read_by_a_schema() {
     let path = folder.join("people.csv");
     fs::write(&path, "age,job,rich\n1,,0\n,x,1\n").unwrap();
     let read = schema.with_roles(&Csv::new(path.as_path()).features(schema.feature_specs().unwrap()).dataset());
-    let all = read.batch(2, false).iter().next().unwrap().unwrap();
+    let all = read.batch(2).iter().next().unwrap().unwrap();
     assert_eq!(all.features()["age"], Array::from([1i32, -1]).into());
     assert_eq!(all.features()["job"], Array::from_strings([2], ["?", "x"]).unwrap().into());
     assert_eq!(all.labels()["rich"], Array::from([0.0f32, 1.0]).into());
@@ -300,7 +300,7 @@ fn many_misfits_are_counted() {
     // 4 to 4999.
     assert_eq!((misfits.n_misfits, misfits.listed.len(), misfits.listed[9].row), (4996, 10, Some(14)));
     assert!(misfits.to_string().ends_with("and 4986 more\n"));
-    assert_eq!(data.batch(999, false).check_schema(&schema).unwrap(), misfits);
+    assert_eq!(data.batch(999).check_schema(&schema).unwrap(), misfits);
     let twice =
         Batch::new().with_feature("x", Array::from([1i64])).and_then(|b| b.with_label("x", Array::from([1i64])));
     let twice = Schema::of(&Dataset::from_batch(twice.unwrap())).unwrap_err().to_string();

@@ -35,10 +35,15 @@ fn transformations_do_to_rows_what_they_do_to_a_vector() {
         }
         let n = 1 + dice.below(6) as usize;
         let batches = |data: &Dataset| data.iter().map(|batch| ids(&batch.unwrap())).collect::<Vec<_>>();
-        assert_eq!(batches(&data.batch(n, false)), plain.chunks(n).collect::<Vec<_>>(), "{}", data.explain());
-        assert_eq!(batches(&data.batch(n, true)), plain.chunks_exact(n).collect::<Vec<_>>(), "{}", data.explain());
+        assert_eq!(batches(&data.batch(n)), plain.chunks(n).collect::<Vec<_>>(), "{}", data.explain());
+        assert_eq!(
+            batches(&data.batch(n).drop_remainder()),
+            plain.chunks_exact(n).collect::<Vec<_>>(),
+            "{}",
+            data.explain()
+        );
         // Behind `batch`, elements are batches.
-        let behind = data.batch(n, false).skip(1).shard(2, 1).take(2);
+        let behind = data.batch(n).skip(1).shard(2, 1).take(2);
         let expected: Vec<_> = plain.chunks(n).skip(1).skip(1).step_by(2).take(2).collect();
         assert_eq!(batches(&behind), expected, "{}", behind.explain());
     }
@@ -49,7 +54,7 @@ fn transformations_do_to_rows_what_they_do_to_a_vector() {
 fn rows_move_as_a_whole() -> Result<()> {
     let all = rows(23);
     for data in [Dataset::from_batch(all.clone()), Dataset::from_tfrecord(files(), spec())] {
-        let data = data.shuffle(10, 1).repeat(2).shard(2, 1).filter(not_3_or_7).batch(5, false).prefetch(1);
+        let data = data.shuffle(10, 1).repeat(2).shard(2, 1).filter(not_3_or_7).batch(5).prefetch(1);
         for batch in &data {
             let batch = batch?;
             let row = |name: &str, i: usize| match &batch.features()[name] {
@@ -111,10 +116,9 @@ fn a_stream_is_shuffled_in_blocks() {
 #[test]
 fn shards_together_are_the_whole() {
     let shuffled = Dataset::from_batch(rows(29)).shuffle(100, 9).repeat(2);
-    let whole: Vec<_> = shuffled.batch(12, false).iter().map(|batch| ids(&batch.unwrap())).collect();
-    let shards: Vec<Vec<_>> = (0..3)
-        .map(|i| shuffled.shard(3, i).batch(4, false).iter().map(|batch| ids(&batch.unwrap())).collect())
-        .collect();
+    let whole: Vec<_> = shuffled.batch(12).iter().map(|batch| ids(&batch.unwrap())).collect();
+    let shards: Vec<Vec<_>> =
+        (0..3).map(|i| shuffled.shard(3, i).batch(4).iter().map(|batch| ids(&batch.unwrap())).collect()).collect();
     for (t, expected) in whole.iter().enumerate() {
         let together: BTreeSet<i64> = shards.iter().filter_map(|shard| shard.get(t)).flatten().copied().collect();
         assert_eq!(together, expected.iter().copied().collect(), "batch {t}");
@@ -125,7 +129,7 @@ fn shards_together_are_the_whole() {
 fn labels_weights_and_specs() -> Result<()> {
     let arrays =
         [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([0.0f32, 1.0])), ("w", Array::from([0.5f32, 2.0]))];
-    let data = Dataset::from_arrays(arrays).label("y").weights("w").shuffle(9, 0).batch(2, false);
+    let data = Dataset::from_arrays(arrays).label("y").weights("w").shuffle(9, 0).batch(2);
     let batch = data.iter().next().unwrap()?;
     assert_eq!(batch.features().keys().map(|k| &**k).collect::<Vec<_>>(), ["x"]);
     assert_eq!(batch.labels().keys().map(|k| &**k).collect::<Vec<_>>(), ["y"]);

@@ -14,7 +14,7 @@ fn ragged<'a>(batch: &'a Batch, name: &str) -> &'a Ragged {
 #[test]
 fn lists_become_ragged_features() {
     for buffer_size in [1, 100, 1 << 20] {
-        let all = sequences(buffer_size).batch(100, false).iter().next().unwrap().unwrap();
+        let all = sequences(buffer_size).batch(100).iter().next().unwrap().unwrap();
         assert_eq!(ids(&all), (0..23).collect::<Vec<_>>());
         let (tags, lengths, pairs) = (ragged(&all, "tags"), ragged(&all, "tags/lengths"), ragged(&all, "pairs"));
         for i in 0..23 {

@@ -129,7 +129,7 @@ fn the_same_bits_on_any_number_of_threads_and_in_any_pieces() {
             assert_eq!(bits(&pass.run_on(&Pool::new(n_threads), &data).unwrap()), expected, "{n_threads} threads");
         }
         for n in [77, 5000] {
-            assert_eq!(bits(&pass.run(&data.batch(n, false)).unwrap()), expected, "batches of {n}");
+            assert_eq!(bits(&pass.run(&data.batch(n)).unwrap()), expected, "batches of {n}");
         }
     }
 }
@@ -229,8 +229,8 @@ fn bad_input_is_named() {
         (statistics.numbers("name").unwrap_err(), "holds string, not numbers"),
         (numbers.terms("").unwrap_err(), "holds f32, not terms"),
         (StatisticsPass::new().max_terms(0).run(&data).unwrap_err(), "at most 0 terms"),
-        (data.batch(2, false).map(changes).statistics().unwrap_err(), "from row 3 on there are [\"feature `ident`\"]"),
-        (data.batch(0, false).statistics().unwrap_err(), "batch(0"),
+        (data.batch(2).map(changes).statistics().unwrap_err(), "from row 3 on there are [\"feature `ident`\"]"),
+        (data.batch(0).statistics().unwrap_err(), "batch(0"),
     ] {
         assert!(error.to_string().contains(text), "{error} should contain {text}");
     }

@@ -62,20 +62,21 @@ fn plan(text: &str) -> Option<Dataset> {
                 stack.pop()?.concatenate(&second)
             }
             "enumerate" => stack.pop()?.enumerate(words[1], number(2)),
-            "batch" | "ragged_batch" => stack.pop()?.batch(n(1), drop),
+            "batch" | "ragged_batch" => stack.pop()?.batch(n(1)),
             "padded_batch" => {
                 let pad = words[3..].chunks(3).fold(Pad::new(), |pad, one| {
                     let pad = pad.value(one[0], one[2].parse::<i64>().unwrap());
                     if one[1] == "-" { pad } else { pad.size(one[0], one[1].parse().unwrap()) }
                 });
-                stack.pop()?.padded_batch(n(1), pad, drop)
+                stack.pop()?.padded_batch(n(1), pad)
             }
             "interleave" => Dataset::interleave(stack.split_off(stack.len() - n(1)), n(2), n(3) as u64),
-            "window" => stack.pop()?.window(n(1), n(2), n(3), drop),
+            "window" => stack.pop()?.window(n(1), n(2), n(3)),
             "bucket" => {
                 let numbers = |i: usize| words[i].split(',').map(|word| word.parse().unwrap()).collect::<Vec<_>>();
                 let buckets = Buckets::by_feature(words[1], numbers(2), numbers(3));
-                let buckets = buckets.pad_to_bucket_boundary(words[4] == "boundary").drop_remainder(drop);
+                let buckets = buckets.pad_to_bucket_boundary(words[4] == "boundary");
+                let buckets = if drop { buckets.drop_remainder() } else { buckets };
                 stack.pop()?.bucket_by_sequence_length(buckets)
             }
             "unbatch" => stack.pop()?.unbatch(),
@@ -85,6 +86,7 @@ fn plan(text: &str) -> Option<Dataset> {
             "shard" => stack.pop()?.shard(n(1), n(2)),
             _ => return None,
         };
+        let data = if drop && words[0] != "bucket" { data.drop_remainder() } else { data };
         stack.push(data);
     }
     stack.pop().filter(|_| stack.is_empty())

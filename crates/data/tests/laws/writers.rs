@@ -26,7 +26,7 @@ fn file_names(folder: &PathBuf) -> Vec<String> {
 }
 
 fn all_rows(data: &Dataset) -> Batch {
-    data.batch(1 << 20, false).iter().next().map_or_else(Batch::new, Result::unwrap)
+    data.batch(1 << 20).iter().next().map_or_else(Batch::new, Result::unwrap)
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn records_of_random_rows_read_back() {
         assert_eq!((written.n_rows, written.n_bytes), (batch.n_rows() as u64, fs::metadata(&path).unwrap().len()));
         // Batches or rows: the same bytes.
         let bytes = fs::read(&path).unwrap();
-        data.batch(1 + dice.below(9) as usize, false).write_tfrecord(&path).unwrap();
+        data.batch(1 + dice.below(9) as usize).write_tfrecord(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
         if batch.n_rows() > 0 {
             assert_eq!(all_rows(&Dataset::from_tfrecord([&path], spec)), batch);
@@ -173,7 +173,7 @@ fn a_table_by_hand() {
         7,-0.0,1e30,\u{e9},0,2.0\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
     // Batches or rows, with other delimiters.
-    writer.delimiter(b';').header(false).write(&data.batch(1, false)).unwrap();
+    writer.delimiter(b';').header(false).write(&data.batch(1)).unwrap();
     let expected = "-9223372036854775808;0.1;;\"x\"\"y\";1;0.5\n7;-0.0;1e30;\u{e9};0;2.0\n";
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);
 }

@@ -35,11 +35,11 @@ fn read(turn: &Turn, n: usize) -> usize {
         assert_eq!(csv.inferred().unwrap().len(), n);
         let data = csv.dataset();
         assert_eq!(data.spec().unwrap().len(), n - 1);
-        let batch = data.batch(2, false).iter().next().unwrap().unwrap();
+        let batch = data.batch(2).iter().next().unwrap().unwrap();
         assert_eq!((batch.n_rows(), batch.features().len(), batch.labels().len()), (2, n - 1, 1));
         // Declared types, as a schema or feature columns have them.
         let typed = Csv::new(&path).features(data.spec().unwrap()).dataset();
-        assert_eq!(typed.batch(1, true).iter().map(Result::unwrap).count(), 2);
+        assert_eq!(typed.batch(1).drop_remainder().iter().map(Result::unwrap).count(), 2);
     });
     cost.allocations
 }

@@ -92,7 +92,7 @@ fn a_long_stream_is_read() {
     let path = folder.file("x.csv.gz", gzip.finish().unwrap());
     let limits = Limits { unpacked_bytes: 1000, free_bytes: 1000, ..Limits::default() };
     let csv = Csv::new(&path).limits(limits).header(false).column_names(["a", "b"]);
-    let n_rows: usize = csv.dataset().batch(1000, false).iter().map(|batch| batch.unwrap().n_rows()).sum();
+    let n_rows: usize = csv.dataset().batch(1000).iter().map(|batch| batch.unwrap().n_rows()).sum();
     assert_eq!(n_rows, 400_000);
 }
 

@@ -38,7 +38,7 @@ pub fn read(files: impl Into<Files>) -> Reader {
 /// ```no_run
 /// use estimand_data_parquet::arrow;
 ///
-/// let data = arrow::from_stream(|| Ok(std::io::stdin())).label("y").dataset().batch(32, false);
+/// let data = arrow::from_stream(|| Ok(std::io::stdin())).label("y").dataset().batch(32);
 /// # let _ = data;
 /// ```
 pub fn from_stream<R: Read + Send + 'static>(open: impl Fn() -> Result<R> + Send + Sync + 'static) -> Reader {
@@ -65,7 +65,7 @@ pub fn from_stream<R: Read + Send + 'static>(open: impl Fn() -> Result<R> + Send
 ///     let batches = (0..3).map(batch);
 ///     Ok(RecordBatchIterator::new(batches, batch(0).unwrap().schema()))
 /// };
-/// let data = arrow::from_batches(squares).dataset().batch(4, false);
+/// let data = arrow::from_batches(squares).dataset().batch(4);
 /// let rows: Vec<usize> = data.iter().map(|batch| Ok(batch?.n_rows())).collect::<estimand_tensor::Result<_>>()?;
 /// assert_eq!(rows, [4, 2]);
 /// # Ok::<(), estimand_tensor::Error>(())

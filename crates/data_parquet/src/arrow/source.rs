@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use estimand_data::{Files, InputContext, Item, Position, Stage, Stream, slice_rows};
+use estimand_data::{Files, InputContext, Position, Stage, Stream, StreamItem, slice_rows};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use super::reader::{Batches, IpcReader};
@@ -229,7 +229,7 @@ impl Rows {
 }
 
 impl Stream for Rows {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let piece = match self.next_piece() {
             Ok(Some(piece)) => piece,
             Ok(None) => return Ok(None),
@@ -245,6 +245,6 @@ impl Stream for Rows {
         self.piece = Some(slice_rows(&piece, n_rows.min(want)..n_rows)?);
         self.row += batch.n_rows() as u64;
         let after = Position::new([self.file as u64, self.batch, self.row], []);
-        Ok(Some(Item { batch, after }))
+        Ok(Some(StreamItem { batch, after }))
     }
 }

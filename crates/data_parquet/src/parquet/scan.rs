@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use estimand_data::{Compression, Files, InputContext, Item, Position, Stage, Stream, slice_rows};
+use estimand_data::{Compression, Files, InputContext, Position, Stage, Stream, StreamItem, slice_rows};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use super::file::ParquetFile;
@@ -128,7 +128,7 @@ impl Rows {
 }
 
 impl Stream for Rows {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let piece = match self.piece.take() {
             Some(piece) => piece,
             None => match self.next_piece() {
@@ -150,6 +150,6 @@ impl Stream for Rows {
         };
         self.at.row += batch.n_rows() as u64;
         let after = Position::new([self.at.file as u64, self.at.group as u64, self.at.row], []);
-        Ok(Some(Item { batch, after }))
+        Ok(Some(StreamItem { batch, after }))
     }
 }

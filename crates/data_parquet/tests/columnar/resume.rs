@@ -85,7 +85,7 @@ fn parquet_files_go_on_under_transformations() -> Result<()> {
                 _ => data.prefetch(2),
             };
         }
-        let data = data.batch(1 + dice.below(7) as usize, false);
+        let data = data.batch(1 + dice.below(7) as usize);
         let all = data.iter().collect::<Result<Vec<_>>>()?;
         let mut batches = data.iter();
         for k in 1..=all.len() {
@@ -172,7 +172,7 @@ fn batches_of_other_code_are_made_again() -> Result<()> {
     assert!(going_on_gives_the_rest(&data, &expected, &mut Dice(1))? > expected.len());
 
     // Behind transformations, as any source.
-    let plan = data.shuffle(4, 1).repeat(2).batch(4, false).prefetch(1);
+    let plan = data.shuffle(4, 1).repeat(2).batch(4).prefetch(1);
     let mut batches = plan.iter();
     batches.next().unwrap()?;
     let rest = plan.iter_from(&Default::default(), batches.position()).collect::<Result<Vec<_>>>()?;
@@ -192,7 +192,7 @@ fn a_pipe_is_opened_once() -> Result<()> {
     let pipe = Arc::new(std::sync::Mutex::new(Some(std::io::Cursor::new(bytes))));
     let open =
         move || pipe.lock().unwrap().take().ok_or_else(|| estimand_tensor::Error::config("the pipe was read already"));
-    let data = arrow::from_stream(open).dataset().batch(2, false);
+    let data = arrow::from_stream(open).dataset().batch(2);
     assert_eq!(data.spec()?.len(), 1);
     let rows: Vec<usize> = data.iter().map(|batch| Ok(batch?.n_rows())).collect::<Result<_>>()?;
     assert_eq!(rows, [2, 1]);

@@ -2,11 +2,11 @@
 //! threads may call.
 //!
 //! `schedule` groups the nodes: host ops run their own kernels, ops of the step that the host needs
-//! too (a cast, a comparison) run in an [`Island`](island::Island) on the kernels of `cpu`, and
+//! too (a cast, a comparison) run in an [`NumericSteps`](numeric::NumericSteps) on the kernels of `cpu`, and
 //! those that only move elements work on strings as well (`rearrange`).
 
-mod island;
-mod part;
+mod host_section;
+mod numeric_steps;
 mod program;
 mod rearrange;
 mod schedule;

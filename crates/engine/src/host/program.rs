@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use estimand_graph::pass::{all_given, first_teller};
+use estimand_graph::pass::{all_given, first_batch_value};
 use estimand_graph::sizes::check_feed;
-use estimand_graph::trace::{self, Part as Section, Trace};
+use estimand_graph::trace::{self, Phase, Trace};
 use estimand_graph::{Body, Cost, HostOp, NodeId, Op, Program, Value};
 use estimand_tensor::{Array, DType, Error, Result};
 use smallvec::SmallVec;
 
-use super::island::Island;
-use super::part::Part;
+use super::host_section::HostSection;
+use super::numeric_steps::NumericSteps;
 use super::rearrange::{Numbered, Rearrange};
 use super::schedule::{Piece, schedule};
 
@@ -47,14 +47,14 @@ struct Work {
     node: NodeId,
     reads: SmallVec<[usize; 4]>,
     writes: SmallVec<[usize; 4]>,
-    kind: Kind,
+    kind: WorkKind,
 }
 
-enum Kind {
+enum WorkKind {
     /// A host op.
     Op(HostOp),
     /// Numeric nodes on the kernels of `cpu`.
-    Island(Island),
+    Numeric(NumericSteps),
     /// A node that moves strings.
     Rearrange(Rearrange),
 }
@@ -63,7 +63,7 @@ impl HostProgram {
     /// The part before the steps: from the values of the placeholders to what the steps are fed.
     pub fn new(program: &Program) -> Result<HostProgram> {
         let given = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
-        let part = Part { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
+        let part = HostSection { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
         HostProgram::compile(&part)
     }
 
@@ -71,10 +71,10 @@ impl HostProgram {
     pub fn after(program: &Program) -> Result<HostProgram> {
         let body = Arc::new(all_given(&program.body));
         let (given, results) = (program.fetches.clone(), program.results.as_slice());
-        HostProgram::compile(&Part { body, steps: &program.after, given, results })
+        HostProgram::compile(&HostSection { body, steps: &program.after, given, results })
     }
 
-    fn compile(part: &Part<'_>) -> Result<HostProgram> {
+    fn compile(part: &HostSection<'_>) -> Result<HostProgram> {
         let mut slots = Slots { body: &part.body, of: HashMap::new(), constants: Vec::new() };
         // What is given comes first, so that its slots are known.
         for &value in &part.given {
@@ -83,14 +83,14 @@ impl HostProgram {
         let mut work = Vec::new();
         let mut numbered: Option<Numbered> = None;
         // The first value that tells the size of the batch, of those that are there.
-        let mut teller = first_teller(&part.body, part.given.iter().copied());
+        let mut batch_value = first_batch_value(&part.body, part.given.iter().copied());
         for piece in schedule(part) {
-            work.push(compile(part, &piece, teller, &mut numbered, &mut slots)?);
+            work.push(compile(part, &piece, batch_value, &mut numbered, &mut slots)?);
             let made = match &piece {
                 Piece::Single(step) => &step.outputs[..],
                 Piece::Numbers(_, makes) => &makes[..],
             };
-            teller = teller.or_else(|| first_teller(&part.body, made.iter().copied()));
+            batch_value = batch_value.or_else(|| first_batch_value(&part.body, made.iter().copied()));
         }
         let outputs = part.results.iter().map(|&v| slots.slot(v)).collect();
         let Slots { of, constants, .. } = slots;
@@ -113,14 +113,14 @@ impl HostProgram {
     /// What it returns, from one array for each value it is given: before the steps, for each
     /// placeholder.
     pub fn run(&self, given: &[Array]) -> Result<Vec<Array>> {
-        self.run_traced(given, Section::Host, None)
+        self.run_traced(given, Phase::Host, None)
     }
 
     /// As `run`, with the times of its work noted as those of a section of the program.
     pub(crate) fn run_traced(
         &self,
         given: &[Array],
-        section: Section,
+        section: Phase,
         mut trace: Option<&mut Trace>,
     ) -> Result<Vec<Array>> {
         if given.len() != self.given.len() {
@@ -147,9 +147,9 @@ impl HostProgram {
                 |&slot: &usize| slots[slot].clone().ok_or_else(|| Error::internal("a value is read before it is made"));
             let inputs = work.reads.iter().map(read).collect::<Result<SmallVec<[Array; 4]>>>()?;
             let results = match &work.kind {
-                Kind::Op(op) => op.rules().run(&inputs),
-                Kind::Island(island) => island.run(&inputs, inner.as_mut()),
-                Kind::Rearrange(rearrange) => rearrange.run(&inputs),
+                WorkKind::Op(op) => op.rules().run(&inputs),
+                WorkKind::Numeric(numeric) => numeric.run(&inputs, inner.as_mut()),
+                WorkKind::Rearrange(rearrange) => rearrange.run(&inputs),
             };
             let node = self.body.node(work.node);
             let results =
@@ -198,27 +198,27 @@ impl Slots<'_> {
 }
 
 fn compile(
-    part: &Part<'_>,
+    part: &HostSection<'_>,
     piece: &Piece,
-    teller: Option<Value>,
+    batch_value: Option<Value>,
     numbered: &mut Option<Numbered>,
     slots: &mut Slots<'_>,
 ) -> Result<Work> {
     let mut numbers = |values: &[Value]| -> SmallVec<[usize; 4]> { values.iter().map(|&v| slots.slot(v)).collect() };
     Ok(match piece {
         Piece::Numbers(steps, makes) => {
-            let island = Island::new(part.body.clone(), steps, makes.clone(), teller)?;
-            let (reads, writes) = (numbers(island.reads()), numbers(island.makes()));
-            Work { node: steps[0].kernel.node(), reads, writes, kind: Kind::Island(island) }
+            let numeric = NumericSteps::new(part.body.clone(), steps, makes.clone(), batch_value)?;
+            let (reads, writes) = (numbers(numeric.reads()), numbers(numeric.makes()));
+            Work { node: steps[0].kernel.node(), reads, writes, kind: WorkKind::Numeric(numeric) }
         }
         Piece::Single(step) => {
             let node = step.kernel.node();
             let (reads, kind) = match &part.body.node(node).op {
-                Op::Host(op) => (numbers(&step.inputs), Kind::Op(op.clone())),
+                Op::Host(op) => (numbers(&step.inputs), WorkKind::Op(op.clone())),
                 _ => {
                     let numbered = numbered.get_or_insert_with(|| Numbered::new(&part.body));
-                    let rearrange = Rearrange::new(part, numbered, step, teller)?;
-                    (numbers(rearrange.reads()), Kind::Rearrange(rearrange))
+                    let rearrange = Rearrange::new(part, numbered, step, batch_value)?;
+                    (numbers(rearrange.reads()), WorkKind::Rearrange(rearrange))
                 }
             };
             Work { node, reads, writes: numbers(&step.outputs), kind }

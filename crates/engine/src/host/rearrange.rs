@@ -8,12 +8,12 @@ use estimand_graph::op::{Constant, Op, Placeholder};
 use estimand_graph::{Body, NodeId, Step, Value};
 use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, Strings};
 
-use super::island::Island;
-use super::part::Part;
+use super::host_section::HostSection;
+use super::numeric_steps::NumericSteps;
 
 /// One node that moves strings.
 pub(super) struct Rearrange {
-    numbers: Island,
+    numbers: NumericSteps,
     /// Where no string changes its place and at most one size is left to the run: which of the
     /// reads, and the shape of the result.
     in_order: Option<(usize, Shape)>,
@@ -24,13 +24,18 @@ pub(super) struct Rearrange {
 
 impl Rearrange {
     /// Whether a step moves strings.
-    pub(super) fn is_for(part: &Part<'_>, step: &Step) -> bool {
+    pub(super) fn is_for(part: &HostSection<'_>, step: &Step) -> bool {
         let is_text = |v: &Value| part.body.spec(*v).dtype == DType::Str;
         let node = part.body.node(step.kernel.node());
         !matches!(node.op, Op::Host(_)) && step.outputs.iter().any(is_text)
     }
 
-    pub(super) fn new(part: &Part<'_>, numbered: &Numbered, step: &Step, teller: Option<Value>) -> Result<Rearrange> {
+    pub(super) fn new(
+        part: &HostSection<'_>,
+        numbered: &Numbered,
+        step: &Step,
+        batch_value: Option<Value>,
+    ) -> Result<Rearrange> {
         let node = part.body.node(step.kernel.node());
         if !node.op.rules().moves_elements() {
             return Err(Error::unsupported(format!("there is no {} of strings", node.op.name()))
@@ -40,7 +45,7 @@ impl Rearrange {
         let moved = step.inputs[0];
         let step = numbered.step(step);
         let body = numbered.body.clone();
-        let numbers = Island::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), teller)?;
+        let numbers = NumericSteps::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), batch_value)?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *numbered.stands_for.get(v).unwrap_or(v)).collect();
         // What is read beside it tells sizes.
         let in_order = match &node.op {

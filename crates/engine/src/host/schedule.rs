@@ -13,7 +13,7 @@ use estimand_graph::sources::Facts;
 use estimand_graph::{Op, Step, SymbolDef, Value};
 use estimand_tensor::{Dim, Symbol};
 
-use super::part::Part;
+use super::host_section::HostSection;
 use super::rearrange::Rearrange;
 
 /// What is run at once.
@@ -30,7 +30,7 @@ pub(super) enum Piece {
 /// nodes that are ready, as one run. What a run reads may be made in the same run; what tells sizes
 /// of the run is made before it begins. Steps come in an order that works, so the round of a step
 /// follows from those of the steps before it.
-pub(super) fn schedule(part: &Part<'_>) -> Vec<Piece> {
+pub(super) fn schedule(part: &HostSection<'_>) -> Vec<Piece> {
     let symbols = part.body.symbols();
     let mut producers: HashMap<Value, usize> = HashMap::new();
     for (i, step) in part.steps.iter().enumerate() {
@@ -98,7 +98,7 @@ impl Made {
 }
 
 /// All sizes that are evaluated for a step: its own, and those of what it reads.
-fn each_size(part: &Part<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
+fn each_size(part: &HostSection<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
     each_dim(part.body.node(step.kernel.node()), f);
     for input in &step.inputs {
         part.body.spec(*input).shape.dims().iter().for_each(|&dim| f(dim));
@@ -107,7 +107,7 @@ fn each_size(part: &Part<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
 
 /// The last round in which each value is read or tells a size. Sizes are asked for in the rounds
 /// `asked_at`.
-fn read_at(part: &Part<'_>, made: &[Made], mut asked_at: HashMap<Symbol, usize>) -> HashMap<Value, usize> {
+fn read_at(part: &HostSection<'_>, made: &[Made], mut asked_at: HashMap<Symbol, usize>) -> HashMap<Value, usize> {
     let symbols = part.body.symbols();
     let mut read_at: HashMap<Value, usize> = HashMap::new();
     let mut read = |value: Value, round: usize| {
@@ -163,7 +163,7 @@ mod tests {
         let values: Vec<Value> = fetches.iter().map(Tensor::value).collect();
         let program = Program::new(Arc::new(g.body().clone()), &values).unwrap();
         let given = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
-        let part = Part { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
+        let part = HostSection { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
         let runs: Vec<(usize, usize)> = schedule(&part)
             .iter()
             .filter_map(|piece| match piece {

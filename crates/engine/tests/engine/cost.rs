@@ -6,8 +6,8 @@ use estimand_cpu::Cpu;
 use estimand_engine::Compiled;
 use estimand_graph::op::{Cell, CellFunction};
 use estimand_graph::{
-    Combiner, Cost, Executor, Graph, Init, Optimizer, Padding, Part, Program, Rates, RecurrentInputs, RunArgs, Tensor,
-    Trace, Value, gradients,
+    Combiner, Cost, Executor, Graph, Initializer, Optimizer, Padding, Phase, Program, Rates, RecurrentInputs, RunArgs,
+    Tensor, Trace, Value, gradients,
 };
 use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Dim};
@@ -30,7 +30,7 @@ fn traced(executor: &dyn Executor, fetches: &[&Tensor], feeds: &[Array]) -> Vec<
     let total = trace.now();
     assert!(trace.steps().iter().map(|step| step.duration).sum::<u64>() <= total);
     assert!(trace.steps().iter().all(|step| step.start + step.duration <= total && step.thread == 0));
-    let indices: Vec<_> = trace.steps().iter().filter(|step| step.part == Part::Step).map(|step| step.index).collect();
+    let indices: Vec<_> = trace.steps().iter().filter(|step| step.part == Phase::Step).map(|step| step.index).collect();
     assert_eq!(indices, (0..compiled.program().steps().len()).collect::<Vec<_>>(), "every step once, in order");
     trace.steps().iter().map(|step| (compiled.program().describe(step).0, step.cost)).collect()
 }
@@ -47,7 +47,7 @@ fn cost(read: u64, written: u64, flops: u64) -> Cost {
 fn products_for_batches_of_any_size() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
-    let (w, b) = (g.variable("w", [3, 5], Init::Ones), g.variable("b", [5], Init::Ones));
+    let (w, b) = (g.variable("w", [3, 5], Initializer::Ones), g.variable("b", [5], Initializer::Ones));
     let y = (x.matmul(&w) + b).relu();
     for n in [0, 1, 4] {
         // n x 5 results of 3 products and 3 sums, a bias and a relu; n x 3, 3 x 5 and 5 floats are
@@ -67,7 +67,7 @@ fn products_for_batches_of_any_size() {
 fn a_convolution_and_its_gradients() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 6.into(), 6.into(), 2.into()]);
-    let w = g.variable("w", [3, 3, 2, 4], Init::Ones);
+    let w = g.variable("w", [3, 3, 2, 4], Initializer::Ones);
     let y = x.conv2d(&w, (1, 1), Padding::Valid);
     // 5 images, 4 x 4 places, 4 filters of 3 x 3 x 2; sizes in floats: x 360, w 72, y 320.
     let products = 2 * 5 * 16 * 4 * 18;
@@ -80,7 +80,7 @@ fn a_convolution_and_its_gradients() {
     assert_eq!(of("Conv2DBackpropInput"), cost(4 * (72 + 320), 4 * 360, products));
     assert_eq!(of("Conv2DBackpropFilter"), cost(4 * (360 + 320), 4 * 72, products));
     // Each channel on its own: 5 x 4 x 4 x 2 results of 3 x 3 taps.
-    let own = g.variable("own", [3, 3, 2, 1], Init::Ones);
+    let own = g.variable("own", [3, 3, 2, 1], Initializer::Ones);
     let y = x.depthwise_conv2d(&own, (1, 1), Padding::Valid);
     assert_eq!(costs(&[&y], &images)[0].1, cost(4 * (360 + 18), 4 * 160, 2 * 160 * 9));
 }
@@ -89,7 +89,7 @@ fn a_convolution_and_its_gradients() {
 fn a_convolution_merged_with_its_pooling() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 10.into(), 10.into(), 1.into()]);
-    let (w, b) = (g.variable("w", [3, 3, 1, 16], Init::Ones), g.variable("b", [16], Init::Ones));
+    let (w, b) = (g.variable("w", [3, 3, 1, 16], Initializer::Ones), g.variable("b", [16], Initializer::Ones));
     let y = (x.conv2d(&w, (1, 1), Padding::Valid) + b).relu().max_pool((2, 2), (2, 2), Padding::Valid);
     let loss = y.square().mean();
     let train = Optimizer::new(Sgd::default(), 0.1).minimize(&loss);
@@ -109,7 +109,7 @@ fn a_recurrent_network_and_its_gradient() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 7.into(), 20.into()]);
     let zeros_of = || g.fill([Dim::BATCH, 5.into()], DType::F32, 0.0);
-    let kernel = g.variable("kernel", [5, 20], Init::Ones);
+    let kernel = g.variable("kernel", [5, 20], Initializer::Ones);
     let inputs = RecurrentInputs {
         kernel: kernel.clone(),
         bias: None,
@@ -161,7 +161,7 @@ fn lookups_and_updates_touch_rows() {
     let run = |optimizer: Optimizer| {
         let g = Graph::new();
         let ids = g.ragged_placeholder("ids", DType::I64);
-        let table = g.variable("table", [100, 8], Init::Ones);
+        let table = g.variable("table", [100, 8], Initializer::Ones);
         let loss = table.lookup(&ids, Combiner::Mean).square().mean();
         let train = optimizer.minimize(&loss);
         // Rows of 3 and 1 ids, of which two are the same: three rows of the table.
@@ -189,7 +189,7 @@ fn lookups_and_updates_touch_rows() {
 fn both_executors_and_the_host_are_timed() {
     let g = Graph::new();
     let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
-    let w = g.variable("w", [1, 2], Init::Ones);
+    let w = g.variable("w", [1, 2], Initializer::Ones);
     let y = words.string_length(false).cast(DType::F32).reshape([-1, 1]).matmul(&w);
     let feeds = [Array::from_strings([2], ["wide", "deep"]).unwrap()];
     let found = traced(&Reference, &[&y], &feeds);

@@ -1,7 +1,7 @@
 //! The cut and the host's interpreter; what single ops compute is in the files beside this one.
 
 use estimand_engine::Session;
-use estimand_graph::{Graph, Init, SymbolDef, Tensor};
+use estimand_graph::{Graph, Initializer, SymbolDef, Tensor};
 use estimand_tensor::{Array, DType, Dim};
 
 fn words(dims: &[usize], words: &[&str]) -> Array {
@@ -29,7 +29,7 @@ fn strings_move_as_numbers_do() {
 fn the_text_form_shows_the_cut() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::Str, [Dim::BATCH]);
-    let w = g.variable("w", [], Init::Ones);
+    let w = g.variable("w", [], Initializer::Ones);
     let y = &x.string_length(false).cast(DType::F32) * &w;
     let program = Session::new(&g).unwrap().program(&[&y]).unwrap();
     let text =
@@ -41,7 +41,7 @@ fn the_text_form_shows_the_cut() {
 fn host_ops_on_what_a_step_computes_run_after_it() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH]);
-    let w = g.variable("w", [], Init::Constant(2.0));
+    let w = g.variable("w", [], Initializer::Constant(2.0));
     let doubled = &x * &w;
     let (distinct, places) = doubled.cast(DType::I64).unique();
     // A result of unknown size goes on in numbers: [4, 2] -> 6.
@@ -63,7 +63,7 @@ fn host_ops_on_what_a_step_computes_run_after_it() {
 #[test]
 fn what_comes_after_a_step_is_too_late_for_variables() {
     let g = Graph::new();
-    let w = g.variable("w", [2], Init::Ones);
+    let w = g.variable("w", [2], Initializer::Ones);
     let assign = w.assign(&w.unique().1.cast(DType::F32));
     let error = Session::new(&g).and_then(|mut s| s.run(&[&assign], &[])).unwrap_err().to_string();
     assert!(error.contains("Assign is computed from strings, tables or sizes that depend on variables"), "{error}");

@@ -1,12 +1,12 @@
 //! What a graph collects beside its nodes: updates and losses.
 
 use estimand_engine::{Eval, Session};
-use estimand_graph::{Graph, Init};
+use estimand_graph::{Graph, Initializer};
 
 #[test]
 fn updates_and_losses_are_kept_in_order() {
     let g = Graph::new();
-    let v = g.variable("v", [], Init::Ones);
+    let v = g.variable("v", [], Initializer::Ones);
     assert_eq!(g.regularization_loss().eval().unwrap().item::<f32>().unwrap(), 0.0);
     g.add_update(&v.assign_add(2.0));
     g.add_regularization_loss(&(&v * 10.0));

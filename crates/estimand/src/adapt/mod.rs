@@ -302,7 +302,7 @@ mod tests {
     fn values(columns: impl Into<Columns>) -> Vec<f32> {
         let columns = columns.into();
         let g = Graph::new();
-        let batch = train().batch(4, false).iter().next().unwrap().unwrap();
+        let batch = train().batch(4).iter().next().unwrap().unwrap();
         let features = Inputs::new(&g, "feature", &estimand_data::specs_of(&batch).0);
         let x = input_layer(&features, columns);
         let feature = |name: &str| match batch.feature(name).unwrap() {

@@ -36,7 +36,7 @@ impl Labelled {
 /// The rows of [`datasets::load("digits", "train")`](datasets::load), flat and divided by 16.
 pub fn digits() -> Result<Labelled> {
     const N: usize = 1_797;
-    let rows = datasets::load("digits", "train")?.dataset().batch(N, true).iter().next().transpose()?;
+    let rows = datasets::load("digits", "train")?.dataset().batch(N).drop_remainder().iter().next().transpose()?;
     let rows = rows.ok_or_else(|| Error::internal("fewer digits than there should be"))?;
     let (Feature::Dense(images), Feature::Dense(labels)) = (rows.feature("image")?, &rows.labels()["label"]) else {
         return Err(Error::internal("digits are not dense"));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
-use estimand_data::{Dataset, InputContext, Item, Position, Stream};
+use estimand_data::{Dataset, InputContext, Position, Stream, StreamItem};
 use estimand_graph::Graph;
 use estimand_tensor::{Error, Mode, Result};
 use tracing::info;
@@ -15,7 +15,7 @@ use crate::input_fn::{InputFn, InputFnContext};
 use crate::model_fn::{InputSpec, ModelFnContext};
 
 /// A model that was built and not yet compiled.
-pub(super) struct Built {
+pub(super) struct BuiltModel {
     pub(super) graph: Graph,
     pub(super) spec: EstimatorSpec,
     pub(super) placeholders: Placeholders,
@@ -26,7 +26,7 @@ pub(crate) struct Opened {
     pub(crate) data: Dataset,
     pub(super) cx: InputContext,
     pub(crate) stream: Box<dyn Stream>,
-    pub(crate) first: Option<Item>,
+    pub(crate) first: Option<StreamItem>,
     pub(crate) spec: InputSpec,
 }
 
@@ -52,9 +52,7 @@ impl Estimator {
         let data = input.dataset(&InputFnContext { input: cx, params: &self.params, config: &self.config })?;
         match data.unit() {
             estimand_data::Unit::Batch => Ok(data),
-            estimand_data::Unit::Row => {
-                Err(Error::config("the input is not batched").help("end it with .batch(n, drop_remainder)"))
-            }
+            estimand_data::Unit::Row => Err(Error::config("the input is not batched").help("end it with .batch(n)")),
         }
     }
 
@@ -71,17 +69,17 @@ impl Estimator {
     }
 
     /// Calls the model function for a mode.
-    pub(super) fn build(&self, mode: Mode, input: &InputSpec) -> Result<Built> {
+    pub(super) fn build(&self, mode: Mode, input: &InputSpec) -> Result<BuiltModel> {
         let labelled = InputSpec { labels: Default::default(), ..input.clone() };
         let input = if mode == Mode::Predict { &labelled } else { input };
         let cx = ModelFnContext::new(mode, input, &self.params, &self.config);
         info!("Calling model_fn.");
         let spec =
-            (self.model_fn)(&cx)?.finish(&cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
+            (self.model_fn)(&cx)?.checked(&cx).map_err(|e| e.context(format!("in the model function, mode {mode}")))?;
         info!("Done calling model_fn.");
         self.check_sites(mode, cx.graph())?;
         let placeholders = Placeholders::of(&cx);
-        Ok(Built { graph: cx.graph().clone(), spec, placeholders })
+        Ok(BuiltModel { graph: cx.graph().clone(), spec, placeholders })
     }
 
     /// A variable comes from the same line in every mode: otherwise a name that moved from one

@@ -12,7 +12,7 @@ use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use indexmap::IndexMap;
 use tracing::{info, warn};
 
-use super::build::{Built, Opened};
+use super::build::{BuiltModel, Opened};
 use super::{Estimator, Metrics};
 use crate::feeding::{Binding, Feeder};
 use crate::hook::{BeginContext, Hook, HookContext, Hooks, Requests};
@@ -86,7 +86,7 @@ impl Estimator {
     /// The model for evaluations on inputs that look like this one. Its variables have no values of
     /// use yet.
     pub(crate) fn evaluator<'a>(&self, input: &InputSpec, mut hooks: Vec<Box<dyn Hook + 'a>>) -> Result<Evaluator<'a>> {
-        let Built { graph, spec, mut placeholders } = self.build(Mode::Eval, input)?;
+        let BuiltModel { graph, spec, mut placeholders } = self.build(Mode::Eval, input)?;
         let loss = spec.loss.ok_or_else(|| Error::internal("a model without loss was let through"))?;
         for hook in spec.evaluation_hooks {
             hooks.push(hook);

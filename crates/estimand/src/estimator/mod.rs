@@ -53,7 +53,7 @@ use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 /// use estimand::prelude::*;
 ///
 /// fn linear(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-///     let w = cx.graph().variable("w", [], Init::Zeros);
+///     let w = cx.graph().variable("w", [], Initializer::Zeros);
 ///     let y = cx.feature("x") * &w;
 ///     let spec = EstimatorSpec::new(cx).prediction("y", &y);
 ///     if cx.mode() == Mode::Predict {
@@ -65,7 +65,7 @@ use crate::{EstimatorSpec, HParams, RunConfig, WarmStartSettings};
 ///
 /// # let folder = std::env::temp_dir().join(format!("estimand-doc-estimator-{}", std::process::id()));
 /// let rows = [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([3.0f32, 6.0]))];
-/// let data = Dataset::from_arrays(rows).label("y").repeat(50).batch(2, false);
+/// let data = Dataset::from_arrays(rows).label("y").repeat(50).batch(2);
 /// let estimator = Estimator::new(linear).model_dir(&folder).build()?;
 /// estimator.train(&data)?;
 /// assert!(estimator.evaluate(&data)?["loss"] < 1e-6);

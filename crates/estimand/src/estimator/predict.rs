@@ -10,7 +10,7 @@ use estimand_tensor::{Array, Batch, Error, Mode, Result};
 use tracing::info;
 
 use super::Estimator;
-use super::build::Built;
+use super::build::BuiltModel;
 use super::predict_spec::Prediction;
 use crate::feeding::{Binding, HookFeeds};
 use crate::hook::{BeginContext, Hook, Hooks};
@@ -118,7 +118,7 @@ impl Estimator {
                 all.push(hook);
             }
             hooks = Hooks::new(all);
-            let Built { graph, placeholders, .. } = &mut built;
+            let BuiltModel { graph, placeholders, .. } = &mut built;
             hooks.each("begin", |hook| {
                 hook.begin(&mut BeginContext::new(graph, placeholders, &mut fetches, &mut Vec::new()))
             })?;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use estimand_data::{Item, Position, Stream};
+use estimand_data::{Position, Stream, StreamItem};
 use estimand_tensor::{Array, Error, Mode, Result};
 
 use super::Estimator;
@@ -31,7 +31,7 @@ struct Running<'a> {
     resident: Resident,
     hooks: Hooks<'a>,
     requests: Requests,
-    first: Option<Item>,
+    first: Option<StreamItem>,
     stream: Box<dyn Stream>,
     /// Rows of the last batch that were not given yet.
     rows: VecDeque<Prediction>,

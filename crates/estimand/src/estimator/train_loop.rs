@@ -9,7 +9,7 @@ use estimand_graph::Value;
 use estimand_tensor::{Array, Error, ErrorKind, Mode, Result};
 use tracing::{info, warn};
 
-use super::build::{Built, Opened};
+use super::build::{BuiltModel, Opened};
 use super::programs::Programs;
 use super::train_input::{Next, TrainInput};
 use super::train_spec::{Finished, TrainSpec};
@@ -58,12 +58,12 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         estimator: &Estimator,
         owner: Owner,
-        built: Built,
+        built: BuiltModel,
         opened: Opened,
         train: TrainSpec<'a>,
         seed: u64,
     ) -> Result<Run<'a>> {
-        let Built { graph, mut spec, mut placeholders } = built;
+        let BuiltModel { graph, mut spec, mut placeholders } = built;
         let config = &estimator.config;
         let loss = spec.loss.clone().ok_or_else(|| Error::internal("a model without loss was let through"))?;
         let train_op =

@@ -20,7 +20,7 @@ use tracing::warn;
 
 use super::host::host_name;
 use crate::HParams;
-use crate::summary::{self, Converted, Kind};
+use crate::summary::{self, Converted, SummaryKind};
 
 /// How many files of one second and host are tried before giving up.
 const MOST_FILES: usize = 1000;
@@ -73,18 +73,18 @@ impl EventWriter {
     /// How the numbers of an array are spread, in TensorFlow's buckets. Those that are not finite
     /// are left out, with a warning.
     pub fn histogram(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
-        self.show(step, tag, Kind::Histogram, array)
+        self.show(step, tag, SummaryKind::Histogram, array)
     }
 
     /// The first `max_outputs` images of `[n, height, width, channels]`, u8 or f32, scaled as
     /// [`Summaries::image`](crate::Summaries::image) says.
     pub fn image(&mut self, step: u64, tag: &str, array: &Array, max_outputs: usize) -> Result<()> {
-        self.show(step, tag, Kind::Image { max_outputs }, array)
+        self.show(step, tag, SummaryKind::Image { max_outputs }, array)
     }
 
     /// A text in Markdown.
     pub fn text(&mut self, step: u64, tag: &str, text: &str) -> Result<()> {
-        self.show(step, tag, Kind::Text, &Array::from_strings([0_usize; 0], [text])?)
+        self.show(step, tag, SummaryKind::Text, &Array::from_strings([0_usize; 0], [text])?)
     }
 
     /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
@@ -126,7 +126,7 @@ impl EventWriter {
         self.summary(0, vec![summary::experiment(params, metrics, now())])
     }
 
-    fn show(&mut self, step: u64, tag: &str, kind: Kind, array: &Array) -> Result<()> {
+    fn show(&mut self, step: u64, tag: &str, kind: SummaryKind, array: &Array) -> Result<()> {
         let Converted { values, n_odd } =
             kind.convert(tag, array).map_err(|e| e.context(format!("in summary `{tag}`")))?;
         if n_odd > 0 {

@@ -32,7 +32,7 @@ pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 ///     RegressionHead::new().spec(cx, &logits, |loss: &Tensor| {
 ///         let train = |name: &str, rate| {
 ///             let kernel = cx.graph().get_variable(&format!("{name}/kernel"));
-///             Optimizer::new(Sgd::default(), rate).minimize_variables(loss, &[&kernel])
+///             Optimizer::new(Sgd::default(), rate).minimize(Minimize::new(loss).variables([&kernel]))
 ///         };
 ///         Ok(cx.graph().group(&[&train("slow", 0.01), &train("quick", 0.1)]))
 ///     })

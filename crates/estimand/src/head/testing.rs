@@ -59,7 +59,7 @@ pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
 }
 
 /// A model of a dense layer and a head, for one mode.
-struct Built {
+struct HeadModel {
     graph: Graph,
     spec: EstimatorSpec,
     features: Inputs,
@@ -67,8 +67,8 @@ struct Built {
     weights: Option<Tensor>,
 }
 
-impl Built {
-    fn new(head: &dyn Head, batch: &Batch, mode: Mode) -> Result<Built> {
+impl HeadModel {
+    fn new(head: &dyn Head, batch: &Batch, mode: Mode) -> Result<HeadModel> {
         let mut input = InputSpec::of(batch);
         if mode == Mode::Predict {
             input.labels = Default::default();
@@ -76,9 +76,9 @@ impl Built {
         let (params, config) = (HParams::new(), RunConfig::new());
         let cx = ModelFnContext::new(mode, &input, &params, &config);
         let logits = Dense::new(head.logits_dimension()).apply(&cx.feature("x"));
-        let spec = head.spec(&cx, &logits, Optimizer::new(Sgd::default(), 0.1))?.finish(&cx)?;
+        let spec = head.spec(&cx, &logits, Optimizer::new(Sgd::default(), 0.1))?.checked(&cx)?;
         let (features, labels) = (cx.features().clone(), cx.labels().clone());
-        Ok(Built { graph: cx.graph().clone(), spec, features, labels, weights: cx.weights().cloned() })
+        Ok(HeadModel { graph: cx.graph().clone(), spec, features, labels, weights: cx.weights().cloned() })
     }
 
     /// The values of some tensors for a batch, with initial variables of one seed.
@@ -135,7 +135,7 @@ fn feeds(inputs: &Inputs, find: impl Fn(&str) -> Result<Feature>) -> Result<Vec<
 /// head's name.
 fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     head.check()?;
-    let [train, eval, predict] = [Mode::Train, Mode::Eval, Mode::Predict].map(|mode| Built::new(head, batch, mode));
+    let [train, eval, predict] = [Mode::Train, Mode::Eval, Mode::Predict].map(|mode| HeadModel::new(head, batch, mode));
     let (train, eval, predict) = (train?.spec, eval?.spec, predict?.spec);
     let keys = |spec: &EstimatorSpec| spec.predictions.keys().cloned().collect::<Vec<_>>();
     ensure(!keys(&predict).is_empty(), || "no predictions".into())?;
@@ -159,14 +159,14 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
 
 /// TensorFlow could compute every prediction.
 fn predictions_can_be_written(head: &dyn Head, batch: &Batch) -> Result<()> {
-    let built = Built::new(head, batch, Mode::Predict)?;
+    let built = HeadModel::new(head, batch, Mode::Predict)?;
     let fetches: Vec<_> = built.spec.predictions.values().map(Tensor::value).collect();
     export(&built.graph.body(), &fetches).map(|_| ())
 }
 
 /// The loss is a number, and so is every element of its gradient; not all of them are 0.
 fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
-    let built = Built::new(head, batch, Mode::Eval)?;
+    let built = HeadModel::new(head, batch, Mode::Eval)?;
     ensure(built.loss(batch)?.is_finite(), || "the loss is no number".into())?;
     let kernel = built.graph.get_variable("dense/kernel");
     let loss = built.spec.loss.clone().ok_or_else(|| Error::internal("a spec without loss"))?;
@@ -179,7 +179,7 @@ fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
 
 /// Predictions for a row do not depend on the batch it is in.
 fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
-    let built = Built::new(head, batch, Mode::Predict)?;
+    let built = HeadModel::new(head, batch, Mode::Predict)?;
     let fetches: Vec<&Tensor> = built.spec.predictions.values().collect();
     let together = built.run(&fetches, batch)?;
     for i in 0..batch.n_rows() {
@@ -194,7 +194,7 @@ fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
 /// Metrics over parts of the rows are those over all rows, apart from means over batches, which are
 /// called losses.
 fn metrics_add_up(head: &dyn Head, batch: &Batch) -> Result<()> {
-    let built = Built::new(head, batch, Mode::Eval)?;
+    let built = HeadModel::new(head, batch, Mode::Eval)?;
     let n = batch.n_rows();
     let parts = [slice_rows(batch, 0..2)?, slice_rows(batch, 2..n)?];
     let (at_once, in_parts) = (built.metrics(std::slice::from_ref(batch))?, built.metrics(&parts)?);
@@ -207,11 +207,11 @@ fn rows_without_weight_do_not_count(head: &dyn Head, batch: &Batch) -> Result<()
     let few = slice_rows(batch, 0..2)?;
     let weights = (0..n).map(|i| if i < 2 { 1.0f32 } else { 0.0 }).collect::<Vec<f32>>();
     let weighed = batch.clone().with_weights(Array::from(weights))?;
-    let of_few = Built::new(head, &few, Mode::Eval)?.metrics(&[few])?;
-    let of_weighed = Built::new(head, &weighed, Mode::Eval)?.metrics(&[weighed])?;
+    let of_few = HeadModel::new(head, &few, Mode::Eval)?.metrics(&[few])?;
+    let of_weighed = HeadModel::new(head, &weighed, Mode::Eval)?.metrics(&[weighed])?;
     ensure_equal(&of_few, &of_weighed, "with weights of 0")?;
     let nothing = batch.clone().with_weights(Array::from(vec![0.0f32; n]))?;
-    let loss = Built::new(head, &nothing, Mode::Eval)?.loss(&nothing)?;
+    let loss = HeadModel::new(head, &nothing, Mode::Eval)?.loss(&nothing)?;
     ensure(loss == 0.0, || format!("a loss of {loss} without any weight"))
 }
 

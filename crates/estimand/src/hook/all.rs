@@ -39,5 +39,5 @@ pub const ALL_HOOKS: [HookExample; 18] = [
 pub(super) fn rows() -> Dataset {
     let x: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
     let y: Vec<f32> = x.iter().map(|x| 3.0 * x).collect();
-    Dataset::from_arrays([("x", Array::from(x)), ("y", Array::from(y))]).label("y").shuffle(10, 1).batch(4, false)
+    Dataset::from_arrays([("x", Array::from(x)), ("y", Array::from(y))]).label("y").shuffle(10, 1).batch(4)
 }

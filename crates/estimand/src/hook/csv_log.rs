@@ -24,9 +24,9 @@ use crate::{Every, Timer};
 /// # use estimand::prelude::*;
 /// # let folder = std::env::temp_dir().join(format!("estimand-doc-csv-log-{}", std::process::id()));
 /// # let rows = [("x", Array::from([0i64, 1])), ("y", Array::from([1.0f32, 1.0]))];
-/// # let data = Dataset::from_arrays(rows).label("y").repeat(3).batch(2, false);
+/// # let data = Dataset::from_arrays(rows).label("y").repeat(3).batch(2);
 /// # let model = |cx: &ModelFnContext<'_>| {
-/// #     let w = cx.graph().variable("w", [], Init::Zeros);
+/// #     let w = cx.graph().variable("w", [], Initializer::Zeros);
 /// #     let loss = (w - cx.label()).square().mean();
 /// #     Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.5)))
 /// # };

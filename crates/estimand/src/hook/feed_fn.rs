@@ -13,7 +13,7 @@ use super::{BeginContext, Feed, Hook, HookContext};
 /// use estimand::prelude::*;
 ///
 /// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-///     let w = cx.graph().variable("w", [], Init::Zeros);
+///     let w = cx.graph().variable("w", [], Initializer::Zeros);
 ///     let scale = cx.graph().placeholder("scale", DType::F32, [0_usize; 0]);
 ///     let loss = (cx.feature("x") * &w - cx.label()).square().mean() * scale;
 ///     Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.1)))
@@ -21,7 +21,7 @@ use super::{BeginContext, Feed, Hook, HookContext};
 ///
 /// # let folder = std::env::temp_dir().join(format!("estimand-doc-feed-{}", std::process::id()));
 /// let rows = [("x", Array::from([1.0f32, 2.0])), ("y", Array::from([3.0f32, 6.0]))];
-/// let data = Dataset::from_arrays(rows).label("y").repeat(50).batch(2, false);
+/// let data = Dataset::from_arrays(rows).label("y").repeat(50).batch(2);
 /// let hook = FeedFnHook::new().named("scale", |cx| Ok(Array::from(if cx.global_step() < 10 { 0.1f32 } else { 1.0 })));
 /// Estimator::new(model).model_dir(&folder).build()?.train(TrainSpec::new(&data).hook(hook))?;
 /// # std::fs::remove_dir_all(folder).unwrap();

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use estimand_checkpoint::BundleReader;
-use estimand_graph::{Init, Optimizer};
+use estimand_graph::{Initializer, Optimizer};
 use estimand_tensor::{Array, Error, Mode, Result};
 use estimand_update::Adam;
 
@@ -92,7 +92,7 @@ impl Drop for Scratch {
 }
 
 fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let w = cx.graph().variable("w", [], Init::Zeros);
+    let w = cx.graph().variable("w", [], Initializer::Zeros);
     let y = cx.feature("x") * &w;
     let spec = EstimatorSpec::new(cx).prediction("y", &y);
     match cx.mode() {

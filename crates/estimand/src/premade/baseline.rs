@@ -1,6 +1,6 @@
 //! Baseline estimators: they learn the mean of the labels, and look at no feature.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Dim, Result};
 
 use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor};
@@ -37,7 +37,7 @@ impl Network for Baseline {
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor> {
         let graph = cx.graph();
         let _scope = graph.reopen("baseline");
-        let bias = graph.variable("bias", [units], Init::Zeros);
+        let bias = graph.variable("bias", [units], Initializer::Zeros);
         Ok(bias.broadcast_to([Dim::BATCH, units.into()]))
     }
 

@@ -1,7 +1,7 @@
 //! Wide and deep estimators: a linear model and a deep network, whose logits are added up, each
 //! with an optimizer of its own.
 
-use estimand_graph::{Combiner, Role, Tensor};
+use estimand_graph::{Combiner, Minimize, Role, Tensor};
 use estimand_nn::Activation;
 use estimand_nn::column::Columns;
 use estimand_tensor::{Error, Result};
@@ -94,16 +94,17 @@ impl Network for DnnLinearCombined {
         let linear = self.linear.optimizer.optimizer(Some(self.linear_rate()))?;
         Ok(Training::from(move |loss: &Tensor| {
             let (deep, wide) = (self.variables(cx, "dnn/"), self.variables(cx, "linear/"));
-            let (deep, wide): (Vec<&Tensor>, Vec<&Tensor>) = (deep.iter().collect(), wide.iter().collect());
+            let of = |variables: &[Tensor]| Minimize::new(loss).variables(variables);
+            let step = cx.global_step();
             // TF: the deep part is counted by the global step; the linear part then has a counter
             // of its own.
             Ok(match (self.has_dnn(), self.has_linear()) {
                 (true, true) => {
-                    let deep = dnn.minimize_variables_counted(loss, &deep, cx.global_step());
-                    cx.graph().group(&[&deep, &linear.minimize_variables(loss, &wide)])
+                    let deep = dnn.minimize(of(&deep).global_step(step));
+                    cx.graph().group(&[&deep, &linear.minimize(of(&wide))])
                 }
-                (true, false) => dnn.minimize_variables_counted(loss, &deep, cx.global_step()),
-                (false, _) => linear.minimize_variables_counted(loss, &wide, cx.global_step()),
+                (true, false) => dnn.minimize(of(&deep).global_step(step)),
+                (false, _) => linear.minimize(of(&wide).global_step(step)),
             })
         }))
     }

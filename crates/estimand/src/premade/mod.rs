@@ -13,7 +13,7 @@
 //! let columns = [numeric_column("x").into(), numeric_column("y").into()];
 //! let classifier = DnnClassifier::new([4], columns).n_classes(3).model_dir(&folder).build()?;
 //! let rows = [("x", Array::from([0f32, 1.0, 2.0])), ("y", Array::from([2f32, 1.0, 0.0])), ("class", Array::from([0i64, 1, 2]))];
-//! let data = Dataset::from_arrays(rows).label("class").repeat(20).batch(3, false);
+//! let data = Dataset::from_arrays(rows).label("class").repeat(20).batch(3);
 //! classifier.train(&data)?;
 //! assert!(classifier.evaluate(&data)?["average_loss"] > 0.0);
 //! assert!(classifier.variable_names()?.contains(&"dnn/hiddenlayer_0/kernel".to_string()));

@@ -12,7 +12,7 @@
 //! let rows = [("x", Array::from([1f32, 2.0, 3.0, 4.0])), ("y", Array::from([0i64, 0, 1, 1]))];
 //! let data = Dataset::from_arrays(rows).label("y");
 //! let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
-//! classifier.train_and_evaluate(data.repeat(100).batch(4, false), data.batch(4, false))?;
+//! classifier.train_and_evaluate(data.repeat(100).batch(4), data.batch(4))?;
 //!
 //! let report = classifier.report()?.examine(&data)?;
 //! assert_eq!(report.end().and_then(|end| end.reason.as_deref()), Some("the input ended"));

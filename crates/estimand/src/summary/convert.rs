@@ -11,7 +11,7 @@ use super::pr_curve::{buckets_of, check_thresholds, curve};
 
 /// How a tensor is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum SummaryKind {
     Scalar,
     Histogram,
     Image {
@@ -37,11 +37,11 @@ impl From<Vec<Value>> for Converted {
     }
 }
 
-impl Kind {
+impl SummaryKind {
     /// Converts the value of a tensor.
     pub(crate) fn convert(self, tag: &str, array: &Array) -> Result<Converted> {
         match self {
-            Kind::Scalar => {
+            SummaryKind::Scalar => {
                 let values = array.to_f64_vec()?;
                 let &[value] = &values[..] else {
                     return Err(Error::shape(format!("a scalar of {:?}; expected one number", array.dims())));
@@ -49,7 +49,7 @@ impl Kind {
                 let values = vec![Value::scalar(tag, value as f32)];
                 Ok(Converted { values, n_odd: usize::from(!value.is_finite()) })
             }
-            Kind::Histogram => {
+            SummaryKind::Histogram => {
                 let all = array.to_f64_vec()?;
                 let finite = || all.iter().copied().filter(|value| value.is_finite());
                 let n_odd = all.len() - finite().count();
@@ -59,14 +59,14 @@ impl Kind {
                 let value = Some(SummaryValue::Histo(histogram(finite())));
                 Ok(Converted { values: vec![Value { tag: tag.to_string(), value, ..Value::default() }], n_odd })
             }
-            Kind::Image { max_outputs } => Ok(images(tag, array, max_outputs)?.into()),
-            Kind::Text => {
+            SummaryKind::Image { max_outputs } => Ok(images(tag, array, max_outputs)?.into()),
+            SummaryKind::Text => {
                 if array.dtype() != DType::Str {
                     return Err(Error::dtype(Some(DType::Str), array.dtype(), "a text is made of strings"));
                 }
                 Ok(vec![Value::tensor(tag, TensorProto::from_array(array)).shown_by("text", Vec::new())].into())
             }
-            Kind::PrCurve => {
+            SummaryKind::PrCurve => {
                 let mut buckets = array.to_f64_vec()?;
                 let odd = buckets.iter_mut().filter(|weight| !weight.is_finite()).map(|weight| *weight = 0.0);
                 let n_odd = odd.count();

@@ -23,7 +23,7 @@ mod hparams;
 mod image;
 mod pr_curve;
 
-pub(crate) use convert::{Converted, Kind, pr_curve};
+pub(crate) use convert::{Converted, SummaryKind, pr_curve};
 pub(crate) use hparams::{experiment, session_end, session_start};
 
 use std::cell::{Ref, RefCell};
@@ -37,7 +37,7 @@ use tracing::info;
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) tag: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SummaryKind,
     // No tensor: a tensor holds its graph, and the graph of a model holds its summaries.
     pub(crate) value: Value,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Whether its values of several batches, added up, are that of all of them.
     pub(crate) fn adds_up(&self) -> bool {
-        self.kind == Kind::PrCurve
+        self.kind == SummaryKind::PrCurve
     }
 }
 
@@ -82,13 +82,13 @@ impl Summaries {
     pub fn scalar(&self, name: &str, tensor: &Tensor) -> &Summaries {
         let one = tensor.shape().dims().iter().all(|&dim| dim == Dim::Known(1));
         let fits = tensor.dtype().is_number() && one;
-        self.add(name, Kind::Scalar, tensor, fits.then_some(()).ok_or("one number"))
+        self.add(name, SummaryKind::Scalar, tensor, fits.then_some(()).ok_or("one number"))
     }
 
     /// How the numbers of a tensor of any shape are spread.
     #[track_caller]
     pub fn histogram(&self, name: &str, tensor: &Tensor) -> &Summaries {
-        self.add(name, Kind::Histogram, tensor, tensor.dtype().is_number().then_some(()).ok_or("numbers"))
+        self.add(name, SummaryKind::Histogram, tensor, tensor.dtype().is_number().then_some(()).ok_or("numbers"))
     }
 
     /// The first `max_outputs` images of `[n, height, width, channels]` with 1, 3 or 4 channels.
@@ -104,13 +104,13 @@ impl Summaries {
             0 => Err("at least one image to show"),
             _ => fits.then_some(()).ok_or(expected),
         };
-        self.add(name, Kind::Image { max_outputs }, tensor, fits)
+        self.add(name, SummaryKind::Image { max_outputs }, tensor, fits)
     }
 
     /// Texts; TensorBoard reads them as Markdown, and shows one or two axes as a table.
     #[track_caller]
     pub fn text(&self, name: &str, tensor: &Tensor) -> &Summaries {
-        self.add(name, Kind::Text, tensor, (tensor.dtype() == DType::Str).then_some(()).ok_or("strings"))
+        self.add(name, SummaryKind::Text, tensor, (tensor.dtype() == DType::Str).then_some(()).ok_or("strings"))
     }
 
     /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
@@ -138,7 +138,7 @@ impl Summaries {
             let _scope = self.graph.scope("pr_curve");
             pr_curve::buckets(labels, predictions, num_thresholds, weights)
         };
-        self.add(name, Kind::PrCurve, &buckets, Ok(()))
+        self.add(name, SummaryKind::PrCurve, &buckets, Ok(()))
     }
 
     /// What is to be shown, in the order it was added.
@@ -147,7 +147,7 @@ impl Summaries {
     }
 
     #[track_caller]
-    fn add(&self, name: &str, kind: Kind, tensor: &Tensor, fits: Result<(), &str>) -> &Summaries {
+    fn add(&self, name: &str, kind: SummaryKind, tensor: &Tensor, fits: Result<(), &str>) -> &Summaries {
         if tensor.is_poisoned() {
             return self;
         }

@@ -182,8 +182,8 @@ impl Estimator {
     /// let data = Dataset::from_arrays(rows).label("y");
     /// let classifier = LinearClassifier::new([numeric_column("x").into()]).model_dir(&folder).build()?;
     /// let trained = classifier.train_and_evaluate(
-    ///     TrainSpec::new(data.repeat_forever().batch(4, false)).max_steps(1000),
-    ///     EvalSpec::new(data.batch(4, false))
+    ///     TrainSpec::new(data.repeat_forever().batch(4)).max_steps(1000),
+    ///     EvalSpec::new(data.batch(4))
     ///         .every(Every::Steps(10))
     ///         .early_stopping(EarlyStopping::higher_is_better("auc").patience(3)),
     /// )?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use estimand_graph::{Body, Init, Role, VarId, VarSpec, Variables};
+use estimand_graph::{Body, Initializer, Role, VarId, VarSpec, Variables};
 use estimand_tensor::cpu::text::RegexFullMatch;
 use estimand_tensor::{Error, Result, Strings, nearest_name};
 
@@ -30,7 +30,7 @@ pub(super) struct Chosen<'a> {
     /// Its name in the checkpoint.
     pub(super) prev_name: String,
     /// Its vocabulary, and how rows without an old one begin.
-    pub(super) vocab: Option<(&'a VocabInfo, &'a Init)>,
+    pub(super) vocab: Option<(&'a VocabInfo, &'a Initializer)>,
     pub(super) is_slot: bool,
 }
 
@@ -141,7 +141,7 @@ impl WarmStartSettings {
         let own = self.vocab_infos.get(&spec.name).map(|info| (info, info.initializer()));
         // A slot has a value for each of its variable's: where those move, these do.
         let owner = owner(spec).map(|of| variables.spec(of));
-        let vocab = own.or_else(|| Some((self.vocab_infos.get(&owner?.name)?, &spec.init)));
+        let vocab = own.or_else(|| Some((self.vocab_infos.get(&owner?.name)?, &spec.initializer)));
         let renamed = || {
             let owner = owner?;
             let prev = self.prev_var_names.get(&owner.name)?;

@@ -14,7 +14,7 @@
 //! let rows = |jobs: &[&str]| -> Result<Dataset> {
 //!     let labels: Vec<i64> = jobs.iter().map(|job| i64::from(*job == "cook")).collect();
 //!     let jobs = Array::from_strings([jobs.len()], jobs)?;
-//!     Ok(Dataset::from_arrays([("job", jobs), ("y", Array::from(labels))]).label("y").batch(4, false))
+//!     Ok(Dataset::from_arrays([("job", jobs), ("y", Array::from(labels))]).label("y").batch(4))
 //! };
 //! let weights = "linear/linear_model/job/weights";
 //! let old = LinearClassifier::new(columns(&["baker", "cook"])).model_dir(&first).build()?;

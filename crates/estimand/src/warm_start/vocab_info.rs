@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use estimand_graph::Init;
+use estimand_graph::Initializer;
 use estimand_graph::meaning::Listing;
 use estimand_nn::column::TermList;
 use estimand_tensor::vocabulary::{Terms, Unknown, Vocabulary, VocabularyFile};
@@ -34,7 +34,7 @@ pub struct VocabInfo {
     n_oov_buckets: usize,
     old_vocab: VocabSource,
     old_vocab_size: Option<usize>,
-    backup_initializer: Init,
+    backup_initializer: Initializer,
     axis: usize,
 }
 
@@ -48,7 +48,7 @@ impl VocabInfo {
             n_oov_buckets: 0,
             old_vocab: old_vocab.into(),
             old_vocab_size: None,
-            backup_initializer: Init::Zeros,
+            backup_initializer: Initializer::Zeros,
             axis: 0,
         }
     }
@@ -74,8 +74,8 @@ impl VocabInfo {
     }
 
     /// How rows begin that the checkpoint has nothing for. By default, with zeros.
-    pub fn backup_initializer(mut self, init: Init) -> VocabInfo {
-        self.backup_initializer = init;
+    pub fn backup_initializer(mut self, initializer: Initializer) -> VocabInfo {
+        self.backup_initializer = initializer;
         self
     }
 
@@ -90,7 +90,7 @@ impl VocabInfo {
         self.axis
     }
 
-    pub(super) fn initializer(&self) -> &Init {
+    pub(super) fn initializer(&self) -> &Initializer {
         &self.backup_initializer
     }
 

@@ -67,12 +67,12 @@ impl HostRules for Between {
 /// The ids of terms (the first input) that a table has found for them (the second); a third tells
 /// where the rows of ragged ones begin.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Known {
+pub struct KnownTerms {
     pub table: LookupTable,
     pub what: String,
 }
 
-impl HostRules for Known {
+impl HostRules for KnownTerms {
     fn name(&self) -> &'static str {
         "Identity"
     }
@@ -99,7 +99,7 @@ impl HostRules for Known {
     }
 }
 
-impl Known {
+impl KnownTerms {
     fn unknown(&self, terms: &Array, i: usize, row_splits: Option<&Array>) -> Result<Error> {
         let term = match terms.dtype() {
             DType::Str => String::from_utf8_lossy(terms.string_slice()?.get(i)).into_owned(),

@@ -175,7 +175,7 @@ mod tests {
     use estimand_tensor::{Array, DType, Dim};
 
     use super::*;
-    use crate::{Combiner, CrossKey, Graph, Init, LookupTable, Optimizer, RaggedTensor, Tensor};
+    use crate::{Combiner, CrossKey, Graph, Initializer, LookupTable, Optimizer, RaggedTensor, Tensor};
     use estimand_update::Sgd;
 
     fn words(g: &Graph, name: &str) -> Tensor {
@@ -196,10 +196,10 @@ mod tests {
     fn facts_name_the_inputs_and_the_variables_they_meet_first() {
         let g = Graph::new();
         let ids = words(&g, "word").hash_bucket(100).floor_mod(10);
-        let table = g.variable("table", [10, 2], Init::Zeros);
-        let kernel = g.variable("kernel", [2, 3], Init::Zeros);
+        let table = g.variable("table", [10, 2], Initializer::Zeros);
+        let kernel = g.variable("kernel", [2, 3], Initializer::Zeros);
         let hidden = table.lookup(&RaggedTensor::from_rows(&ids), Combiner::Mean).matmul(&kernel);
-        let logits = &hidden + &g.variable("bias", [3], Init::Zeros);
+        let logits = &hidden + &g.variable("bias", [3], Initializer::Zeros);
         LookupTable::from_list(["a", "b", "c"]).unwrap().reverse(&logits.argmax(-1), "?");
         let expected = [
             "word: hash buckets = 100 -> table".to_string(),
@@ -216,9 +216,9 @@ mod tests {
         let g = Graph::new();
         let ids = RaggedTensor::from_rows(&words(&g, "word").hash_bucket(4));
         let other = RaggedTensor::from_rows(&words(&g, "other").hash_bucket(5));
-        let vectors = g.variable("vectors", [5, 2], Init::Zeros).lookup(&other, Combiner::Mean);
+        let vectors = g.variable("vectors", [5, 2], Initializer::Zeros).lookup(&other, Combiner::Mean);
         let x = Tensor::concat(&[&ids.multi_hot(4, None), &vectors], 1);
-        x.matmul(&g.variable("kernel", [6, 1], Init::Zeros));
+        x.matmul(&g.variable("kernel", [6, 1], Initializer::Zeros));
         assert_eq!(
             shown(&g.body().facts()),
             ["word: hash buckets = 4 -> kernel", "other: hash buckets = 5 -> vectors"]
@@ -268,7 +268,7 @@ mod tests {
         let g = Graph::new();
         let ids = RaggedTensor::from_rows(&words(&g, "word").hash_bucket(7));
         for name in ["one", "two"] {
-            g.variable(name, [7, 1], Init::Zeros).lookup(&ids, Combiner::Sum);
+            g.variable(name, [7, 1], Initializer::Zeros).lookup(&ids, Combiner::Sum);
         }
         assert_eq!(shown(&g.body().facts()), ["word: hash buckets = 7 -> one two"]);
     }

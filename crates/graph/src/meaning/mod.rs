@@ -12,13 +12,13 @@
 //!
 //! ```
 //! use estimand_graph::meaning::Meaning;
-//! use estimand_graph::{Graph, Init, LookupTable, RaggedTensor};
+//! use estimand_graph::{Graph, Initializer, LookupTable, RaggedTensor};
 //! use estimand_tensor::{DType, Dim};
 //!
 //! let g = Graph::new();
 //! let job = g.placeholder("job", DType::Str, [Dim::BATCH]);
 //! let ids = LookupTable::from_list(["cook", "clerk"])?.lookup(&job);
-//! g.variable("weights", [2, 1], Init::Zeros).lookup(&RaggedTensor::from_rows(&ids), estimand_graph::Combiner::Sum);
+//! g.variable("weights", [2, 1], Initializer::Zeros).lookup(&RaggedTensor::from_rows(&ids), estimand_graph::Combiner::Sum);
 //! let facts = g.body().facts();
 //! assert_eq!((facts[0].aspect.as_str(), &facts[0].variables[..]), ("vocabulary", &["weights".to_string()][..]));
 //! assert_eq!(facts[0].value.to_string(), "2 terms (`cook`, `clerk`)");

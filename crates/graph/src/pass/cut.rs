@@ -41,10 +41,10 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
         let made_before = program.host.iter().chain(&program.steps).flat_map(|s| s.outputs.iter().copied());
         let given_or_made = given.iter().copied().chain(made_before);
         let all_given = all_given(&body);
-        program.fetches = reads(&all_given, &program.after, &program.results, first_teller(&all_given, given_or_made));
+        program.fetches = reads(&all_given, &program.after, &program.results, first_batch_value(&all_given, given_or_made));
     }
     if !program.host.is_empty() {
-        program.feeds = reads(&body, &program.steps, &program.fetches, first_teller(&body, given.into_iter()));
+        program.feeds = reads(&body, &program.steps, &program.fetches, first_batch_value(&body, given.into_iter()));
     }
     Ok(program)
 }
@@ -171,8 +171,8 @@ fn refuse(program: &Program, step: &Step, why: &str) -> Error {
 /// What some steps and fetches read that the steps do not make: values that are fed to them, and
 /// those that tell a size.
 ///
-/// The `teller` is asked for the size of the batch if no other value tells it.
-pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Value>) -> Vec<Value> {
+/// The `batch_value` is asked for the size of the batch if no other value tells it.
+pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], batch_value: Option<Value>) -> Vec<Value> {
     let made: HashSet<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
     let is_fed = |v: &Value| !made.contains(v) && !matches!(body.node(v.node).op, Op::Constant(_) | Op::Variable(_));
     let read = steps.iter().flat_map(|s| &s.inputs).chain(fetches);
@@ -194,14 +194,14 @@ pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], teller: Option<Valu
     }
     if batch
         && !found.iter().any(|&v| tells_batch(body, v))
-        && let Some(teller) = teller
+        && let Some(batch_value) = batch_value
     {
-        found.insert(teller);
+        found.insert(batch_value);
     }
     found.into_iter().collect()
 }
 
 /// The first of these values whose size tells that of the batch.
-pub fn first_teller(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
+pub fn first_batch_value(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
     values.find(|&v| tells_batch(body, v))
 }

@@ -9,7 +9,7 @@ mod reroute;
 use crate::program::Program;
 
 pub(crate) use cut::cut;
-pub use cut::{all_given, first_teller, reads};
+pub use cut::{all_given, first_batch_value, reads};
 pub(crate) use prune::prune;
 pub use prune::{each_dim, needed};
 

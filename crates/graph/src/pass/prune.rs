@@ -99,10 +99,10 @@ fn mark_batch(body: &Body, batch: bool, needed: &mut [bool]) {
         let value = Value { node: NodeId(*i as u32), output: 0 };
         body.nodes()[*i].op.is_placeholder() && tells_batch(body, value)
     };
-    let mut tellers = (0..needed.len()).filter(tells);
+    let mut size_sources = (0..needed.len()).filter(tells);
     if batch
-        && !tellers.clone().any(|i| needed[i])
-        && let Some(first) = tellers.next()
+        && !size_sources.clone().any(|i| needed[i])
+        && let Some(first) = size_sources.next()
     {
         needed[first] = true;
     }

@@ -74,12 +74,12 @@ fn drop_unread(program: &mut Program) {
     let body = program.body.clone();
     let mut uses = program.use_counts();
     // A value may be needed for its size, or as a size, without being read.
-    let mut tellers: HashSet<Value> = HashSet::new();
+    let mut size_sources: HashSet<Value> = HashSet::new();
     let mut sources = Sources::default();
     let mut keep = vec![true; program.steps.len()];
     for (i, step) in program.steps.iter().enumerate().rev() {
         let node = body.node(step.kernel.node());
-        let read = step.outputs.iter().any(|v| tellers.contains(v) || uses.get(v).is_some_and(|n| *n > 0));
+        let read = step.outputs.iter().any(|v| size_sources.contains(v) || uses.get(v).is_some_and(|n| *n > 0));
         if i < program.n_compute && !read && !node.op.has_effect() {
             keep[i] = false;
             for input in &step.inputs {
@@ -89,7 +89,7 @@ fn drop_unread(program: &mut Program) {
         }
         each_source(&body, node, &mut sources, &mut |source| {
             if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source {
-                tellers.insert(value);
+                size_sources.insert(value);
             }
         });
     }

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 
 use estimand_checkpoint::{BundleReader, latest_checkpoint};
-use estimand_graph::{Combiner, Graph, Init, Lookup, RaggedTensor, Role, Tensor};
+use estimand_graph::{Combiner, Graph, Initializer, Lookup, RaggedTensor, Role, Tensor};
 use estimand_tensor::{BatchSpec, DType, Error, Mode, Result};
 
 use super::{Categories, Column, DenseColumn, Extent, FeatureColumn, SequenceColumn, place};
@@ -56,7 +56,7 @@ pub fn default_embedding_column(column: impl Into<FeatureColumn>) -> EmbeddingCo
 pub(super) struct Table {
     dimension: Option<usize>,
     pub combiner: Combiner,
-    pub initializer: Option<Init>,
+    pub initializer: Option<Initializer>,
     pub checkpoint: Option<(PathBuf, String)>,
     pub max_norm: Option<f64>,
     pub trainable: bool,
@@ -88,17 +88,17 @@ impl Table {
     pub(super) fn variable(&self, graph: &Graph, name: &str, n_buckets: usize) -> Result<Tensor> {
         let dimension = self.dimension(n_buckets);
         let stddev = 1.0 / (dimension as f64).sqrt();
-        let init = match (&self.checkpoint, &self.initializer) {
+        let initializer = match (&self.checkpoint, &self.initializer) {
             // Only training begins with initial values; whoever predicts need not have the other
             // checkpoint.
             (Some((path, tensor)), _) if graph.mode() == Mode::Train => {
                 restored(path, tensor, &[n_buckets, dimension])?
             }
-            (_, Some(init)) => init.clone(),
-            _ => Init::TruncatedNormal { mean: 0.0, stddev },
+            (_, Some(initializer)) => initializer.clone(),
+            _ => Initializer::TruncatedNormal { mean: 0.0, stddev },
         };
         let role = Role::Model { trainable: self.trainable };
-        Ok(graph.variable_with(name, DType::F32, [n_buckets, dimension], init, role))
+        Ok(graph.variable_with(name, DType::F32, [n_buckets, dimension], initializer, role))
     }
 
     /// The vectors of each row, combined.
@@ -132,14 +132,14 @@ impl Table {
 }
 
 /// The values of a tensor of a checkpoint: a prefix, or a folder whose newest counts.
-fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Init> {
+fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Initializer> {
     let newest = if path.is_dir() { latest_checkpoint(path)? } else { None };
     let value = BundleReader::open(newest.as_deref().unwrap_or(path))?.read(tensor)?;
     if value.dtype() != DType::F32 || value.dims() != dims {
         let text = format!("`{tensor}` is {}{:?}, the column's table f32{dims:?}", value.dtype(), value.dims());
         return Err(Error::checkpoint(path, text));
     }
-    Ok(Init::Value(value))
+    Ok(Initializer::Value(value))
 }
 
 /// The setters of something with a field `table`.
@@ -154,8 +154,8 @@ macro_rules! table_setters {
 
             /// How the table begins. By default, a normal distribution of deviation
             /// `1 / sqrt(dimension)`, cut off at two deviations.
-            pub fn initializer(mut self, init: Init) -> Self {
-                self.table.initializer = Some(init);
+            pub fn initializer(mut self, initializer: Initializer) -> Self {
+                self.table.initializer = Some(initializer);
                 self
             }
 

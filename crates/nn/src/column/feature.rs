@@ -8,17 +8,17 @@ use crate::inputs::{Input, Inputs};
 
 /// What a categorical column is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum CategoryKind {
     Text,
     Integers,
 }
 
-impl Kind {
+impl CategoryKind {
     /// What a column's dtype asks for; other dtypes name no categories.
-    pub(super) fn of(dtype: DType) -> Result<Kind> {
+    pub(super) fn of(dtype: DType) -> Result<CategoryKind> {
         match dtype {
-            DType::Str => Ok(Kind::Text),
-            DType::I32 | DType::I64 => Ok(Kind::Integers),
+            DType::Str => Ok(CategoryKind::Text),
+            DType::I32 | DType::I64 => Ok(CategoryKind::Integers),
             other => Err(Error::dtype(Some(DType::Str), other, format!("categories of {other}"))
                 .help("categories are strings or integers; numbers are bucketized")),
         }
@@ -26,8 +26,8 @@ impl Kind {
 
     fn describe(self) -> &'static str {
         match self {
-            Kind::Text => "strings",
-            Kind::Integers => "integers",
+            CategoryKind::Text => "strings",
+            CategoryKind::Integers => "integers",
         }
     }
 }
@@ -36,13 +36,13 @@ impl Kind {
 ///
 /// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like
 /// others (cases 9 and 10).
-pub(super) fn categories(features: &Inputs, key: &str, takes: Kind) -> Result<RaggedTensor> {
+pub(super) fn categories(features: &Inputs, key: &str, takes: CategoryKind) -> Result<RaggedTensor> {
     let input = features.find(key)?;
     let values = match input {
         Input::Dense(dense) => dense,
         Input::Ragged(rows) => &rows.values,
     };
-    if !values.is_poisoned() && Kind::of(values.dtype()).ok() != Some(takes) {
+    if !values.is_poisoned() && CategoryKind::of(values.dtype()).ok() != Some(takes) {
         return Err(other_type(key, values.dtype(), takes));
     }
     Ok(match input {
@@ -51,14 +51,14 @@ pub(super) fn categories(features: &Inputs, key: &str, takes: Kind) -> Result<Ra
     })
 }
 
-fn other_type(key: &str, dtype: DType, takes: Kind) -> Error {
+fn other_type(key: &str, dtype: DType, takes: CategoryKind) -> Error {
     let error =
         Error::dtype(None, dtype, format!("feature `{key}` holds {dtype}; the column takes {}", takes.describe()));
     match (takes, dtype) {
-        (Kind::Text, DType::I32 | DType::I64) => {
+        (CategoryKind::Text, DType::I32 | DType::I64) => {
             error.help("give the column .dtype(DType::I64), or the feature strings")
         }
-        (Kind::Integers, DType::Str) => error.help("give the feature integers, or the column strings"),
+        (CategoryKind::Integers, DType::Str) => error.help("give the feature integers, or the column strings"),
         _ => error.help("categories are strings or integers; numbers are bucketized"),
     }
 }

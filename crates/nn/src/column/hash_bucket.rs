@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
-use super::feature::{self, Kind};
+use super::feature::{self, CategoryKind};
 use super::{CategoricalColumn, Categories, Column, place};
 use crate::inputs::Inputs;
 
@@ -40,7 +40,7 @@ impl HashBucketColumn {
 
     fn mistake(&self) -> Result<()> {
         check_size(self.n_buckets)?;
-        Kind::of(self.dtype).map(drop)
+        CategoryKind::of(self.dtype).map(drop)
     }
 }
 
@@ -85,7 +85,7 @@ impl CategoricalColumn for HashBucketColumn {
     }
 
     fn categories(&self, features: &Inputs) -> Result<Categories> {
-        let rows = feature::categories(features, &self.key, Kind::of(self.dtype)?)?;
+        let rows = feature::categories(features, &self.key, CategoryKind::of(self.dtype)?)?;
         Ok(Categories { ids: rows.with_values(rows.values.hash_bucket(self.n_buckets as i64)), weights: None })
     }
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
-use super::feature::{self, Kind};
+use super::feature::{self, CategoryKind};
 use super::{CategoricalColumn, Categories, Column, place};
 use crate::inputs::Inputs;
 
@@ -84,7 +84,7 @@ impl CategoricalColumn for IdentityColumn {
     }
 
     fn categories(&self, features: &Inputs) -> Result<Categories> {
-        let rows = feature::categories(features, &self.key, Kind::Integers)?;
+        let rows = feature::categories(features, &self.key, CategoryKind::Integers)?;
         let ids = match self.default_value {
             None => rows,
             Some(default) => {

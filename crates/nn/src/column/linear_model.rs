@@ -1,6 +1,6 @@
 //! `linear_model`: a weighted sum of columns.
 
-use estimand_graph::{Combiner, Init, Lookup, Role, Tensor};
+use estimand_graph::{Combiner, Initializer, Lookup, Role, Tensor};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
 
@@ -157,6 +157,6 @@ impl LinearModel {
 
     fn variable(&self, features: &Inputs, name: &str, dims: &[usize]) -> Tensor {
         let role = Role::Model { trainable: self.trainable };
-        features.graph().variable_with(name, DType::F32, dims, Init::Zeros, role)
+        features.graph().variable_with(name, DType::F32, dims, Initializer::Zeros, role)
     }
 }

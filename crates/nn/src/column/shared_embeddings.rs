@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use estimand_graph::{Combiner, Init, Tensor, VarId};
+use estimand_graph::{Combiner, Initializer, Tensor, VarId};
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use super::assembly::scope_name;

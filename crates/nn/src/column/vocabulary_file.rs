@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use estimand_graph::LookupTable;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result};
 
-use super::feature::Kind;
+use super::feature::CategoryKind;
 use super::vocabulary_list::{Unknown, find};
 use super::{CategoricalColumn, Categories, Column, place};
 use crate::inputs::Inputs;
@@ -86,7 +86,7 @@ impl VocabularyFileColumn {
     }
 
     fn read(&self) -> Result<LookupTable> {
-        Kind::of(self.dtype)?;
+        CategoryKind::of(self.dtype)?;
         if self.size == Some(0) {
             return Err(Error::config("a vocabulary of 0 lines; expected at least 1"));
         }

@@ -7,7 +7,7 @@ use estimand_graph::LookupTable;
 use estimand_tensor::vocabulary::Terms;
 use estimand_tensor::{BatchSpec, DType, Error, FeatureSpec, Result, Strings};
 
-use super::feature::{self, Kind};
+use super::feature::{self, CategoryKind};
 use super::{CategoricalColumn, Categories, Column, place};
 use crate::inputs::Inputs;
 
@@ -96,7 +96,7 @@ impl Unknown {
 
 /// The ids of a feature's categories in a table.
 pub(super) fn find(features: &Inputs, key: &str, table: &LookupTable) -> Result<Categories> {
-    let rows = feature::categories(features, key, Kind::of(table.dtype())?)?;
+    let rows = feature::categories(features, key, CategoryKind::of(table.dtype())?)?;
     let terms = if rows.values.dtype() == DType::I32 { rows.values.cast(DType::I64) } else { rows.values.clone() };
     Ok(Categories { ids: rows.with_values(table.lookup(&terms)), weights: None })
 }

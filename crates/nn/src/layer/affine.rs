@@ -1,11 +1,11 @@
 //! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers
 //! and constraints.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::DType;
 
 use super::weight_options::WeightOptions;
-use super::{Build, Call};
+use super::{Build, LayerCall};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
@@ -43,14 +43,14 @@ impl Affine {
     pub fn build_bias(&self, build: &mut Build<'_>, outputs: usize) {
         if self.use_bias {
             let defaults = build.defaults();
-            let options = self.bias.or(defaults.bias_init.clone(), defaults.bias_regularizer);
-            options.build(build, "bias", &[outputs], Init::Zeros);
+            let options = self.bias.or(defaults.bias_initializer.clone(), defaults.bias_regularizer);
+            options.build(build, "bias", &[outputs], Initializer::Zeros);
         }
     }
 
     /// Bias and activation of what the kernel made of the input.
     #[track_caller]
-    pub fn finish(&self, call: &Call<'_>, product: &Tensor) -> Tensor {
+    pub fn finish(&self, call: &LayerCall<'_>, product: &Tensor) -> Tensor {
         let sum = match call.find("bias") {
             Some(bias) => product + bias,
             None => product.clone(),
@@ -70,8 +70,8 @@ impl Affine {
 #[track_caller]
 pub(super) fn build_kernel(options: &WeightOptions, build: &mut Build<'_>, name: &'static str, dims: &[usize]) {
     let defaults = build.defaults();
-    let options = options.or(defaults.kernel_init.clone(), defaults.kernel_regularizer);
-    options.build(build, name, dims, Init::GlorotUniform);
+    let options = options.or(defaults.kernel_initializer.clone(), defaults.kernel_regularizer);
+    options.build(build, name, dims, Initializer::GlorotUniform);
 }
 
 /// The setters of a layer with a field `affine: Affine` and one kernel.
@@ -79,7 +79,7 @@ macro_rules! affine_setters {
     ($layer:ty) => {
         super::weight_options::weight_setters!(
             $layer, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-            kernel_init, kernel_regularizer, kernel_constraint
+            kernel_initializer, kernel_regularizer, kernel_constraint
         );
         super::affine::result_setters!($layer);
     };
@@ -90,7 +90,7 @@ pub(super) use affine_setters;
 macro_rules! result_setters {
     ($layer:ty) => {
         super::weight_options::weight_setters!(
-            $layer, affine.bias, "bias", "as [`Defaults`](crate::Defaults) say, or at 0": bias_init, bias_regularizer, bias_constraint
+            $layer, affine.bias, "bias", "as [`Defaults`](crate::Defaults) say, or at 0": bias_initializer, bias_regularizer, bias_constraint
         );
 
         impl $layer {

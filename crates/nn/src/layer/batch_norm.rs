@@ -1,12 +1,12 @@
 //! `BatchNorm`: channels of mean 0 and variance 1, measured on the batch in training and remembered
 //! for afterwards.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{DType, Dim, Error, Shape};
 
 use super::build::resolve_axis;
 use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
 ///
@@ -27,8 +27,8 @@ pub struct BatchNorm {
     scale: bool,
     beta: WeightOptions,
     gamma: WeightOptions,
-    moving_mean_init: Init,
-    moving_variance_init: Init,
+    moving_mean_initializer: Initializer,
+    moving_variance_initializer: Initializer,
     config: Config,
 }
 
@@ -43,8 +43,8 @@ impl BatchNorm {
             scale: true,
             beta: WeightOptions::default(),
             gamma: WeightOptions::default(),
-            moving_mean_init: Init::Zeros,
-            moving_variance_init: Init::Ones,
+            moving_mean_initializer: Initializer::Zeros,
+            moving_variance_initializer: Initializer::Ones,
             config: Config::default(),
         }
     }
@@ -80,14 +80,14 @@ impl BatchNorm {
     }
 
     /// How the moving mean begins. By default at 0.
-    pub fn moving_mean_init(mut self, init: Init) -> BatchNorm {
-        self.moving_mean_init = init;
+    pub fn moving_mean_initializer(mut self, initializer: Initializer) -> BatchNorm {
+        self.moving_mean_initializer = initializer;
         self
     }
 
     /// How the moving variance begins. By default at 1.
-    pub fn moving_variance_init(mut self, init: Init) -> BatchNorm {
-        self.moving_variance_init = init;
+    pub fn moving_variance_initializer(mut self, initializer: Initializer) -> BatchNorm {
+        self.moving_variance_initializer = initializer;
         self
     }
 }
@@ -99,8 +99,8 @@ impl Default for BatchNorm {
 }
 
 config_setters!(BatchNorm);
-weight_setters!(BatchNorm, beta, "offset `beta`", "at 0": beta_init, beta_regularizer, beta_constraint);
-weight_setters!(BatchNorm, gamma, "factor `gamma`", "at 1": gamma_init, gamma_regularizer, gamma_constraint);
+weight_setters!(BatchNorm, beta, "offset `beta`", "at 0": beta_initializer, beta_regularizer, beta_constraint);
+weight_setters!(BatchNorm, gamma, "factor `gamma`", "at 1": gamma_initializer, gamma_regularizer, gamma_constraint);
 
 impl Layer for BatchNorm {
     fn kind(&self) -> &'static str {
@@ -123,16 +123,16 @@ impl Layer for BatchNorm {
         }
         let dims = [build.input().dim(axis)];
         if self.scale {
-            self.gamma.build(build, "gamma", &dims, Init::Ones);
+            self.gamma.build(build, "gamma", &dims, Initializer::Ones);
         }
         if self.center {
-            self.beta.build(build, "beta", &dims, Init::Zeros);
+            self.beta.build(build, "beta", &dims, Initializer::Zeros);
         }
-        build.statistic("moving_mean", &dims, self.moving_mean_init.clone());
-        build.statistic("moving_variance", &dims, self.moving_variance_init.clone());
+        build.statistic("moving_mean", &dims, self.moving_mean_initializer.clone());
+        build.statistic("moving_variance", &dims, self.moving_variance_initializer.clone());
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let (moving_mean, moving_variance) = (call.weight("moving_mean"), call.weight("moving_variance"));
         let Some(channels) = resolve_axis(x, self.axis).filter(|_| !moving_mean.is_poisoned()) else {

@@ -29,7 +29,7 @@ macro_rules! bordered_layer {
                 &self.config
             }
 
-            fn call(&self, call: &super::Call<'_>) -> estimand_graph::Tensor {
+            fn call(&self, call: &super::LayerCall<'_>) -> estimand_graph::Tensor {
                 match call.expect_rank($axes + 2..=$axes + 2, $form) {
                     Some(error) => error,
                     None => $make(call.input(), self.border),

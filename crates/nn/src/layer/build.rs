@@ -1,9 +1,9 @@
-//! What a layer sees while it is built and called, and what is left of it in between: `Built`.
+//! What a layer sees while it is built and called, and what is left of it in between: `BuiltLayer`.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use estimand_graph::{Graph, Init, Role, Scope, Tensor};
+use estimand_graph::{Graph, Initializer, Role, Scope, Tensor};
 use estimand_tensor::{DType, Dim, Error};
 use estimand_update::Constraint;
 
@@ -13,19 +13,19 @@ use crate::regularizer::Regularizer;
 
 /// A layer's variables, and the defaults it was built under: all that calls of it share.
 #[derive(Clone, Debug)]
-pub(crate) struct Built {
+pub(crate) struct BuiltLayer {
     name: String,
     trainable: bool,
     defaults: Defaults,
     weights: Vec<(&'static str, Tensor)>,
     /// Layers inside this one, by key.
-    children: Vec<(&'static str, Built)>,
+    children: Vec<(&'static str, BuiltLayer)>,
 }
 
-impl Built {
+impl BuiltLayer {
     /// Names the layer and makes its variables for an input like this one.
     #[track_caller]
-    pub fn new<L: Layer + ?Sized>(layer: &L, x: &Tensor) -> Built {
+    pub fn new<L: Layer + ?Sized>(layer: &L, x: &Tensor) -> BuiltLayer {
         let graph = x.graph();
         let config = layer.config();
         let name = match &config.name {
@@ -35,7 +35,7 @@ impl Built {
             }
             None => name::made(graph, layer.kind()),
         };
-        let mut built = Built {
+        let mut built = BuiltLayer {
             name,
             trainable: config.trainable,
             defaults: Defaults::of(graph),
@@ -69,20 +69,20 @@ impl Built {
         }
         // A layer inside another may have no scope of its own.
         let scope = (!self.name.is_empty()).then(|| x.graph().reopen(&self.name));
-        Some(Open { call: Call { x, training, built: self }, _scope: scope })
+        Some(Open { call: LayerCall { x, training, built: self }, _scope: scope })
     }
 }
 
 /// A call with the scope it happens in.
 pub(crate) struct Open<'a> {
-    pub call: Call<'a>,
+    pub call: LayerCall<'a>,
     _scope: Option<Scope>,
 }
 
 /// What a layer's `build` gets: its input, and the means to make variables.
 pub struct Build<'a> {
     x: &'a Tensor,
-    built: &'a mut Built,
+    built: &'a mut BuiltLayer,
 }
 
 impl Build<'_> {
@@ -118,8 +118,14 @@ impl Build<'_> {
 
     /// Makes a variable that optimizers change, unless the layer is frozen.
     #[track_caller]
-    pub fn weight(&mut self, name: &'static str, dims: &[usize], init: Init, regularizer: Option<Regularizer>) {
-        let weight = self.variable(name, dims, init, self.built.trainable);
+    pub fn weight(
+        &mut self,
+        name: &'static str,
+        dims: &[usize],
+        initializer: Initializer,
+        regularizer: Option<Regularizer>,
+    ) {
+        let weight = self.variable(name, dims, initializer, self.built.trainable);
         if let Some(regularizer) = regularizer {
             self.graph().add_regularization_loss(&regularizer.loss(&weight));
         }
@@ -129,7 +135,7 @@ impl Build<'_> {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use estimand_graph::{Init, Tensor};
+    /// use estimand_graph::{Initializer, Tensor};
     /// use estimand_nn::layer::{Build, Call, Config, Layer};
     /// use estimand_update::NonNeg;
     ///
@@ -145,7 +151,7 @@ impl Build<'_> {
     ///         &self.0
     ///     }
     ///     fn build(&self, build: &mut Build<'_>) {
-    ///         build.weight("w", &[build.channels()], Init::Ones, None);
+    ///         build.weight("w", &[build.channels()], Initializer::Ones, None);
     ///         build.constrain("w", Arc::new(NonNeg));
     ///     }
     ///     fn call(&self, call: &Call<'_>) -> Tensor {
@@ -166,8 +172,8 @@ impl Build<'_> {
 
     /// Makes a variable that no optimizer changes.
     #[track_caller]
-    pub fn statistic(&mut self, name: &'static str, dims: &[usize], init: Init) {
-        self.variable(name, dims, init, false);
+    pub fn statistic(&mut self, name: &'static str, dims: &[usize], initializer: Initializer) {
+        self.variable(name, dims, initializer, false);
     }
 
     /// Builds a layer inside this one, for the same input; its variables are in the scope of this
@@ -180,7 +186,7 @@ impl Build<'_> {
     /// As [`Build::child`], for another input.
     #[track_caller]
     pub(crate) fn child_for<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, x: &Tensor) {
-        let mut built = Built {
+        let mut built = BuiltLayer {
             name: scope.to_string(),
             trainable: self.built.trainable && layer.config().trainable,
             defaults: self.built.defaults.clone(),
@@ -216,21 +222,21 @@ impl Build<'_> {
     }
 
     #[track_caller]
-    fn variable(&mut self, name: &'static str, dims: &[usize], init: Init, trainable: bool) -> Tensor {
-        let variable = self.graph().variable_with(name, DType::F32, dims, init, Role::Model { trainable });
+    fn variable(&mut self, name: &'static str, dims: &[usize], initializer: Initializer, trainable: bool) -> Tensor {
+        let variable = self.graph().variable_with(name, DType::F32, dims, initializer, Role::Model { trainable });
         self.built.weights.push((name, variable.clone()));
         variable
     }
 }
 
 /// What a layer's `call` gets: its input, its variables, and whether this is training.
-pub struct Call<'a> {
+pub struct LayerCall<'a> {
     x: &'a Tensor,
     training: bool,
-    built: &'a Built,
+    built: &'a BuiltLayer,
 }
 
-impl Call<'_> {
+impl LayerCall<'_> {
     /// The layer's input.
     pub fn input(&self) -> &Tensor {
         self.x
@@ -283,7 +289,7 @@ impl Call<'_> {
     }
 
     /// A layer that `build` has built inside this one.
-    pub(crate) fn child(&self, key: &str) -> Option<&Built> {
+    pub(crate) fn child(&self, key: &str) -> Option<&BuiltLayer> {
         self.built.children.iter().find(|(k, _)| *k == key).map(|(_, built)| built)
     }
 

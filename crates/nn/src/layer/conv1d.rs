@@ -5,7 +5,7 @@ use estimand_tensor::Error;
 
 use super::affine::{Affine, affine_setters};
 use super::window::{Window, check_groups, check_steps};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// A convolution of sequences `[batch, steps, channels]`.
 ///
@@ -119,7 +119,7 @@ impl Layer for Conv1d {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let kernel = call.weight("kernel");
         if kernel.is_poisoned() {
             return kernel;

@@ -4,7 +4,7 @@ use estimand_graph::Tensor;
 
 use super::affine::{Affine, affine_setters};
 use super::window::{Window, check_groups, window_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 /// A convolution of images `[batch, height, width, channels]`.
@@ -69,7 +69,7 @@ impl Layer for Conv2d {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let product = self.window.convolve(call.input(), &call.weight("kernel"), self.groups);
         self.affine.finish(call, &product)
     }

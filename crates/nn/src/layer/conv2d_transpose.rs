@@ -5,7 +5,7 @@ use estimand_tensor::{Dim, Error, Result};
 
 use super::affine::{Affine, affine_setters, build_kernel};
 use super::window::{Window, window_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 /// What turns the result of a convolution back into images of the size it came from:
@@ -123,7 +123,7 @@ impl Layer for Conv2dTranspose {
         self.affine.build_bias(build, self.filters);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let (x, kernel) = (call.input(), call.weight("kernel"));
         if kernel.is_poisoned() {
             return kernel;

@@ -5,7 +5,7 @@ use estimand_tensor::Error;
 
 use super::affine::{Affine, affine_setters};
 use super::build::with_last;
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `activation(x . kernel + bias)` over the last axis, for any number of leading axes.
 ///
@@ -54,7 +54,7 @@ impl Layer for Dense {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let kernel = call.weight("kernel");
         let product = match x.rank() {

@@ -5,7 +5,7 @@ use estimand_graph::Tensor;
 use super::affine::{Affine, build_kernel, result_setters};
 use super::weight_options::weight_setters;
 use super::window::{Window, window_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 /// A convolution of images `[batch, height, width, channels]` in which channels do not see each
@@ -40,7 +40,7 @@ config_setters!(DepthwiseConv2d);
 window_setters!(DepthwiseConv2d);
 weight_setters!(
     DepthwiseConv2d, affine.kernel, "kernel", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    depthwise_init, depthwise_regularizer, depthwise_constraint
+    depthwise_initializer, depthwise_regularizer, depthwise_constraint
 );
 result_setters!(DepthwiseConv2d);
 
@@ -62,7 +62,7 @@ impl Layer for DepthwiseConv2d {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let product = self.window.convolve_channels(call.input(), &call.weight("depthwise_kernel"));
         self.affine.finish(call, &product)
     }

@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Shape};
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// In training, sets elements to 0 with probability `rate` and scales the others by
 /// `1 / (1 - rate)`; else it changes nothing.
@@ -44,7 +44,7 @@ impl Layer for Dropout {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         if !(0.0..1.0).contains(&self.rate) {
             return x.graph().error(Error::config(format!("dropout rate {}, expected 0 <= rate < 1", self.rate)));

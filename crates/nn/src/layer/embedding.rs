@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::Error;
 use estimand_update::Constraint;
 
 use super::weight_options::WeightOptions;
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::regularizer::Regularizer;
 
 /// The rows of a table that integer ids name: `[batch, ...]` to `[batch, ..., output_dim]`.
@@ -31,8 +31,8 @@ impl Embedding {
     }
 
     /// How the table begins. By default uniform in [-0.05, 0.05).
-    pub fn init(mut self, init: Init) -> Embedding {
-        self.options.init = Some(init);
+    pub fn initializer(mut self, initializer: Initializer) -> Embedding {
+        self.options.initializer = Some(initializer);
         self
     }
 
@@ -67,10 +67,10 @@ impl Layer for Embedding {
         if dims.contains(&0) {
             return build.refuse(Error::config(format!("a table of {dims:?}; expected at least 1 of each")));
         }
-        self.options.build(build, "embeddings", &dims, Init::RandomUniform { low: -0.05, high: 0.05 });
+        self.options.build(build, "embeddings", &dims, Initializer::RandomUniform { low: -0.05, high: 0.05 });
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         call.weight("embeddings").gather(call.input())
     }
 }

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// All elements of a row behind each other: `[batch, ...]` to `[batch, n]`.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ impl Layer for Flatten {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         match call.expect_rank(1..=usize::MAX, "[batch, ...]") {
             Some(error) => error,
             None => call.input().flatten(),

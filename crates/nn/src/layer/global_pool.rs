@@ -3,7 +3,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 macro_rules! global_pool {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $method:ident, $axes:expr) => {
@@ -38,7 +38,7 @@ macro_rules! global_pool {
                 &self.config
             }
 
-            fn call(&self, call: &Call<'_>) -> Tensor {
+            fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 let axes: &[i64] = &$axes;
                 match call.expect_rank(axes.len() + 2..=axes.len() + 2, $form) {
                     Some(error) => error,

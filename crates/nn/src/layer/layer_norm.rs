@@ -1,11 +1,11 @@
 //! `LayerNorm`: rows of mean 0 and variance 1.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
 
 use super::build::resolve_axis;
 use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, with mean and variance over one or
 /// several axes of each row.
@@ -78,8 +78,8 @@ impl Default for LayerNorm {
 }
 
 config_setters!(LayerNorm);
-weight_setters!(LayerNorm, beta, "offset `beta`", "at 0": beta_init, beta_regularizer, beta_constraint);
-weight_setters!(LayerNorm, gamma, "factor `gamma`", "at 1": gamma_init, gamma_regularizer, gamma_constraint);
+weight_setters!(LayerNorm, beta, "offset `beta`", "at 0": beta_initializer, beta_regularizer, beta_constraint);
+weight_setters!(LayerNorm, gamma, "factor `gamma`", "at 1": gamma_initializer, gamma_regularizer, gamma_constraint);
 
 impl Layer for LayerNorm {
     fn kind(&self) -> &'static str {
@@ -106,14 +106,14 @@ impl Layer for LayerNorm {
             return build.refuse(Error::shape(text).help(help));
         };
         if self.scale {
-            self.gamma.build(build, "gamma", &dims, Init::Ones);
+            self.gamma.build(build, "gamma", &dims, Initializer::Ones);
         }
         if self.center {
-            self.beta.build(build, "beta", &dims, Init::Zeros);
+            self.beta.build(build, "beta", &dims, Initializer::Zeros);
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let Some(axes) = self.resolved(x) else { return call.weight("gamma") };
         // The sizes of the axes and 1 elsewhere, so that the variables stand beside x.

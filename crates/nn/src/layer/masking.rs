@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// Marks the steps of `[batch, time, ...]` at which every number is a certain one, as filled-up
 /// sequences have them, and sets them to 0.
@@ -49,7 +49,7 @@ impl Layer for Masking {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let form = "[batch, time, ...]";
         call.expect_rank(2..=usize::MAX, form)

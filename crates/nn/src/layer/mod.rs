@@ -50,9 +50,9 @@ use estimand_tensor::Mode;
 
 use crate::activation::Activation;
 pub use batch_norm::BatchNorm;
-use build::Built;
+use build::BuiltLayer;
 pub(crate) use build::resolve_axis;
-pub use build::{Build, Call};
+pub use build::{Build, LayerCall};
 pub use conv1d::Conv1d;
 pub use conv2d::Conv2d;
 pub use conv2d_transpose::Conv2dTranspose;
@@ -89,7 +89,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 ///
 /// ```
 /// use estimand_engine::Eval;
-/// use estimand_graph::{Graph, Init, Tensor};
+/// use estimand_graph::{Graph, Initializer, Tensor};
 /// use estimand_nn::layer::{Build, Call, Config, Layer};
 ///
 /// #[derive(Clone, Debug, Default)]
@@ -103,7 +103,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 ///         &self.0
 ///     }
 ///     fn build(&self, build: &mut Build<'_>) {
-///         build.weight("factor", &[build.channels()], Init::Ones, None);
+///         build.weight("factor", &[build.channels()], Initializer::Ones, None);
 ///     }
 ///     fn call(&self, call: &Call<'_>) -> Tensor {
 ///         call.input() * call.weight("factor")
@@ -132,7 +132,7 @@ pub trait Layer: fmt::Debug {
 
     /// Computes the result from the input and the variables.
     #[track_caller]
-    fn call(&self, call: &Call<'_>) -> Tensor;
+    fn call(&self, call: &LayerCall<'_>) -> Tensor;
 
     /// Makes the variables and computes the result, as the graph's mode asks for.
     #[track_caller]
@@ -143,7 +143,7 @@ pub trait Layer: fmt::Debug {
     /// As `apply`, as in training or not, whatever the graph's mode.
     #[track_caller]
     fn apply_training(&self, x: &Tensor, training: bool) -> Tensor {
-        Built::new(self, x).call(self, x, training)
+        BuiltLayer::new(self, x).call(self, x, training)
     }
 }
 

@@ -1,11 +1,11 @@
 //! `MultiHeadAttention`: every step takes what it needs from all others.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{DType, Dim, Error, Mode, Shape};
 
-use super::build::Built;
+use super::build::BuiltLayer;
 use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key
 /// and value; the heads' results are projected once more.
@@ -126,7 +126,7 @@ impl MultiHeadAttention {
     #[track_caller]
     pub fn apply_scores(&self, query: &Tensor) -> (Tensor, Tensor) {
         let training = query.graph().mode() == Mode::Train;
-        let built = Built::new(self, query);
+        let built = BuiltLayer::new(self, query);
         match built.open(query, training) {
             Some(open) => self.run(&open.call),
             None => (query.clone(), query.clone()),
@@ -141,7 +141,7 @@ impl MultiHeadAttention {
 
     /// `[batch, steps, inputs]` to `[batch, heads, steps, width]`.
     #[track_caller]
-    fn heads(&self, call: &Call<'_>, [kernel, bias]: [&'static str; 2], x: &Tensor, width: usize) -> Tensor {
+    fn heads(&self, call: &LayerCall<'_>, [kernel, bias]: [&'static str; 2], x: &Tensor, width: usize) -> Tensor {
         let n = self.num_heads * width;
         let kernel = call.weight(kernel).reshape([-1, n as i64]);
         let mut y = x.reshape([-1, x.channels() as i64]).matmul(&kernel);
@@ -169,7 +169,7 @@ impl MultiHeadAttention {
     }
 
     #[track_caller]
-    fn run(&self, call: &Call<'_>) -> (Tensor, Tensor) {
+    fn run(&self, call: &LayerCall<'_>) -> (Tensor, Tensor) {
         let [query, key, value] = self.inputs(call.input());
         if let Some(poison) = call.expect_rank(3..=3, "[batch, steps, inputs]") {
             return (poison.clone(), poison);
@@ -203,8 +203,8 @@ const VALUE: [&str; 2] = ["value/kernel", "value/bias"];
 const OUTPUT: [&str; 2] = ["attention_output/kernel", "attention_output/bias"];
 
 config_setters!(MultiHeadAttention);
-weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_init, kernel_regularizer, kernel_constraint);
-weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_init, bias_regularizer, bias_constraint);
+weight_setters!(MultiHeadAttention, kernels, "kernel of every projection", "uniform by Glorot's rule": kernel_initializer, kernel_regularizer, kernel_constraint);
+weight_setters!(MultiHeadAttention, biases, "bias of every projection", "0": bias_initializer, bias_regularizer, bias_constraint);
 
 impl Layer for MultiHeadAttention {
     fn kind(&self) -> &'static str {
@@ -240,7 +240,7 @@ impl Layer for MultiHeadAttention {
         self.projection(build, OUTPUT, &[self.num_heads, self.value_dim, outputs], &[outputs]);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.run(call).0
     }
 }
@@ -248,9 +248,9 @@ impl Layer for MultiHeadAttention {
 impl MultiHeadAttention {
     #[track_caller]
     fn projection(&self, build: &mut Build<'_>, names: [&'static str; 2], kernel: &[usize], bias: &[usize]) {
-        self.kernels.build(build, names[0], kernel, Init::GlorotUniform);
+        self.kernels.build(build, names[0], kernel, Initializer::GlorotUniform);
         if self.use_bias {
-            self.biases.build(build, names[1], bias, Init::Zeros);
+            self.biases.build(build, names[1], bias, Initializer::Zeros);
         }
     }
 }

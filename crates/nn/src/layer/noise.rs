@@ -3,7 +3,7 @@
 
 use estimand_graph::Tensor;
 
-use super::Call;
+use super::LayerCall;
 use super::one_number::one_number_layer;
 
 one_number_layer!(
@@ -45,7 +45,7 @@ one_number_layer!(
 );
 
 #[track_caller]
-fn add_noise(call: &Call<'_>, stddev: f64) -> Tensor {
+fn add_noise(call: &LayerCall<'_>, stddev: f64) -> Tensor {
     let x = call.input();
     if !call.training() {
         return x.clone();
@@ -54,7 +54,7 @@ fn add_noise(call: &Call<'_>, stddev: f64) -> Tensor {
 }
 
 #[track_caller]
-fn multiply_noise(call: &Call<'_>, rate: f64) -> Tensor {
+fn multiply_noise(call: &LayerCall<'_>, rate: f64) -> Tensor {
     let x = call.input();
     if !call.training() {
         return x.clone();
@@ -63,7 +63,7 @@ fn multiply_noise(call: &Call<'_>, rate: f64) -> Tensor {
 }
 
 #[track_caller]
-fn drop_to_alpha(call: &Call<'_>, rate: f64) -> Tensor {
+fn drop_to_alpha(call: &LayerCall<'_>, rate: f64) -> Tensor {
     let x = call.input();
     if !call.training() {
         return x.clone();

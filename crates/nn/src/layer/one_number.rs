@@ -1,7 +1,7 @@
 //! Layers without weights that have one number as their only option.
 
 /// Such a layer: its kind, the number's name and what it is, where it may lie, in words too, and
-/// what is made of an input: `fn(&Call<'_>, f64) -> Tensor`.
+/// what is made of an input: `fn(&LayerCall<'_>, f64) -> Tensor`.
 macro_rules! one_number_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident: $what:literal, $range:expr, $expected:literal, $make:path) => {
         $(#[$doc])*
@@ -29,7 +29,7 @@ macro_rules! one_number_layer {
                 &self.config
             }
 
-            fn call(&self, call: &super::Call<'_>) -> estimand_graph::Tensor {
+            fn call(&self, call: &super::LayerCall<'_>) -> estimand_graph::Tensor {
                 if !$range.contains(&self.$option) {
                     let text = format!(concat!($kind, " ", stringify!($option), " {}, expected ", $expected), self.$option);
                     return call.input().graph().error(estimand_tensor::Error::config(text));

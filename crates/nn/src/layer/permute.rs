@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// Axes in another order; the batch stays first.
 ///
@@ -39,7 +39,7 @@ impl Layer for Permute {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let mut sorted = self.dims.clone();
         sorted.sort_unstable();

@@ -2,7 +2,7 @@
 
 use estimand_graph::{Padding, Tensor};
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 macro_rules! pool {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $method:ident) => {
@@ -51,7 +51,7 @@ macro_rules! pool {
                 &self.config
             }
 
-            fn call(&self, call: &Call<'_>) -> Tensor {
+            fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 match call.expect_rank(3..=3, "[batch, steps, channels]") {
                     Some(error) => error,
                     // A sequence is an image of one column.

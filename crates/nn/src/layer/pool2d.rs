@@ -2,7 +2,7 @@
 
 use estimand_graph::{Padding, Tensor};
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 macro_rules! pool {
@@ -53,7 +53,7 @@ macro_rules! pool {
                 &self.config
             }
 
-            fn call(&self, call: &Call<'_>) -> Tensor {
+            fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 call.input().$method(self.size.pair(), self.strides.pair(), self.padding)
             }
         }

@@ -1,10 +1,10 @@
 //! `PRelu`: a leaky rectifier whose slopes are learnt.
 
-use estimand_graph::{Init, Tensor};
+use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::Error;
 
 use super::weight_options::{WeightOptions, weight_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `x` above 0, `alpha * x` below, with an `alpha` for each element of a row.
 ///
@@ -41,7 +41,7 @@ impl PRelu {
 }
 
 config_setters!(PRelu);
-weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer, alpha_constraint);
+weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_initializer, alpha_regularizer, alpha_constraint);
 
 impl Layer for PRelu {
     fn kind(&self) -> &'static str {
@@ -66,10 +66,10 @@ impl Layer for PRelu {
             let text = format!("slopes for {}, whose sizes are not all known", x.describe());
             return build.refuse(Error::shape(text).help("share the slopes along such axes with .shared_axes(..)"));
         };
-        self.alpha.build(build, "alpha", &dims, Init::Zeros);
+        self.alpha.build(build, "alpha", &dims, Initializer::Zeros);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         x.relu() - call.weight("alpha") * (-x).relu()
     }

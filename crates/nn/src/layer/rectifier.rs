@@ -5,7 +5,7 @@ use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::one_number::one_number_layer;
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 one_number_layer!(
     /// `x` above 0, `alpha * x` below. Keras's own alpha is 0.3.
@@ -36,19 +36,19 @@ one_number_layer!(
 );
 
 #[track_caller]
-fn leaky(call: &Call<'_>, alpha: f64) -> Tensor {
+fn leaky(call: &LayerCall<'_>, alpha: f64) -> Tensor {
     call.input().leaky_relu(alpha)
 }
 
 #[track_caller]
-fn elu(call: &Call<'_>, alpha: f64) -> Tensor {
+fn elu(call: &LayerCall<'_>, alpha: f64) -> Tensor {
     let x = call.input();
     let y = x.elu();
     if alpha == 1.0 { y } else { x.greater(0.0).select(&y, &y * alpha) }
 }
 
 #[track_caller]
-fn thresholded(call: &Call<'_>, theta: f64) -> Tensor {
+fn thresholded(call: &LayerCall<'_>, theta: f64) -> Tensor {
     above(call.input(), theta)
 }
 
@@ -102,7 +102,7 @@ impl Layer for Relu {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let options = [
             ("max_value", self.max_value.unwrap_or(0.0)),

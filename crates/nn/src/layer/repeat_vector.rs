@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// `[batch, features]` to `[batch, n, features]`, the same at every step.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Layer for RepeatVector {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         match call.expect_rank(2..=2, "[batch, features]") {
             Some(error) => error,
             None => call.input().expand_dims(1).tile(&[1, self.n, 1]),

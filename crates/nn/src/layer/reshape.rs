@@ -3,7 +3,7 @@
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// The elements of each row in other sizes; the batch stays as it is.
 ///
@@ -39,7 +39,7 @@ impl Layer for Reshape {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         if let Some(error) = call.expect_rank(1..=usize::MAX, "[batch, ...]") {
             return error;
         }

@@ -6,7 +6,7 @@ use estimand_tensor::Error;
 use super::affine::{Affine, build_kernel, result_setters};
 use super::weight_options::{WeightOptions, weight_setters};
 use super::window::{Window, window_setters};
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 /// A depthwise convolution of images `[batch, height, width, channels]`, then one of single pixels
@@ -49,12 +49,12 @@ config_setters!(SeparableConv2d);
 window_setters!(SeparableConv2d);
 weight_setters!(
     SeparableConv2d, depthwise, "kernel in space", "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    depthwise_init, depthwise_regularizer, depthwise_constraint
+    depthwise_initializer, depthwise_regularizer, depthwise_constraint
 );
 weight_setters!(
     SeparableConv2d, affine.kernel, "kernel over channels",
     "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule":
-    pointwise_init, pointwise_regularizer, pointwise_constraint
+    pointwise_initializer, pointwise_regularizer, pointwise_constraint
 );
 result_setters!(SeparableConv2d);
 
@@ -81,7 +81,7 @@ impl Layer for SeparableConv2d {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let inner = self.window.convolve_channels(call.input(), &call.weight("depthwise_kernel"));
         let product = Window::new(1.into()).convolve(&inner, &call.weight("pointwise_kernel"), 1);
         self.affine.finish(call, &product)

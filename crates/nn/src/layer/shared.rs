@@ -6,8 +6,8 @@ use std::rc::Rc;
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
-use super::build::Built;
-use super::{Call, Config, Layer};
+use super::build::BuiltLayer;
+use super::{Config, Layer, LayerCall};
 
 /// A layer that is built once, when it is first applied, and may be applied many times.
 ///
@@ -29,7 +29,7 @@ use super::{Call, Config, Layer};
 #[derive(Clone, Debug)]
 pub struct Shared {
     layer: Rc<dyn Layer>,
-    built: Rc<RefCell<Option<(Tensor, Built)>>>,
+    built: Rc<RefCell<Option<(Tensor, BuiltLayer)>>>,
 }
 
 impl Shared {
@@ -49,7 +49,7 @@ impl Layer for Shared {
     }
 
     /// Calls the layer inside another: the weights are still its own.
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.apply_training(call.input(), call.training())
     }
 
@@ -61,7 +61,7 @@ impl Layer for Shared {
         // Not in a closure, which would hide the caller's line.
         let (first, built) = match earlier {
             Some(earlier) => earlier,
-            None => (x.clone(), Built::new(&*self.layer, x)),
+            None => (x.clone(), BuiltLayer::new(&*self.layer, x)),
         };
         if !first.graph().same(x.graph()) {
             let text =

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 
 /// `e^x / sum(e^x)` along an axis.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Layer for Softmax {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         match call.axis(self.axis) {
             Err(error) => error,

@@ -2,7 +2,7 @@
 
 use estimand_graph::Tensor;
 
-use super::{Call, Config, Dropout, Layer, config_setters};
+use super::{Config, Dropout, Layer, LayerCall, config_setters};
 
 macro_rules! spatial_dropout {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $mask:expr) => {
@@ -34,7 +34,7 @@ macro_rules! spatial_dropout {
                 &self.config
             }
 
-            fn call(&self, call: &Call<'_>) -> Tensor {
+            fn call(&self, call: &LayerCall<'_>) -> Tensor {
                 let mask: &[Option<usize>] = &$mask;
                 match call.expect_rank(mask.len()..=mask.len(), $form) {
                     Some(error) => error,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Shape};
 
-use super::{Build, Call, Config, Layer, config_setters};
+use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// Applies a layer to every step of `[batch, time, ...]`, with the same weights.
 ///
@@ -65,7 +65,7 @@ impl Layer for TimeDistributed {
         build.child_for(LAYER, "", &*self.layer, &steps);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         if let Some(poison) = call.expect_rank(3..=usize::MAX, "[batch, time, ...]") {
             return poison;

@@ -3,7 +3,7 @@
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Error, Shape};
 
-use super::{Call, Config, Layer, config_setters};
+use super::{Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
 /// Every step of `[batch, steps, channels]` repeated.
@@ -31,7 +31,7 @@ impl Layer for UpSampling1d {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         if let Some(error) = call.expect_rank(3..=3, "[batch, steps, channels]") {
             return error;
         }
@@ -77,7 +77,7 @@ impl Layer for UpSampling2d {
         &self.config
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         if let Some(error) = call.expect_rank(4..=4, "[batch, height, width, channels]") {
             return error;
         }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use estimand_graph::Init;
+use estimand_graph::Initializer;
 use estimand_update::Constraint;
 
 use super::Build;
@@ -12,16 +12,16 @@ use crate::regularizer::Regularizer;
 /// The options of one weight; what is not said is the layer's own choice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WeightOptions {
-    pub init: Option<Init>,
+    pub initializer: Option<Initializer>,
     pub regularizer: Option<Regularizer>,
     pub constraint: Option<Arc<dyn Constraint>>,
 }
 
 impl WeightOptions {
     /// These, and the options of the scopes around the layer where these say nothing.
-    pub fn or(&self, init: Option<Init>, regularizer: Option<Regularizer>) -> WeightOptions {
+    pub fn or(&self, initializer: Option<Initializer>, regularizer: Option<Regularizer>) -> WeightOptions {
         WeightOptions {
-            init: self.init.clone().or(init),
+            initializer: self.initializer.clone().or(initializer),
             regularizer: self.regularizer.or(regularizer),
             constraint: self.constraint.clone(),
         }
@@ -29,8 +29,8 @@ impl WeightOptions {
 
     /// Makes the variable, which begins like this unless the options say otherwise.
     #[track_caller]
-    pub fn build(&self, build: &mut Build<'_>, name: &'static str, dims: &[usize], init: Init) {
-        build.weight(name, dims, self.init.clone().unwrap_or(init), self.regularizer);
+    pub fn build(&self, build: &mut Build<'_>, name: &'static str, dims: &[usize], initializer: Initializer) {
+        build.weight(name, dims, self.initializer.clone().unwrap_or(initializer), self.regularizer);
         if let Some(constraint) = &self.constraint {
             build.constrain(name, constraint.clone());
         }
@@ -38,14 +38,14 @@ impl WeightOptions {
 }
 
 /// The setters of one weight's options, for a layer with a field `alpha: WeightOptions`:
-/// `weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_init, alpha_regularizer,
+/// `weight_setters!(PRelu, alpha, "list of slopes", "at 0": alpha_initializer, alpha_regularizer,
 /// alpha_constraint)`.
 macro_rules! weight_setters {
-    ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $init:ident, $regularizer:ident, $constraint:ident) => {
+    ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $initializer:ident, $regularizer:ident, $constraint:ident) => {
         impl $layer {
             #[doc = concat!("How the ", $what, " begins. By default ", $default, ".")]
-            pub fn $init(mut self, init: estimand_graph::Init) -> Self {
-                self.$($field).+.init = Some(init);
+            pub fn $initializer(mut self, initializer: estimand_graph::Initializer) -> Self {
+                self.$($field).+.initializer = Some(initializer);
                 self
             }
 

@@ -24,7 +24,7 @@ impl Loss for AbsoluteError {
         "absolute_difference"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

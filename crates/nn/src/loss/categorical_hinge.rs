@@ -25,7 +25,7 @@ impl Loss for CategoricalHinge {
         "categorical_hinge"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

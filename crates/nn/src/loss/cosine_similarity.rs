@@ -25,11 +25,11 @@ impl Loss for CosineSimilarity {
         "cosine_similarity"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 
-    fn least(&self) -> f64 {
+    fn min_value(&self) -> f64 {
         -1.0 - f64::from(f32::EPSILON)
     }
 

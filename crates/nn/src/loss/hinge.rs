@@ -24,7 +24,7 @@ impl Loss for Hinge {
         "hinge_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 
@@ -53,7 +53,7 @@ impl Loss for SquaredHinge {
         "squared_hinge"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

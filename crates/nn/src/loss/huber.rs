@@ -38,7 +38,7 @@ impl Loss for Huber {
         "huber_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

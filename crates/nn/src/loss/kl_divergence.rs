@@ -25,7 +25,7 @@ impl Loss for KlDivergence {
         "kl_divergence"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

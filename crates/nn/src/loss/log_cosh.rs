@@ -24,11 +24,11 @@ impl Loss for LogCosh {
         "log_cosh"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 
-    fn least(&self) -> f64 {
+    fn min_value(&self) -> f64 {
         // The difference of numbers that are nearly equal, where the error is small.
         -f64::from(f32::EPSILON)
     }

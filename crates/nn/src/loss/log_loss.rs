@@ -43,11 +43,11 @@ impl Loss for LogLoss {
         "log_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 
-    fn least(&self) -> f64 {
+    fn min_value(&self) -> f64 {
         // Of a certain prediction that is right.
         -(1.0 + self.epsilon).ln()
     }

@@ -42,7 +42,7 @@ impl Loss for LogPoisson {
         "log_poisson_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -24,7 +24,7 @@ impl Loss for MeanAbsolutePercentageError {
         "mean_absolute_percentage_error"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -24,7 +24,7 @@ impl Loss for MeanSquaredError {
         "mean_squared_error"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -24,7 +24,7 @@ impl Loss for MeanSquaredLogarithmicError {
         "mean_squared_logarithmic_error"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -69,10 +69,10 @@ pub trait Loss: fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// How the losses of elements become one number.
-    fn how(&self) -> Reduction;
+    fn loss_reduction(&self) -> Reduction;
 
     /// The least that an element can cost, right inputs given. By default 0.
-    fn least(&self) -> f64 {
+    fn min_value(&self) -> f64 {
         0.0
     }
 
@@ -84,7 +84,7 @@ pub trait Loss: fmt::Debug {
     #[track_caller]
     fn apply(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let _scope = predictions.graph().scope(self.name());
-        self.how().of(&self.elements(labels, predictions), None)
+        self.loss_reduction().of(&self.elements(labels, predictions), None)
     }
 
     /// The loss with weights: a single number, one for each example, or any shape that can be
@@ -92,7 +92,7 @@ pub trait Loss: fmt::Debug {
     #[track_caller]
     fn apply_weighted(&self, labels: &Tensor, predictions: &Tensor, weights: &Tensor) -> Tensor {
         let _scope = predictions.graph().scope(self.name());
-        self.how().of(&self.elements(labels, predictions), Some(weights))
+        self.loss_reduction().of(&self.elements(labels, predictions), Some(weights))
     }
 }
 

@@ -28,11 +28,11 @@ impl Loss for Poisson {
         "poisson"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 
-    fn least(&self) -> f64 {
+    fn min_value(&self) -> f64 {
         // What is left out of the logarithm, ln(label!), would make it positive.
         f64::NEG_INFINITY
     }

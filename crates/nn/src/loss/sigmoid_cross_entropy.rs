@@ -41,7 +41,7 @@ impl Loss for SigmoidCrossEntropy {
         "sigmoid_cross_entropy_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -42,7 +42,7 @@ impl Loss for SoftmaxCrossEntropy {
         "softmax_cross_entropy_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -37,7 +37,7 @@ impl Loss for SparseSoftmaxCrossEntropy {
         "sparse_softmax_cross_entropy_loss"
     }
 
-    fn how(&self) -> Reduction {
+    fn loss_reduction(&self) -> Reduction {
         self.reduction
     }
 

@@ -10,7 +10,7 @@ use estimand_update::Sgd;
 
 use super::differences::check_gradients;
 use super::{ensure, ensure_same, rows};
-use crate::layer::{Build, Call, Config, Layer};
+use crate::layer::{Build, Config, Layer, LayerCall};
 
 /// One law of the contract.
 type Check = fn(&dyn Layer, &Array) -> Result<()>;
@@ -152,7 +152,7 @@ impl Layer for Frozen<'_> {
         self.layer.build(build);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.layer.call(call)
     }
 }
@@ -188,7 +188,7 @@ fn bits_do_not_depend_on_threads(layer: &dyn Layer, input: &Array) -> Result<()>
 fn evaluation_is_pure(layer: &dyn Layer, input: &Array) -> Result<()> {
     let eval = Applied::new(layer, input, Mode::Eval);
     ensure(eval.graph.updates().is_empty(), || "it has updates in evaluation".to_string())?;
-    let tick = eval.graph.variable_with("tick", DType::I64, [], estimand_graph::Init::Zeros, Role::Step);
+    let tick = eval.graph.variable_with("tick", DType::I64, [], estimand_graph::Initializer::Zeros, Role::Step);
     let next = tick.assign_add(1i64);
     let mut session = eval.session(1)?;
     let feeds = [(&eval.x, input.clone())];

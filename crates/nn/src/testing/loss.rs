@@ -56,7 +56,7 @@ fn elements_are_losses(loss: &dyn Loss, labels: &Array, predictions: &Array) -> 
     let elements = loss.elements(&fed.labels, &fed.predictions);
     let values = fed.run(&elements, 1)?;
     ensure(values.dims().first() == predictions.dims().first(), || format!("{:?} losses", values.dims()))?;
-    let least = loss.least();
+    let least = loss.min_value();
     let holds = values.to_f64_vec()?.iter().all(|v| *v >= least);
     ensure(holds, || format!("losses {values:?}; expected none below {least}"))?;
     ensure_same("the losses on 1 and 3 threads", &values, &fed.run(&elements, 3)?)
@@ -68,7 +68,7 @@ fn weights_weigh(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result
     let weigh = |weight: f32| loss.apply_weighted(&fed.labels, &fed.predictions, &fed.graph.constant(weight));
     let plain = fed.run(&loss.apply(&fed.labels, &fed.predictions), 1)?;
     ensure_same("weights of 1", &plain, &fed.run(&weigh(1.0), 1)?)?;
-    ensure(plain.rank() == 0 || loss.how() == Reduction::None, || format!("a loss of {:?}", plain.dims()))?;
+    ensure(plain.rank() == 0 || loss.loss_reduction() == Reduction::None, || format!("a loss of {:?}", plain.dims()))?;
     let nothing = fed.run(&weigh(0.0), 1)?.to_f64_vec()?;
     ensure(nothing.iter().all(|v| *v == 0.0), || format!("{nothing:?} with weights of 0"))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use estimand_engine::Session;
-use estimand_graph::{Executor, Graph, Init, Optimizer};
+use estimand_graph::{Executor, Graph, Initializer, Optimizer};
 use estimand_nn::testing::{check_layer, spread};
 use estimand_nn::*;
 use estimand_reference::Reference;
@@ -102,7 +102,11 @@ fn only_updates_are_constrained() -> Result<()> {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
     let dense = |name: &str| {
-        Dense::new(2).use_bias(false).kernel_init(Init::Constant(-1.0)).kernel_constraint(NonNeg).name(name)
+        Dense::new(2)
+            .use_bias(false)
+            .kernel_initializer(Initializer::Constant(-1.0))
+            .kernel_constraint(NonNeg)
+            .name(name)
     };
     let y = dense("free").apply(&dense("frozen").trainable(false).apply(&x));
     let train = Optimizer::new(Sgd::default(), 0.0).minimize(&y.square().sum());
@@ -134,7 +138,7 @@ impl Constraint for Whole {
 #[test]
 fn a_constraint_of_ones_own() -> Result<()> {
     let g = Graph::new();
-    let w = g.variable("w", [], Init::Constant(1.6));
+    let w = g.variable("w", [], Initializer::Constant(1.6));
     g.constrain(&w, Arc::new(Whole));
     let train = Optimizer::new(Sgd::default(), 0.4).minimize(&w.square());
     let mut session = Session::new(&g)?;
@@ -180,7 +184,7 @@ fn constraints_that_do_not_fit_are_named() {
         (|g| g.constrain(&g.constant([1.0f32]), Arc::new(NonNeg)), "NonNeg for `Const` f32[1], which is no variable"),
         (
             |g| {
-                let count = g.variable_with("n", DType::I64, [], Init::Zeros, estimand_graph::Role::Step);
+                let count = g.variable_with("n", DType::I64, [], Initializer::Zeros, estimand_graph::Role::Step);
                 g.constrain(&count, Arc::new(NonNeg));
             },
             "NonNeg for i64; optimizers train f32",

@@ -1,9 +1,9 @@
 //! Every layer, loss and column of the `ALL_*` lists through its contract, and contracts that are
 //! broken on purpose.
 
-use estimand_graph::{Combiner, Init, Tensor};
+use estimand_graph::{Combiner, Initializer, Tensor};
 use estimand_nn::column::*;
-use estimand_nn::layer::{Build, Call, Config};
+use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::testing::{check_column, check_layer, check_loss, spread};
 use estimand_nn::*;
 use estimand_tensor::{Array, Batch, DType, Ragged, Result};
@@ -39,8 +39,11 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
         check_layer(&Dense::new(4).activation(activation).name("hidden"), &rows)?;
     }
     check_layer(&Dense::new(2).use_bias(false).kernel_regularizer(Regularizer::l1_l2(0.1, 0.2)), &rows)?;
-    check_layer(&Dense::new(2).bias_init(Init::Ones).activity_regularizer(Regularizer::l2(0.1)), &spread(&[2, 3, 2])?)?;
-    check_layer(&Conv2d::new(2, (2, 3)).same().strides(2).relu().kernel_init(Init::HeNormal), &images)?;
+    check_layer(
+        &Dense::new(2).bias_initializer(Initializer::Ones).activity_regularizer(Regularizer::l2(0.1)),
+        &spread(&[2, 3, 2])?,
+    )?;
+    check_layer(&Conv2d::new(2, (2, 3)).same().strides(2).relu().kernel_initializer(Initializer::HeNormal), &images)?;
     check_layer(&Conv2d::new(4, 2).groups(2), &small)?;
     check_layer(&Conv1d::new(2, 3).causal().dilation(2).tanh(), &sequences)?;
     check_layer(&Conv1d::new(2, 3).same().strides(2).groups(2), &sequences)?;
@@ -49,7 +52,7 @@ fn layers_with_options_keep_the_contract() -> Result<()> {
     check_layer(&Conv2dTranspose::new(2, 3).strides(2).same().output_padding(1), &small)?;
     check_layer(&Conv2dTranspose::new(2, (1, 2)).strides(3).sigmoid(), &small)?;
     check_layer(&UpSampling2d::new((2, 3)).bilinear(), &small)?;
-    check_layer(&PRelu::new().shared_axes([1, 2]).alpha_init(Init::Constant(0.3)), &small)?;
+    check_layer(&PRelu::new().shared_axes([1, 2]).alpha_initializer(Initializer::Constant(0.3)), &small)?;
     check_layer(&Relu::new().max_value(0.6).negative_slope(0.1).threshold(0.2), &rows)?;
     check_layer(&Softmax::new().axis(1), &small)?;
     check_layer(&GlobalMaxPool2d::new().keep_dims(true), &small)?;
@@ -167,13 +170,13 @@ impl Layer for Broken {
     }
 
     fn build(&self, build: &mut Build<'_>) {
-        build.weight("w", &[build.channels()], Init::Ones, None);
+        build.weight("w", &[build.channels()], Initializer::Ones, None);
         if self.0 == 1 {
-            build.weight("unused", &[2], Init::Ones, None);
+            build.weight("unused", &[2], Initializer::Ones, None);
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let (x, w) = (call.input(), call.weight("w"));
         match self.0 {
             // Its gradient is cut off, which differences see.

@@ -2,7 +2,7 @@
 //! panic.
 
 use estimand_engine::Session;
-use estimand_graph::{Graph, Init, Tensor};
+use estimand_graph::{Graph, Initializer, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim};
 
@@ -111,7 +111,7 @@ fn layers_say_what_they_got() {
             &["the first state is [batch, 4], expected [batch, 3]"],
         ),
         (
-            |g| Lstm::new(3).bias_init(Init::HeNormal).apply(&steps(g)),
+            |g| Lstm::new(3).bias_initializer(Initializer::HeNormal).apply(&steps(g)),
             &["a bias that begins as HeNormal", "help: take .unit_forget_bias(false)", "in layer `lstm`"],
         ),
         (

@@ -2,7 +2,7 @@
 //! layers.
 
 use estimand_engine::{Eval, Session};
-use estimand_graph::{Graph, Init, Optimizer, Tensor, gradients};
+use estimand_graph::{Graph, Initializer, Optimizer, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Mode, Result};
 use estimand_update::Sgd;
@@ -111,7 +111,7 @@ fn an_optimizer_alone_leaves_moving_statistics() -> Result<()> {
 fn a_shared_layer_has_one_set_of_weights() -> Result<()> {
     let g = Graph::new();
     let x = placeholder(&g, 2);
-    let shared = Shared::new(Dense::new(2).kernel_init(Init::Ones));
+    let shared = Shared::new(Dense::new(2).kernel_initializer(Initializer::Ones));
     let y = shared.clone().apply(&shared.apply(&x));
     let _ = Dense::new(2).apply(&y);
     assert_eq!(names(&g), ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"]);

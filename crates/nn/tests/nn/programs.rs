@@ -2,7 +2,7 @@
 //! nothing.
 
 use estimand_engine::Session;
-use estimand_graph::{Graph, Init, Optimizer, Padding, Tensor};
+use estimand_graph::{Graph, Initializer, Optimizer, Padding, Tensor};
 use estimand_nn::*;
 use estimand_tensor::{DType, Dim, Mode};
 use estimand_update::Adam;
@@ -23,16 +23,16 @@ fn program(g: &Graph, loss: &Tensor) -> String {
 fn conv(x: &Tensor, name: &str, filters: usize) -> Tensor {
     let g = x.graph();
     let _scope = g.scope(name);
-    let kernel = g.variable("kernel", [5, 5, x.dim(3), filters], Init::GlorotUniform);
-    let bias = g.variable("bias", [filters], Init::Zeros);
+    let kernel = g.variable("kernel", [5, 5, x.dim(3), filters], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [filters], Initializer::Zeros);
     (x.conv2d(&kernel, (1, 1), Padding::Valid) + bias).relu().max_pool((2, 2), (2, 2), Padding::Valid)
 }
 
 fn dense(x: &Tensor, name: &str, units: usize) -> Tensor {
     let g = x.graph();
     let _scope = g.scope(name);
-    let kernel = g.variable("kernel", [x.dim(1), units], Init::GlorotUniform);
-    let bias = g.variable("bias", [units], Init::Zeros);
+    let kernel = g.variable("kernel", [x.dim(1), units], Initializer::GlorotUniform);
+    let bias = g.variable("bias", [units], Initializer::Zeros);
     x.matmul(&kernel) + bias
 }
 

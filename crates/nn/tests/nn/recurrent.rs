@@ -224,8 +224,8 @@ fn lengths_are_masks() {
     let x = g.constant(Array::from_vec([3, 2, 1], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap());
     // h = x + h: sums of the steps that count.
     let sums = |rnn: SimpleRnn| {
-        let one = Init::Ones;
-        rnn.activation(Activation::Linear).kernel_init(one.clone()).recurrent_init(one).apply(&x)
+        let one = Initializer::Ones;
+        rnn.activation(Activation::Linear).kernel_initializer(one.clone()).recurrent_initializer(one).apply(&x)
     };
     let by_length = sums(SimpleRnn::new(1).lengths(&g.constant([0i64, 1, 2])));
     let mask = Array::from_vec([3, 2], vec![false, false, true, false, true, true]).unwrap();
@@ -236,7 +236,7 @@ fn lengths_are_masks() {
     }
 }
 
-use estimand_graph::Init;
+use estimand_graph::Initializer;
 
 /// With linear units of weight 1 that read only the first step, h is what dropout makes of it, step
 /// after step: 0, or 2^t at a rate of a half, since the same units are left out at every step.
@@ -245,14 +245,17 @@ fn dropout_is_the_same_at_all_steps() {
     let g = Graph::with_mode(estimand_tensor::Mode::Train);
     let first = g.constant(Array::from_vec([1, 4, 1], vec![1.0f32, 0.0, 0.0, 0.0]).unwrap());
     let layer = |rnn: SimpleRnn| {
-        rnn.activation(Activation::Linear).kernel_init(Init::Ones).return_sequences(true).use_bias(false)
+        rnn.activation(Activation::Linear).kernel_initializer(Initializer::Ones).return_sequences(true).use_bias(false)
     };
-    let identity = || layer(SimpleRnn::new(64).recurrent_init(Init::Identity { gain: 1.0 }));
+    let identity = || layer(SimpleRnn::new(64).recurrent_initializer(Initializer::Identity { gain: 1.0 }));
     let recurrent = identity().recurrent_dropout(0.5).apply(&first);
     // Without recurrence, h is what dropout makes of the input: of one input, the same number at
     // all steps.
-    let inputs =
-        layer(SimpleRnn::new(1).recurrent_init(Init::Zeros)).dropout(0.5).apply(&g.fill([32, 4, 1], DType::F32, 1.0));
+    let inputs = layer(SimpleRnn::new(1).recurrent_initializer(Initializer::Zeros)).dropout(0.5).apply(&g.fill(
+        [32, 4, 1],
+        DType::F32,
+        1.0,
+    ));
     let results = Session::new(&g).unwrap().run(&[&recurrent, &inputs], &[]).unwrap();
     let units = results[0].as_slice::<f32>().unwrap();
     let mut n_kept = 0;
@@ -286,24 +289,25 @@ fn recurrent_variables_begin_as_keras_ones() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 4.into(), 2.into()]);
     let _ = (Lstm::new(1).apply(&x), Gru::new(1).apply(&x), MultiHeadAttention::new(1, 1).apply(&x));
-    let orthogonal = Init::Orthogonal { gain: 1.0 };
+    let orthogonal = Initializer::Orthogonal { gain: 1.0 };
     let attention = ["query", "key", "value", "attention_output"].into_iter().flat_map(|part| {
         let name = |what: &str| format!("multi_head_attention/{part}/{what}");
-        [(name("kernel"), Init::GlorotUniform), (name("bias"), Init::Zeros)]
+        [(name("kernel"), Initializer::GlorotUniform), (name("bias"), Initializer::Zeros)]
     });
-    let expected: Vec<(String, Init)> = [
-        ("lstm/lstm_cell/kernel", Init::GlorotUniform),
+    let expected: Vec<(String, Initializer)> = [
+        ("lstm/lstm_cell/kernel", Initializer::GlorotUniform),
         ("lstm/lstm_cell/recurrent_kernel", orthogonal.clone()),
-        ("lstm/lstm_cell/bias", Init::Value(Array::from([0f32, 1.0, 0.0, 0.0]))),
-        ("gru/gru_cell/kernel", Init::GlorotUniform),
+        ("lstm/lstm_cell/bias", Initializer::Value(Array::from([0f32, 1.0, 0.0, 0.0]))),
+        ("gru/gru_cell/kernel", Initializer::GlorotUniform),
         ("gru/gru_cell/recurrent_kernel", orthogonal),
-        ("gru/gru_cell/bias", Init::Zeros),
+        ("gru/gru_cell/bias", Initializer::Zeros),
     ]
     .into_iter()
-    .map(|(name, init)| (name.to_string(), init))
+    .map(|(name, initializer)| (name.to_string(), initializer))
     .chain(attention)
     .collect();
     let body = g.body();
-    let actual: Vec<(String, Init)> = body.variables().iter().map(|(_, v)| (v.name.clone(), v.init.clone())).collect();
+    let actual: Vec<(String, Initializer)> =
+        body.variables().iter().map(|(_, v)| (v.name.clone(), v.initializer.clone())).collect();
     assert_eq!(actual, expected);
 }

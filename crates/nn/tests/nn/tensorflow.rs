@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use estimand_engine::Session;
-use estimand_graph::{Graph, Init, Tensor, gradients};
+use estimand_graph::{Graph, Initializer, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, Dim};
 
@@ -188,15 +188,16 @@ fn variables_begin_as_keras_ones() {
     let ids = g.placeholder("ids", estimand_tensor::DType::I64, [Dim::BATCH]);
     let _ = (y, Embedding::new(5, 2).apply(&ids));
     let expected = [
-        ("dense/kernel", Init::GlorotUniform),
-        ("dense/bias", Init::Zeros),
-        ("batch_normalization/gamma", Init::Ones),
-        ("batch_normalization/beta", Init::Zeros),
-        ("batch_normalization/moving_mean", Init::Zeros),
-        ("batch_normalization/moving_variance", Init::Ones),
-        ("embedding/embeddings", Init::RandomUniform { low: -0.05, high: 0.05 }),
+        ("dense/kernel", Initializer::GlorotUniform),
+        ("dense/bias", Initializer::Zeros),
+        ("batch_normalization/gamma", Initializer::Ones),
+        ("batch_normalization/beta", Initializer::Zeros),
+        ("batch_normalization/moving_mean", Initializer::Zeros),
+        ("batch_normalization/moving_variance", Initializer::Ones),
+        ("embedding/embeddings", Initializer::RandomUniform { low: -0.05, high: 0.05 }),
     ];
     let body = g.body();
-    let actual: Vec<(&str, Init)> = body.variables().iter().map(|(_, v)| (v.name.as_str(), v.init.clone())).collect();
+    let actual: Vec<(&str, Initializer)> =
+        body.variables().iter().map(|(_, v)| (v.name.as_str(), v.initializer.clone())).collect();
     assert_eq!(actual, expected);
 }

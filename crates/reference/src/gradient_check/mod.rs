@@ -195,7 +195,7 @@ fn check(case: &Case) -> Result<()> {
 
 /// Whether an op has a gradient.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kind {
+enum GradientSupport {
     /// And a case here.
     Differentiable,
     /// Asking for one is an error.
@@ -206,7 +206,7 @@ enum Kind {
 
 macro_rules! variants {
     ($($kind:ident: $($variant:ident)*;)*) => {
-        const VARIANTS: &[(&str, Kind)] = &[$($((stringify!($variant), Kind::$kind)),*),*];
+        const VARIANTS: &[(&str, GradientSupport)] = &[$($((stringify!($variant), GradientSupport::$kind)),*),*];
 
         fn variant(op: &Op) -> &'static str {
             match op { $($(Op::$variant { .. } => stringify!($variant),)*)* }
@@ -261,7 +261,7 @@ fn every_differentiable_op_has_a_case() {
         elements.insert(op.name());
     }
     for (name, kind) in VARIANTS {
-        assert_eq!(tested.contains(name), *kind == Kind::Differentiable, "{name} is listed as {kind:?}");
+        assert_eq!(tested.contains(name), *kind == GradientSupport::Differentiable, "{name} is listed as {kind:?}");
     }
     let unary = Unary::ALL.iter().filter(|u| u.accepts(DType::F64) && u.output(DType::F64) == DType::F64);
     let binary = Binary::ALL.iter().filter(|b| b.accepts(DType::F64) && b.output(DType::F64) == DType::F64);

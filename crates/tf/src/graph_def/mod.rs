@@ -9,13 +9,13 @@
 //! distribution but not the same stream, since TensorFlow's generator cannot be addressed by row.
 //!
 //! ```
-//! use estimand_graph::{Graph, Init};
+//! use estimand_graph::{Graph, Initializer};
 //! use estimand_tf::graph_def;
 //! use estimand_tensor::{DType, Dim};
 //!
 //! let graph = Graph::new();
 //! let x = graph.placeholder("x", DType::F32, [Dim::BATCH, 3.into()]);
-//! let y = x.matmul(&graph.variable("w", [3, 1], Init::Zeros));
+//! let y = x.matmul(&graph.variable("w", [3, 1], Initializer::Zeros));
 //! let written = graph_def::graph_def(&graph.body(), &[y.value()])?;
 //! let names: Vec<&str> = written.node.iter().map(|n| n.name.as_str()).collect();
 //! assert_eq!(names, ["x", "w", "w/Read/ReadVariableOp", "MatMul"]);

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use estimand_graph::custom::CustomOp;
 use estimand_graph::op::Assign;
-use estimand_graph::{Graph, Init, Optimizer, Tensor};
+use estimand_graph::{Graph, Initializer, Optimizer, Tensor};
 use estimand_tensor::{Array, DType, Dim, ErrorKind, TensorSpec};
 use estimand_update::Sgd;
 use estimand_wire::graph_def::Attr;
@@ -56,8 +56,8 @@ fn a_linear_model() {
     let x = g.placeholder("petal width", DType::F32, [Dim::BATCH, 2.into()]);
     let labels = g.placeholder("labels", DType::I64, [Dim::BATCH]);
     let scope = g.scope("linear");
-    let w = g.variable("kernel", [2, 3], Init::Zeros);
-    let b = g.variable("bias", [3], Init::Zeros);
+    let w = g.variable("kernel", [2, 3], Initializer::Zeros);
+    let b = g.variable("bias", [3], Initializer::Zeros);
     let logits = x.matmul(&w) + &b;
     drop(scope);
     let loss = logits.sparse_softmax_cross_entropy(&labels).mean();
@@ -131,7 +131,7 @@ fn strings_second_outputs_and_open_ends() {
 #[test]
 fn an_assignment_waits_for_the_read() {
     let g = Graph::new();
-    let mean = g.variable("mean", [2], Init::Zeros);
+    let mean = g.variable("mean", [2], Initializer::Zeros);
     let id = g.body().variables().find("mean").unwrap();
     let moved = g.node(Assign(id), &[&(&mean * 0.5)], Location::caller());
     let text = written(&g, &[&g.group(&[&moved])]);
@@ -163,7 +163,7 @@ fn what_tensorflow_cannot_run_is_refused_by_name() {
     assert_eq!(*refused.kind(), ErrorKind::Unsupported);
     assert!(refused.to_string().contains("custom op `twice`"), "{refused}");
 
-    let w = g.variable("w", [3], Init::Zeros);
+    let w = g.variable("w", [3], Initializer::Zeros);
     let train = Optimizer::new(Sgd::default(), 0.1).minimize(&(&w - &x).square().sum());
     let refused = graph_def(&g.body(), &[train.value()]).unwrap_err();
     assert!(refused.to_string().contains("SGD update of variable `w`"), "{refused}");

@@ -7,8 +7,8 @@ use estimand_tensor::{DType, Error, Result, Shape};
 use estimand_wire::GraphDef;
 
 use super::Named;
-use super::call::dtype;
 use super::limits::ReadLimits;
+use super::node_reader::dtype;
 use super::nodes::Nodes;
 use super::reader::{Reader, Surroundings};
 
@@ -30,7 +30,7 @@ pub struct ReadGraph {
 ///
 /// ```
 /// use estimand_engine::Session;
-/// use estimand_graph::{Graph, Init};
+/// use estimand_graph::{Graph, Initializer};
 /// use estimand_tf::graph_def;
 /// use estimand_tf::saved_model::read_graph_def;
 /// use estimand_tensor::{Array, DType, Dim, Shape};

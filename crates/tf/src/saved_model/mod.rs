@@ -24,11 +24,11 @@
 //! What runs is a graph like any other: strings, tables and sparse tensors in the host's part,
 //! numbers in the step's. Control inputs, and with them assertions, are not followed.
 
-mod call;
 mod graph;
 mod growth;
-mod item;
 mod limits;
+mod node_output;
+mod node_reader;
 mod nodes;
 mod numbers;
 mod reader;

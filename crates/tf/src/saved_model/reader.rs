@@ -13,10 +13,10 @@ use estimand_graph::{Body, Executor, Graph, Node, NodeId, Program, RunArgs, Tens
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 use smallvec::smallvec;
 
-use super::call::Call;
 use super::growth::Growth;
-use super::item::{Item, Known};
 use super::limits::ReadLimits;
+use super::node_output::{KnownValue, NodeOutput};
+use super::node_reader::NodeReader;
 use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
@@ -38,7 +38,7 @@ pub(super) struct Reader<'a> {
     pub limits: &'a ReadLimits,
     /// The variables, by the name of the node that holds them.
     pub variables: Vec<(String, VarId)>,
-    items: HashMap<Reference, Item>,
+    items: HashMap<Reference, NodeOutput>,
     n_outputs: HashMap<usize, usize>,
     /// Elements of tensors that became sizes, so that each is one symbol.
     elements: HashMap<(Value, usize), Dim>,
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         // Names of our nodes begin with the name of the node they stand for.
         let graph = self.graph.clone();
         let scope = graph.scope(&def.name);
-        let outputs = rules::read(&mut Call { reader: self, def, node, inputs });
+        let outputs = rules::read(&mut NodeReader { reader: self, def, node, inputs });
         drop(scope);
         // An error of the build says more than what a rule makes of it.
         graph.check()?;
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    pub(super) fn item(&self, reference: Reference) -> Result<Item> {
+    pub(super) fn item(&self, reference: Reference) -> Result<NodeOutput> {
         self.items.get(&reference).cloned().ok_or_else(|| {
             let def = self.nodes.def(reference.node);
             let n = self.n_outputs.get(&reference.node).copied().unwrap_or(0);
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
     /// An output as a tensor; made once.
     pub(super) fn tensor(&mut self, reference: Reference) -> Result<Tensor> {
         let mut known = match self.item(reference)? {
-            Item::Value(known) => known,
+            NodeOutput::Value(known) => known,
             other => {
                 let name = &self.nodes.def(reference.node).name;
                 return Err(Error::config(format!("`{name}` is {}, expected a tensor", other.kind())));
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
         };
         self.graph.check()?;
         known.tensor = Some(tensor.clone());
-        self.items.insert(reference, Item::Value(known));
+        self.items.insert(reference, NodeOutput::Value(known));
         Ok(tensor)
     }
 
@@ -150,8 +150,8 @@ impl<'a> Reader<'a> {
 
     /// An output that depends on nothing that is fed or trained: its value.
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
-        let mut known: Box<Known> = match self.item(reference)? {
-            Item::Value(known) => known,
+        let mut known: Box<KnownValue> = match self.item(reference)? {
+            NodeOutput::Value(known) => known,
             other => return Err(Error::config(format!("{}, expected a constant", other.kind()))),
         };
         if let Some(array) = known.array {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
             }
         };
         known.array = Some(array.clone());
-        self.items.insert(reference, Item::Value(known));
+        self.items.insert(reference, NodeOutput::Value(known));
         Ok(array)
     }
 

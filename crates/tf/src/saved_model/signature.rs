@@ -11,7 +11,7 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::saved_model::Encoding;
 use estimand_wire::{DataType, SignatureDef, TensorInfo, TensorShapeProto};
 
-use super::call::dtype;
+use super::node_reader::dtype;
 use super::nodes::{Nodes, Reference};
 use super::reader::{Reader, Surroundings};
 use super::variables::Checkpoint;

@@ -1,6 +1,6 @@
 //! Graphs of a given number of nodes, each of a shape that some pass might be slow on.
 
-use estimand_graph::{Graph, Init, LookupTable, Optimizer, Padding, Tensor};
+use estimand_graph::{Graph, Initializer, LookupTable, Optimizer, Padding, Tensor};
 use estimand_tensor::{Array, DType, Dim};
 use estimand_update::{Adagrad, Sgd};
 
@@ -66,7 +66,7 @@ fn chain(n: usize) -> Model {
 fn products(n: usize) -> Model {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into()]);
-    let w = g.variable("w", [2, 2], Init::Constant(0.5));
+    let w = g.variable("w", [2, 2], Initializer::Constant(0.5));
     let mut y = x.clone();
     for _ in 0..n {
         y = y.matmul(&w);
@@ -81,7 +81,7 @@ fn dense(n: usize) -> Model {
     // A layer has 5 nodes, and as many for its gradients.
     for i in 0..n / 12 {
         let _scope = g.scope(&format!("layer_{i}"));
-        let (w, b) = (g.variable("w", [2, 2], Init::Constant(0.5)), g.variable("b", [2], Init::Zeros));
+        let (w, b) = (g.variable("w", [2, 2], Initializer::Constant(0.5)), g.variable("b", [2], Initializer::Zeros));
         y = (y.matmul(&w) + &b).relu();
     }
     trained(&g, &y.square().mean(), vec![(x, ones(&[3, 2]))])
@@ -92,8 +92,8 @@ fn convolutions(n: usize) -> Model {
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, 2.into(), 2.into(), 1.into()]);
     let mut y = x.clone();
     for i in 0..n / 16 {
-        let w = g.variable(&format!("w{i}"), [1, 1, 1, 1], Init::Ones);
-        let b = g.variable(&format!("b{i}"), [1], Init::Zeros);
+        let w = g.variable(&format!("w{i}"), [1, 1, 1, 1], Initializer::Ones);
+        let b = g.variable(&format!("b{i}"), [1], Initializer::Zeros);
         let wide = (y.conv2d(&w, (1, 1), Padding::Same) + &b).relu();
         y = wide.max_pool((1, 1), (1, 1), Padding::Same);
     }
@@ -110,7 +110,7 @@ fn fan_out(n: usize) -> Model {
 
 fn fan_out_trained(n: usize) -> Model {
     let g = Graph::new();
-    let w = g.variable("w", [2], Init::Ones);
+    let w = g.variable("w", [2], Initializer::Ones);
     let consumers: Vec<Tensor> = (0..n / 8).map(|i| (&w + i as f64).tanh().sum()).collect();
     let loss = consumers.iter().cloned().reduce(|a, b| a + b).unwrap();
     trained(&g, &loss, Vec::new())
@@ -155,7 +155,7 @@ fn variables(n: usize) -> Model {
     let weights: Vec<Tensor> = (0..n / 8)
         .map(|i| {
             let _scope = g.scope(&format!("part_{i}"));
-            g.variable("w", [2], Init::Ones)
+            g.variable("w", [2], Initializer::Ones)
         })
         .collect();
     let loss = weights.iter().map(|w| w.square().sum()).reduce(|a, b| a + b).unwrap();

@@ -37,12 +37,12 @@ pub trait Constraint: Send + Sync + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// Refuses settings outside their range, and shapes that it is not for, in words for the user.
-    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+    fn check(&self, dims: &[usize]) -> Result<(), String> {
         let _ = dims;
         Ok(())
     }
 
-    /// Changes the weights of a variable, row by row, whose sizes have passed `validate`. It runs
+    /// Changes the weights of a variable, row by row, whose sizes have passed `check`. It runs
     /// in every step: it must not allocate.
     fn project(&self, dims: &[usize], weights: &mut [f32]);
 }

@@ -42,7 +42,7 @@ impl Constraint for MaxNorm {
         "MaxNorm"
     }
 
-    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+    fn check(&self, dims: &[usize]) -> Result<(), String> {
         bounds::at_least_zero("max_value", self.max_value)?;
         check_axes(&self.axes, dims)
     }
@@ -79,7 +79,7 @@ impl Constraint for UnitNorm {
         "UnitNorm"
     }
 
-    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+    fn check(&self, dims: &[usize]) -> Result<(), String> {
         check_axes(&self.axes, dims)
     }
 
@@ -117,7 +117,7 @@ impl Constraint for MinMaxNorm {
         "MinMaxNorm"
     }
 
-    fn validate(&self, dims: &[usize]) -> Result<(), String> {
+    fn check(&self, dims: &[usize]) -> Result<(), String> {
         bounds::at_least_zero("min_value", self.min_value)?;
         bounds::at_least_zero("max_value", self.max_value)?;
         bounds::zero_to_one("rate", self.rate)?;
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused() {
-        let error = |c: &dyn Constraint, dims: &[usize]| c.validate(dims).unwrap_err();
+        let error = |c: &dyn Constraint, dims: &[usize]| c.check(dims).unwrap_err();
         assert_eq!(error(&MaxNorm::new(-1.0), &[2]), "`max_value` must be zero or positive, got -1.0");
         assert_eq!(error(&UnitNorm::new().axes([2]), &[3, 4]), "axis 2 of weights [3, 4], which have 2 axes");
         assert_eq!(error(&UnitNorm::new(), &[]), "axis 0 of weights [], which have 0 axes");

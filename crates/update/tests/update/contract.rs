@@ -53,7 +53,7 @@ fn defaults_are_valid_and_names_are_distinct() {
     let names: std::collections::BTreeSet<_> = defaults().map(|rule| rule.name()).collect();
     assert_eq!(names.len(), ALL_RULES.len());
     for rule in defaults() {
-        rule.validate().unwrap();
+        rule.check().unwrap();
     }
 }
 
@@ -138,7 +138,7 @@ fn bad_settings_are_refused_in_words() {
         (&Nadam::default().schedule_decay(-1.0), "`schedule_decay` must be zero or positive, got -1.0"),
     ];
     for (rule, message) in cases {
-        assert_eq!(rule.validate(), Err(message.to_string()));
+        assert_eq!(rule.check(), Err(message.to_string()));
     }
 }
 

@@ -13,7 +13,7 @@ const GRADIENTS: [[f32; 2]; 3] = [[0.1, 0.2], [0.1, 0.2], [-0.3, 0.05]];
 
 /// Weights after each step, and the slots at the end.
 fn train(rule: impl UpdateRule, rate: f64, mut w: [f32; 2]) -> (Vec<[f32; 2]>, Vec<[f32; 2]>) {
-    rule.validate().unwrap();
+    rule.check().unwrap();
     let mut state: Vec<[f32; 2]> = rule.slots().iter().map(|slot| [slot.initial; 2]).collect();
     let mut trace = Vec::new();
     for (step, g) in GRADIENTS.iter().enumerate() {

@@ -193,7 +193,7 @@ fn rules_do_what_tensorflow_does() {
                 let rate = settings.number("rate", 0.0);
                 let rule = rule(line[2], &mut settings);
                 assert!(settings.0.is_empty(), "{}: {:?}", line[1], settings.0);
-                rule.validate().unwrap();
+                rule.check().unwrap();
                 assert_eq!(rule.name(), line[2]);
                 names.insert(rule.name());
                 let slots = rule.slots().iter().map(|slot| vec![slot.initial; w0.len()]).collect();
@@ -240,7 +240,7 @@ fn schedules_give_tensorflows_rates() {
                 let mut settings = Settings::parse(&line[2..]);
                 let schedule = schedule(line[1], &mut settings);
                 assert!(settings.0.is_empty(), "{}: {:?}", line[1], settings.0);
-                schedule.validate().unwrap();
+                schedule.check().unwrap();
                 current = Some(schedule);
             }
             ("rate", Some(schedule)) => {

@@ -2,7 +2,7 @@
 //! nothing had happened.
 
 use super::{Bench, Law};
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::experiment::{Experiment, Verdict};
 use crate::outcome::{Outcome, brief};
 use crate::victim::{End, Ran};
@@ -30,7 +30,7 @@ pub const READ_ONLY: Law = Law {
 };
 
 fn experiments<'a>(bench: &'a Bench, plan: &'static str, n_short: usize) -> Vec<Experiment<'a>> {
-    let experiment = |call: &Call| {
+    let experiment = |call: &SystemCall| {
         let point = call.point.clone();
         Experiment::new(format!("{plan}/{point}"), move || fail_at(bench, plan, &point))
     };

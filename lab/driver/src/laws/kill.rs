@@ -1,7 +1,7 @@
 //! A run that is killed at a call, once or twice, ends as if nothing had happened.
 
 use super::{Bench, Law, was_killed};
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::experiment::{Experiment, Verdict, spread};
 use crate::outcome::Outcome;
 
@@ -21,7 +21,7 @@ pub const TWICE: Law = Law {
 };
 
 /// All moments of a run: before each call, in the middle of each write, after the last call.
-fn moments(calls: &[Call]) -> Vec<(&'static str, &str)> {
+fn moments(calls: &[SystemCall]) -> Vec<(&'static str, &str)> {
     let mut moments = Vec::new();
     for call in calls {
         moments.push(("before", call.point.as_str()));

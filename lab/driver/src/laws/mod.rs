@@ -8,7 +8,7 @@ mod power;
 mod process_1;
 mod readers;
 
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::victim::{End, Folder, Place, Ran};
@@ -19,7 +19,7 @@ pub struct Bench {
     /// What an undisturbed run leaves.
     pub undisturbed: Outcome,
     /// The calls of an undisturbed run, with the bytes of writes.
-    pub calls: Vec<Call>,
+    pub calls: Vec<SystemCall>,
     /// Whether all points are tried.
     pub is_full: bool,
 }

@@ -1,7 +1,7 @@
 //! In a container every run is process 1: what a killed one left must not stop the next.
 
 use super::{Bench, Law, was_killed};
-use crate::calls::Call;
+use crate::calls::SystemCall;
 use crate::experiment::{Experiment, Verdict, spread};
 use crate::outcome::Outcome;
 use crate::process_1;
@@ -14,10 +14,10 @@ pub const LAW: Law = Law {
 };
 
 fn experiments(bench: &Bench) -> Vec<Experiment<'_>> {
-    let is_first_of_file = |call: &&Call| call.point.ends_with("/1");
-    let points: Vec<&Call> = bench.calls.iter().filter(is_first_of_file).collect();
+    let is_first_of_file = |call: &&SystemCall| call.point.ends_with("/1");
+    let points: Vec<&SystemCall> = bench.calls.iter().filter(is_first_of_file).collect();
     let chosen = spread(points, if bench.is_full { 150 } else { 30 });
-    let experiment = |call: &Call| {
+    let experiment = |call: &SystemCall| {
         let point = call.point.clone();
         Experiment::new(format!("process-1/after/{point}"), move || kill_twice(bench, &point))
     };

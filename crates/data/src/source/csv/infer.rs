@@ -9,7 +9,7 @@ use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
 
 /// What the fields of a column look like, from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum FieldType {
     I32,
     I64,
     F32,
@@ -17,29 +17,29 @@ enum Kind {
     Str,
 }
 
-impl Kind {
-    fn of(text: &[u8]) -> Kind {
+impl FieldType {
+    fn of(text: &[u8]) -> FieldType {
         if i32::parse(text).is_some() {
-            return Kind::I32;
+            return FieldType::I32;
         }
         if i64::parse(text).is_some() {
-            return Kind::I64;
+            return FieldType::I64;
         }
         // White space alone could be read as 0, and is not meant so.
         match f64::parse(text).filter(|_| !text.trim_ascii().is_empty()) {
-            Some(value) if value.is_finite() && value.abs() > f64::from(f32::MAX) => Kind::F64,
-            Some(_) => Kind::F32,
-            None => Kind::Str,
+            Some(value) if value.is_finite() && value.abs() > f64::from(f32::MAX) => FieldType::F64,
+            Some(_) => FieldType::F32,
+            None => FieldType::Str,
         }
     }
 
     fn dtype(self) -> DType {
         match self {
-            Kind::I32 => DType::I32,
-            Kind::I64 => DType::I64,
-            Kind::F32 => DType::F32,
-            Kind::F64 => DType::F64,
-            Kind::Str => DType::Str,
+            FieldType::I32 => DType::I32,
+            FieldType::I64 => DType::I64,
+            FieldType::F32 => DType::F32,
+            FieldType::F64 => DType::F64,
+            FieldType::Str => DType::Str,
         }
     }
 }
@@ -48,7 +48,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub struct InferredColumn {
     name: String,
-    kind: Option<Kind>,
+    kind: Option<FieldType>,
     /// The field that made it as wide as it is.
     because: Option<Evidence>,
     n_values: usize,
@@ -75,7 +75,7 @@ impl InferredColumn {
     /// Its type: the narrowest of i32, i64, f32, f64 and str that every value of the samples has;
     /// str if there was none.
     pub fn dtype(&self) -> DType {
-        self.kind.map_or(DType::Str, Kind::dtype)
+        self.kind.map_or(DType::Str, FieldType::dtype)
     }
 
     /// As TensorFlow has it: a missing number is 0, a missing string is empty.
@@ -102,12 +102,12 @@ impl InferredColumn {
             return Ok(());
         }
         self.n_values += 1;
-        let kind = Kind::of(text);
+        let kind = FieldType::of(text);
         if self.kind.is_some_and(|known| kind <= known) {
             return Ok(());
         }
         let evidence = Evidence { path: path.clone(), row, text: String::from_utf8_lossy(text).into_owned() };
-        if let Some(known) = self.kind.filter(|known| *known < Kind::Str && kind == Kind::Str && !is_first) {
+        if let Some(known) = self.kind.filter(|known| *known < FieldType::Str && kind == FieldType::Str && !is_first) {
             let place = ErrorKind::Data {
                 path: Some(path.to_path_buf()),
                 row: Some(row as u64),

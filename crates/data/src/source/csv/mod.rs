@@ -43,7 +43,7 @@ const LISTED: usize = 100;
 /// # let path = std::env::temp_dir().join(format!("estimand-csv-doc-{}.csv", std::process::id()));
 /// # std::fs::write(&path, "age,job,rich\n39,clerk,0\n?,\"chef, head\",1\n").unwrap();
 ///
-/// let data = Csv::new(&path).na_values(["?"]).label("rich").dataset().batch(2, false);
+/// let data = Csv::new(&path).na_values(["?"]).label("rich").dataset().batch(2);
 /// let batch = data.iter().next().unwrap()?;
 /// assert_eq!(batch.features()["age"], estimand_tensor::Array::from([39i32, 0]).into());
 /// # std::fs::remove_file(&path).unwrap();

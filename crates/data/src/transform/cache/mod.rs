@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
 use crate::rows::{concat, count, slice};
-use crate::stage::{InputContext, Item, PIECE, Stage, Stream, Unit};
+use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 use file::{CacheFile, CacheWriter};
 
@@ -29,7 +29,7 @@ impl Dataset {
     /// ```
     /// # use estimand_data::Dataset;
     /// # use estimand_tensor::Array;
-    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).shuffle(10, 7).cache().repeat(2).batch(3, false);
+    /// let data = Dataset::from_array(Array::from([1i64, 2, 3])).shuffle(10, 7).cache().repeat(2).batch(3);
     /// let epochs: Vec<_> = data.iter().collect::<Result<_, estimand_tensor::Error>>()?;
     /// assert_eq!(epochs[0], epochs[1]);
     /// # Ok::<(), estimand_tensor::Error>(())
@@ -244,7 +244,7 @@ impl CacheStream {
         Ok(self.current.as_ref().map(|(_, piece)| piece))
     }
 
-    fn end(&self) -> Result<Option<Item>> {
+    fn end(&self) -> Result<Option<StreamItem>> {
         let n = self.source.n_elements(self.unit);
         if self.given > n {
             return Err(Error::config(format!("a position behind element {} of a cache of {n}", self.given))
@@ -255,7 +255,7 @@ impl CacheStream {
 }
 
 impl Stream for CacheStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let (given, size) = (self.given, PIECE as u64);
         let batch = match self.unit {
             Unit::Batch => match self.piece(given)? {
@@ -279,6 +279,6 @@ impl Stream for CacheStream {
             }
         };
         self.given += count(self.unit, &batch);
-        Ok(Some(Item { batch, after: Position::new([self.given], []) }))
+        Ok(Some(StreamItem { batch, after: Position::new([self.given], []) }))
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use estimand_graph::{Cost, Part, Rates};
+use estimand_graph::{Cost, Phase, Rates};
 use indexmap::IndexMap;
 
 use crate::console::Table;
@@ -14,7 +14,7 @@ use crate::{Span, Timeline};
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     n_steps: u64,
-    rows: IndexMap<(Part, usize), ProfileRow>,
+    rows: IndexMap<(Phase, usize), ProfileRow>,
     input: Duration,
     run: Duration,
     hooks: Duration,

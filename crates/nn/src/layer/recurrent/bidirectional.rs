@@ -5,8 +5,8 @@ use std::rc::Rc;
 use estimand_graph::Tensor;
 use estimand_tensor::Mode;
 
-use super::super::build::Built;
-use super::super::{Build, Call, Config, Layer, config_setters};
+use super::super::build::BuiltLayer;
+use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{RecurrentLayer, Way};
 
 /// How the results of both directions become one.
@@ -49,7 +49,7 @@ pub struct Bidirectional {
 const DIRECTIONS: [&str; 2] = ["forward", "backward"];
 
 /// An output with the last states.
-type Part = (Tensor, Vec<Tensor>);
+type DirectionOutput = (Tensor, Vec<Tensor>);
 
 impl Bidirectional {
     /// Both directions side by side.
@@ -66,7 +66,7 @@ impl Bidirectional {
     /// As `apply`, with the last states of the forward layer and, after them, of the backward
     /// layer.
     #[track_caller]
-    pub fn apply_states(&self, x: &Tensor) -> Part {
+    pub fn apply_states(&self, x: &Tensor) -> DirectionOutput {
         match self.parts(x) {
             Some([(forward, mut states), (backward, others)]) => {
                 states.extend(others);
@@ -86,16 +86,16 @@ impl Bidirectional {
     }
 
     #[track_caller]
-    fn parts(&self, x: &Tensor) -> Option<[Part; 2]> {
+    fn parts(&self, x: &Tensor) -> Option<[DirectionOutput; 2]> {
         let training = x.graph().mode() == Mode::Train;
-        let built = Built::new(self, x);
+        let built = BuiltLayer::new(self, x);
         let open = built.open(x, training)?;
         Some([self.run(&open.call, 0), self.run(&open.call, 1)])
     }
 
     /// What one direction makes of the input.
     #[track_caller]
-    fn run(&self, call: &Call<'_>, direction: usize) -> Part {
+    fn run(&self, call: &LayerCall<'_>, direction: usize) -> DirectionOutput {
         let (rnn, x) = (self.layer.rnn(), call.input());
         // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer
         // says; else they never are.
@@ -142,7 +142,7 @@ impl Layer for Bidirectional {
         }
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.merged(&self.run(call, 0).0, &self.run(call, 1).0)
     }
 }

@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
 
-use super::super::{Build, Call, Config, Layer, config_setters};
+use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{Rnn, rnn_setters};
 
 /// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`,
@@ -65,7 +65,7 @@ impl Layer for Lstm {
         self.rnn.build(build);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.rnn.run(call, self.rnn.way()).0
     }
 }

@@ -12,13 +12,13 @@ mod setters;
 mod simple_rnn;
 
 use estimand_graph::op::{Cell, CellFunction};
-use estimand_graph::{Graph, Init, RecurrentInputs, Tensor};
+use estimand_graph::{Graph, Initializer, RecurrentInputs, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
 
 use super::affine::build_kernel;
-use super::build::Built;
+use super::build::BuiltLayer;
 use super::weight_options::WeightOptions;
-use super::{Build, Call, Layer};
+use super::{Build, Layer, LayerCall};
 use crate::activation::Activation;
 pub use bidirectional::{Bidirectional, MergeMode};
 pub use gru::Gru;
@@ -36,7 +36,7 @@ pub trait RecurrentLayer: Layer {
     #[track_caller]
     fn apply_states(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
         let training = x.graph().mode() == Mode::Train;
-        let built = Built::new(self, x);
+        let built = BuiltLayer::new(self, x);
         match built.open(x, training) {
             Some(open) => self.rnn().run(&open.call, self.rnn().way()),
             None => (x.clone(), vec![x.clone(); self.rnn().n_states()]),
@@ -164,36 +164,38 @@ impl Rnn {
         }
         let (names, width) = (self.names(), self.n_gates() * self.units);
         build_kernel(&self.kernel, build, names.kernel, &[build.channels(), width]);
-        let init = Init::Orthogonal { gain: 1.0 };
-        self.recurrent.build(build, names.recurrent_kernel, &[self.units, width], init);
+        let initializer = Initializer::Orthogonal { gain: 1.0 };
+        self.recurrent.build(build, names.recurrent_kernel, &[self.units, width], initializer);
         if self.use_bias {
             let dims: &[usize] = if self.has_two_biases() { &[2, width] } else { &[width] };
             let defaults = build.defaults();
-            let mut options = self.bias.or(defaults.bias_init.clone(), defaults.bias_regularizer);
-            match self.bias_init(options.init.take().unwrap_or(Init::Zeros)) {
-                Ok(init) => options.build(build, names.bias, dims, init),
+            let mut options = self.bias.or(defaults.bias_initializer.clone(), defaults.bias_regularizer);
+            match self.bias_initializer(options.initializer.take().unwrap_or(Initializer::Zeros)) {
+                Ok(initializer) => options.build(build, names.bias, dims, initializer),
                 Err(error) => build.refuse(error),
             }
         }
     }
 
     /// The bias of an LSTM's forget gate begins at 1, so that it begins by remembering.
-    fn bias_init(&self, init: Init) -> Result<Init, Error> {
+    fn bias_initializer(&self, initializer: Initializer) -> Result<Initializer, Error> {
         if self.cell != Cell::Lstm || !self.unit_forget_bias {
-            return Ok(init);
+            return Ok(initializer);
         }
-        let other = match init {
-            Init::Zeros => 0.0,
-            Init::Ones => 1.0,
-            Init::Constant(value) => value as f32,
-            init => {
-                return Err(Error::config(format!("a bias that begins as {init:?} beside a forget gate's at 1"))
-                    .help("take .unit_forget_bias(false)"));
+        let other = match initializer {
+            Initializer::Zeros => 0.0,
+            Initializer::Ones => 1.0,
+            Initializer::Constant(value) => value as f32,
+            initializer => {
+                return Err(Error::config(format!(
+                    "a bias that begins as {initializer:?} beside a forget gate's at 1"
+                ))
+                .help("take .unit_forget_bias(false)"));
             }
         };
         let forget = self.units..2 * self.units;
         let bias = (0..4 * self.units).map(|i| if forget.contains(&i) { 1.0 } else { other });
-        Ok(Init::Value(Array::from(bias.collect::<Vec<f32>>())))
+        Ok(Initializer::Value(Array::from(bias.collect::<Vec<f32>>())))
     }
 
     /// As the options say.
@@ -203,7 +205,7 @@ impl Rnn {
 
     /// The layer's output and last states.
     #[track_caller]
-    fn run(&self, call: &Call<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
+    fn run(&self, call: &LayerCall<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
         let graph = call.input().graph();
         let x = way.in_order(call.input());
         let Some(&[batch, time, _]) = x.shape().dims().first_chunk() else {
@@ -269,7 +271,7 @@ impl Rnn {
     }
 
     /// The bias of the input's product, and of the state's.
-    fn biases(&self, call: &Call<'_>, names: &Names) -> [Option<Tensor>; 2] {
+    fn biases(&self, call: &LayerCall<'_>, names: &Names) -> [Option<Tensor>; 2] {
         let Some(bias) = call.find(names.bias) else { return [None, None] };
         if !self.has_two_biases() {
             return [Some(bias.clone()), None];

@@ -82,7 +82,7 @@ macro_rules! rnn_setters {
             $layer,
             rnn.kernel,
             "kernel",
-            "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule": kernel_init,
+            "as [`Defaults`](crate::Defaults) say, or uniform by Glorot's rule": kernel_initializer,
             kernel_regularizer,
             kernel_constraint
         );
@@ -90,7 +90,7 @@ macro_rules! rnn_setters {
             $layer,
             rnn.bias,
             "bias",
-            "as [`Defaults`](crate::Defaults) say, or at 0": bias_init,
+            "as [`Defaults`](crate::Defaults) say, or at 0": bias_initializer,
             bias_regularizer,
             bias_constraint
         );
@@ -98,7 +98,7 @@ macro_rules! rnn_setters {
             $layer,
             rnn.recurrent,
             "recurrent kernel",
-            "orthogonal": recurrent_init,
+            "orthogonal": recurrent_initializer,
             recurrent_regularizer,
             recurrent_constraint
         );

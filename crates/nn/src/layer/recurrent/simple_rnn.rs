@@ -3,7 +3,7 @@
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
 
-use super::super::{Build, Call, Config, Layer, config_setters};
+use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{Rnn, rnn_setters};
 
 /// `h = activation(x . kernel + h . recurrent_kernel + bias)` for every step of
@@ -40,7 +40,7 @@ impl Layer for SimpleRnn {
         self.rnn.build(build);
     }
 
-    fn call(&self, call: &Call<'_>) -> Tensor {
+    fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.rnn.run(call, self.rnn.way()).0
     }
 }

@@ -31,7 +31,7 @@ pub(super) enum Source<'a> {
 
 /// A block of C: the rows and columns one task computes.
 #[derive(Clone, Copy)]
-struct Part {
+struct OutputBlock {
     row: usize,
     rows: usize,
     column: usize,
@@ -66,7 +66,7 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     }
     let operands = Operands { product: *product, a, b, c: c.as_mut_ptr(), epilogue };
     if !product.is_parallel() {
-        return operands.compute(Part { row: 0, rows: m, column: 0, columns: n });
+        return operands.compute(OutputBlock { row: 0, rows: m, column: 0, columns: n });
     }
     // Many rows make the tallest parts, since every part reads B anew; fewer are cut until there
     // are enough tasks.
@@ -79,7 +79,7 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     let (row_parts, column_parts) = (m.div_ceil(rows), n.div_ceil(columns));
     pool.run(row_parts * column_parts, &|task| {
         let (row, column) = (task / column_parts * rows, task % column_parts * columns);
-        operands.compute(Part { row, rows: rows.min(m - row), column, columns: columns.min(n - column) });
+        operands.compute(OutputBlock { row, rows: rows.min(m - row), column, columns: columns.min(n - column) });
     });
 }
 
@@ -95,7 +95,7 @@ struct LeftCopy(MaybeUninit<[f32; PART_ROWS * COPY_STRIDE]>);
 struct TailCopy(MaybeUninit<[f32; BLOCK_K * 16]>);
 
 impl Operands<'_> {
-    fn compute(&self, part: Part) {
+    fn compute(&self, part: OutputBlock) {
         // SAFETY: the callers of `run` have seen to it that the operands have the product's sizes.
         unsafe { if self.copies_left(part) { self.compute_copied(part) } else { self.compute_in_place(part) } }
     }
@@ -103,13 +103,13 @@ impl Operands<'_> {
     /// Whether the part's block of A should be copied: rows that lie a multiple of 1 KiB apart
     /// evict each other from the cache, and a transposed A takes a page per k. It pays if the copy
     /// is used for many columns.
-    fn copies_left(&self, part: Part) -> bool {
+    fn copies_left(&self, part: OutputBlock) -> bool {
         let Product { m, k, transpose_a, .. } = self.product;
         let awkward = if transpose_a { m >= 1024 } else { k >= 1024 && k.is_multiple_of(256) };
         k > 0 && awkward && part.columns >= 256 && (PACK_FROM_ROWS..=PART_ROWS).contains(&part.rows)
     }
 
-    unsafe fn compute_in_place(&self, part: Part) {
+    unsafe fn compute_in_place(&self, part: OutputBlock) {
         let Product { m, k, transpose_a, .. } = self.product;
         let (row, step) = if transpose_a { (1, m) } else { (k, 1) };
         let mut first = 0;
@@ -131,7 +131,7 @@ impl Operands<'_> {
     /// Apart from [`Self::compute_in_place`] because of its frame of 280 KiB, which small products
     /// should not touch.
     #[inline(never)]
-    unsafe fn compute_copied(&self, part: Part) {
+    unsafe fn compute_copied(&self, part: OutputBlock) {
         let Product { m, k, transpose_a, .. } = self.product;
         let mut buffer = LeftCopy(MaybeUninit::uninit());
         let copy: *mut f32 = buffer.0.as_mut_ptr().cast();
@@ -155,7 +155,7 @@ impl Operands<'_> {
     }
 
     /// All columns of the part over one block of k.
-    unsafe fn block_of_k(&self, part: Part, a: Left, k: Range<usize>) {
+    unsafe fn block_of_k(&self, part: OutputBlock, a: Left, k: Range<usize>) {
         let end = part.column + part.columns;
         match self.b {
             Source::Packed(right) => {
@@ -201,7 +201,7 @@ impl Operands<'_> {
 
     /// All rows of the part in the columns of `strip`, whose rows must be readable to the end of
     /// their last vector.
-    unsafe fn strip(&self, part: Part, a: Left, k: Range<usize>, strip: &Strip) {
+    unsafe fn strip(&self, part: OutputBlock, a: Left, k: Range<usize>, strip: &Strip) {
         let is_last = k.end == self.product.k;
         // SAFETY: the strip lies within C and the bias; the caller answers for A and B.
         unsafe {

@@ -1,7 +1,7 @@
 //! The gradient: all steps of all rows from the last to the first, then one product for the
 //! recurrent kernel.
 
-use super::row::{Backward, Part, backward_kernel};
+use super::row::{Backward, Half, backward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_packed};
@@ -126,7 +126,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// No other thread works on the row, and the processor has the kernel's instructions.
-    unsafe fn row(&self, part: Part, row: usize, t: usize, compute: RowKernel, scratch: Scratch<'_>) {
+    unsafe fn row(&self, part: Half, row: usize, t: usize, compute: RowKernel, scratch: Scratch<'_>) {
         let Sizes { time, units, .. } = self.sizes;
         let (width, n_kept) = (self.step.n_gates() * units, self.step.n_kept() * units);
         let place = row * time + t;
@@ -150,13 +150,13 @@ impl Job<'_> {
             product: scratch.product,
             reset,
         };
-        if part == Part::First {
+        if part == Half::First {
             self.inputs.dropped(row, h_before, seen);
         }
         if self.inputs.counts(row, t, self.sizes) {
             // SAFETY: the caller answers for the processor.
             unsafe { compute(self.step, part, &mut of_row) };
-        } else if part == Part::First {
+        } else if part == Half::First {
             // The state was handed on, and so is its gradient.
             for (dh, dy) in of_row.dh.iter_mut().zip(of_row.dy) {
                 *dh += dy;
@@ -184,7 +184,7 @@ impl Job<'_> {
 }
 
 /// A kernel of `row`, compiled for some instruction set.
-type RowKernel = unsafe fn(&Recurrent, Part, &mut Backward<'_>);
+type RowKernel = unsafe fn(&Recurrent, Half, &mut Backward<'_>);
 
 /// The gradients of everything that [`forward`](super::forward) has read, from those of its
 /// results.
@@ -227,7 +227,7 @@ pub fn backward(
         reset: DisjointMut::new(reset),
     };
     let [d_h, d_c] = states.map(DisjointMut::new);
-    let parts: &[Part] = if resets_before(step) { &[Part::First, Part::Second] } else { &[Part::First] };
+    let parts: &[Half] = if resets_before(step) { &[Half::First, Half::Second] } else { &[Half::First] };
     let compute = backward_kernel(Isa::active());
     let per_task = sizes.rows_per_task();
     pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {

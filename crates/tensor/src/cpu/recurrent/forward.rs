@@ -1,6 +1,6 @@
 //! All steps of all rows.
 
-use super::row::{Forward, Part, forward_kernel};
+use super::row::{Forward, Half, forward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
 use crate::cpu::isa::Isa;
 use crate::cpu::matmul::{Epilogue, PackedShape, matmul_packed};
@@ -85,9 +85,9 @@ pub fn forward(
             for (i, (left, h)) in left.chunks_exact_mut(units).zip(h.chunks_exact(units)).enumerate() {
                 inputs.dropped(first + i, h, left);
             }
-            let parts: &[Part] = match step.cell {
-                Cell::Gru { reset_after: false } => &[Part::First, Part::Second],
-                _ => &[Part::First],
+            let parts: &[Half] = match step.cell {
+                Cell::Gru { reset_after: false } => &[Half::First, Half::Second],
+                _ => &[Half::First],
             };
             for &part in parts {
                 matmul_packed(pool, n_rows, false, left, shape, kernel, z, epilogue);

@@ -8,9 +8,9 @@ use crate::cpu::twins::twins;
 
 /// Which half of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Half {
     First,
-    /// After the product with what [`Part::First`] has put into the left operand.
+    /// After the product with what [`Half::First`] has put into the left operand.
     Second,
 }
 
@@ -52,15 +52,15 @@ pub(super) struct Backward<'a> {
 
 twins! {
     /// Computes a part of a step of a row.
-    pub(super) fn forward_kernel[](step: &Recurrent, part: Part, row: &mut Forward<'_>) = forward
+    pub(super) fn forward_kernel[](step: &Recurrent, part: Half, row: &mut Forward<'_>) = forward
 }
 twins! {
     /// Computes a part of the gradient of a step of a row.
-    pub(super) fn backward_kernel[](step: &Recurrent, part: Part, row: &mut Backward<'_>) = backward
+    pub(super) fn backward_kernel[](step: &Recurrent, part: Half, row: &mut Backward<'_>) = backward
 }
 
 #[inline(always)]
-fn forward(step: &Recurrent, part: Part, row: &mut Forward<'_>) {
+fn forward(step: &Recurrent, part: Half, row: &mut Forward<'_>) {
     match step.cell {
         Cell::Simple => {
             add(row.z, row.x);
@@ -104,10 +104,10 @@ fn lstm(step: &Recurrent, row: &mut Forward<'_>) {
 }
 
 #[inline(always)]
-fn gru(step: &Recurrent, reset_after: bool, part: Part, row: &mut Forward<'_>) {
+fn gru(step: &Recurrent, reset_after: bool, part: Half, row: &mut Forward<'_>) {
     let n = row.h.len();
     let (gates, candidate) = row.z.split_at_mut(2 * n);
-    if part == Part::First {
+    if part == Half::First {
         add(gates, &row.x[..2 * n]);
         step.recurrent_activation.apply(gates);
         row.kept[..2 * n].copy_from_slice(gates);
@@ -135,8 +135,8 @@ fn gru(step: &Recurrent, reset_after: bool, part: Part, row: &mut Forward<'_>) {
 }
 
 #[inline(always)]
-fn backward(step: &Recurrent, part: Part, row: &mut Backward<'_>) {
-    if part == Part::First {
+fn backward(step: &Recurrent, part: Half, row: &mut Backward<'_>) {
+    if part == Half::First {
         add(row.dh, row.dy);
     }
     match step.cell {
@@ -181,14 +181,14 @@ fn lstm_gradient(step: &Recurrent, row: &mut Backward<'_>) {
 }
 
 #[inline(always)]
-fn gru_gradient(step: &Recurrent, reset_after: bool, part: Part, row: &mut Backward<'_>) {
+fn gru_gradient(step: &Recurrent, reset_after: bool, part: Half, row: &mut Backward<'_>) {
     let n = row.h.len();
     let kept = |k: usize| &row.kept[k * n..(k + 1) * n];
     let (update, reset, candidate) = (kept(0), kept(1), kept(2));
     let (d_update, rest) = row.dx.split_at_mut(n);
     let (d_reset, d_candidate) = rest.split_at_mut(n);
     let keep = |j: usize| row.keep.get(j).copied().unwrap_or(1.0);
-    if part == Part::First {
+    if part == Half::First {
         let (dh, h_before) = (&mut row.dh[..n], &row.h_before[..n]);
         for j in 0..n {
             d_update[j] = dh[j] * (h_before[j] - candidate[j]);

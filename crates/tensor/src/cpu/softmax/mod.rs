@@ -39,7 +39,7 @@ impl Real for f64 {
 
 /// What to compute from the logits.
 #[derive(Clone, Copy)]
-enum Kind<T> {
+enum SoftmaxOutput<T> {
     Softmax,
     LogSoftmax,
     /// Loss and gradient against a distribution over the classes.
@@ -77,7 +77,7 @@ impl Labels {
 
 /// One call, shared by its tasks.
 struct Job<T> {
-    kind: Kind<T>,
+    kind: SoftmaxOutput<T>,
     classes: usize,
     logits: *const T,
     out: *mut T,
@@ -155,7 +155,7 @@ pub unsafe fn softmax(
     out: *mut u8,
 ) -> Result<()> {
     with_float!(dtype, T => {
-        let job = Job::<T> { kind: Kind::Softmax, classes, logits: logits.cast(), out: out.cast() };
+        let job = Job::<T> { kind: SoftmaxOutput::Softmax, classes, logits: logits.cast(), out: out.cast() };
         // SAFETY: passed on.
         unsafe { job.run(pool, rows) }
     })
@@ -173,7 +173,7 @@ pub unsafe fn log_softmax(
     out: *mut u8,
 ) -> Result<()> {
     with_float!(dtype, T => {
-        let job = Job::<T> { kind: Kind::LogSoftmax, classes, logits: logits.cast(), out: out.cast() };
+        let job = Job::<T> { kind: SoftmaxOutput::LogSoftmax, classes, logits: logits.cast(), out: out.cast() };
         // SAFETY: passed on.
         unsafe { job.run(pool, rows) }
     })
@@ -196,7 +196,7 @@ pub unsafe fn cross_entropy(
     backprop: *mut u8,
 ) -> Result<()> {
     with_float!(dtype, T => {
-        let kind = Kind::Dense { labels: labels.cast(), loss: loss.cast() };
+        let kind = SoftmaxOutput::Dense { labels: labels.cast(), loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
         // SAFETY: passed on.
         unsafe { job.run(pool, rows) }
@@ -238,7 +238,7 @@ pub unsafe fn sparse_cross_entropy(
         }
     }
     with_float!(dtype, T => {
-        let kind = Kind::Sparse { labels, loss: loss.cast() };
+        let kind = SoftmaxOutput::Sparse { labels, loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
         // SAFETY: passed on.
         unsafe { job.run(pool, rows) }

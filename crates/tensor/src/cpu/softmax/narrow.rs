@@ -5,7 +5,7 @@
 
 use crate::cpu::reduce::Fold;
 
-use super::{Job, Kind, LANES, Real};
+use super::{Job, LANES, Real, SoftmaxOutput};
 
 /// One group: 16 elements per class.
 type Group<T> = [[T; LANES]; LANES];
@@ -39,11 +39,11 @@ pub(super) unsafe fn group<T: Real>(job: &Job<T>, row: usize, n_rows: usize) {
     unsafe {
         let out = job.out.add(row * classes);
         match job.kind {
-            Kind::Softmax => {
+            SoftmaxOutput::Softmax => {
                 divide(&mut powers[..classes], &sum);
                 write_transposed(&powers, n_rows, classes, out);
             }
-            Kind::LogSoftmax => {
+            SoftmaxOutput::LogSoftmax => {
                 let log = logarithms(&sum);
                 for x in &mut shifted[..classes] {
                     for l in 0..LANES {
@@ -52,7 +52,7 @@ pub(super) unsafe fn group<T: Real>(job: &Job<T>, row: usize, n_rows: usize) {
                 }
                 write_transposed(&shifted, n_rows, classes, out);
             }
-            Kind::Dense { labels, loss } => {
+            SoftmaxOutput::Dense { labels, loss } => {
                 let labels = transposed(labels.add(row * classes), n_rows, classes);
                 let log = logarithms(&sum);
                 let mut losses = [zero; LANES];
@@ -66,7 +66,7 @@ pub(super) unsafe fn group<T: Real>(job: &Job<T>, row: usize, n_rows: usize) {
                 write_transposed(&powers, n_rows, classes, out);
                 std::ptr::copy_nonoverlapping(losses.as_ptr(), loss.add(row), n_rows);
             }
-            Kind::Sparse { labels, loss } => {
+            SoftmaxOutput::Sparse { labels, loss } => {
                 let log = logarithms(&sum);
                 divide(&mut powers[..classes], &sum);
                 for l in 0..n_rows {

@@ -2,7 +2,7 @@
 
 use crate::cpu::reduce::fold_row;
 
-use super::{Job, Kind, Real};
+use super::{Job, Real, SoftmaxOutput};
 
 /// Classes of a piece.
 pub(super) const PIECE: usize = 1024;
@@ -29,7 +29,7 @@ pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIEC
             *p = (*p - largest).exp();
         }
         sum += fold_row::<T::Sum>(&piece[..len]);
-        if !matches!(job.kind, Kind::LogSoftmax) {
+        if !matches!(job.kind, SoftmaxOutput::LogSoftmax) {
             // SAFETY: as above.
             unsafe { std::ptr::copy_nonoverlapping(piece.as_ptr(), out.add(from), len) };
         }
@@ -40,14 +40,14 @@ pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIEC
     // SAFETY: apart from softmax `x` and `out` do not overlap.
     let x = || unsafe { std::slice::from_raw_parts(x, classes) };
     match job.kind {
-        Kind::Softmax => divide(out, sum),
-        Kind::LogSoftmax => {
+        SoftmaxOutput::Softmax => divide(out, sum),
+        SoftmaxOutput::LogSoftmax => {
             let log = sum.log();
             for (out, x) in out.iter_mut().zip(x()) {
                 *out = (*x - largest) - log;
             }
         }
-        Kind::Dense { labels, loss } => {
+        SoftmaxOutput::Dense { labels, loss } => {
             // SAFETY: the row has as many labels as logits.
             let labels = unsafe { std::slice::from_raw_parts(labels.add(row * classes), classes) };
             let log = sum.log();
@@ -65,7 +65,7 @@ pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIEC
             // SAFETY: there is a loss for every row.
             unsafe { loss.add(row).write(T::constant(total)) };
         }
-        Kind::Sparse { labels, loss } => {
+        SoftmaxOutput::Sparse { labels, loss } => {
             divide(out, sum);
             // SAFETY: there are a label and a loss for every row, and labels were checked against
             // the classes.

@@ -56,14 +56,14 @@ pub trait Print: private::Print {}
 
 mod private {
     pub trait Print {
-        const KIND: super::Kind;
+        const KIND: super::ValueKind;
         fn print(&self, format: &super::Format, scratch: &mut Vec<u8>, out: &mut super::Strings);
     }
 }
 
 /// What decides which settings make sense.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ValueKind {
     Float,
     /// With its name.
     Signed(&'static str),
@@ -87,13 +87,13 @@ enum Notation {
 }
 
 impl Format {
-    fn new(settings: &AsString, kind: Kind) -> Result<Format> {
+    fn new(settings: &AsString, kind: ValueKind) -> Result<Format> {
         let AsString { precision, scientific, shortest, width, fill } = settings;
         let refuse = |what: String| Err(Error::config(format!("as_string: {what}")));
         let name = match kind {
-            Kind::Float => None,
-            Kind::Signed(name) | Kind::Unsigned(name) => Some(name),
-            Kind::Bool => Some("bool"),
+            ValueKind::Float => None,
+            ValueKind::Signed(name) | ValueKind::Unsigned(name) => Some(name),
+            ValueKind::Bool => Some("bool"),
         };
         if let Some(name) = name {
             if *scientific || *shortest {
@@ -225,7 +225,7 @@ macro_rules! print {
     ($($t:ty, $kind:expr, |$value:ident, $format:ident, $scratch:ident, $out:ident| $body:expr;)*) => {$(
         impl Print for $t {}
         impl private::Print for $t {
-            const KIND: Kind = $kind;
+            const KIND: ValueKind = $kind;
             #[inline]
             fn print(&self, $format: &Format, $scratch: &mut Vec<u8>, $out: &mut Strings) {
                 let $value = *self;
@@ -242,11 +242,11 @@ fn print_int(value: i64, is_signed: bool, format: &Format, out: &mut Strings) {
 }
 
 print! {
-    i64, Kind::Signed("i64"), |value, format, _scratch, out| print_int(value, true, format, out);
-    i32, Kind::Signed("i32"), |value, format, _scratch, out| print_int(value.into(), true, format, out);
-    u8, Kind::Unsigned("u8"), |value, format, _scratch, out| print_int(value.into(), false, format, out);
-    f64, Kind::Float, |value, format, scratch, out| format.float(value, scratch, out);
-    f32, Kind::Float, |value, format, scratch, out| format.float(value.into(), scratch, out);
+    i64, ValueKind::Signed("i64"), |value, format, _scratch, out| print_int(value, true, format, out);
+    i32, ValueKind::Signed("i32"), |value, format, _scratch, out| print_int(value.into(), true, format, out);
+    u8, ValueKind::Unsigned("u8"), |value, format, _scratch, out| print_int(value.into(), false, format, out);
+    f64, ValueKind::Float, |value, format, scratch, out| format.float(value, scratch, out);
+    f32, ValueKind::Float, |value, format, scratch, out| format.float(value.into(), scratch, out);
     // TF: width and fill do not reach booleans.
-    bool, Kind::Bool, |value, _format, _scratch, out| out.push(if value { b"true" } else { b"false" });
+    bool, ValueKind::Bool, |value, _format, _scratch, out| out.push(if value { b"true" } else { b"false" });
 }

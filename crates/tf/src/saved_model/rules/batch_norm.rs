@@ -4,13 +4,13 @@ use estimand_graph::Tensor;
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_tensor::{Error, Shape};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 
 /// (x, scale, offset, mean, variance): normalises each channel of an image, by what training found
 /// or by the image itself.
 ///
 /// Keras spells the normalisation of layers with the latter, each row a channel.
-pub(super) fn batch_norm(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn batch_norm(call: &mut NodeReader<'_, '_>) -> Outputs {
     let channel = match call.text_or("data_format", "NHWC")?.as_str() {
         "NHWC" => 3,
         "NCHW" => 1,

@@ -3,10 +3,10 @@
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_tensor::{Dim, Error};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 
 /// Division of old graphs: of integers towards zero.
-pub(super) fn div(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn div(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (x, y) = (call.tensor(0)?, call.tensor(1)?);
     match x.dtype().is_float() {
         true => one(&x / &y),
@@ -15,7 +15,7 @@ pub(super) fn div(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// The first `Select`: a list of conditions chooses rows.
-pub(super) fn select_rows(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn select_rows(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if condition.rank() != 1 || x.rank() < 2 {
         return one(condition.select(&x, &y));
@@ -25,7 +25,7 @@ pub(super) fn select_rows(call: &mut Call<'_, '_>) -> Outputs {
     one(condition.reshape_as(shape).select(&x, &y))
 }
 
-pub(super) fn bias_add(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn bias_add(call: &mut NodeReader<'_, '_>) -> Outputs {
     let format = call.text_or("data_format", "NHWC")?;
     if format != "NHWC" {
         return Err(refuse(format!("the data format {format}")));
@@ -34,23 +34,23 @@ pub(super) fn bias_add(call: &mut Call<'_, '_>) -> Outputs {
     one(&x + &bias)
 }
 
-pub(super) fn add_n(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn add_n(call: &mut NodeReader<'_, '_>) -> Outputs {
     let mut terms = call.tensors(0..call.n_inputs())?.into_iter();
     let first = terms.next().ok_or_else(|| Error::config("a sum of nothing"))?;
     one(terms.fold(first, |sum, term| sum + &term))
 }
 
-pub(super) fn leaky_relu(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn leaky_relu(call: &mut NodeReader<'_, '_>) -> Outputs {
     let alpha = call.float_or("alpha", 0.2)?;
     one(call.tensor(0)?.leaky_relu(alpha.into()))
 }
 
-pub(super) fn clip(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn clip(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (x, low, high) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     one(x.clip(&low, &high))
 }
 
-pub(super) fn bucketize(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn bucketize(call: &mut NodeReader<'_, '_>) -> Outputs {
     let boundaries = call.list("boundaries")?.f;
     one(call.tensor(0)?.bucketize(&boundaries))
 }

@@ -6,8 +6,8 @@ use estimand_graph::op::reading::{Reading, refuse};
 use estimand_tensor::{Array, DType, Error, FeatureSpec, Result};
 use estimand_wire::TensorShapeProto;
 
-use super::super::call::{Call, Outputs};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs};
 use super::sparse::sparse_of_ragged;
 
 /// The keys and what they are read as, in TensorFlow's order.
@@ -18,7 +18,7 @@ struct Keys {
 }
 
 /// (serialized, names, sparse keys, dense keys, ragged keys, defaults).
-pub(super) fn parse(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn parse(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (sparse, dense, ragged) = (texts(call, 2)?, texts(call, 3)?, texts(call, 4)?);
     let defaults = call.n_inputs() - 5.min(call.n_inputs());
     let defaults: Vec<usize> = (5..5 + defaults).collect();
@@ -31,7 +31,7 @@ pub(super) fn parse(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// The first version: (serialized, names, each sparse key, each dense key, defaults).
-pub(super) fn parse_first(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn parse_first(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n_sparse = usize::try_from(call.int_or("Nsparse", 0)?).unwrap_or(usize::MAX);
     let n_dense = usize::try_from(call.int_or("Ndense", 0)?).unwrap_or(usize::MAX);
     let needed = n_dense.checked_mul(2).and_then(|n| n.checked_add(n_sparse)).and_then(|n| n.checked_add(2));
@@ -52,7 +52,7 @@ pub(super) fn parse_first(call: &mut Call<'_, '_>) -> Outputs {
     outputs(call, Keys { sparse, dense, ragged: Vec::new() })
 }
 
-fn texts(call: &mut Call<'_, '_>, i: usize) -> Result<Vec<String>> {
+fn texts(call: &mut NodeReader<'_, '_>, i: usize) -> Result<Vec<String>> {
     let array = call.constant(i)?;
     let text = |s: &[u8]| {
         String::from_utf8(s.to_vec())
@@ -69,7 +69,7 @@ fn zipped<A, B>(keys: Vec<A>, values: Vec<B>, what: &str) -> Result<Vec<(A, B)>>
 }
 
 fn dense_features(
-    call: &mut Call<'_, '_>,
+    call: &mut NodeReader<'_, '_>,
     keys: Vec<String>,
     defaults: &[usize],
 ) -> Result<Vec<(String, FeatureSpec)>> {
@@ -105,7 +105,7 @@ fn dense_feature(dtype: DType, shape: &TensorShapeProto, default: Array) -> Resu
 }
 
 /// Sparse features are ragged ones to us; the order of the results is TensorFlow's.
-fn outputs(call: &mut Call<'_, '_>, keys: Keys) -> Outputs {
+fn outputs(call: &mut NodeReader<'_, '_>, keys: Keys) -> Outputs {
     let serialized = call.tensor(0)?;
     if serialized.rank() != 1 {
         return Err(refuse(format!("a parser of {}", serialized.spec())));
@@ -124,7 +124,7 @@ fn outputs(call: &mut Call<'_, '_>, keys: Keys) -> Outputs {
     let (mut dense, mut ragged, mut splits) = (Vec::new(), Vec::new(), Vec::new());
     for (i, place) in places.into_iter().enumerate() {
         match place {
-            Place::Dense(at) => dense.push(Item::from(tensor(at))),
+            Place::Dense(at) => dense.push(NodeOutput::from(tensor(at))),
             Place::Ragged { values: v, row_splits: s } if i < keys.dense.len() + keys.sparse.len() => {
                 let [index, value, shape] = sparse_of_ragged(call, &tensor(s), &tensor(v))?;
                 indices.push(index);
@@ -133,8 +133,8 @@ fn outputs(call: &mut Call<'_, '_>, keys: Keys) -> Outputs {
             }
             Place::Ragged { values: v, row_splits: s } => {
                 let dtype = keys.ragged[i - keys.dense.len() - keys.sparse.len()].2;
-                ragged.push(Item::from(tensor(v)));
-                splits.push(Item::from(tensor(s).cast(dtype)));
+                ragged.push(NodeOutput::from(tensor(v)));
+                splits.push(NodeOutput::from(tensor(s).cast(dtype)));
             }
         }
     }

@@ -7,13 +7,13 @@ use estimand_graph::op::SumTo;
 use estimand_graph::op::reading::Reading;
 use estimand_tensor::{Binary, DType, Dim, Error, Reduction, Result, Shape};
 
-use super::super::call::{Call, Outputs};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs};
 use super::super::numbers::{MOST, Number, Numbers};
 use super::arithmetic;
 
 /// The outputs of a node on followed numbers; `None` if tensors have to do.
-pub(super) fn follow(call: &mut Call<'_, '_>) -> Result<Option<Vec<Item>>> {
+pub(super) fn follow(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOutput>>> {
     let followed = match call.op() {
         "Reshape" => reshape(call)?,
         "Cast" => cast(call)?,
@@ -24,7 +24,7 @@ pub(super) fn follow(call: &mut Call<'_, '_>) -> Result<Option<Vec<Item>>> {
         }
         "Concat" => joined(call, 1..call.n_inputs(), 1)?,
         "GatherV2" | "Gather" => gather(call)?,
-        "Sum" if matches!(call.item(1)?, Item::AxesTo(_)) && call.numbers(0)?.is_none() => {
+        "Sum" if matches!(call.item(1)?, NodeOutput::AxesTo(_)) && call.numbers(0)?.is_none() => {
             return sum_to(call).map(Some);
         }
         op => match (reduction(op), binary_op(op)) {
@@ -47,19 +47,19 @@ fn binary_op(op: &str) -> Option<Binary> {
     }
 }
 
-fn binary(call: &Call<'_, '_>, op: Binary) -> Result<Option<Numbers>> {
+fn binary(call: &NodeReader<'_, '_>, op: Binary) -> Result<Option<Numbers>> {
     match (call.numbers(0)?, call.numbers(1)?) {
         (Some(a), Some(b)) => arithmetic::binary(call.graph(), op, &a, &b),
         _ => Ok(None),
     }
 }
 
-fn reshape(call: &mut Call<'_, '_>) -> Result<Option<Numbers>> {
+fn reshape(call: &mut NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     let Some(numbers) = call.numbers(0)? else { return Ok(None) };
     Ok(call.elements(1)?.known().and_then(|dims| numbers.reshape(&dims)))
 }
 
-fn cast(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
+fn cast(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     let to = call.dtype("DstT")?;
     let fits = |numbers: &Numbers| {
         matches!(to, DType::I32 | DType::I64)
@@ -68,7 +68,7 @@ fn cast(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
     Ok(call.numbers(0)?.filter(fits).map(|numbers| Numbers { dtype: to, ..numbers }))
 }
 
-fn gather(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
+fn gather(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     let (Some(numbers), Some(at)) = (call.numbers(0)?, call.numbers(1)?) else { return Ok(None) };
     let Some(places) = at.known().filter(|_| numbers.dims.len() == 1) else { return Ok(None) };
     let element = |&k: &i64| usize::try_from(k).ok().and_then(|k| numbers.elements.get(k)).cloned();
@@ -80,7 +80,7 @@ fn gather(call: &Call<'_, '_>) -> Result<Option<Numbers>> {
 
 /// Inputs of this rank as one list, if at least one of them has been followed and the others can
 /// be.
-pub(super) fn joined(call: &mut Call<'_, '_>, range: Range<usize>, rank: usize) -> Result<Option<Numbers>> {
+pub(super) fn joined(call: &mut NodeReader<'_, '_>, range: Range<usize>, rank: usize) -> Result<Option<Numbers>> {
     let mut any = false;
     for i in range.clone() {
         any |= call.numbers(i)?.is_some();
@@ -104,7 +104,7 @@ pub(super) fn joined(call: &mut Call<'_, '_>, range: Range<usize>, rank: usize) 
 }
 
 /// The number of elements of a shape, and the like: all of a list of followed numbers.
-fn reduce(call: &mut Call<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
+fn reduce(call: &mut NodeReader<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
     let Some(numbers) = call.numbers(0)? else { return Ok(None) };
     let axes = call.integers(1)?;
     let whole = numbers.dims.len() == 1 && matches!(axes[..], [0 | -1]);
@@ -126,8 +126,8 @@ fn reduce(call: &mut Call<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
 
 /// A sum over the axes along which something was broadcast. It already has the shape that a reshape
 /// gives it next.
-fn sum_to(call: &mut Call<'_, '_>) -> Outputs {
-    let Item::AxesTo(sizes) = call.item(1)? else { return Err(Error::internal("axes were expected")) };
+fn sum_to(call: &mut NodeReader<'_, '_>) -> Outputs {
+    let NodeOutput::AxesTo(sizes) = call.item(1)? else { return Err(Error::internal("axes were expected")) };
     let shape: Shape =
         sizes.elements.iter().map(|n| call.reader.size(n)).collect::<Result<Vec<_>>>()?.into_iter().collect();
     let tensor = call.tensor(0)?;

@@ -6,9 +6,9 @@ use estimand_graph::host::sparse::{PartitionPlaces, StitchPlaces, Where};
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 
-pub(super) fn resource_gather(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn resource_gather(call: &mut NodeReader<'_, '_>) -> Outputs {
     let table = call.graph().read(call.variable(0)?, std::panic::Location::caller());
     let indices = call.tensor(1)?;
     if call.int_or("batch_dims", 0)? != 0 {
@@ -17,12 +17,12 @@ pub(super) fn resource_gather(call: &mut Call<'_, '_>) -> Outputs {
     one(table.gather(&indices))
 }
 
-pub(super) fn where_true(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn where_true(call: &mut NodeReader<'_, '_>) -> Outputs {
     let condition = call.tensor(0)?;
     one(call.host(Where, &[&condition])?.remove(0))
 }
 
-pub(super) fn unique(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn unique(call: &mut NodeReader<'_, '_>) -> Outputs {
     let list = call.tensor(0)?;
     let places = call.dtype_or("out_idx", Some(DType::I32))?;
     let outputs = call.host(Unique { places }, &[&list])?;
@@ -30,7 +30,7 @@ pub(super) fn unique(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// (data, the number of a list for each row): the host deals, the step moves.
-pub(super) fn partition(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn partition(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (data, lists) = (call.tensor(0)?, call.tensor(1)?);
     let n = usize::try_from(call.int_or("num_partitions", 1)?).unwrap_or(0);
     let (data, lists) = (rows(call, &data, lists.rank())?, rows(call, &lists, lists.rank())?);
@@ -39,7 +39,7 @@ pub(super) fn partition(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// (lists of rows, their data): the host finds the places, the step moves.
-pub(super) fn stitch(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn stitch(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n = call.n_inputs() / 2;
     if n == 0 {
         return Err(Error::config("nothing is put together"));
@@ -56,7 +56,7 @@ pub(super) fn stitch(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// A tensor whose first `rank` axes are one.
-fn rows(call: &Call<'_, '_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
+fn rows(call: &NodeReader<'_, '_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
     let dims = tensor.shape().dims();
     if dims.len() < rank {
         return Err(Error::shape(format!("{} for rows of {rank} axes", tensor.spec())));

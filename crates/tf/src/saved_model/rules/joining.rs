@@ -5,11 +5,11 @@ use estimand_graph::op::Slice;
 use estimand_graph::op::reading::{Reading, axis as axis_of, refuse};
 use estimand_tensor::{Dim, Error, Result};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::{Number, Numbers};
 use super::follow::joined;
 
-pub(super) fn pack(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn pack(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axis = call.int_or("axis", 0)?;
     if let Some(numbers) = joined(call, 0..call.n_inputs(), 0)? {
         return one(numbers);
@@ -21,7 +21,7 @@ pub(super) fn pack(call: &mut Call<'_, '_>) -> Outputs {
     one(Tensor::stack(&parts.iter().collect::<Vec<_>>(), axis))
 }
 
-pub(super) fn unpack(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axis = call.int_or("axis", 0)?;
     if let Some(numbers) = call.numbers(0)?
         && numbers.dims.len() == 1
@@ -38,7 +38,7 @@ pub(super) fn unpack(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Parts of known sizes along an axis that may have any.
-fn parts(call: &Call<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
+fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
     let mut first = 0usize;
     let mut parts = Vec::with_capacity(sizes.len());
     for &size in sizes {
@@ -55,7 +55,7 @@ fn parts(call: &Call<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> 
     }
 }
 
-pub(super) fn split(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn split(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (axis, tensor) = (call.integer(0)?, call.tensor(1)?);
     let n = call.int_or("num_split", 1)?;
     let axis = axis_of(axis, tensor.rank())?;
@@ -68,7 +68,7 @@ pub(super) fn split(call: &mut Call<'_, '_>) -> Outputs {
     }
 }
 
-pub(super) fn split_sizes(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn split_sizes(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (tensor, mut sizes, axis) = (call.tensor(0)?, call.integers(1)?, call.integer(2)?);
     let axis = axis_of(axis, tensor.rank())?;
     let rest: i64 = sizes.iter().filter(|&&n| n != -1).fold(0, |sum, &n| sum.saturating_add(n));

@@ -26,13 +26,13 @@ use std::sync::LazyLock;
 use estimand_graph::op::reading::ReadRule;
 use estimand_tensor::Error;
 
-use super::call::{Call, Outputs};
+use super::node_reader::{NodeReader, Outputs};
 
 /// How the nodes of a composition are read.
-type Rule = fn(&mut Call<'_, '_>) -> Outputs;
+type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
 
 /// Reads a node.
-pub(super) fn read(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn read(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(items) = follow::follow(call)? {
         return Ok(items);
     }

@@ -6,7 +6,7 @@ use estimand_graph::op::reading::{Reading, n_rows, refuse, with_rows};
 use estimand_graph::op::sparse_segment::segment_splits;
 use estimand_tensor::{Dim, Reduction, Shape};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::Number;
 
 fn kind(op: &str) -> Reduction {
@@ -20,7 +20,7 @@ fn kind(op: &str) -> Reduction {
 
 /// (ids, number of bins, weights or nothing): how often each id occurs; those beyond the last bin
 /// are not counted.
-pub(super) fn bincount(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
     if ids.rank() != 1 {
         return Err(refuse(format!("a count in {}", ids.spec())));
@@ -37,7 +37,7 @@ pub(super) fn bincount(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// (data, ids that never fall).
-pub(super) fn sorted(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn sorted(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (data, ids) = (call.tensor(0)?, call.tensor(1)?);
     let ids = with_rows(&ids, n_rows(&data)?);
     let splits = segment_splits(call, &ids, None)?;

@@ -3,11 +3,11 @@
 use estimand_graph::op::reading::{Reading, axis as axis_of};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
-use super::super::call::{Call, Outputs, one};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::{Number, Numbers};
 
-pub(super) fn expand_dims(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn expand_dims(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axis = call.integer(1)?;
     if let Some(numbers) = call.numbers(0)? {
         let at = axis_of(axis, numbers.dims.len() + 1)?;
@@ -18,7 +18,7 @@ pub(super) fn expand_dims(call: &mut Call<'_, '_>) -> Outputs {
     one(call.tensor(0)?.expand_dims(axis))
 }
 
-pub(super) fn squeeze(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn squeeze(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axes = call.list("squeeze_dims")?.i;
     let axes = if axes.is_empty() { call.list("axis")?.i } else { axes };
     if let Some(numbers) = call.numbers(0)? {
@@ -41,7 +41,7 @@ pub(super) fn squeeze(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Repeats axes. Ours repeats known numbers of times; other axes are spread from one beside them.
-pub(super) fn tile(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn tile(call: &mut NodeReader<'_, '_>) -> Outputs {
     let multiples = call.sizes(1, false)?;
     let tensor = call.tensor(0)?;
     if multiples.len() != tensor.rank() {
@@ -65,7 +65,7 @@ pub(super) fn tile(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// The axes over which a gradient is summed to get back to the shape of what was broadcast.
-pub(super) fn broadcast_gradient_axes(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn broadcast_gradient_axes(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (a, b) = (call.elements(0)?, call.elements(1)?);
     let dtype = call.dtype_or("T", Some(DType::I32))?;
     match (a.known(), b.known()) {
@@ -80,6 +80,6 @@ pub(super) fn broadcast_gradient_axes(call: &mut Call<'_, '_>) -> Outputs {
             Ok(vec![axes(&x), axes(&y)])
         }
         // Which axes these are only the run knows; our own op finds out.
-        _ => Ok(vec![Item::AxesTo(Box::new(a)), Item::AxesTo(Box::new(b))]),
+        _ => Ok(vec![NodeOutput::AxesTo(Box::new(a)), NodeOutput::AxesTo(Box::new(b))]),
     }
 }

@@ -5,10 +5,10 @@ use estimand_graph::op::reading::{Reading, refuse};
 use estimand_graph::op::{Slice, StridedSlice, StridedSliceGrad};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::{Number, Numbers};
 
-pub(super) fn slice(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(numbers) = call.numbers(0)?
         && numbers.dims.len() == 1
         && let (Some(begin), Some(size)) = (known_one(call, 1)?, known_one(call, 2)?)
@@ -46,12 +46,12 @@ pub(super) fn slice(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// The only number of an input, if it is known.
-fn known_one(call: &Call<'_, '_>, i: usize) -> Result<Option<i64>> {
+fn known_one(call: &NodeReader<'_, '_>, i: usize) -> Result<Option<i64>> {
     Ok(call.numbers(i)?.and_then(|n| if n.elements.len() == 1 { n.elements[0].known() } else { None }))
 }
 
 /// `size` elements of an axis from `begin`.
-fn part(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, begin: &Number, size: Dim) -> Result<Tensor> {
+fn part(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, begin: &Number, size: Dim) -> Result<Tensor> {
     if begin.known() == Some(0) && tensor.shape().dims()[axis] == size {
         return Ok(tensor.clone());
     }
@@ -83,7 +83,7 @@ enum Range {
 }
 
 /// The ranges of a node, one for each axis of the input, new axes between them.
-fn ranges(call: &mut Call<'_, '_>, first: usize, rank: usize) -> Result<Vec<Range>> {
+fn ranges(call: &mut NodeReader<'_, '_>, first: usize, rank: usize) -> Result<Vec<Range>> {
     let (begin, end, strides) = (call.elements(first)?, call.elements(first + 1)?, call.integers(first + 2)?);
     let n = strides.len();
     if begin.elements.len() != n || end.elements.len() != n || n > 32 {
@@ -123,7 +123,7 @@ fn ranges(call: &mut Call<'_, '_>, first: usize, rank: usize) -> Result<Vec<Rang
     Ok(ranges)
 }
 
-pub(super) fn strided_slice(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     if let Some(numbers) = call.numbers(0)?
         && numbers.dims.len() == 1
         && let [range] = &ranges(call, 1, 1)?[..]
@@ -193,7 +193,7 @@ fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
 }
 
 /// One place of an axis, which keeps size 1.
-fn single(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, at: &Number) -> Result<Tensor> {
+fn single(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, at: &Number) -> Result<Tensor> {
     let whole = tensor.shape().dims()[axis];
     match (at.known(), whole) {
         (Some(k), _) if k >= 0 => part(call, tensor, axis, at, Dim::Known(1)),
@@ -216,7 +216,7 @@ fn single(call: &mut Call<'_, '_>, tensor: &Tensor, axis: usize, at: &Number) ->
 }
 
 fn span(
-    call: &mut Call<'_, '_>,
+    call: &mut NodeReader<'_, '_>,
     tensor: &Tensor,
     axis: usize,
     begin: Option<&Number>,
@@ -268,7 +268,7 @@ fn span(
 
 /// A slice of an axis of known size between known places.
 fn known_span(
-    call: &mut Call<'_, '_>,
+    call: &mut NodeReader<'_, '_>,
     tensor: &Tensor,
     axis: usize,
     n: usize,
@@ -307,7 +307,7 @@ fn bounds(n: usize, begin: Option<i64>, end: Option<i64>, stride: i64) -> Result
     Ok((first.max(0) as usize, span.div_ceil(stride.unsigned_abs()) as usize))
 }
 
-pub(super) fn strided_slice_grad(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn strided_slice_grad(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (shape, dy) = (call.shape(0)?, call.tensor(4)?);
     let ranges = ranges(call, 1, shape.rank())?;
     let (mut begins, mut all_strides) = (Vec::new(), Vec::new());

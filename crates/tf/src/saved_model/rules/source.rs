@@ -1,14 +1,14 @@
 //! Where values come from: constants, variables, sizes.
 
 use estimand_graph::op::reading::{Reading, refuse};
-use estimand_graph::{Init, Role, VarId, VarSpec};
+use estimand_graph::{Initializer, Role, VarId, VarSpec};
 use estimand_tensor::{DType, Dim, Error, Result};
 
-use super::super::call::{Call, Outputs, one, shape_of};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs, one, shape_of};
 use super::super::numbers::{Number, Numbers};
 
-pub(super) fn constant(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn constant(call: &mut NodeReader<'_, '_>) -> Outputs {
     let value = call.tensor_attr("value")?;
     let dtype = call.dtype_or("dtype", Some(value.dtype()))?;
     if value.dtype() != dtype {
@@ -18,32 +18,32 @@ pub(super) fn constant(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Those that are fed have been given; another one is needed and not fed.
-pub(super) fn placeholder(_call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn placeholder(_call: &mut NodeReader<'_, '_>) -> Outputs {
     Err(Error::config("this placeholder is needed, and is none of the signature's inputs")
         .help("choose a signature that feeds it, or export one"))
 }
 
-pub(super) fn identity(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn identity(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(call.item(0)?)
 }
 
-pub(super) fn identity_n(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn identity_n(call: &mut NodeReader<'_, '_>) -> Outputs {
     (0..call.n_inputs()).map(|i| call.item(i)).collect()
 }
 
 /// A variable of newer graphs: others read it through its handle.
-pub(super) fn handle(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn handle(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = variable_of(call)?;
-    Ok(vec![Item::Variable(id)])
+    Ok(vec![NodeOutput::Variable(id)])
 }
 
 /// A variable of older graphs: it is its own value.
-pub(super) fn variable(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn variable(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = variable_of(call)?;
     one(call.graph().read(id, std::panic::Location::caller()))
 }
 
-fn variable_of(call: &mut Call<'_, '_>) -> Result<VarId> {
+fn variable_of(call: &mut NodeReader<'_, '_>) -> Result<VarId> {
     let shared = call.text_or("shared_name", "")?;
     let name = if shared.is_empty() { call.def.name.clone() } else { shared };
     let known = call.graph().body().variables().get(&name);
@@ -70,18 +70,19 @@ fn variable_of(call: &mut Call<'_, '_>) -> Result<VarId> {
     };
     let role = Role::Model { trainable: dtype.is_float() };
     let site = std::panic::Location::caller();
-    let spec = VarSpec { name, dtype, dims: dims.into(), init: Init::Zeros, role, constraint: None, site };
+    let spec =
+        VarSpec { name, dtype, dims: dims.into(), initializer: Initializer::Zeros, role, constraint: None, site };
     let id = call.graph().add_variable(spec)?;
     call.reader.variables.push((call.def.name.clone(), id));
     Ok(id)
 }
 
-pub(super) fn read_variable(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn read_variable(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = call.variable(0)?;
     one(call.graph().read(id, std::panic::Location::caller()))
 }
 
-pub(super) fn variable_shape(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn variable_shape(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = call.variable(0)?;
     let dtype = call.dtype_or("out_type", Some(DType::I32))?;
     let sizes = call.graph().body().variables().spec(id).dims.iter().map(|&n| Number::Known(n as i64)).collect();
@@ -89,24 +90,24 @@ pub(super) fn variable_shape(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// The sizes of an input: of a tensor, or of the numbers that stand for one.
-fn sizes_of(call: &mut Call<'_, '_>, i: usize, dtype: DType) -> Result<Numbers> {
+fn sizes_of(call: &mut NodeReader<'_, '_>, i: usize, dtype: DType) -> Result<Numbers> {
     if let Some(numbers) = call.numbers(i)? {
         return Ok(Numbers::list(dtype, numbers.dims.iter().map(|&n| Number::Known(n as i64)).collect()));
     }
     Ok(shape_of(&call.tensor(i)?, dtype))
 }
 
-pub(super) fn shape(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn shape(call: &mut NodeReader<'_, '_>) -> Outputs {
     let dtype = call.dtype_or("out_type", Some(DType::I32))?;
     one(sizes_of(call, 0, dtype)?)
 }
 
-pub(super) fn shape_n(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn shape_n(call: &mut NodeReader<'_, '_>) -> Outputs {
     let dtype = call.dtype_or("out_type", Some(DType::I32))?;
     (0..call.n_inputs()).map(|i| Ok(sizes_of(call, i, dtype)?.into())).collect()
 }
 
-pub(super) fn size(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn size(call: &mut NodeReader<'_, '_>) -> Outputs {
     let dtype = call.dtype_or("out_type", Some(DType::I32))?;
     let sizes = sizes_of(call, 0, dtype)?;
     let dims: Vec<Dim> = sizes.elements.iter().filter_map(Number::dim).collect();
@@ -114,12 +115,12 @@ pub(super) fn size(call: &mut Call<'_, '_>) -> Outputs {
     one(Numbers::scalar(dtype, Number::of(total)))
 }
 
-pub(super) fn rank(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn rank(call: &mut NodeReader<'_, '_>) -> Outputs {
     let sizes = sizes_of(call, 0, DType::I32)?;
     one(Numbers::scalar(DType::I32, Number::Known(sizes.elements.len() as i64)))
 }
 
-pub(super) fn fill(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn fill(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (shape, value) = (call.elements(0)?, call.numbers(1)?);
     // A short list of one number stays a list of numbers.
     if let (Some(dims), Some(value)) = (shape.known(), value)
@@ -134,7 +135,7 @@ pub(super) fn fill(call: &mut Call<'_, '_>) -> Outputs {
     one(call.tensor(1)?.broadcast_to(shape))
 }
 
-pub(super) fn like(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn like(call: &mut NodeReader<'_, '_>) -> Outputs {
     let is_one = call.def.op == "OnesLike";
     if let Some(numbers) = call.numbers(0)? {
         let elements = vec![Number::Known(is_one.into()); numbers.elements.len()];
@@ -149,7 +150,7 @@ pub(super) fn like(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// start, start + delta, ... below a limit.
-pub(super) fn range(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn range(call: &mut NodeReader<'_, '_>) -> Outputs {
     let dtype = call.dtype_or("Tidx", Some(DType::I32))?;
     if !matches!(dtype, DType::I32 | DType::I64) {
         let bounds = (0..3).map(|i| Ok(call.constant(i)?.to_f64_vec()?[..].first().copied().unwrap_or(0.0)));

@@ -9,24 +9,28 @@ use estimand_graph::host::sparse::{
 use estimand_graph::op::reading::{Reading, refuse, with_rows};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
-use super::super::call::{Call, Outputs, one};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::{Number, Numbers};
 
-fn items(tensors: Vec<Tensor>) -> Vec<Item> {
+fn items(tensors: Vec<Tensor>) -> Vec<NodeOutput> {
     tensors.into_iter().map(Into::into).collect()
 }
 
 /// The sparse form of a ragged tensor: its dense shape is known as far as rows go.
-pub(super) fn sparse_of_ragged(call: &mut Call<'_, '_>, row_splits: &Tensor, values: &Tensor) -> Result<[Item; 3]> {
+pub(super) fn sparse_of_ragged(
+    call: &mut NodeReader<'_, '_>,
+    row_splits: &Tensor,
+    values: &Tensor,
+) -> Result<[NodeOutput; 3]> {
     let outputs = call.host(RaggedToSparse, &[row_splits, values])?;
     let [indices, _, shape] = <[Tensor; 3]>::try_from(outputs).map_err(|_| Error::internal("three results"))?;
     let rows = call.graph().symbols_mut(|s| s.sub(row_splits.shape().dims()[0], Dim::Known(1)));
     let sizes = Numbers::list(DType::I64, vec![Number::of(rows), Number::Element(shape.clone(), 1)]);
-    Ok([indices.into(), values.clone().into(), Item::both(shape, sizes)])
+    Ok([indices.into(), values.clone().into(), NodeOutput::both(shape, sizes)])
 }
 
-pub(super) fn from_ragged(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn from_ragged(call: &mut NodeReader<'_, '_>) -> Outputs {
     if call.int_or("RAGGED_RANK", 1)? != 1 {
         return Err(refuse("a ragged tensor of more than one ragged axis"));
     }
@@ -38,7 +42,7 @@ pub(super) fn from_ragged(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Rows of one ragged axis, filled up to a length.
-pub(super) fn ragged_to_dense(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let kinds = call.list("row_partition_types")?.s;
     let values = call.tensor(1)?;
     if !matches!(&kinds[..], [only] if only == b"ROW_SPLITS") || values.rank() != 1 {
@@ -53,7 +57,7 @@ pub(super) fn ragged_to_dense(call: &mut Call<'_, '_>) -> Outputs {
     Ok(items(call.host(ToSteps { dims: Vec::new(), n_steps }, &[&values, &splits, &length, &padding])?))
 }
 
-pub(super) fn reshape(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn reshape(call: &mut NodeReader<'_, '_>) -> Outputs {
     let from = call.elements(1)?.elements;
     let from = from.iter().map(|n| call.reader.size(n)).collect::<Result<Vec<Dim>>>()?;
     let to = call.elements(2)?.elements;
@@ -68,14 +72,14 @@ pub(super) fn reshape(call: &mut Call<'_, '_>) -> Outputs {
     Ok(vec![
         indices.into(),
         match to {
-            Some(to) => Item::both(reshaped, Numbers::list(DType::I64, to.into_iter().map(Number::of).collect())),
+            Some(to) => NodeOutput::both(reshaped, Numbers::list(DType::I64, to.into_iter().map(Number::of).collect())),
             None => reshaped.into(),
         },
     ])
 }
 
 /// The sizes of a new shape, with -1 worked out where that is possible before the run.
-fn resolved(call: &mut Call<'_, '_>, from: &[Dim], to: &[Number]) -> Result<Option<Vec<Dim>>> {
+fn resolved(call: &mut NodeReader<'_, '_>, from: &[Dim], to: &[Number]) -> Result<Option<Vec<Dim>>> {
     let mut free = None;
     let mut sizes = Vec::with_capacity(to.len());
     for (axis, number) in to.iter().enumerate() {
@@ -94,7 +98,7 @@ fn resolved(call: &mut Call<'_, '_>, from: &[Dim], to: &[Number]) -> Result<Opti
     Ok(Some(sizes))
 }
 
-pub(super) fn fill_empty_rows(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn fill_empty_rows(call: &mut NodeReader<'_, '_>) -> Outputs {
     let [indices, values, shape, default] = &call.tensors(0..4)?[..] else {
         return Err(Error::config("expected four inputs"));
     };
@@ -103,7 +107,7 @@ pub(super) fn fill_empty_rows(call: &mut Call<'_, '_>) -> Outputs {
     Ok(items(call.host(SparseFillEmptyRows { rows }, &[indices, values, shape, default])?))
 }
 
-pub(super) fn to_dense(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let [indices, shape, values, default] = &call.tensors(0..4)?[..] else {
         return Err(Error::config("expected four inputs"));
     };
@@ -113,23 +117,23 @@ pub(super) fn to_dense(call: &mut Call<'_, '_>) -> Outputs {
     one(call.host(op, &[indices, shape, values, default])?.remove(0))
 }
 
-pub(super) fn slice(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     let inputs = call.tensors(0..5)?;
     Ok(items(call.host(SparseSlice, &inputs.iter().collect::<Vec<_>>())?))
 }
 
-pub(super) fn concat(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn concat(call: &mut NodeReader<'_, '_>) -> Outputs {
     let axis = call.int_or("concat_dim", 0)?;
     let inputs = call.tensors(0..call.n_inputs())?;
     Ok(items(call.host(SparseConcat { axis }, &inputs.iter().collect::<Vec<_>>())?))
 }
 
-pub(super) fn reorder(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn reorder(call: &mut NodeReader<'_, '_>) -> Outputs {
     let inputs = call.tensors(0..3)?;
     Ok(items(call.host(SparseReorder, &inputs.iter().collect::<Vec<_>>())?))
 }
 
-pub(super) fn cross(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn cross(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n = usize::try_from(call.int_or("N", 0)?).unwrap_or(usize::MAX);
     let mut n_tensors = call.n_inputs();
     let output = match call.def.op.as_str() {
@@ -162,11 +166,11 @@ pub(super) fn cross(call: &mut Call<'_, '_>) -> Outputs {
     let [indices, values, shape] = <[Tensor; 3]>::try_from(outputs).map_err(|_| Error::internal("three results"))?;
     let rows = rows.unwrap_or_else(|| Number::Element(shape.clone(), 0));
     let sizes = Numbers::list(DType::I64, vec![rows, Number::Element(shape.clone(), 1)]);
-    Ok(vec![indices.into(), values.into(), Item::both(shape, sizes)])
+    Ok(vec![indices.into(), values.into(), NodeOutput::both(shape, sizes)])
 }
 
 /// (indices, values, dense shape, matrix): rows of the matrix, weighted and summed.
-pub(super) fn dense_matmul(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn dense_matmul(call: &mut NodeReader<'_, '_>) -> Outputs {
     if call.flag("adjoint_a", false)? || call.flag("adjoint_b", false)? {
         return Err(refuse("a product with a transposed sparse matrix"));
     }

@@ -8,8 +8,8 @@ use estimand_graph::{LookupTable, Tensor};
 use estimand_tensor::vocabulary::{Terms, VocabularyFile};
 use estimand_tensor::{Array, DType, Error, Result};
 
-use super::super::call::{Call, Outputs, one};
-use super::super::item::Item;
+use super::super::node_output::NodeOutput;
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::super::numbers::{Number, Numbers};
 
 /// The ops that fill tables.
@@ -42,7 +42,7 @@ enum Keys {
 }
 
 /// A table is read with the node that fills it.
-pub(super) fn table(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn table(call: &mut NodeReader<'_, '_>) -> Outputs {
     let name = &call.def.name;
     let filler = call.reader.nodes.initializer(call.node).ok_or_else(|| {
         Error::config(format!("nothing fills the table `{name}`"))
@@ -50,17 +50,17 @@ pub(super) fn table(call: &mut Call<'_, '_>) -> Outputs {
     })?;
     let (key, value) = (call.dtype("key_dtype")?, call.dtype("value_dtype")?);
     let inputs = call.reader.nodes.inputs_of(filler)?;
-    let mut filled = Call { reader: &mut *call.reader, def: filler, node: call.node, inputs };
+    let mut filled = NodeReader { reader: &mut *call.reader, def: filler, node: call.node, inputs };
     let table = match filler.op.starts_with("InitializeTableFromTextFile") {
         true => from_file(&mut filled, key, value),
         false => from_tensors(&mut filled),
     };
     let table = table.map_err(|e| e.context(format!("filled by `{}` ({})", filler.name, filler.op)))?;
-    Ok(vec![Item::Table(Rc::new(table))])
+    Ok(vec![NodeOutput::Table(Rc::new(table))])
 }
 
 /// (table, keys, values).
-fn from_tensors(call: &mut Call<'_, '_>) -> Result<Table> {
+fn from_tensors(call: &mut NodeReader<'_, '_>) -> Result<Table> {
     let (keys, values) = (call.constant(1)?, call.constant(2)?);
     if keys.rank() != 1 || keys.dims() != values.dims() {
         return Err(Error::shape(format!("keys {:?} and values {:?}, expected two lists", keys.dims(), values.dims())));
@@ -82,7 +82,7 @@ fn from_tensors(call: &mut Call<'_, '_>) -> Result<Table> {
 }
 
 /// (table, file name): lines to their numbers, or numbers to lines.
-fn from_file(call: &mut Call<'_, '_>, key: DType, value: DType) -> Result<Table> {
+fn from_file(call: &mut NodeReader<'_, '_>, key: DType, value: DType) -> Result<Table> {
     let reference = *call.inputs.get(1).ok_or_else(|| Error::config("there is no file name"))?;
     let name = &call.reader.nodes.def(reference.node).name;
     let path = call.reader.surroundings.asset(name).map_or_else(
@@ -122,15 +122,15 @@ fn strings(terms: &Terms) -> Result<Array> {
     Array::from_string_list([terms.len()], text)
 }
 
-fn table_of(call: &Call<'_, '_>) -> Result<Rc<Table>> {
+fn table_of(call: &NodeReader<'_, '_>) -> Result<Rc<Table>> {
     match call.item(0)? {
-        Item::Table(table) => Ok(table),
+        NodeOutput::Table(table) => Ok(table),
         other => Err(Error::config(format!("input 0 is {}, expected a table", other.kind()))),
     }
 }
 
 /// (table, keys, default).
-pub(super) fn find(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn find(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (table, keys, default) = (table_of(call)?, call.tensor(1)?, call.tensor(2)?);
     let ids = match &table.keys {
         Keys::Numbers => {
@@ -165,7 +165,7 @@ fn single(tensor: &Tensor) -> Option<i64> {
     }
 }
 
-pub(super) fn size(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn size(call: &mut NodeReader<'_, '_>) -> Outputs {
     let table = table_of(call)?;
     one(Numbers::scalar(DType::I64, Number::Known(table.len as i64)))
 }

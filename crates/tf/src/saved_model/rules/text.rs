@@ -4,10 +4,10 @@ use estimand_graph::host::text;
 use estimand_graph::op::reading::Reading;
 use estimand_tensor::{DType, Error, Result};
 
-use super::super::call::{Call, Outputs, one};
+use super::super::node_reader::{NodeReader, Outputs, one};
 use super::sparse::sparse_of_ragged;
 
-pub(super) fn hash_bucket(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn hash_bucket(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     let n = call.int_or("num_buckets", 0)?;
     let key = match call.def.op.as_str() {
@@ -20,7 +20,7 @@ pub(super) fn hash_bucket(call: &mut Call<'_, '_>) -> Outputs {
     one(call.host(text::HashBucket { n, key }, &[&strings])?.remove(0))
 }
 
-pub(super) fn as_string(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn as_string(call: &mut NodeReader<'_, '_>) -> Outputs {
     let numbers = call.tensor(0)?;
     let op = text::AsString {
         precision: call.int_or("precision", -1)?,
@@ -33,7 +33,7 @@ pub(super) fn as_string(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Letters in another case, ends cut off, a part, what matches replaced.
-pub(super) fn edit(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn edit(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     let op = match call.def.op.as_str() {
         "StringLower" => text::Edit::Lower { utf8: is_utf8(call, "encoding", "utf-8")? },
@@ -56,20 +56,20 @@ pub(super) fn edit(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 /// Whether an attribute chooses UTF-8 over bytes.
-fn is_utf8(call: &Call<'_, '_>, key: &str, yes: &str) -> Result<bool> {
+fn is_utf8(call: &NodeReader<'_, '_>, key: &str, yes: &str) -> Result<bool> {
     Ok(call.text_or(key, "")? == yes)
 }
 
 /// The text of an input that must be a constant.
-fn text_input(call: &mut Call<'_, '_>, i: usize) -> Result<String> {
+fn text_input(call: &mut NodeReader<'_, '_>, i: usize) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes_input(call, i)?).into_owned())
 }
 
-fn bytes_input(call: &mut Call<'_, '_>, i: usize) -> Result<Vec<u8>> {
+fn bytes_input(call: &mut NodeReader<'_, '_>, i: usize) -> Result<Vec<u8>> {
     Ok(call.constant(i)?.strings()?.next().unwrap_or_default().to_vec())
 }
 
-pub(super) fn full_match(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn full_match(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     let pattern = match call.def.op.as_str() {
         "StaticRegexFullMatch" => call.text_or("pattern", "")?,
@@ -78,31 +78,31 @@ pub(super) fn full_match(call: &mut Call<'_, '_>) -> Outputs {
     one(call.host(text::FullMatch { pattern }, &[&strings])?.remove(0))
 }
 
-pub(super) fn to_number(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn to_number(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     one(strings.to_number(call.dtype_or("out_type", Some(DType::F32))?))
 }
 
-pub(super) fn length(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn length(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     one(strings.string_length(is_utf8(call, "unit", "UTF8_CHAR")?))
 }
 
 /// (strings, separator) -> the words as a sparse tensor.
-pub(super) fn split(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn split(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (strings, separator) = (call.tensor(0)?, bytes_input(call, 1)?);
     let words = strings.string_split(separator, call.int_or("maxsplit", -1)?);
     call.graph().check()?;
     Ok(sparse_of_ragged(call, &words.row_splits, &words.values)?.into())
 }
 
-pub(super) fn join(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn join(call: &mut NodeReader<'_, '_>) -> Outputs {
     let parts = call.tensors(0..call.n_inputs())?;
     let separator = call.bytes_or("separator", b"")?;
     one(call.host(text::StringJoin { separator }, &parts.iter().collect::<Vec<_>>())?.remove(0))
 }
 
-pub(super) fn reduce_join(call: &mut Call<'_, '_>) -> Outputs {
+pub(super) fn reduce_join(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (strings, axes) = (call.tensor(0)?, call.integers(1)?);
     let (keep_dims, separator) = (call.flag("keep_dims", false)?, call.bytes_or("separator", b"")?);
     one(strings.reduce_join(&axes, keep_dims, separator))

@@ -21,13 +21,13 @@ use crate::{Error, Result, StringSlice, Strings};
 #[derive(Clone, Debug)]
 pub struct RegexReplace {
     regex: Regex,
-    rewrite: Vec<Part>,
+    rewrite: Vec<RewritePiece>,
     replace_global: bool,
 }
 
 /// A piece of a rewrite.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Part {
+enum RewritePiece {
     Text(Vec<u8>),
     Group(usize),
 }
@@ -67,8 +67,8 @@ impl RegexReplace {
             }
             for part in &self.rewrite {
                 match part {
-                    Part::Text(bytes) => out.write(bytes),
-                    Part::Group(group) => {
+                    RewritePiece::Text(bytes) => out.write(bytes),
+                    RewritePiece::Group(group) => {
                         let (start, end) = groups.get(*group).unwrap_or_default();
                         out.write(&text[start..end]);
                     }
@@ -99,7 +99,7 @@ fn char_len(text: &[u8]) -> usize {
 }
 
 /// Cuts a rewrite into its pieces.
-fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<Part>> {
+fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<RewritePiece>> {
     let bad = |what: String| {
         Err(Error::config(format!("invalid rewrite \"{}\": {what}", rewrite.escape_ascii()))
             .help(r"write \0 for the match, \1 to \9 for its groups, \\ for a backslash"))
@@ -116,8 +116,8 @@ fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<Part>> {
                     if group > n_groups {
                         return bad(format!("group {group}, but the pattern has {n_groups}"));
                     }
-                    parts.push(Part::Text(std::mem::take(&mut text)));
-                    parts.push(Part::Group(group));
+                    parts.push(RewritePiece::Text(std::mem::take(&mut text)));
+                    parts.push(RewritePiece::Group(group));
                 }
                 Some(other) => return bad(format!("unknown escape \\{}", other.escape_ascii())),
                 None => return bad("a backslash at the end".into()),
@@ -125,7 +125,7 @@ fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<Part>> {
             _ => text.push(byte),
         }
     }
-    parts.push(Part::Text(text));
-    parts.retain(|part| *part != Part::Text(vec![]));
+    parts.push(RewritePiece::Text(text));
+    parts.retain(|part| *part != RewritePiece::Text(vec![]));
     Ok(parts)
 }

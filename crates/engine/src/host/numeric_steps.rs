@@ -9,17 +9,22 @@ use estimand_graph::{Body, Executable, Executor, Program, RunArgs, State, Step, 
 use estimand_tensor::{Array, Result};
 
 /// Some numeric nodes, compiled.
-pub(super) struct Island {
+pub(super) struct NumericSteps {
     executable: Arc<dyn Executable>,
     /// Without variables: a run asks for a state.
     state: Box<dyn State>,
 }
 
-impl Island {
-    /// Compiles some steps, for those of their results that are needed. `teller` is asked for the
+impl NumericSteps {
+    /// Compiles some steps, for those of their results that are needed. `batch_value` is asked for the
     /// size of the batch if nothing else tells it.
-    pub(super) fn new(body: Arc<Body>, steps: &[Step], makes: Vec<Value>, teller: Option<Value>) -> Result<Island> {
-        let feeds = reads(&body, steps, &makes, teller);
+    pub(super) fn new(
+        body: Arc<Body>,
+        steps: &[Step],
+        makes: Vec<Value>,
+        batch_value: Option<Value>,
+    ) -> Result<NumericSteps> {
+        let feeds = reads(&body, steps, &makes, batch_value);
         let program = Program {
             body,
             host: Vec::new(),
@@ -33,7 +38,7 @@ impl Island {
         };
         // The results do not depend on the number of threads, and the host's caller is one of many.
         let cpu = Cpu::with_threads(1);
-        Ok(Island { executable: cpu.compile(program)?, state: cpu.place(&Variables::default(), 0)? })
+        Ok(NumericSteps { executable: cpu.compile(program)?, state: cpu.place(&Variables::default(), 0)? })
     }
 
     /// What it reads, in the order of `run`'s arguments.

@@ -8,13 +8,13 @@ use estimand_tensor::{Array, DType, Dim, Error, Result};
 use estimand_wire::graph_def::Attr;
 use estimand_wire::{DataType, ListValue, NodeDef, TensorShapeProto};
 
-use super::item::Item;
+use super::node_output::NodeOutput;
 use super::nodes::Reference;
 use super::numbers::{Number, Numbers};
 use super::reader::Reader;
 
 /// A node that is being read.
-pub(super) struct Call<'r, 'a> {
+pub(super) struct NodeReader<'r, 'a> {
     pub reader: &'r mut Reader<'a>,
     pub def: &'a NodeDef,
     pub node: usize,
@@ -22,14 +22,14 @@ pub(super) struct Call<'r, 'a> {
 }
 
 /// What a rule returns: the node's outputs.
-pub(super) type Outputs = Result<Vec<Item>>;
+pub(super) type Outputs = Result<Vec<NodeOutput>>;
 
 /// The outputs of a node with one result.
-pub(super) fn one(item: impl Into<Item>) -> Outputs {
+pub(super) fn one(item: impl Into<NodeOutput>) -> Outputs {
     Ok(vec![item.into()])
 }
 
-impl<'a> Call<'_, 'a> {
+impl<'a> NodeReader<'_, 'a> {
     fn input(&self, i: usize) -> Result<Reference> {
         self.inputs
             .get(i)
@@ -38,14 +38,14 @@ impl<'a> Call<'_, 'a> {
     }
 
     /// An input as it is.
-    pub(super) fn item(&self, i: usize) -> Result<Item> {
+    pub(super) fn item(&self, i: usize) -> Result<NodeOutput> {
         self.reader.item(self.input(i)?)
     }
 
     /// The elements of an input, if it is a small integer tensor whose elements have been followed.
     pub(super) fn numbers(&self, i: usize) -> Result<Option<Numbers>> {
         Ok(match self.item(i)? {
-            Item::Value(known) => known.numbers,
+            NodeOutput::Value(known) => known.numbers,
             _ => None,
         })
     }
@@ -68,7 +68,7 @@ impl<'a> Call<'_, 'a> {
     /// An input that must be a variable.
     pub(super) fn variable(&self, i: usize) -> Result<VarId> {
         match self.item(i)? {
-            Item::Variable(id) => Ok(id),
+            NodeOutput::Variable(id) => Ok(id),
             other => Err(Error::config(format!("input {i} is {}, expected a variable", other.kind()))),
         }
     }
@@ -85,7 +85,7 @@ impl<'a> Call<'_, 'a> {
 }
 
 /// Attributes.
-impl Call<'_, '_> {
+impl NodeReader<'_, '_> {
     fn attr<T>(&self, key: &str, what: &str, get: impl Fn(&Attr) -> Option<T>) -> Result<Option<T>> {
         match self.def.attr.get(key).and_then(|attr| attr.value.as_ref()) {
             None => Ok(None),
@@ -138,7 +138,7 @@ impl Call<'_, '_> {
     }
 }
 
-impl Reading for Call<'_, '_> {
+impl Reading for NodeReader<'_, '_> {
     fn op(&self) -> &str {
         &self.def.op
     }

@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 
 /// The part of a graph that programs never see.
 #[derive(Default)]
-pub(crate) struct Purpose {
+pub(crate) struct BuildState {
     mode: Cell<Mode>,
     // Values, not tensors: a tensor holds its graph, and the graph would never be freed.
     updates: RefCell<Vec<Value>>,
@@ -36,13 +36,13 @@ impl Graph {
     /// ```
     pub fn with_mode(mode: Mode) -> Graph {
         let graph = Graph::new();
-        graph.purpose().mode.set(mode);
+        graph.build_state().mode.set(mode);
         graph
     }
 
     /// What this graph is built for: layers that train otherwise than they predict look here.
     pub fn mode(&self) -> Mode {
-        self.purpose().mode.get()
+        self.build_state().mode.get()
     }
 
     /// An op that belongs to every training step, beside the train op.
@@ -51,12 +51,12 @@ impl Graph {
     /// An Estimator does so.
     #[track_caller]
     pub fn add_update(&self, update: &Tensor) {
-        self.gather(&self.purpose().updates, update, "an update", Location::caller());
+        self.gather(&self.build_state().updates, update, "an update", Location::caller());
     }
 
     /// The ops that belong to every training step, in the order they were added.
     pub fn updates(&self) -> Vec<Tensor> {
-        self.purpose().updates.borrow().iter().map(|&v| self.tensor(v)).collect()
+        self.build_state().updates.borrow().iter().map(|&v| self.tensor(v)).collect()
     }
 
     /// A term that a regularizer adds to the loss: a single number.
@@ -69,13 +69,13 @@ impl Graph {
             let error = Error::shape(format!("a regularization loss of {}; expected a single number", loss.describe()));
             self.record(error, site);
         } else {
-            self.gather(&self.purpose().losses, loss, "a regularization loss", site);
+            self.gather(&self.build_state().losses, loss, "a regularization loss", site);
         }
     }
 
     /// The terms that regularizers add to the loss, in the order they were added.
     pub fn regularization_losses(&self) -> Vec<Tensor> {
-        self.purpose().losses.borrow().iter().map(|&v| self.tensor(v)).collect()
+        self.build_state().losses.borrow().iter().map(|&v| self.tensor(v)).collect()
     }
 
     /// The sum of all regularization losses; 0 if there are none.
@@ -103,7 +103,7 @@ impl Graph {
 
     /// What another crate keeps with this graph: one value of each type, made when first asked for.
     pub fn attachment<T: Default + 'static>(&self) -> Rc<T> {
-        let mut attachments = self.purpose().attachments.borrow_mut();
+        let mut attachments = self.build_state().attachments.borrow_mut();
         let found = attachments.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
         found.clone().downcast().unwrap_or_default()
     }
@@ -121,7 +121,7 @@ mod tests {
         let g = Graph::new();
         g.add_regularization_loss(&g.constant([1.0f32, 2.0]));
         let text = g.check().unwrap_err().to_string();
-        assert!(text.contains("expected a single number") && text.contains("purpose.rs:"), "{text}");
+        assert!(text.contains("expected a single number") && text.contains("build_state.rs:"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use estimand_tensor::random::{Key, Stream as Random};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
-use crate::stage::{Indexed, InputContext, Item, Stage, Stream};
+use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 /// A place in the order.
@@ -28,13 +28,13 @@ impl Cut {
 }
 
 /// The position is the number of the next row in the piece.
-pub(crate) struct Part {
+pub(crate) struct RowRange {
     pub(crate) input: Dataset,
     pub(crate) from: Cut,
     pub(crate) to: Cut,
 }
 
-impl Part {
+impl RowRange {
     fn input(&self) -> Result<&dyn Indexed> {
         self.input.stage().indexed().ok_or_else(|| Error::internal("a part of rows that have no numbers"))
     }
@@ -52,7 +52,7 @@ fn order() -> Random {
     Random::new(Key::new(0, "datasets/part"), 0)
 }
 
-impl Stage for Part {
+impl Stage for RowRange {
     fn describe(&self) -> String {
         let text = |cut| match cut {
             Cut::BEGINNING | Cut::END => String::new(),
@@ -81,12 +81,12 @@ impl Stage for Part {
             return Err(Error::config(format!("a position behind row {next} of a part of {n_rows} rows"))
                 .help("a position continues only the data it was taken from"));
         }
-        let part = Part { input: self.input.clone(), from: self.from, to: self.to };
+        let part = RowRange { input: self.input.clone(), from: self.from, to: self.to };
         Ok(Box::new(PartStream { part, next, n_rows }))
     }
 }
 
-impl Indexed for Part {
+impl Indexed for RowRange {
     fn n_rows(&self) -> Result<u64> {
         Ok(self.extent()?.1)
     }
@@ -103,13 +103,13 @@ impl Indexed for Part {
 }
 
 struct PartStream {
-    part: Part,
+    part: RowRange,
     next: u64,
     n_rows: u64,
 }
 
 impl Stream for PartStream {
-    fn pull(&mut self, want: usize) -> Result<Option<Item>> {
+    fn pull(&mut self, want: usize) -> Result<Option<StreamItem>> {
         let end = self.next.saturating_add(want as u64).min(self.n_rows);
         if end == self.next {
             return Ok(None);
@@ -117,6 +117,6 @@ impl Stream for PartStream {
         let numbers: Vec<u64> = (self.next..end).collect();
         let batch = self.part.gather(&numbers)?;
         self.next = end;
-        Ok(Some(Item { batch, after: Position::new([end], []) }))
+        Ok(Some(StreamItem { batch, after: Position::new([end], []) }))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use estimand_graph::{Body, Step, Value};
 
 /// What the host runs before or after the steps.
-pub(super) struct Part<'a> {
+pub(super) struct HostSection<'a> {
     pub body: Arc<Body>,
     pub steps: &'a [Step],
     /// What it is called with.

@@ -8,7 +8,7 @@ use estimand_tensor::{DType, Error, MAX_RANK, Result};
 
 /// What a column becomes. Files whose columns have the same kinds can be read one after another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct ColumnType {
     pub(crate) dtype: DType,
     pub(crate) layout: Layout,
     /// What the number counts, where that is not told by the dtype: days, or microseconds.
@@ -22,9 +22,9 @@ pub(crate) enum Layout {
     Ragged,
 }
 
-impl Kind {
+impl ColumnType {
     /// The kind of an Arrow type; an error says what to do about a type that has none.
-    pub(crate) fn of(data_type: &DataType) -> Result<Kind> {
+    pub(crate) fn of(data_type: &DataType) -> Result<ColumnType> {
         let mut dims = Vec::new();
         let mut inner = data_type;
         while let DataType::FixedSizeList(item, n) = inner {
@@ -35,15 +35,15 @@ impl Kind {
             && let DataType::List(item) | DataType::LargeList(item) = data_type
         {
             let (dtype, counts) = leaf(item.data_type()).ok_or_else(|| refused(data_type))?;
-            return Ok(Kind { dtype, layout: Layout::Ragged, counts });
+            return Ok(ColumnType { dtype, layout: Layout::Ragged, counts });
         }
         // One axis more is that of the rows.
         let (dtype, counts) = leaf(inner).filter(|_| dims.len() < MAX_RANK).ok_or_else(|| refused(data_type))?;
-        Ok(Kind { dtype, layout: Layout::Dense(dims), counts })
+        Ok(ColumnType { dtype, layout: Layout::Dense(dims), counts })
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.layout {
             Layout::Dense(dims) if dims.is_empty() => write!(f, "{}", self.dtype)?,
@@ -133,7 +133,7 @@ mod tests {
             (D::LargeList(item(D::Dictionary(Box::new(D::Int8), Box::new(D::Int64)))), "lists of i64"),
             (D::FixedSizeList(item(D::FixedSizeList(item(D::Boolean), 3)), 2), "bool[2, 3]"),
         ] {
-            assert_eq!(Kind::of(&data_type).unwrap().to_string(), text, "{data_type}");
+            assert_eq!(ColumnType::of(&data_type).unwrap().to_string(), text, "{data_type}");
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
             (D::FixedSizeList(item(D::List(item(D::Int8))), 2), "leave it out"),
             (deep, "leave it out"),
         ] {
-            let error = Kind::of(&data_type).unwrap_err().to_string();
+            let error = ColumnType::of(&data_type).unwrap_err().to_string();
             assert!(error.contains(help) && error.contains("are not read"), "{error}");
         }
     }

@@ -1,0 +1,74 @@
+//! What the outputs of TensorFlow's nodes become: tensors of ours, or things that only other nodes
+//! use.
+
+use std::rc::Rc;
+
+use estimand_graph::{Tensor, VarId};
+use estimand_tensor::Array;
+
+use super::numbers::Numbers;
+use super::rules::table::Table;
+
+/// One output of a node that was read.
+#[derive(Clone)]
+pub(super) enum NodeOutput {
+    /// A value, in at least one of its forms.
+    Value(Box<KnownValue>),
+    /// A variable, to be read.
+    Variable(VarId),
+    /// A lookup table.
+    Table(Rc<Table>),
+    /// The axes over which to sum to get to a shape.
+    AxesTo(Box<Numbers>),
+}
+
+/// What is known of a value. A form that is missing is made when it is asked for.
+#[derive(Clone, Default)]
+pub(super) struct KnownValue {
+    pub tensor: Option<Tensor>,
+    pub array: Option<Array>,
+    pub numbers: Option<Numbers>,
+}
+
+impl From<Tensor> for NodeOutput {
+    fn from(tensor: Tensor) -> NodeOutput {
+        NodeOutput::value(KnownValue { tensor: Some(tensor), ..KnownValue::default() })
+    }
+}
+
+impl From<Array> for NodeOutput {
+    fn from(array: Array) -> NodeOutput {
+        NodeOutput::value(KnownValue {
+            numbers: Numbers::of_array(&array),
+            array: Some(array),
+            ..KnownValue::default()
+        })
+    }
+}
+
+impl From<Numbers> for NodeOutput {
+    fn from(numbers: Numbers) -> NodeOutput {
+        NodeOutput::value(KnownValue { numbers: Some(numbers), ..KnownValue::default() })
+    }
+}
+
+impl NodeOutput {
+    pub(super) fn value(known: KnownValue) -> NodeOutput {
+        NodeOutput::Value(Box::new(known))
+    }
+
+    /// A tensor whose elements are known too.
+    pub(super) fn both(tensor: Tensor, numbers: Numbers) -> NodeOutput {
+        NodeOutput::value(KnownValue { tensor: Some(tensor), array: None, numbers: Some(numbers) })
+    }
+
+    /// What to call it in a message.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            NodeOutput::Value(_) => "a tensor",
+            NodeOutput::Variable(_) => "a variable",
+            NodeOutput::Table(_) => "a table",
+            NodeOutput::AxesTo(_) => "a list of axes that only the run knows",
+        }
+    }
+}
