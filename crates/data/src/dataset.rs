@@ -25,6 +25,7 @@ use crate::transform::{skip::Skip, take::Take};
 /// An element is a row before [`batch`](Dataset::batch) and a batch after it: `take(2)` takes two
 /// rows there and two batches here.
 #[derive(Clone)]
+#[must_use]
 pub struct Dataset {
     node: Arc<Node>,
 }

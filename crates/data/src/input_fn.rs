@@ -54,6 +54,7 @@ impl<N: Into<String>, F: Into<Feature>, const K: usize> From<[(N, F); K]> for Co
 /// An input function in the making; [`shuffle`](ArraysInput::shuffle) makes it, because that must
 /// be said.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ArraysInput {
     x: Columns,
     y: Option<Columns>,

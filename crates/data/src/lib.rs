@@ -30,6 +30,7 @@
 //! `format/` reads files of whole arrays, `image/` images, `datasets/` data sets by name; `writer/`
 //! writes files, `statistics/` says what is in columns, `schema/` what should be.
 
+#![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod agreement;

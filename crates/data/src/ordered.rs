@@ -56,6 +56,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
 
     /// The caller does the work until it calls [`start`](Ordered::start): for jobs that may cost
     /// less than handing them over.
+    #[must_use]
     pub fn lazy(mut self) -> Ordered<J, T> {
         self.eager = false;
         self

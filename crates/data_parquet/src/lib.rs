@@ -42,6 +42,7 @@
 //! for against a schema, `guard.rs` keeps the decoders' panics in; `parquet/` and `arrow/` hold the
 //! formats, `reader.rs` is what users write.
 
+#![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod arrow;

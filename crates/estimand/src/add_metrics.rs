@@ -80,6 +80,7 @@ impl Estimator {
     /// # std::fs::remove_dir_all(folder).unwrap();
     /// # Ok::<(), Error>(())
     /// ```
+    #[must_use]
     pub fn add_metrics<N: Into<String>>(
         self,
         metrics: impl Fn(&MetricsContext<'_>) -> Result<Vec<(N, Metric)>> + Send + Sync + 'static,

@@ -28,6 +28,7 @@ use crate::criterion::{Criterion, Direction};
 /// assert_eq!(stopping.best().map(|best| best.step), Some(100));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub struct EarlyStopping {
     metric: String,
     direction: Direction,

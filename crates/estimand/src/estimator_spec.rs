@@ -45,6 +45,7 @@ pub type ReadyCheck = Box<dyn Fn(&TrainSession) -> Result<()>>;
 /// | train | `loss`, and `optimizer` or `train_op` |
 /// | evaluate | `loss` |
 /// | predict | predictions |
+#[must_use]
 pub struct EstimatorSpec {
     pub(crate) mode: Mode,
     pub(crate) predictions: IndexMap<String, Tensor>,

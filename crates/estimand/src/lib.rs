@@ -19,6 +19,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+#![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod adapt;

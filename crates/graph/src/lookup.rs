@@ -27,6 +27,7 @@ use crate::tensor::Tensor;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Lookup {
     combiner: Combiner,
     weights: Option<Tensor>,

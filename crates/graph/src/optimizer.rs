@@ -37,6 +37,7 @@ pub enum Clip {
 /// let adam = Optimizer::new(Adam::default(), 0.001).clip(Clip::GlobalNorm(5.0));
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Optimizer {
     rule: Arc<dyn UpdateRule>,
     rate: Schedule,

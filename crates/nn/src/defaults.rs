@@ -25,6 +25,7 @@ use crate::regularizer::Regularizer;
 /// # assert!(!logits.is_poisoned());
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Defaults {
     pub(crate) kernel_initializer: Option<Initializer>,
     pub(crate) bias_initializer: Option<Initializer>,

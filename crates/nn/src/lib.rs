@@ -35,6 +35,7 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 
+#![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod activation;

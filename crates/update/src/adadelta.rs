@@ -7,6 +7,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// `change = sqrt(accum_var + epsilon) / sqrt(accum_grad + epsilon) * g; w -= rate * change`, where
 /// `accum_grad` and `accum_var` are decaying means of the squares of gradient and change.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Adadelta {
     rho: f64,
     epsilon: f64,

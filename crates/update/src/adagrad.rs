@@ -5,6 +5,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
 /// `accumulator += g^2; w -= rate * g / (sqrt(accumulator) + epsilon)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Adagrad {
     initial_accumulator: f64,
     epsilon: f64,

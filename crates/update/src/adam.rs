@@ -10,6 +10,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// A row without a gradient takes the same step with a gradient of zero, so a sparse update equals
 /// the dense one bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Adam {
     beta_1: f64,
     beta_2: f64,

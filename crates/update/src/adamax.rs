@@ -7,6 +7,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// `m` is the decaying mean of the gradient, `v = max(beta_2 * v, |g|)`;
 /// `w -= rate' * m / (v + epsilon)`, where `rate'` corrects `m` for having started at zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Adamax {
     beta_1: f64,
     beta_2: f64,

@@ -13,6 +13,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// A weight that does not start at zero is therefore mostly forgotten in the first step. At a
 /// learning rate of zero, where the formula divides by zero, nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Ftrl {
     learning_rate_power: f64,
     initial_accumulator: f64,

@@ -25,6 +25,7 @@
 //! assert!((w[0] - 0.98492444).abs() < 1e-7);
 //! ```
 
+#![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod adadelta;

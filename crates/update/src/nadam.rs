@@ -12,6 +12,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// A sparse gradient decays the slots of all rows, but unlike Adam's it moves the weights of its
 /// own rows only.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct Nadam {
     beta_1: f64,
     beta_2: f64,

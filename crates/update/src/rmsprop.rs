@@ -18,6 +18,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// Centered without momentum, a gradient that hardly varies lets rounding push the variance below
 /// zero, and the weight becomes NaN, as in TensorFlow; momentum avoids it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub struct RmsProp {
     rho: f64,
     momentum: f64,

@@ -14,6 +14,7 @@ use crate::bounds;
 /// assert_eq!(schedule.rate(15), 0.05);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub enum Schedule {
     /// The same rate for ever.
     Constant(f64),

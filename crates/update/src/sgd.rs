@@ -6,6 +6,7 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 /// `velocity = momentum * velocity - rate * g; w += velocity`; without momentum `w -= rate * g`,
 /// and no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[must_use]
 pub struct Sgd {
     momentum: f64,
     nesterov: bool,

@@ -25,6 +25,7 @@ const VARIABLE: &str = "ESTIMAND_DATA";
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Folder {
     path: PathBuf,
     address: Option<String>,

@@ -36,6 +36,7 @@ use ceiling::read_error;
 /// assert!(Files::new("no/such/folder/*.csv").resolve().is_err());
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Files {
     patterns: Arc<[PathBuf]>,
     compression: Option<Compression>,

@@ -30,6 +30,7 @@ const PIECE: usize = 64;
 /// assert!(data.explain().contains("image folder: flowers, resized to 180 x 180"));
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ImageFolder {
     path: PathBuf,
     size: Option<([usize; 2], Method)>,

@@ -28,6 +28,7 @@ const AHEAD: usize = 16;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct StatisticsPass {
     max_terms: usize,
 }

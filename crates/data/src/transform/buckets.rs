@@ -12,6 +12,7 @@ type LengthFn = dyn Fn(&Batch) -> Result<Vec<usize>> + Send + Sync;
 /// Which rows are batched together: bucket i has the rows from boundary i - 1 on and below boundary
 /// i.
 #[derive(Clone)]
+#[must_use]
 pub struct Buckets {
     length: Arc<LengthFn>,
     boundaries: Vec<usize>,

@@ -30,6 +30,7 @@ impl Dataset {
 /// How rows of different length are filled up. By default all ragged features are, with zeros or
 /// empty strings, to the longest row of the batch.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Pad {
     sizes: BTreeMap<String, usize>,
     values: BTreeMap<String, Array>,

@@ -32,6 +32,7 @@ use crate::{Compression, Dataset};
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct CsvWriter {
     path: PathBuf,
     delimiter: u8,

@@ -29,6 +29,7 @@ const MAX_SHARDS: usize = 4096;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct TfRecordWriter {
     path: PathBuf,
     n_shards: Option<usize>,

@@ -395,9 +395,9 @@ mod tests {
         let folder = folder("new");
         assert!(Adapted::load(&folder).unwrap_err().to_string().contains("there is no"));
         let first = adapt_once(&folder, &odd_rows(false)).unwrap();
-        first.vocabulary("word", 10).unwrap();
+        let _ = first.vocabulary("word", 10).unwrap();
         let alone = Adapted::load(&folder).unwrap();
-        alone.vocabulary("word", 10).unwrap();
+        let _ = alone.vocabulary("word", 10).unwrap();
         let error = alone.vocabulary("n", 10).unwrap_err().to_string();
         assert!(error.contains("does not say it, and there is no data"), "{error}");
         assert!(alone.anew().unwrap_err().to_string().contains("nothing to learn from"));
@@ -413,7 +413,7 @@ mod tests {
     fn a_damaged_folder_is_named() {
         let folder = folder("damaged");
         let once = || adapt_once(&folder, &odd_rows(false));
-        once().unwrap().z_score(numeric_column("x")).unwrap();
+        let _ = once().unwrap().z_score(numeric_column("x")).unwrap();
         let path = learnt::path(&folder);
         let good = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, &good[..good.len() / 2]).unwrap();

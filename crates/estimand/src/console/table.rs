@@ -50,6 +50,7 @@ impl Table {
     }
 
     /// Adds a row below the others. A number that is not there leaves its place empty.
+    #[must_use]
     pub fn row<T: Into<String>>(
         mut self,
         texts: impl IntoIterator<Item = T>,

@@ -15,6 +15,7 @@ use crate::{EarlyStopping, Every, Exporter};
 ///
 /// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
 /// all of it is evaluated.
+#[must_use]
 pub struct EvalSpec<'a> {
     pub(crate) input: Box<dyn InputFn + 'a>,
     pub(crate) steps: Option<u64>,

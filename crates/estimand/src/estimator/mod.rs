@@ -89,6 +89,7 @@ pub struct Estimator {
 }
 
 /// Makes an [`Estimator`].
+#[must_use]
 pub struct EstimatorBuilder {
     model_fn: ModelFn,
     model_dir: Option<PathBuf>,

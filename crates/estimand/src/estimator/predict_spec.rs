@@ -16,6 +16,7 @@ pub type Prediction = IndexMap<String, Array>;
 ///
 /// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
 /// every row gets all predictions.
+#[must_use]
 pub struct PredictSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(super) keys: Option<Vec<String>>,

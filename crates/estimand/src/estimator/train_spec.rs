@@ -14,6 +14,7 @@ use crate::unfinished::Unfinished;
 ///
 /// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
 /// training then ends with the input.
+#[must_use]
 pub struct TrainSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
     pub(crate) steps: Option<u64>,

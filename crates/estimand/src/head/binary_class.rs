@@ -22,6 +22,7 @@ use crate::ExportOutput;
 /// | metrics | `accuracy`, `accuracy_baseline`, `auc`, `auc_precision_recall`, `average_loss`, `label/mean`, `precision`, `prediction/mean`, `recall`; for each threshold `accuracy/positive_threshold_t`, `precision/...`, `recall/...` |
 /// | exports | classification (the default), `regression` (`logistic`), `predict` |
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct BinaryClassHead {
     settings: Settings,
     classes: Classes,

@@ -16,6 +16,7 @@ use crate::ExportOutput;
 /// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1, and not negative. The loss
 /// is that of [`LogPoisson`]; keys are those of [`RegressionHead`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct PoissonRegressionHead {
     regression: RegressionHead,
 }
@@ -47,6 +48,7 @@ impl PoissonRegressionHead {
 /// As [`BinaryClassHead`](super::BinaryClassHead) for labels that are fractions, without what makes
 /// sense for classes only: keys are those of [`RegressionHead`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LogisticRegressionHead {
     regression: RegressionHead,
 }

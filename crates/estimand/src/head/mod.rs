@@ -136,6 +136,7 @@ impl Measures {
     }
 
     /// Adds losses that are parts of the loss, by the tags of their summaries: training shows them.
+    #[must_use]
     pub fn parts(mut self, parts: impl IntoIterator<Item = (String, Tensor)>) -> Measures {
         self.parts.extend(parts);
         self

@@ -31,6 +31,7 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 /// assert_eq!((both.logits_dimension(), Head::name(&both).as_deref()), (2, Some("click_seconds")));
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct MultiHead {
     heads: Vec<(Arc<dyn Head>, f64)>,
     reporting: Reporting,

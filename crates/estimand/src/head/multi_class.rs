@@ -23,6 +23,7 @@ use crate::ExportOutput;
 /// | metrics | `accuracy`, `average_loss` |
 /// | exports | classification (the default), `predict` |
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MultiClassHead {
     settings: Settings,
     classes: Classes,

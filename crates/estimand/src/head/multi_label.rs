@@ -23,6 +23,7 @@ use crate::{ExportOutput, Input};
 /// | metrics | `auc`, `auc_precision_recall`, `average_loss`; for each threshold `accuracy/positive_threshold_t`, `precision/...`, `recall/...`; for chosen classes `probability_mean/class0`, `auc/class0`, `auc_precision_recall/class0`, or the name of a class in a vocabulary for `class0` |
 /// | exports | classification (the default), `predict` |
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MultiLabelHead {
     settings: Settings,
     classes: Classes,

@@ -25,6 +25,7 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 /// | metrics | `average_loss`, `label/mean`, `prediction/mean` |
 /// | exports | `regression` (the default), `predict` |
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RegressionHead {
     pub(super) settings: Settings,
     label_dimension: usize,

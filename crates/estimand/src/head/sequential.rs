@@ -18,6 +18,7 @@ use crate::ExportOutput;
 /// steps of the row. Predictions are those of the wrapped head for all steps, and the mask under
 /// its name.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SequentialHeadWrapper {
     head: Arc<dyn Head>,
     mask: String,

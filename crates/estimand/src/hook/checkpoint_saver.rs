@@ -40,6 +40,7 @@ pub trait CheckpointListener {
 /// Saves a checkpoint when the run begins, every so many steps or seconds, and at its end. Steps
 /// are counted from 0, also in a run that goes on: `Every::Steps(100)` saves steps 100, 200 and so
 /// on.
+#[must_use]
 pub struct CheckpointSaverHook {
     every: Every,
     timer: Timer,

@@ -37,6 +37,7 @@ use crate::{Every, Timer};
 /// # std::fs::remove_dir_all(folder).unwrap();
 /// # Ok::<(), Error>(())
 /// ```
+#[must_use]
 pub struct CsvLogHook {
     path: PathBuf,
     every: Every,

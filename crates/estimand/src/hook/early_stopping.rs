@@ -24,6 +24,7 @@ use crate::{Every, Timer};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use]
 pub struct EarlyStoppingHook<F> {
     should_stop: F,
     decision: Decision,

@@ -28,6 +28,7 @@ use super::{BeginContext, Feed, Hook, HookContext};
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Default)]
+#[must_use]
 pub struct FeedFnHook<'a> {
     fed: Vec<Fed<'a>>,
 }

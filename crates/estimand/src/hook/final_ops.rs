@@ -23,6 +23,7 @@ use super::{BeginContext, Hook, HookContext, SideRun};
 /// # }
 /// ```
 #[derive(Default)]
+#[must_use]
 pub struct FinalOpsHook {
     ops: Vec<(String, Option<Tensor>)>,
     feeds: Vec<(String, Array)>,

@@ -38,6 +38,7 @@ const TELL_TIME: Duration = Duration::from_secs(60);
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct GlobalStepWaiterHook {
     step: u64,
     folder: Option<PathBuf>,

@@ -27,6 +27,7 @@ use crate::{Estimator, EvalSpec, Every};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use]
 pub struct InMemoryEvaluatorHook<'a> {
     estimator: &'a Estimator,
     /// Until training begins, and from then on.

@@ -9,6 +9,7 @@ use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
 /// Logs tensors every so often: `loss = 0.69, step = 100 (0.12 sec)`.
+#[must_use]
 pub struct LoggingTensorHook {
     tensors: Vec<(String, Source)>,
     timer: Timer,

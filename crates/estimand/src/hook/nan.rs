@@ -8,6 +8,7 @@ use super::{Hook, HookContext};
 /// Ends training when the loss is NaN: with an error, or quietly with a warning. Infinity is let
 /// through.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct NanTensorHook {
     fail: bool,
 }

@@ -35,6 +35,7 @@ use crate::{EarlyStopping, Every};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use]
 pub struct StopIfHook {
     name: &'static str,
     watch: Watch,

@@ -31,6 +31,7 @@ use crate::{Every, Timer};
 ///     Ok(spec.training_hook(hook))
 /// }
 /// ```
+#[must_use]
 pub struct SummarySaverHook {
     every: Every,
     timer: Timer,

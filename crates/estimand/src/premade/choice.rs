@@ -27,6 +27,7 @@ struct Shared {
 
 /// The head of a classifier: of two classes, or of more.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Classifier {
     n_classes: usize,
     label_vocabulary: Option<Vec<Term>>,
@@ -42,6 +43,7 @@ impl Default for Classifier {
 
 /// The head of a regressor.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Regressor {
     label_dimension: usize,
     shared: Shared,

@@ -72,7 +72,7 @@ impl Network for DnnLinearCombined {
             (true, false) => self.dnn.check_layers()?,
             (false, true) => {}
         }
-        self.dnn.optimizer.optimizer(Some(DNN_RATE))?;
+        let _ = self.dnn.optimizer.optimizer(Some(DNN_RATE))?;
         self.linear.optimizer.optimizer(Some(LINEAR_RATE)).map(drop)
     }
 

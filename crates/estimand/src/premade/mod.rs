@@ -64,6 +64,7 @@ pub trait Network: fmt::Debug + Send + Sync {
 /// A premade estimator in the making: what all of them can be told. [`build`](Premade::build) makes
 /// the [`Estimator`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Premade<N, H> {
     network: N,
     head: H,

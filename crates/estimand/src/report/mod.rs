@@ -118,6 +118,7 @@ impl Report {
     }
 
     /// Adds what a [`ColumnCheck`] has found.
+    #[must_use]
     pub fn examined(mut self, examined: Examined) -> Report {
         self.examined = Some(examined);
         self

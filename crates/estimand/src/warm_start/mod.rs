@@ -58,6 +58,7 @@ use vocab_info::OldRows;
 /// is applied only while the model's folder has no checkpoint of its own; then also to evaluate and
 /// predict.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct WarmStartSettings {
     checkpoint: PathBuf,
     selection: Selection,

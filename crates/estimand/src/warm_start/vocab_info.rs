@@ -28,6 +28,7 @@ pub enum VocabSource {
 /// let files = VocabInfo::new("words.2.txt", "words.1.txt").new_vocab_size(50_000).old_vocab_size(30_000);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct VocabInfo {
     new_vocab: VocabSource,
     new_vocab_size: Option<usize>,

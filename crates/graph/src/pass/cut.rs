@@ -41,7 +41,8 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
         let made_before = program.host.iter().chain(&program.steps).flat_map(|s| s.outputs.iter().copied());
         let given_or_made = given.iter().copied().chain(made_before);
         let all_given = all_given(&body);
-        program.fetches = reads(&all_given, &program.after, &program.results, first_batch_value(&all_given, given_or_made));
+        program.fetches =
+            reads(&all_given, &program.after, &program.results, first_batch_value(&all_given, given_or_made));
     }
     if !program.host.is_empty() {
         program.feeds = reads(&body, &program.steps, &program.fetches, first_batch_value(&body, given.into_iter()));

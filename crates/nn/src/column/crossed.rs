@@ -12,6 +12,7 @@ use crate::inputs::{Input, Inputs};
 
 /// Combinations of features, by their hash. Made by [`crossed_column`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct CrossedColumn {
     keys: Vec<ColumnKey>,
     n_buckets: usize,

@@ -14,6 +14,7 @@ use crate::inputs::Inputs;
 ///
 /// Variable: `embedding_weights` `[n_buckets, dimension]`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct EmbeddingColumn {
     column: FeatureColumn,
     table: Table,

@@ -10,6 +10,7 @@ use crate::inputs::Inputs;
 
 /// Strings or integers by their hash. Made by [`categorical_column_with_hash_bucket`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct HashBucketColumn {
     key: String,
     n_buckets: usize,

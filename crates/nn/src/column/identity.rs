@@ -10,6 +10,7 @@ use crate::inputs::Inputs;
 
 /// Integers as ids. Made by [`categorical_column_with_identity`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct IdentityColumn {
     key: String,
     n_buckets: usize,

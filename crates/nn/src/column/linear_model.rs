@@ -32,6 +32,7 @@ use crate::inputs::Inputs;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LinearModel {
     columns: Columns,
     units: usize,

@@ -13,6 +13,7 @@ use crate::inputs::Inputs;
 
 /// Numbers of a feature, f32. Made by [`numeric_column`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct NumericColumn {
     pub(super) key: String,
     pub(super) dims: Vec<usize>,

@@ -14,6 +14,7 @@ use crate::inputs::{Input, Inputs};
 
 /// Numbers for each step of a sequence. Made by [`sequence_numeric_column`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SequenceNumericColumn {
     key: String,
     dims: Vec<usize>,

@@ -15,6 +15,7 @@ use crate::inputs::Inputs;
 
 /// A table of vectors for several columns. Made by [`shared_embeddings`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SharedEmbeddings {
     columns: Vec<FeatureColumn>,
     name: Option<String>,

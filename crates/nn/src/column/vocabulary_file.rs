@@ -14,6 +14,7 @@ use crate::inputs::Inputs;
 
 /// Categories by their line in a file. Made by [`categorical_column_with_vocabulary_file`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct VocabularyFileColumn {
     key: String,
     path: PathBuf,

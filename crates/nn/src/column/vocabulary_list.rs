@@ -13,6 +13,7 @@ use crate::inputs::Inputs;
 
 /// Categories by their place in a list. Made by [`categorical_column_with_vocabulary_list`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct VocabularyListColumn {
     key: String,
     /// Made once, so that graphs share the terms and equal lookups are one.

@@ -10,6 +10,7 @@ use crate::inputs::{Input, Inputs};
 
 /// A categorical column whose ids have weights. Made by [`weighted_categorical_column`].
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct WeightedColumn {
     column: FeatureColumn,
     weight_key: String,

@@ -19,6 +19,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 ///
 /// [`Graph::updates`]: estimand_graph::Graph::updates
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct BatchNorm {
     axis: i64,
     momentum: f64,

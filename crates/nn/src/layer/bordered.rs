@@ -6,6 +6,7 @@ macro_rules! bordered_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
+        #[must_use]
         pub struct $layer {
             border: crate::Border<$axes>,
             config: super::Config,

@@ -21,6 +21,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 /// assert_eq!(Conv1d::new(8, 3).causal().dilation(4).apply(&x).shape().to_string(), "[batch, 100, 8]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Conv1d {
     filters: usize,
     kernel_size: usize,

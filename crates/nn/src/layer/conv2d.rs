@@ -21,6 +21,7 @@ use crate::size::Size2d;
 /// assert_eq!(Conv2d::new(8, (3, 1)).strides(2).same().apply(&x).shape().to_string(), "[batch, 14, 14, 8]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Conv2d {
     filters: usize,
     groups: usize,

@@ -24,6 +24,7 @@ use crate::size::Size2d;
 /// assert_eq!(Conv2dTranspose::new(8, 3).strides(2).apply(&x).shape().to_string(), "[batch, 15, 15, 8]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Conv2dTranspose {
     filters: usize,
     window: Window,

@@ -20,6 +20,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 /// assert_eq!(Dense::new(3).relu().apply(&x).shape().to_string(), "[batch, 5, 3]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Dense {
     units: usize,
     affine: Affine,

@@ -14,6 +14,7 @@ use crate::size::Size2d;
 /// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]` and `bias`
 /// `[channels * depth_multiplier]`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct DepthwiseConv2d {
     depth_multiplier: usize,
     window: Window,

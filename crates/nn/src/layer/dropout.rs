@@ -11,6 +11,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 /// Which elements is a pure function of the seed, the layer's name, the step and the row: it
 /// depends neither on threads nor on the batch a row sits in.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Dropout {
     rate: f64,
     noise_shape: Option<Vec<Option<usize>>>,

@@ -17,6 +17,7 @@ use crate::regularizer::Regularizer;
 ///
 /// Variable: `embeddings` `[input_dim, output_dim]`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Embedding {
     input_dim: usize,
     output_dim: usize,

@@ -6,6 +6,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 
 /// All elements of a row behind each other: `[batch, ...]` to `[batch, n]`.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Flatten {
     config: Config,
 }

@@ -9,6 +9,7 @@ macro_rules! global_pool {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $method:ident, $axes:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
+        #[must_use]
         pub struct $layer {
             keep_dims: bool,
             config: Config,

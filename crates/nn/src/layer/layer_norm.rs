@@ -12,6 +12,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 ///
 /// Variables: `gamma` and `beta`, each with the sizes of these axes.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LayerNorm {
     axes: Vec<i64>,
     epsilon: f64,

@@ -20,6 +20,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 /// # assert!(!y.is_poisoned());
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Masking {
     mask_value: f64,
     config: Config,

@@ -31,6 +31,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 /// assert_eq!(scores.shape().to_string(), "[batch, 2, 7, 9]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MultiHeadAttention {
     num_heads: usize,
     key_dim: usize,

@@ -6,6 +6,7 @@ macro_rules! one_number_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident: $what:literal, $range:expr, $expected:literal, $make:path) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
+        #[must_use]
         pub struct $layer {
             $option: f64,
             config: super::Config,

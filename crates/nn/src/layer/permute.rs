@@ -16,6 +16,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 /// assert_eq!(Permute::new([2, 1]).apply(&x).shape().to_string(), "[batch, 64, 10]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Permute {
     dims: Vec<usize>,
     config: Config,

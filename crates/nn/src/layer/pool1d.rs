@@ -8,6 +8,7 @@ macro_rules! pool {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $method:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
+        #[must_use]
         pub struct $layer {
             size: usize,
             strides: usize,

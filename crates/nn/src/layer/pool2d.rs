@@ -9,6 +9,7 @@ macro_rules! pool {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $method:ident) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
+        #[must_use]
         pub struct $layer {
             size: Size2d,
             strides: Size2d,

@@ -21,6 +21,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 /// assert_eq!(g.get_variable("p_re_lu/alpha").shape().to_string(), "[1, 1, 3]");
 /// ```
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct PRelu {
     shared_axes: Vec<usize>,
     alpha: WeightOptions,

@@ -59,6 +59,7 @@ fn above(x: &Tensor, threshold: f64) -> Tensor {
 
 /// `max_value` above `max_value`, `x` above `threshold`, `negative_slope * (x - threshold)` below.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Relu {
     max_value: Option<f64>,
     negative_slope: f64,

@@ -6,6 +6,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 
 /// `[batch, features]` to `[batch, n, features]`, the same at every step.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct RepeatVector {
     n: usize,
     config: Config,

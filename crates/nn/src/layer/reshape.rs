@@ -16,6 +16,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 /// assert_eq!(Reshape::new([28, -1, 1]).apply(&x).shape().to_string(), "[batch, 28, 28, 1]");
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Reshape {
     dims: Vec<i64>,
     config: Config,

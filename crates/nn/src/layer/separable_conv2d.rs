@@ -15,6 +15,7 @@ use crate::size::Size2d;
 /// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]`, `pointwise_kernel`
 /// `[1, 1, channels * depth_multiplier, filters]` and `bias` `[filters]`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SeparableConv2d {
     filters: usize,
     depth_multiplier: usize,

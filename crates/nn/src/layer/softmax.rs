@@ -6,6 +6,7 @@ use super::{Config, Layer, LayerCall, config_setters};
 
 /// `e^x / sum(e^x)` along an axis.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Softmax {
     axis: i64,
     config: Config,

@@ -11,6 +11,7 @@ macro_rules! spatial_dropout {
         /// What is left is scaled by `1 / (1 - rate)`. Which channels is a pure function of seed,
         /// name, step and row, as with [`Dropout`].
         #[derive(Clone, Debug)]
+        #[must_use]
         pub struct $layer {
             rate: f64,
             config: Config,

@@ -22,6 +22,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 /// assert!(g.body().variables().find("time_distributed/kernel").is_ok());
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct TimeDistributed {
     layer: Rc<dyn Layer>,
     config: Config,

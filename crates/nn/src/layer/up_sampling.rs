@@ -8,6 +8,7 @@ use crate::size::Size2d;
 
 /// Every step of `[batch, steps, channels]` repeated.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct UpSampling1d {
     size: usize,
     config: Config,
@@ -47,6 +48,7 @@ impl Layer for UpSampling1d {
 /// Images `[batch, height, width, channels]` so many times as high and wide; height and width must
 /// be known.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct UpSampling2d {
     size: Size2d,
     bilinear: bool,

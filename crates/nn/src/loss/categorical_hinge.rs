@@ -7,6 +7,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 /// `max(1 + the largest score of another class - the score of the right one, 0)` of rows, whose
 /// labels are one-hot.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct CategoricalHinge {
     reduction: Reduction,
 }

@@ -7,6 +7,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 /// The negative cosine of the angle between label and prediction, which are rows: -1 for the same
 /// direction, 1 for the opposite one. A row of zeros costs 0.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct CosineSimilarity {
     reduction: Reduction,
 }

@@ -6,6 +6,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 
 /// `max(1 - label * prediction, 0)` of elements. Labels are -1 and 1; 0 stands for -1.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Hinge {
     reduction: Reduction,
 }
@@ -35,6 +36,7 @@ impl Loss for Hinge {
 
 /// The square of [`Hinge`]'s loss, which has no corner.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SquaredHinge {
     reduction: Reduction,
 }

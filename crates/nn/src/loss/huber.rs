@@ -7,6 +7,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 
 /// `e^2 / 2` where the error is at most delta, `delta * (|e| - delta / 2)` beyond.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Huber {
     delta: f64,
     reduction: Reduction,

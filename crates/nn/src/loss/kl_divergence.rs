@@ -7,6 +7,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 /// `sum(label * ln(label / prediction))` of rows, both of them probabilities, which are kept within
 /// 1e-7 and 1: Kullback and Leibler's divergence.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct KlDivergence {
     reduction: Reduction,
 }

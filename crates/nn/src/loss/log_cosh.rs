@@ -6,6 +6,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 
 /// `ln(cosh(prediction - label))` of elements, in the form that does not overflow.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct LogCosh {
     reduction: Reduction,
 }

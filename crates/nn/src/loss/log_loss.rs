@@ -12,6 +12,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 /// [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form of this
 /// loss.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LogLoss {
     epsilon: f64,
     reduction: Reduction,

@@ -11,6 +11,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 /// That term changes no gradient. It is added in Stirling's approximation,
 /// `z ln z - z + ln(2 pi z) / 2` for counts above 1, as in TensorFlow's `log_poisson_loss`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct LogPoisson {
     full: bool,
     reduction: Reduction,

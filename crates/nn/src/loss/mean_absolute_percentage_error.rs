@@ -6,6 +6,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
 /// `100 * |prediction - label| / max(|label|, 1e-7)` of elements.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct MeanAbsolutePercentageError {
     reduction: Reduction,
 }

@@ -6,6 +6,7 @@ use super::{Loss, Reduction, matched, reduction_setter};
 
 /// `(prediction - label)^2` of each element.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct MeanSquaredError {
     reduction: Reduction,
 }

@@ -6,6 +6,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
 /// `(ln(1 + prediction) - ln(1 + label))^2` of elements; whatever is below 1e-7 counts as that.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct MeanSquaredLogarithmicError {
     reduction: Reduction,
 }

@@ -10,6 +10,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 /// Predictions are above 0. For their logarithms, as networks give them, take
 /// [`LogPoisson`](super::LogPoisson).
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct Poisson {
     reduction: Reduction,
 }

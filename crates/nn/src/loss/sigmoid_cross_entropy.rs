@@ -6,6 +6,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter, smoothed};
 
 /// Cross entropy of each element with the probability that its label gives.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SigmoidCrossEntropy {
     label_smoothing: f64,
     probabilities: bool,
@@ -20,7 +21,6 @@ impl SigmoidCrossEntropy {
 
     /// Predictions are probabilities; they are kept 1e-7 away from 0 and 1. By default they are
     /// logits.
-    #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SigmoidCrossEntropy {
         self.probabilities = true;

@@ -7,6 +7,7 @@ use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smooth
 /// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot
 /// rows.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SoftmaxCrossEntropy {
     label_smoothing: f64,
     probabilities: bool,
@@ -21,7 +22,6 @@ impl SoftmaxCrossEntropy {
 
     /// Predictions are probabilities: each row is divided by its sum and kept 1e-7 away from 0
     /// and 1. By default they are logits.
-    #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SoftmaxCrossEntropy {
         self.probabilities = true;

@@ -10,6 +10,7 @@ use crate::alignment::one_for_each_row;
 /// Labels have the predictions' shape without the last axis, or with a last axis of 1. A label that
 /// is not a class is an error of the run that names the label, its row and the number of classes.
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct SparseSoftmaxCrossEntropy {
     probabilities: bool,
     reduction: Reduction,
@@ -22,7 +23,6 @@ impl SparseSoftmaxCrossEntropy {
     }
 
     /// Predictions are probabilities, kept 1e-7 away from 0 and 1. By default they are logits.
-    #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SparseSoftmaxCrossEntropy {
         self.probabilities = true;

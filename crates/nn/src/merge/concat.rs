@@ -8,6 +8,7 @@ use crate::layer::resolve_axis;
 
 /// The inputs behind each other along an axis; their other sizes are the same.
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Concat {
     axis: i64,
 }

@@ -22,6 +22,7 @@ use crate::layer::resolve_axis;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Dot {
     axes: (i64, i64),
     normalize: bool,

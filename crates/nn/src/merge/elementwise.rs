@@ -63,6 +63,7 @@ macro_rules! merge {
         /// Sizes of an axis are equal or 1; an input of fewer axes stands beside the last ones of
         /// the others.
         #[derive(Clone, Copy, Debug, Default)]
+        #[must_use]
         pub struct $merge;
 
         impl $merge {

@@ -49,6 +49,7 @@ pub enum Summation {
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Auc {
     curve: Curve,
     summation: Summation,
@@ -103,7 +104,6 @@ impl Auc {
     }
 
     /// Predictions are logits. By default they are probabilities.
-    #[must_use]
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it")]
     pub fn from_logits(mut self) -> Auc {
         self.logits = true;

@@ -25,6 +25,7 @@ const CHUNK: usize = 1 << 20;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct VocabularyFile {
     path: PathBuf,
     size: Option<usize>,

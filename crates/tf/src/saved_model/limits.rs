@@ -25,6 +25,7 @@ pub(super) const FACTOR: usize = 4;
 /// assert!(error.to_string().contains("2 nodes, the limit is 1"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct ReadLimits {
     file_bytes: u64,
     nodes: usize,

@@ -23,6 +23,7 @@ macro_rules! axes_setter {
 
 /// No vector is longer than a number.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MaxNorm {
     max_value: f64,
     axes: Vec<i64>,
@@ -55,6 +56,7 @@ impl Constraint for MaxNorm {
 
 /// Every vector is of length 1.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct UnitNorm {
     axes: Vec<i64>,
 }
@@ -90,6 +92,7 @@ impl Constraint for UnitNorm {
 
 /// Every vector is as long as one of two numbers, or between them.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct MinMaxNorm {
     min_value: f64,
     max_value: f64,

@@ -50,6 +50,7 @@ const LISTED: usize = 100;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Csv {
     files: Files,
     dialect: Dialect,

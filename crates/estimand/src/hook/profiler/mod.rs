@@ -34,6 +34,7 @@ use crate::{Every, Timeline, Timer};
 /// # Ok(())
 /// # }
 /// ```
+#[must_use]
 pub struct ProfilerHook {
     every: Every,
     timer: Timer,

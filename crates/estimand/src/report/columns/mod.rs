@@ -38,6 +38,7 @@ const MIN_ROWS: usize = 50;
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct ColumnCheck {
     max_rows: usize,
 }

@@ -39,6 +39,7 @@ pub enum MergeMode {
 /// assert!(g.body().variables().find("bidirectional/backward_gru/gru_cell/kernel").is_ok());
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Bidirectional {
     layer: Rc<dyn RecurrentLayer>,
     merge_mode: MergeMode,

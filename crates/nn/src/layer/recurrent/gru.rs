@@ -13,6 +13,7 @@ use super::{Rnn, rnn_setters};
 /// and `gru_cell/bias`, `[2, 3 units]` of the input's product and of the state's, or `[3 units]` if
 /// it resets before the product; in the order z, r, candidate.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Gru {
     rnn: Rnn,
     config: Config,

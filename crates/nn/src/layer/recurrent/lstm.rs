@@ -25,6 +25,7 @@ use super::{Rnn, rnn_setters};
 /// assert_eq!(states.len(), 2);
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Lstm {
     rnn: Rnn,
     config: Config,

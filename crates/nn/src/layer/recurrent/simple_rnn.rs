@@ -12,6 +12,7 @@ use super::{Rnn, rnn_setters};
 /// Variables: `simple_rnn_cell/kernel` `[inputs, units]`, `simple_rnn_cell/recurrent_kernel`
 /// `[units, units]` and `simple_rnn_cell/bias` `[units]`.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct SimpleRnn {
     rnn: Rnn,
     config: Config,

@@ -65,6 +65,7 @@ pub enum CrossRows<'a> {
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
 pub struct Cross {
     buckets: Buckets,
     hash_key: u64,
