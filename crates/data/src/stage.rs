@@ -1,4 +1,5 @@
-//! The seams of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out [`StreamItem`]s.
+//! The interfaces of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out
+//! [`StreamItem`]s.
 //!
 //! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as
 //! one [`Batch`] of as many rows as the taker asked for, so that a pipeline costs per piece and not

@@ -26,6 +26,7 @@ pub enum Compression {
 ///
 /// Columns are those that [`parquet::Writer`](crate::parquet::Writer) makes.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Writer {
     path: PathBuf,
     compression: Compression,

@@ -43,6 +43,7 @@ pub enum Compression {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Writer {
     path: PathBuf,
     compression: Compression,

@@ -2,8 +2,8 @@
 //! threads may call.
 //!
 //! `schedule` groups the nodes: host ops run their own kernels, ops of the step that the host needs
-//! too (a cast, a comparison) run in an [`NumericSteps`](numeric::NumericSteps) on the kernels of `cpu`, and
-//! those that only move elements work on strings as well (`rearrange`).
+//! too (a cast, a comparison) run as [`NumericSteps`](numeric_steps::NumericSteps) on the kernels
+//! of `cpu`, and those that only move elements work on strings as well (`rearrange`).
 
 mod host_section;
 mod numeric_steps;

@@ -16,8 +16,8 @@ pub(super) struct NumericSteps {
 }
 
 impl NumericSteps {
-    /// Compiles some steps, for those of their results that are needed. `batch_value` is asked for the
-    /// size of the batch if nothing else tells it.
+    /// Compiles some steps, for those of their results that are needed. `batch_value` tells the
+    /// size of the batch if nothing else does.
     pub(super) fn new(
         body: Arc<Body>,
         steps: &[Step],
