@@ -254,8 +254,56 @@ fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
         Op::DepthwiseConv2dBackpropFilter(op) => windows::depthwise_scratch(&op.window, x[0], y) * 4,
         Op::Recurrent(op) => recurrent::scratch(op, x) * 4,
         Op::RecurrentGrad(op) => recurrent::gradient_scratch(&op.0, x) * 4,
-        // All others compute in place: a kernel that forgot to ask would be given an empty slice.
-        _ => 0,
+        // These kernels need no memory of their own.
+        Op::Placeholder(_)
+        | Op::Constant(_)
+        | Op::Variable(_)
+        | Op::Host(_)
+        | Op::Group(_)
+        | Op::Apply(_)
+        | Op::Assign(_)
+        | Op::DimSize(_)
+        | Op::Range(_)
+        | Op::Random(_)
+        | Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Select(_)
+        | Op::Cast(_)
+        | Op::StopGradient(_)
+        | Op::Print(_)
+        | Op::Custom(_)
+        | Op::Reshape(_)
+        | Op::BroadcastTo(_)
+        | Op::Transpose(_)
+        | Op::Concat(_)
+        | Op::Slice(_)
+        | Op::StridedSlice(_)
+        | Op::StridedSliceGrad(_)
+        | Op::Pad(_)
+        | Op::MirrorPad(_)
+        | Op::MirrorPadGrad(_)
+        | Op::Tile(_)
+        | Op::Reverse(_)
+        | Op::BandPart(_)
+        | Op::ArgMax(_)
+        | Op::Cumulate(_)
+        | Op::TopK(_)
+        | Op::MaxPool(_)
+        | Op::MaxPoolGrad(_)
+        | Op::AvgPool(_)
+        | Op::AvgPoolGrad(_)
+        | Op::Softmax(_)
+        | Op::LogSoftmax(_)
+        | Op::SoftmaxCrossEntropy(_)
+        | Op::SparseSoftmaxCrossEntropy(_)
+        | Op::Gather(_)
+        | Op::GatherNd(_)
+        | Op::ScatterNd(_)
+        | Op::SparseSegment(_)
+        | Op::SparseSegmentGrad(_)
+        | Op::OneHot(_)
+        | Op::Resize(_)
+        | Op::ResizeGrad(_) => 0,
     }
 }
 
