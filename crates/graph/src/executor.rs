@@ -113,7 +113,7 @@ pub trait State: Any + Send + Sync {
     /// Adds the variables that the state does not hold yet, and fills each with its initializer.
     fn extend(&mut self, variables: &Variables, seed: u64) -> Result<()>;
 
-    /// Returns a copy that shares no memory, so that further training does not change it.
+    /// Returns an independent copy, which further training does not change.
     fn copy(&self) -> Result<Box<dyn State>>;
 
     /// The state as `Any`, for the executor that placed it.

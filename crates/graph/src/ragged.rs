@@ -115,14 +115,15 @@ impl RaggedTensor {
         RaggedTensor { values: values.clone(), row_splits: row_splits.clone() }
     }
 
-    /// Drops the missing values of a dense feature `[batch, ...]`: `""`, -1, and 0 for floats, as
-    /// TensorFlow's categorical columns do.
+    /// Converts a dense feature `[batch, ...]` and drops its missing values: `""`, -1, and 0 for
+    /// floats, as TensorFlow's categorical columns do.
     #[track_caller]
     pub fn from_dense(dense: &Tensor) -> RaggedTensor {
         RaggedTensor::made(dense.then(HostOp::new(FromDense), &[], Location::caller()))
     }
 
-    /// Keeps all values of a dense feature `[batch, ...]`. Every row has the same length.
+    /// Converts a dense feature `[batch, ...]` and keeps all its values. Every row has the same
+    /// length.
     #[track_caller]
     pub fn from_rows(dense: &Tensor) -> RaggedTensor {
         RaggedTensor::made(dense.then(HostOp::new(FromRows), &[], Location::caller()))

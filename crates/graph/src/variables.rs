@@ -44,7 +44,7 @@ pub struct VarSpec {
     pub dims: Dims,
     /// Its value before training.
     pub initializer: Initializer,
-    /// What it is for.
+    /// The role of the variable.
     pub role: Role,
     /// The constraint that holds after an optimizer has changed the variable.
     pub constraint: Option<Arc<dyn Constraint>>,

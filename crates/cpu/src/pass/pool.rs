@@ -1,4 +1,5 @@
-//! Moves the gradient of a relu past the gradient of a max pooling, where there are fewer elements.
+//! Moves the gradient of a relu before the gradient of a max pooling, where there are fewer
+//! elements.
 //!
 //! `relu_grad(max_pool_grad(y, p, dy), y)` is `max_pool_grad(y, p, relu_grad(dy, p))`: a window's
 //! gradient goes to an element that equals its maximum, so the element is above zero exactly when

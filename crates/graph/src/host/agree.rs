@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 /// Two lists of i64 `[n]` that must be equal -> the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agree {
-    /// What the lists are, for the error message.
+    /// A description of the lists, for the error message.
     pub what: String,
 }
 
