@@ -1,5 +1,4 @@
-//! Steps that write variables: assignments and optimizer updates, after everything has been
-//! computed.
+//! Steps that write variables: assignments and optimizer updates. They run after all other steps.
 
 use std::collections::HashMap;
 
@@ -17,18 +16,18 @@ use super::state::{Bound, CpuState};
 use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Stage, Work};
 
-/// Elements of a dense update that one task takes.
+/// Elements of a dense update per task.
 const DENSE_TASK: usize = 1 << 14;
-/// Elements of a sparse update that one task takes.
+/// Elements of a sparse update per task.
 const ROWS_TASK: usize = 1 << 13;
 
-/// What a sparse update needs besides the gradient: every id once, with its summed row.
+/// Scratch memory of a sparse update besides the gradient: every id once, with its summed row.
 struct RowsScratch<'a> {
     ids: &'a mut [i64],
     rows: &'a mut [f32],
     inverse: &'a mut [i32],
     table: &'a mut [u32],
-    /// One bit for each row of the variable that has a gradient; empty if nobody asks.
+    /// One bit for each row of the variable that has a gradient; empty if it is not needed.
     touched: &'a mut [u64],
 }
 
@@ -39,8 +38,8 @@ impl RowsScratch<'_> {
 }
 
 impl CpuExecutable {
-    /// Bytes of scratch memory of a step that writes a variable: what its kernel needs, then a copy
-    /// of each staged input.
+    /// Bytes of scratch memory of a step that writes a variable: the kernel's scratch memory, then
+    /// a copy of each staged input.
     pub(super) fn write_scratch(&self, step: &CompiledStep, staged: &[Stage], dims: &[Dims]) -> usize {
         let copies = step.inputs.iter().zip(staged).filter(|(_, stage)| **stage != Stage::Never);
         let copies = copies.map(|(&n, _)| (byte_count(&dims[n], self.dtype(n))).next_multiple_of(64));
@@ -57,7 +56,7 @@ impl CpuExecutable {
         }
     }
 
-    /// How many of the steps that write read each value.
+    /// Counts, for each value, the writing steps that read it.
     pub(super) fn n_writers(program: &Program) -> HashMap<Value, usize> {
         let mut n_writers: HashMap<Value, usize> = HashMap::new();
         for step in program.apply_steps() {
@@ -71,7 +70,7 @@ impl CpuExecutable {
         n_writers
     }
 
-    /// When the inputs of a step that writes must be copied before anything is written.
+    /// Decides when the inputs of a writing step must be copied before anything is written.
     pub(super) fn staged(plan: &Plan, step: &Step, n_writers: &HashMap<Value, usize>) -> SmallVec<[Stage; 2]> {
         let shared = |v: &Value| n_writers.get(v).is_some_and(|n| *n > 1);
         let stage = |v: &Value| match plan.place(*v) {
@@ -83,21 +82,21 @@ impl CpuExecutable {
         step.inputs.iter().map(stage).collect()
     }
 
-    /// Copies the staged inputs of all steps that write, and points the steps to the copies.
+    /// Copies the staged inputs of all writing steps, and points the steps to the copies.
     /// `changed`: gradients may change.
     fn stage(&self, changed: bool, workspace: &mut Workspace) {
         workspace.written.clear();
         for (i, step) in self.steps.iter().enumerate().skip(self.program.compute_steps().len()) {
             let Work::Write { staged } = &step.work else { continue };
-            // The copies come behind what the kernel needs of the step's scratch memory.
+            // The copies follow the kernel's part of the step's scratch memory.
             let mut offset = self.kernel_scratch(step, &workspace.dims);
             let mut addresses = [std::ptr::null_mut(); 2];
             for ((&number, &stage), to) in step.inputs.iter().zip(staged).zip(&mut addresses) {
                 let (mut address, len) = (workspace.addresses[number], workspace.lens[number]);
                 if stage == Stage::Always || (stage == Stage::IfChanged && changed) {
                     let scratch = workspace.buffer(self.plan.n_value_buffers + i);
-                    // SAFETY: `write_scratch` has measured room for the copy, which is not where
-                    // the value is.
+                    // SAFETY: `write_scratch` has reserved room for the copy, which does not
+                    // overlap the value.
                     unsafe {
                         let copy = scratch.add(offset);
                         std::ptr::copy_nonoverlapping(address, copy, len);
@@ -113,7 +112,7 @@ impl CpuExecutable {
         }
     }
 
-    /// The rows of a variable that change even without a gradient.
+    /// The number of rows that change even without a gradient.
     fn decayed_rows(&self, apply: &Apply) -> usize {
         let body = self.program.body();
         let config = &body.optimizers()[apply.optimizer.0 as usize];
@@ -128,14 +127,14 @@ impl CpuExecutable {
         result
     }
 
-    /// Writes to a state that the caller has exclusively.
+    /// Writes to a state that the caller borrows exclusively.
     fn write(&self, workspace: &mut Workspace, state: Bound<'_>, args: &mut RunArgs<'_>) -> Result<()> {
         workspace.hypers.clear();
         workspace.hypers.resize(self.program.body().optimizers().len(), None);
         self.stage(args.on_gradient.is_some(), workspace);
         if let Some(on_gradient) = &mut args.on_gradient {
-            // All of them before any is applied: a worker that cannot be reached leaves the state
-            // as it was.
+            // All gradients are passed to the callback before any is applied: if a worker cannot be
+            // reached, the state is unchanged.
             for i in self.program.compute_steps().len()..self.steps.len() {
                 if let Op::Apply(apply) = &self.program.body().node(self.steps[i].node).op {
                     let (indices, values, len) = self.gradient(i, workspace);
@@ -206,8 +205,8 @@ impl CpuExecutable {
         Ok(())
     }
 
-    /// The gradient that an update applies: the rows it is for, if it is one of rows, where its
-    /// numbers are, and how many.
+    /// Returns the gradient that an update applies: its row ids, if it is a gradient of rows, the
+    /// address of its values, and their number.
     fn gradient<'a>(&self, i: usize, workspace: &Workspace) -> (Option<&'a [i64]>, *mut f32, usize) {
         let step = &self.steps[i];
         let addresses = workspace.written[i - self.program.compute_steps().len()];
@@ -225,7 +224,7 @@ fn byte_count(dims: &[usize], dtype: DType) -> usize {
     dims.iter().product::<usize>() * dtype.size()
 }
 
-/// Cuts a step's scratch buffer into its parts, those with the widest elements first.
+/// Splits a step's scratch buffer into its parts, those with the widest elements first.
 fn split_scratch<'a>(scratch: *mut u8, n: usize, width: usize, decayed_rows: usize) -> RowsScratch<'a> {
     let words = decayed_rows.div_ceil(64);
     let mut at = scratch;
@@ -235,8 +234,8 @@ fn split_scratch<'a>(scratch: *mut u8, n: usize, width: usize, decayed_rows: usi
         at = unsafe { at.add(bytes) };
         part
     };
-    // SAFETY: disjoint parts, aligned because the buffer is and sizes fall from part to part; any
-    // bits are such numbers.
+    // SAFETY: the parts are disjoint. They are aligned because the buffer is and element sizes fall
+    // from part to part. Any bits are valid values of these types.
     unsafe {
         RowsScratch {
             ids: std::slice::from_raw_parts_mut(take(n * 8).cast(), n),
@@ -251,13 +250,13 @@ fn split_scratch<'a>(scratch: *mut u8, n: usize, width: usize, decayed_rows: usi
     }
 }
 
-/// A variable and its slots, open for change.
+/// A variable and its slots, borrowed mutably.
 struct Target<'a> {
     rule: &'a dyn UpdateRule,
     hyper: Hyper,
     weights: DisjointMut<'a, f32>,
     slots: SmallVec<[DisjointMut<'a, f32>; 3]>,
-    /// Where weights and slots begin, to ask for rows ahead of time.
+    /// The addresses where weights and slots begin, for prefetching rows.
     starts: SmallVec<[*const f32; 4]>,
     len: usize,
 }
@@ -286,7 +285,7 @@ impl<'a> Target<'a> {
         self.len.checked_div(n_rows).unwrap_or(0)
     }
 
-    /// Hands a part of the weights and slots to the rule.
+    /// Passes a part of the weights and slots to the update rule.
     ///
     /// # Safety
     /// No other thread may use a part that overlaps.
@@ -329,8 +328,8 @@ impl<'a> Target<'a> {
             )));
         }
         let n = scatter::unique(ids, unique, inverse, table);
-        // Ids that the host has made unique have nothing to add up: their rows are used where they
-        // are.
+        // If the host has made the ids unique, there is nothing to sum: the rows are used without a
+        // copy.
         let rows = if n == ids.len() {
             values
         } else {
@@ -362,7 +361,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// Decays the rows without a gradient, in runs that are as long as possible.
+    /// Decays the rows without a gradient, in contiguous runs that are as long as possible.
     fn decay_rest(&self, pool: &Pool, n_rows: usize, width: usize, touched: &[u64]) {
         let per_task = (DENSE_TASK / width.max(1)).max(1);
         let is_touched = |row: usize| touched[row / 64] >> (row % 64) & 1 == 1;

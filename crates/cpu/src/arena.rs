@@ -1,15 +1,15 @@
-//! Where buffers lie in the arena: those that are alive together never overlap.
+//! The arena layout: buffers that are alive at the same time never overlap.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use estimand_graph::looks::look;
 
-/// Buffers begin at cache lines.
+/// Buffers are aligned to cache lines.
 const ALIGN: usize = 64;
 
-/// The most buffers that are compared with each other. More than that are placed as time goes by,
-/// which wastes a little more.
+/// The largest number of buffers that are compared pairwise. More buffers are placed in order of
+/// time, which wastes slightly more memory.
 const MAX_COMPARED: usize = 1024;
 
 /// The steps during which a buffer is in use.
@@ -19,8 +19,8 @@ pub(crate) struct Lifetime {
     pub last: usize,
 }
 
-/// Offsets for buffers of these capacities such that buffers alive together do not overlap, and the
-/// size of the whole; `None` if that is more than the address space.
+/// Returns offsets for buffers of these capacities and the total size. Buffers that are alive at
+/// the same time do not overlap. `None` if the total exceeds the address space.
 pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> Option<(Vec<usize>, usize)> {
     let order: Vec<usize> = (0..lifetimes.len()).filter(|&i| capacities[i] > 0).collect();
     let mut offsets = vec![0; lifetimes.len()];
@@ -28,11 +28,11 @@ pub(crate) fn arrange(lifetimes: &[Lifetime], capacities: &[usize]) -> Option<(V
         true => largest_first(lifetimes, capacities, order, &mut offsets),
         false => in_time(lifetimes, capacities, order, &mut offsets),
     };
-    // An allocation may have as many bytes as an isize can count.
+    // An allocation is limited to `isize::MAX` bytes.
     total.filter(|&total| isize::try_from(total).is_ok()).map(|total| (offsets, total))
 }
 
-/// The largest first, each at the lowest place that is free during its whole life.
+/// Places the largest buffers first, each at the lowest offset that is free during its lifetime.
 fn largest_first(
     lifetimes: &[Lifetime],
     capacities: &[usize],
@@ -63,7 +63,7 @@ fn largest_first(
     Some(total)
 }
 
-/// In the order in which they come to life, each in the smallest gap that has room for it.
+/// Places buffers in the order of their first use, each in the smallest gap that is large enough.
 fn in_time(
     lifetimes: &[Lifetime],
     capacities: &[usize],
@@ -89,7 +89,7 @@ fn in_time(
     Some(gaps.end)
 }
 
-/// What is free below the end of what is taken.
+/// The free gaps below the end of the used space.
 #[derive(Default)]
 struct Gaps {
     by_offset: BTreeMap<usize, usize>,
@@ -106,7 +106,7 @@ impl Gaps {
             }
             return Some(offset);
         }
-        // The last gap grows if it reaches the end.
+        // If the last gap reaches the end, it grows.
         let offset = match self.by_offset.last_key_value() {
             Some((&offset, &gap)) if offset + gap == self.end => {
                 self.remove(offset, gap);
@@ -118,7 +118,7 @@ impl Gaps {
         Some(offset)
     }
 
-    /// Joins it with the gaps around it.
+    /// Frees a range and merges it with the gaps around it.
     fn give_back(&mut self, mut offset: usize, mut len: usize) {
         if let Some((&before, &gap)) = self.by_offset.range(..offset).next_back()
             && before + gap == offset
@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn many_buffers_never_overlap_and_waste_little() {
-        // Lives and capacities from a linear congruence, as many as are placed in time.
+        // Lifetimes and capacities from a linear congruential generator, enough of them to be
+        // placed in order of time.
         let mut dice = 1u64;
         let mut roll = |n: usize| {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -186,7 +187,7 @@ mod tests {
             assert!(ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0), "step {step}: {ranges:?}");
             most = most.max(ranges.iter().map(|(begin, end)| end - begin).sum());
         }
-        // No arrangement needs less than what is alive together at most.
+        // No layout needs less than the maximum that is alive at the same time.
         assert!(total >= most && total <= most * 3 / 2, "{total} bytes for {most}");
     }
 }

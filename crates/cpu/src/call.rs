@@ -1,4 +1,4 @@
-//! One step: its inputs and outputs as slices, and the kernel it goes to.
+//! Runs one step: makes slices of its inputs and outputs and calls its kernel.
 
 use estimand_graph::draw::Position;
 use estimand_graph::op::shape::spreads_to;
@@ -15,7 +15,7 @@ use super::operands::{KernelCall, View, ViewMut};
 use super::workspace::Workspace;
 use super::{CompiledStep, CpuExecutable, Work};
 
-/// Refuses what this executor cannot run, by name, before anything runs.
+/// Refuses a step that this executor cannot run before anything runs. The error names the op.
 pub(super) fn check_supported(program: &Program, step: &Step) -> Result<()> {
     let node = program.body().node(step.kernel.node());
     let products = |op: &Op| {
@@ -60,8 +60,7 @@ fn unsupported(node: &Node, what: &str) -> Error {
 }
 
 impl CpuExecutable {
-    /// What only a run can tell: sizes that were symbols when the graph was built must fit
-    /// together.
+    /// Checks that sizes fit that were symbols when the graph was built and are known only now.
     pub(super) fn check_sizes(&self, dims: &[Dims]) -> Result<()> {
         for step in &self.steps {
             let x: SmallVec<[&[usize]; 10]> = step.inputs.iter().map(|&n| &dims[n][..]).collect();
@@ -125,7 +124,7 @@ impl CpuExecutable {
         Ok(())
     }
 
-    /// Notes the time of a step, if anybody asks.
+    /// Records the time of a step, if there is a trace.
     pub(super) fn note(&self, i: usize, start: u64, workspace: &Workspace, trace: &mut Option<&mut Trace>) {
         let Some(trace) = trace else { return };
         let step = &self.steps[i];
@@ -150,7 +149,7 @@ impl CpuExecutable {
         by_zero.map_or(Ok(()), |number| Err(self.division_by_zero(i, number)))
     }
 
-    /// The error of division `number` among those of integers in the element-wise step `i`.
+    /// The error for integer division `number` in the element-wise step `i`.
     // TF: InvalidArgumentError, "Integer division by zero", for FloorDiv and FloorMod of integers.
     fn division_by_zero(&self, i: usize, number: usize) -> Error {
         let body = self.program.body();
@@ -198,7 +197,7 @@ impl CpuExecutable {
     }
 }
 
-/// Draws ranges of rows on all threads: a row's numbers depend on its position alone.
+/// Draws ranges of rows on all threads: the numbers of a row depend only on its position.
 fn draw_rows<T: Element>(
     pool: &Pool,
     position: Position,
@@ -222,7 +221,7 @@ fn draw_rows<T: Element>(
     });
 }
 
-/// Element strides of a dense array over a space it is broadcast to.
+/// Element strides of a dense array broadcast to `space`.
 fn spread(dims: &[usize], space: &[usize]) -> [usize; MAX_RANK] {
     let mut strides = [0; MAX_RANK];
     let mut stride = 1;
@@ -308,7 +307,7 @@ fn scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usize {
 }
 
 impl KernelCall<'_> {
-    /// Hands the step to its kernel.
+    /// Calls the kernel of the step.
     fn dispatch(&mut self, bias: bool, relu: bool) -> Result<()> {
         let node = self.node;
         match &node.op {
@@ -367,7 +366,7 @@ impl KernelCall<'_> {
             Op::Resize(op) => self.resize(op),
             Op::ResizeGrad(op) => self.resize_grad(op),
 
-            // Tiles, views, writes, and what is no step.
+            // Tiles, views, writes, and ops that are not steps.
             Op::Unary(_)
             | Op::Binary(_)
             | Op::Select(_)
@@ -401,7 +400,7 @@ impl KernelCall<'_> {
         Ok(())
     }
 
-    /// The value of an input as an array of its own.
+    /// Copies an input into a new array.
     fn array(&self, k: usize) -> Result<Array> {
         Array::from_bytes(self.x[k].dtype, self.x[k].dims, self.x[k].bytes)
     }

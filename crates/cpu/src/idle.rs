@@ -1,12 +1,13 @@
-//! Things that wait to be used again, for threads that never wait for each other.
+//! A lock-free pool of objects to reuse.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// How many are kept at most: more threads than cores rarely run one program at once.
+/// The largest number of kept objects: more threads than cores rarely run one program at once.
 const KEPT: usize = 32;
 
-/// A few boxes. Each place holds one or none; to take or keep one is an exchange of a pointer.
+/// A few boxes. Each place holds one or none. Taking or keeping a box is one atomic exchange of a
+/// pointer.
 pub(super) struct Idle<T> {
     places: [AtomicPtr<T>; KEPT],
 }
@@ -18,10 +19,10 @@ impl<T> Default for Idle<T> {
 }
 
 impl<T> Idle<T> {
-    /// One of them, if there is one.
+    /// Takes a kept object, if there is one.
     pub(super) fn take(&self) -> Option<Box<T>> {
         self.places.iter().find_map(|place| {
-            // Looked at first: to exchange a pointer takes the memory from the other cores.
+            // A plain load comes first: an exchange would take the cache line from the other cores.
             if place.load(Ordering::Relaxed).is_null() {
                 return None;
             }
@@ -31,7 +32,7 @@ impl<T> Idle<T> {
         })
     }
 
-    /// Keeps one for later, unless there are enough.
+    /// Keeps an object for later, unless enough are kept.
     pub(super) fn keep(&self, one: Box<T>) {
         let one = Box::into_raw(one);
         for place in &self.places {
@@ -51,7 +52,8 @@ impl<T> Drop for Idle<T> {
     }
 }
 
-// SAFETY: it hands boxes of `T` from thread to thread, and nobody looks into one through it.
+// SAFETY: it moves boxes of `T` from thread to thread, and nothing accesses the content of a box
+// through it.
 unsafe impl<T: Send> Sync for Idle<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Idle<T> {}
@@ -63,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how many of them there are.
+    /// Counts the living instances.
     struct Counted(Arc<AtomicUsize>, usize);
 
     impl Counted {

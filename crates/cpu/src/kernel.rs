@@ -1,4 +1,4 @@
-//! The kernels that compute several nodes at once.
+//! Fused kernels, which compute several nodes at once.
 
 use std::collections::HashSet;
 
@@ -10,10 +10,11 @@ use smallvec::{SmallVec, smallvec};
 /// A kernel of the passes in `pass/`.
 #[derive(Clone, Debug)]
 pub(crate) enum Fused {
-    /// Element-wise nodes in one pass over memory, in order; the last one's shape is iterated over.
+    /// Element-wise nodes in one pass over memory, in order. The loop has the shape of the last
+    /// node.
     Elementwise(Vec<Member>),
-    /// A product whose result gets a bias (the step's last input) and possibly a relu while it is
-    /// hot.
+    /// A product that adds a bias (the step's last input) and possibly a relu to its result while
+    /// it is in cache.
     Product {
         /// The MatMul or Conv2D.
         node: NodeId,
@@ -21,16 +22,16 @@ pub(crate) enum Fused {
         bias: bool,
         /// Whether negative results become 0.
         relu: bool,
-        /// The MaxPool that a convolution's result goes through image by image, as a
+        /// The MaxPool that is applied to a convolution's result image by image, as a
         /// [`Fused::Which`].
         pool: Option<NodeId>,
     },
-    /// A max pooling that also says which element was the largest, as its second output, or the
-    /// gradient that reads this instead of what was pooled.
+    /// A max pooling that also returns the index of the largest element as its second output, or
+    /// the gradient that reads this index instead of the pooled values.
     Which(NodeId),
-    /// The gradients of a convolution's filter and bias, without the gradient that the max pooling
-    /// behind it hands back ever being in memory. Reads the images, then as the gradient of
-    /// [`Fused::Which`] does.
+    /// The gradients of a convolution's filter and bias. The gradient of the max pooling after the
+    /// convolution is never written to memory. Reads the images, then the inputs of the gradient of
+    /// [`Fused::Which`].
     PooledGradient {
         /// The Conv2DBackpropFilter.
         node: NodeId,
@@ -44,11 +45,11 @@ pub(crate) enum Fused {
 pub(crate) struct Member {
     /// The node.
     pub node: NodeId,
-    /// What it reads: results of earlier members, inputs of the step, or single-number constants.
+    /// Its inputs: results of earlier members, inputs of the step, or scalar constants.
     pub reads: SmallVec<[Value; 4]>,
 }
 
-/// The kernel of a pass, unless it is a single node.
+/// Returns the fused kernel of a step; `None` for a single node.
 pub(crate) fn fused(kernel: &Kernel) -> Option<&Fused> {
     kernel.fused()
 }
@@ -100,8 +101,8 @@ impl FusedKernel for Fused {
                 operands.all(flops.saturating_add(product(&[usize::from(*bias) + usize::from(*relu), out])))
             }
             Fused::PooledGradient { node, .. } => operands.all(match op(*node) {
-                // The gradient of the bias is one sum over all pixels; the pooling's takes each of
-                // its own once.
+                // The gradient of the bias is one sum over all pixels. The gradient of the pooling
+                // visits each of its elements once.
                 Op::Conv2dBackpropFilter(gradient) => {
                     let out = convolved(&gradient.window, x[0], y[0]);
                     let filter = flops(operands, *node, &[x[0], &out], y);
@@ -110,14 +111,14 @@ impl FusedKernel for Fused {
                 _ => 0,
             }),
             Fused::Which(node) => match op(*node) {
-                // It is known which element was the largest.
+                // The index of the largest element is known.
                 Op::MaxPoolGrad(_) => operands.all(product(x[1])),
                 op => op.rules().cost(operands),
             },
         }
     }
 
-    /// Numbers that are part of an element-wise program are shown among its inputs.
+    /// Constants inside an element-wise program are shown among its inputs.
     fn shown_inputs(&self, body: &Body, inputs: &[Value]) -> SmallVec<[Value; 4]> {
         let Fused::Elementwise(members) = self else { return inputs.into() };
         if let [single] = &members[..] {

@@ -1,4 +1,4 @@
-//! Steps that move data: transposes, joins, cuts, borders, repeats, resizes, and counting.
+//! Steps that move data: transposes, concatenations, slices, padding, repeats, resizes, and ranges.
 
 use estimand_graph::op::*;
 use estimand_graph::sizes::resolve_dim;
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::operands::{KernelCall, with_number};
 
-/// Strides as the kernels take them.
+/// Converts strides to the kernels' type.
 fn steps(strides: &[i64]) -> SmallVec<[isize; 8]> {
     strides.iter().map(|&s| s as isize).collect()
 }
@@ -151,7 +151,7 @@ fn mirror_pad_grad<T: Number>(
         let mut to = 0;
         for axis in 0..dims.len() {
             let (n, before) = (dims[axis], paddings[axis].0);
-            // Left of the border counts back from it, right of the other border likewise.
+            // Positions before the inside are mirrored at its start, positions after it at its end.
             let source = match at[axis] {
                 i if i < before => before - i - 1 + skip,
                 i if i >= before + n => 2 * n - 1 - (i - before) - skip,

@@ -1,9 +1,9 @@
 //! The CPU executor: compiled programs over the kernels of `estimand_tensor::cpu`, in memory that
 //! is reused from run to run.
 //!
-//! `pass` puts several nodes into one kernel, `tile` compiles element-wise groups, `plan` decides
-//! where values live, `workspace` holds the memory of one run, `call` and its neighbours hand each
-//! step to its kernel, `apply` runs the updates.
+//! `pass` fuses several nodes into one kernel. `tile` compiles element-wise groups. `plan` decides
+//! where values live. `workspace` holds the memory of one run. `call` and its neighbours pass each
+//! step to its kernel. `apply` runs the updates.
 
 mod apply;
 mod arena;
@@ -44,18 +44,18 @@ use plan::{Place, Plan};
 use state::CpuState;
 use workspace::Workspace;
 
-/// Runs programs on the processor's cores. The number of threads changes the speed and nothing
-/// else.
+/// Runs programs on the processor's cores. The number of threads changes only the speed, not the
+/// results.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     pool: Threads,
-    /// The passes that are left out, by name.
+    /// The names of the passes that are skipped.
     left_out: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug)]
 enum Threads {
-    /// One for each core, shared by the whole process.
+    /// One thread for each core, shared by the whole process.
     Global,
     Own(Arc<Pool>),
 }
@@ -77,22 +77,22 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// One thread for each core.
+    /// Creates an executor with one thread for each core.
     pub fn new() -> Cpu {
         Cpu { pool: Threads::Global, left_out: Vec::new() }
     }
 
-    /// A pool of its own with this many threads.
+    /// Creates an executor with its own pool of `n` threads.
     pub fn with_threads(n: usize) -> Cpu {
         Cpu { pool: Threads::Own(Arc::new(Pool::new(n.max(1)))), left_out: Vec::new() }
     }
 
-    /// The names of its passes, in the order they run.
+    /// Returns the names of the passes, in the order they run.
     pub fn pass_names() -> impl Iterator<Item = &'static str> {
         pass::ALL.iter().map(|pass| pass.name)
     }
 
-    /// The same without some passes: slower, and with the same bits.
+    /// Skips some passes: slower, with the same results bit for bit.
     pub fn without(mut self, passes: &[&'static str]) -> Cpu {
         self.left_out.extend(passes);
         self
@@ -122,7 +122,7 @@ impl Executor for Cpu {
     }
 }
 
-/// A program with its memory plan and its element-wise groups compiled.
+/// A compiled program: its memory plan and its compiled element-wise groups.
 struct CpuExecutable {
     program: Program,
     plan: Plan,
@@ -130,14 +130,14 @@ struct CpuExecutable {
     steps: Vec<CompiledStep>,
     pool: Threads,
     variables: Vec<VarId>,
-    /// Memory of runs that are not under way; taken by a run and put back after it.
+    /// Memory that no run uses at the moment. A run takes a workspace and puts it back afterwards.
     idle: Idle<Workspace>,
 }
 
-/// What a run needs of a step, looked up once.
+/// The data of a step that a run needs, looked up once.
 struct CompiledStep {
     node: NodeId,
-    /// The plan's numbers of the step's inputs and outputs.
+    /// The plan's indices of the step's inputs and outputs.
     inputs: SmallVec<[usize; 4]>,
     outputs: SmallVec<[usize; 2]>,
     work: Work,
@@ -148,24 +148,24 @@ enum Work {
     Tile(TileProgram),
     /// The result is the input in another shape.
     View,
-    /// A kernel of `call`, with what a product does to its result.
+    /// A kernel of `call`, with the bias and relu of a product.
     Node { bias: bool, relu: bool },
-    /// A convolution and the max pooling of its result.
+    /// A convolution followed by a max pooling of its result.
     PooledProduct { bias: bool, relu: bool, pool: NodeId },
-    /// The gradients of a convolution from that of a max pooling behind it.
+    /// The gradients of a convolution from the gradient of the max pooling after it.
     PooledGradient { pool: NodeId },
-    /// Writes a variable; says which inputs are copied before anything is written.
+    /// Writes a variable; `staged` lists the inputs that are copied before anything is written.
     Write { staged: SmallVec<[Stage; 2]> },
 }
 
-/// When an input of a step that writes is copied first.
+/// When an input of a writing step is copied first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Never,
-    /// If gradients may be changed before they are applied: it is not ours to change, or two steps
-    /// read it.
+    /// If gradients may be changed before they are applied: the memory does not belong to the run,
+    /// or two steps read it.
     IfChanged,
-    /// It is a variable: every read of a run sees the value before it.
+    /// Always, because it is a variable: every read in a run sees the value from before the run.
     Always,
 }
 
@@ -210,15 +210,15 @@ impl CpuExecutable {
         self.program.spec(self.plan.values[number]).dtype
     }
 
-    /// Adds a node and its line to an error.
+    /// Adds a node and its source line to an error.
     fn located(&self, error: Error, node: NodeId) -> Error {
         let node = self.program.body().node(node);
         error.context(format!("{} `{}`", node.op.name(), node.name)).at(node.site)
     }
 }
 
-/// Element-wise nodes that no pass has grouped are groups of one: there is only one way to compute
-/// them.
+/// Makes groups of one from element-wise nodes that no pass has grouped, so that there is only one
+/// way to compute them.
 fn group_singles(mut program: Program) -> Program {
     let body = program.body.clone();
     for step in &mut program.steps {
@@ -226,7 +226,7 @@ fn group_singles(mut program: Program) -> Program {
             let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
             step.kernel = Fused::Elementwise(vec![member]).into();
             step.inputs.retain(|v| body.scalar_constant(*v).is_none());
-            // A tile reads an input once, however often the operation names it.
+            // A tile reads an input once, even if the operation uses it several times.
             let mut seen = Vec::new();
             step.inputs.retain(|v| {
                 !seen.contains(v) && {
@@ -260,7 +260,7 @@ impl Executable for CpuExecutable {
 }
 
 impl CpuExecutable {
-    /// Runs something in memory that no other run uses, with subnormal numbers as zero.
+    /// Runs a closure in memory that no other run uses, with subnormal numbers flushed to zero.
     fn in_workspace(&self, run: impl FnOnce(&mut Workspace) -> Result<()>) -> Result<()> {
         let mut workspace = self.idle.take().unwrap_or_default();
         let result = flush_subnormals(|| run(&mut workspace));

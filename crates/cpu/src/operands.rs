@@ -1,4 +1,4 @@
-//! The operands of one step as slices, for the kernels' calls.
+//! The operands of one step as slices, for the kernel calls.
 
 use estimand_graph::Node;
 use estimand_graph::draw::Position;
@@ -19,9 +19,9 @@ impl<'a> View<'a> {
     /// The elements. The dtype was checked when the graph was built.
     pub(super) fn as_slice<T: Element>(&self) -> &'a [T] {
         check_elements::<T>(self.dtype, self.bytes);
-        // SAFETY: the dtype is that of T, so the bytes are valid values of it: what is fed and what
-        // kernels write are elements of the dtype, a boolean being 0 or 1. Alignment and length
-        // were just looked at. The borrow of the bytes is as long.
+        // SAFETY: the dtype is that of T, so the bytes are valid values of it: fed arrays and
+        // kernel results hold elements of the dtype, a boolean being 0 or 1. Alignment and length
+        // were just checked. The borrow of the bytes lasts as long.
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 
@@ -30,9 +30,9 @@ impl<'a> View<'a> {
     }
 }
 
-/// Panics unless bytes are whole, aligned elements of T. Once per operand of a kernel, so it is no
-/// debug assertion: a step that asks for another type than its value has would read what is no
-/// value of it.
+/// Panics unless the bytes are whole, aligned elements of T. It runs once per operand of a kernel,
+/// so it is not a debug assertion: a step that asks for another type than that of its value would
+/// read invalid values.
 #[inline]
 #[track_caller]
 fn check_elements<T: Element>(dtype: DType, bytes: &[u8]) {
@@ -52,13 +52,13 @@ impl ViewMut<'_> {
     pub(super) fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
         check_elements::<T>(self.dtype, self.bytes);
         // SAFETY: as for `View::as_slice`, and the borrow is exclusive. An output that was never
-        // written holds zeros or elements of another value; only of booleans not all bits are
-        // values, and kernels write those without reading them.
+        // written holds zeros or elements of another value. Booleans are the only type with invalid
+        // bits, and kernels write booleans without reading them.
         unsafe { std::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.bytes.len() / size_of::<T>()) }
     }
 }
 
-/// Everything a kernel is given.
+/// The arguments of a kernel.
 pub(super) struct KernelCall<'a> {
     pub pool: &'a Pool,
     pub node: &'a Node,
@@ -69,7 +69,7 @@ pub(super) struct KernelCall<'a> {
     pub symbols: &'a Sizes,
 }
 
-/// Evaluates an expression with `$t` as the Rust type of a dtype, one of those listed.
+/// Evaluates an expression with `$t` as the Rust type of one of the listed dtypes.
 macro_rules! with_type {
     ($dtype:expr, [$($variant:ident = $rust:ty),*], $t:ident => $body:expr) => {
         match $dtype {
@@ -99,7 +99,7 @@ macro_rules! with_id {
 }
 pub(super) use with_id;
 
-/// Scratch memory as floats.
+/// Views scratch memory as floats.
 pub(super) fn floats(scratch: &mut [u8]) -> &mut [f32] {
     assert!(scratch.as_ptr().cast::<f32>().is_aligned(), "scratch buffers are aligned");
     // SAFETY: the bytes are aligned and as many as the floats; any bits are a float.

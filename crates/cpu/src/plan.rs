@@ -1,10 +1,10 @@
-//! Memory: where every value of a program lives.
+//! The memory plan: where every value of a program lives.
 //!
-//! Values that are fed, constant or variables live where they are. All others live in one arena. A
-//! value that is only another shape of its input shares its place; an element-wise result takes the
-//! place of an input that nobody needs any more; and values that are never alive together may
-//! overlap. Buffers have capacities, the largest size seen, so that a smaller batch changes nothing
-//! and only growth moves anything.
+//! Feeds, constants and variables stay in their own memory. All other values live in one arena. A
+//! view of an input with another shape shares its memory. An element-wise result takes the memory
+//! of an input that is not needed any more. Values that are never alive at the same time may
+//! overlap. Each buffer has a capacity, the largest size seen: a smaller batch changes nothing, and
+//! buffers move only when one grows.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use estimand_tensor::{Array, DType};
 use super::arena::Lifetime;
 use crate::kernel::{Fused, fused};
 
-/// Where a value's bytes are.
+/// The location of a value's bytes.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Feed(usize),
@@ -23,17 +23,17 @@ pub(crate) enum Place {
     Buffer(usize),
 }
 
-/// The places of all values, fixed when a program is compiled.
+/// The locations of all values, fixed when a program is compiled.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// All values, by number.
+    /// All values, by index.
     pub values: Vec<Value>,
     pub number: HashMap<Value, usize>,
     pub places: Vec<Place>,
-    /// The numbers of values that are fed or variables, whose addresses each run looks up.
+    /// The indices of feeds and variables. Each run looks up their addresses.
     pub outside: Vec<usize>,
-    /// Lifetimes of the arena's buffers; after those of values come one scratch buffer for each
-    /// step.
+    /// Lifetimes of the arena's buffers. One scratch buffer for each step follows the buffers of
+    /// values.
     pub buffers: Vec<Lifetime>,
     pub n_value_buffers: usize,
 }
@@ -67,8 +67,7 @@ impl Plan {
             }
         }
         plan.n_value_buffers = plan.buffers.len();
-        // The copies that steps which write make of their inputs are all made before the first of
-        // them writes.
+        // Writing steps copy some of their inputs. All copies are made before the first write.
         let n_compute = program.compute_steps().len();
         plan.buffers.extend((0..program.steps().len()).map(|i| Lifetime { first: i.min(n_compute), last: i }));
         plan
@@ -105,7 +104,7 @@ impl Plan {
         }
     }
 
-    /// A view of something fed, constant or variable stays where that is.
+    /// A view of a feed, constant or variable has the location of its source.
     fn alias_of_source(&self, program: &Program, step: usize) -> Option<Place> {
         let step = &program.steps()[step];
         let is_view = is_view(program, &step.kernel);
@@ -128,8 +127,8 @@ impl Plan {
         if is_view(program, &step.kernel) {
             return buffer_of(step.inputs[0]);
         }
-        // In place: the only store of a group is its last instruction, so whatever it overwrites
-        // has been read.
+        // In place: the only store of a group is its last instruction, so all inputs have been read
+        // before it overwrites one.
         if !matches!(fused(&step.kernel), Some(Fused::Elementwise(_))) || step.outputs.len() != 1 {
             return None;
         }
@@ -145,13 +144,13 @@ impl Plan {
     }
 }
 
-/// Whether a kernel only gives its input another shape.
+/// Whether a kernel only changes the shape of its input.
 pub(crate) fn is_view(program: &Program, kernel: &Kernel) -> bool {
     matches!(kernel, Kernel::Node(id) if matches!(program.body().node(*id).op, Op::Reshape(_) | Op::StopGradient(_)))
 }
 
-/// The last step that reads a value, directly or through a view; fetches are read when the
-/// computing ends.
+/// The last step that reads each value, directly or through a view. Fetches are read after the last
+/// computing step.
 fn last_uses(program: &Program) -> HashMap<Value, usize> {
     let mut last = HashMap::new();
     for (i, step) in program.steps().iter().enumerate() {

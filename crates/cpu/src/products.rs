@@ -28,7 +28,7 @@ fn matrix_product(a: &[usize], b: &[usize], transpose_a: bool, transpose_b: bool
 }
 
 impl KernelCall<'_> {
-    /// A product whose result gets a bias (the last input) and a relu if the step says so.
+    /// Computes a matrix product, with a bias (the last input) and a relu if requested.
     pub(super) fn matmul(&mut self, op: &MatMul, bias: bool, relu: bool) -> Result<()> {
         let (x, y) = (&self.x, &mut self.y[0]);
         let scratch = floats(self.scratch);
@@ -59,7 +59,7 @@ impl KernelCall<'_> {
     }
 }
 
-/// Which matrix of a broadcast stack goes into the i-th product.
+/// The index of the matrix in a broadcast stack that is a factor of the i-th product.
 fn matrix_of(i: usize, lead: &[usize], dims: &[usize]) -> usize {
     let own = &dims[..dims.len() - 2];
     let (mut rest, mut stride, mut at) = (i, 1, 0);

@@ -1,5 +1,5 @@
-//! What this machine can do at best: a product in the cache, and a copy that no cache of a core
-//! holds.
+//! Measures the peak rates of this machine: a product in the cache, and a copy that is too large
+//! for a core's cache.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -8,15 +8,15 @@ use estimand_graph::Rates;
 use estimand_tensor::cpu::matmul::{Epilogue, Product, matmul};
 use estimand_tensor::parallel::{DisjointMut, Pool};
 
-/// So long each of the two is repeated.
+/// The time for which each measurement is repeated.
 const TIME: Duration = Duration::from_millis(5);
 /// Rows and columns of the product.
 const SIDE: usize = 384;
 /// Floats of the copy: 8 MiB.
 const COPIED: usize = 2 << 20;
 
-/// Measures both, on the threads of a pool. The best of many short runs: what disturbs them only
-/// makes them slower.
+/// Measures both rates on the threads of a pool. Takes the best of many short runs, because
+/// disturbances only make a run slower.
 pub(super) fn measure(pool: &Pool) -> Rates {
     let product = Product::new(SIDE, SIDE, SIDE);
     let (a, b, mut c) = (vec![1.0f32; SIDE * SIDE], vec![0.5f32; SIDE * SIDE], vec![0.0f32; SIDE * SIDE]);
@@ -28,7 +28,7 @@ pub(super) fn measure(pool: &Pool) -> Rates {
     let flops = 2.0 * (SIDE * SIDE * SIDE) as f64 / shortest(multiply);
 
     const TASK: usize = 1 << 16;
-    // Not zeros: those would all be read from one page.
+    // Not zeros: zero pages would all be read from one physical page.
     let (from, mut to) = (vec![1.0f32; COPIED], vec![1.0f32; COPIED]);
     let copy = || {
         let shared = DisjointMut::new(&mut to);
@@ -42,9 +42,10 @@ pub(super) fn measure(pool: &Pool) -> Rates {
     Rates { flops, bytes }
 }
 
-/// Seconds of the shortest of the runs that fit into the time, at least two.
+/// Returns the time in seconds of the shortest run. Runs at least twice, and until the time is
+/// over.
 fn shortest(mut run: impl FnMut()) -> f64 {
-    // The first one is not counted: it wakes threads and touches memory.
+    // The first run is not counted: it wakes threads and touches memory.
     run();
     let (began, mut best) = (Instant::now(), f64::INFINITY);
     while best.is_infinite() || began.elapsed() < TIME {
@@ -52,7 +53,7 @@ fn shortest(mut run: impl FnMut()) -> f64 {
         run();
         best = best.min(start.elapsed().as_secs_f64());
     }
-    // A clock that stands still must not make a rate infinite.
+    // A clock that does not advance must not make a rate infinite.
     best.max(1e-9)
 }
 

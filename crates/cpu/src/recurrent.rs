@@ -1,4 +1,4 @@
-//! Steps that take a recurrent cell through sequences, or back.
+//! Steps that run a recurrent cell over sequences, forwards or backwards.
 
 use estimand_graph::op::Recurrent;
 use estimand_graph::slots::{KERNEL, Slots};
@@ -20,7 +20,7 @@ pub(super) fn gradient_scratch(step: &Recurrent, x: &[&[usize]]) -> usize {
     recurrent::backward_scratch_len(step, sizes(x))
 }
 
-/// The inputs that the op and its gradient have in common.
+/// The inputs that the op and its gradient share.
 fn inputs<'a>(x: &[View<'a>], slots: &Slots) -> Inputs<'a> {
     let floats = |at: Option<usize>| at.map_or(&[][..], |at| x[at].as_slice());
     let mut states = slots.states.clone();

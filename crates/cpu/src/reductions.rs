@@ -12,7 +12,7 @@ pub(super) fn scratch_bytes(axes: AxisSet, x: &[usize]) -> usize {
     reduce::scratch_len(x, axes.0)
 }
 
-/// The axes of `wide` along which `narrow` is repeated.
+/// The axes of `wide` along which `narrow` is broadcast.
 pub(super) fn broadcast_axes(wide: &[usize], narrow: &[usize]) -> AxisSet {
     let missing = wide.len() - narrow.len();
     (0..wide.len()).filter(|&a| a < missing || narrow[a - missing] != wide[a]).collect()
@@ -58,7 +58,7 @@ impl KernelCall<'_> {
         let x = self.x[0];
         let (from, to) = (x.bytes.as_ptr(), self.y[0].bytes.as_mut_ptr());
         // SAFETY: the view holds the elements of its dims, the output those of the axes that stay;
-        // the scratch memory has the length asked for and is aligned to 64 bytes.
+        // the scratch memory has the requested length and is aligned to 64 bytes.
         unsafe { reduce::reduce(self.pool, kind, x.dtype, x.dims, axes.0, from, to, self.scratch) }
     }
 }

@@ -1,4 +1,4 @@
-//! Soft maxima and cross entropies over the last axis.
+//! Softmax and cross entropies over the last axis.
 
 use estimand_tensor::cpu::softmax;
 use estimand_tensor::{Error, Result};
@@ -40,7 +40,7 @@ impl KernelCall<'_> {
         unsafe { softmax::sparse_cross_entropy(pool, x.dtype, dims, logits, dtype, labels, loss, backprop) }
     }
 
-    /// Where the loss of each row goes, and the gradient of the logits.
+    /// The addresses of the loss of each row and of the gradient of the logits.
     fn losses(&mut self) -> Result<(*mut u8, *mut u8)> {
         match &mut self.y[..] {
             [loss, backprop] => Ok((loss.bytes.as_mut_ptr(), backprop.bytes.as_mut_ptr())),

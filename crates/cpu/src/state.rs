@@ -1,4 +1,4 @@
-//! Variables in the machine's memory, and how a program finds its own among them.
+//! Variables in the machine's memory, and how a program finds its variables among them.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -9,29 +9,29 @@ use estimand_graph::{VarId, VarSpec, Variables};
 use estimand_tensor::{Array, DType, Error, Result};
 use indexmap::IndexMap;
 
-/// Variables in the machine's memory. Those of a live state own their buffers alone.
+/// Variables in the machine's memory. A live state is the only owner of its buffers.
 #[derive(Default)]
 pub(super) struct CpuState {
     arrays: Vec<Array>,
-    /// Where each array's elements begin.
+    /// The address of each array's elements.
     starts: Vec<*mut u8>,
     slots: HashMap<String, usize>,
-    /// Whether others may hold the arrays too: then nobody writes to them.
+    /// Whether the arrays may be shared. Nobody writes to a frozen state.
     is_frozen: bool,
-    /// Which names are in which slots, as a number: states with the same one agree. A state without
-    /// variables has 0, so that all of these agree.
+    /// Identifies the assignment of names to slots: states with the same number have the same
+    /// layout. All states without variables have 0.
     layout: u64,
 }
 
-// SAFETY: `starts` points into `arrays`. A live state owns these alone; those of a frozen one are
-// only read.
+// SAFETY: `starts` points into `arrays`. A live state is the only owner of these; those of a frozen
+// one are only read.
 unsafe impl Send for CpuState {}
-// SAFETY: through a shared reference the pointers are only read from; to write takes an exclusive
-// one to a live state.
+// SAFETY: through a shared reference the pointers are only read from; writing requires an exclusive
+// reference to a live state.
 unsafe impl Sync for CpuState {}
 
-/// The slots of a program's variables in a state. Empty slots are those of variables that it does
-/// not use.
+/// The slots of a program's variables in a state. Variables that the program does not use have an
+/// empty slot.
 #[derive(Default)]
 pub(super) struct Slots {
     by_id: Vec<usize>,
@@ -39,7 +39,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Finds the variables of a program in a state, unless it has found them in one like it before.
+    /// Finds the variables of a program in a state. Does nothing if the last state had the same
+    /// layout.
     pub(super) fn find(&mut self, state: &CpuState, variables: &Variables, used: &[VarId]) -> Result<()> {
         if self.layout == Some(state.layout) {
             return Ok(());
@@ -55,7 +56,7 @@ impl Slots {
     }
 }
 
-/// A state as a program sees it: variables by their numbers in its graph.
+/// A state from a program's view: variables by their ids in its graph.
 #[derive(Clone, Copy)]
 pub(super) struct Bound<'a> {
     pub(super) state: &'a CpuState,
@@ -75,10 +76,11 @@ impl<'a> Bound<'a> {
         &self.state.arrays[self.slot(id)]
     }
 
-    /// The elements of an f32 variable, to be changed.
+    /// The elements of an f32 variable, for writing.
     ///
     /// # Safety
-    /// The state must be borrowed exclusively, and nothing else may use these elements meanwhile.
+    /// The state must be borrowed exclusively, and nothing else may use these elements at the same
+    /// time.
     #[allow(clippy::mut_from_ref, reason = "several variables are open at once; the contract forbids aliasing")]
     pub(super) unsafe fn weights(self, id: VarId) -> &'a mut [f32] {
         let array = self.array(id);
@@ -89,14 +91,14 @@ impl<'a> Bound<'a> {
 }
 
 impl CpuState {
-    /// The initial values of variables.
+    /// Creates a state with the initial values of variables.
     pub(super) fn new(variables: &Variables, seed: u64) -> Result<CpuState> {
         let mut state = CpuState::default();
         state.extend(variables, seed)?;
         Ok(state)
     }
 
-    /// These values, which nobody writes to: their memory is shared.
+    /// Creates a frozen state from these values. Their memory is shared, and nobody writes to it.
     pub(super) fn frozen(values: IndexMap<String, Array>) -> Result<CpuState> {
         let mut state = CpuState { is_frozen: true, layout: new_layout(), ..CpuState::default() };
         for (slot, (name, value)) in values.into_iter().enumerate() {
@@ -108,7 +110,7 @@ impl CpuState {
         Ok(state)
     }
 
-    /// An error unless a step may write to it.
+    /// Returns an error unless a step may write to the state.
     pub(super) fn check_live(&self) -> Result<()> {
         match self.is_frozen {
             true => {
@@ -118,7 +120,7 @@ impl CpuState {
         }
     }
 
-    /// The slot of a program's variable, which must be what the program takes it for.
+    /// Returns the slot of a program's variable. Its dtype and sizes must be those of the program.
     fn slot(&self, spec: &VarSpec) -> Result<usize> {
         let slot = *self.slots.get(&spec.name).ok_or_else(|| missing(&spec.name).at(spec.site))?;
         let held = &self.arrays[slot];
@@ -137,7 +139,7 @@ impl CpuState {
         if array.as_mut_ptr().is_none_or(|start| !is_aligned(start)) {
             array = own(&array)?;
         }
-        // Strings have no address; no kernel asks for one.
+        // Strings have no address, and no kernel needs one.
         let start = array.as_mut_ptr().unwrap_or(std::ptr::null_mut());
         match self.arrays.get_mut(slot) {
             Some(held) => (*held, self.starts[slot]) = (array, start),
@@ -150,7 +152,8 @@ impl CpuState {
     }
 }
 
-/// Kernels are fastest on memory that begins at a cache line, which a vector's may not.
+/// Whether memory begins at a cache line. Kernels are fastest on such memory; that of a vector may
+/// begin elsewhere.
 fn is_aligned(start: *const u8) -> bool {
     (start as usize).is_multiple_of(64)
 }
@@ -160,7 +163,7 @@ fn new_layout() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A copy that shares nothing.
+/// A copy that shares no memory.
 fn own(array: &Array) -> Result<Array> {
     match array.dtype() {
         DType::Str => Array::from_strings(array.dims(), array.strings()?),

@@ -1,5 +1,5 @@
-//! Element-wise groups as programs of the tile interpreter: which register holds what, and when it
-//! is free again.
+//! Compiles element-wise groups to programs of the tile interpreter: assigns values to registers
+//! and frees the registers.
 
 use std::collections::HashMap;
 
@@ -10,19 +10,19 @@ use estimand_tensor::{Error, Result};
 
 use crate::kernel::Member;
 
-/// The bytes of a constant of one element, which becomes an instruction instead of an input.
+/// The bits of a scalar constant, which becomes an instruction instead of an input.
 pub(crate) fn constant_bits(constant: &Constant) -> u64 {
     let mut bits = [0; 8];
     bits[..constant.0.bytes().len()].copy_from_slice(constant.0.bytes());
     u64::from_le_bytes(bits)
 }
 
-/// The program of a group. `None` if it needs more registers than there are.
+/// Returns the instructions of a group. `None` if it needs more registers than there are.
 fn instructions(body: &Body, members: &[Member], inputs: &[Value], outputs: &[Value]) -> Option<Vec<Instruction>> {
     Allocator::new(body, members, inputs, outputs).run(members)
 }
 
-/// The compiled form of a group.
+/// Compiles a group.
 pub(crate) fn compile(body: &Body, members: &[Member], inputs: &[Value], outputs: &[Value]) -> Result<TileProgram> {
     let dtypes = |values: &[Value]| values.iter().map(|v| body.spec(*v).dtype).collect::<Vec<_>>();
     let code = instructions(body, members, inputs, outputs)
@@ -58,7 +58,7 @@ impl<'a> Allocator<'a> {
             let x: Vec<u8> = reads.iter().map(|v| self.operand(*v)).collect::<Option<_>>()?;
             let made = Value { node: *node, output: 0 };
             let dtype = |k: usize| self.body.spec(reads[k]).dtype;
-            // What is read here for the last time makes room for the result.
+            // A value that is read here for the last time frees its register for the result.
             for value in reads {
                 if self.last_use[value] == i
                     && let Some(register) = self.held.remove(value)
@@ -77,11 +77,12 @@ impl<'a> Allocator<'a> {
                     self.code.push(Instruction::Select { dtype: dtype(1), dst, condition: x[0], x: x[1], y: x[2] });
                 }
                 Op::Cast(Cast { to }) => self.code.push(Instruction::Cast { from: dtype(0), to: *to, dst, x: x[0] }),
-                // The load has spread it over the space already; a cast to itself is a copy.
+                // The load has already broadcast it to the space; a cast to the same dtype is a
+                // copy.
                 Op::BroadcastTo(_) => {
                     self.code.push(Instruction::Cast { from: dtype(0), to: dtype(0), dst, x: x[0] });
                 }
-                // Not element-wise: no program of the interpreter.
+                // Not element-wise: the interpreter cannot run it.
                 _ => return None,
             }
             if let Some(output) = self.outputs.iter().position(|o| *o == made) {
@@ -96,7 +97,7 @@ impl<'a> Allocator<'a> {
         Some(self.code)
     }
 
-    /// The register that holds a value, loaded if it comes from outside.
+    /// Returns the register that holds a value. Loads the value if it comes from outside.
     fn operand(&mut self, value: Value) -> Option<u8> {
         if let Some(&register) = self.held.get(&value) {
             return Some(register);

@@ -1,4 +1,4 @@
-//! Steps in which a window moves over images: convolutions and pooling.
+//! Steps that move a window over images: convolutions and pooling.
 
 use estimand_graph::op::*;
 use estimand_tensor::cpu::conv::{self, ConvShape};
@@ -43,7 +43,7 @@ fn conv_shape(window: &Window, x: &[usize], filter: &[usize]) -> ConvShape {
     }
 }
 
-/// The sizes of a convolution of images with one filter for each channel.
+/// The sizes of a convolution of images with separate filters for each channel.
 fn depthwise_shape(window: &Window, x: &[usize], filter: &[usize]) -> DepthwiseShape {
     DepthwiseShape {
         batch: x[0],
@@ -101,7 +101,7 @@ pub(super) fn pooled_scratch_bytes(op: &Op, x: &[&[usize]], y: &[usize]) -> usiz
 }
 
 impl KernelCall<'_> {
-    /// A convolution whose result goes through a max pooling.
+    /// A convolution followed by a max pooling.
     pub(super) fn pooled_product(&mut self, pool: &Op, bias: bool, relu: bool) -> Result<()> {
         let (Op::Conv2d(Conv2d { window }), Op::MaxPool(MaxPool { window: pool })) = (&self.node.op, pool) else {
             return Err(Error::internal(format!("{} of {}", pool.name(), self.node.op.name())));
@@ -125,7 +125,7 @@ impl KernelCall<'_> {
         Ok(())
     }
 
-    /// The gradients of a convolution's filter and bias from that of the pooling behind it.
+    /// The gradients of a convolution's filter and bias from the gradient of the pooling after it.
     pub(super) fn pooled_gradient(&mut self, pool: &Op) -> Result<()> {
         let (
             Op::Conv2dBackpropFilter(Conv2dBackpropFilter { window, .. }),
@@ -190,7 +190,7 @@ impl KernelCall<'_> {
         Ok(())
     }
 
-    /// Also as a `Fused::Which`, which has a second result.
+    /// Computes a max pooling. Also used for `Fused::Which`, which has a second result.
     pub(super) fn max_pool(&mut self, op: &MaxPool) -> Result<()> {
         let (shape, x) = (pool_shape(&op.window, self.x[0].dims), self.x[0].as_slice());
         match &mut self.y[..] {
@@ -200,7 +200,8 @@ impl KernelCall<'_> {
         Ok(())
     }
 
-    /// Also as a `Fused::Which`, which is told where the largest elements were.
+    /// Computes the gradient of a max pooling. Also used for `Fused::Which`, which reads the
+    /// indices of the largest elements.
     pub(super) fn max_pool_grad(&mut self, op: &MaxPoolGrad) -> Result<()> {
         let (pool, y) = (self.pool, &mut self.y[0]);
         match &self.x[..] {

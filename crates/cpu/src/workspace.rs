@@ -1,4 +1,4 @@
-//! The memory of one run: sizes, the arena, and where each buffer lies in it.
+//! The memory of one run: sizes, the arena, and the addresses of its buffers.
 //!
 //! Nothing here allocates in the steady state: sizes are recomputed only when a fed size changes,
 //! and buffers move only when one of them must grow.
@@ -14,25 +14,26 @@ use super::state::{Bound, CpuState, Slots};
 
 /// Memory for one run at a time.
 pub(crate) struct Workspace {
-    /// The symbols' sizes, of this run and of the run the rest was computed for.
+    /// The sizes of the symbols: of this run, and of the run that the other fields were computed
+    /// for.
     sizes: Sizes,
     bound: Sizes,
     is_bound: bool,
-    /// The sizes of every value, by the plan's numbers; its bytes; and where it is.
+    /// The sizes, the bytes and the address of every value, by the plan's indices.
     pub(super) dims: Vec<Dims>,
     pub(super) lens: Vec<usize>,
     pub(super) addresses: Vec<*mut u8>,
     /// Bytes of scratch memory of each step.
     pub(super) scratch: Vec<usize>,
-    /// For each buffer: what it can hold, and where.
+    /// The capacity and the offset of each buffer.
     capacities: Vec<usize>,
     offsets: Vec<usize>,
-    /// Bytes for all of them, and where they begin.
+    /// The arena for all buffers, and its address.
     arena: Option<Array>,
     start: *mut u8,
-    /// Where the inputs of each step that writes are: their own places, or copies.
+    /// The addresses of the inputs of each writing step: the values themselves, or copies.
     pub(super) written: Vec<[*mut u8; 2]>,
-    /// Where the program's variables are in the state.
+    /// The slots of the program's variables in the state.
     pub(super) slots: Slots,
     /// Hyper-parameters of the optimizers in this run.
     pub(super) hypers: Vec<Option<estimand_update::Hyper>>,
@@ -63,7 +64,7 @@ impl Default for Workspace {
 }
 
 impl Workspace {
-    /// Makes everything ready for these feeds.
+    /// Prepares the workspace for these feeds.
     pub(super) fn bind(&mut self, executable: &CpuExecutable, feeds: &[Array], state: &CpuState) -> Result<()> {
         executable.sizes.bind(&executable.program, feeds, &mut self.sizes)?;
         if !self.is_bound || !self.sizes.equal(&self.bound) {
@@ -117,7 +118,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Grows the buffers that are too small; moves them all if one was.
+    /// Grows the buffers that are too small. If any grows, all buffers may move.
     fn reserve(&mut self, executable: &CpuExecutable) -> Result<()> {
         let plan = &executable.plan;
         let mut grown = self.capacities.len() != plan.buffers.len();
@@ -137,7 +138,7 @@ impl Workspace {
             need(plan.n_value_buffers + i, *bytes);
         }
         if grown {
-            // What was there is gone if this fails.
+            // If this fails, the old contents are lost.
             self.arena = None;
             let failed = std::mem::take(&mut self.capacities);
             let (offsets, total) = arrange(&plan.buffers, &failed).ok_or_else(|| executable.no_memory(&self.lens))?;
@@ -159,7 +160,7 @@ impl Workspace {
         &self.sizes
     }
 
-    /// Copies the fetched values out, into the arrays that are there if they have room.
+    /// Copies the fetched values to `outputs`, and reuses arrays that are large enough.
     pub(super) fn fetch(&self, executable: &CpuExecutable, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
         let fetches = executable.program.fetches();
         outputs.truncate(fetches.len());
@@ -167,7 +168,7 @@ impl Workspace {
             let number = executable.plan.number[value];
             let dtype = executable.dtype(number);
             if dtype == DType::Str {
-                // Strings are made by the host: here they can only be handed on.
+                // The host computes all strings: here they can only be passed on.
                 let Place::Feed(fed) = executable.plan.places[number] else {
                     return Err(Error::unsupported("the cpu executor does not compute strings"));
                 };
@@ -190,13 +191,13 @@ impl Workspace {
     }
 }
 
-/// The bytes of an array, or the error of one that no machine can hold.
+/// The bytes of an array, or an error if no machine can hold it.
 fn byte_len(dims: &[usize], size: usize) -> Result<usize> {
     Ok(element_count(dims)? * size)
 }
 
 impl CpuExecutable {
-    /// The error of a run that needs more memory than there is. It names the largest of its values.
+    /// The error for a run that needs more memory than is available. It names the largest value.
     fn no_memory(&self, lens: &[usize]) -> Error {
         let in_arena = |n: &usize| matches!(self.plan.places[*n], Place::Buffer(_));
         let total = (0..lens.len()).filter(in_arena).fold(0, |sum: usize, n| sum.saturating_add(lens[n]));

@@ -1,4 +1,4 @@
-//! All parts of a program, ready to run: the host's before and after the step, and the step's on an
+//! A program that is ready to run: the host's parts before and after the step, and the step on an
 //! executor.
 
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use estimand_tensor::{Array, Result};
 
 use crate::host::HostProgram;
 
-/// A program compiled for an executor. Runs all parts one after the other, or leaves the first out
-/// for what the host has [prepared] earlier, in this thread or another.
+/// A program compiled for an executor. It runs all parts in order, or skips the first part if the
+/// host has [prepared] the feeds earlier, in this thread or another.
 ///
 /// [prepared]: Compiled::prepare
 ///
@@ -49,12 +49,12 @@ impl Compiled {
         Ok(Compiled { host, step, after })
     }
 
-    /// The program, as the executor runs it.
+    /// Returns the program as the executor runs it.
     pub fn program(&self) -> &Program {
         self.step.program()
     }
 
-    /// What the step is fed, from the values of the placeholders. Threads may call this while
+    /// Computes the step's feeds from the values of the placeholders. Threads may call this while
     /// others run the step.
     pub fn prepare(&self, placeholders: Vec<Array>) -> Result<Vec<Array>> {
         match self.host.is_empty() {
@@ -63,25 +63,24 @@ impl Compiled {
         }
     }
 
-    /// Computes what is fetched, and changes nothing; `args.feeds` are the values of the
+    /// Computes the fetches without changing any variable. `args.feeds` holds the values of the
     /// placeholders.
     pub fn forward(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_host(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
-    /// Computes what is fetched and updates variables; `args.feeds` are the values of the
+    /// Computes the fetches and updates variables. `args.feeds` holds the values of the
     /// placeholders.
     pub fn step(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_host(args, outputs, |args, outputs| self.step.step(state, args, outputs))
     }
 
-    /// [`forward`](Compiled::forward); `args.feeds` are what [`prepare`](Compiled::prepare)
-    /// returned.
+    /// Runs [`forward`](Compiled::forward) with `args.feeds` from [`prepare`](Compiled::prepare).
     pub fn forward_prepared(&self, state: &dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_after(args, outputs, |args, outputs| self.step.forward(state, args, outputs))
     }
 
-    /// [`step`](Compiled::step); `args.feeds` are what [`prepare`](Compiled::prepare) returned.
+    /// Runs [`step`](Compiled::step) with `args.feeds` from [`prepare`](Compiled::prepare).
     pub fn step_prepared(&self, state: &mut dyn State, args: RunArgs<'_>, outputs: &mut Vec<Array>) -> Result<()> {
         self.with_after(args, outputs, |args, outputs| self.step.step(state, args, outputs))
     }

@@ -1,8 +1,8 @@
-//! What runs programs: compiled ones, the host's part of them, and sessions.
+//! Runs programs: compiled programs, their host parts, and sessions.
 //!
-//! [`Compiled`] is a program whose parts are ready: the host's before and after the step
-//! ([`HostProgram`]), and the step's, which an executor has compiled. A [`Session`] holds the state
-//! of a graph's variables between runs.
+//! [`Compiled`] is a program whose parts are ready to run: the host's parts before and after the
+//! step ([`HostProgram`]), and the step, which an executor has compiled. A [`Session`] holds the
+//! state of a graph's variables between runs.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,5 @@
-//! `Session`: the low-level run object. Feeds in, fetches out, variables kept between runs.
+//! `Session`: the low-level interface for runs. It takes feeds, returns fetches, and keeps
+//! variables between runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -38,24 +39,23 @@ pub struct Session {
     graph: Graph,
     executor: Box<dyn Executor>,
     state: Box<dyn State>,
-    /// Programs by what they fetch. Few, so they are looked for one after the other, which needs no
-    /// key.
+    /// Programs with their fetches. There are few, so a linear search is enough.
     compiled: Vec<(Vec<Value>, Arc<Compiled>)>,
-    /// Arrays in the order of a program's placeholders; kept to save their memory.
+    /// Arrays in the order of a program's placeholders. They are kept to reuse the memory.
     feeds: Vec<Array>,
-    /// The place of each node among what was fed; kept too.
+    /// The index of each node among the feeds. It is kept to reuse the memory.
     fed: HashMap<NodeId, usize>,
     seed: u64,
     step: u64,
 }
 
 impl Session {
-    /// A session on all cores, with seed 0. Returns the graph's first error, if it has one.
+    /// Creates a session on all cores, with seed 0. Returns the graph's first error, if it has one.
     pub fn new(graph: &Graph) -> Result<Session> {
         Session::with(graph, Cpu::new(), 0)
     }
 
-    /// A session on an executor, with a seed for initial values and random ops.
+    /// Creates a session on an executor, with a seed for initial values and random ops.
     pub fn with(graph: &Graph, executor: impl Executor + 'static, seed: u64) -> Result<Session> {
         graph.check()?;
         let state = executor.place(graph.body().variables(), seed)?;
@@ -71,15 +71,15 @@ impl Session {
         })
     }
 
-    /// Computes the fetches from the feeds. A train op among the fetches does one step and has no
-    /// value of its own.
+    /// Computes the fetches from the feeds. A train op among the fetches runs one step and returns
+    /// no value.
     pub fn run(&mut self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)]) -> Result<Vec<Array>> {
         let mut outputs = Vec::new();
         self.run_into(fetches, feeds, &mut outputs)?;
         Ok(outputs)
     }
 
-    /// As `run`, into arrays whose memory is reused.
+    /// Like `run`, into arrays whose memory is reused.
     pub fn run_into(
         &mut self,
         fetches: &[&Tensor],
@@ -104,7 +104,7 @@ impl Session {
         result
     }
 
-    /// The compiled program for some fetches.
+    /// Returns the compiled program for some fetches.
     fn compiled(&mut self, fetches: &[&Tensor]) -> Result<Arc<Compiled>> {
         self.graph.check()?;
         if let Some(stranger) = fetches.iter().find(|f| !f.graph().same(&self.graph)) {
@@ -151,13 +151,14 @@ impl Session {
         Ok(())
     }
 
-    /// The value of a variable.
+    /// Returns the value of a variable.
     pub fn value(&self, name: &str) -> Result<Array> {
         let id = self.graph.body().variables().find(name)?;
         self.current(id)
     }
 
-    /// A variable made after the last run has its initial value.
+    /// Returns the value of a variable. One that was added after the last run has its initial
+    /// value.
     fn current(&self, id: VarId) -> Result<Array> {
         let body = self.graph.body();
         let name = &body.variables().spec(id).name;
@@ -175,10 +176,10 @@ impl Session {
         self.state.write(name, value)
     }
 
-    /// Writes all variables to a checkpoint that TensorFlow reads: `prefix.index` and
+    /// Writes all variables to a checkpoint that TensorFlow can read: `prefix.index` and
     /// `prefix.data-00000-of-00001`.
     ///
-    /// The number of steps done goes with them as `global_step`, unless the graph has a variable of
+    /// The number of completed steps is saved as `global_step`, unless the graph has a variable of
     /// that name.
     pub fn save(&self, prefix: impl AsRef<Path>) -> Result<()> {
         let mut writer = BundleWriter::create(prefix)?;
@@ -192,11 +193,11 @@ impl Session {
         writer.finish()
     }
 
-    /// Reads all variables from a checkpoint of ours or of TensorFlow's. Nothing changes unless all
-    /// of them can be read.
+    /// Reads all variables from a checkpoint of ours or of TensorFlow. If any of them cannot be
+    /// read, nothing changes.
     ///
-    /// Going on after it gives the same bits as never having stopped: random ops continue at the
-    /// step that was saved.
+    /// Training continues as if it had never stopped, bit for bit: random ops continue at the saved
+    /// step.
     pub fn restore(&mut self, prefix: impl AsRef<Path>) -> Result<()> {
         let reader = BundleReader::open(prefix)?;
         let body = self.graph.body();
@@ -212,25 +213,25 @@ impl Session {
         Ok(())
     }
 
-    /// The number of training steps done.
+    /// The number of completed training steps.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// The program that some fetches run, to look at.
+    /// Returns the program for some fetches, for inspection.
     pub fn program(&mut self, fetches: &[&Tensor]) -> Result<Program> {
         Ok(self.compiled(fetches)?.program().clone())
     }
 
-    /// The graph it runs.
+    /// The graph of the session.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 }
 
-/// The value of a single tensor, without a session of one's own.
+/// Computes the value of a single tensor without an explicit session.
 pub trait Eval {
-    /// The value of a tensor that depends on no placeholder, with variables as they begin.
+    /// Computes a tensor that depends on no placeholder. Variables have their initial values.
     fn eval(&self) -> Result<Array>;
 }
 

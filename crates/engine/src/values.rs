@@ -1,14 +1,15 @@
-//! Values of all variables at once: read from a checkpoint, checked, then written to a state.
+//! Replaces the values of all variables at once: read from a checkpoint, checked, then written to a
+//! state.
 
 use estimand_graph::{Role, State, VarId, VarSpec, Variables};
 use estimand_tensor::{Array, Error, Result};
 
-/// The variables that a checkpoint holds: all but those that live for one run.
+/// The variables that a checkpoint holds: all but those that live only for one run.
 pub fn saved_variables(variables: &Variables) -> impl Iterator<Item = (VarId, &VarSpec)> {
     variables.iter().filter(|(_, spec)| spec.role != Role::Local)
 }
 
-/// Replaces the values of some variables of a state, and gives the others that it lacks their
+/// Replaces the values of some variables of a state, and gives variables that the state lacks their
 /// initial values. Nothing changes unless all values fit.
 pub fn replace_values(
     state: &mut dyn State,

@@ -1,8 +1,9 @@
-//! What a graph is built for, and what its layers leave behind for whoever trains it.
+//! The mode a graph is built for, and the update ops and losses that its layers register.
 //!
-//! Beside nodes a build gathers ops that belong to every training step (a batch normalisation's
-//! moving statistics) and terms of the loss (regularization). They are only lists: a train loop
-//! fetches the updates with the train op, a model adds the losses to its own.
+//! While a graph is built, layers register ops that belong to every training step (the moving
+//! statistics of a batch normalisation) and terms of the loss (regularization). Both are plain
+//! lists. A train loop fetches the updates together with the train op; a model adds the losses to
+//! its own loss.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -15,7 +16,7 @@ use estimand_tensor::{DType, Error, Mode};
 use crate::graph::{Graph, Value};
 use crate::tensor::Tensor;
 
-/// The part of a graph that programs never see.
+/// The part of a graph that programs do not contain.
 #[derive(Default)]
 pub(crate) struct BuildState {
     mode: Cell<Mode>,
@@ -40,12 +41,13 @@ impl Graph {
         graph
     }
 
-    /// What this graph is built for: layers that train otherwise than they predict look here.
+    /// Returns the mode this graph is built for. Layers that behave differently in training and in
+    /// prediction check it.
     pub fn mode(&self) -> Mode {
         self.build_state().mode.get()
     }
 
-    /// An op that belongs to every training step, beside the train op.
+    /// Registers an op that belongs to every training step, beside the train op.
     ///
     /// `Optimizer::minimize` does not run it: fetch [`Graph::updates`] together with the train op.
     /// An Estimator does so.
@@ -54,14 +56,15 @@ impl Graph {
         self.gather(&self.build_state().updates, update, "an update", Location::caller());
     }
 
-    /// The ops that belong to every training step, in the order they were added.
+    /// Returns the ops that belong to every training step, in the order they were added.
     pub fn updates(&self) -> Vec<Tensor> {
         self.build_state().updates.borrow().iter().map(|&v| self.tensor(v)).collect()
     }
 
-    /// A term that a regularizer adds to the loss: a single number.
+    /// Registers a term that a regularizer adds to the loss. It is a single number.
     ///
-    /// Nothing adds it by itself: a model adds [`Graph::regularization_loss`] to its loss.
+    /// The term is not added automatically: a model adds [`Graph::regularization_loss`] to its
+    /// loss.
     #[track_caller]
     pub fn add_regularization_loss(&self, loss: &Tensor) {
         let site = Location::caller();
@@ -73,12 +76,12 @@ impl Graph {
         }
     }
 
-    /// The terms that regularizers add to the loss, in the order they were added.
+    /// Returns the terms that regularizers add to the loss, in the order they were added.
     pub fn regularization_losses(&self) -> Vec<Tensor> {
         self.build_state().losses.borrow().iter().map(|&v| self.tensor(v)).collect()
     }
 
-    /// The sum of all regularization losses; 0 if there are none.
+    /// Returns the sum of all regularization losses; 0 if there are none.
     #[track_caller]
     pub fn regularization_loss(&self) -> Tensor {
         let site = Location::caller();
@@ -101,7 +104,8 @@ impl Graph {
         }
     }
 
-    /// What another crate keeps with this graph: one value of each type, made when first asked for.
+    /// Returns the value of type `T` that another crate stores with this graph. The first call
+    /// creates it; a graph holds one value of each type.
     pub fn attachment<T: Default + 'static>(&self) -> Rc<T> {
         let mut attachments = self.build_state().attachments.borrow_mut();
         let found = attachments.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));

@@ -1,10 +1,10 @@
-//! What a step moves and computes, counted from its sizes. Each op says what it costs (`op/`), and
-//! so does each kernel of an executor.
+//! The cost of a step: the bytes it moves and the operations it computes, counted from its sizes.
+//! Each op reports its cost (`op/`), and so does each kernel of an executor.
 //!
-//! Bytes are what a step must at least read and write once: of tables that are gathered from, only
-//! the rows. FLOPs are those of the textbook: 2 for a term of a product, 1 for an element of an
-//! element-wise node or a reduction, whatever the function; layouts, random numbers and ops of
-//! one's own count none. Profiles hold both against what the machine can do.
+//! Bytes are the least that a step must read and write. For a table that is gathered from, only the
+//! gathered rows count. FLOPs follow the textbook: 2 for a term of a product, 1 for an element of
+//! an element-wise node or a reduction, whatever the function. Layout ops, random numbers and
+//! custom ops count none. Profiles compare both with the machine's peak rates.
 
 use std::ops::AddAssign;
 
@@ -39,24 +39,24 @@ impl AddAssign for Cost {
     }
 }
 
-/// What a machine can do at best.
+/// The peak rates of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Operations on floats in a second.
+    /// Operations on floats per second.
     pub flops: f64,
-    /// Bytes read and written in a second.
+    /// Bytes read and written per second.
     pub bytes: f64,
 }
 
 impl Rates {
-    /// The seconds below which nothing of this cost can be done, if memory holds what it reads and
-    /// writes.
+    /// Returns a lower bound for the time of this cost in seconds, if the data it reads and writes
+    /// is in memory.
     pub fn bound(&self, cost: &Cost) -> f64 {
         (cost.bytes() as f64 / self.bytes).max(cost.flops as f64 / self.flops)
     }
 }
 
-/// A product that cannot overflow: sizes come from what is fed.
+/// Multiplies without overflow: it saturates. Sizes come from the fed arrays, so they may be large.
 pub fn product(factors: &[usize]) -> u64 {
     factors.iter().fold(1, |all, &n| all.saturating_mul(n as u64))
 }
@@ -66,7 +66,7 @@ pub fn count(dims: &[usize]) -> usize {
     dims.iter().product()
 }
 
-/// What an op is run on: the sizes of its inputs and results, and their bytes.
+/// The operands of an op: the sizes and the bytes of its inputs and results.
 pub struct Operands<'a> {
     /// The graph.
     pub body: &'a Body,
@@ -104,7 +104,7 @@ impl<'a> Operands<'a> {
         Cost { read: self.read(), written: self.written(), flops }
     }
 
-    /// The cost of an op that takes its result out of the first input, by indices.
+    /// The cost of an op that gathers its result from the first input, by indices.
     pub(crate) fn looked_up(&self) -> Cost {
         let indices: u64 = self.x_bytes[1..].iter().sum();
         Cost { read: indices + self.written(), written: self.written(), flops: 0 }

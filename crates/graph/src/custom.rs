@@ -1,7 +1,7 @@
-//! Host code as an op: for the ends of a graph, where a model needs what no op offers.
+//! Custom ops: host code as a node, for computations that no op offers.
 //!
-//! A custom op runs a closure over arrays. It cannot be exported; the GraphDef writer refuses it by
-//! name.
+//! A custom op runs a closure over arrays. It cannot be exported: the GraphDef writer refuses it
+//! and names it.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -23,8 +23,8 @@ pub struct CustomOp {
 }
 
 impl CustomOp {
-    /// An op of a name that calls `kernel` with its inputs' values; it must return one array for
-    /// each of `outputs`.
+    /// Creates an op with a name that calls `kernel` with the values of its inputs. The kernel must
+    /// return one array for each of `outputs`.
     pub fn new(
         name: &str,
         outputs: impl Into<Vec<TensorSpec>>,
@@ -33,8 +33,8 @@ impl CustomOp {
         CustomOp { name: name.into(), outputs: outputs.into(), kernel: Arc::new(kernel), gradient: None }
     }
 
-    /// Sets the gradient: it is called with the inputs, then the gradients of the outputs, and
-    /// returns the gradients of the inputs.
+    /// Sets the gradient. It is called with the inputs, followed by the gradients of the outputs,
+    /// and returns the gradients of the inputs.
     ///
     /// By default a custom op is not differentiable.
     pub fn gradient(mut self, gradient: impl Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static) -> CustomOp {
@@ -42,8 +42,8 @@ impl CustomOp {
         self
     }
 
-    /// Calls the closure and checks what it returns against the declared specs, whose symbols have
-    /// these sizes.
+    /// Calls the closure and checks its results against the declared specs. `sizes` holds the
+    /// values of the symbols in the specs.
     pub fn call(&self, inputs: &[Array], sizes: &Sizes) -> Result<Vec<Array>> {
         let results = (self.kernel)(inputs).map_err(|e| e.context(format!("in custom op `{}`", self.name)))?;
         if results.len() != self.outputs.len() {
@@ -70,13 +70,13 @@ impl CustomOp {
         Ok(results)
     }
 
-    /// The name it was given.
+    /// Returns the name of the op.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Two custom ops are the same if they are clones of one.
+/// Two custom ops are equal if they are clones of the same op.
 impl PartialEq for CustomOp {
     fn eq(&self, other: &CustomOp) -> bool {
         Arc::ptr_eq(&self.kernel, &other.kernel)

@@ -4,7 +4,7 @@ use estimand_tensor::random::{Key, Stream};
 
 use crate::op::RandomKind;
 
-/// Where a run stands in the sequence of all random numbers.
+/// The position of a run in the sequence of all random numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
     /// The seed of all randomness.
@@ -16,17 +16,18 @@ pub struct Position {
 }
 
 impl Position {
-    /// The stream of a key, its first row, and the numbers in one row: the first axis counts rows.
+    /// Returns the stream of a key, its first row, and the count of numbers in one row. The first
+    /// axis counts rows.
     fn rows(self, key: &str, dims: &[usize]) -> (Stream, u64, usize) {
         let stream = Stream::new(Key::new(self.seed, key), self.step);
         match dims {
-            // A single number belongs to no row: all workers draw the same.
+            // A scalar belongs to no row: all workers draw the same number.
             [] => (stream, 0, 1),
             [_, row @ ..] => (stream, self.row_offset, row.iter().product()),
         }
     }
 
-    /// Fills an array of `dims` with floats. Integers have their own function.
+    /// Fills an array of `dims` with floats. For integers use `draw_integers`.
     pub fn draw_floats(self, kind: RandomKind, key: &str, dims: &[usize], out: &mut [f32]) {
         let (stream, first, width) = self.rows(key, dims);
         match kind {

@@ -1,8 +1,8 @@
-//! The graph while it is built: nodes, names, scopes, and the first error.
+//! The graph under construction: nodes, names, scopes, and the first error.
 //!
-//! Building is single-threaded and returns no `Result`: an op infers its shape at once, the first
-//! error is kept with its place, and comes back, once, from [`Graph::check`] (which sessions and
-//! programs call). What is built is a [`Body`]: plain data.
+//! Building is single-threaded and returns no `Result`. An op infers its shape at once. The graph
+//! keeps the first error with its source line, and [`Graph::check`] returns it. Sessions and
+//! programs call `check`. The result of building is a [`Body`]: plain data.
 
 use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
@@ -27,40 +27,40 @@ use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
 use crate::variables::{Role, VarId, VarSpec, Variables};
 
-/// A node's number; inputs have smaller numbers than the nodes that use them.
+/// The index of a node; inputs have smaller indices than the nodes that use them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct NodeId(pub u32);
 
 /// One output of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Value {
-    /// The node.
+    /// The node that computes it.
     pub node: NodeId,
-    /// Which of its outputs.
+    /// The index among the node's outputs.
     pub output: u16,
 }
 
 impl Value {
-    /// What an op on a wrong input yields: its error is already recorded.
+    /// The value of an op whose input is wrong. Its error is already recorded.
     pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), output: 0 };
 }
 
 /// One operation with its inputs.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it computes.
+    /// The operation.
     pub op: Op,
-    /// From what.
+    /// The values it reads.
     pub inputs: SmallVec<[Value; 4]>,
-    /// What comes out.
+    /// Dtype and shape of each output.
     pub outputs: SmallVec<[TensorSpec; 1]>,
-    /// Unique, with its scopes: `dnn/hiddenlayer_0/MatMul`.
+    /// The unique name with its scopes: `dnn/hiddenlayer_0/MatMul`.
     pub name: String,
-    /// The line that made it.
+    /// The source line that made the node.
     pub site: &'static Location<'static>,
 }
 
-/// Everything a graph consists of, as plain data.
+/// The contents of a graph as plain data.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     pub(crate) nodes: Vec<Node>,
@@ -76,12 +76,12 @@ impl Body {
         &self.nodes
     }
 
-    /// The nodes, to rewrite them in place. What a node uses must stay before it.
+    /// The nodes, to rewrite them in place. A node may use only nodes before it.
     pub fn nodes_mut(&mut self) -> &mut [Node] {
         &mut self.nodes
     }
 
-    /// Adds a node as it is: nothing is inferred or checked.
+    /// Adds a node unchanged: nothing is inferred or checked.
     pub fn push(&mut self, node: Node) -> NodeId {
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
@@ -97,7 +97,8 @@ impl Body {
         &self.node(value.node).outputs[value.output as usize]
     }
 
-    /// The constant that a value is, if that has a single element and no axis.
+    /// Returns the constant of a value, if the value is a constant with a single element and no
+    /// axis.
     pub fn scalar_constant(&self, value: Value) -> Option<&Constant> {
         match &self.node(value.node).op {
             Op::Constant(constant) if constant.0.len() == 1 && constant.0.rank() == 0 => Some(constant),
@@ -121,16 +122,16 @@ impl Body {
     }
 }
 
-/// A graph that is being built. Clones are handles to the same graph.
+/// A graph under construction. Clones are handles to the same graph.
 #[derive(Clone, Default)]
 pub struct Graph {
     cell: Rc<Cell>,
 }
 
-/// The most operands that an error lists.
+/// The largest number of operands that an error lists.
 const SHOWN: usize = 8;
 
-/// An op on its inputs.
+/// An op with its inputs.
 type Work = (Op, SmallVec<[Value; 4]>);
 
 #[derive(Default)]
@@ -138,20 +139,20 @@ struct Cell {
     body: RefCell<Body>,
     error: RefCell<Option<Error>>,
     scopes: RefCell<Vec<String>>,
-    /// How often a name was asked for, to make the next one unique.
+    /// How often each name was requested, to make the next one unique.
     names: RefCell<HashMap<String, u32>>,
-    /// Nodes by name, as far as somebody has asked for one.
+    /// An index of nodes by name. It is extended when a lookup needs it.
     found: RefCell<HashMap<String, NodeId>>,
-    /// The nodes that read variables.
+    /// The node that reads each variable.
     reads: RefCell<HashMap<VarId, NodeId>>,
-    /// The node of what the host computes, by op and inputs.
+    /// The nodes of host ops, by op and inputs.
     made: RefCell<HashMap<Work, Value>>,
     build_state: BuildState,
     /// The columns that facts belong to, the innermost last.
     subjects: RefCell<Vec<Arc<(String, String)>>>,
 }
 
-/// An open scope; names made while it lives begin with it.
+/// An open scope. Names made while it lives start with its path.
 #[must_use = "the scope closes when this is dropped: let _scope = graph.scope(..)"]
 pub struct Scope {
     graph: Graph,
@@ -169,24 +170,24 @@ impl Graph {
         Graph::default()
     }
 
-    /// Opens a scope for the names of nodes and variables; a scope name used before gets `_1`,
-    /// `_2`, ... as TensorFlow's do.
+    /// Opens a scope for the names of nodes and variables. A scope name that was used before gets
+    /// `_1`, `_2`, ... as in TensorFlow.
     pub fn scope(&self, name: &str) -> Scope {
         let path = self.unique(&self.scoped(name));
         self.cell.scopes.borrow_mut().push(path);
         Scope { graph: self.clone() }
     }
 
-    /// Opens a scope of exactly this name inside the open ones, whether or not it was open before:
-    /// what a layer's variables are called does not depend on what else has names.
+    /// Opens a scope of exactly this name inside the open ones, even if the name was used before. A
+    /// layer's variables get the same names whatever else the graph contains.
     pub fn reopen(&self, name: &str) -> Scope {
         let path = self.scoped(name);
         self.cell.scopes.borrow_mut().push(path);
         Scope { graph: self.clone() }
     }
 
-    /// Leaves all open scopes for a while: names made while this lives have none. For variables
-    /// that several parts of a model share.
+    /// Leaves all open scopes while the returned value lives: new names have no scope. Use it for
+    /// variables that several parts of a model share.
     pub fn outside(&self) -> Scope {
         self.cell.scopes.borrow_mut().push(String::new());
         Scope { graph: self.clone() }
@@ -235,12 +236,12 @@ impl Graph {
         }
     }
 
-    /// The body built so far.
+    /// Returns the body built so far.
     pub fn body(&self) -> Ref<'_, Body> {
         self.cell.body.borrow()
     }
 
-    /// The first error of the build, if there was one.
+    /// Returns the first error of the build, if there was one.
     pub fn check(&self) -> Result<()> {
         match &*self.cell.error.borrow() {
             Some(error) => Err(error.clone()),
@@ -248,7 +249,7 @@ impl Graph {
         }
     }
 
-    /// Keeps an error if it is the first, with the line and the scope it came from.
+    /// Keeps an error if it is the first, with its source line and scope.
     pub(crate) fn record(&self, error: Error, site: &'static Location<'static>) {
         let mut first = self.cell.error.borrow_mut();
         if first.is_none() {
@@ -258,11 +259,11 @@ impl Graph {
         }
     }
 
-    /// Keeps an error, unless there is an earlier one, with the caller's line; returns the tensor
-    /// that stands for it.
+    /// Keeps an error with the caller's line, unless there is an earlier one. Returns a tensor that
+    /// stands for the error.
     ///
-    /// For code that builds graphs, as layers do: ops on that tensor are silent, and whoever runs
-    /// the graph gets the error.
+    /// Code that builds graphs, such as a layer, calls this. Ops on the returned tensor add no
+    /// further errors, and a run of the graph returns the kept error.
     #[track_caller]
     pub fn error(&self, error: Error) -> Tensor {
         self.fail(error, Location::caller())
@@ -278,12 +279,12 @@ impl Graph {
         Tensor::new(self.clone(), Value::POISON, TensorSpec::new(DType::F32, Shape::scalar()))
     }
 
-    /// Whether both are handles to one graph.
+    /// Whether both handles point to the same graph.
     pub fn same(&self, other: &Graph) -> bool {
         Rc::ptr_eq(&self.cell, &other.cell)
     }
 
-    /// A value that is fed at every run.
+    /// Adds a value that is fed at every run.
     ///
     /// An axis is a number, [`Dim::BATCH`], or [`Graph::ANY`] for any other size that is known only
     /// at run time.
@@ -306,10 +307,10 @@ impl Graph {
         self.push(Placeholder.into(), &[], [TensorSpec { dtype, shape }].into_iter().collect(), name, site)
     }
 
-    /// An axis of any size, different from every other axis.
+    /// An axis of any size, unrelated to every other axis.
     pub const ANY: Dim = Dim::Sym(estimand_tensor::Symbol(u32::MAX));
 
-    /// A number of a dtype.
+    /// A scalar constant of a dtype.
     pub(crate) fn number(&self, dtype: DType, value: f64, site: &'static Location<'static>) -> Tensor {
         match scalar(dtype, value) {
             Ok(array) => self.node(Constant(array), &[], site),
@@ -317,20 +318,20 @@ impl Graph {
         }
     }
 
-    /// A value that never changes.
+    /// Adds a value that never changes.
     #[track_caller]
     pub fn constant(&self, value: impl Into<Array>) -> Tensor {
         let value = value.into();
         self.node(Constant(value), &[], Location::caller())
     }
 
-    /// A trainable f32 variable.
+    /// Adds a trainable f32 variable.
     #[track_caller]
     pub fn variable(&self, name: &str, dims: impl AsRef<[usize]>, initializer: Initializer) -> Tensor {
         self.variable_with(name, DType::F32, dims, initializer, Role::Model { trainable: true })
     }
 
-    /// A variable of any dtype and role.
+    /// Adds a variable of any dtype and role.
     #[track_caller]
     pub fn variable_with(
         &self,
@@ -349,8 +350,8 @@ impl Graph {
         }
     }
 
-    /// Says what a variable must be like after every update by an optimizer, which ends with it,
-    /// also where only some rows change. Values that are assigned or restored are left as they are.
+    /// Sets a constraint that an optimizer applies to the variable at the end of every update, also
+    /// where only some rows change. Assigned and restored values stay as they are.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -386,13 +387,13 @@ impl Graph {
         }
     }
 
-    /// Adds a variable. There is no node yet that reads it.
+    /// Adds a variable without a node that reads it.
     pub fn add_variable(&self, spec: VarSpec) -> Result<VarId> {
         self.cell.body.borrow_mut().variables.add(spec)
     }
 
-    /// The node that reads a variable. There is only one, so that its gradient is all of the
-    /// variable's gradient.
+    /// Returns the node that reads a variable. There is only one, so its gradient is the whole
+    /// gradient of the variable.
     pub fn read(&self, id: VarId, site: &'static Location<'static>) -> Tensor {
         let known = self.cell.reads.borrow().get(&id).copied();
         if let Some(node) = known {
@@ -405,7 +406,7 @@ impl Graph {
         read
     }
 
-    /// The variable of a full name, to be read or trained.
+    /// Returns the variable with a full name, to be read or trained.
     #[track_caller]
     pub fn get_variable(&self, name: &str) -> Tensor {
         let site = Location::caller();
@@ -416,11 +417,11 @@ impl Graph {
         }
     }
 
-    /// The first output of the node of a full name, as [`Tensor::name`] tells it.
+    /// Returns the first output of the node with a full name, as [`Tensor::name`] returns it.
     pub fn find(&self, name: &str) -> Result<Tensor> {
         let body = self.body();
         let mut found = self.cell.found.borrow_mut();
-        // Names are unique and never change.
+        // Names are unique and never change, so the index only grows.
         for (i, node) in body.nodes.iter().enumerate().skip(found.len()) {
             look(1);
             found.insert(node.name.clone(), NodeId(i as u32));
@@ -431,7 +432,7 @@ impl Graph {
         Err(Error::unknown("tensor", name, body.nodes.iter().map(|node| node.name.as_str())))
     }
 
-    /// Runs all of these when it is fetched.
+    /// Returns an op that runs all of these when it is fetched.
     #[track_caller]
     pub fn group(&self, members: &[&Tensor]) -> Tensor {
         self.node(Group, members, Location::caller())
@@ -465,8 +466,9 @@ impl Graph {
             ));
             return self.fail(error.help("build both in one graph, or pass the value through a placeholder"), site);
         }
-        // What the host makes has sizes of its own: the same work, asked for twice, must be one
-        // node to have the same ones. So must what stands between a feature and the host's ops.
+        // The results of host ops have sizes of their own. The same work, requested twice, must be
+        // one node so that both results have the same sizes. The same holds for the ops between a
+        // feature and the host ops.
         let key = matches!(op, Op::Host(_) | Op::Reshape(_) | Op::Cast(_))
             .then(|| -> Work { (op.clone(), inputs.iter().map(|t| t.value()).collect()) });
         let is_host = matches!(op, Op::Host(_));
@@ -484,7 +486,7 @@ impl Graph {
         match outputs {
             Ok(outputs) => {
                 let name = match &op {
-                    // A variable is called what it is called in a checkpoint.
+                    // A variable's node has the variable's name in a checkpoint.
                     Op::Variable(variable) => self.body().variables.spec(variable.0).name.clone(),
                     _ => self.scoped(op.name()),
                 };
@@ -528,7 +530,7 @@ impl Graph {
         Tensor::new(self.clone(), value, spec)
     }
 
-    /// Replaces the op of a node that was just added by an equal one.
+    /// Replaces the op of a node that was just added with an equivalent one.
     pub(crate) fn amend(&self, tensor: &Tensor, op: Op) {
         self.cell.body.borrow_mut().nodes[tensor.value().node.0 as usize].op = op;
     }
@@ -549,7 +551,8 @@ impl Graph {
         Tensor::new(self.clone(), value, spec)
     }
 
-    /// Host code on the values of some tensors; one result for each output it declares.
+    /// Adds host code that computes on the values of some tensors. Returns one tensor for each
+    /// output it declares.
     #[track_caller]
     pub fn custom(&self, op: CustomOp, inputs: &[&Tensor]) -> Vec<Tensor> {
         let n = op.outputs.len();
@@ -558,7 +561,7 @@ impl Graph {
     }
 }
 
-/// The results of an op on inputs of these specs, if it becomes the next node.
+/// Infers the results of an op on inputs of these specs, if it becomes the next node.
 fn infer(op: &Op, inputs: &[&TensorSpec], body: &mut Body) -> Result<Specs> {
     let node = NodeId(body.nodes.len() as u32);
     let (symbols, variables) = (&mut body.symbols, &body.variables);
@@ -569,14 +572,14 @@ fn infer(op: &Op, inputs: &[&TensorSpec], body: &mut Body) -> Result<Specs> {
     Ok(outputs)
 }
 
-/// What a tensor says of a node's output; an op without outputs, such as an assignment, passes for
-/// a number.
+/// The spec of a tensor for a node's output. An op without outputs, such as an assignment, counts
+/// as a scalar.
 fn tensor_spec(outputs: &[TensorSpec], output: u16) -> TensorSpec {
     let spec = outputs.get(output as usize).cloned();
     spec.unwrap_or_else(|| TensorSpec::new(DType::F32, Shape::scalar()))
 }
 
-/// One line a node, in the order of building: name, op, inputs, result.
+/// Prints one line per node, in build order: name, op, inputs, result.
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.body();

@@ -3,22 +3,22 @@
 use estimand_tensor::random::{Key, Stream};
 use estimand_tensor::{Array, DType, Element, Error, Result};
 
-/// How a variable begins.
+/// The initial value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Initializer {
     /// 0 everywhere.
     Zeros,
     /// 1 everywhere.
     Ones,
-    /// One number everywhere.
+    /// The same number everywhere.
     Constant(f64),
-    /// These values.
+    /// The values of this array.
     Value(Array),
     /// Uniform in [low, high).
     RandomUniform {
-        /// Smallest.
+        /// The smallest value.
         low: f64,
-        /// Bound above.
+        /// The upper bound, excluded.
         high: f64,
     },
     /// Normal.
@@ -28,7 +28,7 @@ pub enum Initializer {
         /// Standard deviation.
         stddev: f64,
     },
-    /// Normal, re-drawn until within two deviations.
+    /// Normal, redrawn until within two standard deviations.
     TruncatedNormal {
         /// Mean.
         mean: f64,
@@ -59,12 +59,12 @@ pub enum Initializer {
     },
 }
 
-/// The deviation of a standard normal cut off at two deviations; dividing by it restores the
-/// variance.
+/// The standard deviation of a standard normal that is cut off at two deviations. Dividing by it
+/// restores the variance.
 const TRUNCATED_STDDEV: f64 = 0.879_625_661_034_239_8;
 
 impl Initializer {
-    /// Every kind, for tests and lists.
+    /// Returns every kind, for tests and lists.
     pub fn all() -> Vec<Initializer> {
         vec![
             Initializer::Zeros,
@@ -84,7 +84,7 @@ impl Initializer {
         ]
     }
 
-    /// Whether every value that it makes is finite.
+    /// Whether every value that it produces is finite.
     pub fn is_finite(&self) -> bool {
         match self {
             Initializer::Constant(value) => value.is_finite(),
@@ -109,7 +109,7 @@ impl Initializer {
         }
     }
 
-    /// Whether it can fill a variable of this dtype and these sizes.
+    /// Checks whether it can fill a variable of this dtype and these sizes.
     pub fn check(&self, dtype: DType, dims: &[usize]) -> Result<()> {
         let floats = |ok: bool| match ok {
             true => Ok(()),
@@ -146,7 +146,7 @@ impl Initializer {
         }
     }
 
-    /// The value for a variable of a name under a seed.
+    /// Computes the value of a variable from its name and a seed.
     pub fn sample(&self, dtype: DType, dims: &[usize], seed: u64, name: &str) -> Result<Array> {
         self.check(dtype, dims)?;
         let stream = Stream::new(Key::new(seed, name), 0);
@@ -185,7 +185,7 @@ impl Initializer {
     }
 }
 
-/// Inputs and outputs of one unit, by TensorFlow's rule: a filter counts its taps.
+/// Fan-in and fan-out by TensorFlow's rule: for a filter, its taps count too.
 fn fans(dims: &[usize]) -> (f64, f64) {
     let (fan_in, fan_out) = match dims {
         [] => (1, 1),

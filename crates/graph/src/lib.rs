@@ -1,9 +1,10 @@
-//! Symbols: graphs, shapes, gradients, variables, optimizers and the programs that executors run.
+//! The symbolic layer: graphs, shapes, gradients, variables, optimizers and the programs that
+//! executors run.
 //!
-//! In the order a model flows through it: [`Graph`] and [`Tensor`] record nodes (`op`),
+//! A model passes through these in order: [`Graph`] and [`Tensor`] record nodes (`op`),
 //! [`gradients`] adds the backward nodes, an [`Optimizer`] adds the updates, and a [`Program`]
-//! lists what a run needs. An [`Executor`] compiles it; the crate `estimand-engine` has the session
-//! that keeps the variables between runs.
+//! lists the steps of a run. An [`Executor`] compiles the program. The session in the crate
+//! `estimand-engine` keeps the variables between runs.
 //!
 //! ```
 //! use estimand_engine::Session;

@@ -1,5 +1,5 @@
-//! Counts what passes look at, so that tests can tell work that grows with a graph from work that
-//! grows with its square.
+//! A counter of the items that passes visit. Tests use it to tell work that grows linearly with a
+//! graph from work that grows quadratically.
 
 use std::cell::Cell;
 
@@ -7,13 +7,13 @@ thread_local! {
     static LOOKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Notes that something was looked at this many times: nodes, steps, symbols, entries of a list.
-/// Called where a graph is built, rewritten, planned or bound to new sizes, never inside a kernel.
+/// Counts `n` visited items: nodes, steps, symbols, entries of a list. Called where a graph is
+/// built, rewritten, planned or bound to new sizes, never inside a kernel.
 pub fn look(n: usize) {
     LOOKS.set(LOOKS.get() + n as u64);
 }
 
-/// How often this thread has looked at something.
+/// Returns how many items this thread has visited.
 pub fn looks() -> u64 {
     LOOKS.get()
 }

@@ -1,4 +1,4 @@
-//! Embedding lookups: the rows of a table that each example names, combined into one.
+//! Embedding lookups: each example names rows of a table, which are combined into one.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use crate::op::{AxisSet, Combiner, Gather, Reduction, Select, SparseSegment};
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
-/// How a lookup combines what it finds.
+/// How a lookup combines the rows that it finds.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -35,19 +35,19 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// A lookup without weights and without a limit.
+    /// Creates a lookup without weights and without a limit.
     pub fn new(combiner: Combiner) -> Lookup {
         Lookup { combiner, ..Lookup::default() }
     }
 
-    /// A weight for each id: `[n]`, like the ids' values. By default all are 1.
+    /// Sets a weight for each id: `[n]`, like the ids' values. By default all weights are 1.
     pub fn weights(mut self, weights: &Tensor) -> Lookup {
         self.weights = Some(weights.clone());
         self
     }
 
-    /// Scales rows that are longer (as vectors) down to this length before they are combined. By
-    /// default rows are used as they are.
+    /// Scales rows with a larger L2 norm down to this norm before they are combined. By default
+    /// rows are used as they are.
     pub fn max_norm(mut self, max_norm: f64) -> Lookup {
         self.max_norm = Some(max_norm);
         self
@@ -61,17 +61,17 @@ impl From<Combiner> for Lookup {
 }
 
 impl Tensor {
-    /// The rows of this table that each ragged row names, combined: `[rows, dimension]`. Its
-    /// gradient is one of rows.
+    /// Looks up the rows of this table that each ragged row names and combines them: `[rows,
+    /// dimension]`. The gradient of the table is a gradient of rows.
     ///
-    /// As TensorFlow's `safe_embedding_lookup_sparse`: ids below 0 are no ids; unless rows are
-    /// summed, neither are those whose weight is not above 0; a row without ids is zero. An id
-    /// beyond the table is an error.
+    /// The rules are those of TensorFlow's `safe_embedding_lookup_sparse`. Ids below 0 are dropped.
+    /// Ids whose weight is not above 0 are dropped too, unless the combiner is a sum. A row without
+    /// ids is zero. An id beyond the table is an error.
     #[track_caller]
     pub fn lookup(&self, ids: &RaggedTensor, how: impl Into<Lookup>) -> Tensor {
         let site = Location::caller();
         let Lookup { combiner, weights, max_norm } = how.into();
-        // Without weights all combiners look up the same ids, which are then found once.
+        // Without weights all combiners drop the same ids, so the filtered ids are computed once.
         let drop_light = weights.is_some() && combiner != Combiner::Sum;
         let op = HostOp::new(LookupIds { drop_light });
         let mut inputs = vec![&ids.row_splits];
@@ -88,11 +88,11 @@ impl Tensor {
     }
 }
 
-/// Rows of at most a length, by TensorFlow's arithmetic (`clip_by_norm`).
+/// Limits the norm of each row, by TensorFlow's arithmetic (`clip_by_norm`).
 fn limited(rows: &Tensor, limit: f64, site: &'static Location<'static>) -> Tensor {
     let inner = AxisSet(AxisSet::all(rows.rank()).0 & !1);
     let square = rows.unary(Unary::Square, site).reduce(Reduction::Sum, inner, true, site);
-    // The root of 0 has no gradient.
+    // The square root has no gradient at 0.
     let some = square.binary(Binary::Greater, &square.number(0.0, site), site);
     let safe = some.then(Select, &[&square, &square.ones_like()], site);
     let norm = some.then(Select, &[&safe.unary(Unary::Sqrt, site), &square], site);

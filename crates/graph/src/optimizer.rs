@@ -1,7 +1,8 @@
-//! Optimizers: a rule of the `update` crate, a schedule, and what is done to gradients before.
+//! Optimizers: an update rule of the crate `estimand-update`, a learning rate schedule, and
+//! gradient clipping.
 //!
-//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable. Where a
-//! variable has a constraint, its update ends with it.
+//! `minimize` adds the backward nodes, the slots, and one `Apply` node for each variable. If a
+//! variable has a constraint, its update ends with the constraint.
 
 use std::fmt;
 use std::panic::Location;
@@ -18,18 +19,18 @@ use crate::op::{Assign, AxisSet, Group, Reduction};
 use crate::tensor::Tensor;
 use crate::variables::{Role, VarId, VarSpec};
 
-/// What happens to gradients before they are applied.
+/// How gradients are limited before they are applied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Clip {
-    /// Every element to [-limit, limit].
+    /// Clips every element to [-limit, limit].
     Value(f64),
-    /// The norm of each variable's gradient to at most this.
+    /// Limits the norm of each variable's gradient.
     Norm(f64),
-    /// The norm of all gradients together to at most this.
+    /// Limits the norm of all gradients together.
     GlobalNorm(f64),
 }
 
-/// How variables are trained. A plain value: all state is in the graph's variables.
+/// An optimizer: trains variables. It is a plain value; all state is in the graph's variables.
 ///
 /// ```
 /// use estimand_graph::{Clip, Optimizer};
@@ -45,28 +46,28 @@ pub struct Optimizer {
     lazy: bool,
 }
 
-/// The number of an optimizer in its graph.
+/// The index of an optimizer in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OptimizerId(pub u32);
 
-/// What an executor needs to know of an optimizer.
+/// The configuration of an optimizer that an executor needs.
 #[derive(Clone)]
 pub struct OptimizerConfig {
-    /// The arithmetic.
+    /// The update rule.
     pub rule: Arc<dyn UpdateRule>,
-    /// The learning rate at a step.
+    /// The learning rate at each step.
     pub rate: Schedule,
-    /// Leaves rows without gradient alone where TensorFlow would decay them.
+    /// Leaves rows without a gradient unchanged where TensorFlow would decay them.
     pub lazy: bool,
     /// The variable that counts the updates.
     pub iterations: VarId,
-    /// Its name, which the names of its slots and scalars begin with.
+    /// The scope of the optimizer. The names of its slots and scalars start with it.
     pub scope: String,
 }
 
 impl OptimizerConfig {
-    /// The numbers that TensorFlow keeps in a checkpoint for an optimizer, after so many updates. A
-    /// learning rate on a schedule is not among them.
+    /// Returns the scalars that TensorFlow stores in a checkpoint for an optimizer after `steps`
+    /// updates. A scheduled learning rate is not among them.
     pub fn scalars(&self, steps: u64) -> Vec<(String, f32)> {
         let (rate, decay) = self.rate.rate_and_decay().unzip();
         let mut scalars = self.rule.scalars(steps);
@@ -91,18 +92,19 @@ impl fmt::Debug for OptimizerConfig {
     }
 }
 
-/// One variable's update.
+/// The update of one variable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Apply {
     /// The variable.
     pub variable: VarId,
     /// Its optimizer.
     pub optimizer: OptimizerId,
-    /// The optimizer's companions of the variable, in the rule's order.
+    /// The optimizer's slots of the variable, in the rule's order.
     pub slots: SmallVec<[VarId; 3]>,
 }
 
-/// What an optimizer makes small, and what it may change. A `&Tensor`, the loss, becomes one.
+/// The arguments of `Optimizer::minimize`: a loss and the variables to change. A `&Tensor`, the
+/// loss, converts into one.
 ///
 /// ```
 /// # use estimand_graph::{Graph, Initializer, Minimize, Optimizer};
@@ -129,17 +131,17 @@ impl Minimize {
         Minimize { loss: loss.clone(), variables: None, global_step: None }
     }
 
-    /// Changes only these. By default all trainable variables.
+    /// Changes only these variables. By default all trainable variables change.
     pub fn variables<'a>(mut self, variables: impl IntoIterator<Item = &'a Tensor>) -> Minimize {
         self.variables = Some(variables.into_iter().cloned().collect());
         self
     }
 
-    /// Counts the updates in a variable that exists: the global step of a training, as TensorFlow's
-    /// estimators do. By default the optimizer has a counter of its own.
+    /// Counts the updates in an existing variable: the global step of a training, as TensorFlow's
+    /// estimators do. By default the optimizer has its own counter.
     ///
-    /// Several optimizers of one step may share it: a run reads its value from before the step, so
-    /// the count rises by one.
+    /// Several optimizers of one step may share the variable. A run reads its value from before the
+    /// step, so the count rises by one.
     pub fn global_step(mut self, step: &Tensor) -> Minimize {
         self.global_step = Some(step.clone());
         self
@@ -170,13 +172,14 @@ impl From<&Tensor> for Minimize {
 }
 
 impl Optimizer {
-    /// A rule with a learning rate: a number or a [`Schedule`].
+    /// Creates an optimizer from a rule and a learning rate: a number or a [`Schedule`].
     pub fn new(rule: impl UpdateRule + 'static, rate: impl Into<Schedule>) -> Optimizer {
         Optimizer { rule: Arc::new(rule), rate: rate.into(), clip: None, lazy: false }
     }
 
-    /// The optimizer that TensorFlow knows by this name (`SGD`, `Adagrad`, `Adam`, `Ftrl`,
-    /// `RMSProp`, ...), with its defaults. The learning rate is the rule's own unless one is given.
+    /// Creates the optimizer with this TensorFlow name (`SGD`, `Adagrad`, `Adam`, `Ftrl`,
+    /// `RMSProp`, ...), with TensorFlow's defaults. Without `rate`, the learning rate is the rule's
+    /// default.
     ///
     /// ```
     /// use estimand_graph::Optimizer;
@@ -184,8 +187,7 @@ impl Optimizer {
     /// assert!(Optimizer::named("Adagard", None).unwrap_err().to_string().contains("did you mean `Adagrad`?"));
     /// ```
     pub fn named(name: &str, rate: Option<f64>) -> Result<Optimizer> {
-        // TF: the name of the function argument has a capital P, that of the checkpoint's scope has
-        // not.
+        // TF: the function argument is spelled with a capital P; the scope in a checkpoint is not.
         let wanted = if name == "RMSProp" { "RMSprop" } else { name };
         let rules = ALL_RULES.iter().map(|make| make());
         let Some(rule) = rules.clone().find(|rule| rule.name() == wanted) else {
@@ -196,22 +198,23 @@ impl Optimizer {
         Ok(Optimizer { rule: rule.into(), rate: rate.into(), clip: None, lazy: false })
     }
 
-    /// Limits gradients. By default they are used as they are.
+    /// Limits gradients. By default they are not limited.
     pub fn clip(mut self, clip: Clip) -> Optimizer {
         self.clip = Some(clip);
         self
     }
 
-    /// Updates only rows that have a gradient. By default rows without one decay where TensorFlow's
-    /// do (Adam, Nadam, RMSprop).
+    /// Updates only rows that have a gradient. By default rows without a gradient decay where they
+    /// do in TensorFlow (Adam, Nadam, RMSprop).
     pub fn lazy(mut self) -> Optimizer {
         self.lazy = true;
         self
     }
 
-    /// The train op: changes the variables that the loss depends on. Fetch it to do a step.
+    /// Returns the train op, which changes the variables that the loss depends on. Fetch it to run
+    /// a step.
     ///
-    /// `what` is a loss, for all trainable variables, or a [`Minimize`] with more to say.
+    /// `what` is a loss, for all trainable variables, or a [`Minimize`] with more options.
     #[track_caller]
     pub fn minimize(&self, what: impl Into<Minimize>) -> Tensor {
         let site = Location::caller();
@@ -251,7 +254,7 @@ impl Optimizer {
         self.apply_gradients(graph, pairs, step, site)
     }
 
-    /// The op that applies these gradients.
+    /// Returns the op that applies these gradients.
     fn apply_gradients(
         &self,
         graph: &Graph,
@@ -343,8 +346,8 @@ fn ids(variables: &[Tensor]) -> Result<Vec<VarId>> {
     variables.iter().map(id).collect()
 }
 
-/// Gradients limited as asked for. Rows are limited by their values, as TensorFlow's IndexedSlices
-/// are.
+/// Clips gradients as configured. A gradient of rows is clipped by its values, as TensorFlow's
+/// IndexedSlices are.
 fn clipped(
     clip: Option<Clip>,
     pairs: Vec<(VarId, Gradient)>,
@@ -358,7 +361,7 @@ fn clipped(
         .collect();
     let global = squares.iter().cloned().reduce(|a, b| a.binary(Binary::Add, &b, site));
     let limit_norm = |g: &Tensor, square: &Tensor, limit: f64| {
-        // TF: g * limit / max(norm, limit); a norm of 0 is left alone.
+        // TF: g * limit / max(norm, limit); a gradient of norm 0 is unchanged.
         let limit = g.number(limit, site);
         let norm = square.unary(Unary::Sqrt, site).binary(Binary::Maximum, &limit, site);
         g.binary(Binary::Mul, &limit.binary(Binary::Div, &norm, site), site)

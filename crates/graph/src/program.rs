@@ -1,13 +1,13 @@
-//! `Program`: what one kind of run computes, as an ordered list of steps.
+//! `Program`: the computation of one kind of run, as an ordered list of steps.
 //!
-//! A program is made from a graph for a set of fetches, by the passes in `pass/`, each a small
-//! rewrite of the list: prune, read past nodes that hand a value on, merge equal nodes, cut the
-//! host's part off. Then every node is a step of its own; an executor puts nodes together as it
-//! likes, and the bits stay the same.
+//! The passes in `pass/` make a program from a graph for a set of fetches. Each is a small rewrite
+//! of the list: prune, skip nodes that only pass a value on, merge equal nodes, split off the
+//! host's part. Afterwards every node is its own step. An executor may fuse nodes; the result stays
+//! the same bit for bit.
 //!
-//! What the host computes before ([`Program::host_steps`]) and after the steps
-//! ([`Program::after_steps`]) is the same for every executor, and is run by the crate
-//! `estimand-engine`; executors see what is between.
+//! The host computes a part before the steps ([`Program::host_steps`]) and a part after them
+//! ([`Program::after_steps`]). Both parts are the same for every executor, and the crate
+//! `estimand-engine` runs them. Executors see only the steps in between.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -22,43 +22,42 @@ use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
 
-/// An ordered list of steps, with what is fed and what is fetched. Executors rewrite the steps
-/// (`pass`).
+/// An ordered list of steps with its feeds and fetches. Executors rewrite the steps (`pass`).
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The graph whose nodes are run.
+    /// The graph of the program.
     pub body: Arc<Body>,
-    /// What the host computes before the steps.
+    /// The steps that the host runs first.
     pub host: Vec<Step>,
-    /// What the executor runs, in order.
+    /// The steps that the executor runs, in order.
     pub steps: Vec<Step>,
-    /// What a caller gives.
+    /// The placeholders that a caller feeds.
     pub placeholders: Vec<NodeId>,
-    /// What the steps are given: values of placeholders and results of the host.
+    /// The values that the steps read: placeholders and results of the host.
     pub feeds: Vec<Value>,
-    /// What the steps return.
+    /// The values that the steps return.
     pub fetches: Vec<Value>,
-    /// What the host computes from what the steps return.
+    /// The steps that the host runs on the values that the steps return.
     pub after: Vec<Step>,
-    /// What a caller gets: the fetches, unless the host goes on after the steps.
+    /// The values that a caller gets: the fetches, unless the host has steps after them.
     pub results: Vec<Value>,
-    /// The steps from here on write variables.
+    /// The index of the first step that writes variables. All later steps write variables too.
     pub n_compute: usize,
 }
 
 /// One call of a kernel.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Which kernel.
+    /// The kernel.
     pub kernel: Kernel,
-    /// What it reads.
+    /// The values it reads.
     pub inputs: SmallVec<[Value; 4]>,
-    /// What it writes.
+    /// The values it writes.
     pub outputs: SmallVec<[Value; 1]>,
 }
 
-/// What computes a step. A program is made of single nodes; an executor may put kernels of its own
-/// in their place.
+/// The kernel of a step. A new program has one node per step; an executor may replace nodes with
+/// its own kernels.
 #[derive(Clone, Debug)]
 pub enum Kernel {
     /// One node.
@@ -67,21 +66,21 @@ pub enum Kernel {
     Fused(Arc<dyn FusedKernel>),
 }
 
-/// A kernel of an executor that computes several nodes at once, or one node in a way of its own.
+/// A kernel of an executor that computes several nodes at once, or one node in a special way.
 pub trait FusedKernel: fmt::Debug + Any + Send + Sync {
-    /// The node whose place in the graph stands for it.
+    /// The node that represents the kernel in the graph.
     fn node(&self) -> NodeId;
 
-    /// All nodes that it computes.
+    /// All nodes that the kernel computes.
     fn nodes(&self) -> SmallVec<[NodeId; 4]>;
 
-    /// The name in texts and profiles: `MatMul+bias+relu`.
+    /// The name in program texts and profiles: `MatMul+bias+relu`.
     fn name(&self, body: &Body) -> String;
 
-    /// What it moves and computes.
+    /// The bytes it moves and the operations it computes.
     fn cost(&self, operands: &Operands<'_>) -> Cost;
 
-    /// What it reads, for the text of a program. By default, the inputs of the step.
+    /// The inputs to show in the text of a program. By default, the inputs of the step.
     fn shown_inputs(&self, body: &Body, inputs: &[Value]) -> SmallVec<[Value; 4]> {
         let _ = body;
         inputs.into()
@@ -89,8 +88,8 @@ pub trait FusedKernel: fmt::Debug + Any + Send + Sync {
 }
 
 impl Step {
-    /// Whether it is an element-wise node of numbers, which can be computed with others in one pass
-    /// over memory.
+    /// Whether this is an element-wise node on numbers. Such nodes can be fused into one pass over
+    /// memory.
     pub fn is_elementwise(&self, body: &Body) -> bool {
         let Kernel::Node(id) = &self.kernel else { return false };
         let plain = |v: &Value| body.spec(*v).dtype != DType::Str;
@@ -106,7 +105,7 @@ impl<K: FusedKernel> From<K> for Kernel {
 }
 
 impl Kernel {
-    /// The node whose place in the graph stands for this kernel.
+    /// The node that represents this kernel in the graph.
     pub fn node(&self) -> NodeId {
         match self {
             Kernel::Node(node) => *node,
@@ -114,7 +113,7 @@ impl Kernel {
         }
     }
 
-    /// All nodes that it computes.
+    /// All nodes that the kernel computes.
     pub fn nodes(&self) -> SmallVec<[NodeId; 4]> {
         match self {
             Kernel::Node(node) => smallvec![*node],
@@ -122,7 +121,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel, if it is one of this type.
+    /// Returns the kernel if it has the type `K`.
     pub fn fused<K: FusedKernel>(&self) -> Option<&K> {
         match self {
             Kernel::Node(_) => None,
@@ -135,29 +134,30 @@ impl Kernel {
 }
 
 impl Program {
-    /// The program that computes these values, with all passes.
+    /// Builds the program that computes these values, with all passes.
     pub fn new(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
         Program::with_passes(body, fetches, |_| true)
     }
 
-    /// The program that computes these values, with some of the passes, by name.
+    /// Builds the program that computes these values, with only the passes whose name `is_wanted`
+    /// accepts.
     pub fn with_passes(body: Arc<Body>, fetches: &[Value], is_wanted: impl Fn(&str) -> bool) -> Result<Program> {
         check(&body, fetches)?;
         pass::cut(pass::run(&pass::WHOLE, pass::prune(body, fetches), is_wanted))
     }
 
-    /// The program that computes these values, one step for each node.
+    /// Builds the program that computes these values, with one step for each node.
     pub fn plain(body: Arc<Body>, fetches: &[Value]) -> Result<Program> {
         check(&body, fetches)?;
         pass::cut(pass::prune(body, fetches))
     }
 
-    /// The graph it came from.
+    /// The graph the program was built from.
     pub fn body(&self) -> &Arc<Body> {
         &self.body
     }
 
-    /// What the host computes before the steps, from the placeholders alone.
+    /// The steps that the host runs first, on the placeholders alone.
     pub fn host_steps(&self) -> &[Step] {
         &self.host
     }
@@ -167,7 +167,7 @@ impl Program {
         &self.steps
     }
 
-    /// The steps before any variable changes.
+    /// The steps that run before any variable changes.
     pub fn compute_steps(&self) -> &[Step] {
         &self.steps[..self.n_compute]
     }
@@ -177,30 +177,29 @@ impl Program {
         &self.steps[self.n_compute..]
     }
 
-    /// The placeholders, in the order their values are passed to the host's part.
+    /// The placeholders, in the order their values are passed to the host.
     pub fn placeholders(&self) -> &[NodeId] {
         &self.placeholders
     }
 
-    /// What the steps are fed, in the order it is passed to an executor: placeholders and what the
-    /// host makes of them. Where there is no host part, these are the placeholders.
+    /// The values fed to the steps, in the order an executor gets them: placeholders and values the
+    /// host computes from them. Without a host part, these are the placeholders.
     pub fn feeds(&self) -> &[Value] {
         &self.feeds
     }
 
-    /// The values that the steps return, in the order an executor does.
+    /// The values that the steps return, in the order an executor returns them.
     pub fn fetches(&self) -> &[Value] {
         &self.fetches
     }
 
-    /// What the host computes from what the steps return: strings and the like that depend on
-    /// variables.
+    /// The steps that the host runs on the values that the steps return: strings and other host
+    /// values that depend on variables.
     pub fn after_steps(&self) -> &[Step] {
         &self.after
     }
 
-    /// The values that a caller gets. Where the host has nothing to do after the steps, these are
-    /// the fetches.
+    /// The values that a caller gets. If the host has no steps afterwards, these are the fetches.
     pub fn results(&self) -> &[Value] {
         &self.results
     }
@@ -233,7 +232,7 @@ fn check(body: &Body, fetches: &[Value]) -> Result<()> {
 }
 
 impl Program {
-    /// What a step is called: `MatMul+bias+relu`, `Mul+Tanh`.
+    /// The name of a step: `MatMul+bias+relu`, `Mul+Tanh`.
     pub(crate) fn kernel_name(&self, step: &Step) -> String {
         match &step.kernel {
             Kernel::Node(id) => match &self.body.node(*id).op {
@@ -259,8 +258,8 @@ impl Program {
     }
 }
 
-/// The stable text form: values are numbered in the order they appear, so that renaming nodes
-/// changes nothing.
+/// Prints the stable text form. Values are numbered in the order they appear, so renaming nodes
+/// does not change it.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut numbers: HashMap<Value, usize> = HashMap::new();

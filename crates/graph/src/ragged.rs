@@ -1,4 +1,4 @@
-//! `RaggedTensor`: rows of different length in a graph. Two ordinary tensors that travel together.
+//! `RaggedTensor`: rows of different lengths in a graph, stored as two ordinary tensors.
 
 use std::panic::Location;
 
@@ -12,10 +12,10 @@ use crate::op::{Op, ScatterNd, Slice};
 use crate::symbols::SymbolDef;
 use crate::tensor::{IntoTensor, Tensor};
 
-/// Row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
+/// Rows of different lengths. Row `i` is `values[row_splits[i]..row_splits[i + 1]]`.
 ///
-/// Whatever is done to every value (a hash, a lookup in a vocabulary, arithmetic) is done to
-/// `values`; what looks at rows is here.
+/// To change every value (a hash, a lookup in a vocabulary, arithmetic), work on `values`. The
+/// methods here work on rows.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -33,18 +33,18 @@ use crate::tensor::{IntoTensor, Tensor};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RaggedTensor {
-    /// The values of all rows, one after the other: `[n, ...]`.
+    /// The values of all rows, concatenated: `[n, ...]`.
     pub values: Tensor,
-    /// Where rows begin: `[rows + 1]`, i64.
+    /// The offsets where rows begin: `[rows + 1]`, i64.
     pub row_splits: Tensor,
 }
 
 /// One key of a crossed feature.
 #[derive(Clone, Debug)]
 pub enum CrossKey {
-    /// Any number of values a row.
+    /// Any number of values per row.
     Ragged(RaggedTensor),
-    /// `[batch, width]`
+    /// A fixed number of values per row: `[batch, width]`.
     Dense(Tensor),
 }
 
@@ -61,7 +61,7 @@ impl From<&Tensor> for CrossKey {
 }
 
 impl Graph {
-    /// A ragged feature that is fed at every run: its rows are the batch's.
+    /// Adds a ragged feature that is fed at every run. Its rows are those of the batch.
     #[track_caller]
     pub fn ragged_placeholder(&self, name: &str, dtype: DType) -> RaggedTensor {
         let site = Location::caller();
@@ -73,11 +73,12 @@ impl Graph {
         RaggedTensor { values, row_splits }
     }
 
-    /// Every combination of one value per key, hashed: TensorFlow's crossed columns. A hash key of
-    /// 0 stands for TensorFlow's own.
+    /// Hashes every combination of one value per key, as TensorFlow's crossed columns do. A hash
+    /// key of 0 stands for TensorFlow's default.
     ///
-    /// All ragged keys come before all dense ones, each in the order given: this is the order in
-    /// which TensorFlow *serves* (its training differs from it where a feature is fed dense).
+    /// All ragged keys come before all dense keys, each group in the given order. This is the order
+    /// in which TensorFlow *serves*. TensorFlow's training uses a different order where a feature
+    /// is fed dense.
     #[track_caller]
     pub fn cross(&self, keys: &[CrossKey], n_buckets: i64, hash_key: u64) -> RaggedTensor {
         let site = Location::caller();
@@ -103,36 +104,37 @@ impl Graph {
 }
 
 impl RaggedTensor {
-    /// The two outputs of a node.
+    /// Wraps the two outputs of a node.
     fn made(values: Tensor) -> RaggedTensor {
         let row_splits = values.graph().output(&values, 1);
         RaggedTensor { values, row_splits }
     }
 
-    /// Values with the rows they are in.
+    /// Creates a ragged tensor from values and row splits.
     pub fn new(values: &Tensor, row_splits: &Tensor) -> RaggedTensor {
         RaggedTensor { values: values.clone(), row_splits: row_splits.clone() }
     }
 
-    /// A dense feature `[batch, ...]` without its missing values: `""`, -1, and 0 for floats, as
-    /// TensorFlow's categorical columns read it.
+    /// Converts a dense feature `[batch, ...]` and drops its missing values: `""`, -1, and 0 for
+    /// floats, as TensorFlow's categorical columns do.
     #[track_caller]
     pub fn from_dense(dense: &Tensor) -> RaggedTensor {
         RaggedTensor::made(dense.then(HostOp::new(FromDense), &[], Location::caller()))
     }
 
-    /// A dense feature `[batch, ...]` with all its values: every row has as many.
+    /// Converts a dense feature `[batch, ...]` and keeps all its values. Every row has the same
+    /// length.
     #[track_caller]
     pub fn from_rows(dense: &Tensor) -> RaggedTensor {
         RaggedTensor::made(dense.then(HostOp::new(FromRows), &[], Location::caller()))
     }
 
-    /// Other values in the same rows.
+    /// Returns other values in the same rows.
     pub fn with_values(&self, values: Tensor) -> RaggedTensor {
         RaggedTensor { values, row_splits: self.row_splits.clone() }
     }
 
-    /// What a session is fed for a ragged placeholder.
+    /// Returns the feeds of a ragged placeholder for a session.
     pub fn feed<'a>(&'a self, value: &Ragged) -> [(&'a Tensor, Array); 2] {
         [(&self.values, value.values().clone()), (&self.row_splits, Array::from(value.row_splits().to_vec()))]
     }
@@ -161,14 +163,14 @@ impl RaggedTensor {
         part(1) - part(0)
     }
 
-    /// These numbers, all of them from `low` to `high`: see [`Tensor::ensure_between`].
+    /// Checks that all values are from `low` to `high`: see [`Tensor::ensure_between`].
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> RaggedTensor {
         let op = HostOp::new(Between::new(low, high, what));
         self.with_values(self.values.then(op, &[&self.row_splits], Location::caller()))
     }
 
-    /// Only the values where a mask `[n]` holds.
+    /// Keeps only the values where a mask `[n]` holds.
     #[track_caller]
     pub fn filter(&self, mask: &Tensor) -> RaggedTensor {
         let site = Location::caller();
@@ -177,7 +179,7 @@ impl RaggedTensor {
         RaggedTensor { values: self.values.gather(&positions), row_splits }
     }
 
-    /// The values of several ragged tensors in each row, one after the other.
+    /// Concatenates the values of several ragged tensors in each row.
     #[track_caller]
     pub fn concat(parts: &[&RaggedTensor]) -> RaggedTensor {
         let site = Location::caller();
@@ -205,20 +207,20 @@ impl RaggedTensor {
         self.values.segment_mean(&self.row_ids(), self.n_rows())
     }
 
-    /// The largest of each row's values. The lowest number for an empty row.
+    /// The maximum of each row's values. The lowest number for an empty row.
     #[track_caller]
     pub fn max(&self) -> Tensor {
         self.values.segments(Reduction::Max, &self.row_ids(), self.n_rows(), Location::caller())
     }
 
-    /// The smallest of each row's values. The highest number for an empty row.
+    /// The minimum of each row's values. The highest number for an empty row.
     #[track_caller]
     pub fn min(&self) -> Tensor {
         self.values.segments(Reduction::Min, &self.row_ids(), self.n_rows(), Location::caller())
     }
 
-    /// How often each id below `depth` is in each row, f32 `[rows, depth]`; other ids count
-    /// nowhere. With weights `[n]`, the sum of the weights of each id.
+    /// Counts how often each id below `depth` occurs in each row, f32 `[rows, depth]`. Other ids
+    /// are not counted. With weights `[n]`, sums the weights of each id instead.
     #[track_caller]
     pub fn multi_hot(&self, depth: usize, weights: Option<&Tensor>) -> Tensor {
         let mut inputs = vec![&self.row_splits];
@@ -229,9 +231,9 @@ impl RaggedTensor {
         places.then(ScatterNd { shape: Shape::from([self.n_rows(), depth.into()]) }, &[&counts], site)
     }
 
-    /// Rows as sequences of the same length, `[rows, steps, dims...]`: each step takes as many of a
-    /// row's values as it has elements; what a row does not have is the padding. `n_steps` is a
-    /// single i64 that the host computes, and no row may have more.
+    /// Pads rows to sequences of the same length, `[rows, steps, dims...]`. Each step takes as many
+    /// of a row's values as a step has elements; `padding` fills the rest. `n_steps` is a single
+    /// i64 that the host computes. No row may have more steps.
     ///
     /// ```
     /// use estimand_engine::Session;

@@ -1,8 +1,8 @@
-//! Sizes at run time: what is fed is checked, gives every symbol its value, and every shape its
-//! sizes.
+//! Sizes at run time: checks the fed arrays, and computes the value of every symbol and the sizes
+//! of every shape.
 //!
-//! Executors do this once at the beginning of a run, before any kernel. What the host has made is
-//! fed as a placeholder's value is.
+//! Executors do this once at the beginning of a run, before any kernel. Results of the host are fed
+//! in the same way as placeholders.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,37 +17,37 @@ use crate::program::Program;
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
 
-/// The sizes that a program needs, and where each comes from; worked out once, when the program is
+/// The sizes that a program needs, and the source of each. Computed once, when the program is
 /// compiled.
 #[derive(Debug)]
 pub struct SizePlan {
-    /// In the order of their definition, so that formulas come after their parts.
+    /// In the order of definition, so that formulas come after their parts.
     symbols: Arc<[Symbol]>,
     origins: Vec<Origin>,
 }
 
-/// Where the value of a symbol comes from in a run.
+/// The source of a symbol's value in a run.
 #[derive(Clone, Copy, Debug)]
 enum Origin {
     Batch,
-    /// An axis of a feed.
+    /// The size of an axis of a feed.
     Axis(usize, usize),
-    /// A feed that is a number.
+    /// The value of a feed that is a single integer.
     Number(usize),
     Formula(SymbolDef, Operand, Operand),
-    /// Of something that this program is not fed.
+    /// The size of a value that this program is not fed.
     Unknown,
 }
 
-/// A part of a formula.
+/// An operand of a formula.
 #[derive(Clone, Copy, Debug)]
 enum Operand {
     Known(usize),
-    /// The place of a symbol in the plan.
+    /// The index of a symbol in the plan.
     At(usize),
 }
 
-/// The values of a program's sizes in one run.
+/// The values of a program's symbols in one run.
 #[derive(Clone, Debug, Default)]
 pub struct Sizes {
     symbols: Arc<[Symbol]>,
@@ -62,12 +62,12 @@ impl Sizes {
         }
     }
 
-    /// Whether all values are the same. Both belong to one program.
+    /// Whether all values are the same. Both sets must belong to the same program.
     pub fn equal(&self, other: &Sizes) -> bool {
         self.values == other.values
     }
 
-    /// Takes the values of another run of the program over, into the memory that is there.
+    /// Copies the values of another run of the program, and reuses the memory.
     pub fn copy_from(&mut self, other: &Sizes) {
         self.symbols.clone_from(&other.symbols);
         self.values.clone_from(&other.values);
@@ -92,7 +92,7 @@ impl SizePlan {
         let feeds: HashMap<Value, usize> = program.feeds().iter().enumerate().map(|(i, &value)| (value, i)).collect();
         let operand = |dim: Dim| match dim {
             Dim::Known(n) => Operand::Known(n),
-            // Parts of formulas have been seen with them.
+            // The plan contains the parts of every formula that it contains.
             Dim::Sym(symbol) => Operand::At(symbols.binary_search(&symbol).unwrap_or(usize::MAX)),
         };
         let origin = |&symbol: &Symbol| {
@@ -111,7 +111,7 @@ impl SizePlan {
         SizePlan { symbols: symbols.into(), origins }
     }
 
-    /// Checks one array for each of the program's feeds and evaluates all sizes.
+    /// Checks one array for each of the program's feeds and computes all sizes.
     pub fn bind(&self, program: &Program, feeds: &[Array], sizes: &mut Sizes) -> Result<()> {
         let body = program.body();
         if feeds.len() != program.feeds().len() {
@@ -147,7 +147,7 @@ impl SizePlan {
             };
             values.push(value);
         }
-        // A placeholder may be declared with sizes of others; those are known only now.
+        // A placeholder may be declared with sizes of other placeholders, which are known only now.
         for (&fed, array) in program.feeds().iter().zip(feeds) {
             let fits = |(dim, &size): (&Dim, &usize)| sizes.get(*dim).is_none_or(|expected| expected == size);
             if !body.spec(fed).shape.dims().iter().zip(array.dims()).all(fits) {
@@ -157,7 +157,7 @@ impl SizePlan {
         Ok(())
     }
 
-    /// Adds the first node that has a size to the error of that size.
+    /// Adds the name of the first node that has this size to the error.
     fn located(&self, program: &Program, at: usize, error: Error) -> Error {
         let (body, symbol) = (program.body(), self.symbols[at]);
         let has = |value: &&Value| body.spec(**value).shape.dims().contains(&Dim::Sym(symbol));
@@ -172,7 +172,7 @@ impl SizePlan {
     }
 }
 
-/// The number of rows that all feeds with a batch axis have.
+/// Returns the number of rows of the feeds with a batch axis. All must have the same number.
 fn batch(program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
     let body = program.body();
     let mut batch: Option<(Value, usize)> = None;
@@ -197,7 +197,7 @@ fn batch(program: &Program, feeds: &[Array]) -> Result<Option<usize>> {
     Ok(batch.map(|(_, rows)| rows))
 }
 
-/// A size that was computed.
+/// Reads a size from a computed value.
 fn number(body: &Body, value: Value, array: &Array) -> Result<usize> {
     let n = match array.dtype() {
         DType::I32 => i64::from(array.item::<i32>()?),
@@ -209,7 +209,7 @@ fn number(body: &Body, value: Value, array: &Array) -> Result<usize> {
     })
 }
 
-/// Checks dtype, rank and known sizes of what is fed to a placeholder.
+/// Checks dtype, rank and known sizes of an array that is fed to a placeholder.
 pub fn check_feed(body: &Body, fed: Value, array: &Array) -> Result<()> {
     let spec = body.spec(fed);
     if array.dtype() != spec.dtype {
@@ -232,7 +232,7 @@ fn unexpected(body: &Body, fed: Value, array: &Array, error: impl FnOnce(String)
     error(text).at(node.site)
 }
 
-/// The value of one size.
+/// Returns the value of one size.
 pub fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
     sizes.get(dim).ok_or_else(|| {
         Error::shape(format!("the size `{dim}` is unknown in this run"))
@@ -240,7 +240,7 @@ pub fn resolve_dim(dim: Dim, sizes: &Sizes) -> Result<usize> {
     })
 }
 
-/// The sizes of a shape. An array of them fits the address space.
+/// Returns the sizes of a shape. An array of these sizes fits the address space.
 pub fn resolve(shape: &Shape, sizes: &Sizes) -> Result<Dims> {
     let dims: Dims = shape.dims().iter().map(|&dim| resolve_dim(dim, sizes)).collect::<Result<_>>()?;
     element_count(&dims)?;

@@ -1,25 +1,25 @@
-//! Where a recurrent op has its inputs and outputs, which depend on its cell and options.
+//! The positions of a recurrent op's inputs and outputs, which depend on its cell and options.
 
 use std::ops::Range;
 
 use crate::op::Recurrent;
 
-/// The places of inputs. The sequence is the first, the recurrent kernel the second.
+/// The positions of the inputs. The sequence is the first input, the recurrent kernel the second.
 ///
-/// The gradient's inputs are the same, with what was kept instead of the sequence, and behind them
-/// the states of all steps, their gradient and the gradients of the last states.
+/// The gradient op has the same inputs, with the kept values in place of the sequence. They are
+/// followed by the states of all steps, their gradient and the gradients of the last states.
 #[derive(Clone, Debug)]
 pub struct Slots {
     pub bias: Option<usize>,
-    /// What the first step begins with.
+    /// The initial states.
     pub states: Range<usize>,
     pub mask: Option<usize>,
     pub keep: Option<usize>,
-    /// How many inputs there are.
+    /// The number of inputs.
     pub n: usize,
 }
 
-/// The place of the recurrent kernel.
+/// The position of the recurrent kernel.
 pub const KERNEL: usize = 1;
 
 impl Slots {
@@ -33,17 +33,18 @@ impl Slots {
         Slots { bias, states, mask, keep, n }
     }
 
-    /// Of the gradient: the states of all steps.
+    /// In the gradient op: the position of the states of all steps.
     pub fn sequence(&self) -> usize {
         self.n
     }
 
-    /// Of the gradient: the gradients of all steps' and of the last states.
+    /// In the gradient op: the positions of the gradients of all steps' states and of the last
+    /// states.
     pub fn upstream(&self, step: &Recurrent) -> Range<usize> {
         self.n + 1..self.n + 2 + step.n_states()
     }
 
-    /// The inputs that have a gradient, in the order of the gradient's outputs.
+    /// The inputs that have a gradient, in the order of the gradient op's outputs.
     pub fn differentiated(&self) -> impl Iterator<Item = usize> {
         [0, KERNEL].into_iter().chain(self.bias).chain(self.states.clone())
     }

@@ -1,7 +1,7 @@
-//! What sizes are computed from, found without looking at any formula twice.
+//! A search for the values that sizes are computed from. It visits each formula once.
 //!
-//! Formulas share their parts: 60 doublings are 60 symbols, and 2^60 ways from the last to the
-//! first. Formulas may also be as deep as a graph is long, so nothing here recurses.
+//! Formulas share their parts: 60 doublings are 60 symbols, but 2^60 paths from the last to the
+//! first. A formula may also be as deep as a graph is long, so nothing here recurses.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,7 @@ use crate::graph::Value;
 use crate::looks::look;
 use crate::symbols::{SymbolDef, Symbols};
 
-/// Goes from sizes to what they are computed from. Each symbol is looked at once, however many
-/// formulas it is part of.
+/// Finds the sources of sizes. Each symbol is visited once, however many formulas contain it.
 #[derive(Default)]
 pub(crate) struct Sources {
     seen: HashSet<Symbol>,
@@ -20,8 +19,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Calls `f` with everything from outside that a size is computed from and that has not been
-    /// seen yet.
+    /// Calls `f` with each outside source of a size that has not been visited yet.
     pub(crate) fn each(&mut self, symbols: &Symbols, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
         self.stack.push(dim);
         while let Some(dim) = self.stack.pop() {
@@ -38,24 +36,25 @@ impl Sources {
         }
     }
 
-    /// All symbols that have been seen.
+    /// Returns all visited symbols.
     pub(crate) fn into_seen(self) -> HashSet<Symbol> {
         self.seen
     }
 }
 
-/// A fact about sizes that follows from what they are computed from: a formula has the larger of
-/// its parts' facts.
+/// A property of sizes that follows from their sources. A formula has the larger of its parts'
+/// values.
 ///
-/// Facts are kept, so that each symbol is looked at once.
+/// Values are cached, so that each symbol is visited once.
 #[derive(Default)]
 pub struct Facts<T> {
     known: HashMap<Symbol, T>,
 }
 
 impl<T: Copy + Ord + Default> Facts<T> {
-    /// The fact about a size. `source` tells it of an axis or a number of a value; `None` if it is
-    /// not decided yet, which counts as the smallest and is asked for again.
+    /// Returns the property of a size. `source` returns it for an axis or a number of a value. If
+    /// `source` returns `None`, the property is not decided yet: it counts as the smallest and is
+    /// not cached.
     pub fn of(&mut self, symbols: &Symbols, dim: Dim, source: impl Fn(Value) -> Option<T>) -> T {
         let Dim::Sym(wanted) = dim else { return T::default() };
         look(1);
@@ -76,7 +75,7 @@ impl<T: Copy + Ord + Default> Facts<T> {
                 stack.extend([a, b]);
             }
         }
-        // A formula comes after its parts.
+        // A formula has a larger index than its parts.
         unknown.sort_unstable();
         let mut open: HashMap<Symbol, T> = HashMap::new();
         for symbol in unknown {

@@ -1,8 +1,8 @@
-//! Sizes that are known only at run time: where each symbol's value comes from.
+//! Sizes that are known only at run time, and the source of each symbol's value.
 //!
-//! A symbol is the size of an axis of something fed or made by the host, a number that the host
-//! computes, or a formula of other sizes. Equal formulas are one symbol, so that shapes compare by
-//! `==`.
+//! A symbol is the size of an axis of a fed or host-computed array, an integer that the host
+//! computes, or a formula of other sizes. Equal formulas are the same symbol, so that shapes
+//! compare by `==`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,14 +13,15 @@ use crate::graph::Value;
 use crate::looks::look;
 use crate::sources::Sources;
 
-/// The most factors that a product is taken apart into, to see whether two products are equal.
-/// Sizes of models have a handful; a graph that squares a size again and again would have billions.
+/// The largest number of factors that a product is split into, to see whether two products are
+/// equal. Sizes of real models have a handful; a graph that squares a size again and again would
+/// have billions.
 const MAX_FACTORS: usize = 64;
 
-/// Where the value of a symbol comes from.
+/// The source of a symbol's value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SymbolDef {
-    /// The batch: the size of every fed axis that says so.
+    /// The batch size: the size of every fed axis declared as batch.
     Batch,
     /// An axis of a placeholder, or of a result whose size only the host knows.
     Axis(Value, usize),
@@ -45,8 +46,8 @@ pub enum SymbolDef {
 pub struct Symbols {
     defs: Vec<SymbolDef>,
     index: HashMap<SymbolDef, Symbol>,
-    /// For each symbol: how many factors it is a product of, and how many formulas lie between it
-    /// and what is fed.
+    /// For each symbol: the number of its factors, and the number of formulas between it and the
+    /// fed arrays.
     n_factors: Vec<usize>,
     depths: Vec<usize>,
 }
@@ -61,7 +62,7 @@ impl Default for Symbols {
 }
 
 impl Symbols {
-    /// The definitions, in an order in which each uses only earlier ones.
+    /// The definitions, ordered so that each uses only earlier ones.
     pub fn defs(&self) -> &[SymbolDef] {
         &self.defs
     }
@@ -71,7 +72,7 @@ impl Symbols {
         self.defs[symbol.0 as usize]
     }
 
-    /// The symbol of a definition, new if it was not there.
+    /// Returns the symbol of a definition, and adds it if it is new.
     pub fn intern(&mut self, def: SymbolDef) -> Symbol {
         if let Some(&known) = self.index.get(&def) {
             return known;
@@ -96,7 +97,7 @@ impl Symbols {
         }
     }
 
-    /// How many formulas lie between a size and what is fed.
+    /// Returns the number of formulas between a size and the fed arrays.
     pub fn depth(&self, dim: Dim) -> usize {
         match dim {
             Dim::Known(_) => 0,
@@ -168,13 +169,13 @@ impl Symbols {
         }
     }
 
-    /// The size of two broadcast axes; `None` if they cannot be.
+    /// The size of two broadcast axes; `None` if they cannot be broadcast.
     pub fn broadcast(&mut self, a: Dim, b: Dim) -> Option<Dim> {
         match (a, b) {
             _ if a == b => Some(a),
             (Dim::Known(1), d) | (d, Dim::Known(1)) => Some(d),
             (Dim::Known(_), Dim::Known(_)) => None,
-            // Checked when the program runs: the symbol is that size, or 1.
+            // The run checks that the symbol has this size, or 1.
             (Dim::Known(n), _) | (_, Dim::Known(n)) => Some(Dim::Known(n)),
             _ => {
                 let (a, b) = ordered(a, b);
@@ -204,8 +205,8 @@ impl Symbols {
         self.mul(factor, product)
     }
 
-    /// Takes one of the sizes `of` a product apart into its known factor and its other symbols.
-    /// Where all of them together have too many factors, a symbol stays as it is.
+    /// Splits one of the sizes `of` a product into its known factor and its other symbols. If the
+    /// sizes have too many factors in total, a symbol stays whole.
     fn collect_factors(&mut self, dim: Dim, of: &[Dim], symbols: &mut Vec<Symbol>, mut factor: Dim) -> Result<Dim> {
         let is_short = of.iter().fold(0, |n, &d| self.n_factors(d).saturating_add(n)) <= MAX_FACTORS;
         let mut stack = vec![dim];
@@ -222,8 +223,8 @@ impl Symbols {
         Ok(factor)
     }
 
-    /// `total / part` where it is exact for every value of the symbols; `None` if that cannot be
-    /// seen.
+    /// Returns `total / part` if it is exact for every value of the symbols; `None` if that cannot
+    /// be proven.
     pub fn exact_quotient(&mut self, total: &[Dim], part: &[Dim]) -> Result<Option<Dim>> {
         let split = |symbols: &mut Symbols, dims: &[Dim]| -> Result<(usize, Vec<Symbol>)> {
             let mut list = Vec::new();
@@ -251,14 +252,13 @@ impl Symbols {
         self.product(&dims).map(Some)
     }
 
-    /// Calls `f` with everything from outside that a size is computed from, once each: `Batch`,
-    /// `Axis` and `Number`.
+    /// Calls `f` once with each outside source of a size: `Batch`, `Axis` and `Number`.
     pub fn each_source(&self, dim: Dim, f: &mut impl FnMut(SymbolDef)) {
         Sources::default().each(self, dim, f);
     }
 
-    /// What is added to the batch to make this size: 0 for the batch itself, 1 for the number of
-    /// its row splits.
+    /// Returns the number that is added to the batch size to give this size: 0 for the batch
+    /// itself, 1 for its row splits.
     pub fn beyond_batch(&self, dim: Dim) -> Option<usize> {
         match dim {
             Dim::BATCH => Some(0),
@@ -270,8 +270,8 @@ impl Symbols {
         }
     }
 
-    /// Evaluates every symbol. `given` tells the sizes that come from outside: `Batch`, `Axis` and
-    /// `Number`; those it does not know have no value.
+    /// Evaluates every symbol. `given` returns the sizes that come from outside: `Batch`, `Axis`
+    /// and `Number`. A symbol for which it returns none has no value.
     ///
     /// Writes into `values`, which keeps its memory from run to run.
     pub fn evaluate(
@@ -299,7 +299,7 @@ impl Symbols {
 }
 
 impl SymbolDef {
-    /// The sizes that a formula is made of; none for what comes from outside.
+    /// The operands of a formula; none for a size that comes from outside.
     pub fn parts(&self) -> Option<(Dim, Dim)> {
         match *self {
             SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => None,
@@ -312,7 +312,7 @@ impl SymbolDef {
         }
     }
 
-    /// The value of a formula whose parts have these values.
+    /// Computes a formula from the values of its operands.
     pub(crate) fn apply(&self, a: usize, b: usize) -> Result<usize> {
         Ok(match *self {
             SymbolDef::Batch | SymbolDef::Axis(..) | SymbolDef::Number(_) => {

@@ -1,4 +1,4 @@
-//! `LookupTable`: a vocabulary in a graph. Terms to ids, and ids back to terms.
+//! `LookupTable`: a vocabulary in a graph. It maps terms to ids, and ids back to terms.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,8 +17,8 @@ use crate::meaning::Listing;
 use crate::ragged::RaggedTensor;
 use crate::tensor::Tensor;
 
-/// A table from terms to the numbers of their places in a list or a file. Cheap to clone; graphs
-/// share the terms.
+/// A table from terms to their positions in a list or a file. Cheap to clone; graphs share the
+/// terms.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -40,26 +40,27 @@ use crate::tensor::Tensor;
 pub struct LookupTable {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) unknown: Unknown,
-    /// The file that the terms were read from, and how many lines of it; an export takes it along.
+    /// The file that the terms were read from, and the number of lines read. An export copies the
+    /// file.
     pub(crate) file: Option<Arc<(PathBuf, Option<usize>)>>,
-    /// What the terms are, found out once.
+    /// The terms with their digest, computed once.
     listing: Arc<OnceLock<Listing>>,
 }
 
 impl LookupTable {
-    /// A table of strings, which must be distinct.
+    /// Creates a table of strings, which must be distinct.
     pub fn from_list<S: AsRef<[u8]>>(terms: impl IntoIterator<Item = S>) -> Result<LookupTable> {
         let terms: Strings = terms.into_iter().collect();
         Ok(LookupTable::new(Vocabulary::from_strings(terms)?))
     }
 
-    /// A table of integers, which must be distinct.
+    /// Creates a table of integers, which must be distinct.
     pub fn from_ints(terms: impl Into<Vec<i64>>) -> Result<LookupTable> {
         Ok(LookupTable::new(Vocabulary::from_ints(terms.into())?))
     }
 
-    /// A table of the lines of a file, or the first `size` of them: strings, or integers if the
-    /// dtype says so.
+    /// Creates a table of the lines of a file, or of its first `size` lines. They are strings if
+    /// the dtype is `Str`, otherwise integers.
     pub fn from_file(path: impl AsRef<Path>, size: Option<usize>, dtype: DType) -> Result<LookupTable> {
         let path = path.as_ref();
         let mut file = VocabularyFile::new(path);
@@ -70,25 +71,25 @@ impl LookupTable {
         Ok(LookupTable { file: Some(Arc::new((path.to_path_buf(), size))), ..LookupTable::new(vocabulary) })
     }
 
-    /// A table of a vocabulary.
+    /// Creates a table from a vocabulary.
     pub fn new(vocabulary: Vocabulary) -> LookupTable {
         LookupTable { vocabulary: Arc::new(vocabulary), unknown: Unknown::Id(-1), file: None, listing: Arc::default() }
     }
 
-    /// The id of a term that is not in the table. By default, -1.
+    /// Sets the id of terms that are not in the table. By default, -1.
     pub fn default_id(mut self, id: i64) -> LookupTable {
         self.unknown = Unknown::Id(id);
         self
     }
 
-    /// Gives terms that are not in the table one of `n` ids behind it, by their hash. By default,
-    /// they all have the default id.
+    /// Gives each term that is not in the table one of `n` ids after the table's ids, by its hash.
+    /// By default all such terms have the default id.
     pub fn n_oov_buckets(mut self, n: i64) -> Result<LookupTable> {
         self.unknown = Unknown::Buckets(Buckets::new(n)?);
         Ok(self)
     }
 
-    /// The number of ids: of the terms, and of the buckets behind them.
+    /// The number of ids: of the terms, and of the out-of-vocabulary buckets after them.
     pub fn n_ids(&self) -> usize {
         let behind = match self.unknown {
             Unknown::Id(_) => 0,
@@ -102,8 +103,8 @@ impl LookupTable {
         &self.vocabulary
     }
 
-    /// The file that the terms were read from, and how many of its lines were; an export takes it
-    /// along.
+    /// The file that the terms were read from, and the number of lines read. An export copies the
+    /// file.
     pub fn file(&self) -> Option<(&Path, Option<usize>)> {
         self.file.as_deref().map(|(path, n_lines)| (path.as_path(), *n_lines))
     }
@@ -113,20 +114,20 @@ impl LookupTable {
         self.vocabulary.terms().dtype()
     }
 
-    /// The id (i64) of each term of a tensor.
+    /// Returns the id (i64) of each term of a tensor.
     #[track_caller]
     pub fn lookup(&self, terms: &Tensor) -> Tensor {
         terms.then(HostOp::new(FindId(self.clone())), &[], Location::caller())
     }
 
-    /// The id of each term of a tensor. One that is not in the table is an error of the run that
-    /// says what it is, the term and its row.
+    /// Returns the id of each term of a tensor. A term that is not in the table fails the run. The
+    /// error contains `what`, the term and its row.
     #[track_caller]
     pub fn lookup_known(&self, terms: &Tensor, what: &str) -> Tensor {
         self.known(terms, None, what, Location::caller())
     }
 
-    /// As [`LookupTable::lookup_known`], for rows of different length.
+    /// Like [`LookupTable::lookup_known`], for rows of different lengths.
     #[track_caller]
     pub fn lookup_known_ragged(&self, terms: &RaggedTensor, what: &str) -> RaggedTensor {
         terms.with_values(self.known(&terms.values, Some(&terms.row_splits), what, Location::caller()))
@@ -152,7 +153,8 @@ impl LookupTable {
         text.iter().map(|term| String::from_utf8_lossy(term).into_owned()).collect()
     }
 
-    /// The term of each id, or what stands for ids that have none (TensorFlow's default is `UNK`).
+    /// Returns the term of each id. Ids without a term get `unknown` (TensorFlow's default is
+    /// `UNK`).
     #[track_caller]
     pub fn reverse(&self, ids: &Tensor, unknown: impl AsRef<[u8]>) -> Tensor {
         let op = FindTerm { table: self.clone(), unknown: unknown.as_ref().to_vec() };
@@ -160,7 +162,7 @@ impl LookupTable {
     }
 }
 
-/// Equal tables share their terms.
+/// Tables are equal only if they share their terms.
 impl PartialEq for LookupTable {
     fn eq(&self, other: &LookupTable) -> bool {
         Arc::ptr_eq(&self.vocabulary, &other.vocabulary) && self.unknown == other.unknown

@@ -1,4 +1,4 @@
-//! `Tensor`: a symbol for a value in a graph, with operators.
+//! `Tensor`: a symbolic value in a graph, with operators.
 
 use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -12,8 +12,8 @@ use crate::variables::VarId;
 
 /// A symbolic value: the result of a node. Cheap to clone.
 ///
-/// No operation returns a `Result`: the first error is kept by the graph, and a tensor that follows
-/// from it stands for it.
+/// No operation returns a `Result`: the graph keeps the first error. A tensor computed from the
+/// failed op stands for the error.
 #[derive(Clone)]
 pub struct Tensor {
     graph: Graph,
@@ -26,17 +26,17 @@ impl Tensor {
         Tensor { graph, value, spec }
     }
 
-    /// The graph it belongs to.
+    /// The graph of the tensor.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// Which node and which of its outputs.
+    /// The node and the index of its output.
     pub fn value(&self) -> Value {
         self.value
     }
 
-    /// Dtype and shape.
+    /// The dtype and shape.
     pub fn spec(&self) -> &TensorSpec {
         &self.spec
     }
@@ -56,8 +56,8 @@ impl Tensor {
         self.spec.shape.rank()
     }
 
-    /// The known size of an axis. An axis that does not exist or is known only at run time records
-    /// an error and counts as 1.
+    /// The known size of an axis. If the axis does not exist or is known only at run time, this
+    /// records an error and returns 1.
     #[track_caller]
     pub fn dim(&self, axis: usize) -> usize {
         let site = Location::caller();
@@ -78,12 +78,12 @@ impl Tensor {
         }
     }
 
-    /// The name of its node; empty for a tensor that stands for an error.
+    /// The name of the tensor's node; empty for a tensor that stands for an error.
     pub fn name(&self) -> String {
         if self.is_poisoned() { String::new() } else { self.graph.body().node(self.value.node).name.clone() }
     }
 
-    /// Whether an earlier error led to this tensor.
+    /// Whether this tensor results from an earlier error.
     pub fn is_poisoned(&self) -> bool {
         self.value == Value::POISON
     }
@@ -93,7 +93,7 @@ impl Tensor {
         format!("`{}` {}", self.name(), self.spec)
     }
 
-    /// The variable that this tensor reads, if it is one.
+    /// Returns the variable that this tensor reads, if it reads one.
     pub fn variable(&self) -> Option<VarId> {
         match self.graph.body().nodes().get(self.value.node.0 as usize)?.op {
             Op::Variable(Variable(id)) => Some(id),
@@ -101,7 +101,8 @@ impl Tensor {
         }
     }
 
-    /// The op that sets this variable at the end of the run. Fetch it, or group it with others.
+    /// Returns the op that sets this variable at the end of the run. Fetch it, or group it with
+    /// others.
     #[track_caller]
     pub fn assign(&self, value: &Tensor) -> Tensor {
         let site = Location::caller();
@@ -113,7 +114,7 @@ impl Tensor {
         }
     }
 
-    /// The op that adds to this variable at the end of the run.
+    /// Returns the op that adds to this variable at the end of the run.
     #[track_caller]
     pub fn assign_add(&self, value: impl IntoTensor) -> Tensor {
         let site = Location::caller();
@@ -141,9 +142,9 @@ impl Tensor {
         self.graph.number(self.dtype(), value, site)
     }
 
-    /// An operand that stands beside this tensor.
+    /// Converts the other operand of an expression with this tensor.
     pub(crate) fn beside(&self, operand: impl IntoTensor, site: &'static Location<'static>) -> Tensor {
-        // The dtype of a tensor that stands for an error is no reason for another error.
+        // A tensor that stands for an error may have any dtype: do not report a second error.
         if self.is_poisoned() { self.clone() } else { operand.into_tensor(&self.graph, self.dtype(), site) }
     }
 
@@ -152,7 +153,7 @@ impl Tensor {
     }
 }
 
-/// A number as an array of a dtype; an error if the dtype cannot hold it.
+/// Converts a number to an array of a dtype. Fails if the dtype cannot hold the number.
 pub(crate) fn scalar(dtype: DType, value: f64) -> Result<Array> {
     let whole = |low: f64, high: f64| value.fract() == 0.0 && (low..=high).contains(&value);
     Ok(match dtype {
@@ -169,12 +170,12 @@ pub(crate) fn scalar(dtype: DType, value: f64) -> Result<Array> {
     })
 }
 
-/// What can stand beside a tensor in an expression: a tensor, a number, or an array.
+/// An operand of an expression with a tensor: a tensor, a number, or an array.
 pub trait IntoTensor {
-    /// Its dtype, if it has one of its own; a number takes its neighbour's.
+    /// The operand's dtype. `None` for a number, which takes the dtype of the other operand.
     fn own_dtype(&self) -> Option<DType>;
 
-    /// The operand as a tensor of a graph; a number becomes one of the dtype.
+    /// Converts the operand to a tensor of a graph. A number becomes a constant of `dtype`.
     fn into_tensor(self, graph: &Graph, dtype: DType, site: &'static Location<'static>) -> Tensor;
 }
 

@@ -1,5 +1,5 @@
-//! What the steps of a run took. An executor fills a [`Trace`] when [`RunArgs`](crate::RunArgs)
-//! brings one; without, nobody looks at the clock.
+//! The times of a run's steps. An executor fills a [`Trace`] if [`RunArgs`](crate::RunArgs)
+//! contains one; otherwise it never reads the clock.
 
 use std::thread::{self, ThreadId};
 use std::time::Instant;
@@ -12,34 +12,34 @@ use crate::program::{Program, Step};
 /// A part of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
-    /// What the host computes before the steps.
+    /// The steps that the host runs first.
     Host,
-    /// The steps.
+    /// The steps of the executor.
     Step,
-    /// What the host computes from what the steps return.
+    /// The steps that the host runs last.
     After,
 }
 
-/// One step of one run.
+/// The time of one step of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedStep {
-    /// The part it belongs to.
+    /// The part of the program.
     pub part: Phase,
-    /// Its place among those of the part: for [`Phase::Step`], in [`Program::steps`].
+    /// The index in its part: for [`Phase::Step`], in [`Program::steps`].
     pub index: usize,
-    /// The node that stands for it.
+    /// The node that represents the step.
     pub node: NodeId,
-    /// When it began, in nanoseconds since the trace did.
+    /// The start, in nanoseconds since the trace began.
     pub start: u64,
-    /// How long it took, in nanoseconds.
+    /// The duration, in nanoseconds.
     pub duration: u64,
-    /// The thread that ran it, or handed it to the others: its place in [`Trace::threads`].
+    /// The thread that ran the step or distributed it to others: an index into [`Trace::threads`].
     pub thread: usize,
-    /// What it moved and computed.
+    /// The bytes it moved and the operations it computed.
     pub cost: Cost,
 }
 
-/// Times of steps, of one run or several.
+/// The times of steps, of one run or several.
 ///
 /// ```
 /// use estimand_cpu::Cpu;
@@ -77,7 +77,7 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// An empty trace that begins now.
+    /// Creates an empty trace that begins now.
     pub fn new() -> Trace {
         Trace { began: Instant::now(), steps: Vec::new(), threads: Vec::new() }
     }
@@ -87,24 +87,24 @@ impl Trace {
         &self.steps
     }
 
-    /// The names of the threads that ran them.
+    /// The names of the threads that ran the steps.
     pub fn threads(&self) -> impl ExactSizeIterator<Item = &str> {
         self.threads.iter().map(|(_, name)| name.as_str())
     }
 
-    /// Nanoseconds since it began.
+    /// Nanoseconds since the trace began.
     pub fn now(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// What all steps moved and computed.
+    /// The total cost of all steps.
     pub fn cost(&self) -> Cost {
         let mut all = Cost::default();
         self.steps.iter().for_each(|step| all += step.cost);
         all
     }
 
-    /// Notes a step that has just ended in this thread. `cost` is asked for after the clock.
+    /// Records a step that has just ended in this thread. `cost` is called after the clock is read.
     pub fn add(&mut self, part: Phase, index: usize, node: NodeId, start: u64, cost: impl FnOnce() -> Cost) {
         let duration = self.now().saturating_sub(start);
         let thread = self.thread();
@@ -121,14 +121,14 @@ impl Trace {
     }
 }
 
-/// When a step begins, if anybody asks.
+/// Returns the start time of a step, if there is a trace.
 pub fn start(trace: &Option<&mut Trace>) -> u64 {
     trace.as_ref().map_or(0, |trace| trace.now())
 }
 
 impl Program {
-    /// What a timed step is called: the kernel, as the program's text has it, and where in the
-    /// model it belongs.
+    /// Returns the name of a timed step: the kernel, as in the program's text, and its place in the
+    /// model.
     pub fn describe(&self, timed: &TimedStep) -> (String, String) {
         let node = self.body().node(timed.node);
         match (timed.part, self.steps().get(timed.index)) {
@@ -137,8 +137,8 @@ impl Program {
         }
     }
 
-    /// The variable that a step writes or computes the gradient of; else its node. Gradients have
-    /// no scope of their own: they get that of a variable they read.
+    /// Returns the variable that a step writes or computes the gradient of, otherwise its node.
+    /// Gradients have no scope, so they get the scope of a variable they read.
     fn place_name(&self, step: &Step) -> &str {
         let name = &self.body().node(step.kernel.node()).name;
         let applied = || {

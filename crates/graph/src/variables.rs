@@ -1,5 +1,5 @@
-//! The schema of a model's state: names, shapes, roles and initial values. Live values are an
-//! executor's `State`.
+//! The schema of a model's state: names, shapes, roles and initial values. An executor's `State`
+//! holds the live values.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -10,11 +10,11 @@ use estimand_update::Constraint;
 
 use crate::Initializer;
 
-/// A variable's number in its graph.
+/// The index of a variable in its graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct VarId(pub u32);
 
-/// What a variable is for.
+/// The role of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// Part of the model.
@@ -22,21 +22,21 @@ pub enum Role {
         /// Whether optimizers change it.
         trainable: bool,
     },
-    /// An optimizer's companion of another variable.
+    /// A slot: state that an optimizer keeps for another variable.
     Slot {
         /// The variable it belongs to.
         of: VarId,
     },
-    /// Counts steps.
+    /// Counts training steps.
     Step,
-    /// Sums of a metric: never saved.
+    /// Holds the sums of a metric; never saved.
     Local,
 }
 
-/// One variable.
+/// The specification of one variable.
 #[derive(Clone, Debug)]
 pub struct VarSpec {
-    /// Full name with scopes, as in a checkpoint.
+    /// The full name with scopes, as in a checkpoint.
     pub name: String,
     /// Element type.
     pub dtype: DType,
@@ -44,11 +44,11 @@ pub struct VarSpec {
     pub dims: Dims,
     /// Its value before training.
     pub initializer: Initializer,
-    /// What it is for.
+    /// The role of the variable.
     pub role: Role,
-    /// What it must be like after an optimizer has changed it.
+    /// The constraint that holds after an optimizer has changed the variable.
     pub constraint: Option<Arc<dyn Constraint>>,
-    /// The line that made it.
+    /// The source line that made the variable.
     pub site: &'static Location<'static>,
 }
 
@@ -83,7 +83,7 @@ impl Variables {
         Ok(id)
     }
 
-    /// Says what a variable must be like after every update.
+    /// Sets the constraint that holds after every update of a variable.
     pub(crate) fn constrain(&mut self, id: VarId, constraint: Arc<dyn Constraint>) -> Result<()> {
         let spec = &mut self.specs[id.0 as usize];
         let place = |e: Error| e.context(format!("variable `{}`", spec.name));
@@ -117,18 +117,18 @@ impl Variables {
         self.specs.iter().enumerate().map(|(i, s)| (VarId(i as u32), s))
     }
 
-    /// The variable of a name, if there is one.
+    /// Returns the variable with a name, if there is one.
     pub fn get(&self, name: &str) -> Option<VarId> {
         self.by_name.get(name).copied()
     }
 
-    /// The variable of a name; the error names the nearest.
+    /// Returns the variable with a name. The error suggests the nearest name.
     pub fn find(&self, name: &str) -> Result<VarId> {
         let known = || self.specs.iter().map(|s| s.name.as_str());
         self.get(name).ok_or_else(|| Error::missing_variable(name, known()))
     }
 
-    /// The value a variable has before training: a pure function of the seed and its name.
+    /// Returns the value of a variable before training: a pure function of the seed and the name.
     pub fn initial(&self, id: VarId, seed: u64) -> Result<Array> {
         let spec = self.spec(id);
         spec.initializer.sample(spec.dtype, &spec.dims, seed, &spec.name)

@@ -1,5 +1,5 @@
-//! What a run writes: optimizers' updates and assignments, collected and committed together at its
-//! end.
+//! The writes of a run: optimizer updates and assignments. They are collected and committed
+//! together at the end of the run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::index::checked_ids;
 use super::state::Live;
 use super::value::Wide;
 
-/// New values, not yet visible to anyone.
+/// New values that are not visible yet.
 #[derive(Default)]
 pub(super) struct Writes(BTreeMap<VarId, Arc<Wide>>);
 
@@ -21,7 +21,7 @@ impl Writes {
         self.0.insert(id, value);
     }
 
-    /// One variable's update: `gradient` is dense, or (indices, rows).
+    /// Computes the update of one variable: `gradient` is dense, or (indices, rows).
     pub fn apply(
         &mut self,
         body: &Body,
@@ -71,7 +71,8 @@ impl Writes {
         Ok(())
     }
 
-    /// A second update of a variable in one run continues where the first left it.
+    /// The current value. A second update of a variable in one run continues from the result of the
+    /// first.
     fn narrow(&self, body: &Body, live: &Live, id: VarId) -> Result<Vec<f32>> {
         match self.0.get(&id) {
             Some(written) => narrow(written),
@@ -79,7 +80,7 @@ impl Writes {
         }
     }
 
-    /// Makes the new values the live ones.
+    /// Replaces the live values with the new ones.
     pub fn commit(self, body: &Body, live: &mut Live) -> Result<()> {
         self.0.into_iter().try_for_each(|(id, value)| live.replace(&body.variables().spec(id).name, value))
     }
@@ -89,7 +90,7 @@ fn narrow(value: &Wide) -> Result<Vec<f32>> {
     Ok(value.as_floats()?.iter().map(|&v| v as f32).collect())
 }
 
-/// A rule at work on one variable and its slots.
+/// An update rule applied to one variable and its slots.
 struct Update<'a> {
     rule: &'a dyn UpdateRule,
     hyper: Hyper,
@@ -103,8 +104,7 @@ impl Update<'_> {
         self.rule.update(&self.hyper, &mut self.weights, gradient, &mut slots);
     }
 
-    /// Duplicates are summed in order of position; rows without a gradient decay where the rule
-    /// says so.
+    /// Sums duplicates in order of position. Rows without a gradient decay if the rule requires it.
     fn rows(&mut self, ids: &[usize], values: &[f32], n_rows: usize, lazy: bool) {
         let width = self.weights.len() / n_rows.max(1);
         let mut sums: Vec<Option<Vec<f32>>> = vec![None; n_rows];

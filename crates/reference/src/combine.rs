@@ -1,11 +1,11 @@
-//! Rows combined by ragged row, as written in the definition.
+//! Combines rows for each ragged row, directly by the definition.
 
 use estimand_graph::Combiner;
 use estimand_tensor::{Error, Result};
 
 use super::value::{Wide, count};
 
-/// For every ragged row, the lookups in it: which row, with which share of the result.
+/// For every ragged row, its lookups: the row index and its share of the result.
 fn shares(combiner: Combiner, index: &Wide, splits: &Wide, weights: Option<&Wide>) -> Result<Vec<Vec<(usize, f64)>>> {
     let (index, splits) = (index.as_ints()?, splits.as_ints()?);
     let weights = weights.map(|w| w.as_floats()).transpose()?;

@@ -55,7 +55,7 @@ fn float_unary(op: Unary, x: f64) -> f64 {
         Unary::Elu => x,
         Unary::Selu if x < 0.0 => SELU_SCALE * SELU_ALPHA * x.exp_m1(),
         Unary::Selu => SELU_SCALE * x,
-        // Not defined on floats, or answered with booleans above.
+        // Not defined on floats, or computed as booleans above.
         Unary::LogicalNot | Unary::IsNan | Unary::IsFinite => f64::NAN,
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn binary(op: Binary, x: &Wide, y: &Wide, dims: &[usize]) -> Result<W
     })
 }
 
-/// NaN compares with nothing, so that only `NotEqual` holds.
+/// Compares element-wise. With NaN only `NotEqual` is true.
 fn compare<T: PartialOrd>(op: Binary, dims: &[usize], a: &[T], b: &[T]) -> Wide {
     let holds = |order: Option<Ordering>| match op {
         Binary::Less => order == Some(Ordering::Less),
@@ -153,7 +153,7 @@ fn float_binary(op: Binary, a: f64, b: f64) -> f64 {
         Binary::SqrtGrad => b * 0.5 / a,
         Binary::RsqrtGrad => b * -0.5 * a * a * a,
         Binary::ReciprocalGrad => -b * a * a,
-        // Answered with booleans above.
+        // Computed as booleans above.
         Binary::Less
         | Binary::LessEqual
         | Binary::Greater
@@ -178,7 +178,7 @@ fn int_binary(op: Binary, a: i64, b: i64) -> Result<i64> {
         }
         Binary::FloorDiv | Binary::FloorMod => {
             let (quotient, rest) = (a.wrapping_div(b), a.wrapping_rem(b));
-            // Division cuts towards 0; one less where that is not the floor.
+            // Division rounds towards 0; subtract one if that is above the floor.
             let above = rest != 0 && (rest < 0) != (b < 0);
             match op {
                 Binary::FloorDiv => quotient - i64::from(above),
@@ -189,12 +189,12 @@ fn int_binary(op: Binary, a: i64, b: i64) -> Result<i64> {
     })
 }
 
-/// The larger; NaN if either is, unlike `f64::max`.
+/// The larger value; NaN if either is NaN, unlike `f64::max`.
 pub(super) fn maximum(a: f64, b: f64) -> f64 {
     if a > b || a.is_nan() { a } else { b }
 }
 
-/// The smaller; NaN if either is, unlike `f64::min`.
+/// The smaller value; NaN if either is NaN, unlike `f64::min`.
 pub(super) fn minimum(a: f64, b: f64) -> f64 {
     if a < b || a.is_nan() { a } else { b }
 }
@@ -203,8 +203,8 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// `2 / sqrt(pi) * e^(-x^2) * (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + ...)`: all terms have one sign, so
-/// nothing cancels.
+/// `2 / sqrt(pi) * e^(-x^2) * (x + 2 x^3 / 3 + 4 x^5 / (3 * 5) + ...)`: all terms have the same
+/// sign, so nothing cancels.
 fn erf(x: f64) -> f64 {
     // 1 - erf(6) is below half a bit of 1.
     if x.abs() >= 6.0 {
@@ -236,8 +236,8 @@ pub(super) fn select(condition: &Wide, x: &Wide, y: &Wide, dims: &[usize]) -> Re
     Ok(Wide { data, ..x })
 }
 
-/// Floats lose their fraction and stop at the ends of the range; integers wrap; a number is true
-/// unless it is 0.
+/// Converts a value. Floats lose their fraction and saturate at the ends of the range; integers
+/// wrap; a number is true unless it is 0.
 pub(super) fn cast(x: &Wide, to: DType) -> Result<Wide> {
     let dims = x.dims();
     let whole = |v: f64| match to {

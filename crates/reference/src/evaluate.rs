@@ -1,4 +1,4 @@
-//! One node at a time: picks the kernel of an op.
+//! Evaluates one node: selects the kernel of its op.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use estimand_tensor::{Array, DType, Dims, Error, Result};
 use super::value::Wide;
 use super::{combine, elementwise, index, layout, product, recurrent, reduce, resize, softmax, window};
 
-/// A node's results from its inputs.
+/// Computes a node's results from its inputs.
 pub(super) fn evaluate(node: &Node, inputs: &[Arc<Wide>], sizes: &Sizes, position: Position) -> Result<Vec<Wide>> {
     let x: Vec<&Wide> = inputs.iter().map(Arc::as_ref).collect();
     let dims: Dims = match node.outputs.first() {
@@ -31,7 +31,7 @@ pub(super) fn evaluate(node: &Node, inputs: &[Arc<Wide>], sizes: &Sizes, positio
         Op::Cast(Cast { to }) => one(elementwise::cast(x[0], *to)?),
         Op::StopGradient(_) => one(x[0].clone()),
         Op::Print(Print { label }) => {
-            // Nothing depends on whether anyone reads the error stream.
+            // A failed write to stderr is ignored: nothing depends on it.
             let _ = writeln!(std::io::stderr(), "{label}: {}", x[0].to_array()?);
             one(x[0].clone())
         }

@@ -8,7 +8,7 @@ use super::layout::scatter;
 use super::reduce::limits;
 use super::value::{Data, Wide, check_dims, count, index_of, position};
 
-/// The indices as positions on an axis of `limit`.
+/// Checks indices and returns them as positions on an axis of size `limit`.
 pub(super) fn checked_ids(what: &str, ids: &Wide, limit: usize) -> Result<Vec<usize>> {
     let check = |(at, &id): (usize, &i64)| match usize::try_from(id) {
         Ok(id) if id < limit => Ok(id),
@@ -20,7 +20,7 @@ pub(super) fn checked_ids(what: &str, ids: &Wide, limit: usize) -> Result<Vec<us
     ids.as_ints()?.iter().enumerate().map(check).collect()
 }
 
-/// Slices of an axis of `params`; the first `batch_dims` axes of both are matched.
+/// Gathers slices of an axis of `params`. The first `batch_dims` axes of both are matched.
 pub(super) fn gather(params: &Wide, indices: &Wide, axis: usize, batch_dims: usize) -> Result<Wide> {
     check_dims("batch of indices", &indices.dims[..batch_dims], &params.dims[..batch_dims])?;
     let ids = checked_ids("indices", indices, params.dims[axis])?;
@@ -36,7 +36,7 @@ pub(super) fn gather(params: &Wide, indices: &Wide, axis: usize, batch_dims: usi
     }))
 }
 
-/// For each row of the indices' last axis, the position in `dims` of the slice it names.
+/// For each row of the indices' last axis, the position in `dims` of its slice.
 fn slices(indices: &Wide, dims: &[usize]) -> Result<Vec<usize>> {
     let depth = indices.dims[indices.dims.len() - 1];
     let n_rows = count(&indices.dims[..indices.dims.len() - 1]);
@@ -135,7 +135,7 @@ pub(super) fn segments(kind: Reduction, data: &Wide, ids: &Wide, dims: &[usize])
     })
 }
 
-/// A new axis with `on` at the index and `off` elsewhere; an index out of range is nowhere.
+/// Adds an axis with `on` at the index and `off` elsewhere. An index out of range sets no element.
 pub(super) fn one_hot(indices: &Wide, on: &Wide, off: &Wide, axis: usize, dims: &[usize]) -> Result<Wide> {
     let ids = indices.as_ints()?;
     let both = super::layout::concat(0, &[&on.reshape(&[1])?, &off.reshape(&[1])?])?;

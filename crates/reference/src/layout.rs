@@ -1,4 +1,4 @@
-//! Kernels that move elements: each says where an element of the result comes from.
+//! Kernels that move elements. Each maps an element of the result to its source.
 
 use estimand_graph::op::AxisSet;
 use estimand_tensor::{Dims, Error, Result};
@@ -24,7 +24,7 @@ pub(super) fn concat(axis: usize, parts: &[&Wide]) -> Result<Wide> {
         check_dims("joined tensor", part.dims(), &expected)?;
         dims[axis] += part.dims[axis];
     }
-    // Rows of every part in turn: a row is what lies behind one index of the axes before.
+    // Copies one row of each part in turn: a row is all elements of one index of the leading axes.
     let lead = count(&dims[..axis]);
     fn join<'a, T: Clone + 'a>(lead: usize, parts: &[&'a [T]]) -> Vec<T> {
         let row = |part: &&'a [T], i: usize| {
@@ -46,13 +46,14 @@ pub(super) fn slice(x: &Wide, begin: &[usize], size: &[usize]) -> Result<Wide> {
     strided_slice(x, begin, &vec![1; begin.len()], size)
 }
 
-/// Where an index of a strided slice lies in its source.
+/// Maps an index of a strided slice to its source.
 fn strided(begin: &[usize], strides: &[i64], index: &[usize]) -> Dims {
     let place = |((&b, &s), &i): ((&usize, &i64), &usize)| b.wrapping_add_signed(s as isize * i as isize);
     begin.iter().zip(strides).zip(index).map(place).collect()
 }
 
-/// The first and the last element of a slice lie inside its source; sizes may be known only now.
+/// Checks that the first and the last element of a slice lie inside its source. Sizes may be known
+/// only now.
 fn check_slice(dims: &[usize], begin: &[usize], strides: &[i64], size: &[usize]) -> Result<()> {
     for (axis, &n) in dims.iter().enumerate() {
         let last = begin[axis] as i128 + i128::from(strides[axis]) * (size[axis] as i128 - 1);
@@ -71,13 +72,14 @@ pub(super) fn strided_slice(x: &Wide, begin: &[usize], strides: &[i64], size: &[
     Ok(x.pick(size, |index| position(&x.dims, &strided(begin, strides, index))))
 }
 
-/// Zeros of `dims` with `dy` where the slice was taken from.
+/// Zeros of `dims` with `dy` at the positions of the slice.
 pub(super) fn strided_slice_grad(dy: &Wide, begin: &[usize], strides: &[i64], dims: &[usize]) -> Result<Wide> {
     check_slice(dims, begin, strides, dy.dims())?;
     scatter(dy, dims, |index| Some(position(dims, &strided(begin, strides, index))))
 }
 
-/// Zeros of `dims` to which every element of `x` is added where `to` says: the adjoint of `pick`.
+/// Adds every element of `x` to zeros of `dims`, at the position that `to` returns: the adjoint of
+/// `pick`.
 pub(super) fn scatter(x: &Wide, dims: &[usize], to: impl Fn(&[usize]) -> Option<usize>) -> Result<Wide> {
     let targets = indices(x.dims()).map(|index| to(&index));
     match &x.data {
@@ -110,7 +112,7 @@ pub(super) fn sum_to(x: &Wide, like: &[usize]) -> Result<Wide> {
 }
 
 pub(super) fn pad(x: &Wide, value: &Wide, before: &[usize], dims: &[usize]) -> Result<Wide> {
-    // The border is read from the padding value, which stands behind the elements of x.
+    // The border reads the padding value, which is stored after the elements of x.
     let both = concat(0, &[&x.reshape(&[x.len()])?, &value.reshape(&[1])?])?;
     Ok(both.pick(dims, |index| {
         let inside = |((&i, &b), &n): ((&usize, &usize), &usize)| i.checked_sub(b).filter(|&i| i < n);
@@ -119,7 +121,7 @@ pub(super) fn pad(x: &Wide, value: &Wide, before: &[usize], dims: &[usize]) -> R
     }))
 }
 
-/// Where an index of a mirror-padded array lies in its source.
+/// Maps an index of a mirror-padded array to its source.
 fn mirrored(dims: &[usize], paddings: &[(usize, usize)], symmetric: bool, index: &[usize]) -> Dims {
     let edge = i64::from(symmetric);
     let place = |((&n, &(before, _)), &i): ((&usize, &(usize, usize)), &usize)| {
@@ -168,13 +170,13 @@ pub(super) fn band_part(x: &Wide, lower: Option<usize>, upper: Option<usize>) ->
         Data::Float(values) => Data::Float(each(values, 0.0, &x.dims, stays)),
         Data::Int(values) => Data::Int(each(values, 0, &x.dims, stays)),
         Data::Bool(values) => Data::Bool(each(values, false, &x.dims, stays)),
-        // `infer` has refused them.
+        // `infer` has refused strings.
         Data::Str(values) => Data::Str(values.clone()),
     };
     Wide { dtype: x.dtype, dims: x.dims.clone(), data }
 }
 
-/// Applies `f` to every row along an axis: the positions of its elements, in order.
+/// Calls `f` for every row along an axis, with the positions of its elements in order.
 pub(super) fn each_row(dims: &[usize], axis: usize, mut f: impl FnMut(Vec<usize>)) {
     let mut lead: Dims = dims.into();
     lead[axis] = 1;

@@ -1,9 +1,9 @@
-//! The reference executor: every node on its own, floats in f64, integers in i64, no threads.
+//! The reference executor: every node separately, floats in f64, integers in i64, no threads.
 //!
-//! It shows that executors can be exchanged, tells the others when they are wrong, and is exact
-//! enough for finite differences of gradients. A run: `sizes` binds what is fed, `evaluate` picks
-//! each node's kernel from the families here, `apply` collects what is written and commits it at
-//! the end.
+//! It shows that executors can be exchanged, detects errors of the others, and is exact enough for
+//! finite differences of gradients. In a run, `sizes` binds the feeds, `evaluate` selects each
+//! node's kernel from the families here, and `apply` collects the writes and commits them at the
+//! end.
 
 mod apply;
 mod combine;
@@ -43,7 +43,7 @@ use apply::Writes;
 use state::Live;
 use value::Wide;
 
-/// The executor that is written to be read: naive kernels in f64.
+/// An executor for readability: naive kernels in f64.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reference;
 
@@ -98,7 +98,7 @@ impl Executable for Plain {
 }
 
 impl Plain {
-    /// Computes what is fetched and, in a step, what will be written.
+    /// Computes the fetches and, in a step, the values to write.
     fn run(&self, live: &Live, mut args: RunArgs<'_>, outputs: &mut Vec<Array>, is_step: bool) -> Result<Writes> {
         let program = &self.program;
         let mut sizes = Sizes::default();
@@ -143,8 +143,8 @@ impl Plain {
 }
 
 impl Plain {
-    /// Spreads results over the shape of their node: an element-wise step may read a single number
-    /// where its graph has that number all over a shape (see `pass/reroute.rs`).
+    /// Broadcasts results to the shape of their node: an element-wise step may read a single number
+    /// where its graph has that number broadcast to a shape (see `pass/reroute.rs`).
     fn spread(&self, step: &Step, results: Vec<Wide>, sizes: &Sizes) -> Result<Vec<Wide>> {
         if !step.is_elementwise(self.program.body()) {
             return Ok(results);
@@ -155,12 +155,12 @@ impl Plain {
     }
 }
 
-/// An error with the node it happened in.
+/// Adds the node to an error.
 fn at(node: &Node, error: Error) -> Error {
     error.context(format!("in `{}` ({})", node.name, node.op.name())).at(node.site)
 }
 
-/// Everything a step of one run can read.
+/// The values that a step of a run can read.
 struct Values<'a> {
     program: &'a Program,
     constants: &'a HashMap<Value, Arc<Wide>>,
@@ -180,7 +180,7 @@ impl Values<'_> {
         })
     }
 
-    /// Notes the time of a step, if anybody asks.
+    /// Records the time of a step, if there is a trace.
     fn note(&self, i: usize, start: u64, trace: &mut Option<&mut Trace>) -> Result<()> {
         let Some(trace) = trace else { return Ok(()) };
         let step = &self.program.steps()[i];

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use estimand_tensor::{Error, Result};
 
@@ -28,7 +28,7 @@ pub(super) fn matmul(x: &Wide, y: &Wide, transpose_x: bool, transpose_y: bool, d
     Ok(Wide::floats(x.dtype, dims, indices(dims).map(|index| element(&index)).collect()))
 }
 
-/// Matrices in the last two axes, seen as they are multiplied.
+/// Matrices in the last two axes, transposed if requested.
 struct Stack<'a> {
     values: &'a [f64],
     lead: &'a [usize],

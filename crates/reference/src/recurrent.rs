@@ -1,4 +1,4 @@
-//! Recurrent cells as written in their definitions, one number at a time.
+//! Recurrent cells, directly by their definitions, one number at a time.
 
 use estimand_graph::op::{Cell, CellFunction, Recurrent};
 use estimand_graph::slots::{KERNEL, Slots};
@@ -30,7 +30,7 @@ fn value(function: CellFunction, x: f64) -> f64 {
     }
 }
 
-/// The slope where the function's value is `y`.
+/// The derivative of the function where its value is `y`.
 fn slope(function: CellFunction, y: f64) -> f64 {
     let one_if = |yes: bool| f64::from(u8::from(yes));
     match function {
@@ -55,7 +55,7 @@ fn slope(function: CellFunction, y: f64) -> f64 {
     }
 }
 
-/// What the op and its gradient read, by row.
+/// The inputs of the op and its gradient, by row.
 struct Network<'a> {
     step: &'a Recurrent,
     batch: usize,
@@ -105,7 +105,7 @@ impl<'a> Network<'a> {
         self.states.get(state).map_or(Vec::new(), |s| s[row * self.units..(row + 1) * self.units].to_vec())
     }
 
-    /// A state through the kernel.
+    /// Multiplies a state with the kernel and adds the bias.
     fn product(&self, left: &[f64]) -> Vec<f64> {
         let column = |j: usize| {
             let sum: f64 = left.iter().enumerate().map(|(k, v)| v * self.kernel[k * self.width + j]).sum();
@@ -114,14 +114,14 @@ impl<'a> Network<'a> {
         (0..self.width).map(column).collect()
     }
 
-    /// A gradient back through the kernel.
+    /// Multiplies a gradient with the transposed kernel.
     fn product_back(&self, dz: &[f64]) -> Vec<f64> {
         let unit = |k: usize| (0..self.width).map(|j| dz[j] * self.kernel[k * self.width + j]).sum();
         (0..self.units).map(unit).collect()
     }
 
-    /// The numbers kept in a step, from its input and the states before, which become those after
-    /// it.
+    /// Runs a step: replaces the states by those after it, and returns the values kept for the
+    /// gradient.
     fn advance(&self, row: usize, x: &[f64], h: &mut [f64], c: &mut [f64]) -> Vec<f64> {
         let n = self.units;
         let Recurrent { activation, recurrent_activation: gate, .. } = *self.step;
@@ -194,8 +194,8 @@ pub(super) fn forward(step: &Recurrent, x: &[&Wide]) -> Result<Vec<Wide>> {
     Ok(results)
 }
 
-/// The gradients of a step: of its input, of what the kernel made, and of the state past the
-/// kernel; `dc` becomes the one before.
+/// The gradients of a step: of its input, of the product with the kernel, and of the part of the
+/// state that bypasses the kernel. `dc` becomes the gradient before the step.
 struct StepGradient {
     dx: Vec<f64>,
     dz: Vec<f64>,
@@ -237,7 +237,7 @@ impl Network<'_> {
                 }
                 let mut dz = dx.clone();
                 if !reset_after {
-                    // What the candidate's part of the kernel saw was reset * seen.
+                    // The candidate's part of the kernel was multiplied with reset * seen.
                     dz[..2 * n].fill(0.0);
                 }
                 let d_seen = self.product_back(&dz);

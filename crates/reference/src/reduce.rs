@@ -1,4 +1,4 @@
-//! Reductions, arg-maxima, running sums and the k largest.
+//! Reductions, arg max, running sums and the k largest.
 
 use estimand_graph::op::{AxisSet, Reduction};
 use estimand_tensor::{DType, Dims, Error, Result};
@@ -7,7 +7,7 @@ use super::elementwise::{maximum, minimum};
 use super::layout::each_row;
 use super::value::{Data, Wide, broadcast_position, count, indices};
 
-/// Reduces `axes`; `dims` are the sizes of the result, with the axes or without.
+/// Reduces `axes`. `dims` are the sizes of the result, with or without the reduced axes.
 pub(super) fn reduce(kind: Reduction, x: &Wide, axes: AxisSet, dims: &[usize]) -> Result<Wide> {
     let kept: Dims = x.dims.iter().enumerate().map(|(axis, &n)| if axes.contains(axis) { 1 } else { n }).collect();
     let reduced: Dims = axes.iter().map(|axis| x.dims[axis]).collect();
@@ -73,7 +73,7 @@ impl Fold<'_> {
     }
 }
 
-/// The index of the first largest (or smallest) element along an axis; NaN never wins.
+/// The index of the first largest (or smallest) element along an axis; NaN is never selected.
 pub(super) fn arg_max(x: &Wide, axis: usize, min: bool, output: DType, dims: &[usize]) -> Result<Wide> {
     fn winners<T: PartialOrd + Copy>(values: &[T], dims: &[usize], axis: usize, min: bool) -> Vec<i64> {
         let mut found = Vec::new();
@@ -138,7 +138,7 @@ impl Scan {
     }
 }
 
-/// The k largest of the last axis and their indices; the first of equals comes first.
+/// The k largest of the last axis and their indices. Equal elements keep their order.
 pub(super) fn top_k(x: &Wide, k: usize) -> Result<[Wide; 2]> {
     let last = x.dims.len() - 1;
     if k > x.dims[last] {
@@ -149,7 +149,7 @@ pub(super) fn top_k(x: &Wide, k: usize) -> Result<[Wide; 2]> {
     let mut chosen = Vec::new();
     each_row(&x.dims, last, |mut row| {
         match &x.data {
-            // NaN counts as the lowest number: an order that is total.
+            // NaN counts as the lowest number, so that the order is total.
             Data::Float(v) => {
                 let key = |at: usize| if v[at].is_nan() { f64::NEG_INFINITY } else { v[at] };
                 row.sort_by(|&a, &b| key(b).partial_cmp(&key(a)).expect("no NaN is left"));

@@ -5,12 +5,12 @@ use estimand_tensor::{Error, Result};
 
 use super::value::{Wide, check_dims, count};
 
-/// A pixel of the result along one axis: up to two source pixels with their weights.
+/// The source of a pixel along one axis: up to two source pixels with their weights.
 type Mix = [(usize, f64); 2];
 
 /// The mixes of one axis.
 ///
-/// TF: positions are computed in f32, and where that rounding decides for a pixel, so does it here.
+/// TF: positions are computed in f32. Where that rounding selects the pixel, it does so here too.
 fn mixes(r: &Resize, from: usize, to: usize) -> Vec<Mix> {
     let scale = from as f32 / to as f32;
     let last = from.saturating_sub(1);
@@ -29,7 +29,7 @@ fn mixes(r: &Resize, from: usize, to: usize) -> Vec<Mix> {
     (0..to).map(mix).collect()
 }
 
-/// Calls `f(source, result, weight)` for every pixel that goes into a pixel of the result.
+/// Calls `f(source, result, weight)` for every source pixel of every result pixel.
 fn each(r: &Resize, image: &[usize], mut f: impl FnMut(usize, usize, f64)) {
     let (rows, columns) = (mixes(r, image[1], r.size.0), mixes(r, image[2], r.size.1));
     for n in 0..image[0] {

@@ -1,4 +1,4 @@
-//! Soft maxima over the last axis and their cross entropies.
+//! Softmax over the last axis and its cross entropies.
 
 use estimand_tensor::Result;
 
@@ -27,17 +27,17 @@ pub(super) fn softmax(x: &Wide) -> Result<Wide> {
     Ok(Wide::floats(x.dtype, &x.dims, values))
 }
 
-/// (loss per row, gradient of the logits), for a row of probabilities each.
+/// (loss per row, gradient of the logits), for one row of probabilities each.
 pub(super) fn cross_entropy(logits: &Wide, labels: &Wide) -> Result<[Wide; 2]> {
     check_dims("labels tensor", labels.dims(), logits.dims())?;
     let (mut losses, mut gradient) = (Vec::new(), Vec::new());
     for (logits, labels) in rows(logits)?.zip(rows(labels)?) {
         let log = log_softmax_row(logits);
         losses.push(log.iter().zip(labels).map(|(log, label)| -label * log).sum());
-        // TF: the gradient takes the labels to sum to 1, whether they do or not.
+        // TF: the gradient assumes that the labels sum to 1, whether they do or not.
         gradient.extend(log.iter().zip(labels).map(|(log, label)| log.exp() - label));
     }
-    // Rows without classes have no logits to walk over.
+    // Rows without classes have no logits to iterate over.
     losses.resize(logits.dims[0], 0.0);
     Ok(pair(logits, losses, gradient))
 }

@@ -10,20 +10,20 @@ use indexmap::IndexMap;
 
 use super::value::Wide;
 
-/// Every variable's value by name, shared with the runs that read it.
+/// The value of every variable by name, shared with the runs that read it.
 #[derive(Clone, Default)]
 pub(super) struct Live {
     variables: IndexMap<String, Arc<Wide>>,
 }
 
 impl Live {
-    /// These values.
+    /// Creates a state from these values.
     pub fn of(values: &IndexMap<String, Array>) -> Result<Live> {
         let wide = |(name, value): (&String, &Array)| Ok((name.clone(), Arc::new(Wide::from_array(value)?)));
         Ok(Live { variables: values.iter().map(wide).collect::<Result<_>>()? })
     }
 
-    /// The value now of a variable of a program.
+    /// The current value of a program's variable.
     pub fn value(&self, spec: &VarSpec) -> Result<&Arc<Wide>> {
         let value = self.variables.get(&spec.name).ok_or_else(|| missing(&spec.name))?;
         match value.dtype == spec.dtype && value.dims == spec.dims {
@@ -32,7 +32,7 @@ impl Live {
         }
     }
 
-    /// Replaces a value by one of the same dtype and sizes.
+    /// Replaces a value with one of the same dtype and sizes.
     pub fn replace(&mut self, name: &str, value: Arc<Wide>) -> Result<()> {
         let held = self.variables.get_mut(name).ok_or_else(|| missing(name))?;
         if held.dtype != value.dtype || held.dims != value.dims {
@@ -67,7 +67,7 @@ impl State for Live {
     }
 
     fn copy(&self) -> Result<Box<dyn State>> {
-        // Values are replaced, never changed: to share them is a copy.
+        // Values are replaced, never modified, so sharing them is as good as a copy.
         Ok(Box::new(self.clone()))
     }
 

@@ -1,5 +1,5 @@
-//! Every family of kernels against TensorFlow's: the fixture explains itself in
-//! `oracles/gen/reference_ops.py`.
+//! Compares every family of kernels with TensorFlow's. `oracles/gen/reference_ops.py` explains the
+//! fixture.
 
 use std::panic::Location;
 
@@ -27,7 +27,7 @@ fn array(words: &[&str]) -> Array {
     }
 }
 
-/// The settings behind an op's name.
+/// The settings after an op's name.
 struct Settings<'a>(Vec<&'a str>);
 
 impl Settings<'_> {
@@ -148,7 +148,7 @@ fn compute(op: Op, inputs: &[Array]) -> Result<Vec<Array>> {
     Ok(outputs)
 }
 
-/// The largest distance of two values, relative to those above 1.
+/// The largest difference of two values, relative for values above 1.
 fn distance(actual: &Array, expected: &Array) -> f64 {
     let pairs = actual.to_f64_vec().unwrap().into_iter().zip(expected.to_f64_vec().unwrap());
     let apart = |(a, e): (f64, f64)| match a == e || (a.is_nan() && e.is_nan()) {

@@ -77,7 +77,7 @@ fn reductions_of_nothing() {
     let integers = g.constant(Array::zeros(DType::I32, [0]).unwrap());
     assert_eq!(numbers(&integers.max()), [f64::from(i32::MIN)]);
     assert!(error(&integers.mean(), &[]).to_string().contains("mean of no integers"));
-    // TF: integer means are cut towards 0.
+    // TF: integer means are rounded towards 0.
     assert_eq!(numbers(&g.constant([-1i32, -2]).mean()), [-1.0]);
     assert_eq!(numbers(&g.constant([true, false]).all()), [0.0]);
 }

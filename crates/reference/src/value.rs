@@ -1,10 +1,10 @@
-//! `Wide`: a value in the widest type of its kind, and the index arithmetic that all kernels share.
+//! `Wide`: a value in the widest type of its kind, and the index arithmetic of all kernels.
 
 use std::sync::Arc;
 
 use estimand_tensor::{Array, DType, Dims, Error, Result};
 
-/// An array whose floats are f64 and whose integers are i64, whatever its dtype says.
+/// An array whose floats are f64 and whose integers are i64, whatever its dtype.
 #[derive(Clone, Debug)]
 pub(super) struct Wide {
     pub dtype: DType,
@@ -40,7 +40,7 @@ impl Wide {
         Wide { dtype: DType::Bool, dims: dims.into(), data: Data::Bool(values) }
     }
 
-    /// Numbers that are whole, as whatever kind of number the dtype is.
+    /// Whole numbers in the representation of the dtype.
     pub fn counts(dtype: DType, dims: &[usize], values: impl Iterator<Item = usize>) -> Wide {
         match dtype.is_float() {
             true => Wide::floats(dtype, dims, values.map(|n| n as f64).collect()),
@@ -102,8 +102,8 @@ impl Wide {
         }
     }
 
-    /// Shapes and dtypes were inferred when the graph was built, so a kernel that gets another kind
-    /// is our mistake.
+    /// The error for a wrong kind of data. Shapes and dtypes were inferred when the graph was
+    /// built, so this is a bug of ours.
     pub fn wrong_kind(&self, expected: &str) -> Error {
         Error::internal(format!("a kernel got {}{:?}, expected {expected}", self.dtype, self.dims()))
     }
@@ -116,7 +116,8 @@ impl Wide {
         count(&self.dims)
     }
 
-    /// A value of `dims` whose element at an index is this one's element at position `from(index)`.
+    /// A value of `dims` whose element at an index is this value's element at position
+    /// `from(index)`.
     pub fn pick(&self, dims: &[usize], from: impl Fn(&[usize]) -> usize) -> Wide {
         fn each<T: Clone>(values: &[T], dims: &[usize], from: impl Fn(&[usize]) -> usize) -> Vec<T> {
             indices(dims).map(|index| values[from(&index)].clone()).collect()
@@ -153,7 +154,7 @@ impl Wide {
     }
 }
 
-/// An array of `dims` that can be broadcast to `to`.
+/// Checks that an array of `dims` can be broadcast to `to`.
 pub(super) fn check_broadcast(dims: &[usize], to: &[usize]) -> Result<()> {
     let fits = |(&from, &to): (&usize, &usize)| from == to || from == 1;
     if dims.len() <= to.len() && dims.iter().rev().zip(to.iter().rev()).all(fits) {
@@ -162,7 +163,7 @@ pub(super) fn check_broadcast(dims: &[usize], to: &[usize]) -> Result<()> {
     Err(Error::shape(format!("{dims:?} cannot be broadcast to {to:?}")))
 }
 
-/// Two sizes that must be equal, and could not be compared before the run.
+/// Checks that sizes are equal which could not be compared before the run.
 pub(super) fn check_dims(what: &str, actual: &[usize], expected: &[usize]) -> Result<()> {
     if actual == expected {
         return Ok(());
@@ -195,7 +196,7 @@ pub(super) fn position(dims: &[usize], index: &[usize]) -> usize {
     dims.iter().zip(index).fold(0, |at, (&size, &i)| at * size + i)
 }
 
-/// Where the element of a broadcast result comes from.
+/// The position of the source element of a broadcast result.
 pub(super) fn broadcast_position(dims: &[usize], index: &[usize]) -> usize {
     let index = &index[index.len() - dims.len()..];
     dims.iter().zip(index).fold(0, |at, (&size, &i)| at * size + if size == 1 { 0 } else { i })

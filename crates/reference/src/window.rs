@@ -1,7 +1,7 @@
 //! Convolutions and pooling over NHWC images.
 //!
 //! A convolution, its gradient to the image and its gradient to the filter visit the same triples
-//! of (pixel, tap, result); so they are each other's adjoints by construction.
+//! of (pixel, tap, result). They are therefore adjoint by construction.
 
 use estimand_graph::op::{Padding, PoolWindow, Window};
 use estimand_tensor::{Error, Result};
@@ -11,7 +11,7 @@ use super::value::{Wide, check_dims, count};
 /// Along one axis: a position of the window, the tap, and the pixel under it.
 type Tap = (usize, usize, usize);
 
-/// The number of positions, and every tap that lies inside the image, by position.
+/// The number of positions, and all taps inside the image, by position.
 fn taps(size: usize, window: usize, stride: usize, dilation: usize, padding: Padding) -> Result<(usize, Vec<Tap>)> {
     let (positions, before, _) = padding
         .place(size, window, stride, dilation)
@@ -24,7 +24,7 @@ fn taps(size: usize, window: usize, stride: usize, dilation: usize, padding: Pad
     Ok((positions, all.collect()))
 }
 
-/// How a filter lies over images of known sizes.
+/// The positions of a filter over images of known sizes.
 struct Geometry {
     image: [usize; 4],
     filter: [usize; 4],
@@ -50,7 +50,7 @@ impl Geometry {
         Ok(Geometry { image, filter, result: [image[0], height, width, channels], rows, columns, depthwise })
     }
 
-    /// Calls `f` with the positions in image, filter and result that are multiplied and added.
+    /// Calls `f` with the positions in image, filter and result of each product.
     fn each(&self, mut f: impl FnMut(usize, usize, usize)) {
         let [images, height, width, channels] = self.image;
         let [_, filter_width, _, outputs] = self.filter;
@@ -105,13 +105,13 @@ pub(super) fn backprop_filter(w: &Window, depthwise: bool, x: &Wide, dy: &Wide, 
     Ok(Wide::floats(x.dtype, dims, weights))
 }
 
-/// A pooling window lies over an image as a depthwise filter of one output does.
+/// A pooling window has the geometry of a depthwise filter with one output.
 fn pooling(w: &PoolWindow, image: &[usize]) -> Result<Geometry> {
     let window = Window { strides: w.strides, dilations: (1, 1), padding: w.padding };
     Geometry::new(&window, image, &[w.size.0, w.size.1, four(image)?[3], 1], true)
 }
 
-/// For every result the pixel of its first maximum, in the row-major order of the window.
+/// For every result the pixel of its first maximum, in row-major order of the window.
 fn maxima(geometry: &Geometry, image: &[f64]) -> Vec<Option<usize>> {
     let mut best: Vec<Option<usize>> = vec![None; count(&geometry.result)];
     geometry.each(|i, _, r| {

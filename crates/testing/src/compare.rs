@@ -1,16 +1,15 @@
-//! When two results are the same: the rule that the comparison with TensorFlow uses too
+//! Compares two results, by the same rule as the comparison with TensorFlow
 //! (`oracles/live/graphdef.py`).
 
 use estimand_tensor::{Array, DType, Result};
 
-/// How far floats may be apart, relative to the largest of their tensor.
+/// The allowed difference of floats, relative to the largest value of their tensor.
 const TOLERANCE: f64 = 1e-5;
 
-/// Tensors of smaller numbers are compared as if this were their largest: sums that cancel keep the
-/// rounding of their terms.
+/// The lower bound of that largest value: sums that cancel keep the rounding of their terms.
 const SMALLEST: f64 = 1.0;
 
-/// Why two arrays are not the same up to rounding; `None` if they are.
+/// Returns the reason why two arrays differ by more than rounding; `None` if they do not.
 pub fn difference(a: &Array, b: &Array) -> Result<Option<String>> {
     if a.dtype() != b.dtype() || a.dims() != b.dims() {
         let describe = |x: &Array| format!("{}{:?}", x.dtype(), x.dims());

@@ -12,7 +12,7 @@ impl Dice {
         Dice { seed, throws: 0 }
     }
 
-    /// One of 0..n; 0 if n is 0.
+    /// A number in 0..n; 0 if n is 0.
     pub(super) fn below(&mut self, n: usize) -> usize {
         let mut value = [0i64];
         self.throws += 1;
@@ -20,7 +20,7 @@ impl Dice {
         value[0] as usize
     }
 
-    /// One of low..=high.
+    /// A number in low..=high.
     pub(super) fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
     }
@@ -30,7 +30,7 @@ impl Dice {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// One of the choices.
     pub(super) fn pick<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())].clone()
     }

@@ -1,4 +1,4 @@
-//! The contract of executors: what holds for every one of them, whatever machine it runs on.
+//! The contract of executors: guarantees of every executor, on any machine.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 
 use super::compare::difference;
 
-/// Checks an executor against its contract. The error says which part of it does not hold.
+/// Checks an executor against its contract. The error names the part that does not hold.
 ///
 /// ```
 /// use estimand_testing::check_executor;
@@ -144,7 +144,7 @@ fn states_are_extended(executor: &dyn Executor) -> Result<()> {
 fn names_bind(executor: &dyn Executor) -> Result<()> {
     let line = Line::new();
     let mut state = line.place(executor)?;
-    // The same variables in another order, and one placeholder more before them.
+    // The same variables in another order, with one more placeholder before them.
     let other = Graph::new();
     other.placeholder("z", DType::F32, [Dim::BATCH]);
     let b = other.variable("b", [1], Initializer::Zeros);
@@ -160,7 +160,7 @@ fn names_bind(executor: &dyn Executor) -> Result<()> {
         there.forward(&*state, args(&feeds), &mut b)?;
         ensure(a == b, format!("{a:?} and {b:?}"))?;
     }
-    // A state that has other slots for the same names.
+    // A state with other slots for the same names.
     let again = other.body().variables().clone();
     let mut turned = executor.place(&again, 0)?;
     ["w", "b"].iter().try_for_each(|name| turned.write(name, &state.read(name)?))?;

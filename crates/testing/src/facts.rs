@@ -1,7 +1,7 @@
-//! What is known of a value before anything runs: where its elements lie, and whether everyone
+//! Facts about a value before anything runs: the range of its elements, and whether every executor
 //! computes them exactly.
 
-/// Bounds of all elements, and the number of fraction bits of values that no implementation rounds.
+/// Bounds of all elements, and the number of fraction bits of values that no executor rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) low: f64,
@@ -36,13 +36,13 @@ impl Facts {
         self.grain.is_some()
     }
 
-    /// No longer exact if a sum of a few such numbers would not fit an f32.
+    /// Marks the value as not exact if a sum of a few such numbers would not fit an f32.
     fn checked(mut self) -> Facts {
         self.grain = self.grain.filter(|&g| self.size() * f64::from(1u32 << g.min(30)) < (1 << 21) as f64);
         self
     }
 
-    /// The bounds of a function that never falls; the result is rounded.
+    /// The bounds of a non-decreasing function of the value; the result is rounded.
     pub(super) fn rising(&self, f: impl Fn(f64) -> f64) -> Facts {
         Facts::real(f(self.low), f(self.high))
     }
@@ -56,7 +56,7 @@ impl Facts {
         self.within(-self.high, -self.low)
     }
 
-    /// Either of two values.
+    /// The facts of a value that is one of two.
     pub(super) fn or(&self, other: &Facts) -> Facts {
         Facts { low: self.low.min(other.low), high: self.high.max(other.high), grain: self.common_grain(other) }
     }
@@ -79,7 +79,7 @@ impl Facts {
         Facts { low: (self.low * n).min(0.0), high: (self.high * n).max(0.0), grain: self.grain }.checked()
     }
 
-    /// With zeros among them.
+    /// The facts if zeros are added.
     pub(super) fn or_zero(&self) -> Facts {
         self.within(self.low.min(0.0), self.high.max(0.0))
     }

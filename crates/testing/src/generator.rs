@@ -8,7 +8,7 @@ use super::dice::Dice;
 use super::facts::Facts;
 use super::{layout, leaves, linear, lookup, losses, pointwise, reducing, sequence};
 
-/// A tensor with its sizes in this run and what is known of its elements.
+/// A tensor with its sizes in this run and the facts about its elements.
 #[derive(Clone, Debug)]
 pub(super) struct PoolValue {
     pub(super) tensor: Tensor,
@@ -26,10 +26,10 @@ impl PoolValue {
     }
 }
 
-/// A way to add a value; `false` if the pool has nothing it could use.
+/// Adds a value; returns `false` if the pool has no suitable input.
 type Family = fn(&mut Generator) -> Result<bool>;
 
-/// The families and how often each is tried.
+/// The families with their weights.
 const FAMILIES: [(usize, Family); 17] = [
     (2, leaves::any),
     (4, pointwise::unary),
@@ -50,7 +50,7 @@ const FAMILIES: [(usize, Family); 17] = [
     (2, sequence::recurrent),
 ];
 
-/// Tensors above this are not built, so that thousands of programs run in minutes.
+/// The largest number of elements of a tensor, so that thousands of programs run in minutes.
 pub(super) const MOST_ELEMENTS: usize = 3000;
 
 pub(super) struct Generator {
@@ -59,11 +59,11 @@ pub(super) struct Generator {
     pub(super) feeds: Vec<(Tensor, Array)>,
     pub(super) wrt: Vec<Tensor>,
     pub(super) pool: Vec<PoolValue>,
-    /// The sizes of this program's axes: few, so that shapes meet.
+    /// The sizes of this program's axes. There are few, so that shapes often match.
     pub(super) palette: Vec<usize>,
-    /// The size of the batch.
+    /// The batch size.
     pub(super) batch: usize,
-    /// Of variables and constants made.
+    /// The number of variables and constants created.
     pub(super) n_leaves: usize,
 }
 
@@ -106,8 +106,8 @@ impl Generator {
         self.finish()
     }
 
-    /// The last values and a few others are fetched; each float among them enters the loss with its
-    /// own weights.
+    /// Fetches the last values and a few others. Each float among them enters the loss with its own
+    /// weights.
     fn finish(mut self) -> Result<RandomProgram> {
         let last = self.pool.len().saturating_sub(4);
         let mut chosen: Vec<PoolValue> = self.pool[last..].to_vec();
@@ -140,7 +140,7 @@ impl Generator {
         Ok(RandomProgram { graph: self.graph, feeds: self.feeds, fetches, loss, wrt: self.wrt })
     }
 
-    /// Adds a tensor to the pool, brought back to a moderate size.
+    /// Adds a tensor to the pool, scaled to a moderate size.
     pub(super) fn push(&mut self, tensor: Tensor, facts: Facts) -> Result<bool> {
         let (tensor, facts) = self.settled(tensor, facts);
         let item = self.item(tensor, facts)?;
@@ -168,7 +168,7 @@ impl Generator {
         Ok(PoolValue { tensor, dims, facts })
     }
 
-    /// Large numbers made small: sums of many of them would lose digits.
+    /// Scales large numbers down: sums of many of them would lose digits.
     fn settled(&mut self, tensor: Tensor, facts: Facts) -> (Tensor, Facts) {
         let size = facts.size();
         match tensor.dtype() {
@@ -182,10 +182,10 @@ impl Generator {
         }
     }
 
-    /// A random member of the pool that fits.
+    /// A random value of the pool that fits.
     pub(super) fn find(&mut self, fits: impl Fn(&PoolValue) -> bool) -> Option<PoolValue> {
         let fitting: Vec<usize> = (0..self.pool.len()).filter(|&i| fits(&self.pool[i])).collect();
-        // Later ones are preferred, so that programs grow deep.
+        // Later values are preferred, so that programs become deep.
         let throw = self.dice.below(fitting.len()).max(self.dice.below(fitting.len()));
         fitting.get(throw).map(|&i| self.pool[i].clone())
     }

@@ -1,4 +1,4 @@
-//! Steps that move elements and change none, except for borders.
+//! Steps that move elements without changing them, except for borders.
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{DType, Dim, Result, Shape};
@@ -28,7 +28,7 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
         8 => slice(g, &x),
         9 if known => strided_slice(g, &x),
         10 if numeric => pad(g, &x),
-        // TF: there is nothing to mirror in an empty tensor, not even where no border is asked for.
+        // TF: mirror padding of an empty tensor is refused, even without a border.
         11 if known && numeric && x.len() > 0 => mirror_pad(g, &x),
         12 => {
             let multiples: Vec<usize> = (0..rank).map(|_| g.dice.pick(&[1, 1, 2, 3])).collect();
@@ -42,7 +42,7 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
             g.push(t.reverse(&axes), x.facts)
         }
         14 if rank > 1 => {
-            // TF: as many diagonals as the axis is long at most.
+            // TF: the number of diagonals is at most the size of the axis.
             let diagonals =
                 |g: &mut Generator, n: usize| if g.dice.chance(30) { None } else { Some(g.dice.below(n + 1)) };
             let (lower, upper) = (diagonals(g, x.dims[rank - 2]), diagonals(g, x.dims[rank - 1]));
@@ -52,7 +52,7 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// Neighbouring axes become one, one axis becomes two, or all become two with one size left open.
+/// Merges neighbouring axes, splits one axis, or reshapes to two axes with one size left open.
 fn reshape(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let t = &x.tensor;
     let mut shape = t.shape().clone();
@@ -78,7 +78,7 @@ fn reshape(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     g.push(t.reshape_as(shape), x.facts)
 }
 
-/// A new first axis, and axes of size 1 repeated.
+/// Adds a first axis, and broadcasts axes of size 1.
 fn broadcast(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let mut shape = x.tensor.shape().clone();
     for d in shape.0.iter_mut().filter(|d| **d == Dim::Known(1)) {
@@ -93,7 +93,8 @@ fn broadcast(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     g.push(x.tensor.broadcast_to(shape), x.facts)
 }
 
-/// With another value of the same sizes but for one known axis, or with a copy along a new axis.
+/// Joins with another value whose sizes differ in one known axis at most, or with a copy along a
+/// new axis.
 fn join(g: &mut Generator, x: &PoolValue, axis: usize) -> Result<bool> {
     let t = &x.tensor;
     if g.dice.chance(30) {
@@ -133,7 +134,7 @@ fn slice(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     for (&n, d) in x.dims.iter().zip(x.tensor.shape().dims()) {
         let first = if d.known().is_some() || g.dice.chance(30) { g.dice.below(n) } else { 0 };
         begin.push(first);
-        // Of an unknown size, what is left from there.
+        // For an unknown size, the slice reaches to the end.
         let open = d.known().is_none() || g.dice.chance(40);
         size.push(if open { -1 } else { g.dice.between(0, n - first) as i64 });
     }

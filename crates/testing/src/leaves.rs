@@ -1,4 +1,4 @@
-//! Leaves: what is fed, trained or fixed.
+//! Leaves: placeholders, variables and constants.
 
 use estimand_graph::{Graph, Initializer, Tensor};
 use estimand_tensor::{Array, DType, Dim, Result, Shape};
@@ -6,7 +6,7 @@ use estimand_tensor::{Array, DType, Dim, Result, Shape};
 use super::facts::Facts;
 use super::generator::{Generator, PoolValue};
 
-/// Any leaf, added to the pool.
+/// Adds a random leaf to the pool.
 pub(super) fn any(g: &mut Generator) -> Result<bool> {
     match g.dice.below(10) {
         0..5 => float_feed(g, None).map(|_| true),
@@ -30,8 +30,8 @@ pub(super) fn any(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// Up to three axes, the first one often the batch, others sometimes unknown; and their sizes in
-/// this run.
+/// A shape of up to three axes, and its sizes in this run. The first axis is often the batch;
+/// others are sometimes unknown.
 fn shape(g: &mut Generator) -> (Shape, Vec<usize>) {
     let rank = g.dice.pick(&[0, 1, 1, 2, 2, 2, 3, 3]);
     let mut dims = Vec::new();
@@ -48,7 +48,7 @@ fn shape(g: &mut Generator) -> (Shape, Vec<usize>) {
     (axes, dims)
 }
 
-/// A float placeholder, added to the pool: of the given shape and sizes, or of random ones.
+/// Adds a float placeholder to the pool, with the given shape and sizes, or random ones.
 pub(super) fn float_feed(g: &mut Generator, like: Option<(Shape, Vec<usize>)>) -> Result<PoolValue> {
     let (shape, dims) = match like {
         Some(given) => given,
@@ -62,7 +62,7 @@ pub(super) fn float_feed(g: &mut Generator, like: Option<(Shape, Vec<usize>)>) -
     Ok(item)
 }
 
-/// Quarters that everyone computes with exactly, or reals.
+/// Multiples of a quarter, which every executor computes exactly, or reals.
 fn floats(g: &mut Generator, n: usize) -> (Vec<f32>, Facts) {
     if g.dice.chance(45) {
         let quarters = (0..n).map(|_| (g.dice.below(17) as f32 - 8.0) / 4.0).collect();
@@ -71,7 +71,7 @@ fn floats(g: &mut Generator, n: usize) -> (Vec<f32>, Facts) {
     (g.dice.reals(n, -2.0, 2.0), Facts::real(-2.0, 2.0))
 }
 
-/// A variable; not in the pool.
+/// A variable, not added to the pool.
 pub(super) fn variable(g: &mut Generator, dims: &[usize]) -> Result<PoolValue> {
     g.n_leaves += 1;
     let (values, facts) = floats(g, dims.iter().product());
@@ -94,7 +94,7 @@ pub(super) fn weights(g: &mut Generator, dims: &[usize]) -> Result<PoolValue> {
     }
 }
 
-/// An integer placeholder (i32 or i64) with elements in low..high; not in the pool.
+/// An integer placeholder (i32 or i64) with elements in low..high, not added to the pool.
 pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, high: i64) -> Result<PoolValue> {
     let n = dims.iter().product();
     let values: Vec<i64> = (0..n).map(|_| low + g.dice.below((high - low) as usize) as i64).collect();
@@ -106,11 +106,11 @@ pub(super) fn ints(g: &mut Generator, shape: Shape, dims: &[usize], low: i64, hi
     g.item(tensor, Facts::whole(low as f64, (high - 1) as f64))
 }
 
-/// The value with clear gaps between its elements, for ops that pick some of them; itself if it is
-/// exact.
+/// Returns the value with clear gaps between its elements, for ops that select some of them. An
+/// exact value is returned unchanged.
 ///
-/// Numbers that are far apart are fed, and the value is added on a scale on which it cannot change
-/// their order.
+/// It feeds numbers that are far apart, and adds the value on a scale that cannot change their
+/// order.
 pub(super) fn separated(g: &mut Generator, item: &PoolValue) -> Result<Option<PoolValue>> {
     if item.facts.is_exact() {
         return Ok(Some(item.clone()));
@@ -130,7 +130,7 @@ pub(super) fn separated(g: &mut Generator, item: &PoolValue) -> Result<Option<Po
     g.item(sum, Facts::real(-2.5, 2.5)).map(Some)
 }
 
-/// A placeholder with its value; not in the pool.
+/// A placeholder with its value, not added to the pool.
 pub(super) fn feed(g: &mut Generator, dtype: DType, shape: Shape, value: Array) -> Tensor {
     let tensor = g.graph.placeholder(&format!("x{}", g.feeds.len()), dtype, shape);
     g.feeds.push((tensor.clone(), value));

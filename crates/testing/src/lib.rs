@@ -1,15 +1,15 @@
 //! The test kit: random well-typed programs, for comparing executors with each other and with
 //! TensorFlow.
 //!
-//! [`generate`] builds a graph from a seed, with values for everything it feeds. A program is made
-//! so that it has one right answer, whoever computes it: magnitudes stay small, arguments stay away
-//! from poles, and what jumps (rounding, comparing, taking the largest) is applied to values that
-//! everyone computes exactly, or that lie clearly apart (`facts`). So a difference of more than
-//! rounding is a bug in someone's op, shape rule or gradient.
+//! [`generate`] builds a graph from a seed, with values for all its placeholders. A program is
+//! built so that it has one right answer on every executor: magnitudes stay small, and arguments
+//! stay away from poles. Discontinuous ops (rounding, comparing, taking the largest) are applied
+//! only to values that every executor computes exactly, or that lie clearly apart (`facts`). A
+//! difference of more than rounding is therefore a bug in an op, a shape rule or a gradient.
 //!
-//! `generator` holds the pool of values built so far; each family (`leaves`, `pointwise`, `layout`,
-//! `reducing`, `linear`, `losses`, `lookup`, `sequence`) adds one more from what it finds there.
-//! [`generate_preprocessing`] does the same for the host's ops.
+//! `generator` holds the pool of values built so far. Each family (`leaves`, `pointwise`, `layout`,
+//! `reducing`, `linear`, `losses`, `lookup`, `sequence`) adds a value computed from the pool.
+//! [`generate_preprocessing`] does the same for host ops.
 
 mod compare;
 mod dice;
@@ -38,14 +38,14 @@ pub use estimand_graph::looks::looks;
 pub use executor::check_executor;
 pub use preprocessing::generate_preprocessing;
 
-/// A graph with everything that is needed to run and to differentiate it.
+/// A graph with all data needed to run and to differentiate it.
 #[derive(Debug)]
 pub struct RandomProgram {
     /// The graph, without gradients.
     pub graph: Graph,
-    /// A value for every placeholder. Variables begin with theirs.
+    /// A value for every placeholder. Variables have initial values.
     pub feeds: Vec<(Tensor, Array)>,
-    /// What to compute: of all dtypes.
+    /// The tensors to compute, of all dtypes.
     pub fetches: Vec<Tensor>,
     /// A number (f32) that depends on every float among the fetches.
     pub loss: Tensor,
@@ -62,7 +62,7 @@ impl RandomProgram {
         Ok(dense)
     }
 
-    /// The values of some tensors of the graph, from new state.
+    /// Computes some tensors of the graph from a new state.
     pub fn run(&self, executor: &dyn Executor, tensors: &[Tensor], passes: bool) -> Result<Vec<Array>> {
         let fetches: Vec<Value> = tensors.iter().map(Tensor::value).collect();
         let body = Arc::new(self.graph.body().clone());
@@ -80,12 +80,12 @@ impl RandomProgram {
     }
 }
 
-/// `cpu` with a step for each node.
+/// Returns `cpu` without passes, so that each node is a step.
 pub fn cpu_without_passes(cpu: Cpu) -> Cpu {
     cpu.without(&Cpu::pass_names().collect::<Vec<_>>())
 }
 
-/// The program of a seed: always the same one.
+/// Generates the program of a seed. The same seed always gives the same program.
 pub fn generate(seed: u64) -> Result<RandomProgram> {
     generator::Generator::new(seed).run()
 }

@@ -1,4 +1,4 @@
-//! Matrix products, and what is done to images.
+//! Matrix products and ops on images.
 
 use estimand_graph::Padding;
 use estimand_tensor::{Dim, Result, Shape};
@@ -17,7 +17,7 @@ pub(super) fn product(g: &mut Generator) -> Result<bool> {
     };
     let columns = g.dice.pick(&g.palette.clone());
     let mut dims = if transpose_b { vec![columns, inner] } else { vec![inner, columns] };
-    // Leading axes of its own, of size 1, or none.
+    // Other leading axes, of size 1, or none.
     for axis in (0..rank - 2).rev() {
         let known = a.tensor.shape().dims()[axis].known();
         match (g.dice.below(3), known) {
@@ -34,8 +34,8 @@ pub(super) fn product(g: &mut Generator) -> Result<bool> {
     g.push(a.tensor.matmul_with(&b.tensor, transpose_a, transpose_b), facts)
 }
 
-/// An image that is there, or a new one: [batch, height, width, channels], not empty but for the
-/// batch.
+/// Finds an image in the pool, or creates one: [batch, height, width, channels]. Only the batch may
+/// be empty.
 fn find_image(g: &mut Generator) -> Result<PoolValue> {
     let fits = |i: &PoolValue| {
         let known = |d: &Dim| d.known().is_some_and(|n| n > 0);
@@ -65,8 +65,8 @@ pub(super) fn image(g: &mut Generator) -> Result<bool> {
         0..3 => {
             let filter = leaves::weights(g, &[window.0, window.1, x.dims[3], next_channels(x.dims[3])])?;
             let facts = x.facts.times(&filter.facts).summed(taps * x.dims[3]);
-            // Dilation needs room. TF: its only gradient for it, oneDNN's, miscomputes the shapes
-            // of empty images.
+            // Dilation needs a larger image. TF: its only gradient for it, oneDNN's, miscomputes
+            // the shapes of empty images.
             let fits = |n: usize, k: usize| padding == Padding::Same || (k - 1) * 2 < n;
             let never_empty = g.batch > 0 && !g.palette.contains(&0);
             if g.dice.chance(30) && never_empty && fits(x.dims[1], window.0) && fits(x.dims[2], window.1) {
@@ -74,11 +74,11 @@ pub(super) fn image(g: &mut Generator) -> Result<bool> {
             }
             g.push(t.conv2d(&filter.tensor, strides, padding), facts)
         }
-        // TF: its gradient of a depthwise filter is left uninitialised by an empty batch.
+        // TF: with an empty batch, its gradient of a depthwise filter is left uninitialised.
         3 if x.dims[0] > 0 => {
             let filter = leaves::weights(g, &[window.0, window.1, x.dims[3], 2])?;
             let facts = x.facts.times(&filter.facts).summed(taps);
-            // TensorFlow's kernel takes equal strides only.
+            // TensorFlow's kernel supports only equal strides.
             g.push(t.depthwise_conv2d(&filter.tensor, (strides.0, strides.0), padding), facts)
         }
         4 => {
@@ -109,7 +109,7 @@ pub(super) fn image(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// The channels of a convolution's result: a few, and not always as many as before.
+/// The channels of a convolution's result: a few, and not always the same number as before.
 fn next_channels(channels: usize) -> usize {
     channels % 3 + 1
 }

@@ -1,4 +1,4 @@
-//! Steps that read, write and group by index.
+//! Steps that gather, scatter and group by index.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Dim, Result, Shape};
@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::generator::{Generator, PoolValue};
 use super::leaves;
 
-/// Indices below a limit: computed ones that fit, or new ones.
+/// Indices below a limit: existing ones that fit, or new ones.
 fn indices(g: &mut Generator, limit: usize) -> Result<PoolValue> {
     let below = |i: &PoolValue| i.facts.low >= 0.0 && i.facts.high < limit as f64;
     let ids = |i: &PoolValue| matches!(i.tensor.dtype(), DType::I32 | DType::I64) && i.dims.len() <= 2;
@@ -67,7 +67,7 @@ fn feedable(d: Dim) -> bool {
     d.known().is_some() || d == Dim::BATCH
 }
 
-/// Sums, extremes or means of rows with one id; some ids are negative and dropped.
+/// Sums, extremes or means of rows with the same id. Some ids are negative and dropped.
 pub(super) fn segment(g: &mut Generator) -> Result<bool> {
     let Some(x) = g.find(|i| i.is_float() && i.tensor.shape().dims().first().is_some_and(|&d| feedable(d))) else {
         return Ok(false);
@@ -81,7 +81,7 @@ pub(super) fn segment(g: &mut Generator) -> Result<bool> {
         2 => g.push(x.tensor.segment_mean(&ids.tensor, count), x.facts.or_zero().rising(|v| v)),
         which => {
             let Some(x) = leaves::separated(g, &x)? else { return Ok(false) };
-            // A segment without rows has the lowest (or highest) number there is.
+            // A segment without rows has the lowest (or highest) number of the dtype.
             let extreme = match which {
                 3 => x.tensor.segment_max(&ids.tensor, count).maximum(-9.0),
                 _ => x.tensor.segment_min(&ids.tensor, count).minimum(9.0),
@@ -91,7 +91,7 @@ pub(super) fn segment(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// Indices as rows of zeros and ones; sizes and counts as numbers.
+/// One-hot rows of indices, or sizes and ranges as numbers.
 pub(super) fn one_hot_or_range(g: &mut Generator) -> Result<bool> {
     if g.dice.chance(50) {
         let ids = indices(g, 5)?;

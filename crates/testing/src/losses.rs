@@ -1,4 +1,4 @@
-//! Soft maxima, cross entropies and normalisation.
+//! Softmax, cross entropies and normalisation.
 
 use estimand_tensor::{Result, Shape};
 
@@ -7,7 +7,7 @@ use super::generator::{Generator, PoolValue};
 use super::leaves;
 
 pub(super) fn soft(g: &mut Generator) -> Result<bool> {
-    // Of small logits, so that no probability is lost beside 1.
+    // Only small logits, so that no probability vanishes beside 1.
     let fits = |i: &PoolValue| i.is_float() && i.facts.size() <= 8.0;
     let matrix = |i: &PoolValue| i.dims.len() == 2 && i.dims[1] > 0;
     let Some(x) = g.find(|i| fits(i) && matrix(i)).or_else(|| g.find(|i| fits(i) && !i.dims.is_empty())) else {

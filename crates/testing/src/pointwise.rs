@@ -1,5 +1,5 @@
-//! Element-wise steps: one, two or three values, broadcast, each in the range where the operation
-//! is well behaved.
+//! Element-wise steps on one, two or three values with broadcasting, each in the range where the
+//! operation is well behaved.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Dim, Result, Shape};
@@ -8,8 +8,8 @@ use super::facts::Facts;
 use super::generator::{Generator, MOST_ELEMENTS, PoolValue};
 use super::leaves;
 
-/// The value itself, or something positive made of it: at least 0.5, at most its own size and a
-/// bit.
+/// Returns the value itself, or a positive function of it: at least 0.5, and at most slightly
+/// larger than the value.
 pub(super) fn positive(item: &PoolValue) -> (Tensor, Facts) {
     if item.facts.low >= 0.25 {
         return (item.tensor.clone(), item.facts);
@@ -17,7 +17,7 @@ pub(super) fn positive(item: &PoolValue) -> (Tensor, Facts) {
     (item.tensor.softplus() + 0.5, item.facts.rising(|v| v.exp().ln_1p() + 0.51))
 }
 
-/// The value shrunk into [-limit, limit] if it is not.
+/// Scales the value into [-limit, limit] if it exceeds it.
 fn shrunk(item: &PoolValue, limit: f64) -> (Tensor, Facts) {
     let size = item.facts.size();
     if size <= limit {
@@ -26,8 +26,8 @@ fn shrunk(item: &PoolValue, limit: f64) -> (Tensor, Facts) {
     (&item.tensor * (limit / size), item.facts.rising(|v| v * limit / size))
 }
 
-/// The value itself if it is exact; else moved, so that a sum that is 0 but for its rounding does
-/// not lie on a kink at 0.
+/// Returns the value itself if it is exact. Otherwise shifts it, so that a sum that is 0 up to
+/// rounding does not lie on a kink at 0.
 fn off_kink(item: &PoolValue) -> (Tensor, Facts) {
     if item.facts.is_exact() {
         return (item.tensor.clone(), item.facts);
@@ -51,7 +51,7 @@ pub(super) fn unary(g: &mut Generator) -> Result<bool> {
     }
 }
 
-/// Functions with steps, for exact values.
+/// Discontinuous functions, for exact values.
 fn jump(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let (t, whole) = (&x.tensor, Facts::whole(x.facts.low.floor(), x.facts.high.ceil()));
     match g.dice.below(4) {
@@ -62,7 +62,7 @@ fn jump(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     }
 }
 
-/// Functions that are at ease everywhere.
+/// Functions that are smooth everywhere.
 fn smooth_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = (&x.tensor, x.facts);
     let above = f.high.max(0.0);
@@ -78,7 +78,7 @@ fn smooth_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> 
     }
 }
 
-/// Functions whose slope jumps.
+/// Functions whose derivative is discontinuous.
 fn kinked_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = off_kink(x);
     let above = f.high.max(0.0);
@@ -104,7 +104,7 @@ fn positive_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool
     }
 }
 
-/// Functions that grow fast, or go flat where f32 loses their slope.
+/// Functions that grow fast, or become flat where f32 loses their slope.
 fn narrow_unary(g: &mut Generator, x: &PoolValue, which: usize) -> Result<bool> {
     let (t, f) = shrunk(x, 2.0);
     match which {
@@ -129,7 +129,7 @@ fn int_unary(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     }
 }
 
-/// Integers that can be calculated with.
+/// Whether the value has integers for arithmetic.
 fn is_int(item: &PoolValue) -> bool {
     matches!(item.tensor.dtype(), DType::I32 | DType::I64)
 }
@@ -144,8 +144,8 @@ fn broadcast_len(a: &[usize], b: &[usize]) -> usize {
     (0..a.len().max(b.len())).map(|i| if at(a, i) == 1 { at(b, i) } else { at(a, i) }).product()
 }
 
-/// A partner for a value: one from the pool of its dtype that fits, or a new leaf that is
-/// broadcast.
+/// A second operand for a value: one of the same dtype from the pool that fits, or a new leaf that
+/// is broadcast.
 fn partner(g: &mut Generator, x: &PoolValue) -> Result<Option<PoolValue>> {
     let affordable = |i: &PoolValue| meets(&i.dims, &x.dims) && broadcast_len(&i.dims, &x.dims) <= MOST_ELEMENTS;
     let found = g.find(|i| i.tensor.dtype() == x.tensor.dtype() && affordable(i));
@@ -155,7 +155,7 @@ fn partner(g: &mut Generator, x: &PoolValue) -> Result<Option<PoolValue>> {
     if !x.is_float() {
         return Ok(None);
     }
-    // The last axes of x, some of them as a size of 1.
+    // The last axes of x, some of them with size 1.
     let skip = g.dice.below(x.dims.len() + 1);
     let symbolic = g.dice.chance(50);
     let (mut shape, mut dims) = (Shape::scalar(), Vec::new());
@@ -207,7 +207,7 @@ pub(super) fn binary(g: &mut Generator) -> Result<bool> {
             g.push(a.tensor.div_no_nan(&b.tensor), Facts::real(-quotient, quotient))
         }
         12 if both_exact => {
-            // Quarters, moved away from 0.
+            // Multiples of a quarter, moved away from 0.
             b.facts = b.facts.within(0.25, b.facts.size() + 0.25);
             let divisor = b.tensor.abs() + 0.25;
             let quotient = (a.facts.size() / 0.25).ceil();
@@ -276,14 +276,14 @@ pub(super) fn select(g: &mut Generator) -> Result<bool> {
     let fits = meets(&c.dims, &b.dims)
         && meets(&a.dims, &b.dims)
         && broadcast_len(&a.dims, &b.dims).max(1) * c.len() <= MOST_ELEMENTS;
-    // Three values meet if they do so in pairs, except where sizes of 1 hide the third.
+    // Three values can be broadcast if all pairs can, except where sizes of 1 hide the third.
     if !fits {
         return Ok(false);
     }
     g.push(c.tensor.select(&a.tensor, &b.tensor), a.facts.or(&b.facts))
 }
 
-/// Other dtypes: of exact values only, where it rounds.
+/// Conversions to other dtypes. A conversion that rounds is applied only to exact values.
 pub(super) fn convert(g: &mut Generator) -> Result<bool> {
     let Some(x) = g.find(|i| i.facts.is_exact()) else { return Ok(false) };
     let (f, target) = (x.facts, g.dice.pick(&[DType::F32, DType::F32, DType::I32, DType::I64, DType::Bool]));

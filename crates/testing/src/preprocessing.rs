@@ -1,4 +1,4 @@
-//! Random programs of the host: features of all kinds made into ids, looked up, combined.
+//! Random host programs: features of all kinds are converted to ids, looked up and combined.
 
 use estimand_graph::{Combiner, CrossKey, Graph, Initializer, Lookup, LookupTable, Parsed, RaggedTensor, Tensor};
 use estimand_tensor::{Array, BatchSpec, DType, Dim, Error, FeatureSpec, Result, Shape, Strings};
@@ -7,8 +7,8 @@ use estimand_wire::example::ExampleBuilder;
 use super::RandomProgram;
 use super::dice::Dice;
 
-/// The program of a seed: two to four features, in ragged or dense form, some missing, empty or
-/// with odd bytes; each hashed, crossed or looked up, and then embedded or counted.
+/// Generates the program of a seed: two to four features, ragged or dense, some missing, empty or
+/// with odd bytes. Each is hashed, crossed or looked up, and then embedded or counted.
 pub fn generate_preprocessing(seed: u64) -> Result<RandomProgram> {
     let mut dice = Dice::new(seed);
     let batch = dice.pick(&[0, 1, 1, 2, 3, 5, 8]);
@@ -44,11 +44,11 @@ struct Maker {
     losses: Vec<Tensor>,
 }
 
-/// Words that are often met, and odd ones.
+/// Frequent words and odd ones.
 const WORDS: [&[u8]; 12] =
     [b"a", b"b", b"wide", b"deep", b"caf\xc3\xa9", b"\xff\x00\xfe", b" ", b"", b"-1", b"12", b"x\ny", b"\xe2\x82"];
 
-/// A file with some of them.
+/// A vocabulary file with some of these words.
 const VOCABULARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../oracles/fixtures/vocabulary.txt");
 
 impl Maker {
@@ -99,7 +99,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Row lengths and their splits.
+    /// Random row splits.
     fn splits(&mut self) -> Vec<i64> {
         let mut splits = vec![0];
         for _ in 0..self.batch {
@@ -122,7 +122,7 @@ impl Maker {
                 }
                 Array::from_string_list(dims, strings)
             }
-            // Sixteenths: their sums are exact in any order.
+            // Multiples of a sixteenth: their sums are exact in any order.
             DType::F32 => Array::from_vec(dims, (0..n).map(|_| self.dice.below(65) as f32 / 16.0 - 2.0).collect()),
             _ => {
                 let ids: Vec<i64> = (0..n).map(|_| self.dice.below(14) as i64 - 2).collect();
@@ -156,7 +156,7 @@ impl Maker {
         Ok(tensor)
     }
 
-    /// Features of serialized Examples, of which some are missing.
+    /// Features of serialized Examples, some of which are missing.
     fn examples(&mut self) -> Result<(RaggedTensor, RaggedTensor)> {
         let mut rows = Strings::default();
         for _ in 0..self.batch {
@@ -199,7 +199,7 @@ impl Maker {
         Ok((text.clone(), numbers.clone()))
     }
 
-    /// Ids of a feature, and how many there may be.
+    /// The ids of a feature, and the number of possible ids.
     fn ids(&mut self, feature: &RaggedTensor) -> Result<(RaggedTensor, usize)> {
         let is_text = feature.values.dtype() == DType::Str;
         let n = self.dice.pick(&[1, 7, 100]);
@@ -231,10 +231,10 @@ impl Maker {
         Ok((feature.with_values(values), size))
     }
 
-    /// Looks ids up in a table of numbers, or counts them.
+    /// Looks ids up in a table, or counts them.
     fn embed(&mut self, ids: &RaggedTensor, size: usize) -> Result<()> {
-        // Rounding adds up over long rows, except in sums of whole numbers, which the gradient of a
-        // plain sum is.
+        // Rounding errors add up over long rows, except in sums of whole numbers, such as the
+        // gradient of a plain sum.
         let is_long = self.longest > 100;
         let weights = match !is_long && self.dice.chance(40) {
             true => {
@@ -276,15 +276,15 @@ impl Maker {
         Ok(())
     }
 
-    /// The number of values that are fed for an axis that a placeholder has, or that a dense
-    /// feature keeps.
+    /// The number of fed values for the axis of a placeholder, or for an axis that a dense feature
+    /// keeps.
     fn rows_of(&mut self, values: &Tensor) -> Result<usize> {
         let feeds: Vec<(&Tensor, Array)> = self.feeds.iter().map(|(t, a)| (t, a.clone())).collect();
         Ok(estimand_engine::Session::new(&self.graph)?.run(&[values], &feeds)?[0].dims()[0])
     }
 
     fn cross(&mut self, words: &[RaggedTensor], ids: &[RaggedTensor]) -> Result<()> {
-        // Products grow: long rows are cut to what the hash of their values lets through.
+        // Crosses grow as products: long rows are reduced to the values that pass a hash.
         let thin = |feature: &RaggedTensor| feature.filter(&feature.values.hash_bucket(29).less(2.0));
         let mut keys: Vec<CrossKey> = words.iter().chain(ids).take(2).map(|f| CrossKey::Ragged(thin(f))).collect();
         if self.dice.chance(50) {
@@ -302,7 +302,7 @@ impl Maker {
         Ok(())
     }
 
-    /// Strings changed, measured, split and joined.
+    /// Edits, measures, splits and joins strings.
     fn edit(&mut self, feature: &RaggedTensor) -> Result<()> {
         let x = &feature.values;
         let utf8 = self.dice.chance(50);

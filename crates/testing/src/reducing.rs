@@ -21,7 +21,7 @@ pub(super) fn reduce(g: &mut Generator) -> Result<bool> {
     }
     match g.dice.below(8) {
         0..3 => g.push(t.sum_axes(&axes, keep), f.summed(n)),
-        // There is no mean, largest or smallest of nothing.
+        // An empty set has no mean, maximum or minimum.
         3 | 4 if n > 0 && x.is_float() => g.push(t.mean_axes(&axes, keep), f.rising(|v| v)),
         5 | 6 if n > 0 => {
             let Some(x) = leaves::separated(g, &x)? else { return Ok(false) };
@@ -64,7 +64,7 @@ pub(super) fn scan_or_rank(g: &mut Generator) -> Result<bool> {
                 false => g.push(x.tensor.argmin(axis as i64), indices),
             }
         }
-        // TF: its gradient of top_k cannot take rows without elements.
+        // TF: its gradient of top_k does not support rows without elements.
         _ if x.is_float() && last > 0 && known(&x, x.dims.len() - 1) => {
             let Some(x) = leaves::separated(g, &x)? else { return Ok(false) };
             let (values, indices) = x.tensor.top_k(g.dice.below(last + 1));

@@ -1,4 +1,4 @@
-//! Recurrent cells over sequences of a known number of steps, which TensorFlow gets step by step.
+//! Recurrent cells over sequences with a known number of steps. TensorFlow gets them unrolled.
 
 use estimand_graph::RecurrentInputs;
 use estimand_graph::op::{Cell, CellFunction};
@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::generator::{Generator, PoolValue};
 use super::leaves;
 
-/// A sequence that is there, or a new one: [batch, time, inputs].
+/// Finds a sequence in the pool, or creates one: [batch, time, inputs].
 fn find_sequence(g: &mut Generator) -> Result<PoolValue> {
     let feedable = |d: Dim| d.known().is_some() || d == Dim::BATCH;
     let known = |d: &Dim| d.known().is_some();
@@ -63,7 +63,7 @@ pub(super) fn recurrent(g: &mut Generator) -> Result<bool> {
     let inputs = RecurrentInputs { kernel, bias, states, mask, keep: None };
     let activation = g.dice.pick(&[CellFunction::Tanh, CellFunction::Softsign]);
     let outputs = projected.recurrent(cell, activation, CellFunction::Sigmoid, &inputs);
-    // First states are at most 2.
+    // Initial states are at most 2.
     if g.dice.chance(40) {
         let last = outputs.states.len() - 1;
         let size = 2.0 + x.dims[1] as f64;

@@ -1,5 +1,5 @@
-//! TensorFlow's graphs: ours written as a [GraphDef](graph_def), and its [SavedModels](saved_model)
-//! read and run.
+//! TensorFlow's graph formats: writes our graphs as a [GraphDef](graph_def), and reads and runs
+//! [SavedModels](saved_model).
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! Folds `product + bias` and `relu(product + bias)` into the product, which adds them while the
+//! Folds `product + bias` and `relu(product + bias)` into the product, which applies them while the
 //! result is in registers.
 
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
     let body = program.body.clone();
     let uses = program.use_counts();
     let once = |v: Value| uses.get(&v) == Some(&1);
-    // Products that nobody else reads, by the value they make.
+    // Products with a single reader, by their result.
     let mut products: HashMap<Value, usize> = HashMap::new();
     let mut removed = vec![false; program.steps.len()];
     for (i, is_removed) in removed.iter_mut().enumerate().take(program.n_compute) {
@@ -31,7 +31,7 @@ pub(crate) fn fold_bias(mut program: Program) -> Program {
                     let shape = &spec(product).shape;
                     let fits = spec(bias).shape.dims() == &shape.dims()[shape.rank() - 1..]
                         && shape == &spec(step.outputs[0]).shape;
-                    // The bias must be there before the product runs.
+                    // The bias must be computed before the product runs.
                     let ready = bias.node < program.steps[at].kernel.node() || body.node(bias.node).inputs.is_empty();
                     (fits && ready && matches!(program.steps[at].kernel, Kernel::Node(_))).then_some((at, bias))
                 });

@@ -1,9 +1,9 @@
-//! Fuses chains of element-wise steps of one shape, so that what lies between them never reaches
-//! memory.
+//! Fuses chains of element-wise steps of one shape, so that intermediate values are never written
+//! to memory.
 //!
-//! A group grows from its last step backwards: a step joins if it has the group's shape and
-//! everybody who reads its result is in the group, or comes after it (then the result is stored as
-//! well).
+//! A group grows backwards from its last step. A step joins if it has the group's shape and every
+//! reader of its result is in the group or runs after the group. In the second case its result is
+//! stored as well.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -27,7 +27,7 @@ pub(crate) fn fuse(mut program: Program) -> Program {
             producer.insert(*output, i);
         }
     }
-    // A fetch reads after everything else.
+    // A fetch reads after all steps.
     for fetch in &program.fetches {
         users.entry(*fetch).or_default().push(usize::MAX);
     }
@@ -42,8 +42,8 @@ pub(crate) fn fuse(mut program: Program) -> Program {
         let mut members = vec![root];
         let mut group = Group::new(&body, &program.steps[root]);
         group_of[root] = Some(root);
-        // Producers are visited from the latest to the earliest, so that a member's users are
-        // decided before it.
+        // Producers are visited from the latest to the earliest, so that all readers of a step are
+        // decided before the step.
         let mut queue: BinaryHeap<usize> = producers_of(&program.steps[root], &producer).collect();
         while let Some(next) = queue.pop() {
             look(1);
@@ -58,7 +58,7 @@ pub(crate) fn fuse(mut program: Program) -> Program {
             if body.spec(output).shape != *shape {
                 continue;
             }
-            // Everybody who reads it is in the group, or comes after it. Users are in order.
+            // Every reader is in the group or runs after it. Readers are in order.
             let users = users.get(&output).map_or(&[][..], Vec::as_slice);
             let n_before = users.partition_point(|&u| u <= root);
             let n_inside = group.n_reads(output);
@@ -86,7 +86,8 @@ fn producers_of(step: &Step, producer: &HashMap<Value, usize>) -> impl Iterator<
     step.inputs.iter().filter_map(|v| producer.get(v).copied())
 }
 
-/// The fused step: inputs are what the members read from outside, outputs what outsiders read.
+/// Builds the fused step. Its inputs are the values that members read from outside; its outputs are
+/// the values that other steps read.
 fn assemble(
     program: &Program,
     root: usize,
@@ -106,7 +107,7 @@ fn assemble(
             }
         }
     }
-    // Users are in order: outsiders come after all members, or there are none.
+    // Readers are in order: readers outside the group come after all members, or there are none.
     let read_outside = |value: &Value| users.get(value).is_none_or(|u| u.last().is_none_or(|&u| !is_member(u)));
     let outputs = members.iter().map(|&m| program.steps[m].outputs[0]).filter(read_outside).collect();
     let member = |&m: &usize| Member { node: program.steps[m].kernel.node(), reads: program.steps[m].inputs.clone() };

@@ -1,8 +1,8 @@
-//! An element-wise group while it grows, from its last step backwards.
+//! An element-wise group under construction. It grows backwards from its last step.
 //!
-//! The tile interpreter has few inputs, outputs, constants and registers. Whether a step may join
-//! is decided from counts that are kept, so that a group of many thousand steps is as quick to
-//! build as many small ones.
+//! The tile interpreter has few inputs, outputs, constants and registers. The group keeps counts of
+//! them to decide whether a step may join. A group of many thousand steps therefore takes no longer
+//! to build than many small groups.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,13 +15,14 @@ use smallvec::SmallVec;
 use crate::kernel::Member;
 use crate::tile;
 
-/// The most different values that an element-wise operation reads, and its result.
+/// The largest number of different values that an element-wise operation reads, plus its result.
 const MAX_RANGES: usize = 4;
 
 pub(super) struct Group {
-    /// The members' reads by value.
+    /// The reads of the members, by value.
     reads: HashMap<Value, Read>,
-    /// Values that are read and not made by members; constants are instructions and do not count.
+    /// The number of values that are read but not computed by members. Constants are instructions
+    /// and do not count.
     n_inputs: usize,
     n_outputs: usize,
     constants: HashSet<(DType, u64)>,
@@ -30,14 +31,14 @@ pub(super) struct Group {
 
 /// How a value is read by the members of a group.
 struct Read {
-    /// The member that reads it first when the group runs: the latest that has joined.
+    /// The member that reads the value first when the group runs: the one that joined last.
     first: usize,
-    /// How often it is read.
+    /// The number of reads.
     n: usize,
 }
 
 impl Group {
-    /// A group of one step, the last. Its result is always stored.
+    /// Creates a group from one step, the last. Its result is always stored.
     pub(super) fn new(body: &Body, root: &Step) -> Group {
         let mut group = Group {
             reads: HashMap::new(),
@@ -52,13 +53,13 @@ impl Group {
         group
     }
 
-    /// How often members read a value.
+    /// Counts how often members read a value.
     pub(super) fn n_reads(&self, value: Value) -> usize {
         self.reads.get(&value).map_or(0, |read| read.n)
     }
 
-    /// Lets a step join before all members, if the tile interpreter can still run the group.
-    /// `is_stored`: others read its result.
+    /// Adds a step before all members, if the tile interpreter can still run the group.
+    /// `is_stored`: other steps read its result.
     pub(super) fn join(&mut self, body: &Body, step: &Step, is_stored: bool) -> bool {
         let made = step.outputs[0];
         let operands = distinct(step);
@@ -67,7 +68,7 @@ impl Group {
         let new_inputs = operands.iter().filter(is_new).filter(|v| body.scalar_constant(**v).is_none()).count();
         let new_constants: HashSet<_> =
             operands.iter().filter_map(|v| bits(body, *v)).filter(|c| !self.constants.contains(c)).collect();
-        // What it makes is no input any more.
+        // Its result is no longer an input.
         let n_inputs = self.n_inputs + new_inputs - usize::from(self.reads.contains_key(&made));
         let n_outputs = self.n_outputs + usize::from(is_stored);
         if n_inputs > TileProgram::MAX_INPUTS
@@ -77,7 +78,7 @@ impl Group {
         {
             return false;
         }
-        // What it reads and makes is held from here to where it was loaded before.
+        // Its operands and its result are held from here to the member that loaded them before.
         let held = operands.iter().chain([&made]).filter_map(|v| Some(self.reads.get(v)?.first + 1)).collect();
         if !self.registers.extend(held, peak(operands.len(), n_new)) {
             return false;
@@ -100,9 +101,8 @@ impl Group {
     }
 }
 
-/// The registers that are taken while a member's operands are loaded and its result is made: `n`
-/// operands, of which `dying` are not needed afterwards. All other values that are held come on
-/// top.
+/// The registers in use while a member's operands are loaded and its result is computed: `n`
+/// operands, of which `dying` are not needed afterwards. All other held values are added to this.
 fn peak(n: usize, dying: usize) -> usize {
     n.max(n - dying + 1)
 }
@@ -114,13 +114,13 @@ fn distinct(step: &Step) -> SmallVec<[Value; 4]> {
     values
 }
 
-/// A constant as the interpreter tells them apart.
+/// Returns the bits of a constant, by which the interpreter distinguishes constants.
 fn bits(body: &Body, value: Value) -> Option<(DType, u64)> {
     let constant = body.scalar_constant(value)?;
     Some((constant.0.dtype(), tile::constant_bits(constant)))
 }
 
-/// Whether the interpreter has the operation at all.
+/// Whether the interpreter supports the operation at all.
 fn runs_alone(body: &Body, step: &Step) -> bool {
     let member = Member { node: step.kernel.node(), reads: step.inputs.clone() };
     let inputs: SmallVec<[Value; 4]> =
@@ -128,17 +128,17 @@ fn runs_alone(body: &Body, step: &Step) -> bool {
     tile::compile(body, &[member], &inputs, &step.outputs).is_ok()
 }
 
-/// How many registers are taken at each member, counted from the last one backwards.
+/// The number of registers in use at each member, counted backwards from the last one.
 ///
-/// When a step joins, values that it reads or makes are held longer: from it to the member that
+/// When a step joins, its operands and its result are held longer: from the step to the member that
 /// loaded them before. No value is held for longer than the group, and at each member no more
-/// values are held than there are registers; so all extensions together cost as much as the group
-/// is long.
+/// values are held than there are registers. All extensions together therefore cost as much as the
+/// group is long.
 #[derive(Default)]
 struct Registers {
     taken: Vec<usize>,
-    /// For each number of registers, one more than the last member (the first to run) with that
-    /// many taken, or more.
+    /// For each number of registers, one more than the index of the last member (the first to run)
+    /// that uses at least that many.
     reached: [usize; TileProgram::MAX_REGISTERS + 1],
 }
 
@@ -159,11 +159,11 @@ impl Registers {
         }
     }
 
-    /// Adds a member that takes this many registers, before which one value more is held from each
-    /// of some members on (counted backwards). Changes nothing if there are too few registers.
+    /// Adds a member that uses `taken` registers. One more value is held from each of the members
+    /// in `from` on (counted backwards). Changes nothing if there are too few registers.
     fn extend(&mut self, mut from: SmallVec<[usize; MAX_RANGES]>, taken: usize) -> bool {
         from.sort_unstable();
-        // Members from `from[i]` on hold at least i + 1 more.
+        // Members from `from[i]` on hold at least i + 1 more values.
         for (i, &first) in from.iter().enumerate() {
             let most = TileProgram::MAX_REGISTERS - (i + 1);
             if self.reached[most + 1] > first {

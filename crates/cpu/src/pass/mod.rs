@@ -1,8 +1,8 @@
-//! The rewrites that suit the processor's memory: an ordered list of small passes over the steps of
-//! a program.
+//! Rewrites that reduce memory traffic: an ordered list of small passes over the steps of a
+//! program.
 //!
-//! They put several nodes into one kernel, so that what lies between them is never written to
-//! memory. Each changes no bit of any result (`tests/passes.rs`).
+//! They fuse several nodes into one kernel, so that intermediate values are never written to
+//! memory. No pass changes any bit of a result (`tests/passes.rs`).
 
 mod bias;
 mod fuse;
@@ -13,7 +13,7 @@ mod which;
 
 use estimand_graph::pass::Pass;
 
-/// All of them, in the order they run.
+/// All passes, in the order they run.
 pub(crate) const ALL: [Pass; 6] = [
     Pass { name: "pool", run: pool::pool_after_relu },
     Pass { name: "which", run: which::remember_the_largest },

@@ -1,9 +1,9 @@
-//! Moves the gradient of a relu from before a max pooling to behind it, where there are fewer
+//! Moves the gradient of a relu before the gradient of a max pooling, where there are fewer
 //! elements.
 //!
 //! `relu_grad(max_pool_grad(y, p, dy), y)` is `max_pool_grad(y, p, relu_grad(dy, p))`: a window's
-//! gradient goes to an element that equals its maximum, so one is above zero exactly when the other
-//! is.
+//! gradient goes to an element that equals its maximum, so the element is above zero exactly when
+//! the maximum is.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use smallvec::smallvec;
 pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     let uses = program.use_counts();
     let mut pooled: HashMap<Value, usize> = HashMap::new();
-    // Steps that come before another, by the place of that one; and which are gone.
+    // Steps to insert before another step, by the index of that step; and the steps that are
+    // removed.
     let mut before: HashMap<usize, Step> = HashMap::new();
     let mut removed: HashSet<usize> = HashSet::new();
     for i in 0..program.n_compute {
@@ -47,8 +48,8 @@ pub(crate) fn pool_after_relu(mut program: Program) -> Program {
     program
 }
 
-/// Lets the pooling gradient at `at` make what the relu gradient at `relu` makes. Returns the relu
-/// gradient of the pooled values, which comes before it.
+/// Makes the pooling gradient at `at` compute the result of the relu gradient at `relu`. Returns
+/// the relu gradient of the pooled values, which must run before it.
 fn swap(program: &mut Program, at: usize, relu: usize) -> Step {
     let (maximum, dy) = (program.steps[at].inputs[1], program.steps[at].inputs[2]);
     let body = Arc::make_mut(&mut program.body);

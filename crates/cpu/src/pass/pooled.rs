@@ -1,10 +1,10 @@
 //! Merges a max pooling with the convolution before it, and its gradient with the gradients of that
 //! convolution's filter and bias.
 //!
-//! What lies between them is the largest value of a network's first layers. If nobody else reads
-//! it, one kernel makes it image by image and nobody writes it to memory. Only poolings whose
-//! gradient is asked for are merged (see `which`): with a single image, which a prediction may
-//! have, the convolution alone can use more threads.
+//! The value between them is the largest one in a network's first layers. If nothing else reads it,
+//! one kernel computes it image by image without writing it to memory. Only poolings whose gradient
+//! is computed are merged (see `which`): for a single image, as in a prediction, the convolution
+//! alone can use more threads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,7 +39,7 @@ pub(crate) fn gradients_of_pooled(mut program: Program) -> Program {
     program
 }
 
-/// Takes steps that compute out.
+/// Removes computing steps.
 fn remove(program: &mut Program, is_removed: &[bool]) {
     let mut removed = is_removed.iter();
     program.steps.retain(|_| !*removed.next().unwrap_or(&false));
@@ -85,10 +85,10 @@ fn op(program: &Program, step: usize) -> Option<&Op> {
     }
 }
 
-/// If step `pool` is the gradient of a max pooling that exactly a filter gradient and a sum over
-/// all pixels read: those.
+/// If step `pool` is the gradient of a max pooling, and its only readers are a filter gradient and
+/// a sum over all pixels, returns these two.
 ///
-/// `readers` are the steps that read a value, in order.
+/// `readers` lists the steps that read each value, in order.
 fn pair(
     program: &Program,
     pool: usize,
@@ -102,7 +102,8 @@ fn pair(
     if fetched.contains(&gradient) || second >= program.n_compute {
         return None;
     }
-    // All is done where the later one stands, so nobody may want the earlier one's result before.
+    // Both run at the position of the later one, so nothing may read the result of the earlier one
+    // before.
     let early = program.steps[first].outputs.first()?;
     if readers.get(early).is_some_and(|readers| readers.iter().any(|&reader| reader < second)) {
         return None;
@@ -118,7 +119,7 @@ fn pair(
     }
 }
 
-/// Puts one step in the place of the later of the two. The others are taken out afterwards.
+/// Replaces the later of the two with the merged step. The caller removes the others.
 fn merge(program: &mut Program, pool: usize, filter: usize, sum: usize) {
     let steps = &program.steps;
     let (node, pool_node) = (steps[filter].kernel.node(), steps[pool].kernel.node());

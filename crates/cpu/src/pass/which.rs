@@ -1,7 +1,7 @@
-//! Lets a max pooling whose gradient is asked for say which element was the largest.
+//! Makes a max pooling return the index of the largest element, if its gradient is computed.
 //!
-//! Its gradient then needs neither what was pooled, which is the largest value of a network's first
-//! layers and long out of the cache, nor the result.
+//! The gradient then needs neither the pooling's input nor its result. The input is the largest
+//! value of a network's first layers and no longer in the cache.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use smallvec::smallvec;
 use crate::kernel::Fused;
 
 pub(crate) fn remember_the_largest(mut program: Program) -> Program {
-    // Poolings by what they read and make, which together is what a gradient names.
+    // Poolings by their input and result. A gradient names both.
     let mut poolings: HashMap<(Value, Value), usize> = HashMap::new();
     for i in 0..program.n_compute {
         let step = &program.steps[i];
@@ -40,14 +40,14 @@ pub(crate) fn remember_the_largest(mut program: Program) -> Program {
     program
 }
 
-/// The second output of the pooling at step `at`, which it gets if it has none.
+/// Returns the second output of the pooling at step `at`. Adds it if it does not exist.
 fn which(program: &mut Program, at: usize) -> Value {
     if let Some(&which) = program.steps[at].outputs.get(1) {
         return which;
     }
     let body = Arc::make_mut(&mut program.body);
     let original = body.node(program.steps[at].kernel.node()).clone();
-    // Only the place of the new value is new: the result keeps the name its readers know.
+    // Only the second output is new: the result keeps its value, so its readers do not change.
     let outputs = smallvec![original.outputs[0].clone(), original.outputs[0].clone()];
     let id = body.push(Node { outputs, ..original });
     let which = Value { node: id, output: 1 };

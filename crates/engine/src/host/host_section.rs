@@ -1,15 +1,15 @@
-//! What the host runs before or after the steps, before it is compiled.
+//! A host part of a program before it is compiled.
 
 use std::sync::Arc;
 
 use estimand_graph::{Body, Step, Value};
 
-/// What the host runs before or after the steps.
+/// The steps that the host runs before or after those of the executor.
 pub(super) struct HostSection<'a> {
     pub body: Arc<Body>,
     pub steps: &'a [Step],
-    /// What it is called with.
+    /// The values it gets.
     pub given: Vec<Value>,
-    /// What it returns.
+    /// The values it returns.
     pub results: &'a [Value],
 }

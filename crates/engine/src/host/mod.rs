@@ -1,9 +1,9 @@
-//! The host's part of a program, compiled: a pure function of what is fed, that any number of
-//! threads may call.
+//! The compiled host part of a program: a pure function of the feeds. Any number of threads may
+//! call it.
 //!
-//! `schedule` groups the nodes: host ops run their own kernels, ops of the step that the host needs
-//! too (a cast, a comparison) run as [`NumericSteps`](numeric_steps::NumericSteps) on the kernels
-//! of `cpu`, and those that only move elements work on strings as well (`rearrange`).
+//! `schedule` groups the nodes. Host ops run their own kernels. Numeric ops that the host needs too
+//! (a cast, a comparison) run as [`NumericSteps`](numeric_steps::NumericSteps) on the kernels of
+//! `cpu`. Ops that only move elements also work on strings (`rearrange`).
 
 mod host_section;
 mod numeric_steps;

@@ -1,5 +1,5 @@
-//! Numeric nodes among those of the host: a small program of its own for the kernels of `cpu`, on
-//! the calling thread.
+//! The numeric nodes of a host part: a small program for the kernels of `cpu`, on the calling
+//! thread.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use estimand_graph::pass::reads;
 use estimand_graph::{Body, Executable, Executor, Program, RunArgs, State, Step, Trace, Value, Variables};
 use estimand_tensor::{Array, Result};
 
-/// Some numeric nodes, compiled.
+/// A compiled group of numeric nodes.
 pub(super) struct NumericSteps {
     executable: Arc<dyn Executable>,
-    /// Without variables: a run asks for a state.
+    /// A state without variables, because a run needs a state.
     state: Box<dyn State>,
 }
 
 impl NumericSteps {
-    /// Compiles some steps, for those of their results that are needed. `batch_value` tells the
-    /// size of the batch if nothing else does.
+    /// Compiles some steps for the results that are needed. `batch_value` determines the batch size
+    /// if nothing else does.
     pub(super) fn new(
         body: Arc<Body>,
         steps: &[Step],
@@ -36,17 +36,18 @@ impl NumericSteps {
             results: makes,
             n_compute: steps.len(),
         };
-        // The results do not depend on the number of threads, and the host's caller is one of many.
+        // The results do not depend on the number of threads, and many threads may already call the
+        // host.
         let cpu = Cpu::with_threads(1);
         Ok(NumericSteps { executable: cpu.compile(program)?, state: cpu.place(&Variables::default(), 0)? })
     }
 
-    /// What it reads, in the order of `run`'s arguments.
+    /// The values it reads, in the order of `run`'s arguments.
     pub(super) fn reads(&self) -> &[Value] {
         self.executable.program().feeds()
     }
 
-    /// What it makes, in the order of `run`'s results.
+    /// The values it computes, in the order of `run`'s results.
     pub(super) fn makes(&self) -> &[Value] {
         self.executable.program().fetches()
     }

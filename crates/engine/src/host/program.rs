@@ -1,4 +1,4 @@
-//! `HostProgram`: a part of a program that the host runs, ready to run.
+//! `HostProgram`: a compiled part of a program that the host runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::numeric_steps::NumericSteps;
 use super::rearrange::{Numbered, Rearrange};
 use super::schedule::{Piece, schedule};
 
-/// Turns what a caller feeds into what a step is fed. A pure function: threads may share it and run
-/// it ahead of the step.
+/// Computes the feeds of a step from the feeds of a caller. It is a pure function: threads may
+/// share it and run it ahead of the step.
 ///
 /// ```
 /// use estimand_engine::HostProgram;
@@ -37,12 +37,12 @@ pub struct HostProgram {
     given: Vec<Value>,
     work: Vec<Work>,
     n_slots: usize,
-    /// Constants, and where they are put before the work begins.
+    /// Constants with their slots. They are stored before the work begins.
     constants: Vec<(usize, Array)>,
     outputs: Vec<usize>,
 }
 
-/// One piece of work: reads some slots, writes others.
+/// One unit of work: reads some slots and writes others.
 struct Work {
     node: NodeId,
     reads: SmallVec<[usize; 4]>,
@@ -60,14 +60,15 @@ enum WorkKind {
 }
 
 impl HostProgram {
-    /// The part before the steps: from the values of the placeholders to what the steps are fed.
+    /// Compiles the part before the steps: from the values of the placeholders to the feeds of the
+    /// steps.
     pub fn new(program: &Program) -> Result<HostProgram> {
         let given = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
         let part = HostSection { body: program.body.clone(), steps: &program.host, given, results: &program.feeds };
         HostProgram::compile(&part)
     }
 
-    /// The part after the steps: from what they return to what was asked for.
+    /// Compiles the part after the steps: from their fetches to the results of the program.
     pub fn after(program: &Program) -> Result<HostProgram> {
         let body = Arc::new(all_given(&program.body));
         let (given, results) = (program.fetches.clone(), program.results.as_slice());
@@ -76,13 +77,13 @@ impl HostProgram {
 
     fn compile(part: &HostSection<'_>) -> Result<HostProgram> {
         let mut slots = Slots { body: &part.body, of: HashMap::new(), constants: Vec::new() };
-        // What is given comes first, so that its slots are known.
+        // The given values come first, so that their slots are known.
         for &value in &part.given {
             slots.slot(value);
         }
         let mut work = Vec::new();
         let mut numbered: Option<Numbered> = None;
-        // The first value that tells the size of the batch, of those that are there.
+        // The first available value that determines the batch size.
         let mut batch_value = first_batch_value(&part.body, part.given.iter().copied());
         for piece in schedule(part) {
             work.push(compile(part, &piece, batch_value, &mut numbered, &mut slots)?);
@@ -104,19 +105,19 @@ impl HostProgram {
         })
     }
 
-    /// Whether there is nothing to do: what it is given is what it returns.
+    /// Whether there is no work: the program returns the given values unchanged.
     pub fn is_empty(&self) -> bool {
-        // What is given has the first slots, in order.
+        // The given values have the first slots, in order.
         self.work.is_empty() && self.outputs.iter().copied().eq(0..self.given.len())
     }
 
-    /// What it returns, from one array for each value it is given: before the steps, for each
-    /// placeholder.
+    /// Computes the results from one array for each given value. Before the steps, these are the
+    /// placeholders.
     pub fn run(&self, given: &[Array]) -> Result<Vec<Array>> {
         self.run_traced(given, Phase::Host, None)
     }
 
-    /// As `run`, with the times of its work noted as those of a section of the program.
+    /// Like `run`; also records the times of its work as those of a part of the program.
     pub(crate) fn run_traced(
         &self,
         given: &[Array],
@@ -168,7 +169,7 @@ impl HostProgram {
     }
 }
 
-/// Strings count as many bytes as they have.
+/// The bytes of arrays; strings count with their length.
 fn byte_count(arrays: &[Array]) -> u64 {
     let bytes = |array: &Array| match array.dtype() {
         DType::Str => array.strings().map_or(0, |strings| strings.map(<[u8]>::len).sum()),
@@ -177,7 +178,7 @@ fn byte_count(arrays: &[Array]) -> u64 {
     arrays.iter().map(|array| bytes(array) as u64).sum()
 }
 
-/// Numbers for values, and the constants among them.
+/// Assigns slots to values, and collects the constants.
 struct Slots<'a> {
     body: &'a Body,
     of: HashMap<Value, usize>,

@@ -1,5 +1,5 @@
-//! Nodes that only move elements, on strings: the same node on the strings' numbers tells which
-//! string goes where.
+//! Nodes that only move elements, applied to strings. The node runs on the indices of the strings,
+//! and its result gives the new position of each string.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::numeric_steps::NumericSteps;
 /// One node that moves strings.
 pub(super) struct Rearrange {
     numbers: NumericSteps,
-    /// Where no string changes its place and at most one size is left to the run: which of the
-    /// reads, and the shape of the result.
+    /// Set if no string changes its position and at most one size is known only at run time: the
+    /// index of the input, and the shape of the result.
     in_order: Option<(usize, Shape)>,
-    /// What it reads, and which of it are strings.
+    /// The values it reads, and which of them are strings.
     reads: Vec<Value>,
     is_text: Vec<bool>,
 }
@@ -47,7 +47,7 @@ impl Rearrange {
         let body = numbered.body.clone();
         let numbers = NumericSteps::new(body, std::slice::from_ref(&step), step.outputs.to_vec(), batch_value)?;
         let reads: Vec<Value> = numbers.reads().iter().map(|v| *numbered.stands_for.get(v).unwrap_or(v)).collect();
-        // What is read beside it tells sizes.
+        // Other inputs only determine sizes.
         let in_order = match &node.op {
             Op::Reshape(_) | Op::StopGradient(_) => reads.iter().position(|&v| v == moved),
             _ => None,
@@ -94,8 +94,8 @@ impl Rearrange {
     }
 }
 
-/// The sizes of a shape of `len` elements; the one that is not known follows from the others.
-/// `None` if it does not.
+/// The sizes of a shape of `len` elements. One unknown size is computed from the others; `None` if
+/// that is not possible.
 fn with_gap(shape: &Shape, len: usize) -> Option<Dims> {
     let rest: usize = shape.dims().iter().filter_map(|d| d.known()).product();
     let size = |dim: &Dim| dim.known().or_else(|| len.checked_div(rest));
@@ -103,11 +103,11 @@ fn with_gap(shape: &Shape, len: usize) -> Option<Dims> {
     (dims.iter().product::<usize>() == len).then_some(dims)
 }
 
-/// A body with numbers for strings, for all moves of strings of a part. Constant strings are fed:
-/// each is read from a new node, which stands for it.
+/// A body with numbers in place of strings, for all string moves of a part. Constant strings are
+/// fed: a new node represents each of them.
 pub(super) struct Numbered {
     body: Arc<Body>,
-    /// The constants, by the nodes that stand for them, and the other way round.
+    /// Maps the nodes that represent constants to the constants, and back.
     stands_for: HashMap<Value, Value>,
     fed: HashMap<Value, Value>,
 }

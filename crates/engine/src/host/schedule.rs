@@ -1,9 +1,9 @@
-//! The order of the host's work: host ops one by one, the numeric nodes between them in as few runs
-//! as possible.
+//! Orders the host's work: host ops one by one, the numeric nodes between them in as few runs as
+//! possible.
 //!
-//! A run of numeric nodes is a program of its own and costs some microseconds whatever it does. A
-//! model has many features, each of which goes through host ops and numbers in turn; so all
-//! features go through each of these together.
+//! A run of numeric nodes is a separate program and costs some microseconds, whatever it does. A
+//! model has many features, and each alternates between host ops and numeric nodes. All features
+//! therefore pass through each of these together.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -16,20 +16,20 @@ use estimand_tensor::{Dim, Symbol};
 use super::host_section::HostSection;
 use super::rearrange::Rearrange;
 
-/// What is run at once.
+/// A unit of work that runs at once.
 pub(super) enum Piece {
     /// A host op, or a move of strings.
     Single(Step),
-    /// Numeric nodes, and those of their results that are needed outside.
+    /// Numeric nodes, and the results that are needed outside.
     Numbers(Vec<Step>, Vec<Value>),
 }
 
-/// The pieces of a part, in an order in which each finds what it needs.
+/// Returns the pieces of a part in a valid order.
 ///
-/// Work is done in rounds: first all host ops that are ready, one after the other, then all numeric
-/// nodes that are ready, as one run. What a run reads may be made in the same run; what tells sizes
-/// of the run is made before it begins. Steps come in an order that works, so the round of a step
-/// follows from those of the steps before it.
+/// Work is done in rounds: first all host ops that are ready, one by one, then all numeric nodes
+/// that are ready, as one run. A run may read values computed in the same run. Values that
+/// determine the sizes of a run must exist before it begins. The given steps are in a valid order,
+/// so the round of a step follows from the rounds of the steps before it.
 pub(super) fn schedule(part: &HostSection<'_>) -> Vec<Piece> {
     let symbols = part.body.symbols();
     let mut producers: HashMap<Value, usize> = HashMap::new();
@@ -37,7 +37,7 @@ pub(super) fn schedule(part: &HostSection<'_>) -> Vec<Piece> {
         producers.extend(step.outputs.iter().map(|&v| (v, i)));
     }
     let mut made: Vec<Made> = Vec::with_capacity(part.steps.len());
-    // The first round at which a size is known, and the last one at which it is asked for.
+    // The first round in which a size is known, and the last one in which it is needed.
     let mut known_at: Facts<usize> = Facts::default();
     let mut asked_at: HashMap<Symbol, usize> = HashMap::new();
     for (i, step) in part.steps.iter().enumerate() {
@@ -45,11 +45,11 @@ pub(super) fn schedule(part: &HostSection<'_>) -> Vec<Piece> {
         let node = part.body.node(step.kernel.node());
         let is_numeric = !matches!(node.op, Op::Host(_)) && !Rearrange::is_for(part, step);
         let reads = step.inputs.iter().filter_map(|v| producers.get(v)).filter(|&&p| p < i);
-        // Numeric nodes find what others of their run make.
+        // Numeric nodes can read results of the same run.
         let mut round = reads.map(|&p| if is_numeric { made[p].round } else { made[p].ready() }).max().unwrap_or(0);
         each_size(part, step, &mut |dim| {
             let ready = |value: Value| match producers.get(&value) {
-                // Nobody waits for himself.
+                // A step does not wait for itself.
                 Some(&p) if p >= i => None,
                 Some(&p) => Some(made[p].ready()),
                 None => Some(0),
@@ -84,20 +84,20 @@ pub(super) fn schedule(part: &HostSection<'_>) -> Vec<Piece> {
     pieces
 }
 
-/// When a step runs.
+/// The schedule of a step.
 struct Made {
     round: usize,
     is_numeric: bool,
 }
 
 impl Made {
-    /// The first round in which a host op finds the results.
+    /// The first round in which a host op can read the results.
     fn ready(&self) -> usize {
         self.round + usize::from(self.is_numeric)
     }
 }
 
-/// All sizes that are evaluated for a step: its own, and those of what it reads.
+/// Calls `f` with all sizes that a step needs: its own, and those of its inputs.
 fn each_size(part: &HostSection<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
     each_dim(part.body.node(step.kernel.node()), f);
     for input in &step.inputs {
@@ -105,8 +105,8 @@ fn each_size(part: &HostSection<'_>, step: &Step, f: &mut impl FnMut(Dim)) {
     }
 }
 
-/// The last round in which each value is read or tells a size. Sizes are asked for in the rounds
-/// `asked_at`.
+/// The last round in which each value is read or determines a size. `asked_at` gives the rounds in
+/// which sizes are needed.
 fn read_at(part: &HostSection<'_>, made: &[Made], mut asked_at: HashMap<Symbol, usize>) -> HashMap<Value, usize> {
     let symbols = part.body.symbols();
     let mut read_at: HashMap<Value, usize> = HashMap::new();
@@ -117,7 +117,7 @@ fn read_at(part: &HostSection<'_>, made: &[Made], mut asked_at: HashMap<Symbol, 
     for (step, made) in part.steps.iter().zip(made) {
         step.inputs.iter().for_each(|&input| read(input, made.round));
     }
-    // Formulas come after their parts, so the latest definition is looked at first.
+    // Formulas come after their parts, so the latest definition is visited first.
     let mut open: BinaryHeap<Symbol> = asked_at.keys().copied().collect();
     while let Some(symbol) = open.pop() {
         look(1);

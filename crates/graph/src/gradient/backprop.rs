@@ -1,4 +1,4 @@
-//! What the rules of gradients are written with.
+//! The context that gradient rules are written with.
 
 use std::panic::Location;
 
@@ -9,16 +9,16 @@ use crate::graph::Graph;
 use crate::op::{AxisSet, Op, Reduction, SumTo};
 use crate::tensor::Tensor;
 
-/// A node on the way back: everything that its rule may use.
+/// A node during backpropagation: everything that its gradient rule may use.
 pub struct Backprop<'a> {
     pub graph: &'a Graph,
-    /// Where the gradient was asked for.
+    /// The source line that requested the gradient.
     pub site: &'static Location<'static>,
     /// The node's inputs.
     pub x: Vec<Tensor>,
     /// The node's results.
     pub y: Vec<Tensor>,
-    /// The gradients of the results; `None` where nothing arrived.
+    /// The gradients of the results; `None` for a result without one.
     pub upstream: Vec<Option<Tensor>>,
     /// Which inputs need a gradient.
     pub wanted: Vec<bool>,
@@ -33,7 +33,7 @@ pub(crate) fn dense(gradients: impl IntoIterator<Item = Tensor>) -> Result<Found
 }
 
 impl Backprop<'_> {
-    /// The gradient of output `i`, zeros if nothing arrived there.
+    /// The gradient of output `i`; zeros if it has none.
     pub(crate) fn dy(&self, i: usize) -> Tensor {
         self.upstream[i].clone().unwrap_or_else(|| self.y[i].zeros_like())
     }
@@ -56,7 +56,7 @@ impl Backprop<'_> {
         like.number(value, self.site)
     }
 
-    /// No input has a gradient.
+    /// Returns no gradient for any input.
     pub(crate) fn nothing(&self) -> Result<Found> {
         Ok(self.x.iter().map(|_| Gradient::None).collect())
     }
@@ -74,7 +74,7 @@ impl Backprop<'_> {
                 None => axes.0 |= 1 << axis,
                 Some(n) if n == d => {}
                 Some(Dim::Known(1)) => axes.0 |= 1 << axis,
-                // Equal or 1: only the run can tell.
+                // Equal or 1: known only at run time.
                 Some(_) => return self.node(SumTo, &[g, input]),
             }
         }
@@ -95,7 +95,7 @@ impl Backprop<'_> {
     }
 }
 
-/// The error of what has no gradient.
+/// The error for an op without a gradient.
 pub(crate) fn not_differentiable(what: &str) -> Error {
     Error::unsupported(format!("{what} is not differentiable")).help("cut it off with stop_gradient if that is meant")
 }

@@ -1,8 +1,8 @@
-//! Gradients: reverse mode over the graph, one rule for each op.
+//! Gradients: reverse-mode differentiation over the graph, with one rule for each op.
 //!
-//! A rule gets the node's inputs, its outputs and the gradients of the outputs, and returns the
-//! gradients of the inputs as new nodes; it is in the op's file (`op/`). The gradient of a lookup
-//! in a variable stays a list of rows. This file walks the graph.
+//! A rule gets the node's inputs, its outputs and the gradients of the outputs. It returns the
+//! gradients of the inputs as new nodes. The rule is in the op's file (`op/`). The gradient of a
+//! lookup in a variable stays a list of rows. This file walks the graph.
 
 mod backprop;
 
@@ -21,11 +21,11 @@ pub(crate) use backprop::{Backprop, Found, dense, not_differentiable};
 /// The gradient of one tensor.
 #[derive(Clone, Debug)]
 pub enum Gradient {
-    /// It does not depend on it.
+    /// The result does not depend on the tensor.
     None,
-    /// Of the tensor's shape.
+    /// A gradient of the tensor's shape.
     Dense(Tensor),
-    /// Rows of the first axis; an index may occur several times, its rows are added.
+    /// Gradients of rows of the first axis. An index may occur several times; its rows are added.
     Rows {
         /// `[n]`
         indices: Tensor,
@@ -35,7 +35,7 @@ pub enum Gradient {
 }
 
 impl Gradient {
-    /// The numbers of the gradient, whatever rows they belong to.
+    /// The values of the gradient, without their row indices.
     pub fn values(&self) -> Option<&Tensor> {
         match self {
             Gradient::None => None,
@@ -56,9 +56,9 @@ impl Gradient {
     }
 }
 
-/// The gradients of the sum of `y`'s elements with respect to each of `xs`.
+/// Adds the gradients of the sum of `y`'s elements with respect to each of `xs`.
 ///
-/// Errors are kept by the graph, as everywhere in building.
+/// The graph keeps errors, as it does for all ops.
 #[track_caller]
 pub fn gradients(y: &Tensor, xs: &[&Tensor]) -> Vec<Gradient> {
     let site = Location::caller();
@@ -95,11 +95,11 @@ struct Backward<'a> {
     graph: &'a Graph,
     site: &'static Location<'static>,
     xs: &'a [&'a Tensor],
-    /// Whether a node is one of the xs.
+    /// Whether a node is one of `xs`.
     is_wanted: Vec<bool>,
-    /// Whether a node lies between some x and y.
+    /// Whether a node lies between one of `xs` and `y`.
     between: Vec<bool>,
-    /// What has arrived at each value so far.
+    /// The gradient collected so far for each value.
     arrived: BTreeMap<Value, Gradient>,
 }
 
@@ -116,7 +116,8 @@ impl<'a> Backward<'a> {
             let body = graph.body();
             let mut between = is_wanted.clone();
             for (i, node) in body.nodes()[..=last].iter().enumerate() {
-                // What stops gradients lies between nothing: ops behind it need no rule for it.
+                // An op that stops gradients does not count as between: ops after it need no
+                // gradient rule for it.
                 between[i] |=
                     !matches!(node.op, Op::StopGradient(_)) && node.inputs.iter().any(|v| between[v.node.0 as usize]);
             }
@@ -142,7 +143,7 @@ impl<'a> Backward<'a> {
             let value = |output: usize| Value { node: node_id, output: output as u16 };
             let upstream: Vec<Option<Tensor>> = (0..n_outputs)
                 .map(|o| {
-                    // Not borrowed while `to_dense` adds a node.
+                    // The body must not be borrowed while `to_dense` adds a node.
                     let shape = self.graph.body().spec(value(o)).shape.clone();
                     self.arrived.get(&value(o)).and_then(|g| g.to_dense(&shape))
                 })
@@ -174,7 +175,8 @@ impl<'a> Backward<'a> {
         self.graph.body().nodes()[id].inputs.is_empty()
     }
 
-    /// Adds to what has arrived. Rows stay rows as long as everything that arrives is rows.
+    /// Adds a gradient to those collected for a value. Rows stay rows as long as all of them are
+    /// rows.
     fn add(&mut self, at: Value, gradient: Gradient) {
         let earlier = self.arrived.remove(&at).unwrap_or(Gradient::None);
         let shape = self.graph.body().spec(at).shape.clone();

@@ -1,4 +1,4 @@
-//! Numbers that several features must have in common.
+//! A check that several features have the same lengths or counts.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -12,7 +12,7 @@ use crate::op::spelling::{Spelling, typed};
 /// Two lists of i64 `[n]` that must be equal -> the first of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Agree {
-    /// What they are, for the error.
+    /// A description of the lists, for the error message.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers into buckets.
+//! Maps numbers to buckets.
 
 use estimand_tensor::cpu::bucketize::{Boundaries, bucketize};
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
@@ -10,10 +10,10 @@ use crate::graph::Node;
 use crate::meaning::Listing;
 use crate::op::spelling::{Spelling, typed};
 
-/// The number of boundaries that each number is not below, i32. NaN goes to the last bucket.
+/// Counts the boundaries that are not above each number, i32. NaN goes to the last bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bucketize {
-    /// The boundaries' bits, so that equal ones compare equal.
+    /// The bits of the boundaries, so that equal boundaries compare equal.
     boundaries: Vec<u32>,
 }
 

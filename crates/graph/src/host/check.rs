@@ -1,8 +1,8 @@
-//! Values that are handed on unless one is wrong: the run then fails with an error that names the
-//! value and its row.
+//! Checks that pass values through. A wrong value fails the run with an error that names the value
+//! and its row.
 //!
-//! What is fed is checked where it comes in, so that a bad label is found before a step and not by
-//! a loss that is NaN.
+//! Fed values are checked when they enter the graph, so that a bad label is found before a step and
+//! not through a NaN loss.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -14,10 +14,11 @@ use crate::op::expect;
 use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;
 
-/// Numbers from `low` to `high`; a second input tells where the rows of ragged ones begin.
+/// Checks that numbers are from `low` to `high`. A second input gives the row splits of ragged
+/// numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Between {
-    /// The bounds' bits, so that equal ones compare equal.
+    /// The bits of the bounds, so that equal bounds compare equal.
     low: u64,
     high: u64,
     what: String,
@@ -43,7 +44,7 @@ impl HostRules for Between {
         let (low, high) = (f64::from_bits(self.low), f64::from_bits(self.high));
         // NaN is not between any two numbers.
         let is_outside = |v: f64| !(low..=high).contains(&v);
-        // Labels of every batch come by: the usual kinds without a copy.
+        // Labels are checked in every batch, so the usual dtypes are read without a copy.
         let found = match x[0].dtype() {
             DType::F32 => x[0].as_slice::<f32>()?.iter().position(|&v| is_outside(v.into())),
             DType::I64 => x[0].as_slice::<i64>()?.iter().position(|&v| is_outside(v as f64)),
@@ -64,8 +65,8 @@ impl HostRules for Between {
     }
 }
 
-/// The ids of terms (the first input) that a table has found for them (the second); a third tells
-/// where the rows of ragged ones begin.
+/// Returns the ids of terms after checking that the table has found all of them. Inputs: the terms,
+/// their ids, and the row splits of ragged terms.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KnownTerms {
     pub table: LookupTable,
@@ -112,7 +113,7 @@ impl KnownTerms {
     }
 }
 
-/// Where the element of a number is, for people.
+/// Formats the position of an element for an error message.
 fn place(dims: &[usize], i: usize, row_splits: Option<&Array>) -> Result<String> {
     if let Some(splits) = row_splits {
         let row = splits.as_slice::<i64>()?.partition_point(|&begin| begin <= i as i64);

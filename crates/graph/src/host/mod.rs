@@ -1,11 +1,10 @@
-//! Ops of the host, which run before a step: strings, tables, and everything whose size only the
-//! data tells.
+//! Host ops, which run before a step: strings, tables, and results whose size depends on the data.
 //!
-//! A host op is a small value that carries its rules, its kernel and its TensorFlow spelling
-//! ([`HostRules`]); one file each. The cut (`pass/cut.rs`) collects them, with all they are
-//! computed from, into the first part of a program, which `estimand-engine` runs: a pure function
-//! of what is fed, that any number of threads may call. Host ops that depend on variables run after
-//! the step.
+//! A host op is a small value with its rules, its kernel and its TensorFlow spelling
+//! ([`HostRules`]). Each has its own file. The cut (`pass/cut.rs`) collects the host ops and all
+//! their inputs into the first part of a program, which `estimand-engine` runs. This part is a pure
+//! function of the feeds, so any number of threads may call it. Host ops that depend on variables
+//! run after the step.
 
 mod agree;
 mod bucketize;
@@ -39,31 +38,33 @@ pub(crate) use bucketize::Bucketize;
 pub(crate) use ragged::RowIds;
 pub use unique::Unique;
 
-/// Everything about one kind of host op. Its fields are its attributes; equal ones on equal inputs
-/// are computed once.
+/// The rules of one kind of host op. Its fields are its attributes. Equal ops on equal inputs are
+/// computed once.
 pub trait HostRules: fmt::Debug + Send + Sync + 'static {
-    /// TensorFlow's name of it, or of the composition it stands for.
+    /// TensorFlow's name of the op, or of the composition that implements it.
     fn name(&self) -> &'static str;
 
     /// Dtypes and shapes of the results.
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs>;
 
-    /// The results. Dtypes and known sizes of the inputs have been checked; values have not.
+    /// Computes the results. Dtypes and known sizes of the inputs have been checked; values have
+    /// not.
     fn run(&self, x: &[Array]) -> Result<Vec<Array>>;
 
-    /// What weights that are trained on the results depend on beyond names and shapes: which term
-    /// has which id, where ranges end, into how many buckets is hashed. Empty for an op that only
-    /// moves or measures what it is given. There is no default, so that no op forgets it.
+    /// Returns the facts, beyond names and shapes, that weights trained on the results depend on:
+    /// which term has which id, where ranges end, the number of hash buckets. Empty for an op that
+    /// only moves or measures its input. There is no default, so that every op must answer.
     fn meaning(&self) -> Vec<Said>;
 
-    /// Completes a node that has its name, its op and our inputs, after writing what it needs.
+    /// Completes a node that has its name, its op and our inputs. Writes the extra nodes it needs
+    /// first.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef>;
 }
 
-/// What an op states of itself, and the value.
+/// A fact that an op states: its name and its value.
 pub type Said = (&'static str, Meaning);
 
-/// The calling thread alone: the host's callers are many threads already.
+/// A pool of the calling thread alone: many threads already call the host part.
 pub(crate) fn alone() -> &'static Pool {
     static ALONE: LazyLock<Pool> = LazyLock::new(|| Pool::new(1));
     &ALONE
@@ -92,7 +93,7 @@ impl OpRules for HostOp {
         self.rules().infer(x, inference)
     }
 
-    /// Sizes of what it is given are its own matter.
+    /// A host op checks the sizes of its inputs itself.
     fn fits(&self, _x: &[&[usize]], _y: &[usize]) -> bool {
         true
     }
@@ -130,7 +131,7 @@ impl Hash for HostOp {
     }
 }
 
-/// Equality and hashing of attributes behind a pointer.
+/// Equality and hashing of attributes through a trait object.
 trait Erased: Send + Sync {
     fn rules(&self) -> &dyn HostRules;
     fn as_any(&self) -> &dyn Any;

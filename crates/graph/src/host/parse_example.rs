@@ -1,4 +1,4 @@
-//! Serialized `tf.Example`s to features.
+//! Parses serialized `tf.Example`s into features.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,14 +17,15 @@ use crate::op::spelling::Spelling;
 /// Serialized examples `[b]` -> the dense and padded features, then the values of the ragged ones,
 /// then their row splits.
 ///
-/// This is the order of TensorFlow's results; [`places`](ParseExample::places) tells it by feature.
+/// This is the order of TensorFlow's results. [`places`](ParseExample::places) returns the position
+/// of each feature.
 #[derive(Clone, Debug)]
 pub struct ParseExample {
     features: Vec<(String, FeatureSpec)>,
     parser: Arc<ExampleParser>,
 }
 
-/// Which results are a feature's.
+/// The positions of a feature among the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Dense(u16),
@@ -40,7 +41,7 @@ impl ParseExample {
         Ok(ParseExample { features, parser })
     }
 
-    /// Where each feature is among the results.
+    /// Returns the positions of each feature among the results.
     pub fn places(&self) -> Vec<Place> {
         let n_ragged = self.features.iter().filter(|f| is_ragged(f)).count() as u16;
         let (mut dense, mut ragged) = (0, self.features.len() as u16 - n_ragged);
@@ -115,7 +116,7 @@ impl HostRules for ParseExample {
     }
 
     fn meaning(&self) -> Vec<Said> {
-        // Empty without defaults: how features are spelt in files is in no weight.
+        // Empty without defaults: the encoding of features in files does not affect any weight.
         let defaults = self.features.iter().filter_map(|(name, spec)| match spec {
             FeatureSpec::Dense { default: Some(value), .. } => Some(format!("{name} = {value:?}")),
             _ => None,
@@ -149,7 +150,7 @@ impl HostRules for ParseExample {
                 }
                 FeatureSpec::Dense { dims, default, .. } => {
                     shapes.push(TensorShapeProto::of(dims.iter().map(|&n| n as i64)));
-                    // TF: a default without elements says that there is none.
+                    // TF: a default without elements means that there is no default.
                     (vec![0], default.clone())
                 }
                 FeatureSpec::Ragged { .. } => continue,
@@ -168,7 +169,7 @@ impl HostRules for ParseExample {
     }
 }
 
-/// A spec as data that can be compared and hashed: a default by its bits.
+/// A spec as data that can be compared and hashed. Defaults are compared by their bits.
 fn key(spec: &FeatureSpec) -> (u8, DType, &[usize], Option<Constant>) {
     match spec {
         FeatureSpec::Dense { dtype, dims, default } => (0, *dtype, dims, default.clone().map(Constant)),

@@ -13,10 +13,10 @@ use crate::graph::Node;
 use crate::op::expect::expect_rank;
 use crate::op::spelling::{Spelling, typed};
 
-/// `[n]` -> (the distinct values in order of first appearance, the place of each value among them).
+/// `[n]` -> (the distinct values in order of first appearance, the index of each value among them).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unique {
-    /// The dtype of the places: i32 or i64.
+    /// The dtype of the indices: i32 or i64.
     pub places: DType,
 }
 
@@ -84,7 +84,7 @@ fn strings(x: &Array) -> Result<(Array, Vec<i32>)> {
     Ok((Array::from_strings([distinct.len()], distinct)?, places))
 }
 
-/// Values of other dtypes by their bytes.
+/// Compares values of other dtypes by their bytes.
 fn others(x: &Array) -> Result<(Array, Vec<i32>)> {
     let size = x.dtype().size();
     let mut known: HashMap<&[u8], i32> = HashMap::new();

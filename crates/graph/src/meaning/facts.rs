@@ -1,5 +1,5 @@
-//! The facts of a graph: what was stated, with the inputs it is made of and the variables that
-//! depend on it.
+//! Collects the facts of a graph, with the inputs that each was computed from and the variables
+//! that depend on it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use crate::op::Op;
 use crate::variables::{Role, VarId};
 
 impl Body {
-    /// All facts, in the order in which they were stated, each once.
+    /// Returns all distinct facts, in the order in which they were stated.
     pub fn facts(&self) -> Vec<Fact> {
         let mut walk = None;
         let mut facts: Vec<Fact> = Vec::new();
@@ -39,13 +39,13 @@ impl Body {
     }
 }
 
-/// A graph, looked at in both directions.
+/// Walks a graph in both directions.
 struct Walk<'a> {
     body: &'a Body,
     users: Vec<Vec<NodeId>>,
     /// Whether a node's value depends on variables.
     depends: Vec<bool>,
-    /// The variable that a node is, perhaps in another shape.
+    /// The variable that a node reads, possibly reshaped.
     direct: Vec<Option<VarId>>,
     inputs: HashMap<NodeId, (&'a str, &'a str)>,
 }
@@ -80,12 +80,12 @@ impl<'a> Walk<'a> {
             None if is_result => Subject::Outputs,
             None => Subject::Inputs,
         };
-        // Of results all inputs are read, which says nothing.
+        // Results depend on all inputs, so inputs are not listed for them.
         let inputs = if subject == Subject::Outputs { Vec::new() } else { self.inputs_of(*node) };
         let variables = if subject == Subject::Outputs { self.made_with(*node) } else { self.met_by(*node) };
         let mut facts = Vec::with_capacity(said.len());
         let ordered = (inputs.len() > 1 && stated.said.is_none()).then(|| {
-            // Ids of several inputs depend on their order.
+            // Ids of several inputs depend on the order of the inputs.
             let names: Vec<&str> = inputs.iter().map(|(_, name)| name.as_str()).collect();
             ("order of inputs".to_string(), Meaning::Text(names.join(", ")))
         });
@@ -100,7 +100,7 @@ impl<'a> Walk<'a> {
         self.body.node(id)
     }
 
-    /// The placeholders that a node is computed from, in the order in which they are read.
+    /// The placeholders that a node is computed from, in the order they are read.
     fn inputs_of(&self, node: NodeId) -> Vec<(String, String)> {
         let (mut found, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![node]);
         while let Some(id) = open.pop() {
@@ -120,13 +120,14 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// The variables that what is made of a node meets first.
+    /// The first variables that are combined with values computed from a node.
     fn met_by(&self, node: NodeId) -> Vec<String> {
         let (mut found, mut seen, mut open) = (Vec::new(), HashSet::from([node]), vec![node]);
         while let Some(id) = open.pop() {
             for &user in &self.users[id.0 as usize] {
                 let others = || self.node(user).inputs.iter().filter(|input| input.node != id);
-                // Side by side with what variables made is not yet together with them.
+                // A concatenation with a value that depends on variables does not combine with them
+                // yet.
                 let joins = matches!(self.node(user).op, Op::Concat(_));
                 let meets = |input: &Value| self.depends[input.node.0 as usize] && !seen.contains(&input.node);
                 if !joins && others().any(meets) {
@@ -140,8 +141,8 @@ impl<'a> Walk<'a> {
         found
     }
 
-    /// The variables that a result is made with last. A vector is added to what a matrix made, so
-    /// the walk goes on to the matrix.
+    /// The last variables that a result was computed with. A bias vector is added to the product
+    /// with a matrix, so the walk continues to the matrix.
     fn made_with(&self, node: NodeId) -> Vec<String> {
         let (mut found, mut seen, mut open) = (Vec::new(), HashSet::from([node]), vec![node]);
         while let Some(id) = open.pop() {
@@ -206,7 +207,7 @@ mod tests {
             ": vocabulary = 3 terms (`a`, `b`, `c`) -> bias kernel".to_string(),
         ];
         assert_eq!(shown(&g.body().facts()), expected);
-        // Gradients and updates read ids too, and change nothing.
+        // Gradients and updates read ids too, but they do not change the facts.
         Optimizer::new(Sgd::default(), 0.1).minimize(&logits.square().mean());
         assert_eq!(shown(&g.body().facts()), expected);
     }

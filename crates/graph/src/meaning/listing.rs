@@ -1,5 +1,4 @@
-//! A list of values that stands for itself: all of a short one; of a long one its length, its
-//! digest and a sample.
+//! A list of values: complete if it is short; otherwise its length, its digest and a sample.
 
 use std::fmt;
 
@@ -17,7 +16,7 @@ pub enum Listed {
     Float(f64),
 }
 
-/// Bit by bit.
+/// Compares bit by bit.
 impl PartialEq for Listed {
     fn eq(&self, other: &Listed) -> bool {
         match (self, other) {
@@ -29,12 +28,12 @@ impl PartialEq for Listed {
     }
 }
 
-/// Values in order.
+/// A list of values in order.
 ///
-/// Lists of up to 256 values and 16 KiB are kept whole. Of others 33 are kept, evenly spread, the
-/// first and the last among them. Either way `sha256` is the digest of all: the word `text`, `int`
-/// or `float`, then each value; text as its length (8 bytes, little endian) and its bytes, numbers
-/// as the 8 bytes of an i64 or f64, little endian.
+/// Lists of up to 256 values and 16 KiB are kept whole. Of longer lists 33 evenly spread values are
+/// kept, including the first and the last. In both cases `sha256` is the digest of all values: the
+/// word `text`, `int` or `float`, then each value. Text is hashed as its length (8 bytes, little
+/// endian) and its bytes; numbers as the 8 bytes of an i64 or f64, little endian.
 #[derive(Clone, Debug)]
 pub struct Listing {
     n: usize,
@@ -42,23 +41,23 @@ pub struct Listing {
     shown: Vec<(usize, Listed)>,
 }
 
-/// However many values are kept.
+/// Compares the lists themselves. The number of kept values does not matter.
 impl PartialEq for Listing {
     fn eq(&self, other: &Listing) -> bool {
         (self.n, &self.sha256) == (other.n, &other.sha256)
     }
 }
 
-/// The most values of a list that is kept whole.
+/// The largest number of values in a list that is kept whole.
 const WHOLE: usize = 256;
 
-/// The most bytes of a list that is kept whole.
+/// The largest number of bytes in a list that is kept whole.
 const WHOLE_BYTES: usize = 16 << 10;
 
-/// The values that are kept of other lists.
+/// The number of values kept from longer lists.
 const SAMPLE: usize = 33;
 
-/// The most bytes that are kept of a sampled text. The digest tells the rest.
+/// The largest number of bytes kept from a sampled text. The digest covers the rest.
 const SAMPLE_BYTES: usize = 256;
 
 impl Listing {
@@ -111,8 +110,8 @@ impl Listing {
         Listing { n, sha256: digest.finish(), shown }
     }
 
-    /// A list from its parts, if they can be those of one: a digest of 64 hex digits, and numbers
-    /// that rise and are below `n`.
+    /// Builds a list from its parts if they are valid: a digest of 64 hex digits, and indices in
+    /// rising order below `n`.
     pub fn from_parts(n: usize, sha256: String, shown: Vec<(usize, Listed)>) -> Option<Listing> {
         let is_digest = sha256.len() == 64 && sha256.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let rises = shown.windows(2).all(|pair| pair[0].0 < pair[1].0) && shown.last().is_none_or(|last| last.0 < n);
@@ -134,7 +133,7 @@ impl Listing {
         &self.sha256
     }
 
-    /// The values that are kept, by their numbers in rising order.
+    /// The kept values with their indices, in rising order.
     pub fn shown(&self) -> &[(usize, Listed)] {
         &self.shown
     }
@@ -144,13 +143,13 @@ impl Listing {
         self.shown.len() == self.n
     }
 
-    /// The same list with fewer values kept.
+    /// The same list with only a sample kept.
     pub fn sampled(&self) -> Listing {
         let kept = spread(self.shown.len()).map(|i| (self.shown[i].0, self.shown[i].1.clone().shortened()));
         Listing { n: self.n, sha256: self.sha256.clone(), shown: kept.collect() }
     }
 
-    /// What the list holds, in the plural.
+    /// The plural noun for the values in messages.
     pub fn noun(&self) -> &'static str {
         match self.shown.first() {
             Some((_, Listed::Float(_))) => "numbers",
@@ -159,7 +158,7 @@ impl Listing {
     }
 }
 
-/// Numbers below `n`, evenly spread, the first and the last among them.
+/// Evenly spread indices below `n`, including the first and the last.
 fn spread(n: usize) -> impl Iterator<Item = usize> {
     let kept = n.min(SAMPLE);
     (0..kept).map(move |i| if kept == n { i } else { (i as u128 * (n as u128 - 1) / (SAMPLE as u128 - 1)) as usize })
@@ -177,8 +176,8 @@ impl Listed {
     }
 }
 
-/// As it stands in a message: text in back quotes, what is not UTF-8 escaped, and not too much of
-/// it.
+/// Formats a value for a message: text in back quotes, bytes that are not UTF-8 escaped, long text
+/// shortened.
 impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 60;

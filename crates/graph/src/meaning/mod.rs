@@ -1,14 +1,15 @@
-//! What a graph means beyond names and shapes: vocabularies, boundaries, hash sizes, normalisation.
+//! The meaning of a graph beyond names and shapes: vocabularies, boundaries, hash sizes,
+//! normalisation.
 //!
-//! Weights are trained on ids and numbers. Which term has id 3 is in no variable: two graphs with
-//! the same variables can read the same weights and mean different things by them. A graph
-//! therefore keeps *facts*. Host ops state theirs by themselves (`HostRules::meaning`, which every
-//! op must answer); columns and model functions state more with [`Tensor::means`]. While a
-//! [`Graph::about`] guard lives, facts belong to its column; otherwise they belong to the inputs
+//! Weights are trained on ids and numbers. No variable records which term has id 3: two graphs with
+//! the same variables can read the same weights and interpret them differently. A graph therefore
+//! keeps *facts*. Host ops state theirs automatically (`HostRules::meaning`, which every op must
+//! implement). Columns and model functions state more with [`Tensor::means`]. While a
+//! [`Graph::about`] guard lives, facts belong to its column. Otherwise they belong to the inputs
 //! that the op reads.
 //!
-//! [`Body::facts`](crate::Body::facts) (`facts.rs`) lists them for whoever saves or loads weights.
-//! `listing.rs` is a list of values with its digest.
+//! [`Body::facts`](crate::Body::facts) (`facts.rs`) lists the facts for code that saves or loads
+//! weights. `listing.rs` is a list of values with its digest.
 //!
 //! ```
 //! use estimand_graph::meaning::Meaning;
@@ -50,7 +51,7 @@ pub enum Meaning {
     List(Listing),
 }
 
-/// Bit by bit.
+/// Compares bit by bit.
 impl PartialEq for Meaning {
     fn eq(&self, other: &Meaning) -> bool {
         match (self, other) {
@@ -63,41 +64,41 @@ impl PartialEq for Meaning {
     }
 }
 
-/// What a fact is about.
+/// The subject of a fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A column by its name, and the scope that its nodes and variables are in.
+    /// A column: its name, and the scope of its nodes and variables.
     Column {
-        /// Its name.
+        /// The column's name.
         name: String,
         /// The scope.
         scope: String,
     },
-    /// What is made of inputs without a column.
+    /// Values computed from inputs without a column.
     Inputs,
-    /// What is made of the model's results: names of classes.
+    /// Values computed from the model's results, such as class names.
     Outputs,
 }
 
 /// One fact of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What it is about.
+    /// The subject of the fact.
     pub subject: Subject,
-    /// The inputs that are read, in the order in which the op takes them: what they are called and
-    /// their names, such as (`feature`, `age`).
+    /// The inputs that the op reads, in its order: the kind and the name of each, such as
+    /// (`feature`, `age`).
     pub inputs: Vec<(String, String)>,
-    /// What is stated: `vocabulary`, `boundaries`, `mean`.
+    /// The name of the fact: `vocabulary`, `boundaries`, `mean`.
     pub aspect: String,
     /// Its value.
     pub value: Meaning,
-    /// The variables whose rows or columns depend on it: those that first meet what is made of it,
-    /// or, for results, those that the results are first made with.
+    /// The variables whose rows or columns depend on the fact: the first variables combined with
+    /// values computed from it. For results, the variables that the results were last computed
+    /// with.
     pub variables: Vec<String>,
 }
 
-/// A fact in the making: the node that it is about, and what was said of it unless the node's op
-/// says it by itself.
+/// A stated fact: its node, and its value unless the node's op states it.
 #[derive(Clone, Debug)]
 pub(crate) struct Stated {
     pub(crate) node: NodeId,
@@ -105,15 +106,15 @@ pub(crate) struct Stated {
     pub(crate) said: Option<(String, Meaning)>,
 }
 
-/// What a graph keeps for [`Body::facts`](crate::Body::facts).
+/// The stored facts and inputs for [`Body::facts`](crate::Body::facts).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meanings {
     pub(crate) stated: Vec<Stated>,
-    /// Placeholders by what they are called and their names.
+    /// Placeholders with their kinds and names.
     pub(crate) inputs: Vec<(NodeId, String, String)>,
 }
 
-/// While this lives, facts belong to a column.
+/// A guard: while it lives, facts belong to a column.
 #[must_use = "facts belong to the column until this is dropped: let _about = graph.about(..)"]
 pub struct About {
     graph: Graph,
@@ -126,14 +127,14 @@ impl Drop for About {
 }
 
 impl Graph {
-    /// Says that what is built while the guard lives belongs to a column, whose variables are in
+    /// Assigns the facts of nodes built while the guard lives to a column, whose variables are in
     /// the open scope.
     pub fn about(&self, column: &str) -> About {
         self.subjects().borrow_mut().push(Arc::new((column.to_string(), self.scope_path())));
         About { graph: self.clone() }
     }
 
-    /// Says what a placeholder is: a `feature` or a `label`, and its name.
+    /// Sets the kind of a placeholder, `feature` or `label`, and its name.
     pub fn name_input(&self, placeholder: &Tensor, what: &str, name: &str) {
         if !placeholder.is_poisoned() {
             let node = placeholder.value().node;
@@ -141,7 +142,7 @@ impl Graph {
         }
     }
 
-    /// Keeps that a host op was asked for.
+    /// Records a host op and the column it belongs to.
     pub(crate) fn note_host(&self, value: Value) {
         self.state(value, None);
     }
@@ -151,8 +152,8 @@ impl Graph {
         self.meanings_mut(|meanings| meanings.stated.push(Stated { node: value.node, column, said }));
     }
 
-    /// The numbers that are constants of nodes that a function adds, sorted: what a normaliser is
-    /// made of.
+    /// Runs a function. Returns its result and the sorted constants of the nodes it adds: the
+    /// parameters of a normaliser.
     pub fn constants_of<T>(&self, function: impl FnOnce() -> T) -> (T, Vec<f64>) {
         let before = self.body().nodes.len();
         let made = function();
@@ -168,9 +169,9 @@ impl Graph {
 }
 
 impl Tensor {
-    /// States a fact of how this tensor was made that weights trained on it depend on, such as the
-    /// mean of a normalisation that was learnt from data. Whoever loads the weights into a graph
-    /// that states another value is told.
+    /// States a fact about this tensor that weights trained on it depend on, such as the mean of a
+    /// normalisation learnt from data. Loading the weights into a graph that states another value
+    /// reports the difference.
     ///
     /// ```
     /// use estimand_graph::Graph;
@@ -210,7 +211,7 @@ meanings! {
     Listing => |v| Meaning::List(v),
 }
 
-/// Short, for people.
+/// A short text for messages.
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

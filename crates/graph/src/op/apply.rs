@@ -46,8 +46,8 @@ impl OpRules for Apply {
     }
 
     /// Reads and writes a variable and its slots: all of it, or the rows that have a gradient, each
-    /// once as the host makes them. 2 operations change an element of the variable, and 4 one of a
-    /// slot.
+    /// row once after the host has merged them. Changing an element takes 2 operations for the
+    /// variable and 4 for a slot.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         let whole = count(&operands.body.variables().spec(self.variable).dims);
         let changed = match operands.x {

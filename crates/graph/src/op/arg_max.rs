@@ -1,4 +1,4 @@
-//! Where the largest element is.
+//! The index of the largest element.
 
 use super::rules::*;
 

@@ -1,4 +1,4 @@
-//! Attributes that several ops have.
+//! Attributes shared by several ops.
 
 /// An ordered list of axes.
 pub type Axes = smallvec::SmallVec<[u8; 8]>;
@@ -30,12 +30,12 @@ impl FromIterator<usize> for AxisSet {
     }
 }
 
-/// How a window is laid over an image's border.
+/// How a window treats the border of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Padding {
     /// The result has `ceil(size / stride)` positions; zeros are added around the image.
     Same,
-    /// Only positions where the window lies inside the image.
+    /// Only positions where the window lies inside the image; nothing is added.
     Valid,
 }
 
@@ -48,12 +48,12 @@ impl Padding {
         }
     }
 
-    /// Output size and padding before and after, for one axis. `None` if the window does not fit at
-    /// all.
+    /// Output size and padding before and after, for one axis. `None` if the window does not fit.
     pub fn place(self, size: usize, window: usize, stride: usize, dilation: usize) -> Option<(usize, usize, usize)> {
         let span = (window.checked_sub(1)?).checked_mul(dilation)?.checked_add(1)?;
         match self {
-            // TF: an image smaller than the window has no position, not a negative number of them.
+            // TF: an image smaller than the window has no position, not a negative number of
+            // positions.
             Padding::Valid => Some((size.saturating_add(stride).saturating_sub(span) / stride, 0, 0)),
             Padding::Same => {
                 let out = size.div_ceil(stride);
@@ -71,7 +71,7 @@ pub struct Window {
     pub strides: (usize, usize),
     /// Vertical and horizontal distance between filter taps.
     pub dilations: (usize, usize),
-    /// What happens at the border.
+    /// The treatment of the border.
     pub padding: Padding,
 }
 
@@ -82,6 +82,6 @@ pub struct PoolWindow {
     pub size: (usize, usize),
     /// Vertical and horizontal step.
     pub strides: (usize, usize),
-    /// What happens at the border.
+    /// The treatment of the border.
     pub padding: Padding,
 }

@@ -1,4 +1,4 @@
-//! Means under windows, and the way back.
+//! Average pooling and its gradient.
 
 use super::attribute::PoolWindow;
 use super::rules::*;

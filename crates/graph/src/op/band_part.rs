@@ -1,15 +1,15 @@
-//! Matrices without what lies outside of a band.
+//! Band matrices: elements outside a band are set to 0.
 
 use super::rules::*;
 use super::spelling::index_number;
 
-/// Zeros where an element of the last two axes is more than `lower` below the diagonal, or more
-/// than `upper` above it.
+/// Sets elements of the last two axes to 0 if they are more than `lower` below the diagonal, or
+/// more than `upper` above it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BandPart {
-    /// How many diagonals below the main one stay; `None` for all.
+    /// The number of diagonals to keep below the main one; `None` for all.
     pub lower: Option<usize>,
-    /// How many diagonals above the main one stay; `None` for all.
+    /// The number of diagonals to keep above the main one; `None` for all.
     pub upper: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl OpRules for BandPart {
         operands.all(0)
     }
 
-    /// TF: a negative number keeps all diagonals, and one above the size of the axis is refused.
+    /// TF: a negative number keeps all diagonals; a number above the size of the axis is refused.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dims = writer.spec(node, 0).shape.dims();
         let number = |n: Option<usize>, size: Dim| match n {

@@ -29,7 +29,7 @@ impl OpRules for Binary {
         let dy = back.dy(0);
         let mul = |a: &Tensor, b: &Tensor| back.binary(Mul, a, b);
         let neg = |a: &Tensor| back.unary(Unary::Neg, a);
-        // Where one of two wins, the gradient goes to it; TF: to the first if they are equal.
+        // The gradient goes to the selected input; TF: to the first if both are equal.
         let winner = |compare: Binary| {
             let zero = back.number(&dy, 0.0);
             let first = back.binary(compare, x, y);
@@ -53,7 +53,7 @@ impl OpRules for Binary {
                 let scaled = mul(&mul(&back.number(x, 2.0), &dy), &back.binary(Sub, x, y));
                 back.broadcast_pair(|| scaled.clone(), || neg(&scaled))
             }
-            // The gradients of gradients that a second derivative needs.
+            // Second derivatives need the gradients of these gradient ops.
             ReluGrad | Relu6Grad => {
                 let gx = back.unbroadcast(&back.binary(*self, &dy, y), x);
                 Ok(vec![Gradient::Dense(gx), Gradient::None])

@@ -1,4 +1,4 @@
-//! Axes of size 1, repeated.
+//! Broadcasts axes of size 1.
 
 use super::rules::*;
 
@@ -15,7 +15,7 @@ impl OpRules for BroadcastTo {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        // A symbol may turn out to be the size it meets, or 1: only the run can tell.
+        // A symbol may have the target size or 1; only the run knows.
         let fits = |(from, to): (&Dim, &Dim)| from == to || matches!(from, Dim::Known(1) | Dim::Sym(_));
         let (from, to) = (x[0].shape.dims(), self.shape.dims());
         if from.len() > to.len() || !from.iter().rev().zip(to.iter().rev()).all(fits) {

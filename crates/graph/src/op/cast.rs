@@ -1,8 +1,8 @@
-//! Another dtype.
+//! Converts to another dtype.
 
 use super::rules::*;
 
-/// Another dtype: floats lose their fraction, numbers are true unless 0.
+/// Converts to another dtype. Floats lose their fraction; a number is true unless it is 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cast {
     /// The dtype of the result.

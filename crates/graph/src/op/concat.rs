@@ -1,9 +1,9 @@
-//! Joining along an axis.
+//! Concatenation along an axis.
 
 use super::Slice;
 use super::rules::*;
 
-/// Joins along an axis.
+/// Concatenates along an axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Concat {
     /// The axis.

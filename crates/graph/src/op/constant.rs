@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use super::rules::*;
 use super::spelling;
 
-/// A constant's value; compared bit by bit.
+/// The value of a constant; compared bit by bit.
 #[derive(Clone, Debug)]
 pub struct Constant(pub Array);
 

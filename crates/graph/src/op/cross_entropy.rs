@@ -38,7 +38,7 @@ impl OpRules for SoftmaxCrossEntropy {
         Ok(vec![dlogits, dlabels])
     }
 
-    /// As a soft maximum, and the gradient, and a product and a sum for the loss.
+    /// The cost of a softmax, of the gradient, and of a product and a sum for the loss.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(product(&[8, count(operands.x[0])]))
     }
@@ -85,7 +85,7 @@ impl OpRules for SparseSoftmaxCrossEntropy {
         Ok(vec![Gradient::Dense(back.binary(Binary::Mul, &dy, &back.y[1])), Gradient::None])
     }
 
-    /// As a soft maximum; gradient and loss differ at the label alone.
+    /// The cost of a softmax; gradient and loss change only the element of the label.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(product(&[5, count(operands.x[0])]) + product(&[2, count(operands.x[1])]))
     }
@@ -105,7 +105,8 @@ fn losses(logits: &TensorSpec) -> Result<Specs> {
     Ok(smallvec![TensorSpec { dtype: logits.dtype, shape: rows }, logits.clone()])
 }
 
-/// The gradient of the losses as a column. What the op says of the logits' gradient has none.
+/// The gradient of the losses as a column. The op's second output, the logits' gradient, has no
+/// gradient itself.
 fn loss_gradient(back: &Backprop<'_>) -> Result<Tensor> {
     match back.upstream[1] {
         None => Ok(back.dy(0).expand_dims(-1)),

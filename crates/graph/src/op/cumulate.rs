@@ -11,7 +11,7 @@ pub struct Cumulate {
     pub axis: usize,
     /// Starts at 0 (or 1) instead of the first element.
     pub exclusive: bool,
-    /// From the end.
+    /// Starts from the end.
     pub reverse: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Rust code that a user brings.
+//! Custom Rust code as an op.
 
 use super::rules::*;
 use crate::custom::CustomOp;
@@ -38,7 +38,7 @@ impl OpRules for CustomOp {
             .collect())
     }
 
-    /// What it computes is not known.
+    /// The operations of the closure are unknown, so none are counted.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(0)
     }

@@ -1,4 +1,4 @@
-//! Convolutions with filters of their own for each channel, and their gradients.
+//! Convolutions with separate filters for each channel, and their gradients.
 
 use super::attribute::Window;
 use super::rules::*;

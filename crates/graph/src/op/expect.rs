@@ -1,4 +1,4 @@
-//! What an op expects of its inputs, as checks with the error that says so.
+//! Checks of an op's inputs, each with the error it reports.
 
 use estimand_tensor::{DType, Dim, Error, Result, Shape, TensorSpec};
 

@@ -1,4 +1,4 @@
-//! Slices of an axis.
+//! Gathers slices of an axis.
 
 use super::rules::*;
 use super::{Range, Transpose};
@@ -73,7 +73,7 @@ impl OpRules for Gather {
         Ok(vec![gradient, Gradient::None])
     }
 
-    /// Of a table, only the rows are read.
+    /// Only the gathered rows of the table are read.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.looked_up()
     }
@@ -95,7 +95,7 @@ impl OpRules for Gather {
 }
 
 impl Gather {
-    /// With batch axes: offset the ids so that each batch has its own segments.
+    /// With batch axes: offsets the ids so that each batch has its own segments.
     fn batched_gradient(&self, back: &Backprop<'_>) -> Result<Gradient> {
         let (params, indices, dy) = (&back.x[0], &back.x[1], back.dy(0));
         let Gather { axis, batch_dims } = *self;

@@ -1,4 +1,4 @@
-//! Elements and slices at coordinates, and the way back.
+//! Elements and slices at coordinates, and the gradient.
 
 use super::rules::*;
 
@@ -26,7 +26,7 @@ impl OpRules for GatherNd {
         Ok(vec![Gradient::Dense(back.node(op, &[&back.x[1], &back.dy(0)])), Gradient::None])
     }
 
-    /// Of what is indexed, only the elements are read.
+    /// Only the elements at the indices are read.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.looked_up()
     }
@@ -44,7 +44,8 @@ impl OpRules for GatherNd {
     }
 }
 
-/// (indices [..., depth], updates): zeros of the given shape; updates to one place are added.
+/// (indices [..., depth], updates): zeros of the given shape, with updates added at the indices.
+/// Updates to the same index are summed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScatterNd {
     /// The shape of the result.

@@ -1,8 +1,8 @@
-//! Several nodes as one.
+//! Groups several nodes into one.
 
 use super::rules::*;
 
-/// Runs its inputs; has no value.
+/// Runs its inputs and has no value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Group;
 
@@ -27,7 +27,7 @@ impl OpRules for Group {
         Cost::default()
     }
 
-    /// Its inputs are control inputs to TensorFlow.
+    /// In TensorFlow, the inputs are control inputs.
     fn spell(&self, mut def: NodeDef, _node: &Node, _writer: &mut dyn Spelling) -> Result<NodeDef> {
         for input in &mut def.input {
             let node = input.split(':').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Products of matrices.
+//! Matrix products.
 
 use super::rules::*;
 
@@ -125,7 +125,8 @@ fn product_shape(x: &[&TensorSpec], transpose_a: bool, transpose_b: bool) -> Res
     Ok(Shape::from([m, n]))
 }
 
-/// The shared axis of a product is the last of the first factor and the last but one of the second.
+/// Whether the shared axis agrees: the last axis of the first factor and the second to last of the
+/// second.
 fn inner_sizes_agree(x: &[&[usize]], transpose_a: bool, transpose_b: bool) -> bool {
     let inner = |d: &[usize], back: usize| d[d.len() - back];
     inner(x[0], if transpose_a { 2 } else { 1 }) == inner(x[1], if transpose_b { 1 } else { 2 })

@@ -1,4 +1,4 @@
-//! The largest elements under windows, and the way back.
+//! Max pooling and its gradient.
 
 use super::attribute::PoolWindow;
 use super::rules::*;
@@ -43,7 +43,7 @@ impl OpRules for MaxPool {
     }
 }
 
-/// (x, y, dy) -> dx; the first maximum of a window takes the gradient.
+/// (x, y, dy) -> dx; the first maximum of a window gets the gradient.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MaxPoolGrad {
     /// How the window moved.

@@ -1,10 +1,10 @@
-//! Borders mirrored from the inside, and the way back.
+//! Padding mirrored from the inside, and its gradient.
 
 use super::Op;
 use super::pad::{known_paddings, read_paddings};
 use super::rules::*;
 
-/// x with borders mirrored from its inside.
+/// Pads x with borders mirrored from its inside.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MirrorPad {
     /// Elements before and after each axis.

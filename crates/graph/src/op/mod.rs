@@ -1,15 +1,14 @@
-//! The operations, one file each. Names and meaning are TensorFlow's, so that a GraphDef is nearly
-//! a dump of the graph.
+//! The ops, one file each. Names and semantics are TensorFlow's, so that a GraphDef is nearly a
+//! dump of the graph.
 //!
-//! An op is a small struct whose fields are its attributes. Its file says everything about it that
-//! does not depend on who runs it (`OpRules`): its name, dtypes and shapes, gradient, cost, how it
-//! is written for TensorFlow, and how it is read. What its gradient needs of an op of its own is in
-//! the same file. The list below makes one enum of all, which executors match without wildcards: an
-//! op that one of them does not know is an error of the compiler.
+//! An op is a small struct whose fields are its attributes. Its file contains everything that does
+//! not depend on the executor (`OpRules`): its name, dtypes and shapes, gradient, cost, and how it
+//! is written to and read from TensorFlow graphs. If the gradient needs an op of its own, that op
+//! is in the same file. The list below makes one enum of all ops. Executors match it without
+//! wildcards: an op that an executor does not handle is a compile error.
 //!
 //! To add an op: its file, a line in the list, a kernel in each executor (`cpu/`, `reference/`), a
-//! case in the generator of random programs (`testing/`). To add an op of the host: one file in
-//! `host/`.
+//! case in the generator of random programs (`testing/`). To add a host op: one file in `host/`.
 
 mod apply;
 mod arg_max;
@@ -115,17 +114,17 @@ use crate::optimizer::Apply;
 use reading::ReadRule;
 use rules::OpRules;
 
-/// Makes the enum of all ops, with the way to their rules.
+/// Makes the enum of all ops, with access to their rules.
 macro_rules! ops {
     ($($name:ident($attributes:ty) $doc:literal,)*) => {
-        /// What a node computes. Attributes are data: comparable, hashable, printable.
+        /// The operation of a node. Attributes are data: comparable, hashable, printable.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum Op {
             $(#[doc = $doc] $name($attributes),)*
         }
 
         impl Op {
-            /// Everything about the op that does not depend on who runs it.
+            /// Everything about the op that does not depend on the executor.
             pub fn rules(&self) -> &dyn OpRules {
                 match self {
                     $(Op::$name(op) => op,)*
@@ -133,7 +132,7 @@ macro_rules! ops {
             }
         }
 
-        /// The rules of TensorFlow's ops that are one of ours.
+        /// The read rules of TensorFlow's ops that correspond to one of ours.
         pub fn readers() -> impl Iterator<Item = (&'static str, ReadRule)> {
             std::iter::empty()$(.chain(<$attributes as OpRules>::readers()))*
         }
@@ -199,7 +198,7 @@ ops! {
     AvgPool(AvgPool) "The mean under a window.",
     AvgPoolGrad(AvgPoolGrad) "The gradient of mean pooling.",
 
-    // Soft maxima over the last axis.
+    // Softmax over the last axis.
     Softmax(Softmax) "Soft maximum.",
     LogSoftmax(LogSoftmax) "The logarithm of the soft maximum.",
     SoftmaxCrossEntropy(SoftmaxCrossEntropy) "Cross entropy with probabilities.",
@@ -222,10 +221,10 @@ ops! {
     Resize(Resize) "Another height and width.",
     ResizeGrad(ResizeGrad) "The gradient of resizing.",
 
-    // The host's: strings, tables, results whose size only the data tells.
+    // Host ops: strings, tables, results whose size depends on the data.
     Host(HostOp) "Runs before the step, or after it.",
 
-    // What users bring, and what changes state.
+    // User code, and ops that change state.
     Custom(CustomOp) "Rust code.",
     Assign(Assign) "Writes its input to a variable at the end of the run.",
     Apply(Apply) "Applies an optimizer's rule to a variable at the end of the run: input is a dense gradient, or (indices, rows).",
@@ -238,7 +237,8 @@ impl Op {
         self.rules().name()
     }
 
-    /// Whether running it changes state or the outside world, so that equal nodes are not one.
+    /// Whether running it changes state or the outside world, so that equal nodes must not be
+    /// merged.
     pub fn has_effect(&self) -> bool {
         self.rules().has_effect()
     }

@@ -1,4 +1,4 @@
-//! Indices as rows of a unit matrix.
+//! One-hot encoding of indices.
 
 use super::rules::*;
 
@@ -7,7 +7,7 @@ use super::rules::*;
 pub struct OneHot {
     /// Size of the new axis.
     pub depth: usize,
-    /// Where the new axis stands in the result.
+    /// The position of the new axis in the result.
     pub axis: usize,
 }
 
@@ -58,7 +58,7 @@ fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let (on, off) = (reading.tensor(2)?, reading.tensor(3)?);
     let axis = axis(reading.int_or("axis", -1)?, indices.rank() + 1)?;
     let depth = usize::try_from(depth).map_err(|_| Error::config(format!("a depth of {depth}")))?;
-    // TF: bytes are indices too.
+    // TF: `uint8` indices are allowed too.
     let indices = if indices.dtype() == DType::U8 { indices.cast(DType::I32) } else { indices };
     reading.add(OneHot { depth, axis }, &[&indices, &on, &off])
 }

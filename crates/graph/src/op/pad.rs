@@ -1,4 +1,4 @@
-//! Borders of one value.
+//! Padding with a constant value.
 
 use smallvec::SmallVec;
 
@@ -6,7 +6,7 @@ use super::Slice;
 use super::rules::*;
 use super::spelling::index_number;
 
-/// (x, value): x with borders of the scalar `value`.
+/// (x, value): pads x with the scalar `value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pad {
     /// Elements before each axis.

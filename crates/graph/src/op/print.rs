@@ -1,4 +1,4 @@
-//! A value for people to see.
+//! Prints a value.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use estimand_wire::DataType;
 
 use super::rules::*;
 
-/// The input; prints it to the error stream when run.
+/// Returns its input and prints it to stderr when it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Print {
-    /// What is printed before the value.
+    /// The text printed before the value.
     pub label: Arc<str>,
 }
 
@@ -34,8 +34,8 @@ impl OpRules for Print {
         operands.all(0)
     }
 
-    /// TensorFlow's first `Print` returns its input, as ours does; it prints a list, here the input
-    /// itself.
+    /// TensorFlow's first `Print` returns its input, as ours does. It prints a list of tensors;
+    /// here the list is the input itself.
     fn spell(&self, mut def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dtype = writer.dtype(node, 0);
         def.input.push(def.input[0].clone());

@@ -11,7 +11,7 @@ pub struct Random {
     pub kind: RandomKind,
     /// The shape of the result; the first axis counts rows.
     pub shape: Shape,
-    /// The name that tells this stream from all others.
+    /// The name that distinguishes this stream from all others.
     pub key: Arc<str>,
 }
 
@@ -20,15 +20,15 @@ pub struct Random {
 pub enum RandomKind {
     /// In [0, 1).
     Uniform,
-    /// Mean 0, deviation 1.
+    /// Mean 0, standard deviation 1.
     Normal,
-    /// Normal, re-drawn until within two deviations.
+    /// Normal, redrawn until within two standard deviations.
     TruncatedNormal,
     /// Integers (I64) in [low, high).
     Integers {
-        /// Smallest.
+        /// The smallest value.
         low: i64,
-        /// One above the largest.
+        /// The upper bound, excluded.
         high: i64,
     },
 }
@@ -63,12 +63,12 @@ impl OpRules for Random {
         back.nothing()
     }
 
-    /// Random numbers count no operations.
+    /// The generation of random numbers counts no operations.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(0)
     }
 
-    /// Draws from the same distribution as ours, but other numbers.
+    /// TensorFlow draws from the same distribution, but other numbers.
     fn spell(&self, def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let sizes = writer.shape(&def.name, "shape", self.shape.dims(), DType::I32)?;
         let def = typed(def, "T", DType::I32).input(sizes).attr("seed", 0i64).attr("seed2", seed(&self.key));
@@ -96,14 +96,15 @@ impl OpRules for Random {
     }
 }
 
-/// A seed that tells streams apart by their keys: positive, since TensorFlow takes 0 for "none".
+/// A seed that distinguishes streams by their keys. It is positive, since TensorFlow takes 0 for
+/// "none".
 fn seed(key: &str) -> i64 {
     let hash =
         key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
     (hash >> 33) as i64 | 1
 }
 
-/// Random numbers of the same distribution: ours are drawn by row.
+/// Random numbers of the same distribution. Ours are drawn by row, so the numbers differ.
 fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let shape = reading.shape(0)?;
     let kind = match reading.op() {

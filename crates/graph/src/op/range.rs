@@ -1,13 +1,13 @@
-//! Counting.
+//! Ranges of integers.
 
 use super::rules::*;
 
 /// 0, 1, 2, ... below a size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// How many numbers.
+    /// The number of elements.
     pub size: Dim,
-    /// Their dtype.
+    /// The dtype of the elements.
     pub dtype: DType,
 }
 
@@ -37,7 +37,7 @@ impl OpRules for Range {
         let start = writer.int(&def.name, "start", 0)?;
         let limit = writer.size(self.size, &def.name, "limit")?;
         let delta = writer.int(&def.name, "delta", 1)?;
-        // TF: counts in floats differ from counts in integers at the end; ours are integers.
+        // TF: a range of floats can end differently than one of integers; ours are integers.
         let numbers = writer.part(&def.name, "range", "Range").input(start).input(limit).input(delta);
         let numbers = writer.add(typed(numbers, "Tidx", DType::I32));
         let def = NodeDef { op: "Cast".into(), ..def };

@@ -1,5 +1,5 @@
-//! What an op is read with: one node of a TensorFlow graph, its inputs in the form that a rule
-//! wants them, and its attributes.
+//! The interface that read rules use: one node of a TensorFlow graph, its inputs in the form that a
+//! rule needs, and its attributes.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape};
 
@@ -7,7 +7,7 @@ use super::Op;
 use crate::graph::Graph;
 use crate::tensor::Tensor;
 
-/// How a node of TensorFlow's becomes nodes of ours: returns its outputs.
+/// A rule that converts a TensorFlow node to nodes of our graph and returns its outputs.
 pub type ReadRule = fn(&mut dyn Reading) -> Result<Vec<Tensor>>;
 
 /// A node that is being read.
@@ -18,10 +18,10 @@ pub trait Reading {
     /// The name of the node.
     fn name(&self) -> &str;
 
-    /// Our graph.
+    /// The graph that is being built.
     fn graph(&self) -> &Graph;
 
-    /// How many inputs the node has, control inputs left out.
+    /// The number of inputs, without control inputs.
     fn n_inputs(&self) -> usize;
 
     /// An input as a tensor.
@@ -30,26 +30,27 @@ pub trait Reading {
     /// An input that must be known when the graph is read.
     fn constant(&mut self, i: usize) -> Result<Array>;
 
-    /// An input, a short list of integers, as sizes: -1 is [`Graph::ANY`] where it is allowed,
-    /// other negative ones are errors.
+    /// An input, a short list of integers, as sizes. If `allow_any`, -1 becomes [`Graph::ANY`];
+    /// other negative numbers are errors.
     fn sizes(&mut self, i: usize, allow_any: bool) -> Result<Vec<Dim>>;
 
     /// Adds a node to our graph and returns all its outputs.
     fn add_op(&self, op: Op, inputs: &[&Tensor]) -> Result<Vec<Tensor>>;
 
-    /// An attribute that is an integer, or what it is where it is missing.
+    /// An integer attribute, or the default if it is missing.
     fn int_or(&self, key: &str, default: i64) -> Result<i64>;
 
-    /// An attribute that is true or false, or what it is where it is missing.
+    /// A boolean attribute, or the default if it is missing.
     fn flag(&self, key: &str, default: bool) -> Result<bool>;
 
-    /// An attribute that is a text, or what it is where it is missing.
+    /// A string attribute, or the default if it is missing.
     fn text_or(&self, key: &str, default: &str) -> Result<String>;
 
-    /// An attribute that is a type, or what it is where it is missing; an error without a default.
+    /// A dtype attribute, or the default if it is missing. Without a default, a missing attribute
+    /// is an error.
     fn dtype_or(&self, key: &str, default: Option<DType>) -> Result<DType>;
 
-    /// An attribute that is a list of integers, empty if it is missing.
+    /// A list of integers; empty if the attribute is missing.
     fn ints(&self, key: &str) -> Result<Vec<i64>>;
 
     /// All inputs of a range, as tensors.
@@ -88,7 +89,7 @@ pub trait Reading {
         }
     }
 
-    /// An attribute that is a type, and must be there.
+    /// A dtype attribute that must exist.
     fn dtype(&self, key: &str) -> Result<DType> {
         self.dtype_or(key, None)
     }
@@ -101,7 +102,7 @@ impl dyn Reading + '_ {
     }
 }
 
-/// The error of a node with options that our op lacks.
+/// The error for a node with options that our op lacks.
 pub fn refuse(what: impl std::fmt::Display) -> Error {
     Error::unsupported(format!("{what} cannot be read"))
 }
@@ -110,7 +111,7 @@ fn several_numbers(i: usize) -> Error {
     Error::shape(format!("input {i} holds several numbers, expected one"))
 }
 
-/// The axis that a number means for a tensor of this many axes.
+/// Resolves an axis, which may be negative, for a tensor of this rank.
 pub fn axis(axis: i64, rank: usize) -> Result<usize> {
     let resolved = if axis < 0 { axis.saturating_add(rank as i64) } else { axis };
     usize::try_from(resolved)
@@ -119,7 +120,7 @@ pub fn axis(axis: i64, rank: usize) -> Result<usize> {
         .ok_or_else(|| Error::shape(format!("axis {axis} of a tensor with {rank} axes")))
 }
 
-/// A tensor with another size for its first axis, where both are known only to the run.
+/// Gives the first axis of a tensor another size, where both sizes are known only at run time.
 pub fn with_rows(tensor: &Tensor, rows: Dim) -> Tensor {
     let mut shape = tensor.shape().clone();
     match shape.0.first_mut() {

@@ -1,10 +1,9 @@
-//! Recurrent networks over sequences, and the way back through all steps.
+//! Recurrent networks over sequences, and their gradient through all steps.
 //!
-//! TensorFlow does not have them: they are written step by step, for a number of steps that is
-//! known. The steps are those of [`Tensor::recurrent_unrolled`], in a graph of their own that is
-//! written in the op's place. What our op keeps for its gradient only its gradient reads;
-//! TensorFlow's copy hands the sequence itself on there, and the gradient is derived from the steps
-//! anew.
+//! TensorFlow has no such ops. They are written step by step, for a known number of steps. The
+//! steps are those of [`Tensor::recurrent_unrolled`], in a separate graph that is written in place
+//! of the op. Our op keeps values that only its gradient reads. TensorFlow's version passes the
+//! sequence there instead, and derives the gradient from the steps again.
 
 pub use estimand_tensor::cpu::recurrent::{Cell, CellFunction, Recurrent};
 
@@ -14,8 +13,9 @@ use crate::graph::Graph;
 use crate::ops::{RecurrentInputs, RecurrentOutputs};
 use crate::slots::{KERNEL, Slots};
 
-/// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, first states,
-/// mask, dropout) -> (`h` after every step, the last states, what the gradient needs).
+/// (x `[batch, time, gates * units]`, recurrent kernel, its bias if the cell has one, initial
+/// states, mask, dropout) -> (`h` after every step, the last states, the values kept for the
+/// gradient).
 impl OpRules for Recurrent {
     fn name(&self) -> &'static str {
         match self.cell {
@@ -67,8 +67,8 @@ impl OpRules for Recurrent {
     }
 }
 
-/// (what was kept, then the other inputs of `Recurrent`, `h` after every step, its gradient, the
-/// last states' gradients) -> the gradients of x, kernel, bias and first states.
+/// (the kept values, then the other inputs of `Recurrent`, `h` after every step, its gradient, the
+/// gradients of the last states) -> the gradients of x, kernel, bias and initial states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecurrentGrad(pub Recurrent);
 
@@ -93,7 +93,7 @@ impl OpRules for RecurrentGrad {
         Err(not_differentiable("the gradient of a recurrent network"))
     }
 
-    /// Two products, of the states' gradients and of the kernel's, instead of one.
+    /// Two products instead of one: for the gradients of the states and of the kernel.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(operations(&self.0, operands.y[0], operands.y[1]).saturating_mul(2))
     }
@@ -114,7 +114,7 @@ impl OpRules for RecurrentGrad {
     }
 }
 
-/// Whether the sizes of a recurrent op's inputs agree, or of its gradient's.
+/// Whether the sizes of the inputs of a recurrent op, or of its gradient, agree.
 fn sizes_fit(step: &Recurrent, x: &[&[usize]]) -> bool {
     let (batch, time, units) = (x[0][0], x[0][1], x[KERNEL][0]);
     let slots = Slots::of(step);
@@ -128,22 +128,22 @@ fn sizes_fit(step: &Recurrent, x: &[&[usize]]) -> bool {
         && sequences.into_iter().all(|at| x[at] == [batch, time, units])
 }
 
-/// The product with the recurrent kernel, the sum with the input's, and a function and a product
-/// for each gate.
+/// The operations: the product with the recurrent kernel, its sum with the input's product, and a
+/// function and a product for each gate.
 fn operations(step: &Recurrent, x: &[usize], kernel: &[usize]) -> u64 {
     let products = if step.cell == (Cell::Gru { reset_after: false }) { 2 } else { 1 };
     product(&[2 * products * kernel[0], count(x)]).saturating_add(product(&[3, count(x)]))
 }
 
-/// The sizes that everything else follows from.
+/// The sizes that determine all others.
 struct Sizes {
     batch: Dim,
     time: Dim,
     units: usize,
 }
 
-/// Checks the inputs that a recurrent op and its gradient have in common; the first is only looked
-/// at for rows and steps.
+/// Checks the inputs that a recurrent op and its gradient share. Of the first input only rows and
+/// steps are read.
 fn common(step: &Recurrent, x: &[&TensorSpec]) -> Result<Sizes> {
     let slots = Slots::of(step);
     accepts(x[0].dtype.is_float(), x[0].dtype)?;
@@ -183,7 +183,7 @@ fn expect_inputs(x: &[&TensorSpec], expected: usize) -> Result<()> {
     }
 }
 
-/// The results of a recurrent op: the states of all steps, the last states, and what is kept.
+/// The results of a recurrent op: the states of all steps, the last states, and the kept values.
 pub(crate) fn results(step: &Recurrent, x: &[&TensorSpec]) -> Result<Specs> {
     expect_inputs(x, Slots::of(step).n)?;
     let Sizes { batch, time, units } = common(step, x)?;
@@ -214,7 +214,7 @@ fn gradient_results(step: &Recurrent, x: &[&TensorSpec]) -> Result<Specs> {
     Ok(slots.differentiated().map(|at| TensorSpec { dtype: x[0].dtype, shape: shape(at) }).collect())
 }
 
-/// A placeholder for each input of a node, in a graph of the steps.
+/// Adds a placeholder for each input of a node to the graph of the steps.
 fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spelling) -> Result<Vec<Tensor>> {
     let shape = &writer.spec(node, 0).shape;
     if shape.dims()[1].known().is_none() {
@@ -228,14 +228,14 @@ fn stand_ins(graph: &Graph, node: &Node, step: &Recurrent, writer: &mut dyn Spel
         if at == 0 {
             shape.0[2] = Dim::Known(step.n_gates() * units);
         }
-        // Whatever a size that only the run tells is called outside, here it is the batch.
+        // Every size that is known only at run time becomes the batch size of this graph.
         let shape: Shape = shape.dims().iter().map(|d| d.known().map_or(Dim::BATCH, Dim::Known)).collect();
         graph.placeholder(&format!("input_{at}"), dtype, shape)
     };
     Ok((0..node.inputs.len()).map(stand_in).collect())
 }
 
-/// The steps, one after the other, on placeholders for a recurrent op's inputs.
+/// Unrolls the steps on placeholders for the inputs of a recurrent op.
 fn unrolled(step: &Recurrent, inputs: &[Tensor]) -> RecurrentOutputs {
     let slots = Slots::of(step);
     let at = |slot: Option<usize>| slot.map(|at| inputs[at].clone());

@@ -7,9 +7,9 @@ use super::{Cast, Cumulate, Transpose};
 /// Reduces a set of axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reduce {
-    /// Sum, mean, ...
+    /// The reduction: sum, mean, ...
     pub kind: Reduction,
-    /// Which axes.
+    /// The axes to reduce.
     pub axes: AxisSet,
     /// Keeps reduced axes with size 1.
     pub keep_dims: bool,
@@ -44,7 +44,7 @@ impl OpRules for Reduce {
             Reduction::Sum => full(&dy),
             Reduction::Mean => full(&back.binary(Div, &dy, &self.n_reduced(back)?)),
             Reduction::Max | Reduction::Min => {
-                // TF: equal winners share the gradient.
+                // TF: equal maxima (or minima) share the gradient.
                 let y = self.with_axes(&back.y[0], back);
                 let winners = back.binary(Equal, x, &y);
                 let winners = back.node(Cast { to: x.dtype() }, &[&winners]);
@@ -75,14 +75,14 @@ impl OpRules for Reduce {
 }
 
 impl Reduce {
-    /// A reduced tensor with its axes back, size 1.
+    /// Restores the reduced axes with size 1.
     fn with_axes(&self, reduced: &Tensor, back: &Backprop<'_>) -> Tensor {
         let dims = back.x[0].shape().dims().iter().enumerate();
         let kept = dims.map(|(a, &d)| if self.axes.contains(a) { Dim::Known(1) } else { d }).collect();
         reduced.reshape_to(kept, back.site)
     }
 
-    /// The number of elements that become one, as a tensor of the input's dtype.
+    /// The number of elements reduced into one, as a tensor of the input's dtype.
     fn n_reduced(&self, back: &Backprop<'_>) -> Result<Tensor> {
         let x = &back.x[0];
         let dims: Vec<Dim> = self.axes.iter().map(|a| x.shape().dims()[a]).collect();
@@ -90,11 +90,11 @@ impl Reduce {
         Ok(x.dim_size(product, x.dtype(), back.site))
     }
 
-    /// Products of all other elements, from exclusive running products in both directions, so that
-    /// zeros are no problem.
+    /// For each element the product of all others, from exclusive running products in both
+    /// directions. This also works with zeros.
     fn product_gradient(&self, dy: &Tensor, back: &Backprop<'_>) -> Result<Tensor> {
         let x = &back.x[0];
-        // The reduced axes go to the end and become one.
+        // The reduced axes move to the end and are merged into one.
         let rest = (0..x.rank()).filter(|&a| !self.axes.contains(a));
         let perm: Axes = rest.chain(self.axes.iter()).map(|a| a as u8).collect();
         let n_kept = x.rank() - self.axes.iter().count();

@@ -1,4 +1,4 @@
-//! The same elements in another shape.
+//! Reshapes a tensor.
 
 use super::rules::*;
 use crate::graph::Graph;
@@ -7,7 +7,7 @@ use crate::symbols::Symbols;
 /// The same elements in another shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reshape {
-    /// The shape, in which one size may be [`Graph::ANY`].
+    /// The shape; one size may be [`Graph::ANY`].
     pub shape: Shape,
 }
 
@@ -28,7 +28,7 @@ impl OpRules for Reshape {
         dense([back.dy(0).reshape_to(back.x[0].shape().clone(), back.site)])
     }
 
-    /// Another view of the same bytes.
+    /// Free: the result is another view of the same bytes.
     fn cost(&self, _operands: &Operands<'_>) -> Cost {
         Cost::default()
     }
@@ -36,7 +36,7 @@ impl OpRules for Reshape {
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dims = self.shape.dims();
         let n_unknown = dims.iter().filter(|d| d.known().is_none()).count();
-        // TensorFlow works one size out. TF: -1 beside a size of 0 is an error.
+        // TensorFlow computes one size itself. TF: -1 beside a size of 0 is an error.
         let sizes = match n_unknown == 1 && !dims.contains(&Dim::Known(0)) {
             true => writer.ints(&def.name, "shape", &mut dims.iter().map(|d| d.known().map_or(-1, |n| n as i64)))?,
             false => writer.shape(&def.name, "shape", dims, DType::I32)?,
@@ -53,7 +53,7 @@ impl OpRules for Reshape {
     }
 }
 
-/// The shape with the size that was left open.
+/// Returns the shape with the open size resolved.
 fn resolved(from: &Shape, to: &Shape, symbols: &mut Symbols) -> Result<Shape> {
     let free = to.dims().iter().filter(|d| **d == Graph::ANY).count();
     let cannot = |why: &str| Error::shape(format!("cannot reshape {from} to {}: {why}", display_target(to)));

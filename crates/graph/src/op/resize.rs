@@ -1,15 +1,15 @@
-//! Images in another size, and the way back.
+//! Resizes images, and the gradient.
 
 use super::rules::*;
 
-/// NHWC to another height and width.
+/// Resizes NHWC images to another height and width.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Resize {
-    /// Interpolates between the four neighbours; otherwise takes the nearest.
+    /// Interpolates between the four nearest pixels; otherwise takes the nearest one.
     pub bilinear: bool,
     /// Height and width of the result.
     pub size: (usize, usize),
-    /// TensorFlow 2's rule for where pixel centres lie.
+    /// TensorFlow 2's rule for the positions of pixel centres.
     pub half_pixel_centers: bool,
 }
 
@@ -37,7 +37,7 @@ impl OpRules for Resize {
         dense([back.node(op, &[&back.dy(0)])])
     }
 
-    /// Three interpolations of a difference, a product and a sum.
+    /// Three interpolations, each with a difference, a product and a sum.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(if self.bilinear { product(&[9, count(operands.y[0])]) } else { 0 })
     }
@@ -62,7 +62,7 @@ impl Resize {
 /// dy -> dx of the given shape.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ResizeGrad {
-    /// What is differentiated.
+    /// The op that is differentiated.
     pub resize: Resize,
     /// The shape of the images.
     pub shape: Shape,
@@ -94,7 +94,7 @@ impl OpRules for ResizeGrad {
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let restored = if self.resize.bilinear {
-            // TF: the gradient wants the image itself, but reads only its shape.
+            // TF: the gradient takes the image as input, but reads only its shape.
             let sizes = writer.shape(&def.name, "sizes", self.shape.dims(), DType::I32)?;
             let zero = writer.constant(&def.name, "zero", &Array::scalar(0f32))?;
             let image = writer.part(&def.name, "image", "Fill").input(sizes).input(zero);

@@ -1,11 +1,11 @@
-//! Axes from their end.
+//! Reverses axes.
 
 use super::rules::*;
 
 /// Reverses axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reverse {
-    /// Which axes.
+    /// The axes to reverse.
     pub axes: AxisSet,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked of every op, and what an op's file is written with.
+//! The interface that every op implements.
 
 use std::fmt;
 
@@ -19,49 +19,49 @@ pub(super) use crate::gradient::{Backprop, Found, Gradient, dense, not_different
 pub(super) use crate::graph::Node;
 pub(super) use crate::tensor::Tensor;
 
-/// Everything about one kind of op that does not depend on who runs it. Its fields are its
-/// attributes.
+/// The rules of one kind of op that do not depend on the executor. Its fields are its attributes.
 ///
-/// What most ops have something to say of has no default, so that no op forgets it.
+/// Methods that most ops must implement have no default, so that none is forgotten.
 pub trait OpRules: fmt::Debug {
     /// A short name for messages and text forms: TensorFlow's, except for our own ops.
     fn name(&self) -> &'static str;
 
-    /// Dtypes and shapes of the results, or the error that says what does not fit.
+    /// Dtypes and shapes of the results. The error names the input that does not fit.
     fn infer(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Result<Specs>;
 
-    /// Whether the sizes of the inputs and of the first result agree, in a run that knows what was
-    /// a symbol in `infer`.
+    /// Whether the sizes of the inputs and of the first result agree. A run calls it when the
+    /// symbols of `infer` have values.
     fn fits(&self, x: &[&[usize]], y: &[usize]) -> bool;
 
     /// The gradients of the inputs, as new nodes.
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found>;
 
-    /// What a run of it moves and computes.
+    /// The bytes a run of it moves and the operations it computes.
     fn cost(&self, operands: &Operands<'_>) -> Cost;
 
-    /// Completes a node of a GraphDef that has its name, its op and our inputs, after writing what
-    /// it needs.
+    /// Completes a GraphDef node that has its name, its op and our inputs. Writes the extra nodes
+    /// it needs first.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef>;
 
-    /// The sizes that it holds, beyond those of its results.
+    /// The sizes among its attributes, beyond those of its results.
     fn sizes(&self) -> SmallVec<[Dim; 4]> {
         SmallVec::new()
     }
 
-    /// Whether running it changes state or the outside world, so that equal nodes are not one.
+    /// Whether running it changes state or the outside world, so that equal nodes must not be
+    /// merged.
     fn has_effect(&self) -> bool {
         false
     }
 
-    /// Whether its result holds elements of its inputs and nothing else, so that it is defined on
-    /// strings too.
+    /// Whether its result consists only of elements of its inputs, so that it also works on
+    /// strings.
     fn moves_elements(&self) -> bool {
         false
     }
 
-    /// TensorFlow's ops that are read as this one. Others are compositions of ours: `saved_model`
-    /// has their rules.
+    /// TensorFlow's ops that are read as this one. Other TensorFlow ops become compositions of
+    /// ours; their rules are in `saved_model`.
     fn readers() -> Vec<(&'static str, ReadRule)>
     where
         Self: Sized,

@@ -1,4 +1,4 @@
-//! A choice between two, element by element.
+//! Selects between two tensors, element by element.
 
 use super::rules::*;
 

@@ -1,4 +1,4 @@
-//! Shapes that follow from other shapes, and what rules of shapes are written with.
+//! Shapes computed from other shapes, and helpers for shape rules.
 
 use estimand_tensor::{DType, Dim, Error, MAX_RANK, Result, Shape, TensorSpec, element_count};
 use smallvec::{SmallVec, smallvec};
@@ -10,35 +10,36 @@ use crate::variables::Variables;
 /// The results of a node.
 pub(crate) type Specs = SmallVec<[TensorSpec; 1]>;
 
-/// What is known while the results of a node are worked out.
+/// The context of shape inference for one node.
 pub struct Inference<'a> {
-    /// The sizes that only a run tells.
+    /// The sizes that are known only at run time.
     pub symbols: &'a mut Symbols,
     /// The graph's variables.
     pub variables: &'a Variables,
-    /// The node that the op becomes.
+    /// The node that the op will become.
     pub node: NodeId,
 }
 
 impl Inference<'_> {
-    /// The size of an axis of a result, where only the data tells it.
+    /// The size of a result's axis that only the data determines.
     pub(crate) fn axis(&mut self, output: u16, axis: usize) -> Dim {
         let value = Value { node: self.node, output };
         Dim::Sym(self.symbols.intern(SymbolDef::Axis(value, axis)))
     }
 }
 
-/// One result.
+/// Specs of one result.
 pub(crate) fn one(dtype: DType, shape: Shape) -> Result<Specs> {
     Ok(smallvec![TensorSpec { dtype, shape }])
 }
 
-/// One result like an input.
+/// Specs of one result that is like an input.
 pub(crate) fn same(x: &TensorSpec) -> Result<Specs> {
     Ok(smallvec![x.clone()])
 }
 
-/// A shape has at most eight axes, known symbols, and known sizes that fit the address space.
+/// Checks that a shape has at most eight axes, existing symbols, and known sizes that fit the
+/// address space.
 pub(crate) fn check_shape(shape: &Shape, symbols: &Symbols) -> Result<()> {
     if shape.rank() > MAX_RANK {
         return Err(Error::shape(format!("{shape} has {} axes, at most {MAX_RANK} are supported", shape.rank())));
@@ -64,7 +65,7 @@ pub(crate) fn broadcast(a: &Shape, b: &Shape, symbols: &mut Symbols) -> Result<S
     })
 }
 
-/// Whether sizes can be broadcast to a space.
+/// Whether sizes can be broadcast to the sizes `space`.
 pub fn spreads_to(dims: &[usize], space: &[usize]) -> bool {
     dims.len() <= space.len() && dims.iter().rev().zip(space.iter().rev()).all(|(d, s)| d == s || *d == 1)
 }

@@ -1,9 +1,9 @@
-//! A box of the input.
+//! Slices of a tensor.
 
 use super::Pad;
 use super::rules::*;
 
-/// A box of the input.
+/// A rectangular slice of the input.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     /// First index on each axis.
@@ -49,11 +49,11 @@ impl OpRules for Slice {
         });
         let after: Shape = after.collect();
         let padded = back.node(Pad { before, after }, &[&back.dy(0), &back.number(x, 0.0)]);
-        // Padding back may have made a formula where the shape is known to be x's.
+        // Padding may have produced a formula where the shape is known to be that of x.
         dense([padded.reshape_to(x.shape().clone(), back.site)])
     }
 
-    /// Reads no more than it takes.
+    /// Reads only the elements of the slice.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         Cost { read: operands.written(), written: operands.written(), flops: 0 }
     }
@@ -62,7 +62,7 @@ impl OpRules for Slice {
         let Slice { begin, size } = self;
         let first = writer.ints(&def.name, "begin", &mut begin.iter().map(|&b| b as i64))?;
         let whole = &writer.spec(node, 0).shape;
-        // An unknown size that reaches to the end of its axis is -1 to TensorFlow.
+        // An unknown size that reaches the end of its axis is -1 in TensorFlow.
         let to_end = |i: usize| begin[i] == 0 && size.dims()[i] == whole.dims()[i];
         let sizes: Option<Vec<i64>> = (0..begin.len())
             .map(|i| size.dims()[i].known().map(|n| n as i64).or_else(|| to_end(i).then_some(-1)))

@@ -1,4 +1,4 @@
-//! Soft maxima over the last axis, and their logarithms.
+//! Softmax over the last axis, and its logarithm.
 
 use super::Op;
 use super::rules::*;
@@ -27,7 +27,7 @@ impl OpRules for Softmax {
         dense([back.binary(Binary::Mul, &back.binary(Binary::Sub, &dy, &dot), y)])
     }
 
-    /// Largest, difference, exponential, sum, quotient.
+    /// Maximum, difference, exponential, sum, quotient.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(product(&[5, count(operands.x[0])]))
     }
@@ -66,7 +66,7 @@ impl OpRules for LogSoftmax {
         dense([back.binary(Binary::Sub, &dy, &share)])
     }
 
-    /// Largest, difference, exponential, sum, difference.
+    /// Maximum, difference, exponential, sum, difference.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         operands.all(product(&[5, count(operands.x[0])]))
     }

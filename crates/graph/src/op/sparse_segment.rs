@@ -1,6 +1,6 @@
-//! Rows combined by ragged row, and the way back.
+//! Combines rows for each ragged row, and the gradient.
 //!
-//! To TensorFlow they are sparse segments, whose ids come from the row splits.
+//! In TensorFlow these are sparse segment ops, whose segment ids come from the row splits.
 
 pub use estimand_tensor::cpu::combine::Combiner;
 
@@ -11,10 +11,10 @@ use crate::host::{HostOp, RowIds};
 use crate::symbols::Symbols;
 
 /// (rows, index `[n]`, row_splits `[b + 1]`, optional weights `[n]`): combines the rows that each
-/// ragged row reads.
+/// ragged row names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseSegment {
-    /// Sum, mean, or sum over the square root of the number.
+    /// Sum, mean, or sum divided by the square root of the number.
     pub combiner: Combiner,
 }
 
@@ -39,7 +39,7 @@ impl OpRules for SparseSegment {
         x[2][0] == y[0] + 1 && x.get(3).is_none_or(|w| *w == x[1])
     }
 
-    /// A row gets its shares of the gradient; a weight gets what its row changes.
+    /// Each row gets its shares of the gradient. A weight gets the gradient through its row.
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         let mut found = vec![Gradient::None; back.x.len()];
         if back.wanted[0] {
@@ -95,12 +95,12 @@ impl OpRules for SparseSegment {
     }
 }
 
-/// (dy, index, row_splits, optional weights) -> the gradient of as many rows as given.
+/// (dy, index, row_splits, optional weights) -> the gradient of `n_rows` rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseSegmentGrad {
     /// As in `SparseSegment`.
     pub combiner: Combiner,
-    /// The number of rows that were read from.
+    /// The number of rows in the first input of `SparseSegment`.
     pub n_rows: Dim,
 }
 
@@ -126,7 +126,7 @@ impl OpRules for SparseSegmentGrad {
         x[2][0] == x[0][0] + 1 && x.get(3).is_none_or(|w| *w == x[1])
     }
 
-    /// It is linear: the way back.
+    /// The op is linear, so its gradient is the forward op.
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         if back.wanted.get(3) == Some(&true) {
             return Err(not_differentiable("the gradient of a weighted lookup, for its weights,"));
@@ -189,22 +189,23 @@ fn lookups(x: &[&TensorSpec], symbols: &mut Symbols) -> Result<Dim> {
     Ok(symbols.sub(x[2].shape.dims()[0], Dim::Known(1)))
 }
 
-/// A row of each id is added, weighted if there are weights, and the combined row is divided.
+/// The operations: the row of each id is added, weighted if there are weights, and the combined row
+/// is divided.
 fn looked_up(combiner: Combiner, x: &[&[usize]], combined: &[usize]) -> u64 {
     let width = count(&combined[1..]);
     let divided = if combiner == Combiner::Sum { 0 } else { product(combined) };
     product(&[count(x[1]), width, if x.len() > 3 { 2 } else { 1 }]) + divided
 }
 
-/// An op on the gradient and the same lookups.
+/// Applies an op to the gradient and the same lookups.
 fn like_lookups(op: impl Into<Op>, back: &Backprop<'_>) -> Tensor {
     let dy = back.dy(0);
     let inputs: Vec<&Tensor> = std::iter::once(&dy).chain(&back.x[1..]).collect();
     back.node(op, &inputs)
 }
 
-/// With y = sum(w x) / d: the sum gives dy.x / d; d is sum(w), whose part is -dy.y / d, or
-/// sqrt(sum(w^2)): -dy.y w / d^2.
+/// The gradient of the weights. With y = sum(w x) / d, the sum gives dy.x / d. If d is sum(w), its
+/// part is -dy.y / d; if d is sqrt(sum(w^2)), its part is -dy.y w / d^2.
 fn weights_gradient(combiner: Combiner, back: &Backprop<'_>) -> Tensor {
     use Binary::*;
     let (rows, index, splits, weights) = (&back.x[0], &back.x[1], &back.x[2], &back.x[3]);
@@ -228,14 +229,14 @@ fn weights_gradient(combiner: Combiner, back: &Backprop<'_>) -> Tensor {
     }
 }
 
-/// The number of the ragged row of each lookup.
+/// Writes the ragged row of each lookup.
 fn segments(owner: &str, node: &Node, writer: &mut dyn Spelling) -> Result<String> {
     let (index, splits) = (writer.name_of(node.inputs[1]), writer.name_of(node.inputs[2]));
     let dtype = writer.dtype(node, 1);
     writer.row_ids(owner, splits, index, dtype)
 }
 
-/// What the sum of each segment is divided by.
+/// Writes the divisor of each segment's sum.
 fn divisor(
     owner: &str,
     combiner: Combiner,
@@ -258,7 +259,7 @@ fn divisor(
     }
 }
 
-/// A list that multiplies the rows of a tensor with this many axes.
+/// Reshapes a list so that it multiplies the rows of a tensor of this rank.
 fn column(
     owner: &str,
     role: &str,
@@ -274,7 +275,7 @@ fn column(
     Ok(writer.add(typed(typed(column, "T", dtype), "Tshape", DType::I32)))
 }
 
-/// (data, places in it, ids that never fall[, number of segments]).
+/// Reads (data, indices into it, non-decreasing segment ids[, number of segments]).
 fn read(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Tensor>> {
     let (data, places, ids) = (reading.tensor(0)?, reading.tensor(1)?, reading.tensor(2)?);
     let ids = with_rows(&ids, n_rows(&places)?);
@@ -283,7 +284,7 @@ fn read(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Tensor>> {
     reading.add(SparseSegment { combiner }, &[&data, &places, &splits])
 }
 
-/// (gradient, places in the data, ids that never fall, rows of the data).
+/// Reads (gradient, indices into the data, non-decreasing segment ids, rows of the data).
 fn read_gradient(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Tensor>> {
     let (dy, places, ids, rows) = (reading.tensor(0)?, reading.tensor(1)?, reading.tensor(2)?, reading.size(3)?);
     let ids = with_rows(&ids, n_rows(&places)?);
@@ -291,8 +292,8 @@ fn read_gradient(reading: &mut dyn Reading, combiner: Combiner) -> Result<Vec<Te
     reading.add(SparseSegmentGrad { combiner, n_rows: rows }, &[&dy, &places, &splits])
 }
 
-/// Where segments begin: of ids that never fall, in as many segments as the last id says, or as
-/// given.
+/// The row splits of non-decreasing segment ids. Without `n`, the last id determines the number of
+/// segments.
 pub fn segment_splits(reading: &dyn Reading, ids: &Tensor, n: Option<Dim>) -> Result<Tensor> {
     let Some(n) = n else { return Ok(reading.add(HostOp::new(SegmentSplits), &[ids])?.remove(0)) };
     let count = ids.dim_size(n, DType::I64, std::panic::Location::caller());

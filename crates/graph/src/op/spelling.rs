@@ -1,5 +1,4 @@
-//! What the TensorFlow spelling of an op is written with: a graph in TensorFlow's terms that grows
-//! node by node.
+//! The interface that ops use to write themselves as TensorFlow nodes, one node at a time.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::{AttrValue, DataType, NodeDef, TensorProto};
@@ -9,18 +8,18 @@ use crate::table::LookupTable;
 use crate::tensor::Tensor;
 use crate::variables::VarId;
 
-/// Who writes a graph for TensorFlow. Names are those of nodes in the graph that is written.
+/// A writer of TensorFlow graphs. Names are those of nodes in the written graph.
 pub trait Spelling {
-    /// The graph that is written.
+    /// Our graph, which is being written.
     fn body(&self) -> &Body;
 
-    /// What a value is called: `node`, or `node:1` for a second output.
+    /// The name of a value: `node`, or `node:1` for a second output.
     fn name_of(&self, value: Value) -> String;
 
-    /// The beginning of a node that belongs to another: `owner/role`.
+    /// Starts a node that belongs to another: `owner/role`.
     fn part(&mut self, owner: &str, role: &str, op: &str) -> NodeDef;
 
-    /// Writes a node and returns what its first output is called.
+    /// Writes a node and returns the name of its first output.
     fn add(&mut self, def: NodeDef) -> String;
 
     /// A single size, an i32 scalar. A known size is a constant of `owner`.
@@ -32,12 +31,12 @@ pub trait Spelling {
     /// The nodes that read a variable.
     fn readers(&mut self, id: VarId) -> &mut Vec<String>;
 
-    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to
+    /// The handle of a table, written once for all lookups in it. With `reverse`, from ids to
     /// terms.
     fn table(&mut self, table: &LookupTable, reverse: bool) -> Result<String>;
 
-    /// Writes another graph in a node's place. Its placeholders, in order, are the node's inputs,
-    /// and the node has its results.
+    /// Writes another graph in place of a node. Its placeholders, in order, are the node's inputs,
+    /// and its results become those of the node.
     fn in_place(&mut self, def: NodeDef, graph: &Graph, results: &[&Tensor]) -> Result<NodeDef>;
 
     /// Dtype and shape of one of a node's inputs.
@@ -56,13 +55,13 @@ pub trait Spelling {
         Ok(self.add(constant(def, value)))
     }
 
-    /// A number of TensorFlow's usual index type, that belongs to a node.
+    /// An i32 constant, TensorFlow's usual index type, that belongs to a node.
     fn int(&mut self, owner: &str, role: &str, value: usize) -> Result<String> {
         let value = index_number(value as i64)?;
         self.constant(owner, role, &Array::scalar(value))
     }
 
-    /// A list of numbers of TensorFlow's usual index type, that belongs to a node.
+    /// A list of i32, TensorFlow's usual index type, that belongs to a node.
     fn ints(&mut self, owner: &str, role: &str, values: &mut dyn Iterator<Item = i64>) -> Result<String> {
         let values = values.map(index_number).collect::<Result<Vec<i32>>>()?;
         self.constant(owner, role, &Array::from_vec([values.len()], values)?)
@@ -96,9 +95,9 @@ pub trait Spelling {
     }
 }
 
-/// Rows of ragged and sparse tensors.
+/// Helpers for rows of ragged and sparse tensors.
 impl dyn Spelling + '_ {
-    /// The number of the row of each of the values of a ragged tensor.
+    /// The row id of each value of a ragged tensor.
     pub(crate) fn row_ids(&mut self, owner: &str, splits: String, values: String, dtype: DType) -> Result<String> {
         let sparse = self.part(owner, "sparse", "RaggedTensorToSparse").input(splits).input(values);
         let sparse = sparse.attr("RAGGED_RANK", 1i64);
@@ -106,7 +105,7 @@ impl dyn Spelling + '_ {
         self.first_column(owner, sparse)
     }
 
-    /// The rows of the indices of a sparse tensor.
+    /// The row of each index of a sparse tensor.
     pub(crate) fn first_column(&mut self, owner: &str, indices: String) -> Result<String> {
         let first = self.int(owner, "first", 0)?;
         let axis = self.int(owner, "first_axis", 1)?;
@@ -130,7 +129,7 @@ impl dyn Spelling + '_ {
         self.add(typed(sum, "Tnumsegments", DType::I32))
     }
 
-    /// Rows of a tensor, or elements of a list.
+    /// Gathers rows of a tensor, or elements of a list.
     pub(crate) fn gather_rows(
         &mut self,
         owner: &str,

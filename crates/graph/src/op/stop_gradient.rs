@@ -1,8 +1,8 @@
-//! Where gradients end.
+//! Stops gradients.
 
 use super::rules::*;
 
-/// The input, with no gradient.
+/// Returns the input without a gradient.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StopGradient;
 
@@ -23,7 +23,7 @@ impl OpRules for StopGradient {
         back.nothing()
     }
 
-    /// The same bytes.
+    /// Free: the result is the same bytes.
     fn cost(&self, _operands: &Operands<'_>) -> Cost {
         Cost::default()
     }

@@ -1,4 +1,4 @@
-//! Every n-th element, and the way back.
+//! Strided slices and their gradient.
 
 use super::rules::*;
 
@@ -35,7 +35,7 @@ impl OpRules for StridedSlice {
         dense([back.node(op, &[&back.dy(0)])])
     }
 
-    /// Reads no more than it takes.
+    /// Reads only the elements of the slice.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         Cost { read: operands.written(), written: operands.written(), flops: 0 }
     }
@@ -50,8 +50,8 @@ impl OpRules for StridedSlice {
     }
 }
 
-/// The gradient of `StridedSlice`: zeros of the given shape with the input put where it was taken
-/// from.
+/// The gradient of `StridedSlice`: zeros of the given shape, with the input at the positions of the
+/// slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StridedSliceGrad {
     /// As in `StridedSlice`.
@@ -88,7 +88,7 @@ impl OpRules for StridedSliceGrad {
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        // A strided slice of unknown size has been refused by `infer`.
+        // `infer` has refused a strided slice of unknown size.
         let size = writer.spec(node, 0).shape.known().unwrap_or_default();
         let dy = def.input[0].clone();
         let shape = writer.shape(&def.name, "shape", self.shape.dims(), DType::I32)?;
@@ -117,7 +117,8 @@ fn check_bounds(begin: &[usize], strides: &[i64], size: &[usize], shape: &Shape)
     Ok(())
 }
 
-/// Adds begin, end and strides. Going down past 0 has no end to name: -1 would be the last element.
+/// Adds begin, end and strides. A descending slice that includes index 0 has no valid end: -1 would
+/// mean the last element.
 fn with_bounds(
     def: NodeDef,
     begin: &[usize],

@@ -1,4 +1,4 @@
-//! The way back from a broadcast whose axes only the run tells.
+//! The gradient of a broadcast whose axes are known only at run time.
 
 use super::rules::*;
 
@@ -25,13 +25,13 @@ impl OpRules for SumTo {
         Ok(vec![Gradient::Dense(spread), Gradient::None])
     }
 
-    /// The second input only lends its shape.
+    /// Only the shape of the second input is read.
     fn cost(&self, operands: &Operands<'_>) -> Cost {
         Cost { read: operands.x_bytes[0], written: operands.written(), flops: product(operands.x[0]) }
     }
 
-    /// TensorFlow has no such op: the axes to sum over come from comparing both shapes, as in its
-    /// own gradients.
+    /// TensorFlow has no such op. As in its own gradients, the axes to sum over come from comparing
+    /// both shapes.
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let dtype = writer.dtype(node, 0);
         let (wide, narrow) = (def.input[0].clone(), def.input[1].clone());

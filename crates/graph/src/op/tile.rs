@@ -1,11 +1,11 @@
-//! The whole input, repeated.
+//! Repeats the whole input.
 
 use super::rules::*;
 
 /// Repeats the whole input along each axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// How often, for each axis.
+    /// The number of repetitions along each axis.
     pub multiples: Vec<usize>,
 }
 

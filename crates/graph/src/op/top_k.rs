@@ -1,4 +1,4 @@
-//! The largest elements.
+//! The k largest elements.
 
 use smallvec::smallvec;
 
@@ -7,10 +7,10 @@ use super::{Cast, Range};
 use crate::host::HostOp;
 use crate::host::sparse::Top;
 
-/// The k largest of the last axis, in falling order, and their indices (I32).
+/// The k largest of the last axis, in descending order, and their indices (I32).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TopK {
-    /// How many.
+    /// The number of elements.
     pub k: usize,
 }
 
@@ -70,7 +70,7 @@ impl OpRules for TopK {
     }
 }
 
-/// Without `sorted` any order will do, so also ours.
+/// Without `sorted` any order is allowed, including ours.
 fn read(reading: &mut dyn Reading) -> Result<Vec<Tensor>> {
     let tensor = reading.tensor(0)?;
     match reading.size(1)? {

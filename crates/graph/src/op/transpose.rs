@@ -1,11 +1,11 @@
-//! Axes in another order.
+//! Permutes axes.
 
 use super::rules::*;
 
-/// Reorders axes.
+/// Permutes axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
-    /// Which axis of the input each axis of the result is.
+    /// For each axis of the result, the axis of the input.
     pub perm: Axes,
 }
 
@@ -55,7 +55,7 @@ impl OpRules for Transpose {
     }
 }
 
-/// The permutation that undoes another.
+/// The inverse of a permutation.
 pub(super) fn inverse(perm: &Axes) -> Axes {
     let mut inverse = perm.clone();
     for (to, &from) in perm.iter().enumerate() {

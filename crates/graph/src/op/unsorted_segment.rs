@@ -1,4 +1,4 @@
-//! Rows with the same id, reduced.
+//! Reduces rows with the same id.
 
 use super::rules::*;
 use super::{Cast, Gather, Select};
@@ -8,7 +8,7 @@ use super::{Cast, Gather, Select};
 pub struct UnsortedSegment {
     /// Sum, max, min or prod.
     pub kind: Reduction,
-    /// Rows of the result.
+    /// The number of rows of the result.
     pub num_segments: Dim,
 }
 
@@ -45,7 +45,7 @@ impl OpRules for UnsortedSegment {
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         use Binary::*;
         let (data, ids, dy) = (&back.x[0], &back.x[1], back.dy(0));
-        // TF: rows with a negative id were dropped; they take no gradient.
+        // TF: rows with a negative id were dropped, so they get no gradient.
         let zero = back.number(ids, 0.0);
         let kept = back.binary(GreaterEqual, ids, &zero);
         let safe = back.binary(Maximum, ids, &zero);
@@ -57,7 +57,7 @@ impl OpRules for UnsortedSegment {
         let gradient = match self.kind {
             Reduction::Sum => only_kept(&of_rows(&dy)),
             Reduction::Max | Reduction::Min => {
-                // TF: equal winners share the gradient.
+                // TF: equal maxima (or minima) share the gradient.
                 let is_winner = back.binary(Equal, data, &of_rows(&back.y[0]));
                 let winners = only_kept(&back.node(Cast { to: data.dtype() }, &[&is_winner]));
                 let n = back.y[0].shape().dims()[0];
@@ -92,7 +92,7 @@ impl OpRules for UnsortedSegment {
     }
 }
 
-/// (data, ids, number of segments) in any order.
+/// Reads (data, ids in any order, number of segments).
 fn read(reading: &mut dyn Reading, kind: Reduction) -> Result<Vec<Tensor>> {
     let (data, ids, num_segments) = (reading.tensor(0)?, reading.tensor(1)?, reading.size(2)?);
     let ids = match ids.rank() {

@@ -71,7 +71,8 @@ impl OpRules for Assign {
         Cost { read: operands.read(), written: operands.read(), flops: 0 }
     }
 
-    /// Ours happens at the end of the run: it waits for the nodes that read the variable.
+    /// Our assignments happen at the end of the run: the node waits for all nodes that read the
+    /// variable.
     fn spell(&self, mut def: NodeDef, _node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
         let handle = writer.handle(self.0);
         def.input.insert(0, handle);

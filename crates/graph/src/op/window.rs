@@ -1,4 +1,4 @@
-//! What ops share that move a window over images: shapes, costs and attributes.
+//! Shapes, costs and attributes shared by ops that move a window over images.
 
 use super::attribute::{Padding, PoolWindow, Window};
 use super::rules::*;
@@ -41,7 +41,7 @@ pub(super) fn pool_shape(w: &PoolWindow, x: &Shape, symbols: &mut Symbols) -> Re
     Ok(Shape::from([d[0], h, width, d[3]]))
 }
 
-/// How many positions a window has along an axis.
+/// The number of window positions along an axis.
 fn placed(
     size: Dim,
     window: Dim,
@@ -74,12 +74,12 @@ fn placed(
     }
 }
 
-/// Operations of a convolution with `out` results: taps over the border count as all others do.
+/// Operations of a convolution with `out` results. Taps over the border count like all others.
 pub(crate) fn terms(out: usize, filter: &[usize]) -> u64 {
     product(&[2, out, filter[0], filter[1], filter[2]])
 }
 
-/// Operations of a convolution whose results each see one channel.
+/// Operations of a convolution whose results each read one channel.
 pub(super) fn terms_depthwise(out: usize, filter: &[usize]) -> u64 {
     product(&[2, out, filter[0], filter[1]])
 }
@@ -101,8 +101,8 @@ pub(super) fn spell_convolution(def: NodeDef, window: &Window) -> NodeDef {
         .attr("data_format", "NHWC")
 }
 
-/// The shape of what is differentiated stands in its place among the inputs: first the image, then
-/// the filter.
+/// Writes the gradient of a convolution. The shape of the differentiated input takes its position
+/// among the inputs: first the image, then the filter.
 pub(super) fn spell_convolution_gradient(
     mut def: NodeDef,
     node: &Node,

@@ -1,4 +1,4 @@
-//! Serialized `tf.Example`s.
+//! Parses serialized `tf.Example`s.
 
 use std::panic::Location;
 
@@ -13,14 +13,14 @@ use crate::tensor::Tensor;
 /// A feature of parsed examples.
 #[derive(Clone, Debug)]
 pub enum Parsed {
-    /// As many values in every row: `[batch, ...]`.
+    /// The same number of values in every row: `[batch, ...]`.
     Dense(Tensor),
     /// Any number of values in a row.
     Ragged(RaggedTensor),
 }
 
 impl Parsed {
-    /// The tensor of a dense feature, the values of a ragged one.
+    /// The tensor of a dense feature, or the values of a ragged one.
     pub fn values(&self) -> &Tensor {
         match self {
             Parsed::Dense(tensor) => tensor,
@@ -30,7 +30,8 @@ impl Parsed {
 }
 
 impl Tensor {
-    /// The features of serialized `tf.Example`s `[batch]`, by name: TensorFlow's `parse_example`.
+    /// Parses the features of serialized `tf.Example`s `[batch]`, by name: TensorFlow's
+    /// `parse_example`.
     ///
     /// ```
     /// use estimand_engine::Session;

@@ -11,13 +11,13 @@ use crate::op::{Gather, GatherNd, OneHot, Reduction, ScatterNd, UnsortedSegment}
 use crate::tensor::Tensor;
 
 impl Tensor {
-    /// The rows of these indices: an embedding lookup. Its gradient is sparse.
+    /// Gathers the rows at these indices: an embedding lookup. Its gradient is sparse.
     #[track_caller]
     pub fn gather(&self, indices: &Tensor) -> Tensor {
         self.then(Gather { axis: 0, batch_dims: 0 }, &[indices], Location::caller())
     }
 
-    /// The slices of an axis; the first `batch_dims` axes of both are matched.
+    /// Gathers slices of an axis. The first `batch_dims` axes of both tensors are matched.
     #[track_caller]
     pub fn gather_axis(&self, indices: &Tensor, axis: i64, batch_dims: usize) -> Tensor {
         let site = Location::caller();
@@ -27,38 +27,37 @@ impl Tensor {
         }
     }
 
-    /// The elements or slices at coordinates given in the last axis of the indices.
+    /// Gathers the elements or slices at the coordinates in the last axis of the indices.
     #[track_caller]
     pub fn gather_nd(&self, indices: &Tensor) -> Tensor {
         self.then(GatherNd, &[indices], Location::caller())
     }
 
-    /// Zeros of a shape with this tensor added at coordinates given in the last axis of the
-    /// indices.
+    /// Adds this tensor to zeros of a shape, at the coordinates in the last axis of the indices.
     #[track_caller]
     pub fn scatter_nd(&self, indices: &Tensor, shape: impl Into<Shape>) -> Tensor {
         indices.then(ScatterNd { shape: shape.into() }, &[self], Location::caller())
     }
 
-    /// Sums of the rows with the same id; ids below 0 are dropped.
+    /// The sum of the rows with the same id; ids below 0 are dropped.
     #[track_caller]
     pub fn segment_sum(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
         self.segments(Reduction::Sum, ids, num_segments.into(), Location::caller())
     }
 
-    /// The largest of the rows with the same id; the lowest number where there is none.
+    /// The maximum of the rows with the same id; the lowest number for an id without rows.
     #[track_caller]
     pub fn segment_max(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
         self.segments(Reduction::Max, ids, num_segments.into(), Location::caller())
     }
 
-    /// The smallest of the rows with the same id; the highest number where there is none.
+    /// The minimum of the rows with the same id; the highest number for an id without rows.
     #[track_caller]
     pub fn segment_min(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
         self.segments(Reduction::Min, ids, num_segments.into(), Location::caller())
     }
 
-    /// Means of the rows with the same id; 0 where there is none.
+    /// The mean of the rows with the same id; 0 for an id without rows.
     #[track_caller]
     pub fn segment_mean(&self, ids: &Tensor, num_segments: impl Into<Dim>) -> Tensor {
         let site = Location::caller();
@@ -83,8 +82,8 @@ impl Tensor {
         self.then(UnsortedSegment { kind, num_segments }, &[ids], site)
     }
 
-    /// The distinct values of a list in order of first appearance, and for each element its place
-    /// among them (i32).
+    /// Returns the distinct values of a list in order of first appearance, and the index (i32) of
+    /// each element among them.
     #[track_caller]
     pub fn unique(&self) -> (Tensor, Tensor) {
         let op = HostOp::new(Unique { places: DType::I32 });
@@ -93,10 +92,10 @@ impl Tensor {
         (distinct, places)
     }
 
-    /// The numbers of the elements that are not 0, counted in order through all axes: i64, as many
-    /// as only the run tells.
+    /// The flat indices of the elements that are not 0: i64 values. Their number is known only at
+    /// run time.
     ///
-    /// Computed from what is fed, not from variables.
+    /// The result may depend on feeds, but not on variables.
     #[track_caller]
     pub fn where_true(&self) -> Tensor {
         let site = Location::caller();
@@ -105,7 +104,7 @@ impl Tensor {
         places.reshape_to(places.shape().dims().iter().copied().take(1).collect(), site)
     }
 
-    /// The elements or slices where a mask of the first axes holds, one after the other.
+    /// Returns the elements or slices where a mask of the first axes holds, concatenated.
     ///
     /// ```
     /// use estimand_engine::Eval;
@@ -122,8 +121,9 @@ impl Tensor {
         self.masked(mask, &mask.where_true(), Location::caller())
     }
 
-    /// As [`Tensor::boolean_mask`], with the places where the mask holds ([`Tensor::where_true`])
-    /// for several tensors: what is taken from them has one size.
+    /// Like [`Tensor::boolean_mask`], with the positions where the mask holds
+    /// ([`Tensor::where_true`]). Several tensors can share the positions, so that the results have
+    /// the same size.
     #[track_caller]
     pub fn boolean_mask_at(&self, mask: &Tensor, places: &Tensor) -> Tensor {
         self.masked(mask, places, Location::caller())
@@ -139,29 +139,29 @@ impl Tensor {
             let error = Error::shape(format!("a mask {} for {}", mask.describe(), self.describe()));
             return self.graph().fail(error.help("expected a mask of its first axes"), site);
         }
-        // What only the run can tell: that the mask is as large as what it is for.
+        // The run checks that the mask is as large as the masked axes.
         let rest = || own[holds.len()..].iter().copied();
         let same = self.reshape_to(holds.iter().copied().chain(rest()).collect(), site);
         let flat = same.reshape_to(std::iter::once(crate::Graph::ANY).chain(rest()).collect(), site);
         flat.then(Gather { axis: 0, batch_dims: 0 }, &[places], site)
     }
 
-    /// These numbers, all of them from `low` to `high`. Another one is an error of the run that
-    /// says what it is, its value and its row. For what is fed: numbers that depend on variables
-    /// are not checked before a step.
+    /// Checks that all numbers are from `low` to `high`. Another number fails the run; the error
+    /// contains `what`, the value and its row. Use it for fed values: numbers that depend on
+    /// variables are not checked before a step.
     #[track_caller]
     pub fn ensure_between(&self, low: f64, high: f64, what: &str) -> Tensor {
         self.then(HostOp::new(Between::new(low, high, what)), &[], Location::caller())
     }
 
-    /// This list of i64, once the run has found another one equal to it: lengths or counts that
-    /// several features must share.
+    /// Returns this list of i64 and checks at run time that the other list is equal. Use it for
+    /// lengths or counts that several features must share.
     #[track_caller]
     pub fn agree(&self, other: &Tensor, what: &str) -> Tensor {
         self.then(HostOp::new(Agree { what: what.to_string() }), &[other], Location::caller())
     }
 
-    /// A new last axis with 1 at the index and 0 elsewhere; indices out of range give a row of
+    /// Adds a last axis with 1 at the index and 0 elsewhere. Indices out of range give a row of
     /// zeros.
     #[track_caller]
     pub fn one_hot(&self, depth: usize, dtype: DType) -> Tensor {

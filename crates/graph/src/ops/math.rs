@@ -1,4 +1,4 @@
-//! Element-wise mathematics.
+//! Element-wise math.
 
 use std::panic::Location;
 
@@ -113,14 +113,14 @@ binary_methods! {
     equal => Equal,
     /// `x != y`
     not_equal => NotEqual,
-    /// Both
+    /// Whether both are true
     logical_and => LogicalAnd,
-    /// Either
+    /// Whether either is true
     logical_or => LogicalOr,
 }
 
 impl Tensor {
-    /// Another dtype: floats lose their fraction, numbers are true unless 0.
+    /// Converts to another dtype. Floats lose their fraction; a number is true unless it is 0.
     #[track_caller]
     pub fn cast(&self, dtype: DType) -> Tensor {
         if self.dtype() == dtype {
@@ -139,19 +139,19 @@ impl Tensor {
         self.then(Select, &[&x, &y], site)
     }
 
-    /// The gradient does not pass.
+    /// Returns the tensor and stops its gradient.
     #[track_caller]
     pub fn stop_gradient(&self) -> Tensor {
         self.then(StopGradient, &[], Location::caller())
     }
 
-    /// Prints the value to the error stream whenever it is computed; returns it unchanged.
+    /// Prints the value to stderr whenever it is computed; returns it unchanged.
     #[track_caller]
     pub fn print(&self, label: &str) -> Tensor {
         self.then(Print { label: label.into() }, &[], Location::caller())
     }
 
-    /// Limited to `[low, high]`.
+    /// Limits values to `[low, high]`.
     #[track_caller]
     pub fn clip(&self, low: impl IntoTensor, high: impl IntoTensor) -> Tensor {
         let site = Location::caller();

@@ -1,6 +1,6 @@
-//! What a model is written with: the methods of [`Tensor`](crate::Tensor), by family.
+//! The methods of [`Tensor`](crate::Tensor) that models are written with, by family.
 //!
-//! Each method is one op, or a composition that the fusing pass makes as fast as one.
+//! Each method is one op, or a composition that the fusing pass makes as fast as one op.
 
 mod example;
 mod image;

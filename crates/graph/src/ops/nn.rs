@@ -1,4 +1,4 @@
-//! Soft maxima, cross entropies in their stable forms, normalisation.
+//! Softmax, numerically stable cross entropies, normalisation.
 
 use std::panic::Location;
 
@@ -47,7 +47,7 @@ impl Tensor {
         linear.binary(Binary::Add, &magnitude.unary(Unary::Exp, site).unary(Unary::Log1p, site), site)
     }
 
-    /// Mean and variance over some axes, which keep size 1.
+    /// Mean and variance over some axes. These axes stay with size 1.
     #[track_caller]
     pub fn moments(&self, axes: &[i64]) -> (Tensor, Tensor) {
         let site = Location::caller();
@@ -58,7 +58,7 @@ impl Tensor {
     fn moments_over(&self, axes: AxisSet, site: &'static Location<'static>) -> (Tensor, Tensor) {
         let mean = self.reduce(Reduction::Mean, axes, true, site);
         let fixed = mean.then(StopGradient, &[], site);
-        // TF: the mean inside the variance carries no gradient; its contribution is zero anyway.
+        // TF: the mean inside the variance carries no gradient; it would contribute zero anyway.
         let variance = self.binary(Binary::SquaredDifference, &fixed, site).reduce(Reduction::Mean, axes, true, site);
         (mean, variance)
     }
@@ -91,8 +91,8 @@ impl Tensor {
         self.batch_normalization(&mean, &variance, offset, scale, epsilon)
     }
 
-    /// Drops elements with probability `rate` and scales the others by `1 / (1 - rate)`: a pure
-    /// function of (seed, name, step, row).
+    /// Drops elements with probability `rate` and scales the others by `1 / (1 - rate)`. The result
+    /// is a pure function of (seed, name, step, row).
     #[track_caller]
     pub fn dropout(&self, rate: f64) -> Tensor {
         let site = Location::caller();

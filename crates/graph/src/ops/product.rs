@@ -67,13 +67,13 @@ impl Tensor {
         wide.squeeze(&[1])
     }
 
-    /// One filter for each channel: [height, width, channels, multiplier].
+    /// Convolution with separate filters for each channel: [height, width, channels, multiplier].
     #[track_caller]
     pub fn depthwise_conv2d(&self, filter: &Tensor, strides: (usize, usize), padding: Padding) -> Tensor {
         self.depthwise_conv2d_dilated(filter, strides, (1, 1), padding)
     }
 
-    /// One filter for each channel, with gaps between its taps.
+    /// Convolution with separate filters for each channel, with gaps between their taps.
     #[track_caller]
     pub fn depthwise_conv2d_dilated(
         &self,
@@ -125,13 +125,13 @@ impl Tensor {
         filter.then(Conv2dBackpropInput { window, shape }, &[self], site)
     }
 
-    /// The largest element under each window.
+    /// The maximum under each window.
     #[track_caller]
     pub fn max_pool(&self, size: (usize, usize), strides: (usize, usize), padding: Padding) -> Tensor {
         self.then(MaxPool { window: PoolWindow { size, strides, padding } }, &[], Location::caller())
     }
 
-    /// The mean under each window; padding does not count.
+    /// The mean under each window; padding is not counted.
     #[track_caller]
     pub fn avg_pool(&self, size: (usize, usize), strides: (usize, usize), padding: Padding) -> Tensor {
         self.then(AvgPool { window: PoolWindow { size, strides, padding } }, &[], Location::caller())
@@ -143,7 +143,7 @@ impl Tensor {
         self.global_pool(Reduction::Mean, Location::caller())
     }
 
-    /// The largest of each channel: [batch, h, w, c] to [batch, c].
+    /// The maximum of each channel: [batch, h, w, c] to [batch, c].
     #[track_caller]
     pub fn global_max_pool(&self) -> Tensor {
         self.global_pool(Reduction::Max, Location::caller())

@@ -10,25 +10,25 @@ use crate::op::{Random, RandomKind};
 use crate::tensor::Tensor;
 
 impl Graph {
-    /// Uniform in [0, 1).
+    /// Uniform random numbers in [0, 1).
     #[track_caller]
     pub fn random_uniform(&self, shape: impl Into<Shape>) -> Tensor {
         self.random(RandomKind::Uniform, shape.into(), "random_uniform", Location::caller())
     }
 
-    /// Mean 0, deviation 1.
+    /// Normal random numbers of mean 0 and standard deviation 1.
     #[track_caller]
     pub fn random_normal(&self, shape: impl Into<Shape>) -> Tensor {
         self.random(RandomKind::Normal, shape.into(), "random_normal", Location::caller())
     }
 
-    /// Normal, within two deviations.
+    /// Normal random numbers within two standard deviations.
     #[track_caller]
     pub fn truncated_normal(&self, shape: impl Into<Shape>) -> Tensor {
         self.random(RandomKind::TruncatedNormal, shape.into(), "truncated_normal", Location::caller())
     }
 
-    /// Integers (i64) in [low, high).
+    /// Random integers (i64) in [low, high).
     #[track_caller]
     pub fn random_integers(&self, shape: impl Into<Shape>, low: i64, high: i64) -> Tensor {
         self.random(RandomKind::Integers { low, high }, shape.into(), "random_integers", Location::caller())

@@ -8,26 +8,26 @@ use crate::op::recurrent::results;
 use crate::op::{Cell, CellFunction, Op, Recurrent};
 use crate::tensor::Tensor;
 
-/// What a recurrent cell reads beside its sequence.
+/// The inputs of a recurrent cell beside its sequence.
 #[derive(Clone, Debug)]
 pub struct RecurrentInputs {
-    /// `[units, gates * units]`
+    /// The recurrent kernel, `[units, gates * units]`.
     pub kernel: Tensor,
-    /// `[gates * units]`, added to the product with the kernel: of a GRU that resets after it, and
-    /// of no other cell.
+    /// `[gates * units]`, added to the product with the kernel. Only a GRU that resets after the
+    /// product has it.
     pub bias: Option<Tensor>,
-    /// What the first step begins with, `[batch, units]`: `h`, and `c` of an LSTM.
+    /// The initial states, `[batch, units]`: `h`, and `c` of an LSTM.
     pub states: Vec<Tensor>,
-    /// `[batch, time]` of booleans: a step that does not count leaves the states as they are. By
-    /// default all count.
+    /// `[batch, time]` of booleans. A step whose mask is false leaves the states unchanged. By
+    /// default all steps count.
     pub mask: Option<Tensor>,
-    /// `[batch, units]`: what `h` is multiplied by before it meets the kernel, at every step. By
-    /// default nothing.
+    /// `[batch, units]`: factors of `h` before its product with the kernel, at every step. By
+    /// default there are none.
     pub keep: Option<Tensor>,
 }
 
 impl RecurrentInputs {
-    /// In the order of the op's inputs.
+    /// The tensors in the order of the op's inputs.
     fn tensors(&self) -> impl Iterator<Item = &Tensor> {
         [&self.kernel].into_iter().chain(&self.bias).chain(&self.states).chain(&self.mask).chain(&self.keep)
     }
@@ -38,7 +38,7 @@ impl RecurrentInputs {
     }
 }
 
-/// What a recurrent cell makes of a sequence.
+/// The outputs of a recurrent cell over a sequence.
 #[derive(Clone, Debug)]
 pub struct RecurrentOutputs {
     /// `[batch, time, units]`: `h` after every step.
@@ -47,15 +47,15 @@ pub struct RecurrentOutputs {
     pub states: Vec<Tensor>,
 }
 
-/// A function of a step's numbers.
+/// A function of the values of one step.
 pub type StepFunction<'a> = &'a dyn Fn(&Tensor) -> Tensor;
 
 impl Tensor {
     /// Applies a recurrent cell to every step of `[batch, time, gates * units]`, the products of
-    /// inputs with their kernel.
+    /// the inputs with their kernel.
     ///
-    /// Gates are in Keras's order: input, forget, candidate, output of an LSTM; update, reset,
-    /// candidate of a GRU.
+    /// Gates are in Keras' order: input, forget, candidate, output for an LSTM; update, reset,
+    /// candidate for a GRU.
     ///
     /// ```
     /// use estimand_engine::Eval;
@@ -91,9 +91,9 @@ impl Tensor {
         RecurrentOutputs { states: (0..step.n_states()).map(state).collect(), sequence }
     }
 
-    /// As [`recurrent`](Tensor::recurrent) with functions of any kind, as a node for every
-    /// operation of every step: slower, and for a number of steps that is known when the graph is
-    /// built.
+    /// Like [`recurrent`](Tensor::recurrent) with functions of any kind, as one node for every
+    /// operation of every step. It is slower, and the number of steps must be known when the graph
+    /// is built.
     #[track_caller]
     pub fn recurrent_unrolled(
         &self,
@@ -108,7 +108,8 @@ impl Tensor {
         if self.is_poisoned() || inputs.tensors().any(Tensor::is_poisoned) {
             return poison();
         }
-        // What the op would refuse is refused here; the functions do not matter for that.
+        // Inputs that the op would refuse are refused here. The functions do not matter for this
+        // check.
         let step = inputs.step(cell, CellFunction::Linear, CellFunction::Linear);
         let specs: Vec<&TensorSpec> = [self].into_iter().chain(inputs.tensors()).map(|x| x.spec()).collect();
         if let Err(error) = results(&step, &specs) {
@@ -144,7 +145,7 @@ impl Tensor {
     }
 }
 
-/// The states after a step, from its input and those before.
+/// Computes the states after a step from its input and the previous states.
 #[track_caller]
 fn one_step(
     cell: Cell,

@@ -1,5 +1,5 @@
-//! Reductions over axes. `sum()` and its like reduce everything; `sum_axes(&[0, -1])` reduces some
-//! axes.
+//! Reductions over axes. `sum()` and similar methods reduce all axes; `sum_axes(&[0, -1])` reduces
+//! some.
 
 use std::panic::Location;
 
@@ -18,8 +18,8 @@ macro_rules! reductions {
                     self.reduce(Reduction::$kind, AxisSet::all(self.rank()), false, Location::caller())
                 }
 
-                /// The same over some axes, which may count from the end; `keep_dims` leaves them
-                /// with size 1.
+                /// The same over some axes; negative axes count from the end. `keep_dims` keeps
+                /// them with size 1.
                 #[track_caller]
                 pub fn $axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
                     let site = Location::caller();
@@ -38,15 +38,15 @@ reductions! {
     sum, sum_axes => Sum,
     /// The mean of all elements.
     mean, mean_axes => Mean,
-    /// The largest element.
+    /// The maximum of all elements.
     max, max_axes => Max,
-    /// The smallest element.
+    /// The minimum of all elements.
     min, min_axes => Min,
     /// The product of all elements.
     prod, prod_axes => Prod,
-    /// Whether all are true.
+    /// Whether all elements are true.
     all, all_axes => All,
-    /// Whether any is true.
+    /// Whether any element is true.
     any, any_axes => Any,
 }
 
@@ -61,13 +61,13 @@ impl Tensor {
         self.then(Reduce { kind, axes, keep_dims }, &[], site)
     }
 
-    /// The index (i64) of the largest element along an axis; the first of equals.
+    /// The index (i64) of the largest element along an axis; the first of equal ones.
     #[track_caller]
     pub fn argmax(&self, axis: i64) -> Tensor {
         self.arg(axis, false, Location::caller())
     }
 
-    /// The index (i64) of the smallest element along an axis; the first of equals.
+    /// The index (i64) of the smallest element along an axis; the first of equal ones.
     #[track_caller]
     pub fn argmin(&self, axis: i64) -> Tensor {
         self.arg(axis, true, Location::caller())
@@ -86,7 +86,7 @@ impl Tensor {
         let site = Location::caller();
         let Some(set) = self.axes(axes, site) else { return self.graph().poison() };
         let peak = self.reduce(Reduction::Max, set, true, site);
-        // An infinite maximum would make inf - inf; TF: it is replaced by 0.
+        // An infinite maximum would give inf - inf; TF: it is replaced by 0.
         let finite = peak.unary(Unary::IsFinite, site);
         let peak = finite.then(Select, &[&peak, &self.number(0.0, site)], site).then(StopGradient, &[], site);
         let shifted = self.binary(Binary::Sub, &peak, site).unary(Unary::Exp, site);
@@ -95,13 +95,13 @@ impl Tensor {
         log.binary(Binary::Add, &peak, site)
     }
 
-    /// Running sum along an axis: `exclusive` starts at 0, `reverse` begins at the end.
+    /// Running sum along an axis: `exclusive` starts at 0, `reverse` starts from the end.
     #[track_caller]
     pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
         self.cumulate(false, axis, exclusive, reverse, Location::caller())
     }
 
-    /// Running product along an axis: `exclusive` starts at 1, `reverse` begins at the end.
+    /// Running product along an axis: `exclusive` starts at 1, `reverse` starts from the end.
     #[track_caller]
     pub fn cumprod(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
         self.cumulate(true, axis, exclusive, reverse, Location::caller())
@@ -121,7 +121,7 @@ impl Tensor {
         }
     }
 
-    /// The k largest of the last axis in falling order, and their indices (i32).
+    /// The k largest of the last axis in descending order, and their indices (i32).
     #[track_caller]
     pub fn top_k(&self, k: usize) -> (Tensor, Tensor) {
         let values = self.then(TopK { k }, &[], Location::caller());

@@ -1,4 +1,4 @@
-//! Shapes: reshape, transpose, join, cut, pad, repeat.
+//! Shapes: reshape, transpose, join, slice, pad, repeat.
 
 use std::panic::Location;
 
@@ -11,7 +11,7 @@ use crate::op::{
 };
 use crate::tensor::Tensor;
 
-/// An axis counted from the end if negative, as an index below `rank`.
+/// Resolves an axis, which counts from the end if negative, to an index below `rank`.
 fn resolve_axis(axis: i64, rank: usize) -> Result<usize> {
     let resolved = if axis < 0 { axis + rank as i64 } else { axis };
     if (0..rank as i64).contains(&resolved) {
@@ -54,7 +54,7 @@ impl Tensor {
         }
     }
 
-    /// The same elements in another shape; one size may be -1 and is computed from the others.
+    /// Reshapes the tensor. One size may be -1; it is computed from the others.
     #[track_caller]
     pub fn reshape(&self, dims: impl AsRef<[i64]>) -> Tensor {
         let site = Location::caller();
@@ -69,7 +69,7 @@ impl Tensor {
         self.reshape_to(shape, site)
     }
 
-    /// The same elements in a shape that may contain symbols of other tensors.
+    /// Reshapes the tensor to a shape that may contain symbols of other tensors.
     #[track_caller]
     pub fn reshape_as(&self, shape: impl Into<Shape>) -> Tensor {
         self.reshape_to(shape.into(), Location::caller())
@@ -79,7 +79,7 @@ impl Tensor {
         if shape == *self.shape() {
             return self.clone();
         }
-        // -1 is worked out here, so that the node holds the shape it gives.
+        // -1 is resolved here, so that the node holds the shape of its result.
         if self.is_poisoned() {
             return self.clone();
         }
@@ -92,7 +92,7 @@ impl Tensor {
         result
     }
 
-    /// All elements of a row behind each other: `[batch, ...]` becomes `[batch, n]`.
+    /// Flattens all axes but the first: `[batch, ...]` becomes `[batch, n]`.
     #[track_caller]
     pub fn flatten(&self) -> Tensor {
         let site = Location::caller();
@@ -109,7 +109,7 @@ impl Tensor {
         }
     }
 
-    /// A new axis of size 1.
+    /// Inserts an axis of size 1.
     #[track_caller]
     pub fn expand_dims(&self, axis: i64) -> Tensor {
         let site = Location::caller();
@@ -123,7 +123,7 @@ impl Tensor {
         }
     }
 
-    /// Without these axes of size 1; without any such axis if the list is empty.
+    /// Removes these axes of size 1; all axes of size 1 if the list is empty.
     #[track_caller]
     pub fn squeeze(&self, axes: &[i64]) -> Tensor {
         let site = Location::caller();
@@ -143,7 +143,7 @@ impl Tensor {
         self.reshape_to(shape, site)
     }
 
-    /// Axes in another order; an empty list reverses them.
+    /// Permutes axes; an empty list reverses them.
     #[track_caller]
     pub fn transpose(&self, perm: &[usize]) -> Tensor {
         let perm: Axes = match perm {
@@ -153,7 +153,7 @@ impl Tensor {
         self.then(Transpose { perm }, &[], Location::caller())
     }
 
-    /// Repeats axes of size 1 (or missing ones) to get a shape.
+    /// Broadcasts axes of size 1 (or missing ones) to a shape.
     #[track_caller]
     pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Tensor {
         self.broadcast_shape(shape.into(), Location::caller())
@@ -163,13 +163,12 @@ impl Tensor {
         if *self.shape() == shape { self.clone() } else { self.then(BroadcastTo { shape }, &[], site) }
     }
 
-    /// Joins tensors along an axis.
+    /// Concatenates tensors along an axis.
     #[track_caller]
     pub fn concat(tensors: &[&Tensor], axis: i64) -> Tensor {
         let site = Location::caller();
         let Some(first) = tensors.first() else {
-            // There is no graph to keep the error in: an empty graph of its own reports it when it
-            // is used.
+            // There is no graph to keep the error: a new empty graph reports it when it is used.
             return Graph::new().fail(Error::config("concat of no tensors; expected at least one"), site);
         };
         match (first.axis(axis, site), tensors) {
@@ -179,7 +178,7 @@ impl Tensor {
         }
     }
 
-    /// Joins tensors of one shape along a new axis.
+    /// Stacks tensors of one shape along a new axis.
     #[track_caller]
     pub fn stack(tensors: &[&Tensor], axis: i64) -> Tensor {
         let site = Location::caller();
@@ -192,7 +191,7 @@ impl Tensor {
         }
     }
 
-    /// The slices of an axis of known size, without that axis.
+    /// Splits an axis of known size into its slices, without that axis.
     #[track_caller]
     pub fn unstack(&self, axis: i64) -> Vec<Tensor> {
         let site = Location::caller();
@@ -201,7 +200,7 @@ impl Tensor {
         parts.iter().map(|p| p.squeeze(&[axis as i64])).collect()
     }
 
-    /// Parts of these sizes along an axis.
+    /// Splits an axis into parts of these sizes.
     #[track_caller]
     pub fn split(&self, sizes: &[usize], axis: i64) -> Vec<Tensor> {
         let site = Location::caller();
@@ -225,7 +224,7 @@ impl Tensor {
         sizes.iter().map(part).collect()
     }
 
-    /// A box: from `begin`, of `size`; a size of -1 reaches to the end of the axis.
+    /// A slice from `begin`, of `size`; a size of -1 reaches to the end of the axis.
     #[track_caller]
     pub fn slice(&self, begin: &[usize], size: &[i64]) -> Tensor {
         let site = Location::caller();
@@ -255,8 +254,8 @@ impl Tensor {
         self.then(Slice { begin: begin.to_vec(), size: shape }, &[], site)
     }
 
-    /// `begin..end` by `stride` on each axis, as NumPy's slices: negative positions count from the
-    /// end. The sizes must be known.
+    /// The slice `begin..end` by `stride` on each axis, as in NumPy: negative positions count from
+    /// the end. The sizes must be known.
     #[track_caller]
     pub fn strided_slice(&self, ranges: &[(i64, i64, i64)]) -> Tensor {
         let site = Location::caller();
@@ -290,7 +289,7 @@ impl Tensor {
         self.then(StridedSlice { begin: starts, strides, size }, &[], site)
     }
 
-    /// What is left without borders: (before, after) for each axis. The inverse of [`Tensor::pad`].
+    /// Removes borders: (before, after) for each axis. The inverse of [`Tensor::pad`].
     #[track_caller]
     pub fn crop(&self, borders: &[(usize, usize)]) -> Tensor {
         let site = Location::caller();
@@ -314,7 +313,7 @@ impl Tensor {
         self.then(Slice { begin: borders.iter().map(|b| b.0).collect(), size }, &[], site)
     }
 
-    /// Borders of one value: (before, after) for each axis.
+    /// Pads with a constant: (before, after) for each axis.
     #[track_caller]
     pub fn pad(&self, paddings: &[(usize, usize)], value: f64) -> Tensor {
         let site = Location::caller();
@@ -323,19 +322,20 @@ impl Tensor {
         self.then(Pad { before, after }, &[&self.number(value, site)], site)
     }
 
-    /// Borders mirrored from the inside: `symmetric` repeats the edge, else it is the mirror.
+    /// Pads with values mirrored from the inside. `symmetric` repeats the edge; otherwise the edge
+    /// is the mirror axis.
     #[track_caller]
     pub fn mirror_pad(&self, paddings: &[(usize, usize)], symmetric: bool) -> Tensor {
         self.then(MirrorPad { paddings: paddings.to_vec(), symmetric }, &[], Location::caller())
     }
 
-    /// The whole tensor repeated along each axis.
+    /// Repeats the whole tensor along each axis.
     #[track_caller]
     pub fn tile(&self, multiples: &[usize]) -> Tensor {
         self.then(Tile { multiples: multiples.to_vec() }, &[], Location::caller())
     }
 
-    /// Axes backwards.
+    /// Reverses axes.
     #[track_caller]
     pub fn reverse(&self, axes: &[i64]) -> Tensor {
         let site = Location::caller();
@@ -345,9 +345,9 @@ impl Tensor {
         }
     }
 
-    /// The matrices of the last two axes without what lies more than `lower` below the diagonal or
-    /// more than `upper` above it; `None` keeps all on that side. `band_part(None, Some(0))` is
-    /// what a token may look at: itself, and those before it.
+    /// Sets elements of the last two axes to 0 if they are more than `lower` below the diagonal or
+    /// more than `upper` above it. `None` keeps all on that side. `band_part(None, Some(0))` is a
+    /// causal mask: a token may attend to itself and the tokens before it.
     ///
     /// ```
     /// use estimand_engine::Eval;
@@ -371,7 +371,7 @@ impl Graph {
         self.node(Range { size: limit.into(), dtype }, &[], Location::caller())
     }
 
-    /// One number everywhere.
+    /// A tensor filled with one number.
     #[track_caller]
     pub fn fill(&self, shape: impl Into<Shape>, dtype: DType, value: f64) -> Tensor {
         let site = Location::caller();

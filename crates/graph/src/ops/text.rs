@@ -1,5 +1,5 @@
-//! Strings and categories, with TensorFlow's meaning: bytes, unless something says UTF-8. They run
-//! on the host.
+//! Strings and categories, with TensorFlow's semantics: strings are bytes, unless UTF-8 is
+//! requested. These ops run on the host.
 
 use std::panic::Location;
 
@@ -19,21 +19,21 @@ impl Tensor {
     }
 
     /// The hash bucket of each string or integer, below `n`: TensorFlow's `to_hash_bucket_fast`.
-    /// Integers are hashed by their decimal text, as its feature columns do.
+    /// Integers are hashed by their decimal text, as TensorFlow's feature columns do.
     #[track_caller]
     pub fn hash_bucket(&self, n: i64) -> Tensor {
         self.on_host(HashBucket { n, key: None }, Location::caller())
     }
 
-    /// The hash bucket of each string with a secret key, so that nobody can choose strings of one
-    /// bucket: TensorFlow's `to_hash_bucket_strong`.
+    /// The hash bucket of each string with a secret key: TensorFlow's `to_hash_bucket_strong`.
+    /// Without the key nobody can choose strings that fall into one bucket.
     #[track_caller]
     pub fn hash_bucket_strong(&self, n: i64, key: [u64; 2]) -> Tensor {
         self.on_host(HashBucket { n, key: Some(key) }, Location::caller())
     }
 
-    /// The number of boundaries that each number is not below (i32). NaN goes to the last bucket,
-    /// as in TensorFlow.
+    /// Counts the boundaries that are not above each number (i32). NaN goes to the last bucket, as
+    /// in TensorFlow.
     #[track_caller]
     pub fn bucketize(&self, boundaries: &[f32]) -> Tensor {
         self.on_host(Bucketize::new(boundaries), Location::caller())
@@ -45,66 +45,66 @@ impl Tensor {
         self.on_host(StringLength { utf8 }, Location::caller())
     }
 
-    /// Strings in small letters: of ASCII, or of all scripts.
+    /// Converts strings to lower case: ASCII letters, or all scripts.
     #[track_caller]
     pub fn lower(&self, utf8: bool) -> Tensor {
         self.on_host(Edit::Lower { utf8 }, Location::caller())
     }
 
-    /// Strings in capitals: of ASCII, or of all scripts.
+    /// Converts strings to upper case: ASCII letters, or all scripts.
     #[track_caller]
     pub fn upper(&self, utf8: bool) -> Tensor {
         self.on_host(Edit::Upper { utf8 }, Location::caller())
     }
 
-    /// Strings without white space at their ends.
+    /// Removes white space at both ends of strings.
     #[track_caller]
     pub fn strip(&self) -> Tensor {
         self.on_host(Edit::Strip, Location::caller())
     }
 
-    /// The part of each string from a position (from the end if negative), of at most a length, in
-    /// bytes or characters. A position beyond an end is an error of the run.
+    /// The substring from a position (from the end if negative), of at most `length`, in bytes or
+    /// characters. A position beyond either end fails the run.
     #[track_caller]
     pub fn substr(&self, position: i64, length: i64, utf8: bool) -> Tensor {
         self.on_host(Edit::Substr { position, length, utf8 }, Location::caller())
     }
 
-    /// Strings with what matches an expression (of RE2) replaced: all matches, or the first. `\1`
-    /// is the first group.
+    /// Replaces the matches of a regular expression (RE2) in each string: all matches, or the
+    /// first. `\1` is the first group.
     #[track_caller]
     pub fn regex_replace(&self, pattern: &str, rewrite: &str, global: bool) -> Tensor {
         let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global };
         self.on_host(op, Location::caller())
     }
 
-    /// Whether an expression (of RE2) matches all of each string.
+    /// Whether a regular expression (RE2) matches all of each string.
     #[track_caller]
     pub fn regex_full_match(&self, pattern: &str) -> Tensor {
         self.on_host(FullMatch { pattern: pattern.into() }, Location::caller())
     }
 
-    /// The text of each number: integers in decimal, floats with six digits behind the point, as
-    /// `printf` writes them.
+    /// Formats each number as text: integers in decimal, floats with six digits after the point, as
+    /// `printf` does.
     #[track_caller]
     pub fn as_string(&self) -> Tensor {
         self.on_host(AsString::default(), Location::caller())
     }
 
-    /// Whether two tensors hold the same strings, element by element, broadcast as numbers are.
+    /// Whether two tensors hold the same strings, element by element, with broadcasting.
     #[track_caller]
     pub fn string_equal(&self, other: &Tensor) -> Tensor {
         self.then(HostOp::new(StringEqual { negated: false }), &[other], Location::caller())
     }
 
-    /// The number that each string says. A string that is no number is an error of the run.
+    /// Parses each string as a number. A string that is not a number fails the run.
     #[track_caller]
     pub fn to_number(&self, dtype: DType) -> Tensor {
         self.on_host(ToNumber(dtype), Location::caller())
     }
 
-    /// The words of a list of strings, between separators or (if that is empty) white space; at
-    /// most so many splits, -1 for all.
+    /// Splits a list of strings into words, at separators or (if the separator is empty) at white
+    /// space. `max_split` limits the number of splits; -1 for no limit.
     #[track_caller]
     pub fn string_split(&self, separator: impl AsRef<[u8]>, max_split: i64) -> RaggedTensor {
         let op = StringSplit { separator: separator.as_ref().to_vec(), max_split };
@@ -113,7 +113,7 @@ impl Tensor {
         RaggedTensor { values, row_splits }
     }
 
-    /// Strings of several tensors put together, element by element; a single string stands for all
+    /// Joins the strings of several tensors, element by element. A single string is joined to all
     /// elements.
     #[track_caller]
     pub fn string_join(parts: &[&Tensor], separator: impl AsRef<[u8]>) -> Tensor {
@@ -125,7 +125,7 @@ impl Tensor {
         }
     }
 
-    /// The strings along some axes put together.
+    /// Joins the strings along some axes.
     #[track_caller]
     pub fn reduce_join(&self, axes: &[i64], keep_dims: bool, separator: impl AsRef<[u8]>) -> Tensor {
         let site = Location::caller();

@@ -1,11 +1,11 @@
-//! The cut: what the host computes before a step, what the step computes, and what the host makes
-//! of it afterwards.
+//! The cut: splits a program into the host's part before a step, the step, and the host's part
+//! after it.
 //!
-//! The host's part is a pure function of what is fed: everything with strings, tables, and results
-//! whose size only the data tells; and whatever those are computed from. It may run ahead of time,
-//! in other threads. The rest is the step's: numbers, variables, randomness. What crosses the cut
-//! is fed to the step like a placeholder's value. Host ops on what the step computes (the name of
-//! the most likely class) come after it, and so does everything that reads them.
+//! The host's part is a pure function of the feeds. It contains everything with strings, tables,
+//! and results whose size depends on the data, and the values those are computed from. It may run
+//! ahead of time, in other threads. The step has the rest: numbers, variables, randomness. Values
+//! that cross the cut are fed to the step like placeholders. Host ops on the step's results (the
+//! name of the most likely class) run after it, and so does everything that reads them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -35,7 +35,7 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
     program.steps = steps;
     program.n_compute -= program.host.len() + program.after.len();
     let given: Vec<Value> = program.placeholders.iter().map(|&node| Value { node, output: 0 }).collect();
-    // The step hands on strings that are fed to it, but has none of its own.
+    // The step passes on strings that are fed to it, but has no strings of its own.
     let is_fixed_text = |v: &Value| matches!(body.node(v.node).op, Op::Constant(_)) && is_text(&body, *v);
     if !program.after.is_empty() || program.results.iter().any(is_fixed_text) {
         let made_before = program.host.iter().chain(&program.steps).flat_map(|s| s.outputs.iter().copied());
@@ -50,7 +50,7 @@ pub(crate) fn cut(mut program: Program) -> Result<Program> {
     Ok(program)
 }
 
-/// A body in which variables are given from outside, as they are to what runs after the step.
+/// A body in which variables become placeholders, as for the part that runs after the step.
 pub fn all_given(body: &Body) -> Body {
     let mut body = body.clone();
     for node in &mut body.nodes {
@@ -61,7 +61,7 @@ pub fn all_given(body: &Body) -> Body {
     body
 }
 
-/// Which step makes a value.
+/// Maps each value to the step that computes it.
 fn producers(program: &Program) -> HashMap<Value, usize> {
     program.steps.iter().enumerate().flat_map(|(i, step)| step.outputs.iter().map(move |&v| (v, i))).collect()
 }
@@ -71,14 +71,14 @@ fn is_hosts(body: &Body, step: &Step) -> bool {
     matches!(node.op, Op::Host(_)) || step.inputs.iter().chain(&step.outputs).any(|&v| is_text(body, v))
 }
 
-/// Which steps the host runs after the others: its ops on what depends on variables, and all that
-/// reads their results.
+/// Finds the steps that the host runs last: host ops that depend on variables, and all readers of
+/// their results.
 fn late(program: &Program) -> Result<Vec<bool>> {
     let body = &program.body;
     let producers = producers(program);
     let mut varies = vec![false; program.steps.len()];
     let mut late = vec![false; program.steps.len()];
-    // Whether sizes are known only after the others.
+    // Whether sizes are known only after the step.
     let mut late_sizes: Facts<bool> = Facts::default();
     for (i, step) in program.steps.iter().enumerate() {
         look(1);
@@ -95,7 +95,7 @@ fn late(program: &Program) -> Result<Vec<bool>> {
         let mut is_late = late[i];
         each_dim(node, &mut |dim| {
             is_late |= late_sizes.of(body.symbols(), dim, |value| match producers.get(&value) {
-                // A step's own sizes are as late as the step.
+                // A size that a step computes itself is as late as the step.
                 Some(&producer) if producer >= i => None,
                 Some(&producer) => Some(late[producer]),
                 None => Some(false),
@@ -109,7 +109,7 @@ fn late(program: &Program) -> Result<Vec<bool>> {
     Ok(late)
 }
 
-/// Which steps the host runs before the others.
+/// Finds the steps that the host runs first.
 fn on_host(program: &Program, late: &[bool]) -> Result<Vec<bool>> {
     let body = &program.body;
     let producers = producers(program);
@@ -121,7 +121,7 @@ fn on_host(program: &Program, late: &[bool]) -> Result<Vec<bool>> {
             continue;
         }
         on_host[i] |= is_hosts(body, step);
-        // Sizes are known before a step begins.
+        // Sizes must be known before a step begins.
         each_source(body, body.node(step.kernel.node()), &mut sources, &mut |source| {
             if let SymbolDef::Axis(value, _) | SymbolDef::Number(value) = source
                 && let Some(&producer) = producers.get(&value)
@@ -145,7 +145,7 @@ fn is_text(body: &Body, value: Value) -> bool {
     body.spec(value).dtype == DType::Str
 }
 
-/// The host knows what is fed, and nothing else.
+/// Checks that a host step depends only on feeds.
 fn check_pure(program: &Program, step: &Step) -> Result<()> {
     let body = &program.body;
     for input in &step.inputs {
@@ -169,10 +169,10 @@ fn refuse(program: &Program, step: &Step, why: &str) -> Error {
         .at(node.site)
 }
 
-/// What some steps and fetches read that the steps do not make: values that are fed to them, and
-/// those that tell a size.
+/// Returns the values that some steps and fetches read but do not compute: their feeds, and the
+/// values that determine a size.
 ///
-/// The `batch_value` is asked for the size of the batch if no other value tells it.
+/// If no other value determines the batch size, `batch_value` is added.
 pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], batch_value: Option<Value>) -> Vec<Value> {
     let made: HashSet<Value> = steps.iter().flat_map(|s| &s.outputs).copied().collect();
     let is_fed = |v: &Value| !made.contains(v) && !matches!(body.node(v.node).op, Op::Constant(_) | Op::Variable(_));
@@ -184,7 +184,7 @@ pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], batch_value: Option
     nodes.extend(found.iter().map(|v| v.node));
     while let Some(node) = nodes.pop() {
         each_source(body, body.node(node), &mut sources, &mut |source| match source {
-            // What tells a size has sizes itself.
+            // A value that determines a size has sizes itself.
             SymbolDef::Axis(value, _) | SymbolDef::Number(value) => {
                 if is_fed(&value) && found.insert(value) {
                     nodes.push(value.node);
@@ -202,7 +202,7 @@ pub fn reads(body: &Body, steps: &[Step], fetches: &[Value], batch_value: Option
     found.into_iter().collect()
 }
 
-/// The first of these values whose size tells that of the batch.
+/// Returns the first of these values whose size determines the batch size.
 pub fn first_batch_value(body: &Body, mut values: impl Iterator<Item = Value>) -> Option<Value> {
     values.find(|&v| tells_batch(body, v))
 }

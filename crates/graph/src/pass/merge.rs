@@ -1,7 +1,7 @@
-//! Common sub-expressions: equal ops on equal inputs are computed once.
+//! Merges common subexpressions: equal ops on equal inputs are computed once.
 //!
-//! The shapes must be equal too: after `reroute`, an element-wise step may have a larger result
-//! than its inputs tell.
+//! The shapes must be equal too: after `reroute`, the result of an element-wise step may be larger
+//! than its inputs suggest.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::op::Op;
 use crate::program::{Kernel, Program};
 use crate::symbols::SymbolDef;
 
-/// What is computed: an op on its inputs, and the results it has.
+/// A computation: an op, its inputs and its results.
 type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>, &'a [TensorSpec]);
 
 pub(crate) fn merge(mut program: Program) -> Program {
     let body = program.body.clone();
     let mut first: HashMap<Computation<'_>, SmallVec<[Value; 1]>> = HashMap::new();
     let mut same: HashMap<Value, Value> = HashMap::new();
-    // Constants and variables are no steps, but the same one may have several nodes.
+    // Constants and variables are not steps, but several nodes may read the same one.
     let mut sources: HashMap<&Op, Value> = HashMap::new();
     for (i, node) in body.nodes().iter().enumerate() {
         if matches!(node.op, Op::Constant(_) | Op::Variable(_)) {
@@ -29,7 +29,7 @@ pub(crate) fn merge(mut program: Program) -> Program {
             same.insert(value, known);
         }
     }
-    // A number that is a size is known by the node that computes it.
+    // A symbol refers to the node that computes it as a number.
     let number = |def: &SymbolDef| if let SymbolDef::Number(value) = def { Some(*value) } else { None };
     let sizes: HashSet<Value> = body.symbols().defs().iter().filter_map(number).collect();
     let mut n_removed = 0;

@@ -15,16 +15,16 @@ pub use prune::{each_dim, needed};
 
 /// A named rewrite.
 pub struct Pass {
-    /// What it is called in messages and tests.
+    /// Its name in messages and tests.
     pub name: &'static str,
     pub run: fn(Program) -> Program,
 }
 
-/// The passes over the whole program, in the order they run; then comes the cut.
+/// The passes over the whole program, in the order they run. The cut follows.
 pub const WHOLE: [Pass; 2] =
     [Pass { name: "reroute", run: reroute::reroute }, Pass { name: "merge", run: merge::merge }];
 
-/// Runs some passes, one after the other.
+/// Runs the wanted passes in order.
 pub fn run(passes: &[Pass], program: Program, is_wanted: impl Fn(&str) -> bool) -> Program {
     passes.iter().filter(|pass| is_wanted(pass.name)).fold(program, |program, pass| (pass.run)(program))
 }

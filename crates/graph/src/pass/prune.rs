@@ -1,5 +1,5 @@
-//! The nodes that the fetches need, one step each, in the order of building; what writes variables
-//! comes last.
+//! Selects the nodes that the fetches need, one step each, in build order. Steps that write
+//! variables come last.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
             _ => compute.push(step()),
         }
     }
-    // A train op has no value: fetching it only makes it run.
+    // A train op has no value: fetching it only runs it.
     let fetches: Vec<Value> = roots.iter().copied().filter(|f| !body.node(f.node).outputs.is_empty()).collect();
     let n_compute = compute.len();
     compute.append(&mut apply);
@@ -48,7 +48,7 @@ pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
     }
 }
 
-/// Which nodes these values are computed from, sizes included.
+/// Finds the nodes that these values are computed from, including nodes that determine sizes.
 pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     let mut needed = vec![false; body.nodes().len()];
     for root in roots {
@@ -63,8 +63,8 @@ pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
             for input in &node.inputs {
                 needed[input.node.0 as usize] = true;
             }
-            // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads
-            // nothing of x but how large it is.
+            // A placeholder may be needed for its size alone: the gradient of `x.sum()` reads only
+            // the size of x.
             each_source(body, node, &mut sources, &mut |source| match source {
                 SymbolDef::Axis(value, _) | SymbolDef::Number(value) => needed[value.node.0 as usize] = true,
                 _ => batch = true,
@@ -75,25 +75,25 @@ pub fn needed(body: &Body, roots: &[Value]) -> Vec<bool> {
     needed
 }
 
-/// Everything from outside that the sizes of a node are computed from, as far as it has not been
-/// seen before.
+/// Calls `f` with each outside source of a node's sizes that has not been visited yet.
 pub(crate) fn each_source(body: &Body, node: &Node, sources: &mut Sources, f: &mut impl FnMut(SymbolDef)) {
     each_dim(node, &mut |dim| sources.each(body.symbols(), dim, f));
 }
 
-/// The sizes that a node needs: those of its results, and those that its op holds.
+/// Calls `f` with the sizes that a node needs: those of its results, and those among its op's
+/// attributes.
 pub fn each_dim(node: &Node, f: &mut impl FnMut(Dim)) {
     node.op.rules().sizes().iter().for_each(|&dim| f(dim));
     node.outputs.iter().flat_map(|spec| spec.shape.dims()).for_each(|&dim| f(dim));
 }
 
-/// Whether the size of a value tells that of the batch.
+/// Whether the size of a value determines the batch size.
 pub(crate) fn tells_batch(body: &Body, value: Value) -> bool {
     body.spec(value).shape.dims().iter().any(|&dim| body.symbols().beyond_batch(dim).is_some())
 }
 
-/// Any placeholder with a batch axis tells its size; the first is taken if none is needed for its
-/// value.
+/// Marks a placeholder that determines the batch size. Takes the first one if none is needed for
+/// its value.
 fn mark_batch(body: &Body, batch: bool, needed: &mut [bool]) {
     let tells = |i: &usize| {
         let value = Value { node: NodeId(*i as u32), output: 0 };

@@ -1,5 +1,5 @@
-//! Steps that only hand a value on are read past: `StopGradient(x)` and `x * 1` are `x`, and an
-//! element-wise step that reads one number spread over a shape reads the number.
+//! Bypasses steps that only pass a value on: `StopGradient(x)` and `x * 1` become `x`. An
+//! element-wise step that reads one number broadcast to a shape reads the number instead.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::symbols::SymbolDef;
 pub(crate) fn reroute(mut program: Program) -> Program {
     let body = program.body.clone();
     let mut passed_on: HashMap<Value, Value> = HashMap::new();
-    // Values that are one number everywhere, and a value of one element that holds it.
+    // Maps values that hold the same number everywhere to a value of one element that holds it.
     let mut uniform: HashMap<Value, Value> = HashMap::new();
     let is_single = |v: Value| body.spec(v).shape.dims().iter().all(|d| d.known() == Some(1));
     for step in &mut program.steps {
@@ -43,8 +43,8 @@ pub(crate) fn reroute(mut program: Program) -> Program {
                     uniform.insert(step.outputs[0], number);
                 }
             }
-            // Gradients begin with a 1. Its product has the same bits, which the sum with 0 has
-            // not: -0 + 0 is 0.
+            // Gradients begin with a 1. Multiplying by 1 keeps the bits. Adding 0 does not: -0 + 0
+            // is 0.
             Op::Binary(Binary::Mul) => {
                 let [a, b] = [step.inputs[0], step.inputs[1]];
                 let shape = &body.spec(step.outputs[0]).shape;
@@ -69,11 +69,11 @@ fn is_one(body: &Body, value: Value) -> bool {
     body.scalar_constant(value).is_some_and(one)
 }
 
-/// Removes steps that nobody reads any more and that change nothing.
+/// Removes steps without effect whose results nobody reads.
 fn drop_unread(program: &mut Program) {
     let body = program.body.clone();
     let mut uses = program.use_counts();
-    // A value may be needed for its size, or as a size, without being read.
+    // A value may be needed for its size, or as a size, even if no step reads it.
     let mut size_sources: HashSet<Value> = HashSet::new();
     let mut sources = Sources::default();
     let mut keep = vec![true; program.steps.len()];

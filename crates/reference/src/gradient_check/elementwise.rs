@@ -1,8 +1,8 @@
-//! Element-wise ops: every unary and binary on floats, with the ways two shapes are broadcast.
+//! Element-wise ops: every unary and binary op on floats, with the ways two shapes are broadcast.
 
 use super::*;
 
-/// Second derivatives that nobody has needed.
+/// Second derivatives that are not implemented.
 pub(super) const REFUSED: [Binary; 7] = [
     Binary::EluGrad,
     Binary::SeluGrad,
@@ -60,7 +60,7 @@ type Declared = (&'static [Dim], &'static [usize]);
 
 const TWO_THREE: Declared = (&[n(2), n(3)], &[2, 3]);
 
-/// Pairs of shapes, declared and in the run.
+/// Pairs of shapes: as declared, and in the run.
 const PAIRS: [[Declared; 2]; 14] = [
     [TWO_THREE, TWO_THREE],
     [TWO_THREE, (&[n(3)], &[3])],
@@ -71,7 +71,7 @@ const PAIRS: [[Declared; 2]; 14] = [
     [(&[BATCH, n(3)], &[2, 3]), (&[n(3)], &[3])],
     [(&[BATCH, n(3)], &[2, 3]), (&[BATCH, n(1)], &[2, 1])],
     [(&[BATCH, n(2)], &[0, 2]), (&[n(2)], &[2])],
-    // Only the run knows which of these is broadcast.
+    // Which of these is broadcast is known only at run time.
     [(&[ANY], &[3]), (&[ANY], &[1])],
     [(&[ANY], &[1]), (&[ANY], &[3])],
     [(&[ANY], &[3]), (&[ANY], &[3])],

@@ -13,7 +13,7 @@ pub(super) fn cases() -> Vec<Case> {
         op(BroadcastTo { shape: Shape::from([0, 3]) }, vec![floats(&[1, 3])]),
         case("broadcast to a batch", vec![symbolic(&[BATCH, n(2)], &[3, 2]), floats(&[2])], |x| {
             let wide = x[1].broadcast_to(x[0].shape().clone());
-            // Only the size of x0 is wanted, but a case uses all that it is fed.
+            // Only the size of x0 is needed, but a case must use all its feeds.
             (&x[0] * &wide).broadcast_to(Shape::from([n(2), BATCH, n(2)]))
         }),
         op(SumTo, vec![floats(&[2, 3]), more(&[3])]),

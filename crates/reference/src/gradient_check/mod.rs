@@ -1,9 +1,9 @@
-//! Finite differences of every gradient rule, through the reference executor in f64.
+//! Checks every gradient rule against finite differences, with the reference executor in f64.
 //!
-//! A case builds a graph of f64 placeholders whose last op is the one under test. The gradient of a
-//! weighted sum of its result must be the central difference of that sum, for every element of
-//! every float that is fed. `VARIANTS` lists all ops: one that is missing there does not compile,
-//! one that is said to be differentiable and has no case fails.
+//! A case builds a graph of f64 placeholders whose last op is the op under test. The gradient of a
+//! weighted sum of its result must equal the central difference of that sum, for every element of
+//! every fed float. `VARIANTS` lists all ops. An op that is missing there does not compile; a
+//! differentiable op without a case fails.
 
 mod elementwise;
 mod index;
@@ -22,7 +22,7 @@ use estimand_tensor::{Array, Binary, DType, Dim, Shape, Unary};
 
 use super::*;
 
-/// A value that is fed: as declared, and in this run.
+/// A feed: its declared shape, and its value in this run.
 struct Feed {
     shape: Shape,
     value: Array,
@@ -60,8 +60,8 @@ const fn n(size: usize) -> Dim {
     Dim::Known(size)
 }
 
-/// Floats of both signs, no two equal, none within 0.02 of a multiple of a half: where functions
-/// have their kinks.
+/// Floats of both signs. No two are equal, and none is within 0.02 of a multiple of a half, where
+/// functions have their kinks.
 fn spread(count: usize) -> Vec<f64> {
     let value = |i: usize| {
         let turn = (i as f64 + 0.5) * 0.618_033_988_75;
@@ -76,7 +76,7 @@ fn floats_by(shape: &[Dim], dims: &[usize], value: impl Fn(f64) -> f64) -> Feed 
     Feed { shape: shape.iter().copied().collect(), value: Array::from_vec(dims, values).unwrap() }
 }
 
-/// Floats in a declared shape, of these sizes in this run.
+/// Floats with a declared shape and these sizes in this run.
 fn symbolic(shape: &[Dim], dims: &[usize]) -> Feed {
     floats_by(shape, dims, |v| v)
 }
@@ -86,7 +86,7 @@ fn floats(dims: &[usize]) -> Feed {
     symbolic(Shape::from(dims).dims(), dims)
 }
 
-/// Other floats than the first ones.
+/// Floats that differ from those of `floats`.
 fn more(dims: &[usize]) -> Feed {
     floats_by(Shape::from(dims).dims(), dims, |v| 0.71 - 0.83 * v)
 }
@@ -108,7 +108,7 @@ fn build(case: &Case) -> (Graph, Vec<Tensor>, Tensor) {
     (graph, x, y)
 }
 
-/// A sum in which every element has its own weight, so that no two gradients are alike by chance.
+/// A sum in which every element has its own weight, so that no two gradients are equal by chance.
 fn weighted_sum(y: &Tensor) -> Tensor {
     let graph = y.graph();
     let n = graph.symbols_mut(|s| s.product(y.shape().dims())).unwrap();
@@ -143,7 +143,7 @@ impl Runner {
         Ok(outputs)
     }
 
-    /// The first fetch with one element of one feed moved by `by`.
+    /// The first fetch after one element of one feed was moved by `by`.
     fn moved(&mut self, feed: usize, element: usize, by: f64) -> Result<f64> {
         let original = self.feeds[feed].clone();
         let mut values = original.to_f64_vec()?;
@@ -155,7 +155,7 @@ impl Runner {
     }
 }
 
-/// Compares gradient and difference for every element; an error says where they differ.
+/// Compares gradient and difference for every element. The error names the element that differs.
 fn check(case: &Case) -> Result<()> {
     const STEP: f64 = 1e-5;
     const TOLERANCE: f64 = 1e-6;
@@ -196,11 +196,12 @@ fn check(case: &Case) -> Result<()> {
 /// Whether an op has a gradient.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum GradientSupport {
-    /// And a case here.
+    /// It has a gradient, and a case here.
     Differentiable,
-    /// Asking for one is an error.
+    /// Its gradient is an error.
     Refused,
-    /// It passes none on: sources, integers, effects, and what is constant by definition.
+    /// It passes no gradient on: sources, integers, effects, and ops that are constant by
+    /// definition.
     Silent,
 }
 
@@ -273,7 +274,7 @@ fn every_differentiable_op_has_a_case() {
     }
 }
 
-/// What has no gradient says so by name, instead of giving a wrong one.
+/// An op without a gradient returns an error that names it, instead of a wrong gradient.
 #[test]
 fn refused_gradients_are_errors() {
     for case in

@@ -1,4 +1,4 @@
-//! Recurrent cells, with everything they may read, through all their results.
+//! Recurrent cells with all their optional inputs, through all their results.
 
 use estimand_graph::{RecurrentInputs, RecurrentOutputs};
 
@@ -15,7 +15,8 @@ fn form(cell: Cell) -> (usize, usize, bool) {
     }
 }
 
-/// Two rows of three steps and two units: small numbers, since what follows is a chain of products.
+/// Two rows of three steps and two units. The numbers are small, since they pass through a chain of
+/// products.
 fn feeds(cell: Cell) -> Vec<Feed> {
     let (gates, states, bias) = form(cell);
     let small = |shape: &[Dim], dims: &[usize], by: f64| floats_by(shape, dims, move |v| by * v + 0.05);
@@ -68,7 +69,7 @@ pub(super) fn cases() -> Vec<Case> {
             }));
         }
     }
-    // A cell without gates has no function of gates to be wrong about; it still runs with each.
+    // A cell without gates ignores the gate function, but must still run with each.
     cases
 }
 
@@ -86,7 +87,7 @@ pub(super) fn refused() -> Vec<Case> {
     vec![second, dropout]
 }
 
-/// The op is what it says it is, step by step.
+/// The op computes the same as its unrolled steps.
 #[test]
 fn one_op_is_its_steps() {
     for cell in CELLS {

@@ -1,4 +1,4 @@
-//! Reductions, scans, soft maxima.
+//! Reductions, scans, softmax.
 
 use super::*;
 
@@ -25,7 +25,7 @@ pub(super) fn cases() -> Vec<Case> {
             }
         }
     }
-    // A product with zeros in it, one and two in a row.
+    // A product of rows with one and with two zeros.
     let zeros = Array::from_slice([2, 3], &[0.0f64, 2.0, 3.0, 0.0, 0.0, 5.0]).unwrap();
     let zeros = Feed { shape: Shape::from([2, 3]), value: zeros };
     cases.push(op(Reduce { kind: Reduction::Prod, axes: AxisSet(2), keep_dims: false }, vec![zeros]));
@@ -50,7 +50,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(op(soft, vec![floats(&[0, 3])]));
     }
     for rows in [BATCH, n(2)] {
-        // TF: probabilities must sum to 1 for the gradient of the logits to be right.
+        // TF: the gradient of the logits is right only if the probabilities sum to 1.
         let labels = Array::from_slice([2, 3], &[0.2, 0.3, 0.5, 0.0, 1.0, 0.0]).unwrap();
         let labels = Feed { shape: Shape::from([rows, n(3)]), value: labels };
         cases.push(op(SoftmaxCrossEntropy, vec![symbolic(&[rows, n(3)], &[2, 3]), labels]));

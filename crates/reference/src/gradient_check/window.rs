@@ -44,8 +44,7 @@ pub(super) fn cases() -> Vec<Case> {
     for (bilinear, half_pixel_centers) in [(false, false), (false, true), (true, false), (true, true)] {
         for size in [(2, 2), (3, 5), (5, 7), (1, 1)] {
             let resize = Resize { bilinear, size, half_pixel_centers };
-            // Images are f32 to the graph; the reference executor computes them in f64 all the
-            // same.
+            // The graph declares images as f32, but the reference executor computes them in f64.
             cases.push(case(&format!("{resize:?}"), vec![floats(&[1, 3, 4, 2])], move |x| {
                 node(Op::Resize(resize), &[x[0].cast(DType::F32)])
             }));
@@ -79,7 +78,7 @@ fn placed(size: usize, window: usize, stride: usize, dilation: usize, padding: P
     padding.place(size, window, stride, dilation).unwrap().0
 }
 
-/// Both convolutions and their gradients as ops of their own.
+/// Both convolutions, and their gradients as separate ops.
 fn convolutions(window: Window, rows: Dim) -> Vec<Case> {
     let (height, width) = (4, 5);
     let h = placed(height, 2, window.strides.0, window.dilations.0, window.padding);

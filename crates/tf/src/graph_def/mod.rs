@@ -1,12 +1,15 @@
-//! A graph in TensorFlow's spelling: what stock TensorFlow runs, differentiates and serves.
+//! Writes a graph as a TensorFlow [`GraphDef`] that stock TensorFlow runs, differentiates and
+//! serves.
 //!
-//! Ops have TensorFlow's names and meaning, so most of a [`GraphDef`] is a dump of the nodes. What
-//! differs, an op's file spells (`op/`): attributes that TensorFlow takes as inputs become
-//! constants. Here is what all of them write to, with the sizes that only the run knows, computed
-//! in the graph (`sizes`), variables, which are handles that are read, and tables (`table`).
+//! Ops have TensorFlow's names and semantics, so most of a [`GraphDef`] is a dump of the nodes.
+//! Where an op differs, its file writes it (`op/`): attributes that TensorFlow takes as inputs
+//! become constants. This module is the writer that all ops use. It computes sizes that are known
+//! only at run time in the graph (`sizes`), reads variables through handles, and writes tables
+//! (`table`).
 //!
-//! Numbers are equal to ours within rounding, with one exception: random ops draw from the same
-//! distribution but not the same stream, since TensorFlow's generator cannot be addressed by row.
+//! The results equal ours within rounding, with one exception: random ops draw from the same
+//! distribution but not from the same stream, since TensorFlow's generator cannot be addressed by
+//! row.
 //!
 //! ```
 //! use estimand_graph::{Graph, Initializer};
@@ -42,24 +45,25 @@ pub use names::Names;
 /// The version of the GraphDef format that TensorFlow 2.15 writes.
 const PRODUCER: i32 = 1645;
 
-/// The nodes that these values need, as TensorFlow spells them. Equal graphs give equal messages.
+/// Writes the nodes that these values need, in TensorFlow's spelling. Equal graphs give equal
+/// messages.
 ///
-/// An op that TensorFlow does not have is an error that names it. [`Names`] tells what a value is
-/// called in the result.
+/// The error for an op that TensorFlow does not have names the op. [`Names`] gives the name of each
+/// value in the result.
 ///
-/// Nodes that look up in tables need them initialized: see [`export`].
+/// Nodes that look up in tables need initialized tables: see [`export`].
 pub fn graph_def(body: &Body, fetches: &[Value]) -> Result<GraphDef> {
     Ok(export(body, fetches)?.graph_def)
 }
 
-/// A graph with what must happen before it runs.
+/// A GraphDef with the nodes and files that initialize it.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// The nodes.
     pub graph_def: GraphDef,
-    /// The nodes that fill tables, to be run once.
+    /// The nodes that fill tables. They must run once.
     pub initializers: Vec<String>,
-    /// The files that they read.
+    /// The files that the initializers read.
     pub assets: Vec<Asset>,
 }
 
@@ -72,7 +76,7 @@ pub struct Asset {
     pub path: PathBuf,
 }
 
-/// [`graph_def`] with the initializers of its tables and the files they read.
+/// Like [`graph_def`], with the initializers of its tables and the files they read.
 pub fn export(body: &Body, fetches: &[Value]) -> Result<Export> {
     let mut writer = Writer::new(body);
     for id in needed(body, fetches)? {
@@ -83,12 +87,12 @@ pub fn export(body: &Body, fetches: &[Value]) -> Result<Export> {
     Ok(Export { graph_def, initializers: writer.initializers, assets: writer.assets })
 }
 
-/// [`graph_def`] as the bytes of a file. Equal graphs give equal bytes.
+/// Like [`graph_def`], encoded as the bytes of a file. Equal graphs give equal bytes.
 pub fn graph_def_bytes(body: &Body, fetches: &[Value]) -> Result<Vec<u8>> {
     Ok(graph_def(body, fetches)?.encode_to_vec())
 }
 
-/// The nodes that the fetches depend on, in the order of building.
+/// The nodes that the fetches depend on, in build order.
 fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
     if fetches.iter().any(|fetch| fetch.node.0 as usize >= body.nodes().len()) {
         return Err(Error::config("a fetch does not belong to this graph"));
@@ -97,12 +101,12 @@ fn needed(body: &Body, fetches: &[Value]) -> Result<Vec<NodeId>> {
     Ok((0..needed.len()).filter(|&i| needed[i]).map(|i| NodeId(i as u32)).collect())
 }
 
-/// Everything that has been written so far, and what it is called.
+/// The nodes written so far, with their names.
 struct Writer<'a> {
     body: &'a Body,
     names: Names,
     written: Vec<NodeDef>,
-    /// Placeholders are also written when only their sizes are needed; each once.
+    /// Placeholders that are written, also if only their sizes are needed. Each is written once.
     placeholders: IndexSet<NodeId>,
     /// The nodes that hold a variable's handle.
     handles: BTreeMap<VarId, String>,
@@ -110,7 +114,7 @@ struct Writer<'a> {
     readers: BTreeMap<VarId, Vec<String>>,
     /// The nodes that compute a size, an i32 scalar each.
     sizes: BTreeMap<Symbol, String>,
-    /// Whether a size is being written, which may ask for others.
+    /// Whether a size is being written, which may need others.
     is_inside_size: bool,
     /// The handles of tables, by the address of their terms and by direction.
     tables: BTreeMap<(usize, bool), String>,

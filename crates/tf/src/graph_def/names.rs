@@ -1,18 +1,18 @@
-//! What nodes are called in a GraphDef: their own names, as far as TensorFlow allows.
+//! Names of nodes in a GraphDef: our names, as far as TensorFlow allows them.
 
 use std::collections::HashMap;
 
 use estimand_graph::looks::look;
 use estimand_graph::{Body, NodeId, Op, Value};
 
-/// The names of a graph's nodes in TensorFlow: the same for every set of fetches.
+/// The TensorFlow names of a graph's nodes. They are the same for every set of fetches.
 ///
 /// A character that TensorFlow does not allow becomes `_`; a name that is taken gets `_1`, `_2`,
 /// ...
 #[derive(Clone, Debug)]
 pub struct Names {
     nodes: Vec<String>,
-    /// The names that are taken, and the first number that may be free behind each.
+    /// The used names, each with the first suffix that may be free.
     taken: HashMap<String, usize>,
 }
 
@@ -22,7 +22,7 @@ impl Names {
         let mut names = Names { nodes: Vec::new(), taken: HashMap::new() };
         for node in body.nodes() {
             let name = match node.op {
-                // TF: the variable's own name is its handle's.
+                // TF: the handle has the variable's own name.
                 Op::Variable(_) => names.unused(&format!("{}/Read/ReadVariableOp", node.name)),
                 _ => names.unused(&node.name),
             };
@@ -31,8 +31,8 @@ impl Names {
         names
     }
 
-    /// The names of a graph that is written in the place of one of this graph's nodes: placeholders
-    /// are called as the inputs, all others begin with the owner's name.
+    /// The names of a graph that is written in place of one of this graph's nodes. Placeholders get
+    /// the names of the inputs; all other names begin with the owner's name.
     pub(super) fn inside(&mut self, body: &Body, owner: &str, inputs: &[String]) -> Names {
         let mut inside = Names { nodes: Vec::new(), taken: std::mem::take(&mut self.taken) };
         let mut inputs = inputs.iter();
@@ -49,17 +49,17 @@ impl Names {
         inside
     }
 
-    /// Takes back the names that [`Names::inside`] has lent.
+    /// Takes back the used names that [`Names::inside`] has moved out.
     pub(super) fn take_all(&mut self, inside: Names) {
         self.taken = inside.taken;
     }
 
-    /// What a node is called.
+    /// The name of a node.
     pub fn node(&self, id: NodeId) -> &str {
         &self.nodes[id.0 as usize]
     }
 
-    /// What a value is called as an input or a fetch: `node`, or `node:1` for a second output.
+    /// The name of a value as an input or a fetch: `node`, or `node:1` for a second output.
     pub fn tensor(&self, value: Value) -> String {
         match value.output {
             0 => self.node(value.node).to_string(),
@@ -67,7 +67,7 @@ impl Names {
         }
     }
 
-    /// Takes a name that no node has, like the one asked for.
+    /// Reserves an unused name similar to `wanted`.
     pub(super) fn unused(&mut self, wanted: &str) -> String {
         let valid = valid(wanted);
         let Some(&first) = self.taken.get(&valid) else {
@@ -88,7 +88,7 @@ impl Names {
     }
 }
 
-/// A name that matches TensorFlow's `[A-Za-z0-9.][A-Za-z0-9_.\-/>]*`.
+/// Converts a name to one that matches TensorFlow's `[A-Za-z0-9.][A-Za-z0-9_.\-/>]*`.
 fn valid(name: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || "_.-/>".contains(c) { c } else { '_' };
     let name: String = name.chars().map(allowed).collect();

@@ -1,8 +1,8 @@
-//! Shapes as TensorFlow takes them: i32 lists, constant where they are known, else computed in the
-//! graph.
+//! Writes shapes as TensorFlow expects them: i32 lists, constant if they are known, otherwise
+//! computed in the graph.
 //!
-//! A size that is known only at run time is taken from the shape of the placeholder that brings it,
-//! and computed by the symbol's formula; each symbol is written once, under `sizes/`.
+//! A size that is known only at run time is read from the shape of its placeholder and computed by
+//! the symbol's formula. Each symbol is written once, under `sizes/`.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use estimand_wire::NodeDef;
 
 use super::Writer;
 
-/// The folder of the nodes that compute sizes.
+/// The scope of the nodes that compute sizes.
 const SCOPE: &str = "sizes";
 
-/// How deep formulas may be that are written with all their parts at once.
+/// The largest depth of a formula that is written recursively.
 const MAX_DEPTH: usize = 64;
 
 impl Writer<'_> {
@@ -46,8 +46,8 @@ impl Writer<'_> {
         Ok(name)
     }
 
-    /// Writes what lies deep inside a formula first, a layer at a time: formulas may be as deep as
-    /// a graph is long, and writing one asks for its parts.
+    /// Writes the deep parts of a formula first, a layer at a time. A formula may be as deep as a
+    /// graph is long, and writing it recurses into its parts.
     fn deep_parts(&mut self, symbol: Symbol) -> Result<()> {
         let symbols = self.body.symbols();
         if symbols.depth(Dim::Sym(symbol)) <= MAX_DEPTH {
@@ -102,8 +102,7 @@ impl Writer<'_> {
             }
             SymbolDef::Div(a, b @ Dim::Known(_)) => self.formula(&owner, "FloorDiv", a, b)?,
             SymbolDef::Div(a, b) => {
-                // An empty part of an empty whole is 0, where TensorFlow would refuse to divide
-                // by 0.
+                // 0 / 0 is 0 here. TensorFlow would refuse to divide by 0.
                 let (whole, part) = (self.size(a, &owner, "x")?, self.size(b, &owner, "y")?);
                 let one = self.int(&owner, "one", 1)?;
                 let positive = self.part(&owner, "part", "Maximum").input(part).input(one);
@@ -117,7 +116,7 @@ impl Writer<'_> {
                 arithmetic(&owner, "FloorDiv").input(raised).input(step)
             }
             SymbolDef::Broadcast(a, b) => {
-                // b, unless it is the 1 that is repeated; not the larger, since 0 wins over 1.
+                // b, unless b is the 1 that is broadcast. Not the maximum, since 0 wins over 1.
                 let (a, b) = (self.size(a, &owner, "x")?, self.size(b, &owner, "y")?);
                 let one = self.int(&owner, "one", 1)?;
                 let repeated = self.part(&owner, "repeated", "Equal").input(b.clone()).input(one);
@@ -138,7 +137,8 @@ impl Writer<'_> {
         Ok(self.add(def))
     }
 
-    /// What a value that sizes come from is called. A placeholder may not have been written yet.
+    /// The name of a value that determines sizes. Writes a placeholder that has not been written
+    /// yet.
     fn source(&mut self, value: Value) -> Result<String> {
         let id = value.node;
         if self.body.node(id).op.is_placeholder() {
@@ -163,8 +163,8 @@ impl Writer<'_> {
         Ok(self.add(def))
     }
 
-    /// A fed axis that has the size of the batch, or some more than that: of a placeholder that is
-    /// written anyway, if there is one.
+    /// A fed axis with the batch size, or the batch size plus a number. Prefers a placeholder that
+    /// is written anyway.
     fn batch_axis(&self) -> Result<(NodeId, usize, usize)> {
         let axis = |id: NodeId| {
             let node = self.body.node(id);

@@ -1,4 +1,4 @@
-//! Tables as TensorFlow has them: resources that an initializer fills, from constants or from an
+//! Writes tables as TensorFlow's resources. An initializer fills each from constants or from an
 //! asset file.
 
 use estimand_graph::LookupTable;
@@ -8,12 +8,12 @@ use estimand_wire::NodeDef;
 
 use super::{Asset, Writer};
 
-/// TF: the column that stands for the whole line of a file, and for its number.
+/// TF: the column indices for the whole line of a file and for its line number.
 const WHOLE_LINE: i64 = -2;
 const LINE_NUMBER: i64 = -1;
 
 impl Writer<'_> {
-    /// The handle of a table, written once for all that look up in it. `reverse`: from ids to
+    /// The handle of a table, written once for all lookups in it. With `reverse`, from ids to
     /// terms.
     pub(super) fn lookup_table(&mut self, table: &LookupTable, reverse: bool) -> Result<String> {
         let key = (std::ptr::from_ref(table.vocabulary()) as usize, reverse);

@@ -1,5 +1,5 @@
-//! What the GraphDef writer writes, in one line a node; that TensorFlow runs it is checked in
-//! `oracles/live/graphdef.py`.
+//! Tests of the GraphDef writer's output, one line per node. `oracles/live/graphdef.py` checks that
+//! TensorFlow runs it.
 
 use std::panic::Location;
 
@@ -84,7 +84,7 @@ Mean = Mean(SparseSoftmaxCrossEntropyWithLogits, Mean/reduction_indices) T=DT_FL
 fn sizes_of_the_run_are_computed_in_the_graph() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, Graph::ANY]);
-    // One unknown size is left to TensorFlow, two are spelled out.
+    // One unknown size is left to TensorFlow; two are written out.
     let flat = x.reshape([-1]);
     let both = x.expand_dims(0);
     assert_eq!(

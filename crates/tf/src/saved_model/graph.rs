@@ -1,4 +1,4 @@
-//! A GraphDef on its own, without a folder that holds values of variables and files.
+//! Reads a GraphDef without a SavedModel folder, so without values of variables and asset files.
 
 use std::path::PathBuf;
 
@@ -12,18 +12,19 @@ use super::node_reader::dtype;
 use super::nodes::Nodes;
 use super::reader::{Reader, Surroundings};
 
-/// A graph that was read from a [`GraphDef`].
+/// A graph read from a [`GraphDef`].
 #[derive(Debug)]
 pub struct ReadGraph {
-    /// The nodes that the outputs need. Variables have the names they had, and begin with zeros.
+    /// The nodes that the outputs need. Variables keep their names and start with zeros.
     pub graph: Graph,
     /// The placeholders, by name.
     pub inputs: Named<Tensor>,
-    /// What was asked for, by name.
+    /// The requested outputs, by name.
     pub outputs: Named<Tensor>,
 }
 
-/// Reads the nodes of a [`GraphDef`] that some outputs need: tensors named `node` or `node:1`.
+/// Reads the nodes of a [`GraphDef`] that some outputs need. Outputs are tensors named `node` or
+/// `node:1`.
 ///
 /// Each input is a placeholder with its shape: an axis may be
 /// [`Dim::BATCH`](estimand_tensor::Dim::BATCH) or [`Graph::ANY`].
@@ -49,7 +50,7 @@ pub fn read_graph_def(def: &GraphDef, inputs: &[(&str, Shape)], outputs: &[&str]
     read_graph_def_within(def, inputs, outputs, &ReadLimits::default())
 }
 
-/// As [`read_graph_def`], with other limits on what the graph may ask for.
+/// Like [`read_graph_def`], with other limits.
 pub fn read_graph_def_within(
     def: &GraphDef,
     inputs: &[(&str, Shape)],
@@ -79,7 +80,7 @@ pub fn read_graph_def_within(
     Ok(ReadGraph { graph: reader.graph, inputs: placeholders, outputs: results })
 }
 
-/// Nothing but the graph.
+/// A graph without a folder.
 struct Alone;
 
 impl Surroundings for Alone {

@@ -1,9 +1,10 @@
-//! A bound on tensors that a graph makes out of nothing.
+//! A bound on the sizes of tensors that a graph creates.
 //!
-//! A few bytes of a file can ask for any amount of memory: a `Fill`, a `Tile`, a `OneHot`; or sixty
-//! nodes that each join a tensor with itself. What models do is far below the bounds, and what is
-//! large for a reason (a variable, a batch) is not concerned: a node may always make some times of
-//! what it is given, and all of them some times of what the graph begins with.
+//! A few bytes of a file can request any amount of memory: with a `Fill`, a `Tile`, a `OneHot`, or
+//! with sixty nodes that each concatenate a tensor with itself. Real models stay far below the
+//! bounds. Tensors that are large for a reason (a variable, a batch) are not affected: a node may
+//! always produce a multiple of its inputs' size, and all nodes a multiple of the sizes that the
+//! graph begins with.
 
 use estimand_graph::looks::look;
 use estimand_graph::{Body, Op, SymbolDef, Symbols};
@@ -11,13 +12,13 @@ use estimand_tensor::{Dim, Error, Result, Shape};
 
 use super::limits::{FACTOR, ReadLimits};
 
-/// Elements that any node may make, for each row of a batch.
+/// Elements that any node may produce, for each row of a batch.
 const FREE: usize = 1 << 24;
 
-/// What is known of a graph while it is read.
+/// The known sizes of a graph while it is read.
 #[derive(Default)]
 pub(super) struct Growth {
-    /// The value of each symbol if everything that only the run knows is 1.
+    /// The value of each symbol if everything known only at run time is 1.
     least: Vec<usize>,
     /// Elements of all placeholders, constants and variables.
     sources: usize,
@@ -25,7 +26,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Checks the nodes that were added since the last time.
+    /// Checks the nodes that were added since the last call.
     pub(super) fn check(&mut self, body: &Body, limits: &ReadLimits) -> Result<()> {
         self.extend(body.symbols());
         for node in &body.nodes()[self.n_checked..] {
@@ -55,7 +56,7 @@ impl Growth {
         Ok(())
     }
 
-    /// A symbol uses only earlier ones.
+    /// Evaluates new symbols. A symbol uses only earlier ones.
     fn extend(&mut self, symbols: &Symbols) {
         for def in &symbols.defs()[self.least.len()..] {
             look(1);
@@ -80,7 +81,7 @@ impl Growth {
         }
     }
 
-    /// The number of elements of a shape if everything that only the run knows is 1.
+    /// The number of elements of a shape if everything known only at run time is 1.
     fn least(&self, shape: &Shape) -> usize {
         shape.dims().iter().map(|&dim| self.least_size(dim)).fold(1, usize::saturating_mul)
     }

@@ -1,20 +1,19 @@
-//! What a file may ask of its reader.
+//! Limits on the resources that a file may request.
 
 use estimand_tensor::{Error, Result};
 use estimand_wire::{GraphDef, Message, TensorProto, scan};
 
-/// How many times the elements of its inputs a node may make where they are many, and all nodes
-/// those of what the graph begins with.
+/// The factor by which a node's result may exceed its inputs if they are large, and by which all
+/// nodes may exceed the sizes that the graph begins with.
 pub(super) const FACTOR: usize = 4;
 
 /// Limits on graphs that are read from files: [`GraphDef`]s and SavedModels.
 ///
-/// A few kilobytes of a file can ask for any amount of memory or time. The defaults are far above
-/// what models need; a file that goes beyond is refused with an error that names the limit, before
-/// the memory is taken.
+/// A few kilobytes of a file can request any amount of memory or time. The defaults are far above
+/// the needs of real models. A file beyond a limit is refused before the memory is allocated. The
+/// error names the limit.
 ///
-/// Messages inside of messages may be nested 100 deep, as everywhere in protobuf; that is no
-/// option.
+/// Messages may be nested 100 deep, as everywhere in protobuf. This limit is not configurable.
 ///
 /// ```
 /// use estimand_tf::saved_model::ReadLimits;
@@ -51,53 +50,53 @@ impl Default for ReadLimits {
 }
 
 impl ReadLimits {
-    /// Bytes of the file of a graph. By default, 2 GiB, which is as much as protobuf allows.
+    /// Limits the bytes of a graph's file. By default, 2 GiB, the maximum of protobuf.
     pub fn file_bytes(mut self, n: u64) -> ReadLimits {
         self.file_bytes = n;
         self
     }
 
-    /// Nodes of all graphs and functions of a file together. By default, 1,000,000.
+    /// Limits the nodes of all graphs and functions of a file together. By default, 1,000,000.
     pub fn nodes(mut self, n: usize) -> ReadLimits {
         self.nodes = n;
         self
     }
 
-    /// Functions of a file. By default, 100,000.
+    /// Limits the functions of a file. By default, 100,000.
     pub fn functions(mut self, n: usize) -> ReadLimits {
         self.functions = n;
         self
     }
 
-    /// Attributes of all nodes, and entries of lists and sizes of shapes in them. By default,
-    /// 10,000,000.
+    /// Limits the attributes of all nodes, with the entries of lists and the sizes of shapes in
+    /// them. By default, 10,000,000.
     pub fn attribute_values(mut self, n: usize) -> ReadLimits {
         self.attribute_values = n;
         self
     }
 
-    /// Bytes that constants take beyond those in the file, since a constant of one value may say
-    /// that it repeats. By default, 1 GiB for all constants of a graph.
+    /// Limits the bytes that constants take beyond those in the file. A constant may store one
+    /// value and repeat it. By default, 1 GiB for all constants of a graph.
     pub fn repeated_bytes(mut self, n: usize) -> ReadLimits {
         self.repeated_bytes = n;
         self
     }
 
-    /// Elements that a node may make, counted for one row of a batch, unless variables and
-    /// constants are nearly as large. By default, 2^28.
+    /// Limits the elements that a node may produce, counted for one row of a batch, unless
+    /// variables and constants are nearly as large. By default, 2^28.
     pub fn elements(mut self, n: usize) -> ReadLimits {
         self.elements = n;
         self
     }
 
-    /// Nodes that are computed while a graph is read, to find the values of inputs that must be
-    /// constant. A node counts each time that it is computed. By default, 20,000,000.
+    /// Limits the nodes computed while a graph is read, to find the values of inputs that must be
+    /// constant. A node counts each time it is computed. By default, 20,000,000.
     pub fn evaluated_nodes(mut self, n: usize) -> ReadLimits {
         self.evaluated_nodes = n;
         self
     }
 
-    /// Reads the message of a graph. Counts are checked before anything is decoded.
+    /// Decodes the message of a graph. Counts are checked before anything is decoded.
     pub fn decode_graph_def(&self, bytes: &[u8]) -> Result<GraphDef> {
         self.check_file(bytes.len() as u64)?;
         self.check_messages(bytes, &[])?;
@@ -116,7 +115,7 @@ impl ReadLimits {
         within(graph.node.len().saturating_add(inside), self.nodes, "nodes", "nodes")
     }
 
-    /// Counts messages in the bytes of a file whose graphs are at a path of fields.
+    /// Counts messages in the bytes of a file. `graph` is the field path of its graphs.
     pub(super) fn check_messages(&self, bytes: &[u8], graph: &[u32]) -> Result<()> {
         let count = |paths: &[&[u32]]| -> usize {
             paths.iter().map(|path| scan::count(bytes, &[graph, *path].concat())).fold(0, usize::saturating_add)
@@ -144,15 +143,15 @@ impl ReadLimits {
         within(count(&paths), self.attribute_values, "values of attributes", "attribute_values")
     }
 
-    /// Checks what constants have grown by so far, with one that is about to be made, and adds
-    /// that.
+    /// Adds the repeated bytes of a constant that is about to be created to the sum, and checks the
+    /// sum.
     pub(super) fn add_repeated(&self, sum: &mut usize, tensor: &TensorProto) -> Result<()> {
         *sum = sum.saturating_add(tensor.declared_bytes()?.saturating_sub(tensor.encoded_len()));
         within(*sum, self.repeated_bytes, "bytes of repeated constants", "repeated_bytes")
     }
 
-    /// Checks the number of elements that a node makes, from `sources` elements of variables,
-    /// constants and what is fed.
+    /// Checks the number of elements that a node produces, given `sources` elements of variables,
+    /// constants and feeds.
     pub(super) fn check_elements(&self, n: usize, sources: usize) -> Result<()> {
         if n <= sources.saturating_mul(FACTOR) {
             return Ok(());
@@ -160,7 +159,7 @@ impl ReadLimits {
         within(n, self.elements, "elements for each row of a batch", "elements")
     }
 
-    /// Adds nodes that are about to be computed to those that have been.
+    /// Adds nodes that are about to be computed to the sum, and checks the sum.
     pub(super) fn add_evaluated(&self, sum: &mut usize, n: usize) -> Result<()> {
         *sum = sum.saturating_add(n);
         within(*sum, self.evaluated_nodes, "nodes computed while reading", "evaluated_nodes")

@@ -1,5 +1,5 @@
-//! Models that TensorFlow exported: a SavedModel's graph, pruned to a signature, becomes a graph of
-//! ours.
+//! Reads models that TensorFlow exported: the graph of a SavedModel, pruned to a signature, becomes
+//! one of our graphs.
 //!
 //! ```no_run
 //! use estimand_tf::saved_model::SavedModel;
@@ -15,14 +15,14 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! In the order a model is read: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
+//! A model is read in this order: [`SavedModel::open`] reads `saved_model.pb`; `signature.rs` makes
 //! placeholders of a signature's inputs; `nodes.rs` orders the nodes that its outputs need;
-//! `reader.rs` reads them one by one, each by its rule in `rules/`, whose inputs `call.rs` hands
-//! over; `numbers.rs` follows the integers that shapes are computed from; `variables.rs` finds the
-//! values of variables in the checkpoint.
+//! `reader.rs` reads them one by one, each by its rule in `rules/`, which gets its inputs through
+//! `node_reader.rs`; `numbers.rs` tracks the integers that shapes are computed from; `variables.rs`
+//! finds the values of variables in the checkpoint.
 //!
-//! What runs is a graph like any other: strings, tables and sparse tensors in the host's part,
-//! numbers in the step's. Control inputs, and with them assertions, are not followed.
+//! The result is a normal graph: strings, tables and sparse tensors are in the host's part, numbers
+//! in the step. Control inputs, and therefore assertions, are ignored.
 
 mod graph;
 mod growth;
@@ -50,35 +50,34 @@ pub use limits::ReadLimits;
 pub use signature::{Signature, SignatureModel};
 use variables::ReadValues;
 
-/// Where graphs are in a SavedModel: `meta_graphs`, and in these `graph_def`.
+/// The field path of graphs in a SavedModel: `meta_graphs`, then `graph_def`.
 const GRAPHS: [u32; 2] = [2, 2];
 
-/// The tag of graphs that answer requests.
+/// The tag of graphs for serving.
 const SERVE: &str = "serve";
 
 /// An exported model.
 pub struct SavedModel {
     folder: PathBuf,
     meta_graph: MetaGraphDef,
-    /// The files that constants of the graph stand for, by the constant's node.
+    /// The files of asset constants, by the constant's node.
     assets: BTreeMap<String, PathBuf>,
     shapes: BTreeMap<String, Shape>,
     any_rows: bool,
     limits: ReadLimits,
-    /// The values of variables that signatures have read: each is in memory once.
+    /// The values of variables that signatures have read. Each is in memory once.
     read: Mutex<ReadValues>,
 }
 
 impl SavedModel {
-    /// Reads the graph of an export that is tagged `serve`. Variables are read when a signature
-    /// asks for them.
+    /// Reads the graph of an export that is tagged `serve`, with the default [`ReadLimits`].
     ///
-    /// With the default [`ReadLimits`].
+    /// Variables are read when a signature needs them.
     pub fn open(folder: impl AsRef<Path>) -> Result<SavedModel> {
         SavedModel::open_within(folder, ReadLimits::default())
     }
 
-    /// As [`SavedModel::open`], with other limits on what the file may ask for.
+    /// Like [`SavedModel::open`], with other limits.
     pub fn open_within(folder: impl AsRef<Path>, limits: ReadLimits) -> Result<SavedModel> {
         let folder = folder.as_ref();
         let path = folder.join("saved_model.pb");
@@ -104,7 +103,7 @@ impl SavedModel {
         Ok(SavedModel { folder, meta_graph, assets, shapes, any_rows: false, limits, read })
     }
 
-    /// The signatures, by name, with what they take and return.
+    /// The signatures by name, with their inputs and outputs.
     pub fn signatures(&self) -> impl Iterator<Item = (&str, Signature)> {
         self.meta_graph.signature_def.iter().map(|(name, def)| (name.as_str(), Signature::of(def)))
     }
@@ -123,8 +122,8 @@ impl SavedModel {
         self
     }
 
-    /// Reads what a signature needs, and the values of its variables. Those that another signature
-    /// of this model has read are shared with it.
+    /// Reads the nodes of a signature and the values of its variables. Values that another
+    /// signature of this model has read are shared.
     pub fn signature(&self, name: &str) -> Result<SignatureModel> {
         let signature = self.meta_graph.signature(name)?;
         SignatureModel::read(self, signature)
@@ -136,7 +135,7 @@ impl SavedModel {
     }
 }
 
-/// The files in `assets/`, by the node of the constant that stands for their path.
+/// The files in `assets/`, by the node of the constant that holds their path.
 fn assets(folder: &Path, meta_graph: &MetaGraphDef) -> Result<BTreeMap<String, PathBuf>> {
     let mut assets = BTreeMap::new();
     for asset in meta_graph.assets()? {
@@ -144,7 +143,7 @@ fn assets(folder: &Path, meta_graph: &MetaGraphDef) -> Result<BTreeMap<String, P
             return Err(Error::config(format!("the asset `{}` names no tensor", asset.filename)));
         };
         let name = Path::new(&asset.filename);
-        // The file's name comes from the file: it may not lead elsewhere.
+        // The name comes from the file, so it must not lead to another folder.
         let plain = name.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if !plain || asset.filename.is_empty() {
             return Err(Error::config(format!("the asset `{}` is not in the folder of the model", asset.filename)));
@@ -155,5 +154,5 @@ fn assets(folder: &Path, meta_graph: &MetaGraphDef) -> Result<BTreeMap<String, P
     Ok(assets)
 }
 
-/// Things by name, in the order of the file.
+/// Values by name, in the order of the file.
 pub type Named<T> = IndexMap<String, T>;

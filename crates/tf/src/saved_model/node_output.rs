@@ -1,5 +1,5 @@
-//! What the outputs of TensorFlow's nodes become: tensors of ours, or things that only other nodes
-//! use.
+//! The outputs of TensorFlow nodes after reading: tensors of our graph, or objects that only other
+//! nodes use.
 
 use std::rc::Rc;
 
@@ -18,11 +18,11 @@ pub(super) enum NodeOutput {
     Variable(VarId),
     /// A lookup table.
     Table(Rc<Table>),
-    /// The axes over which to sum to get to a shape.
+    /// The axes to sum over to get to a shape.
     AxesTo(Box<Numbers>),
 }
 
-/// What is known of a value. A form that is missing is made when it is asked for.
+/// The known forms of a value. A missing form is created when it is needed.
 #[derive(Clone, Default)]
 pub(super) struct KnownValue {
     pub tensor: Option<Tensor>,
@@ -57,12 +57,12 @@ impl NodeOutput {
         NodeOutput::Value(Box::new(known))
     }
 
-    /// A tensor whose elements are known too.
+    /// A tensor whose elements are known, too.
     pub(super) fn both(tensor: Tensor, numbers: Numbers) -> NodeOutput {
         NodeOutput::value(KnownValue { tensor: Some(tensor), array: None, numbers: Some(numbers) })
     }
 
-    /// What to call it in a message.
+    /// Its name in messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             NodeOutput::Value(_) => "a tensor",

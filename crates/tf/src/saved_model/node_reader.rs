@@ -1,4 +1,4 @@
-//! One node in the hands of its rule: its inputs in the form the rule wants them, and its
+//! The view of one node that its read rule gets: its inputs in the form the rule needs, and its
 //! attributes.
 
 use estimand_graph::host::{HostOp, HostRules};
@@ -21,7 +21,7 @@ pub(super) struct NodeReader<'r, 'a> {
     pub inputs: Vec<Reference>,
 }
 
-/// What a rule returns: the node's outputs.
+/// The result of a rule: the node's outputs.
 pub(super) type Outputs = Result<Vec<NodeOutput>>;
 
 /// The outputs of a node with one result.
@@ -37,12 +37,12 @@ impl<'a> NodeReader<'_, 'a> {
             .ok_or_else(|| Error::config(format!("{} inputs, expected more than {i}", self.inputs.len())))
     }
 
-    /// An input as it is.
+    /// Returns an input in any form.
     pub(super) fn item(&self, i: usize) -> Result<NodeOutput> {
         self.reader.item(self.input(i)?)
     }
 
-    /// The elements of an input, if it is a small integer tensor whose elements have been followed.
+    /// The elements of an input, if it is a small integer tensor whose elements are tracked.
     pub(super) fn numbers(&self, i: usize) -> Result<Option<Numbers>> {
         Ok(match self.item(i)? {
             NodeOutput::Value(known) => known.numbers,
@@ -50,8 +50,8 @@ impl<'a> NodeReader<'_, 'a> {
         })
     }
 
-    /// The elements of an input that must be a small integer tensor: those that are not known
-    /// become numbers that the run computes.
+    /// The elements of an input that must be a small integer tensor. The run computes elements that
+    /// are not known.
     pub(super) fn elements(&mut self, i: usize) -> Result<Numbers> {
         if let Some(numbers) = self.numbers(i)? {
             return Ok(numbers);
@@ -110,7 +110,7 @@ impl NodeReader<'_, '_> {
         Ok(self.attr(key, "a string", bytes)?.unwrap_or_else(|| default.to_vec()))
     }
 
-    /// A list, empty if it is missing.
+    /// A list attribute; empty if it is missing.
     pub(super) fn list(&self, key: &str) -> Result<ListValue> {
         let list = |attr: &Attr| if let Attr::List(list) = attr { Some(list.clone()) } else { None };
         Ok(self.attr(key, "a list", list)?.unwrap_or_default())
@@ -210,7 +210,8 @@ impl Reading for NodeReader<'_, '_> {
     }
 }
 
-/// The dtype of TensorFlow's code. Variables of old graphs have codes 100 above.
+/// The dtype of a TensorFlow type code. Reference variables of old graphs have codes that are 100
+/// larger.
 pub(super) fn dtype(code: i32) -> Result<DType> {
     let plain = if (101..200).contains(&code) { code - 100 } else { code };
     DataType::try_from(plain).ok().and_then(DataType::dtype).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! The nodes of a GraphDef by name, and the order in which the needed ones are read.
+//! Finds the nodes of a GraphDef by name, and orders the ones to read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,7 +15,7 @@ pub(super) struct Reference {
     pub output: usize,
 }
 
-/// A GraphDef whose nodes can be found.
+/// A GraphDef with an index of its nodes.
 pub(super) struct Nodes<'a> {
     defs: &'a [NodeDef],
     by_name: HashMap<&'a str, usize>,
@@ -55,13 +55,13 @@ impl<'a> Nodes<'a> {
         self.initializers.get(&table).map(|&i| &self.defs[i])
     }
 
-    /// The output that `node` or `node:1` names, if there is one.
+    /// Returns the output named `node` or `node:1`, if it exists.
     pub(super) fn get(&self, name: &str) -> Option<Reference> {
         let (node, output) = name.rsplit_once(':').unwrap_or((name, "0"));
         Some(Reference { node: *self.by_name.get(node)?, output: output.parse().ok()? })
     }
 
-    /// The output that `node` or `node:1` names.
+    /// Returns the output named `node` or `node:1`.
     pub(super) fn find(&self, name: &str) -> Result<Reference> {
         self.get(name).ok_or_else(|| {
             let node = name.rsplit_once(':').map_or(name, |(node, _)| node);
@@ -72,8 +72,8 @@ impl<'a> Nodes<'a> {
         })
     }
 
-    /// What a node is computed from. Control inputs are not: they order assertions and updates, of
-    /// which a prediction has none.
+    /// The data inputs of a node. Control inputs are ignored: they order assertions and updates,
+    /// and a prediction has none.
     pub(super) fn inputs(&self, node: usize) -> Result<Vec<Reference>> {
         self.inputs_of(self.def(node))
     }
@@ -83,8 +83,8 @@ impl<'a> Nodes<'a> {
         data.map(|input| self.find(input).map_err(|e| e.context(format!("input of node `{}`", def.name)))).collect()
     }
 
-    /// The nodes that some outputs are computed from, each after those it needs. Nodes in `given`
-    /// are not looked behind.
+    /// The nodes that some outputs are computed from, each after its inputs. The search stops at
+    /// outputs in `given`.
     pub(super) fn needed(&self, outputs: &[Reference], given: &HashSet<Reference>) -> Result<Vec<usize>> {
         #[derive(Clone, Copy, PartialEq)]
         enum Mark {
@@ -94,7 +94,7 @@ impl<'a> Nodes<'a> {
         }
         let mut marks = vec![Mark::New; self.defs.len()];
         let mut order = Vec::new();
-        // The nodes on the way down, each with what it still waits for.
+        // The nodes on the current path, each with the inputs it still waits for.
         let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
         let children = |node: usize| -> Result<Vec<usize>> {
             let mut inputs = self.inputs(node)?;

@@ -1,8 +1,8 @@
 //! Small integer tensors whose elements are known when a graph is read, or known to be sizes.
 //!
-//! TensorFlow computes shapes with ordinary ops (`Shape`, `StridedSlice`, `Mul`, `Pack`); our ops
-//! hold them as data. So the reader follows the elements of such tensors one by one, until they
-//! arrive at a `Reshape` or a `Tile`.
+//! TensorFlow computes shapes with ordinary ops (`Shape`, `StridedSlice`, `Mul`, `Pack`). Our ops
+//! hold shapes as data. The reader therefore tracks the elements of such tensors one by one, until
+//! they reach a `Reshape` or a `Tile`.
 
 use std::panic::Location;
 
@@ -10,16 +10,16 @@ use estimand_graph::op::DimSize;
 use estimand_graph::{Graph, SymbolDef, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Result};
 
-/// The most elements that are followed: more are no shape.
+/// The largest number of elements that are tracked. A tensor with more is not a shape.
 pub(super) const MOST: usize = 64;
 
 /// One integer.
 #[derive(Clone, Debug)]
 pub(super) enum Number {
     Known(i64),
-    /// A size that the run tells.
+    /// A size that is known only at run time.
     Size(Dim),
-    /// An element of a tensor, by its place in row-major order.
+    /// An element of a tensor, by its row-major position.
     Element(Tensor, usize),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Numbers {
 }
 
 impl Number {
-    /// A size; the size of a known axis is a known number.
+    /// A size. A known size becomes a known number.
     pub(super) fn of(dim: Dim) -> Number {
         match dim {
             Dim::Known(n) => Number::Known(n as i64),
@@ -47,7 +47,7 @@ impl Number {
         }
     }
 
-    /// As a size, if it is one without asking the run for a number.
+    /// The size, if no run-time value has to be read for it.
     pub(super) fn dim(&self) -> Option<Dim> {
         match self {
             Number::Known(n) => usize::try_from(*n).ok().map(Dim::Known),
@@ -56,7 +56,7 @@ impl Number {
         }
     }
 
-    /// As a size that the host computes if need be; -1 and the like are errors.
+    /// The size; the host computes it if necessary. Negative numbers are errors.
     pub(super) fn size(&self, graph: &Graph) -> Result<Dim> {
         match self {
             Number::Element(..) => {
@@ -68,12 +68,12 @@ impl Number {
         }
     }
 
-    /// As a tensor of one number.
+    /// The number as a scalar tensor.
     pub(super) fn tensor(&self, graph: &Graph, dtype: DType) -> Result<Tensor> {
         Ok(match self {
             Number::Known(n) => graph.constant(scalar(dtype, *n)?),
             Number::Size(dim) => graph.node(DimSize { dim: *dim, dtype }, &[], Location::caller()),
-            // Integers keep their own dtype as long as possible, so that one element is one node.
+            // Integers keep their dtype as long as possible, so that one element is one node.
             Number::Element(from, place) if from.rank() == 0 && *place == 0 => from.cast(dtype),
             Number::Element(from, place) => from.reshape([-1]).slice(&[*place], &[1]).reshape([]).cast(dtype),
         })
@@ -160,8 +160,8 @@ impl Numbers {
         (dims.iter().product::<usize>() == self.elements.len()).then(|| Numbers { dims, ..self.clone() })
     }
 
-    /// Element-wise; `None` where one of the results is not known to be a size, or beyond single
-    /// numbers and lists.
+    /// Combines two tensors element-wise. `None` if a result is not known to be a size, or if the
+    /// sizes differ and neither tensor is a scalar.
     pub(super) fn zip(
         &self,
         other: &Numbers,

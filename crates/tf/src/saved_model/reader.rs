@@ -1,4 +1,4 @@
-//! Reads the nodes of a GraphDef into a graph of ours, one rule for each.
+//! Reads the nodes of a GraphDef into one of our graphs, with one rule for each op.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -21,16 +21,16 @@ use super::nodes::{Nodes, Reference};
 use super::numbers::Number;
 use super::rules;
 
-/// What a graph needs from the folder it was saved in.
+/// Access to the folder that a graph was saved in.
 pub(super) trait Surroundings {
     /// Dtype and sizes of the variable of a node.
     fn variable(&self, node: &str, shared_name: &str) -> Result<Option<(DType, Vec<usize>)>>;
 
-    /// The file that a string constant of the graph stands for.
+    /// The asset file that a string constant of the graph names.
     fn asset(&self, node: &str) -> Option<PathBuf>;
 }
 
-/// A graph while it is read.
+/// The state of reading one graph.
 pub(super) struct Reader<'a> {
     pub graph: Graph,
     pub nodes: &'a Nodes<'a>,
@@ -40,10 +40,10 @@ pub(super) struct Reader<'a> {
     pub variables: Vec<(String, VarId)>,
     items: HashMap<Reference, NodeOutput>,
     n_outputs: HashMap<usize, usize>,
-    /// Elements of tensors that became sizes, so that each is one symbol.
+    /// Tensor elements that became sizes, so that each is one symbol.
     elements: HashMap<(Value, usize), Dim>,
     growth: Growth,
-    /// Values of nodes that were computed while reading.
+    /// Values of nodes that were computed during reading.
     computed: HashMap<Value, Array>,
     n_evaluated: usize,
     pub repeated_bytes: usize,
@@ -87,18 +87,18 @@ impl<'a> Reader<'a> {
     fn read_node(&mut self, node: usize) -> Result<()> {
         let def = self.nodes.def(node);
         let inputs = self.nodes.inputs(node)?;
-        // Names of our nodes begin with the name of the node they stand for.
+        // The names of our nodes begin with the name of the TensorFlow node.
         let graph = self.graph.clone();
         let scope = graph.scope(&def.name);
         let outputs = rules::read(&mut NodeReader { reader: self, def, node, inputs });
         drop(scope);
-        // An error of the build says more than what a rule makes of it.
+        // A build error is more precise than a rule's error that follows from it.
         graph.check()?;
         let outputs = outputs?;
         self.growth.check(&graph.body(), self.limits)?;
         self.n_outputs.insert(node, outputs.len());
         for (output, item) in outputs.into_iter().enumerate() {
-            // What is fed stays.
+            // Fed outputs are not replaced.
             self.items.entry(Reference { node, output }).or_insert(item);
         }
         Ok(())
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// An output as a tensor; made once.
+    /// Returns an output as a tensor, created once.
     pub(super) fn tensor(&mut self, reference: Reference) -> Result<Tensor> {
         let mut known = match self.item(reference)? {
             NodeOutput::Value(known) => known,
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         Ok(tensor)
     }
 
-    /// A number as a size; one symbol for each.
+    /// Returns a number as a size, with one symbol for each number.
     pub(super) fn size(&mut self, number: &Number) -> Result<Dim> {
         let Number::Element(tensor, place) = number else { return number.size(&self.graph) };
         let key = (tensor.value(), *place);
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         Ok(dim)
     }
 
-    /// An output that depends on nothing that is fed or trained: its value.
+    /// Returns the value of an output that does not depend on feeds or variables.
     pub(super) fn constant(&mut self, reference: Reference) -> Result<Array> {
         let mut known: Box<KnownValue> = match self.item(reference)? {
             NodeOutput::Value(known) => known,
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// The value of a tensor that depends on nothing from outside.
+    /// Computes a tensor that does not depend on anything from outside.
     fn evaluate(&mut self, tensor: &Tensor) -> Result<Array> {
         if let Some(array) = self.computed.get(&tensor.value()) {
             return Ok(array.clone());
@@ -200,9 +200,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What one value is computed from, up to constants and what was computed before, as a graph of its
-/// own, and the value there. `None` if it depends on something from outside, or on sizes that only
-/// a run tells.
+/// Extracts the part of a graph that computes one value, down to constants and values computed
+/// before. Returns it as a separate graph, with the value there. `None` if the value depends on
+/// something from outside, or on sizes that are known only at run time.
 fn constant_part(body: &Body, wanted: Value, computed: &HashMap<Value, Array>) -> Option<(Body, Value)> {
     let mut needed: BTreeSet<NodeId> = BTreeSet::new();
     let mut stack = vec![wanted];

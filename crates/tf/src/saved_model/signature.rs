@@ -1,4 +1,4 @@
-//! A signature of a saved model, read and ready to run.
+//! A signature of a SavedModel, ready to run.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,14 +17,14 @@ use super::reader::{Reader, Surroundings};
 use super::variables::Checkpoint;
 use super::{Named, SavedModel};
 
-/// What a signature takes and returns, as the export describes it: `f32[-1, 3]`, `string[?]`.
+/// The inputs and outputs of a signature, as the export describes them: `f32[-1, 3]`, `string[?]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// What sort of request it answers, such as `tensorflow/serving/predict`.
+    /// The kind of request it answers, such as `tensorflow/serving/predict`.
     pub method: String,
-    /// Names and descriptions of what is fed.
+    /// Names and descriptions of the inputs.
     pub inputs: Vec<(String, String)>,
-    /// Names and descriptions of what comes out.
+    /// Names and descriptions of the outputs.
     pub outputs: Vec<(String, String)>,
 }
 
@@ -46,9 +46,9 @@ fn describe(info: &TensorInfo) -> String {
     }
 }
 
-/// A signature as a program of ours, with the values of its variables.
+/// A signature as a compiled program, with the values of its variables.
 ///
-/// Threads may run it at once, without waiting for each other; a clone shares everything.
+/// Threads may run it at the same time without waiting for each other. A clone shares everything.
 #[derive(Clone)]
 pub struct SignatureModel(Arc<Loaded>);
 
@@ -103,7 +103,7 @@ impl SignatureModel {
         Ok(SignatureModel(Arc::new(Loaded { compiled, state: cpu.freeze(values)?, inputs, outputs })))
     }
 
-    /// The program that it runs, and in it the graph.
+    /// The program that it runs, with its graph.
     pub fn program(&self) -> &Program {
         self.0.compiled.program()
     }
@@ -145,7 +145,7 @@ impl SignatureModel {
     }
 }
 
-/// What surrounds the graph of a saved model.
+/// Access to the folder of a SavedModel.
 struct Folder<'a> {
     model: &'a SavedModel,
     checkpoint: &'a Checkpoint,
@@ -161,7 +161,7 @@ impl Surroundings for Folder<'_> {
     }
 }
 
-/// The dense tensors of an entry of a signature: itself, or the three of a sparse one.
+/// The dense tensors of a signature entry: the entry itself, or the three tensors of a sparse one.
 fn parts(name: &str, info: &TensorInfo) -> Result<Vec<(String, String, TensorInfo)>> {
     match &info.encoding {
         Some(Encoding::Name(tensor)) => Ok(vec![(name.to_string(), tensor.clone(), info.clone())]),
@@ -185,7 +185,7 @@ fn parts(name: &str, info: &TensorInfo) -> Result<Vec<(String, String, TensorInf
     }
 }
 
-/// An unknown size that is not the batch's.
+/// An unknown size that is not the batch size.
 const ANY_SIZE: i64 = -2;
 
 fn placeholder_spec(
@@ -216,7 +216,7 @@ fn placeholder_spec(
     Ok(TensorSpec { dtype, shape: sizes.iter().enumerate().map(size).collect::<Shape>() })
 }
 
-/// What serialized examples are read from.
+/// The tensors that hold serialized examples.
 fn parsed(nodes: &Nodes<'_>) -> HashSet<Reference> {
     let parsers = nodes.iter().filter(|(_, def)| def.op.starts_with("ParseExample"));
     parsers.filter_map(|(_, def)| nodes.inputs_of(def).ok()?.first().copied()).collect()

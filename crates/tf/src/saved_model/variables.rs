@@ -1,4 +1,4 @@
-//! The values of a graph's variables: which tensor of the checkpoint each of them is.
+//! Maps the variables of a graph to tensors of the checkpoint.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,26 @@ use indexmap::IndexMap;
 
 use super::nodes::Nodes;
 
-/// The checkpoint beside a graph.
+/// The checkpoint of a graph.
 pub(super) struct Checkpoint {
     prefix: PathBuf,
-    /// A graph without variables has no checkpoint: it is asked for when one comes.
+    /// A graph without variables has no checkpoint, so the error is returned only when a variable
+    /// is read.
     reader: Result<BundleReader>,
     keys: HashMap<String, Key>,
 }
 
-/// Where a variable is in a checkpoint.
+/// The location of a variable in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     name: String,
-    /// The part of a variable that was saved as one piece: first place and size on each axis.
+    /// The slice of a partitioned variable: start and size on each axis.
     part: Option<Vec<(usize, usize)>>,
 }
 
 impl Checkpoint {
-    /// The checkpoint of a model's folder, with the names that its own nodes restore variables by.
+    /// Opens the checkpoint of a model's folder, with the names under which its nodes restore
+    /// variables.
     pub(super) fn of(folder: &Path, nodes: &Nodes<'_>) -> Checkpoint {
         let prefix = folder.join("variables").join("variables");
         Checkpoint { reader: BundleReader::open(&prefix), prefix, keys: keys(nodes) }
@@ -51,8 +53,8 @@ impl Checkpoint {
         }
     }
 
-    /// The saved values of variables, by their names in our graph. Those that another signature has
-    /// read before are in `read`, and their memory is shared.
+    /// The saved values of variables, by their names in our graph. Values that another signature
+    /// has read are in `read`, and their memory is shared.
     pub(super) fn values(
         &self,
         nodes: &[(String, VarId)],
@@ -87,13 +89,13 @@ impl Checkpoint {
     }
 }
 
-/// The values that signatures of a model have read, by their place in the checkpoint.
+/// The values that signatures of a model have read, by their location in the checkpoint.
 pub(super) type ReadValues = HashMap<Key, Array>;
 
-/// The tensor that each variable is restored from:
-/// `Assign(variable, RestoreV2(file, names, slices):i)`.
+/// Finds the tensor that each variable is restored from: `Assign(variable, RestoreV2(file, names,
+/// slices):i)`.
 ///
-/// What is unusual about those nodes is passed over: the variable's own name is as good a guess.
+/// Nodes of an unusual form are skipped: the default key is then the variable's own name.
 fn keys(nodes: &Nodes<'_>) -> HashMap<String, Key> {
     let mut keys = HashMap::new();
     let mut lists = Lists::new();
@@ -105,7 +107,7 @@ fn keys(nodes: &Nodes<'_>) -> HashMap<String, Key> {
     keys
 }
 
-/// Lists of strings by the node that holds them: one list names all variables of a graph.
+/// Lists of strings by the node that holds them. One list names all variables of a graph.
 type Lists = HashMap<usize, Option<Vec<String>>>;
 
 fn restored(nodes: &Nodes<'_>, inputs: &[String], lists: &mut Lists) -> Option<(String, Key)> {
@@ -137,8 +139,8 @@ fn restored(nodes: &Nodes<'_>, inputs: &[String], lists: &mut Lists) -> Option<(
     Some((variable, Key { name, part }))
 }
 
-/// `"10 3 0,5:0,3"`: the sizes of the whole, then first place and size on each axis; `-` stands for
-/// all of an axis.
+/// Parses `"10 3 0,5:0,3"`: the sizes of the whole variable, then start and size on each axis; `-`
+/// stands for a whole axis.
 fn parse_slice(text: &str) -> Option<Vec<(usize, usize)>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (ranges, sizes) = words.split_last()?;
@@ -154,7 +156,7 @@ fn parse_slice(text: &str) -> Option<Vec<(usize, usize)>> {
     ranges.iter().zip(sizes).map(part).collect()
 }
 
-/// A box of an array.
+/// A slice of an array.
 fn cut_out(whole: &Array, part: &[(usize, usize)]) -> Result<Array> {
     let inside = |(&(first, size), &n): (&(usize, usize), &usize)| first.checked_add(size).is_some_and(|end| end <= n);
     if part.len() != whole.rank() || !part.iter().zip(whole.dims()).all(inside) {
@@ -162,7 +164,7 @@ fn cut_out(whole: &Array, part: &[(usize, usize)]) -> Result<Array> {
     }
     let Some((&(first, size), rest)) = part.split_first() else { return Ok(whole.clone()) };
     let rows = whole.rows(first..first + size)?;
-    // Variables are cut along their first axis, as a rule.
+    // Variables are usually partitioned along their first axis.
     if rest.iter().zip(&whole.dims()[1..]).all(|(&(first, size), &n)| first == 0 && size == n) {
         return Ok(rows);
     }

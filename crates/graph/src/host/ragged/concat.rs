@@ -1,4 +1,4 @@
-//! Ragged tensors joined row by row.
+//! Concatenates ragged tensors row by row.
 
 use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,11 +10,11 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_equal, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (values of each, as shapes only; then row_splits of each) -> (which of all values comes where,
+/// (values of each, as shapes only; then row_splits of each) -> (the order of the values,
 /// row_splits).
 ///
-/// Values are numbered through: those of the first tensor, then those of the second. A gather from
-/// all of them does the rest.
+/// Values are numbered consecutively: those of the first tensor, then those of the second. A gather
+/// from all values completes the op.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaggedConcat;
 
@@ -64,7 +64,7 @@ impl HostRules for RaggedConcat {
     }
 
     fn spell(&self, def: NodeDef, node: &Node, writer: &mut dyn Spelling) -> Result<NodeDef> {
-        // A stable sort by row puts each row's values side by side, those of earlier tensors first.
+        // A stable sort by row groups each row's values, those of earlier tensors first.
         let owner = def.name.clone();
         let (values, all_splits) = def.input.split_at(def.input.len() / 2);
         let mut rows = writer.part(&owner, "rows", "ConcatV2").attr("N", values.len() as i64);
@@ -75,7 +75,8 @@ impl HostRules for RaggedConcat {
         }
         let axis = writer.int(&owner, "axis", 0)?;
         let rows = writer.add(typed(typed(rows.input(axis), "T", DType::I64), "Tidx", DType::I32));
-        // TopKV2 keeps the order of equals, and sorts from the largest: the rows' negatives.
+        // TopKV2 keeps the order of equal elements and sorts in descending order, so it sorts the
+        // negated rows.
         let negative = writer.part(&owner, "negative", "Neg").input(rows.clone());
         let negative = writer.add(typed(negative, "T", DType::I64));
         let n = writer.part(&owner, "n", "Size").input(rows.clone());

@@ -1,4 +1,4 @@
-//! Keeps some of the values of a ragged tensor.
+//! Filters the values of a ragged tensor.
 
 use estimand_tensor::{Array, DType, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,7 +10,7 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (mask `[n]`, row_splits) -> (the positions that are kept, their row splits).
+/// (mask `[n]`, row_splits) -> (the positions of the kept values, their row splits).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaggedFilter;
 
@@ -46,16 +46,16 @@ impl HostRules for RaggedFilter {
     }
 }
 
-/// What is kept of a ragged tensor, in TensorFlow's spelling.
+/// The kept values of a ragged tensor, in TensorFlow's spelling.
 pub struct Kept {
     /// Positions among the values.
     pub positions: String,
-    /// The row splits of what is kept.
+    /// The row splits of the kept values.
     pub splits: String,
 }
 
 impl dyn Spelling + '_ {
-    /// The positions where a mask holds, and their row splits; `rows` are the row ids of all
+    /// Writes the positions where a mask holds, and their row splits. `rows` are the row ids of all
     /// values.
     pub(crate) fn kept(&mut self, owner: &str, mask: String, rows: &str, splits: &str) -> Result<Kept> {
         let found = self.part(owner, "where", "Where").input(mask);
@@ -69,7 +69,7 @@ impl dyn Spelling + '_ {
         Ok(Kept { positions, splits })
     }
 
-    /// The number of rows that splits have.
+    /// Writes the number of rows of row splits.
     pub(crate) fn rows_of(&mut self, owner: &str, splits: &str) -> Result<String> {
         let n = self.part(owner, "splits_size", "Size").input(splits);
         let n = self.add(typed(typed(n, "T", DType::I64), "out_type", DType::I32));
@@ -78,7 +78,7 @@ impl dyn Spelling + '_ {
         Ok(self.add(typed(n_rows, "T", DType::I32)))
     }
 
-    /// The row splits of values in these rows, of `n_rows`.
+    /// Writes the row splits of values with these row ids, for `n_rows` rows.
     pub(crate) fn splits_of(&mut self, owner: &str, rows: String, n_rows: &str) -> Result<String> {
         let ones = self.part(owner, "ones", "OnesLike").input(rows.clone());
         let ones = self.add(typed(ones, "T", DType::I64));
@@ -86,7 +86,7 @@ impl dyn Spelling + '_ {
         self.splits_of_lengths(owner, lengths)
     }
 
-    /// The row splits of rows of these lengths (i64).
+    /// Writes the row splits of rows with these lengths (i64).
     pub(crate) fn splits_of_lengths(&mut self, owner: &str, lengths: String) -> Result<String> {
         let axis = self.int(owner, "sum_axis", 0)?;
         let ends = self.part(owner, "ends", "Cumsum").input(lengths).input(axis.clone());
@@ -96,7 +96,7 @@ impl dyn Spelling + '_ {
         Ok(self.add(typed(typed(splits, "T", DType::I64), "Tidx", DType::I32)))
     }
 
-    /// A node whose outputs are those of other nodes.
+    /// Writes a node whose outputs are those of other nodes.
     pub(crate) fn several(&mut self, def: NodeDef, outputs: impl IntoIterator<Item = (String, DType)>) -> NodeDef {
         let (input, types): (Vec<String>, Vec<DType>) = outputs.into_iter().unzip();
         NodeDef { op: "IdentityN".into(), input, ..def }.attr("T", crate::op::spelling::type_list(&types))

@@ -1,4 +1,4 @@
-//! A dense feature with missing values as a ragged one.
+//! Converts a dense feature with missing values to a ragged one.
 
 use estimand_tensor::{Array, DType, Error, Result, Shape, Strings, TensorSpec};
 use estimand_wire::NodeDef;
@@ -9,10 +9,9 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// `[b, ...]` -> (values, row_splits): without what stands for a missing value, `""` and -1 (0 for
-/// floats).
+/// `[b, ...]` -> (values, row_splits), without missing values: `""` and -1 (0 for floats).
 ///
-/// TF: so do the feature columns of TensorFlow with a dense categorical feature.
+/// TF: TensorFlow's feature columns do the same with a dense categorical feature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FromDense;
 
@@ -82,7 +81,7 @@ impl HostRules for FromDense {
     }
 }
 
-/// What stands for a missing value.
+/// The value that marks a missing value.
 fn missing(dtype: DType) -> Result<Array> {
     match dtype {
         DType::Str => Array::from_strings([], [""]),
@@ -94,7 +93,8 @@ fn missing(dtype: DType) -> Result<Array> {
     }
 }
 
-/// Most batches have all their values, which then are used where they are.
+/// Whether any value is missing. Most batches have all their values, which are then used without a
+/// copy.
 fn any_missing(x: &Array) -> Result<bool> {
     Ok(match x.dtype() {
         DType::Str => x.strings()?.any(|s| s.is_empty()),

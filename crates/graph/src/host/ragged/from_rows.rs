@@ -1,4 +1,4 @@
-//! A dense feature as a ragged one, with all its values.
+//! Converts a dense feature to a ragged one and keeps all values.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -8,7 +8,7 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// `[b, ...]` -> (values, row_splits): every row has as many values.
+/// `[b, ...]` -> (values, row_splits): every row has the same number of values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FromRows;
 

@@ -1,4 +1,4 @@
-//! The ids of an embedding lookup: those that count, each once.
+//! The ids of an embedding lookup: drops invalid ids and lists each id once.
 
 use estimand_tensor::cpu::scatter;
 use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
@@ -11,14 +11,13 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the place of each kept id
+/// (ids `[n]`, row_splits, optional weights `[n]`) -> (distinct ids, the position of each kept id
 /// among them, its row splits, its weight).
 ///
-/// TF: as `safe_embedding_lookup_sparse` does, ids below 0 are dropped, and with them their
-/// weights.
+/// TF: as in `safe_embedding_lookup_sparse`, ids below 0 are dropped together with their weights.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LookupIds {
-    /// Drops ids whose weight is not above 0 too: all combiners but the sum do.
+    /// Also drops ids whose weight is not above 0. All combiners but the sum set this.
     pub drop_light: bool,
 }
 

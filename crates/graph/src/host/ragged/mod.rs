@@ -1,4 +1,4 @@
-//! Ragged features: rows of different length as two tensors, values and row splits.
+//! Ragged features: rows of different lengths as two tensors, values and row splits.
 
 mod concat;
 mod filter;
@@ -31,7 +31,7 @@ fn expect_splits(x: &TensorSpec) -> Result<()> {
     expect_rank(1, x, "list of row_splits")
 }
 
-/// The row splits of `n` values.
+/// Checks and returns the row splits of `n` values.
 fn splits(x: &Array, n: usize) -> Result<&[i64]> {
     let splits = x.as_slice::<i64>()?;
     check_splits(splits, n).map_err(|bad| Error::shape(bad.to_string()))?;
@@ -52,7 +52,7 @@ fn expect_weights(weights: &TensorSpec, ids: &TensorSpec) -> Result<()> {
     expect_equal("list of weights", &weights.shape, &ids.shape)
 }
 
-/// The weights of `n` ids, if there are some.
+/// Checks and returns the weights of `n` ids, if there are any.
 fn check_weights(weights: Option<&Array>, n: usize) -> Result<Option<&[f32]>> {
     let weights = weights.map(|w| w.as_slice::<f32>()).transpose()?;
     match weights.filter(|w| w.len() != n) {
@@ -62,7 +62,7 @@ fn check_weights(weights: Option<&Array>, n: usize) -> Result<Option<&[f32]>> {
     }
 }
 
-/// The splits of rows after only some of their values were kept.
+/// The row splits after only some of the values were kept.
 fn kept_splits(splits: &[i64], keep: impl Fn(usize) -> bool) -> Vec<i64> {
     let mut kept = Vec::with_capacity(splits.len());
     let mut n = 0;

@@ -1,4 +1,4 @@
-//! Where each id of each row counts.
+//! The coordinates and weights of a multi-hot encoding.
 
 use estimand_tensor::{Array, DType, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -13,8 +13,8 @@ use crate::op::spelling::{Spelling, typed};
 /// (ids `[n]`, row_splits, optional weights `[n]`) -> (row and id of each id below `depth`
 /// `[k, 2]`, its weight or 1 `[k]`).
 ///
-/// The step adds them up: a table of rows and ids may be large, and the step has the memory for it
-/// already.
+/// The step sums them into the dense result, which may be large, because the step already has the
+/// memory for it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiHot {
     pub depth: usize,

@@ -1,4 +1,4 @@
-//! The row that each value of a ragged tensor is in.
+//! The row id of each value of a ragged tensor.
 
 use estimand_tensor::{Array, DType, Result, TensorSpec};
 use estimand_wire::NodeDef;

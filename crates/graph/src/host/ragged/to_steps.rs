@@ -1,4 +1,4 @@
-//! Ragged rows as sequences of equal length.
+//! Pads ragged rows to sequences of equal length.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, Strings, TensorSpec, element_count};
 use estimand_wire::NodeDef;
@@ -11,7 +11,7 @@ use crate::op::expect::{expect_dtype, expect_rank, same_dtype};
 use crate::op::spelling::{Spelling, typed};
 
 /// (values `[n]`, row_splits, the number of steps, padding) -> `[rows, steps, dims...]`: a step
-/// takes as many of a row's values as it has elements, and what a row does not have is the padding.
+/// takes as many of a row's values as the step has elements. The padding fills the rest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToSteps {
     /// The sizes of a step's axes.

@@ -1,4 +1,4 @@
-//! Sparse tensors joined along an axis.
+//! Concatenates sparse tensors along an axis.
 
 use estimand_tensor::{Array, DType, Error, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
@@ -15,7 +15,7 @@ use crate::op::spelling::{Spelling, typed};
 /// order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseConcat {
-    /// The joined axis, from the end if negative.
+    /// The axis; counted from the end if negative.
     pub axis: i64,
 }
 
@@ -91,7 +91,7 @@ impl SparseConcat {
     }
 }
 
-/// Lists one after the other.
+/// Concatenates lists.
 fn joined(lists: &[Array]) -> Result<Array> {
     let n = lists.iter().map(Array::len).sum::<usize>();
     if lists[0].dtype() == DType::Str {

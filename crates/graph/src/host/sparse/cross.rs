@@ -12,21 +12,21 @@ use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
 /// (the indices of all sparse keys, their values, their dense shapes, then the dense keys `[b, w]`)
-/// -> (indices, values, dense shape): in each row every combination of one value per key, the last
-/// key fastest.
+/// -> (indices, values, dense shape): in each row every combination of one value per key. The last
+/// key varies fastest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseCross {
-    /// How many keys are sparse; they come first.
+    /// The number of sparse keys; they come first.
     pub n_sparse: usize,
     pub output: CrossOutput,
 }
 
-/// What becomes of a combination.
+/// The output for each combination.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CrossOutput {
-    /// Its hash bucket.
+    /// The hash bucket of the combination.
     Hashed { n_buckets: i64, hash_key: u64 },
-    /// Its texts, with this between them.
+    /// The texts of the combination, joined with a separator.
     Joined { separator: Vec<u8> },
 }
 
@@ -90,7 +90,7 @@ impl HostRules for SparseCross {
                 (Array::from(ids), splits)
             }
             CrossOutput::Joined { separator } => {
-                // Which combinations there are does not depend on what becomes of them.
+                // The combinations do not depend on the kind of output.
                 let (_, splits) = Cross::new(0)?.apply(alone(), n_rows, &keys)?;
                 let texts = join(&keys, n_rows, separator);
                 (Array::from_string_list([texts.len()], texts)?, splits)
@@ -125,8 +125,8 @@ impl HostRules for SparseCross {
         let def = def.attr("N", n as i64).attr("sparse_types", sparse).attr("dense_types", dense);
         match &self.output {
             CrossOutput::Hashed { n_buckets, hash_key } => {
-                // TF: integers among strings are refused, unless strings are fingerprints, which
-                // they become anyway.
+                // TF: integers among strings are refused, unless strings are fingerprinted. The
+                // output is hashed anyway.
                 let internal = if any_integer { DType::I64 } else { DType::Str };
                 let def = typed(typed(def, "out_type", DType::I64), "internal_type", internal);
                 Ok(def.attr("hashed_output", true).attr("num_buckets", *n_buckets).attr("hash_key", *hash_key as i64))
@@ -146,7 +146,7 @@ fn values(key: &Array) -> Result<CrossValues<'_>> {
     })
 }
 
-/// Where the values of each row begin.
+/// The offsets where the values of each row begin.
 fn row_splits(indices: &Array, n_rows: usize) -> Result<Vec<i64>> {
     let width = indices.dims()[1];
     if width == 0 {
@@ -156,8 +156,8 @@ fn row_splits(indices: &Array, n_rows: usize) -> Result<Vec<i64>> {
     let mut splits = Vec::with_capacity(n_rows + 1);
     splits.push(0);
     let mut next = 0;
-    // TF: counts the values whose row is the next one expected, so that all behind a row out of
-    // order are left out.
+    // TF: counts the values whose row is the next expected one. All values after a row that is out
+    // of order are left out.
     for row in 0..n_rows as i64 {
         next += rows[next..].iter().take_while(|&&r| r == row).count();
         splits.push(next as i64);

@@ -1,9 +1,9 @@
-//! Picking elements of any dtype.
+//! Picks elements of any dtype.
 
 use estimand_tensor::{Array, Error, Result, Strings};
 
-/// The elements of a list in another order, `None` for a default (a single element of the same
-/// dtype).
+/// Returns the elements of a list in another order. `None` picks the default, a single element of
+/// the same dtype.
 fn pick(from: &Array, order: impl Iterator<Item = Option<usize>>, default: &Array) -> Result<Vec<u8>> {
     let size = from.dtype().size();
     let (bytes, default) = (from.bytes(), default.bytes());
@@ -17,7 +17,7 @@ fn pick(from: &Array, order: impl Iterator<Item = Option<usize>>, default: &Arra
     Ok(picked)
 }
 
-/// As [`pick`], as an array of these sizes.
+/// Like [`pick`], as an array of these sizes.
 pub(super) fn picked(
     from: &Array,
     dims: &[usize],
@@ -39,7 +39,7 @@ pub(super) fn picked(
     Array::from_string_list(dims, strings)
 }
 
-/// The elements of a list in another order.
+/// Returns the elements of a list in another order.
 pub(super) fn reordered(from: &Array, order: &[usize]) -> Result<Array> {
     picked(from, &[order.len()], order.iter().map(|&i| Some(i)), from)
 }

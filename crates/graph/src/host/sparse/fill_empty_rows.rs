@@ -1,4 +1,4 @@
-//! A default for every empty row.
+//! Fills every empty row with a default.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -11,17 +11,17 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, same_dtype};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape, default) -> (indices, values, which rows were empty, where each
-/// value went).
+/// (indices, values, dense shape, default) -> (indices, values, which rows were empty, the new
+/// position of each value).
 ///
-/// A row without values gets the default at its first place.
+/// A row without values gets the default at its first position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseFillEmptyRows {
-    /// The number of rows, as far as it is known.
+    /// The number of rows, if it is known.
     pub rows: Option<Dim>,
 }
 
-/// The most rows that are filled: beyond that a dense shape is taken to be damaged or hostile.
+/// The largest number of rows. A dense shape with more is taken to be damaged or hostile.
 const MAX_ROWS: usize = 1 << 26;
 
 impl HostRules for SparseFillEmptyRows {
@@ -63,7 +63,7 @@ impl HostRules for SparseFillEmptyRows {
         for i in 0..sparse.len() {
             counts[row(i)?] += 1;
         }
-        // Where each row begins, with one place for an empty one.
+        // The offset of each row; an empty row takes one position.
         let mut next = Vec::with_capacity(n_rows);
         let mut total = 0;
         for &count in &counts {

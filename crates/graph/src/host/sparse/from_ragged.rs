@@ -1,4 +1,4 @@
-//! Sparse from ragged.
+//! Converts ragged tensors to sparse ones.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -11,7 +11,7 @@ use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
 /// (row_splits `[b + 1]`, values `[n]`) -> (indices `[n, 2]`, values, dense shape: the number of
-/// rows and the longest).
+/// rows and the length of the longest).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RaggedToSparse;
 

@@ -1,8 +1,8 @@
 //! TensorFlow's sparse tensors: (indices `[n, rank]`, values `[n]`, dense shape `[rank]`), as its
 //! exported graphs compute with them.
 //!
-//! Only graphs that were read from TensorFlow have them: what is built here says the same with
-//! ragged tensors. So these ops have TensorFlow's order, defaults and checks, and no gradients.
+//! Only graphs read from TensorFlow contain them; graphs built here use ragged tensors instead.
+//! These ops therefore have TensorFlow's order, defaults and checks, and no gradients.
 
 mod concat;
 mod cross;
@@ -35,8 +35,8 @@ use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 
 use crate::op::expect::{expect_dtype, expect_rank};
 
-/// Checks the specs of a sparse tensor's indices, values and dense shape; the number of axes if it
-/// is known.
+/// Checks the specs of a sparse tensor's indices, values and dense shape. Returns the number of
+/// axes.
 fn expect_sparse(indices: &TensorSpec, values: &TensorSpec, shape: &TensorSpec) -> Result<usize> {
     expect_dtype(DType::I64, indices, "list of indices")?;
     expect_rank(2, indices, "list of indices")?;
@@ -63,8 +63,7 @@ fn spec(dtype: DType, shape: impl Into<Shape>) -> TensorSpec {
     TensorSpec { dtype, shape: shape.into() }
 }
 
-/// The parts of a sparse tensor: its indices one after the other, their number of axes, and the
-/// sizes of these.
+/// The parts of a sparse tensor: its concatenated indices, the number of axes, and their sizes.
 struct Sparse<'a> {
     indices: &'a [i64],
     rank: usize,
@@ -72,8 +71,8 @@ struct Sparse<'a> {
 }
 
 impl<'a> Sparse<'a> {
-    /// Checks that there is one index for each value, with as many numbers as the dense shape has,
-    /// and that sizes are not negative.
+    /// Checks that there is one index for each value, that indices have the rank of the dense
+    /// shape, and that sizes are not negative.
     fn new(indices: &'a Array, n_values: usize, shape: &Array) -> Result<Sparse<'a>> {
         let sizes = sizes(shape)?;
         let rank = sizes.len();
@@ -94,7 +93,7 @@ impl<'a> Sparse<'a> {
         &self.indices[i * self.rank..(i + 1) * self.rank]
     }
 
-    /// An index whose numbers are inside the dense shape.
+    /// Returns an index after checking that it lies inside the dense shape.
     fn checked(&self, i: usize) -> Result<&'a [i64]> {
         let index = self.index(i);
         let inside = |(&k, &size): (&i64, &usize)| usize::try_from(k).is_ok_and(|k| k < size);

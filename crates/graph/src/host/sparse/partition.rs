@@ -1,5 +1,4 @@
-//! Rows that are dealt out to several lists and gathered again, as lookups in a table of several
-//! parts do.
+//! Distributes rows to several lists and merges them again, as lookups in a partitioned table do.
 
 use estimand_tensor::{Array, DType, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;
@@ -11,8 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// The number of a list for each row `[n]` -> the rows of each list in order, i64: what
-/// TensorFlow's `DynamicPartition` moves.
+/// The list number of each row `[n]` -> the row numbers of each list in order, i64. TensorFlow's
+/// `DynamicPartition` moves these rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionPlaces {
     pub n: usize,
@@ -53,14 +52,15 @@ impl HostRules for PartitionPlaces {
     }
 }
 
-/// Lists of rows -> for each row its place in the lists, one after the other, i64: what
-/// TensorFlow's `DynamicStitch` moves.
+/// Lists of row numbers -> for each row its position in the concatenated lists, i64. TensorFlow's
+/// `DynamicStitch` moves these rows.
 ///
-/// Of several places the last counts; a row that no list names has the first place.
+/// If a row occurs several times, the last position counts. A row that no list names has the first
+/// position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StitchPlaces;
 
-/// The most rows: beyond that a number is taken to be damaged or hostile.
+/// The largest number of rows. A larger number is taken to be damaged or hostile.
 const MAX_ROWS: i64 = 1 << 26;
 
 impl HostRules for StitchPlaces {
@@ -100,7 +100,7 @@ impl HostRules for StitchPlaces {
 }
 
 impl dyn Spelling + '_ {
-    /// 0, 1, 2, ... (i64) for each element of a list.
+    /// Writes 0, 1, 2, ... (i64) for each element of a list.
     fn row_numbers(&mut self, owner: &str, list: String, dtype: DType) -> Result<String> {
         let size = self.part(owner, "size", "Size").input(list);
         let size = self.add(typed(typed(size, "T", dtype), "out_type", DType::I64));

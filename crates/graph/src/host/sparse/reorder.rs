@@ -1,4 +1,4 @@
-//! Row-major order.
+//! Sorts a sparse tensor into row-major order.
 
 use estimand_tensor::{Array, DType, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,8 +10,8 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape) -> (indices, values), in row-major order; equal indices keep
-/// theirs.
+/// (indices, values, dense shape) -> (indices, values), in row-major order. Equal indices keep
+/// their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseReorder;
 

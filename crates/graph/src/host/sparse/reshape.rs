@@ -1,4 +1,4 @@
-//! Another shape.
+//! Reshapes a sparse tensor.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -36,7 +36,7 @@ impl HostRules for SparseReshape {
             let index = sparse.checked(i)?.iter().zip(&sparse.sizes);
             let mut place = index.fold(0, |place: usize, (&k, &size)| place * size + k as usize);
             for (k, &size) in indices[i * sizes.len()..(i + 1) * sizes.len()].iter_mut().zip(&sizes).rev() {
-                // A size of 0 leaves no index to come here.
+                // If a size is 0, there are no indices, so this division is safe.
                 *k = (place % size) as i64;
                 place /= size;
             }
@@ -53,10 +53,10 @@ impl HostRules for SparseReshape {
     }
 }
 
-/// The sizes of the new shape, -1 worked out.
+/// Returns the sizes of the new shape, with -1 resolved.
 fn target(from: &[usize], to: &[i64]) -> Result<Vec<usize>> {
     let cannot = |why: &str| Error::shape(format!("cannot reshape a sparse tensor of {from:?} to {to:?}: {why}"));
-    // TF: a dense shape may say more elements than memory could hold, as long as they can be
+    // TF: a dense shape may have more elements than memory could hold, as long as they can be
     // counted.
     let count = |sizes: &[usize]| {
         let n = sizes.iter().try_fold(1usize, |n, &size| n.checked_mul(size));
@@ -77,7 +77,7 @@ fn target(from: &[usize], to: &[i64]) -> Result<Vec<usize>> {
     }
     let product = count(&sizes)?;
     if let Some(axis) = free {
-        // TF: -1 beside a size of 0 cannot be worked out, unless there is nothing anyway.
+        // TF: -1 beside a size of 0 cannot be resolved, unless the tensor has no elements.
         sizes[axis] = match (total, product) {
             (0, _) => 0,
             (_, 0) => return Err(cannot("-1 beside a size of 0 could be anything")),

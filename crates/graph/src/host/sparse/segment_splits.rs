@@ -1,4 +1,4 @@
-//! Where segments begin.
+//! The offsets where segments begin.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,15 +10,15 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// Segment ids `[n]` that never fall -> row splits, i64 `[last id + 2]`; with `n_segments` (a
-/// second input), that many segments.
+/// Non-decreasing segment ids `[n]` -> row splits, i64 `[last id + 2]`. A second input sets the
+/// number of segments.
 ///
-/// This is the part of TensorFlow's segment ops that looks at ids alone, and so can be done before
+/// This is the part of TensorFlow's segment ops that depends only on the ids, so it can run before
 /// a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SegmentSplits;
 
-/// The most segments: beyond that an id is taken to be damaged or hostile.
+/// The largest number of segments. A larger id is taken to be damaged or hostile.
 const MAX_SEGMENTS: i64 = 1 << 26;
 
 impl HostRules for SegmentSplits {
@@ -48,7 +48,7 @@ impl HostRules for SegmentSplits {
         let mut splits = Vec::with_capacity(n_segments as usize + 1);
         splits.push(0);
         for (i, &id) in ids.iter().enumerate() {
-            // The number of splits so far is one more than the segment that is open.
+            // The number of splits so far is one more than the number of the open segment.
             let open = splits.len() as i64 - 1;
             if id < open {
                 return Err(Error::index(format!("segment ids are not increasing: id {id} stands behind {open}")));

@@ -1,4 +1,4 @@
-//! A box of a sparse tensor.
+//! Slices a sparse tensor.
 
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -11,8 +11,7 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};
 
-/// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of what lies in
-/// the box.
+/// (indices, values, dense shape, start, size) -> (indices, values, dense shape) of the slice.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseSlice;
 
@@ -40,7 +39,7 @@ impl HostRules for SparseSlice {
                 sparse.rank
             )));
         }
-        // What reaches beyond the tensor is cut off.
+        // The slice is cut off at the end of the tensor.
         let kept: Vec<usize> =
             (0..sparse.rank).map(|axis| size[axis].min(sparse.sizes[axis].saturating_sub(start[axis]))).collect();
         let inside = |i: &usize| {

@@ -1,4 +1,4 @@
-//! Dense from sparse.
+//! Converts sparse tensors to dense ones.
 
 use estimand_tensor::{Array, Dim, Error, Result, Shape, TensorSpec, element_count};
 use estimand_wire::NodeDef;
@@ -15,13 +15,13 @@ use crate::op::spelling::{Spelling, typed};
 /// dense tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SparseToDense {
-    /// The dense shape, as far as it is known.
+    /// The dense shape; `None` for an unknown size.
     pub shape: Vec<Option<Dim>>,
-    /// Whether indices must be in order, without repetition.
+    /// Whether indices must be sorted and distinct.
     pub validate: bool,
 }
 
-/// The most elements: beyond that a dense shape is taken to be damaged or hostile.
+/// The largest number of elements. A larger dense shape is taken to be damaged or hostile.
 const MAX_ELEMENTS: usize = 1 << 28;
 
 impl HostRules for SparseToDense {
@@ -61,7 +61,7 @@ impl HostRules for SparseToDense {
                 x[2].dims()
             )));
         }
-        // The number of each element's value, from 1; 0 for the default.
+        // The index of each element's value, from 1; 0 for the default.
         let mut source = vec![0u32; total];
         let mut last: Option<usize> = None;
         for i in 0..n {

@@ -1,4 +1,4 @@
-//! The largest of a number that only the run knows.
+//! The largest elements, for a count that is known only at run time.
 
 use estimand_tensor::{Array, DType, Dim, Element, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,13 +10,13 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{accepts, expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 
-/// (list `[n]`, k) -> (the k largest in falling order, their places as i32); of equals the first
-/// comes first.
+/// (list `[n]`, k) -> (the k largest in descending order, their positions as i32). Equal elements
+/// keep their order.
 ///
-/// With as many as there are this is how TensorFlow sorts.
+/// With k equal to the length, this is how TensorFlow sorts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Top {
-    /// How many, as far as it is known.
+    /// The number of elements, as a size.
     pub k: Dim,
 }
 
@@ -59,7 +59,7 @@ impl HostRules for Top {
 
 fn top<T: Element + PartialOrd>(list: &[T], k: usize) -> Result<Vec<Array>> {
     let mut order: Vec<i32> = (0..list.len()).map(|i| i as i32).collect();
-    // A stable sort. What is no number comes last.
+    // A stable sort. NaN comes last.
     let is_nan = |i: i32| list[i as usize].partial_cmp(&list[i as usize]).is_none();
     order.sort_by(|&a, &b| {
         let falling = list[b as usize].partial_cmp(&list[a as usize]);

@@ -1,4 +1,4 @@
-//! Where a tensor is true.
+//! The indices of true elements.
 
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, TensorSpec};
 use estimand_wire::NodeDef;

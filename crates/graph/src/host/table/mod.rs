@@ -1,4 +1,4 @@
-//! Lookups in tables: terms to ids, and back.
+//! Lookups in tables: terms to ids, and ids to terms.
 
 use estimand_tensor::vocabulary::Unknown;
 use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
@@ -62,7 +62,7 @@ impl HostRules for FindId {
         def.input = vec![handle, terms.clone(), default.clone()];
         let find = |def: NodeDef| typed(typed(def, "Tin", dtype), "Tout", DType::I64);
         let Unknown::Buckets(buckets) = self.0.unknown else { return Ok(find(def)) };
-        // Behind the table's own ids, by hash: as `IdTableWithHashBuckets` spells it.
+        // Ids after those of the table, by hash, as `IdTableWithHashBuckets` spells them.
         let known = writer.part(&owner, "known", "LookupTableFindV2");
         let known = writer.add(find(NodeDef { input: def.input.clone(), ..known }));
         let mut text = terms;

@@ -1,4 +1,4 @@
-//! Numbers as text.
+//! Formats numbers as text.
 
 use estimand_tensor::cpu::text::{AsString as Settings, as_string};
 use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
@@ -41,7 +41,7 @@ impl HostRules for AsString {
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
         accepts(x[0].dtype != DType::Str, x[0].dtype)?;
-        // What the settings do not allow is known before the first number comes.
+        // Invalid settings are reported before the first number arrives.
         let empty = Array::zeros(x[0].dtype, [0])?;
         self.run(&[empty])?;
         Ok(smallvec![TensorSpec { dtype: DType::Str, shape: x[0].shape.clone() }])

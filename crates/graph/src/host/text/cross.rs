@@ -16,7 +16,7 @@ use crate::op::spelling::{Spelling, type_list, typed};
 pub struct Cross {
     pub n_buckets: i64,
     pub hash_key: u64,
-    /// How many keys are ragged; they come first.
+    /// The number of ragged keys; they come first.
     pub n_ragged: usize,
 }
 
@@ -25,7 +25,7 @@ impl Cross {
         Ok(Kernel::new(self.n_buckets)?.hash_key(self.hash_key))
     }
 
-    /// The number of rows as an attribute of the first key.
+    /// The number of rows, taken from the first key.
     fn rows(&self, x: &[&TensorSpec], inference: &mut Inference<'_>) -> Dim {
         match self.n_ragged {
             0 => x[0].shape.dims()[0],

@@ -1,4 +1,4 @@
-//! Strings changed one by one: case, white space, parts, expressions.
+//! Edits strings one by one: case, white space, substrings, regular expressions.
 
 use estimand_tensor::cpu::text::{Case, Encoding, RegexReplace, Unit, strip, substr, to_case};
 use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
@@ -10,18 +10,18 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::expect_dtype;
 use crate::op::spelling::{Spelling, typed};
 
-/// A change of each string.
+/// An edit of each string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Edit {
-    /// Small letters; of ASCII, or of all scripts.
+    /// Lower case: of ASCII letters, or of all scripts.
     Lower { utf8: bool },
-    /// Capitals; of ASCII, or of all scripts.
+    /// Upper case: of ASCII letters, or of all scripts.
     Upper { utf8: bool },
-    /// Without white space at the ends.
+    /// Removes white space at both ends.
     Strip,
-    /// From a position, up to a length, in bytes or characters.
+    /// The substring from a position, up to a length, in bytes or characters.
     Substr { position: i64, length: i64, utf8: bool },
-    /// With what matches an expression replaced.
+    /// Replaces the matches of a regular expression.
     Replace { pattern: String, rewrite: String, global: bool },
 }
 

@@ -1,4 +1,4 @@
-//! Comparing strings.
+//! Compares strings.
 
 use estimand_tensor::{Array, Binary, DType, Dims, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
@@ -10,7 +10,7 @@ use crate::op::expect::expect_dtype;
 use crate::op::shape::broadcast;
 use crate::op::spelling::{Spelling, typed};
 
-/// Whether two strings are the same, or differ; broadcast as numbers are.
+/// Whether two strings are equal, or differ. Inputs are broadcast as numbers are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StringEqual {
     pub negated: bool,
@@ -61,7 +61,8 @@ fn broadcast_dims(a: &[usize], b: &[usize]) -> Result<Dims> {
     (0..rank).map(size).collect()
 }
 
-/// Which element of an array of sizes `from` stands at a place of one of sizes `to`.
+/// Maps a position in an array of sizes `to` to the element of an array of sizes `from` that is
+/// broadcast there.
 fn places<'a>(from: &'a [usize], to: &'a [usize]) -> impl Fn(usize) -> usize + 'a {
     let plain = from == to;
     move |i| {

@@ -9,8 +9,8 @@ use crate::graph::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 
-/// The bucket of each value: TensorFlow's `Fingerprint64`, or with a key SipHash, modulo a number.
-/// Integers are hashed by their decimal text.
+/// The bucket of each value: a hash modulo the number of buckets. The hash is TensorFlow's
+/// `Fingerprint64`, or SipHash with a key. Integers are hashed by their decimal text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HashBucket {
     pub n: i64,

@@ -1,4 +1,4 @@
-//! Strings put together.
+//! Joins strings.
 
 use estimand_tensor::cpu::text::{JoinInput, join, reduce_join};
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape, Strings, TensorSpec};
@@ -11,13 +11,13 @@ use crate::op::AxisSet;
 use crate::op::expect::{expect_dtype, expect_equal};
 use crate::op::spelling::Spelling;
 
-/// Several tensors of one shape, or single strings, joined element by element.
+/// Joins several tensors of one shape, or single strings, element by element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StringJoin {
     pub separator: Vec<u8>,
 }
 
-/// The strings along some axes joined.
+/// Joins the strings along some axes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReduceJoin {
     pub axes: AxisSet,

@@ -1,4 +1,4 @@
-//! What strings say: their length, the number in them, whether they match an expression.
+//! Properties of strings: length, numeric value, whether a regular expression matches.
 
 use estimand_tensor::cpu::text::{RegexFullMatch, Unit, length, to_number};
 use estimand_tensor::{Array, DType, Error, Result, TensorSpec};
@@ -16,11 +16,11 @@ pub struct StringLength {
     pub utf8: bool,
 }
 
-/// The number that each string says.
+/// The number that each string represents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ToNumber(pub DType);
 
-/// Whether an expression matches all of each string.
+/// Whether a regular expression matches all of each string.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FullMatch {
     pub pattern: String,

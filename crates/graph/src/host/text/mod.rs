@@ -1,4 +1,4 @@
-//! Strings: hashed, crossed, compared, changed, measured, split and joined; and numbers as strings.
+//! String ops: hash, cross, compare, edit, measure, split and join strings; format numbers as text.
 
 mod as_string;
 mod cross;

@@ -1,4 +1,4 @@
-//! Strings split into words.
+//! Splits strings into words.
 
 use estimand_tensor::cpu::text::split;
 use estimand_tensor::{Array, DType, Result, Shape, TensorSpec};
@@ -10,8 +10,8 @@ use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::Spelling;
 
-/// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space; at most
-/// so many splits (-1: all).
+/// `[n]` -> (words, row_splits `[n + 1]`). An empty separator stands for any white space. The
+/// number of splits is limited; -1 for no limit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StringSplit {
     pub separator: Vec<u8>,

@@ -5,7 +5,7 @@ use estimand_tensor::{Binary, DType, Dim, Result};
 
 use super::super::numbers::{Number, Numbers};
 
-/// An element-wise op on followed integers; `None` if a result is not known to be a size.
+/// Applies an element-wise op to tracked integers. `None` if a result is not known to be a size.
 pub(super) fn binary(graph: &Graph, op: Binary, a: &Numbers, b: &Numbers) -> Result<Option<Numbers>> {
     if op.is_comparison() || a.dtype != b.dtype {
         return Ok(None);
@@ -19,7 +19,7 @@ pub(super) fn binary(graph: &Graph, op: Binary, a: &Numbers, b: &Numbers) -> Res
                 _ => None,
             },
         };
-        // What i32 cannot hold is left to the op itself.
+        // If i32 cannot hold a result, the op itself computes it.
         Ok(result.filter(|r| !narrow || r.known().is_none_or(|n| i32::try_from(n).is_ok())))
     })
 }
@@ -42,7 +42,7 @@ fn sizes(graph: &Graph, op: Binary, x: Dim, y: Dim) -> Result<Option<Dim>> {
         Ok(match (op, x, y) {
             (Binary::Add, ..) => Some(s.add(x, y)?),
             (Binary::Mul, ..) => Some(s.mul(x, y)?),
-            // A difference may be negative, which no size is.
+            // A difference may be negative, but a size may not.
             (Binary::Sub, x, Dim::Known(0)) => Some(x),
             (Binary::Sub, x, y) if x == y => Some(Dim::Known(0)),
             (Binary::FloorDiv, x, Dim::Known(n)) if n > 0 => Some(s.div(x, y)),

@@ -1,4 +1,4 @@
-//! Normalisation of images.
+//! Batch normalisation of images.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::reading::{Reading, refuse};
@@ -6,10 +6,10 @@ use estimand_tensor::{Error, Shape};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
 
-/// (x, scale, offset, mean, variance): normalises each channel of an image, by what training found
-/// or by the image itself.
+/// (x, scale, offset, mean, variance): normalises each channel of an image, with the statistics of
+/// training or of the image itself.
 ///
-/// Keras spells the normalisation of layers with the latter, each row a channel.
+/// Keras writes layer normalisation in the second form, with each row as a channel.
 pub(super) fn batch_norm(call: &mut NodeReader<'_, '_>) -> Outputs {
     let channel = match call.text_or("data_format", "NHWC")?.as_str() {
         "NHWC" => 3,

@@ -5,7 +5,7 @@ use estimand_tensor::{Dim, Error};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
 
-/// Division of old graphs: of integers towards zero.
+/// The division op of old graphs. Integers are divided towards zero.
 pub(super) fn div(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (x, y) = (call.tensor(0)?, call.tensor(1)?);
     match x.dtype().is_float() {
@@ -14,7 +14,7 @@ pub(super) fn div(call: &mut NodeReader<'_, '_>) -> Outputs {
     }
 }
 
-/// The first `Select`: a list of conditions chooses rows.
+/// The first version of `Select`: a list of conditions selects rows.
 pub(super) fn select_rows(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
     if condition.rank() != 1 || x.rank() < 2 {

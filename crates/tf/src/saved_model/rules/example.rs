@@ -1,4 +1,4 @@
-//! `tf.Example`s.
+//! Reads the ops that parse `tf.Example`s.
 
 use estimand_graph::Tensor;
 use estimand_graph::host::parse_example::{ParseExample, Place};
@@ -10,7 +10,7 @@ use super::super::node_output::NodeOutput;
 use super::super::node_reader::{NodeReader, Outputs};
 use super::sparse::sparse_of_ragged;
 
-/// The keys and what they are read as, in TensorFlow's order.
+/// The keys with their specs, in TensorFlow's order.
 struct Keys {
     sparse: Vec<(String, DType)>,
     dense: Vec<(String, FeatureSpec)>,
@@ -95,7 +95,7 @@ fn dense_feature(dtype: DType, shape: &TensorShapeProto, default: Array) -> Resu
     };
     let dims: Option<Vec<usize>> = rest.iter().map(|&n| usize::try_from(n).ok()).collect();
     let dims = dims.ok_or_else(|| Error::shape(format!("a dense feature of {sizes:?}")))?;
-    // TF: a default without elements says that there is none.
+    // TF: a default without elements means that there is no default.
     let default = (!default.is_empty()).then_some(default);
     if variable {
         return Ok(FeatureSpec::Padded { dtype, dims, padding: default });
@@ -104,7 +104,7 @@ fn dense_feature(dtype: DType, shape: &TensorShapeProto, default: Array) -> Resu
     Ok(FeatureSpec::Dense { dtype, dims, default })
 }
 
-/// Sparse features are ragged ones to us; the order of the results is TensorFlow's.
+/// Sparse features are ragged in our graph. The results have TensorFlow's order.
 fn outputs(call: &mut NodeReader<'_, '_>, keys: Keys) -> Outputs {
     let serialized = call.tensor(0)?;
     if serialized.rank() != 1 {

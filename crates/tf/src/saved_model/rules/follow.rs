@@ -1,5 +1,5 @@
-//! Ops on integers that are followed one by one: shapes, sizes and places, which TensorFlow
-//! computes with ordinary ops.
+//! Ops on tracked integers: shapes, sizes and positions, which TensorFlow computes with ordinary
+//! ops.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::super::node_reader::{NodeReader, Outputs};
 use super::super::numbers::{MOST, Number, Numbers};
 use super::arithmetic;
 
-/// The outputs of a node on followed numbers; `None` if tensors have to do.
+/// The outputs of a node on tracked numbers. `None` if the node needs tensors.
 pub(super) fn follow(call: &mut NodeReader<'_, '_>) -> Result<Option<Vec<NodeOutput>>> {
     let followed = match call.op() {
         "Reshape" => reshape(call)?,
@@ -78,7 +78,7 @@ fn gather(call: &NodeReader<'_, '_>) -> Result<Option<Numbers>> {
     Ok(Some(Numbers { dtype: numbers.dtype, dims: at.dims, elements }))
 }
 
-/// Inputs of this rank as one list, if at least one of them has been followed and the others can
+/// Joins inputs of this rank into one list, if at least one of them is tracked and the others can
 /// be.
 pub(super) fn joined(call: &mut NodeReader<'_, '_>, range: Range<usize>, rank: usize) -> Result<Option<Numbers>> {
     let mut any = false;
@@ -103,7 +103,7 @@ pub(super) fn joined(call: &mut NodeReader<'_, '_>, range: Range<usize>, rank: u
     Ok((elements.len() <= MOST).then(|| Numbers::list(all[0].dtype, elements)))
 }
 
-/// The number of elements of a shape, and the like: all of a list of followed numbers.
+/// Reduces a whole list of tracked numbers, for example to the number of elements of a shape.
 fn reduce(call: &mut NodeReader<'_, '_>, kind: Reduction) -> Result<Option<Numbers>> {
     let Some(numbers) = call.numbers(0)? else { return Ok(None) };
     let axes = call.integers(1)?;
@@ -124,8 +124,8 @@ fn reduce(call: &mut NodeReader<'_, '_>, kind: Reduction) -> Result<Option<Numbe
     Ok(fits.then(|| Numbers { dtype: numbers.dtype, dims, elements: vec![result] }))
 }
 
-/// A sum over the axes along which something was broadcast. It already has the shape that a reshape
-/// gives it next.
+/// A sum over the axes of a broadcast. The result already has the shape that the following reshape
+/// gives it.
 fn sum_to(call: &mut NodeReader<'_, '_>) -> Outputs {
     let NodeOutput::AxesTo(sizes) = call.item(1)? else { return Err(Error::internal("axes were expected")) };
     let shape: Shape =

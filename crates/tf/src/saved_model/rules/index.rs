@@ -1,4 +1,4 @@
-//! Looking up by index.
+//! Lookups by index.
 
 use estimand_graph::Tensor;
 use estimand_graph::host::Unique;
@@ -29,7 +29,7 @@ pub(super) fn unique(call: &mut NodeReader<'_, '_>) -> Outputs {
     Ok(outputs.into_iter().map(Into::into).collect())
 }
 
-/// (data, the number of a list for each row): the host deals, the step moves.
+/// (data, the list number of each row): the host partitions the indices, the step moves the rows.
 pub(super) fn partition(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (data, lists) = (call.tensor(0)?, call.tensor(1)?);
     let n = usize::try_from(call.int_or("num_partitions", 1)?).unwrap_or(0);
@@ -38,7 +38,7 @@ pub(super) fn partition(call: &mut NodeReader<'_, '_>) -> Outputs {
     Ok(places.iter().map(|places| data.gather(places).into()).collect())
 }
 
-/// (lists of rows, their data): the host finds the places, the step moves.
+/// (lists of row numbers, their data): the host finds the positions, the step moves the rows.
 pub(super) fn stitch(call: &mut NodeReader<'_, '_>) -> Outputs {
     let n = call.n_inputs() / 2;
     if n == 0 {
@@ -55,7 +55,7 @@ pub(super) fn stitch(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(joined(&all_data).gather(&places))
 }
 
-/// A tensor whose first `rank` axes are one.
+/// Merges the first `rank` axes of a tensor into one.
 fn rows(call: &NodeReader<'_, '_>, tensor: &Tensor, rank: usize) -> Result<Tensor> {
     let dims = tensor.shape().dims();
     if dims.len() < rank {

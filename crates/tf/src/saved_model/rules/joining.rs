@@ -1,4 +1,4 @@
-//! Joining and splitting.
+//! Concatenation and splitting.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Slice;
@@ -37,7 +37,7 @@ pub(super) fn unpack(call: &mut NodeReader<'_, '_>) -> Outputs {
     Ok(parts.iter().map(|part| part.squeeze(&[axis as i64]).into()).collect())
 }
 
-/// Parts of known sizes along an axis that may have any.
+/// Splits an axis into parts of known sizes. The size of the axis may be unknown.
 fn parts(call: &NodeReader<'_, '_>, tensor: &Tensor, axis: usize, sizes: &[usize]) -> Result<Vec<Tensor>> {
     let mut first = 0usize;
     let mut parts = Vec::with_capacity(sizes.len());

@@ -1,9 +1,9 @@
-//! What each of TensorFlow's ops becomes.
+//! The read rules of TensorFlow's ops.
 //!
-//! Ops with TensorFlow's own meaning are one node of ours, and their files (`op/`) read them;
-//! others are compositions of ours, with a rule for each here, by family. A rule takes a node's
-//! inputs in the form it wants (a tensor, known integers, sizes) and returns the node's outputs.
-//! Integers that are sizes are followed before any rule (`follow`).
+//! An op with the same semantics as one of ours becomes one node, and our op's file (`op/`) reads
+//! it. Other ops become compositions; their rules are here, by family. A rule takes a node's inputs
+//! in the form it needs (a tensor, known integers, sizes) and returns the node's outputs. Integers
+//! that are sizes are tracked before any rule runs (`follow`).
 
 mod arithmetic;
 mod batch_norm;
@@ -28,7 +28,7 @@ use estimand_tensor::Error;
 
 use super::node_reader::{NodeReader, Outputs};
 
-/// How the nodes of a composition are read.
+/// A rule that reads an op as a composition.
 type Rule = fn(&mut NodeReader<'_, '_>) -> Outputs;
 
 /// Reads a node.
@@ -49,13 +49,13 @@ pub(super) fn is_known(op: &str) -> bool {
     own(op).is_some() || composed(op).is_some()
 }
 
-/// The rule of an op that is one of ours.
+/// The read rule of an op that corresponds to one of ours.
 fn own(op: &str) -> Option<ReadRule> {
     static OWN: LazyLock<HashMap<&str, ReadRule>> = LazyLock::new(|| estimand_graph::op::readers().collect());
     OWN.get(op).copied()
 }
 
-/// The rule of an op that is several of ours, or none.
+/// The rule of an op that becomes several of ours, or none.
 fn composed(op: &str) -> Option<Rule> {
     Some(match op {
         "Const" => source::constant,
@@ -138,7 +138,7 @@ fn composed(op: &str) -> Option<Rule> {
     })
 }
 
-/// Whether an op fills a table: such nodes run before everything else.
+/// Whether an op fills a table. Such nodes run before all others.
 pub(super) fn fills_table(op: &str) -> bool {
     table::FILLERS.contains(&op)
 }

@@ -1,4 +1,4 @@
-//! Reductions by segment. The host works out where segments begin; the step reduces.
+//! Reductions by segment. The host computes where segments begin; the step reduces.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::UnsortedSegment;
@@ -18,8 +18,8 @@ fn kind(op: &str) -> Reduction {
     }
 }
 
-/// (ids, number of bins, weights or nothing): how often each id occurs; those beyond the last bin
-/// are not counted.
+/// (ids, number of bins, weights or nothing): counts how often each id occurs. Ids beyond the last
+/// bin are not counted.
 pub(super) fn bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (ids, n, weights) = (call.tensor(0)?, call.size(1)?, call.tensor(2)?);
     if ids.rank() != 1 {
@@ -36,7 +36,7 @@ pub(super) fn bincount(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(if call.flag("binary_output", false)? { sums.minimum(1.0) } else { sums })
 }
 
-/// (data, ids that never fall).
+/// (data, non-decreasing segment ids).
 pub(super) fn sorted(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (data, ids) = (call.tensor(0)?, call.tensor(1)?);
     let ids = with_rows(&ids, n_rows(&data)?);
@@ -48,8 +48,8 @@ pub(super) fn sorted(call: &mut NodeReader<'_, '_>) -> Outputs {
             let kind = kind(op);
             let reduced = call.add(UnsortedSegment { kind, num_segments: n }, &[&data, &ids])?.remove(0);
             match kind {
-                // TF: the largest and smallest of segments without ids are 0 here, where unsorted
-                // ones are the lowest and highest.
+                // TF: the maximum and minimum of an empty segment are 0 here. For unsorted segments
+                // they are the lowest and highest number.
                 Reduction::Max | Reduction::Min => where_any(&reduced, &ids, n),
                 _ => reduced,
             }
@@ -58,7 +58,7 @@ pub(super) fn sorted(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(reduced)
 }
 
-/// 0 for segments that no id names.
+/// Replaces segments without ids with 0.
 fn where_any(reduced: &Tensor, ids: &Tensor, n: Dim) -> Tensor {
     let ones = ids.ones_like();
     let mut shape = Shape::from([n]);

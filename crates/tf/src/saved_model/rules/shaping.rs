@@ -1,4 +1,4 @@
-//! Ops that move elements around: what TensorFlow takes as inputs, ours hold as data.
+//! Ops that move elements. TensorFlow's attributes are inputs; ours are data.
 
 use estimand_graph::op::reading::{Reading, axis as axis_of};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
@@ -30,7 +30,7 @@ pub(super) fn squeeze(call: &mut NodeReader<'_, '_>) -> Outputs {
         }
     }
     let tensor = call.tensor(0)?;
-    // An axis of unknown size that is to be dropped has size 1, or the run says so.
+    // An axis of unknown size that is squeezed must have size 1; the run checks it.
     let set = axes.iter().map(|&a| axis_of(a, tensor.rank())).collect::<Result<Vec<_>>>()?;
     let kept = |(i, d): &(usize, &Dim)| match set.contains(i) {
         true => false,
@@ -40,7 +40,7 @@ pub(super) fn squeeze(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(tensor.reshape_as(shape))
 }
 
-/// Repeats axes. Ours repeats known numbers of times; other axes are spread from one beside them.
+/// Repeats axes. Our op needs known repeat counts. For others, a new axis of size 1 is broadcast.
 pub(super) fn tile(call: &mut NodeReader<'_, '_>) -> Outputs {
     let multiples = call.sizes(1, false)?;
     let tensor = call.tensor(0)?;
@@ -64,7 +64,7 @@ pub(super) fn tile(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(tensor.reshape_as(narrow).broadcast_to(wide).reshape_as(result))
 }
 
-/// The axes over which a gradient is summed to get back to the shape of what was broadcast.
+/// The axes to sum a gradient over, to get back to the shape before a broadcast.
 pub(super) fn broadcast_gradient_axes(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (a, b) = (call.elements(0)?, call.elements(1)?);
     let dtype = call.dtype_or("T", Some(DType::I32))?;
@@ -72,14 +72,14 @@ pub(super) fn broadcast_gradient_axes(call: &mut NodeReader<'_, '_>) -> Outputs 
         (Some(x), Some(y)) => {
             let rank = x.len().max(y.len());
             let at = |sizes: &[i64], i: usize| (i + sizes.len()).checked_sub(rank).map_or(1, |k| sizes[k]);
-            // TF: an axis of 1 is summed over also where both have it.
+            // TF: an axis of size 1 is summed over even if both shapes have it.
             let axes = |sizes: &[i64]| {
                 let axes = (0..rank).filter(|&i| at(sizes, i) == 1).map(|i| Number::Known(i as i64));
                 Numbers::list(dtype, axes.collect()).into()
             };
             Ok(vec![axes(&x), axes(&y)])
         }
-        // Which axes these are only the run knows; our own op finds out.
+        // The axes are known only at run time; our own op finds them.
         _ => Ok(vec![NodeOutput::AxesTo(Box::new(a)), NodeOutput::AxesTo(Box::new(b))]),
     }
 }

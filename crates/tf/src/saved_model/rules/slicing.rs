@@ -1,4 +1,4 @@
-//! Slices: boxes, strides, and the masks of TensorFlow's `StridedSlice`.
+//! Slices: by begin and size, by strides, and with the masks of TensorFlow's `StridedSlice`.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::reading::{Reading, refuse};
@@ -72,17 +72,17 @@ fn part(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, begin: &Num
     }
 }
 
-/// What a strided slice does to one axis of its result or its input.
+/// The effect of a strided slice on one axis of its input or result.
 enum Range {
     /// A new axis of size 1.
     New,
-    /// One element; the axis goes.
+    /// One element; the axis is removed.
     Single(Number),
-    /// From, to (exclusive) and by; `None` for the end that the stride begins or stops at.
+    /// Begin, end (exclusive) and stride; `None` for an open end.
     Span { begin: Option<Number>, end: Option<Number>, stride: i64 },
 }
 
-/// The ranges of a node, one for each axis of the input, new axes between them.
+/// The ranges of a node: one for each axis of the input, with new axes between them.
 fn ranges(call: &mut NodeReader<'_, '_>, first: usize, rank: usize) -> Result<Vec<Range>> {
     let (begin, end, strides) = (call.elements(first)?, call.elements(first + 1)?, call.integers(first + 2)?);
     let n = strides.len();
@@ -134,8 +134,8 @@ pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     let tensor = call.tensor(0)?;
     let ranges = ranges(call, 1, tensor.rank())?;
     let mut result = tensor;
-    // Axes are cut from the first; singles stay with size 1 until the end, so that places do not
-    // move.
+    // Axes are sliced from the first on. Axes of single elements stay with size 1 until the end, so
+    // that axis numbers do not change.
     let mut axis = 0;
     for range in &ranges {
         match range {
@@ -159,7 +159,7 @@ pub(super) fn strided_slice(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(result.reshape_as(shape))
 }
 
-/// A range of a list of followed numbers.
+/// A range of a list of tracked numbers.
 fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
     let n = numbers.elements.len() as i64;
     let at = |number: &Number| number.known().map(|k| if k < 0 { k.saturating_add(n) } else { k });
@@ -192,7 +192,7 @@ fn of_list(numbers: &Numbers, range: &Range) -> Result<Option<Numbers>> {
     })
 }
 
-/// One place of an axis, which keeps size 1.
+/// One position of an axis, which stays with size 1.
 fn single(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, at: &Number) -> Result<Tensor> {
     let whole = tensor.shape().dims()[axis];
     match (at.known(), whole) {
@@ -202,7 +202,7 @@ fn single(call: &mut NodeReader<'_, '_>, tensor: &Tensor, axis: usize, at: &Numb
         }
         (Some(k), Dim::Known(n)) => Err(Error::index(format!("element {k} of an axis of size {n}"))),
         (Some(k), size) => {
-            // From the end of an axis of unknown size.
+            // Counts from the end of an axis of unknown size.
             let n = Number::of(size).tensor(call.graph(), DType::I64)?;
             let place = (n + k).reshape([1]);
             Ok(tensor.gather_axis(&place, axis as i64, 0))
@@ -234,7 +234,7 @@ fn span(
     if stride < 1 {
         return Err(refuse(format!("a slice by {stride} of an axis of unknown size")));
     }
-    // Positions are below the size of the axis, counted from its end if negative.
+    // Positions are limited by the size of the axis. Negative ones count from its end.
     let mut place = |number: Option<&Number>, open: Dim| -> Result<Dim> {
         let Some(number) = number else { return Ok(open) };
         if let Some(k) = number.known()
@@ -244,7 +244,7 @@ fn span(
             return Ok(call.graph().symbols_mut(|s| s.sub(whole, back)));
         }
         let dim = call.reader.size(number)?;
-        // The smaller of two sizes: a - (a - b), where differences stop at 0.
+        // The minimum of two sizes: a - (a - b), where differences stop at 0.
         Ok(call.graph().symbols_mut(|s| {
             let excess = s.sub(dim, whole);
             s.sub(dim, excess)
@@ -259,14 +259,15 @@ fn span(
     if stride == 1 && first == Dim::Known(0) {
         return part(call, tensor, axis, &Number::Known(0), size);
     }
-    // By places: a slice that begins behind the end of an axis has none, whatever its first place.
+    // Gathers by position: a slice that begins after the end of an axis is empty, whatever its
+    // first position.
     let first = Number::of(first).tensor(call.graph(), DType::I64)?;
     let places = call.graph().range(size, DType::I64);
     let places = if stride == 1 { places + &first } else { places * stride + &first };
     Ok(tensor.gather_axis(&places, axis as i64, 0))
 }
 
-/// A slice of an axis of known size between known places.
+/// A slice of an axis of known size between known positions.
 fn known_span(
     call: &mut NodeReader<'_, '_>,
     tensor: &Tensor,
@@ -293,7 +294,7 @@ fn known_span(
     Ok(tensor.gather_axis(&places, axis as i64, 0))
 }
 
-/// First place and number of places, as NumPy counts them.
+/// The first position and the number of positions, by NumPy's rules.
 fn bounds(n: usize, begin: Option<i64>, end: Option<i64>, stride: i64) -> Result<(usize, usize)> {
     if stride == 0 {
         return Err(Error::config("a stride of 0"));

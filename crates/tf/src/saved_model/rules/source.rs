@@ -1,4 +1,4 @@
-//! Where values come from: constants, variables, sizes.
+//! Sources of values: constants, variables, sizes.
 
 use estimand_graph::op::reading::{Reading, refuse};
 use estimand_graph::{Initializer, Role, VarId, VarSpec};
@@ -17,7 +17,7 @@ pub(super) fn constant(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(value)
 }
 
-/// Those that are fed have been given; another one is needed and not fed.
+/// Returns an error: fed placeholders have been given, so this one is needed but not fed.
 pub(super) fn placeholder(_call: &mut NodeReader<'_, '_>) -> Outputs {
     Err(Error::config("this placeholder is needed, and is none of the signature's inputs")
         .help("choose a signature that feeds it, or export one"))
@@ -31,13 +31,13 @@ pub(super) fn identity_n(call: &mut NodeReader<'_, '_>) -> Outputs {
     (0..call.n_inputs()).map(|i| call.item(i)).collect()
 }
 
-/// A variable of newer graphs: others read it through its handle.
+/// A variable of newer graphs. Other nodes read it through its handle.
 pub(super) fn handle(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = variable_of(call)?;
     Ok(vec![NodeOutput::Variable(id)])
 }
 
-/// A variable of older graphs: it is its own value.
+/// A variable of older graphs. The node itself is its value.
 pub(super) fn variable(call: &mut NodeReader<'_, '_>) -> Outputs {
     let id = variable_of(call)?;
     one(call.graph().read(id, std::panic::Location::caller()))
@@ -89,7 +89,7 @@ pub(super) fn variable_shape(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(Numbers::list(dtype, sizes))
 }
 
-/// The sizes of an input: of a tensor, or of the numbers that stand for one.
+/// The sizes of an input: of a tensor, or of its tracked numbers.
 fn sizes_of(call: &mut NodeReader<'_, '_>, i: usize, dtype: DType) -> Result<Numbers> {
     if let Some(numbers) = call.numbers(i)? {
         return Ok(Numbers::list(dtype, numbers.dims.iter().map(|&n| Number::Known(n as i64)).collect()));
@@ -122,7 +122,7 @@ pub(super) fn rank(call: &mut NodeReader<'_, '_>) -> Outputs {
 
 pub(super) fn fill(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (shape, value) = (call.elements(0)?, call.numbers(1)?);
-    // A short list of one number stays a list of numbers.
+    // A short list filled with one number stays a list of tracked numbers.
     if let (Some(dims), Some(value)) = (shape.known(), value)
         && let Ok(dims) = dims.iter().map(|&d| usize::try_from(d)).collect::<Result<Vec<usize>, _>>()
         && let Some(n) = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d))

@@ -1,4 +1,4 @@
-//! TensorFlow's sparse tensors.
+//! Ops on TensorFlow's sparse tensors.
 
 use estimand_graph::Tensor;
 use estimand_graph::host::ragged::ToSteps;
@@ -17,7 +17,7 @@ fn items(tensors: Vec<Tensor>) -> Vec<NodeOutput> {
     tensors.into_iter().map(Into::into).collect()
 }
 
-/// The sparse form of a ragged tensor: its dense shape is known as far as rows go.
+/// The sparse form of a ragged tensor. Of its dense shape only the number of rows is known.
 pub(super) fn sparse_of_ragged(
     call: &mut NodeReader<'_, '_>,
     row_splits: &Tensor,
@@ -41,7 +41,7 @@ pub(super) fn from_ragged(call: &mut NodeReader<'_, '_>) -> Outputs {
     Ok(sparse_of_ragged(call, &splits, &values)?.into())
 }
 
-/// Rows of one ragged axis, filled up to a length.
+/// Pads the rows of one ragged axis to a length.
 pub(super) fn ragged_to_dense(call: &mut NodeReader<'_, '_>) -> Outputs {
     let kinds = call.list("row_partition_types")?.s;
     let values = call.tensor(1)?;
@@ -62,7 +62,7 @@ pub(super) fn reshape(call: &mut NodeReader<'_, '_>) -> Outputs {
     let from = from.iter().map(|n| call.reader.size(n)).collect::<Result<Vec<Dim>>>()?;
     let to = call.elements(2)?.elements;
     let to = resolved(call, &from, &to)?;
-    // Columns reshape what has the right shape already, often twice.
+    // Feature columns often reshape to the same shape, even twice.
     if to.as_ref().is_some_and(|to| *to == from) {
         return Ok(vec![call.item(0)?, call.item(1)?]);
     }
@@ -78,7 +78,7 @@ pub(super) fn reshape(call: &mut NodeReader<'_, '_>) -> Outputs {
     ])
 }
 
-/// The sizes of a new shape, with -1 worked out where that is possible before the run.
+/// The sizes of a new shape, with -1 resolved if that is possible before the run.
 fn resolved(call: &mut NodeReader<'_, '_>, from: &[Dim], to: &[Number]) -> Result<Option<Vec<Dim>>> {
     let mut free = None;
     let mut sizes = Vec::with_capacity(to.len());
@@ -152,7 +152,7 @@ pub(super) fn cross(call: &mut NodeReader<'_, '_>) -> Outputs {
         return Err(Error::config(format!("{n} sparse keys in {n_tensors} inputs")));
     }
     let mut inputs = call.tensors(0..n_tensors)?;
-    // TF: integers are i64 to a cross.
+    // TF: a cross takes integers as i64.
     for key in inputs.iter_mut().skip(n) {
         if key.dtype() == DType::I32 {
             *key = key.cast(DType::I64);
@@ -183,7 +183,8 @@ pub(super) fn dense_matmul(call: &mut NodeReader<'_, '_>) -> Outputs {
         with_rows(&indices.gather_axis(&at, 1, 0), values.shape().dims()[0])
     };
     let (row, place) = (column(0), column(1));
-    // A sum by segment leaves out rows below 0, which here are as wrong as those beyond the last.
+    // A segment sum drops rows below 0. Here they are as wrong as rows beyond the last, so they
+    // become such rows.
     let beyond = Number::of(rows).tensor(call.graph(), DType::I64)?;
     let row = row.less(0i64).select(&beyond, &row);
     let weights = values.reshape_as(Shape::from([values.shape().dims()[0], Dim::Known(1)]));

@@ -1,4 +1,4 @@
-//! Lookup tables: a resource, the node that fills it, and those that look up in it.
+//! Lookup tables: the resource, the node that fills it, and the lookups.
 
 use std::rc::Rc;
 
@@ -22,14 +22,14 @@ pub(in super::super) const FILLERS: [&str; 6] = [
     "InitializeTableFromTextFile",
 ];
 
-/// TF: the column that stands for the whole line of a file, and for its number.
+/// TF: the column indices for the whole line of a file and for its line number.
 const WHOLE_LINE: i64 = -2;
 const LINE_NUMBER: i64 = -1;
 
 /// A table that was filled.
 pub(in super::super) struct Table {
     keys: Keys,
-    /// The value of each key; `None` where it is the key's number.
+    /// The value of each key; `None` if the value is the key's position.
     values: Option<Array>,
     len: usize,
 }
@@ -41,7 +41,7 @@ enum Keys {
     Numbers,
 }
 
-/// A table is read with the node that fills it.
+/// Reads a table together with the node that fills it.
 pub(super) fn table(call: &mut NodeReader<'_, '_>) -> Outputs {
     let name = &call.def.name;
     let filler = call.reader.nodes.initializer(call.node).ok_or_else(|| {
@@ -81,7 +81,7 @@ fn from_tensors(call: &mut NodeReader<'_, '_>) -> Result<Table> {
     Ok(Table { keys, values: (!values_are_numbers).then_some(values), len })
 }
 
-/// (table, file name): lines to their numbers, or numbers to lines.
+/// (table, file name): maps lines to their numbers, or numbers to lines.
 fn from_file(call: &mut NodeReader<'_, '_>, key: DType, value: DType) -> Result<Table> {
     let reference = *call.inputs.get(1).ok_or_else(|| Error::config("there is no file name"))?;
     let name = &call.reader.nodes.def(reference.node).name;
@@ -140,7 +140,7 @@ pub(super) fn find(call: &mut NodeReader<'_, '_>) -> Outputs {
             known.select(&keys, -1i64)
         }
         Keys::Terms(terms) => match (&table.values, single(&default)) {
-            // The usual table: ids are the numbers of terms, with a fixed default.
+            // The usual table: ids are the positions of terms, with a constant default.
             (None, Some(id)) => return one(terms.clone().default_id(id).lookup(&keys)),
             _ => terms.clone().default_id(-1).lookup(&keys),
         },
@@ -149,7 +149,7 @@ pub(super) fn find(call: &mut NodeReader<'_, '_>) -> Outputs {
     let found = match &table.values {
         None => ids,
         Some(values) => {
-            // There is always a value to look at, also in a table without any.
+            // The gather needs at least one value, even if the table is empty.
             let values = if table.len == 0 { Array::zeros(values.dtype(), [1])? } else { values.clone() };
             call.graph().constant(values).gather(&ids.maximum(0i64))
         }

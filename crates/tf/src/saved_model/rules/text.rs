@@ -1,4 +1,4 @@
-//! Strings.
+//! Ops on strings.
 
 use estimand_graph::host::text;
 use estimand_graph::op::reading::Reading;
@@ -32,7 +32,7 @@ pub(super) fn as_string(call: &mut NodeReader<'_, '_>) -> Outputs {
     one(call.host(op, &[&numbers])?.remove(0))
 }
 
-/// Letters in another case, ends cut off, a part, what matches replaced.
+/// Reads the ops that edit strings: case, strip, substring, regular expression replace.
 pub(super) fn edit(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
     let op = match call.def.op.as_str() {
