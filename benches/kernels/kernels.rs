@@ -1,5 +1,5 @@
-//! Measures the speed of the product kernels, and compares it with the bound of each: `cargo bench
-//! -p estimand-kernel-bench`.
+//! Measures the speed of the product kernels, and compares it with the bound of each.
+//! `cargo bench -p estimand-kernel-bench`
 //!
 //! The bound of a product is the multiply-add rate measured here with all operands in registers, in
 //! the same minute on the same core. Every figure is the minimum over many short runs, since other
