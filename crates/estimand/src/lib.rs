@@ -4,7 +4,7 @@
 //! columns, or your own model function with an optional [head]. Below it are three parts: input
 //! pipelines that resume exactly where they stopped ([data]); layers, losses, metrics and columns
 //! ([nn]); and the engine ([graph]), which runs symbolic graphs with gradients on a CPU executor.
-//! Its results do not depend on the number of threads. The book is in `docs/`.
+//! Results do not depend on the number of threads. The book is in `docs/`.
 //!
 //! ```
 //! use estimand::prelude::*;

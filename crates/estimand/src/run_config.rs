@@ -246,10 +246,10 @@ impl RunConfig {
         self
     }
 
-    /// Sets how many times in a row training reopens its input after a transient error. An error is
-    /// transient if it comes from the system (a reset connection, a read that timed out) or if the
-    /// input marked it with [`Error::transient`]. Training resumes after the last batch it
-    /// received, and its result is bit for bit that of an undisturbed run. The wait before each
+    /// Sets how many times in a row training reopens its input after a transient error. Such an
+    /// error is one of the system's that may pass (a reset connection, a read that timed out), or
+    /// one that the input marked with [`Error::transient`]. Training resumes after the last batch
+    /// it received, and its result is bit for bit that of an undisturbed run. The wait before each
     /// retry is twice as long as the one before. By default, 0: the error ends the training.
     #[must_use]
     pub fn input_retries(mut self, n: u32) -> RunConfig {

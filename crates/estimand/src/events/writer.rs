@@ -121,8 +121,8 @@ impl EventWriter {
 
     /// Writes which parameters and metrics the HParams page shows for all runs below a folder; use
     /// it for a file in that folder. Without it, which is the usual case, the page shows everything
-    /// that the runs have. A metric is a folder below that of a run, and a tag: `("eval",
-    /// "accuracy")`.
+    /// that the runs have. A metric is a pair of a folder below that of a run and a tag:
+    /// `("eval", "accuracy")`.
     pub fn experiment(&mut self, params: &HParams, metrics: &[(&str, &str)]) -> Result<()> {
         self.summary(0, vec![summary::experiment(params, metrics, now())])
     }

@@ -296,8 +296,8 @@ impl HookContext<'_> {
         }
     }
 
-    /// Lets the next step also compute the values that hooks fetch [on
-    /// request](BeginContext::fetch_on_request).
+    /// Lets the next step also compute the values that hooks fetch
+    /// [on request](BeginContext::fetch_on_request).
     pub fn request_values(&mut self) {
         self.requests.values = true;
     }

@@ -136,7 +136,7 @@ impl<'a> EvalSet<'a> {
         self.history.last().map(Metrics::global_step)
     }
 
-    /// Returns its name for messages and for the name of its folder.
+    /// Returns its place for error messages.
     pub(crate) fn place(&self) -> String {
         place(self.name.as_deref())
     }

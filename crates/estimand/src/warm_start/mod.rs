@@ -55,8 +55,8 @@ use vocab_info::OldRows;
 ///
 /// For all trainable variables a path is enough:
 /// [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from) takes either.
-/// The warm start applies only while the model folder has no checkpoint of its own. Until then it
-/// also applies to evaluate and predict.
+/// The warm start applies only while the model folder has no checkpoint of its own. During that
+/// time it also applies to evaluate and predict.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct WarmStartSettings {

@@ -103,9 +103,8 @@ impl VocabInfo {
         Ok(())
     }
 
-    /// Returns the terms of the checkpoint and of the model, each `None` unless the list is
-    /// complete. With an old vocabulary size, the list may have only the first terms of the
-    /// checkpoint.
+    /// Returns the complete lists of terms of the checkpoint and of the model. If an old vocabulary
+    /// size is set, the first list is `None`, because the size may cover only the first terms.
     pub(super) fn listings(&self) -> Result<(Option<Listing>, Option<Listing>)> {
         let old = match self.old_vocab_size {
             None => Some(Listing::of_strings(&self.old_vocab.strings(None)?)),

@@ -23,7 +23,7 @@ const PIECE: usize = 1024;
 pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) n_rows: usize,
-    /// The number of distinct rows; an input that repeats has fewer of them.
+    /// The number of distinct rows; lower than the number of rows if the input repeats.
     pub(super) n_distinct_rows: usize,
     pub(super) is_all: bool,
     pub(super) not_examined: Vec<String>,
