@@ -1,5 +1,5 @@
-//! The census columns that TensorFlow's tutorial of wide and deep models has, for benchmarks and
-//! for checks beside TensorFlow.
+//! The census columns of TensorFlow's wide and deep tutorial, for benchmarks and for comparisons
+//! with TensorFlow.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use estimand::data::datasets;
 use estimand::prelude::*;
 use estimand::tensor::{Batch, Feature};
 
-/// Columns of numbers, with the mean and the deviation of the training set.
+/// Numeric columns, with the mean and the deviation of the training set.
 pub const NUMBERS: [(&str, f64, f64); 5] = [
     ("age", 38.58, 13.64),
     ("educational-num", 10.08, 2.57),
@@ -16,7 +16,7 @@ pub const NUMBERS: [(&str, f64, f64); 5] = [
     ("hours-per-week", 40.44, 12.35),
 ];
 
-/// Columns of strings, with the number of buckets they are hashed into.
+/// String columns, with their number of hash buckets.
 pub const STRINGS: [(&str, usize); 8] = [
     ("workclass", 100),
     ("education", 100),
@@ -41,7 +41,7 @@ pub fn wide() -> Columns {
     columns.into()
 }
 
-/// The numbers, as they are or standardised, and embeddings of the strings.
+/// The numbers, unchanged or standardised, and embeddings of the strings.
 pub fn deep(standardised: bool) -> Columns {
     let mut columns: Vec<FeatureColumn> = NUMBERS
         .iter()
@@ -54,7 +54,7 @@ pub fn deep(standardised: bool) -> Columns {
     columns.into()
 }
 
-/// Writes a split as CSV, incomes as the original file has them: text.
+/// Writes a split as CSV, with incomes as text as in the original file.
 pub fn write_csv(split: &str, path: &Path) -> Result<()> {
     let adult = datasets::load("adult", split)?;
     let classes = adult.info().classes;

@@ -8,7 +8,7 @@ use estimand::graph::{RecurrentInputs, RecurrentOutputs};
 use estimand::prelude::*;
 use estimand::tensor::random::{Key, Stream};
 
-/// A graph with what is needed to train it.
+/// A graph with everything needed to train it.
 pub struct Model {
     pub graph: Graph,
     pub placeholders: Vec<Tensor>,
@@ -18,7 +18,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Pairs placeholders with values, as a session wants them.
+    /// Pairs placeholders with values, for a session.
     pub fn feeds<'a>(&'a self, values: &[Array]) -> Vec<(&'a Tensor, Array)> {
         self.placeholders.iter().zip(values.iter().cloned()).collect()
     }
@@ -78,7 +78,7 @@ pub fn cnn() -> Model {
     Model { graph: g, placeholders: vec![x, y], logits, loss, train }
 }
 
-/// Rows of an embedding table, summed for each example and regressed on a number, with Adagrad.
+/// Rows of an embedding table, summed per example and regressed on a number, with Adagrad.
 pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH, per_example.into()]);
@@ -92,8 +92,8 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, y], logits, loss, train }
 }
 
-/// The last state of an LSTM over rows of steps, and before it a GRU that skips what is marked by a
-/// first number below 0.1, with Adam.
+/// The last state of an LSTM over rows of steps, after a GRU that skips steps whose first number is
+/// below 0.1, with Adam.
 pub fn sequence(time: usize, inputs: usize, units: usize) -> Model {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Dim::BATCH, time.into(), inputs.into()]);
@@ -165,7 +165,7 @@ pub fn ctr(n_buckets: usize, width: usize) -> Model {
     Model { graph: g, placeholders, logits, loss, train }
 }
 
-/// Feeds of `ctr`: ids as Zipf's law with exponent 1.2 has them, up to ten million.
+/// Feeds of `ctr`: ids by Zipf's law with exponent 1.2, up to ten million.
 pub fn ctr_batch(seed: u64, rows: usize) -> Result<Vec<Array>> {
     let mut feeds = vec![uniform(&format!("x{seed}"), &[rows, 13])?, uniform(&format!("y{seed}"), &[rows, 1])?];
     for field in 0..8 {
@@ -176,7 +176,7 @@ pub fn ctr_batch(seed: u64, rows: usize) -> Result<Vec<Array>> {
     Ok(feeds)
 }
 
-/// Rows of a table by id, each id made unique on the host, with Adagrad.
+/// Rows of a table by id, with duplicate ids removed on the host, with Adagrad.
 pub fn unique_lookup(n_rows: usize, width: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
@@ -188,7 +188,7 @@ pub fn unique_lookup(n_rows: usize, width: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, rows], logits, loss, train }
 }
 
-/// The update of a lookup alone: rows of a table get the gradients that are fed, with Adagrad.
+/// Only the update of a lookup: rows of a table get the fed gradients, with Adagrad.
 pub fn sparse_update(n_rows: usize, width: usize) -> Model {
     let g = Graph::new();
     let ids = g.placeholder("ids", DType::I64, [Dim::BATCH]);
@@ -200,7 +200,7 @@ pub fn sparse_update(n_rows: usize, width: usize) -> Model {
     Model { graph: g, placeholders: vec![ids, rows], logits, loss, train }
 }
 
-/// Uniform numbers of some sizes, always the same.
+/// Uniform numbers of a shape, always the same.
 pub fn uniform(name: &str, dims: &[usize]) -> Result<Array> {
     let mut values = vec![0.0; dims.iter().product()];
     let width = values.len().max(1);
@@ -208,7 +208,7 @@ pub fn uniform(name: &str, dims: &[usize]) -> Result<Array> {
     Array::from_vec(dims, values)
 }
 
-/// Integers below `limit` of some sizes, always the same.
+/// Integers below `limit` of a shape, always the same.
 pub fn integers(name: &str, dims: &[usize], limit: i64) -> Result<Array> {
     let mut values = vec![0; dims.iter().product()];
     let width = values.len().max(1);

@@ -1,9 +1,9 @@
 //! A wide and deep model of incomes in the census of 1994: the main program of the README.
 //!
-//! Vocabularies, bucket boundaries and the scale of numbers are learnt from the training rows in
-//! one pass and then fixed in the model; it is trained, evaluated, and asked about some persons.
-//! The model folder stays, for TensorBoard and for a second run, which finds what was learnt in it
-//! and goes on from there.
+//! One pass over the training rows learns vocabularies, bucket boundaries and the scale of numbers,
+//! which are then fixed in the model. The model is trained, evaluated, and predicts the income of
+//! some persons. The model folder stays, for TensorBoard and for a second run, which resumes from
+//! it.
 //!
 //! `cargo run --release --example census [-- MAX_STEPS [MODEL_FOLDER]]`
 
@@ -73,7 +73,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The columns of the linear and of the deep part. What is learnt from the rows is fixed in them.
+/// The columns of the linear and of the deep part. The values learned from the rows are fixed in
+/// them.
 fn columns(adapted: &Adapted) -> Result<(Columns, Columns)> {
     let (mut wide, mut deep): (Vec<FeatureColumn>, Vec<FeatureColumn>) = (Vec::new(), Vec::new());
     for name in STRINGS {

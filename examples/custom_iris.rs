@@ -1,5 +1,5 @@
-//! A model function written by hand, for all three modes: iris flowers by a network of two hidden
-//! layers.
+//! A hand-written model function for all three modes: classifies iris flowers with a network of two
+//! hidden layers.
 //!
 //! `cargo run --release --example custom_iris`
 

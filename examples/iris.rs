@@ -1,5 +1,5 @@
-//! Iris flowers with a premade estimator: a deep classifier trained from a CSV file, evaluated, and
-//! asked about three flowers.
+//! Iris flowers with a premade estimator: a deep classifier is trained from a CSV file, evaluated,
+//! and predicts the species of three flowers.
 //!
 //! `cargo run --release --example iris [-- MAX_STEPS]`
 
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("estimand-iris-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
 
-    // Files as one meets them.
+    // Typical input files.
     let iris = datasets::load("iris", "train")?;
     let (train, test) = iris.validation_split(0.2)?;
     let (train_file, test_file) = (folder.join("iris_training.csv"), folder.join("iris_test.csv"));
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
         .model_dir(folder.join("model"))
         .build()?;
 
-    // Eight epochs; then on from where they ended, to a number of steps.
+    // Eight epochs; then training continues up to a number of steps.
     let rows = Csv::new(&train_file).label("Species").dataset().shuffle(1_000, 7);
     println!("{}", classifier.train(rows.repeat(8).batch(32))?);
     println!("{}", classifier.train(TrainSpec::new(rows.repeat_forever().batch(32)).max_steps(max_steps))?);

@@ -36,7 +36,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The best line in closed form, to compare with.
+/// The best line in closed form, for comparison.
 fn least_squares(xs: &[f32], ys: &[f32]) -> (f64, f64) {
     let n = xs.len() as f64;
     let mean = |v: &[f32]| v.iter().map(|&v| f64::from(v)).sum::<f64>() / n;

@@ -1,5 +1,5 @@
-//! MNIST by a convolutional network: two convolutions with pooling, two dense layers with dropout,
-//! Adam, 5,000 batches of 128.
+//! MNIST with a convolutional network: two convolutions with pooling, two dense layers with
+//! dropout, Adam, 5,000 batches of 128.
 //!
 //! `cargo run --release --example mnist_cnn -- FOLDER`, where FOLDER (or `$ESTIMAND_DATA/mnist`)
 //! holds the four IDX files.
@@ -37,7 +37,7 @@ fn model_fn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         .metric("accuracy", metric::accuracy(&label, &digits, None)))
 }
 
-/// Batches of one split; training ones are shuffled and never end.
+/// Returns batches of one split; training batches are shuffled and never end.
 fn input(folder: &Folder, cx: &InputFnContext<'_>) -> Result<Dataset> {
     let training = cx.mode == Mode::Train;
     let rows = folder.load("mnist", if training { "train" } else { "test" })?.dataset();

@@ -1,6 +1,6 @@
-//! A data pipeline from end to end: census rows written as CSV with a few spoilt ones, read with
-//! types that explain themselves, bad rows set aside, shuffled, batched, stopped in the middle and
-//! continued as if nothing had happened.
+//! A data pipeline from end to end. It writes census rows as CSV with a few damaged ones, reads
+//! them with inferred types, sets bad rows aside, shuffles and batches. It stops in the middle and
+//! continues as if nothing had happened.
 //!
 //! `cargo run --release --example pipeline`
 
@@ -11,7 +11,7 @@ fn main() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("estimand-pipeline-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, "make", &e))?;
 
-    // A file as one meets it: real rows, and an end that somebody has spoilt.
+    // A typical file: real rows, with a damaged end.
     let path = folder.join("adult.csv");
     datasets::load("adult", "train")?.dataset().write_csv(&path)?;
     let mut text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, "read", &e))?;
@@ -32,7 +32,7 @@ fn main() -> Result<()> {
     data.spec()?;
     println!("\nThe plan:\n{}", data.explain());
 
-    // Half of an epoch, and the place kept as bytes, as a checkpoint keeps it.
+    // Half of an epoch; the position is kept as bytes, as in a checkpoint.
     let run = InputContext { seed: 42, ..InputContext::default() };
     let mut batches = data.iter_from(&run, &Position::default());
     let mut n_first = 0;
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     let place = batches.position().to_bytes();
     let rest: Vec<_> = batches.collect::<Result<_>>()?;
 
-    // Another process, another day, another number of threads: exactly the rest.
+    // Another process, another day, another number of threads: exactly the remaining rows.
     let later = InputContext { n_threads: 1, ..run };
     let continued: Vec<_> = data.iter_from(&later, &Position::from_bytes(&place)?).collect::<Result<_>>()?;
     let n_rest: usize = rest.iter().map(|batch| batch.n_rows()).sum();

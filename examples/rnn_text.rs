@@ -1,8 +1,8 @@
 //! Is a word written forwards or backwards? Learnt from the words of this project's book.
 //!
-//! Both have the same letters, so that whoever only counts them is right half of the time: a GRU
-//! reads them one after the other. The model function is given raw text; the host cuts it into
-//! letters and numbers them, and the lengths of words tell the GRU which steps count.
+//! Both have the same letters, so a model that only counts letters is right half of the time. A GRU
+//! reads them one after the other. The model function receives raw text. The host splits it into
+//! letters and numbers them; the lengths of the words mask the GRU's steps.
 //!
 //!     cargo run --release --example rnn_text
 
@@ -27,15 +27,15 @@ const BOOK: [&str; 12] = [
     include_str!("../docs/tf-parity.md"),
 ];
 
-/// The words of five letters and more, each once, without those of code.
+/// Returns the words of five letters or more, each once, without those in code.
 fn words() -> BTreeSet<&'static str> {
     let prose = BOOK.iter().flat_map(|file| file.split("```").step_by(2));
     let words = prose.flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic()));
     words.filter(|word| word.len() >= 5 && word.chars().all(|c| c.is_ascii_lowercase())).collect()
 }
 
-/// Words forwards (1) and backwards (0): those to learn from, and every fourth one to be asked
-/// about.
+/// Returns words forwards (1) and backwards (0): training words, and every fourth one for
+/// evaluation.
 fn datasets() -> Result<[Dataset; 2]> {
     let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for (i, word) in words().into_iter().enumerate() {

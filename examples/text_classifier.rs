@@ -1,10 +1,10 @@
 //! Which language is a line written in: Rust, Python or English? Learnt from this project's own
 //! files.
 //!
-//! The graph is given raw lines of text. It splits them into words, hashes the words, looks their
-//! rows up in a table and takes the mean of each line; labels are names that a vocabulary turns
+//! The graph receives raw lines of text. It splits them into words, hashes the words, looks up
+//! their rows in a table and takes the mean of each line. Labels are names that a vocabulary turns
 //! into numbers. All of that belongs to the model: it is checkpointed, exported and served with it,
-//! and runs on the host, before each numeric step.
+//! and runs on the host before each numeric step.
 //!
 //!     cargo run --release --example text_classifier
 
@@ -22,7 +22,7 @@ const FILES: [(&str, &str); 9] = [
     ("english", include_str!("../docs/determinism.md")),
 ];
 
-/// Lines with their languages: those to learn from, and every fourth one to be asked about.
+/// Returns lines with their languages: training lines, and every fourth one for evaluation.
 fn lines() -> Result<[(Array, Array); 2]> {
     let mut parts = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
     for (language, file) in FILES {
@@ -34,7 +34,7 @@ fn lines() -> Result<[(Array, Array); 2]> {
         }
     }
     let [learn, ask] = parts.map(|(texts, labels)| -> Result<(Array, Array)> {
-        // Files mixed: a stride that is prime visits every line once.
+        // Mix the files: a prime stride visits every line once.
         let mixed =
             |lines: &[&'static str]| -> Vec<&str> { (0..lines.len()).map(|i| lines[i * 7919 % lines.len()]).collect() };
         Ok((Array::from_strings([texts.len()], mixed(&texts))?, Array::from_strings([labels.len()], mixed(&labels))?))
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
     let line = g.placeholder("line", DType::Str, [Dim::BATCH]);
     let language = g.placeholder("language", DType::Str, [Dim::BATCH]);
 
-    // Names, numbers and signs apart, then what stands between spaces.
+    // Separate names, numbers and signs, then split at spaces.
     let words = line.regex_replace(r"(\W)", r" \1 ", true).lower(false).string_split("", -1);
     let ids = words.with_values(words.values.hash_bucket(4096));
     let table = g.variable("embedding_weights", [4096, 16], Initializer::TruncatedNormal { mean: 0.0, stddev: 0.25 });

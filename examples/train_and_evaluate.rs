@@ -1,8 +1,7 @@
 //! Training with evaluations in between: incomes in the census of 1994, evaluated on two sets and
-//! by gender, stopped once it no longer gets better; and the report of it.
+//! by gender, with early stopping and a report.
 //!
-//! The rows that it is trained on are evaluated beside those it has not seen: where the two part,
-//! it learns by heart.
+//! The training rows are evaluated beside unseen rows. When the two diverge, the model overfits.
 //!
 //! `cargo run --release --example train_and_evaluate [-- MODEL_FOLDER]`
 

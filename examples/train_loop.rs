@@ -22,7 +22,7 @@ fn model_fn(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     Ok(spec.loss(&loss).optimizer(Optimizer::new(Adam::default(), 0.003)).metric("accuracy", accuracy))
 }
 
-/// All rows of a dataset as arrays.
+/// Returns all rows of a dataset as arrays.
 fn arrays(data: Dataset) -> Result<(Array, Array)> {
     let batch = data.batch(usize::MAX).iter().next().ok_or_else(|| Error::config("no rows"))??;
     let dense = |feature: &estimand::tensor::Feature| match feature {

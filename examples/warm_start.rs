@@ -1,9 +1,9 @@
 //! A vocabulary that grows between two trainings.
 //!
 //! Last year's model of incomes knew the occupations that were frequent in a small part of the
-//! census. This year's knows all of them, in another order. It begins with what last year's had
-//! learnt, every row of every table with its own term, and is compared with one that begins from
-//! scratch, after the same few steps.
+//! census. This year's model knows all of them, in another order. It starts with the values of last
+//! year's model, with every row of every table moved to its term. It is compared, after the same
+//! few steps, with a model that starts from scratch.
 //!
 //! `cargo run --release --example warm_start`
 
@@ -54,12 +54,12 @@ fn main() -> Result<()> {
     std::fs::remove_dir_all(&base).map_err(|e| Error::io(&base, "remove", &e))
 }
 
-/// The occupations that were read so often or more, the most frequent first.
+/// Returns the occupations that occur at least `min_count` times, the most frequent first.
 fn occupations(adapted: &Adapted, min_count: u64) -> Result<Vec<String>> {
     Ok(adapted.statistics()?.terms("occupation")?.top(1_000, min_count).into_iter().map(|(term, _)| term).collect())
 }
 
-/// A wide and deep model whose other columns never change.
+/// Makes a wide and deep model whose other columns never change.
 fn model(seen: &Adapted, jobs: &[String], folder: &Path) -> Result<Premade<DnnLinearCombined, Classifier>> {
     let occupation = categorical_column_with_vocabulary_list("occupation", jobs).n_oov_buckets(1);
     let relationship = seen.vocabulary("relationship", 10)?;

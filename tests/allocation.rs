@@ -1,7 +1,7 @@
-//! A training step in the steady state does not touch the heap, also when the batch size changes;
-//! nor does `Estimator::train` around it, with rows in memory, in the middle of an epoch.
+//! A training step in the steady state does not allocate, even if the batch size changes. Neither
+//! does `Estimator::train` around it, with rows in memory, in the middle of an epoch.
 //!
-//! A binary of its own: it counts the allocations of the whole process.
+//! It is a separate binary because it counts the allocations of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! ARCHITECTURE.md is true: the crates are on floors, each uses only lower floors, and the files of
-//! the three paths exist.
+//! Checks that ARCHITECTURE.md is true: each crate uses only crates on lower floors, and the files
+//! of the three paths exist.
 
 use std::collections::BTreeMap;
 use std::fs;

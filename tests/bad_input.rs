@@ -1,5 +1,5 @@
-//! Wrong shapes, dtypes, ranks, names and graphs: an error that says what, where and how to fix it;
-//! never a panic.
+//! Wrong shapes, dtypes, ranks, names and graphs give an error with the problem, the place and the
+//! fix; never a panic.
 
 use std::collections::BTreeSet;
 

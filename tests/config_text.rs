@@ -1,4 +1,4 @@
-//! The body of the fuzz target for `TF_CONFIG` and hyper-parameters, fed with damaged texts: no
+//! Runs the body of the fuzz target for `TF_CONFIG` and hyper-parameters on damaged texts: no
 //! panic.
 
 #[path = "../fuzz/src/config.rs"]

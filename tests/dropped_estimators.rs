@@ -1,7 +1,6 @@
-//! What an estimator took goes back when it is dropped: on the heap, and of the memory that the
-//! system counts.
+//! A dropped estimator releases its memory: on the heap, and as the system counts it.
 //!
-//! A binary of its own: it counts the bytes of the whole process.
+//! It is a separate binary because it counts the bytes of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

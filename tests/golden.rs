@@ -1,6 +1,6 @@
-//! The text of the models' training programs: a change of the passes shows here.
+//! The text of the models' training programs: a change of the passes shows up here.
 //!
-//! A difference is looked at, not overwritten: `UPDATE_GOLDEN=1 cargo test golden` writes the new
+//! Review a difference before you accept it: `UPDATE_GOLDEN=1 cargo test golden` writes the new
 //! text.
 
 use estimand::prelude::*;

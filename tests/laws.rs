@@ -1,5 +1,5 @@
-//! The same bits whatever the number of threads, the batch a row sits in, the vector width, and
-//! whether steps are fused.
+//! Results have the same bits for any number of threads, any batch a row is in, any vector width,
+//! and with or without fused steps.
 
 use estimand::graph::{Executor, Program, Reference, RunArgs};
 use estimand::prelude::*;

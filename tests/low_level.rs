@@ -1,5 +1,5 @@
-//! The low-level API as people know it from sessions: feeds, fetches, variables that stay, train
-//! ops run by hand.
+//! The low-level API with sessions: feeds, fetches, variables that persist, and train ops run by
+//! hand.
 
 use estimand::graph::custom::CustomOp;
 use estimand::graph::{Executor, Gradient, GradientMut, Program, Reference, Role, RunArgs, State, VarId};

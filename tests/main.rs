@@ -1,4 +1,4 @@
-//! The integration tests, one file for each topic, in one binary.
+//! The integration tests, one file per topic, in one binary.
 
 #[path = "../benches/models.rs"]
 #[allow(dead_code, reason = "no user of it needs all of them")]

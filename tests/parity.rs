@@ -1,10 +1,10 @@
-//! `docs/tf-parity.md` is true: it has all of TensorFlow's names (a fixture) and only such of ours
-//! as the compiler knows, and every numbered case of the description that we build by is a test or
-//! stands on the page.
+//! Checks that `docs/tf-parity.md` is true. The page has all of TensorFlow's names (from a
+//! fixture). Every name of ours on it is known to the compiler. Every numbered case of the
+//! specification is a test or is listed on the page.
 //!
-//! `page.rs` reads the page, `tensorflow.rs` the fixture, `ours.rs` is the list that the compiler
-//! checks, `cases.rs` finds numbers of cases in test sources. A check returns what is wrong, each
-//! complaint with its name, so that it can be checked itself.
+//! `page.rs` reads the page, `tensorflow.rs` the fixture. `ours.rs` is the list that the compiler
+//! checks, `cases.rs` finds case numbers in test sources. A check returns its complaints, each with
+//! its name, so that tests can check it too.
 
 mod cases;
 mod ours;

@@ -1,5 +1,5 @@
-//! Passes change no bit: every variable after three steps, with all passes, without each of them,
-//! and with none.
+//! Passes do not change a bit: every variable is compared after three steps with all passes,
+//! without each of them, and with none.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! How fast the product kernels are, beside the bound each could reach:
-//! `cargo bench -p estimand-kernel-bench`.
+//! Measures the speed of the product kernels, and compares it with the bound of each.
+//! `cargo bench -p estimand-kernel-bench`
 //!
 //! The bound of a product is the multiply-add rate measured here with all operands in registers, in
 //! the same minute on the same core. Every figure is the minimum over many short runs, since other
@@ -19,12 +19,12 @@ use estimand_tensor::cpu::pool2d::{PoolShape, avg_pool, avg_pool_grad, max_pool,
 use estimand_tensor::cpu::window::Window;
 use estimand_tensor::parallel::Pool;
 
-/// Whether a row is asked for: with an argument, only rows whose name contains it are run.
+/// Returns whether a row is selected: with an argument, only rows whose name contains it are run.
 fn is_asked_for(name: &str) -> bool {
     std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).all(|arg| name.contains(&arg))
 }
 
-/// Floats that begin on a cache line, as those of the executor do.
+/// Floats that begin on a cache line, like those of the executor.
 #[derive(Clone)]
 struct Floats {
     lines: Vec<Line>,
@@ -64,7 +64,8 @@ fn numbers(n: usize) -> Floats {
     floats
 }
 
-/// Microseconds of one call, the least over `rounds` rounds of about a millisecond each.
+/// Returns the time of one call in microseconds, the minimum over `rounds` rounds of about a
+/// millisecond each.
 fn micros(rounds: usize, estimate_us: f64, mut call: impl FnMut()) -> f64 {
     let calls = (1000.0 / estimate_us).ceil().max(1.0) as usize;
     let round = |_| {
@@ -75,7 +76,7 @@ fn micros(rounds: usize, estimate_us: f64, mut call: impl FnMut()) -> f64 {
     (0..rounds).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// Multiply-adds of one core with operands in registers, in GFLOP/s.
+/// Measures the multiply-adds of one core with operands in registers, in GFLOP/s.
 fn peak() -> f64 {
     const CHAINS: usize = 24;
     const STEPS: usize = 20_000;
@@ -111,7 +112,7 @@ fn peak() -> f64 {
     f64::NAN
 }
 
-/// `gemm` 0.19 on one thread: what the targets are stated against.
+/// `gemm` 0.19 on one thread, the reference of the targets.
 fn peer(p: &Product, a: &[f32], b: &[f32], c: &mut [f32]) {
     let (a_row, a_k) = if p.transpose_a { (1, p.m) } else { (p.k, 1) };
     let (b_k, b_column) = if p.transpose_b { (1, p.k) } else { (p.n, 1) };
@@ -182,7 +183,7 @@ fn products() {
         let finish = Epilogue { bias: Some(&bias), relu: true };
         let mut us = [f64::INFINITY; 4];
         for _ in 0..6 {
-            // In turns, so that a disturbance hits all alike.
+            // Alternate, so that a disturbance affects all alike.
             let times = [
                 micros(5, bound, || peer(&p, &a, &b, &mut c)),
                 micros(5, bound, || matmul(&one, &p, &a, &b, &mut c, Epilogue::default(), &mut scratch)),

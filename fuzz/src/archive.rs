@@ -1,12 +1,12 @@
-//! NPZ archives: any bytes are arrays or an error, and no array is larger than the limits allow.
+//! NPZ archives: any input gives arrays or an error, and no array is larger than the limits allow.
 //!
-//! Checksums guard the members of an archive, so the first byte chooses: the bytes are an archive,
-//! or sizes and places of members that an archive is made of.
+//! Checksums guard the members of an archive. So the first byte chooses: the other bytes are a
+//! whole archive, or sizes and offsets of members from which an archive is built.
 
 use estimand_data::{Limits, npz};
 
-/// The bytes are an archive. With another number they are the entries of a directory over one
-/// member, four bytes each: offset, packed size, size, method.
+/// The bytes are an archive. With another first byte they are directory entries for one member,
+/// four bytes each: offset, packed size, size, method.
 const FILE: u8 = 0;
 
 const LIMITS: Limits = Limits {
@@ -36,14 +36,14 @@ pub fn check(input: &[u8]) {
 /// A stored NPY file of four bytes.
 const NPY: &[u8] = b"\x93NUMPY\x01\x00\x36\x00{'descr': '|u1', 'fortran_order': False, 'shape': (4,)}\x01\x02\x03\x04";
 
-/// One local header and file, and a directory as the bytes say.
+/// Builds one local header and file, and the directory that the bytes describe.
 fn archive_of(entries: &[u8]) -> Vec<u8> {
     let (entries, _) = entries.as_chunks::<4>();
     let mut archive = [b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0".as_slice(), &[0; 16], NPY].concat();
     let directory = archive.len() as u32;
     for (i, [offset, packed, size, method]) in entries.iter().enumerate() {
         let name = format!("{i}.npy");
-        // Sizes around the right ones.
+        // Sizes close to the right ones.
         let near = |byte: u8| (NPY.len() as u32).wrapping_add_signed(i32::from(byte as i8));
         archive.extend([b"PK\x01\x02\x14\0\x14\0\0\0", &[*method, 0][..], &[0; 8]].concat());
         archive.extend([near(*packed), near(*size)].map(u32::to_le_bytes).concat());

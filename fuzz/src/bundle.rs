@@ -1,4 +1,5 @@
-//! Checkpoints: any bytes are an index or an error, and so is what an index says about the data.
+//! Checkpoints: any input gives an index or an error, and reading the tensors of an index gives
+//! arrays or errors.
 //!
 //! A checksum guards every block of an index, and hardly any mutation passes it. So the first byte
 //! chooses how the others are used: as a whole file, as a block (plain or packed) with a right
@@ -17,7 +18,7 @@ use estimand_wire::{Message, crc, varint};
 pub const FILE: u8 = 0;
 /// The bytes are the only data block of a file.
 pub const BLOCK: u8 = 1;
-/// The bytes are keys and values of one byte of length and as many bytes.
+/// The bytes are keys and values, each with a length of one byte.
 pub const PAIRS: u8 = 2;
 
 /// The bytes are the only data block of a file, packed by snappy.
@@ -39,7 +40,7 @@ pub fn check(input: &[u8]) {
     }
 }
 
-/// A table of one data block, of a compression.
+/// Builds a table of one data block with a compression.
 fn table_of(block: &[u8], compression: u8) -> Vec<u8> {
     fn stored(block: &[u8], compression: u8, out: &mut Vec<u8>) -> [u64; 2] {
         let handle = [out.len() as u64, block.len() as u64];
@@ -52,7 +53,7 @@ fn table_of(block: &[u8], compression: u8) -> Vec<u8> {
     let mut table = Vec::new();
     let [offset, size] = stored(block, compression, &mut table);
     let metaindex = stored(&one_restart, 0, &mut table);
-    // One entry: nothing shared, a key of one byte, the handle.
+    // One entry: no shared prefix, a key of one byte, the handle.
     let mut handle = Vec::new();
     varint::put(offset, &mut handle);
     varint::put(size, &mut handle);
@@ -66,7 +67,7 @@ fn table_of(block: &[u8], compression: u8) -> Vec<u8> {
     table
 }
 
-/// A table of the pairs in some bytes; a header is added if there is none.
+/// Builds a table of the pairs in some bytes; adds a header if there is none.
 fn table_from(mut bytes: &[u8]) -> Vec<u8> {
     let header = BundleHeaderProto { num_shards: 1, ..Default::default() }.encode_to_vec();
     let mut pairs = BTreeMap::from([(&[][..], header.as_slice())]);

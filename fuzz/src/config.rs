@@ -1,8 +1,8 @@
-//! `TF_CONFIG` and hyper-parameters: any text is a cluster, parameters, or an error.
+//! `TF_CONFIG` and hyper-parameters: any text gives a cluster, parameters, or an error.
 
 use estimand::{Cluster, HParams};
 
-/// Reads the text as a cluster, as JSON of parameters, and as overrides of some.
+/// Parses the text as a cluster, as JSON of parameters, and as overrides of parameters.
 pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     if let Ok(cluster) = Cluster::parse(text) {

@@ -1,5 +1,5 @@
-//! Headers and types of CSV files: any bytes are columns or an error, and what is found fits the
-//! rows it was found in.
+//! Headers and types of CSV files: any input gives columns or an error, and the columns fit the
+//! rows they were inferred from.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("estimand-fuzz-csv-{}", std::process::id()))
 }
 
-/// Finds the columns of a file with few allowed ones, and reads the rows.
+/// Infers the columns of a file with a low limit of columns, and reads the rows.
 pub fn check(input: &[u8]) {
     let path = path();
     std::fs::write(&path, input).expect("a file in the temporary folder");
@@ -31,8 +31,8 @@ pub fn check(input: &[u8]) {
                 assert!(feature.n_rows().is_some_and(|n| n <= 7));
             }
         }
-        // With every field as text, a row fails only for its number of fields, its quotes or a long
-        // field.
+        // With every field as text, a row fails only because of its number of fields, its quotes or
+        // a long field.
         let text = columns.iter().map(|column| (column.name(), estimand_tensor::FeatureSpec::ragged(DType::Str)));
         assert!(csv.features(text).dataset().spec().is_err(), "a column of CSV is not ragged");
     }

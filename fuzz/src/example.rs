@@ -1,4 +1,4 @@
-//! `tf.Example` and `tf.SequenceExample`: any bytes are rows or an error.
+//! `tf.Example` and `tf.SequenceExample`: any input gives rows or an error.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub fn check(row: &[u8]) {
     }
 }
 
-/// Where protobuf reads the row too, the values are the same.
+/// If protobuf can read the row too, the values must be the same.
 fn as_protobuf(row: &[u8], message: &Example) {
     let parsed = DTYPES.map(|dtype| {
         let name_by_name = NAMES.map(|name| {
@@ -62,7 +62,7 @@ fn as_protobuf(row: &[u8], message: &Example) {
     }
 }
 
-/// `tf.Example` as protobuf's own decoder reads it.
+/// `tf.Example` as decoded by protobuf's own decoder.
 #[derive(prost::Message)]
 struct Example {
     #[prost(message, optional, tag = "1")]

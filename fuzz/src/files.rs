@@ -1,5 +1,5 @@
-//! CSV, text and TFRecord files: any bytes are rows, then perhaps an error, and the same ones
-//! however they are read.
+//! CSV, text and TFRecord files: any input gives rows, then perhaps an error. The rows do not
+//! depend on how the file is read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use estimand_data::{Csv, Dataset, Files, InputContext, Position};
 use estimand_tensor::{Array, Batch, DType, Feature, FeatureSpec};
 
-/// The file of this process that the bytes are written to.
+/// Returns the file of this process to which the bytes are written.
 fn path() -> PathBuf {
     std::env::temp_dir().join(format!("estimand-fuzz-files-{}", std::process::id()))
 }

@@ -1,10 +1,10 @@
-//! Graphs and saved models: any bytes are a message or an error, and its constants are arrays or
+//! Graphs and saved models: any input gives a message or an error, and its constants give arrays or
 //! errors.
 
 use estimand_wire::graph_def::Attr;
 use estimand_wire::{GraphDef, Message, SavedModel};
 
-/// Decodes a graph and a saved model, and does with them what a reader does.
+/// Decodes a graph and a saved model, and uses them like a reader.
 pub fn check(bytes: &[u8]) {
     if let Ok(graph) = GraphDef::decode(bytes) {
         check_graph(&graph);
@@ -36,7 +36,8 @@ fn check_graph(graph: &GraphDef) {
     }
 }
 
-/// What we write is read back as it was. Compared as bytes, since NaNs are not equal to themselves.
+/// Checks that a written message is read back unchanged. Bytes are compared, since NaNs are not
+/// equal to themselves.
 fn settles<M: Message + Default>(message: &M) {
     let written = message.encode_to_vec();
     let again = M::decode(written.as_slice()).expect("what was written can be read");

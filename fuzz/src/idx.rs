@@ -1,4 +1,4 @@
-//! IDX and CIFAR-10's rows: any bytes are arrays or an error.
+//! IDX and CIFAR-10's rows: any input gives arrays or an error.
 
 use estimand_data::{cifar10, idx};
 

@@ -1,7 +1,7 @@
-//! The bodies of the fuzz targets: plain functions from bytes to nothing, which must not panic.
+//! The bodies of the fuzz targets: plain functions that take bytes and must not panic.
 //!
 //! The ordinary tests call them too, with mutations of TensorFlow's and numpy's files
-//! (`crates/*/tests/mutation.rs`), so that they are exercised where libFuzzer is not.
+//! (`crates/*/tests/mutation.rs`), so that they also run without libFuzzer.
 
 pub mod archive;
 pub mod bundle;

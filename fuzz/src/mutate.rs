@@ -1,6 +1,6 @@
-//! Damage, the same every time: what the ordinary tests feed the targets with.
+//! Reproducible mutations of seeds, used by the ordinary tests of the fuzz targets.
 
-/// A small generator of numbers that look random.
+/// A small pseudo-random generator.
 pub struct Dice(u64);
 
 impl Dice {
@@ -9,7 +9,7 @@ impl Dice {
         Dice(seed)
     }
 
-    /// A number below `n`, or 0.
+    /// Returns a number below `n`, or 0.
     pub fn below(&mut self, n: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -20,8 +20,8 @@ impl Dice {
     }
 }
 
-/// Pieces that break parsers: borders of bytes and varints, huge lengths, all tags of the first
-/// fields.
+/// Byte strings that break parsers: boundary values of bytes and varints, huge lengths, all tags of
+/// the first fields.
 const PIECES: [&[u8]; 16] = [
     b"\x00",
     b"\x01",
@@ -41,7 +41,7 @@ const PIECES: [&[u8]; 16] = [
     b"\x0d\x00\x00\xc0\x7f",
 ];
 
-/// One of the seeds with one to four pieces of damage.
+/// Returns one of the seeds with one to four mutations.
 pub fn damaged(seeds: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
     let mut bytes = seeds[dice.below(seeds.len())].clone();
     for _ in 0..1 + dice.below(4) {

@@ -1,4 +1,4 @@
-//! NPY and NPZ: any bytes are arrays or an error, and what is read can be written and read again.
+//! NPY and NPZ: any input gives arrays or an error, and the arrays can be written and read again.
 
 use estimand_data::{npy, npz};
 use estimand_tensor::Array;

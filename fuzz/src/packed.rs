@@ -1,10 +1,11 @@
-//! gzip, zlib and zstd files: any bytes unpack to no more than the limits allow, or are an error.
+//! gzip, zlib and zstd files: any input unpacks to no more than the limits allow, or gives an
+//! error.
 
 use std::path::PathBuf;
 
 use estimand_data::{Compression, Files, Limits};
 
-/// The bytes are packed by gzip, zlib or zstd, as the first byte says.
+/// The first byte selects the compression of the others: gzip, zlib or zstd.
 pub const GZIP: u8 = 0;
 pub const ZLIB: u8 = 1;
 pub const ZSTD: u8 = 2;
@@ -13,7 +14,7 @@ fn path() -> PathBuf {
     std::env::temp_dir().join(format!("estimand-fuzz-packed-{}", std::process::id()))
 }
 
-/// Unpacks the bytes whole, and from the middle.
+/// Unpacks the bytes from the beginning, and from the middle.
 pub fn check(input: &[u8]) {
     let Some((&mode, packed)) = input.split_first() else { return };
     let path = path();

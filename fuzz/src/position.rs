@@ -1,4 +1,4 @@
-//! Positions of datasets: any bytes are a position or an error, and every plan goes on from it or
+//! Positions of datasets: any input gives a position or an error, and every plan resumes from it or
 //! refuses it.
 
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use estimand_data::{Buckets, Dataset, InputContext, Pad, Position};
 use estimand_tensor::{Array, Ragged};
 
-/// Reads a position, writes it again, and opens plans of all stages from it.
+/// Parses a position, writes it again, and opens plans of all stages from it.
 pub fn check(bytes: &[u8]) {
     let Ok(position) = Position::from_bytes(bytes) else { return };
     let again = Position::from_bytes(&position.to_bytes()).expect("what was written can be read");
@@ -17,7 +17,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// Positions on the way through each plan.
+/// Returns positions along each plan.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for plan in plans() {
@@ -25,7 +25,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         while let Some(Ok(_)) = batches.next() {
             seeds.push(batches.position().to_bytes());
         }
-        // Without the marks of the plan, which would be the first to be damaged.
+        // Without the marks of the plan, which mutations would damage first.
         let mut stream = plan.open(&InputContext::default(), &Position::default()).expect("the plan is right");
         while let Ok(Some(item)) = stream.pull(2) {
             seeds.push(item.after.to_bytes());
@@ -34,7 +34,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// All ends in a few rows: a position far behind the end is found out at once.
+/// All plans end after a few rows, so that a position far after the end is detected at once.
 fn plans() -> &'static [Dataset] {
     static PLANS: OnceLock<Vec<Dataset>> = OnceLock::new();
     PLANS.get_or_init(|| {

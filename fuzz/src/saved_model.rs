@@ -1,4 +1,4 @@
-//! Folders of SavedModels: any bytes are a model or an error, and so is every signature of it.
+//! Folders of SavedModels: any input gives a model or an error, and so does every signature.
 
 use std::fs;
 

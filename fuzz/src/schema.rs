@@ -1,4 +1,4 @@
-//! Schemas: any text is columns or an error, and what is read can be read again.
+//! Schemas: any text gives columns or an error, and the written result can be read again.
 
 use estimand_data::Schema;
 

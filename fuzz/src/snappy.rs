@@ -1,4 +1,4 @@
-//! Blocks of a checkpoint's index that are packed by snappy: any bytes are a block or an error.
+//! Snappy-packed blocks of a checkpoint's index: any input gives a block or an error.
 
 use crate::bundle;
 

@@ -1,4 +1,4 @@
-//! Vocabulary files: any bytes are terms or an error, and every term is found where it stands.
+//! Vocabulary files: any input gives terms or an error, and every term is found at its position.
 
 use std::path::PathBuf;
 

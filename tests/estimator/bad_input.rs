@@ -1,4 +1,4 @@
-//! Mistakes in model functions and inputs: what the error says, and where it points.
+//! Mistakes in model functions and inputs: the message of the error, and the line it names.
 
 use estimand::prelude::*;
 

@@ -1,5 +1,5 @@
-//! The model folder: one trainer, any number of readers, and nothing in it that a kill, a copy or a
-//! divergence can spoil.
+//! The model folder: one trainer, any number of readers, and no damage by a kill, a copy or a
+//! divergence.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! A disk that is full: the training ends, says where the last whole checkpoint is, and goes on
-//! from there once there is room.
+//! A full disk: the training ends, names the last complete checkpoint, and resumes from it once
+//! there is room.
 //!
-//! The disk is full for a child process, whose files may not grow beyond a size from some step on:
-//! the kernel refuses the write.
+//! The disk is full for a child process: from some step on its files may not grow beyond a size,
+//! and the kernel refuses the write.
 #![cfg(unix)]
 
 use std::path::Path;

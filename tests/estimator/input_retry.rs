@@ -1,4 +1,4 @@
-//! Errors of the input that may pass.
+//! Transient errors of the input.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Killed at any moment and started again, training ends in the bits of a run that nobody
-//! disturbed.
+//! A training that is killed at any moment and started again ends with the bits of an undisturbed
+//! run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,10 +1,9 @@
-//! The law of kills for a training that is evaluated, in ordinary processes.
+//! The law of kills for a training with evaluations, in ordinary processes.
 //!
-//! A training is killed at chosen moments, within hooks, evaluations, exporters and the filling of
-//! a cache, and at random ones; then it is started again. It must end at the same step, for the
-//! same reason, with the same best evaluations, and leave the files of a training that nobody
-//! disturbed: checkpoints, exports, the CSV log and the cache byte for byte, evaluations number by
-//! number.
+//! A training is killed at chosen moments (in hooks, evaluations, exporters and while a cache is
+//! filled) and at random ones; then it is started again. It must end at the same step, for the same
+//! reason, with the same best evaluations, and leave the files of an undisturbed training:
+//! checkpoints, exports, the CSV log and the cache byte for byte, evaluations number by number.
 
 use std::collections::BTreeMap;
 use std::fs;

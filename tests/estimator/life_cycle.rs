@@ -1,5 +1,5 @@
-//! What the original's users rely on, case by case; the numbers are those of the inventory of
-//! TensorFlow's behaviour.
+//! The behaviour that users of TensorFlow's Estimator rely on, case by case. The numbers are those
+//! of the inventory of TensorFlow's behaviour.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The Estimator, one file for each topic, in one binary.
+//! Tests of the Estimator, one file per topic, in one binary.
 
 mod bad_input;
 mod folder;

@@ -1,5 +1,5 @@
-//! What a model means is part of it: a checkpoint of other vocabularies, boundaries, normalisation,
-//! hash sizes or classes is refused.
+//! The meaning of a model is part of it: a checkpoint with other vocabularies, boundaries,
+//! normalisation, hash sizes or classes is refused.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Maps of a pipeline that are built as graphs.
+//! Pipeline maps that are built as graphs.
 
 use estimand::Input;
 use estimand::data::InputContext;

@@ -1,4 +1,4 @@
-//! Small models and the rows they are trained on.
+//! Small models and their training rows.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! NaN and infinity in features, labels and weights: what is reported, and what is said about it.
+//! NaN and infinity in features, labels and weights: which ones are reported, and with which
+//! message.
 
 use estimand::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Values that hooks ask for now and then: the steps between do not have them, and all steps train
-//! to the same bits.
+//! Values that hooks fetch on request: other steps do not compute them, and all steps train to the
+//! same bits.
 
 use std::cell::RefCell;
 use std::rc::Rc;

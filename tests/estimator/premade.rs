@@ -1,5 +1,5 @@
-//! Premade estimators: the specification's one-step cases by their numbers, the names of variables,
-//! and mistakes.
+//! Premade estimators: the specification's one-step cases by number, the names of variables, and
+//! mistakes.
 
 use estimand::graph::checkpoint::BundleWriter;
 use estimand::prelude::*;

@@ -1,4 +1,4 @@
-//! A hook that tells tests what happened to it.
+//! A hook that records its calls for tests.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The laws of resuming: train(100) is train(50) and 50 more, bit for bit, whatever the number of
+//! The laws of resuming: train(100) equals train(50) and 50 more, bit for bit, with any number of
 //! threads.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Model folders that TensorFlow or an earlier version wrote: under which names optimizers keep
-//! their slots, and what happens where some are missing.
+//! Model folders written by TensorFlow or an earlier version: the names of optimizer slots, and
+//! missing slots.
 
 use std::path::Path;
 

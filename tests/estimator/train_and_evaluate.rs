@@ -1,5 +1,5 @@
-//! Training with evaluations in between; the numbers of cases are those of the inventory of
-//! TensorFlow's behaviour.
+//! Training with evaluations in between. Case numbers are those of the inventory of TensorFlow's
+//! behaviour.
 
 use std::cell::RefCell;
 use std::path::PathBuf;

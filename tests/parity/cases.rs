@@ -1,4 +1,4 @@
-//! Numbers of cases in test sources: `Case 7`, `Cases 36, 37 and 38`, `cases_12_to_20_crosses`.
+//! Finds case numbers in test sources: `Case 7`, `Cases 36, 37 and 38`, `cases_12_to_20_crosses`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Our side of the page, as paths: one that does not exist does not compile.
+//! Our names on the page, as paths: a path that does not exist does not compile.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The page, row by row.
+//! Parses the page, row by row.
 
 use super::cases;
 

@@ -1,4 +1,4 @@
-//! TensorFlow's names, as `oracles/gen/tf_names.py` has written them.
+//! TensorFlow's names, as written by `oracles/gen/tf_names.py`.
 
 use super::FILES;
 

@@ -1,4 +1,4 @@
-//! Metrics beside those of a model function: `tf.estimator.add_metrics`.
+//! Extra metrics for an estimator: `tf.estimator.add_metrics`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use crate::model_fn::{ModelFn, ModelFnContext};
 use crate::{Estimator, EstimatorSpec, RunConfig};
 
-/// What metrics can be made of.
+/// The values from which metrics can be computed.
 #[derive(Clone, Copy)]
 pub struct MetricsContext<'a> {
     cx: &'a ModelFnContext<'a>,
@@ -24,7 +24,7 @@ impl<'a> MetricsContext<'a> {
         self.cx.features()
     }
 
-    /// The labels, as the input has them.
+    /// The labels, unchanged from the input.
     pub fn labels(&self) -> &'a Inputs {
         self.cx.labels()
     }
@@ -58,8 +58,8 @@ impl<'a> MetricsContext<'a> {
 }
 
 impl Estimator {
-    /// The same estimator with more metrics of evaluation. One of the same name as the model's own
-    /// takes its place.
+    /// Returns the same estimator with additional evaluation metrics. A metric with the name of an
+    /// existing one replaces it.
     ///
     /// ```
     /// use estimand::nn::metric;

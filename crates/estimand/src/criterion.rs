@@ -1,4 +1,4 @@
-//! What makes one evaluation better than another.
+//! Criteria that compare two evaluations.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use estimand_tensor::Result;
 
 use crate::Metrics;
 
-/// Which of two values is the better one.
+/// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Higher,
@@ -23,7 +23,7 @@ impl Direction {
         }
     }
 
-    /// What every number beats.
+    /// The worst possible value: every number beats it.
     pub(crate) fn worst(self) -> f64 {
         match self {
             Direction::Higher => f64::NEG_INFINITY,
@@ -39,14 +39,14 @@ impl Direction {
     }
 }
 
-/// Whether of (best, current) the second is better.
+/// A function of (best, current) that returns whether the second is better.
 pub(crate) type IsBetter = Box<dyn Fn(&Metrics, &Metrics) -> bool>;
 
-/// Whether one evaluation is better than another.
+/// A criterion by which one evaluation is better than another.
 pub(crate) enum Criterion {
     /// By one metric.
     Metric { name: String, direction: Direction },
-    /// By what the user says.
+    /// By a function of the user.
     Function(IsBetter),
 }
 
@@ -57,7 +57,8 @@ impl Default for Criterion {
 }
 
 impl Criterion {
-    /// NaN is never better. Where there is nothing to compare with, everything else is.
+    /// Returns whether `current` is better. NaN is never better. Without a best value, any other
+    /// value is.
     pub(crate) fn is_better(&self, best: Option<&Metrics>, current: &Metrics) -> Result<bool> {
         match (self, best) {
             (Criterion::Metric { name, .. }, None) => Ok(!current.get(name)?.is_nan()),
@@ -69,7 +70,7 @@ impl Criterion {
         }
     }
 
-    /// An error unless a model with these metrics can be judged by it.
+    /// Returns an error unless evaluations with these metrics can be compared.
     pub(crate) fn check(&self, known: &Metrics) -> Result<()> {
         match self {
             Criterion::Metric { name, .. } => known.get(name).map(|_| ()),

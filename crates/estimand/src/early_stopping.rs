@@ -1,9 +1,9 @@
-//! Early stopping on metrics of the process itself: when an evaluation no longer gets better,
-//! training may end.
+//! Early stopping inside the training process: training ends when an evaluation metric stops
+//! improving.
 //!
-//! A value that whoever evaluates hands its metrics to. It decides; it neither evaluates nor stops
-//! anything. Its counters go into checkpoints, so that a run which was interrupted decides as if it
-//! had not been.
+//! `EarlyStopping` decides when to stop. The caller passes it the metric after each evaluation; it
+//! neither evaluates nor stops anything itself. Its counters are saved in checkpoints, so an
+//! interrupted run decides exactly like an uninterrupted one.
 
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -12,10 +12,10 @@ use tracing::{info, warn};
 use crate::console::number;
 use crate::criterion::{Criterion, Direction};
 
-/// Ends training once a metric has not got better for a while.
+/// Ends training when a metric has not improved for a while.
 ///
-/// The rules are those of Keras' callback of the same name, with a patience in evaluations or in
-/// steps. A value that is NaN is never better.
+/// The rules are those of Keras' callback of the same name. Patience is counted in evaluations or
+/// in steps. A NaN value is never an improvement.
 ///
 /// ```
 /// use estimand::EarlyStopping;
@@ -44,7 +44,7 @@ pub struct EarlyStopping {
 pub struct Best {
     /// The global step of the evaluation.
     pub step: u64,
-    /// The metric.
+    /// The value of the metric.
     pub value: f64,
 }
 
@@ -54,11 +54,11 @@ enum Patience {
     Steps(u64),
 }
 
-/// What it has seen: this is what checkpoints hold.
+/// The history of evaluations, as checkpoints store it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct History {
     best: Option<Best>,
-    /// Evaluations since the wait began, and the step at which it did.
+    /// Evaluations since the wait began; `since` is the step at which it began.
     n_waited: u64,
     since: Option<u64>,
     last_step: Option<u64>,
@@ -66,12 +66,12 @@ struct History {
 }
 
 impl EarlyStopping {
-    /// On a metric that should rise, such as `auc`.
+    /// Watches a metric that should rise, such as `auc`.
     pub fn higher_is_better(metric: impl Into<String>) -> EarlyStopping {
         EarlyStopping::new(metric, Direction::Higher)
     }
 
-    /// On a metric that should fall, such as `loss`.
+    /// Watches a metric that should fall, such as `loss`.
     pub fn lower_is_better(metric: impl Into<String>) -> EarlyStopping {
         EarlyStopping::new(metric, Direction::Lower)
     }
@@ -88,39 +88,39 @@ impl EarlyStopping {
         }
     }
 
-    /// Ends training at the `n`-th evaluation in a row that is not better. By default, at the
+    /// Ends training at the `n`-th evaluation in a row without an improvement. By default, at the
     /// first.
     pub fn patience(mut self, n: u64) -> EarlyStopping {
         self.patience = Patience::Evaluations(n);
         self
     }
 
-    /// Ends training when there was nothing better for so many steps, however often it was
-    /// evaluated. By default, evaluations are counted instead.
+    /// Ends training after `n` steps without an improvement, regardless of the number of
+    /// evaluations. By default, evaluations are counted instead.
     pub fn patience_steps(mut self, n: u64) -> EarlyStopping {
         self.patience = Patience::Steps(n);
         self
     }
 
-    /// A value counts as better if it is so by more than this. By default, 0.
+    /// Sets the smallest improvement that counts: the difference must exceed it. By default, 0.
     pub fn min_delta(mut self, delta: f64) -> EarlyStopping {
         self.min_delta = delta;
         self
     }
 
-    /// A value that must be beaten within the patience, too. By default, none.
+    /// Sets a baseline that the metric must also beat within the patience. By default, none.
     pub fn baseline(mut self, value: f64) -> EarlyStopping {
         self.baseline = Some(value);
         self
     }
 
-    /// Evaluations of earlier steps are not looked at. By default, all are.
+    /// Ignores evaluations before this step. By default, all count.
     pub fn start_from_step(mut self, step: u64) -> EarlyStopping {
         self.start_from_step = step;
         self
     }
 
-    /// An error if it could never do what it is for.
+    /// Returns an error if the settings can never have an effect.
     pub fn check(&self) -> Result<()> {
         let refused = |message: String| Err(Error::config(format!("early stopping on `{}`: {message}", self.metric)));
         match self.patience {
@@ -136,28 +136,28 @@ impl EarlyStopping {
         }
     }
 
-    /// The metric.
+    /// Returns the name of the metric.
     pub fn metric(&self) -> &str {
         &self.metric
     }
 
-    /// What makes one evaluation better than another.
+    /// Returns the criterion that compares two evaluations.
     pub(crate) fn criterion(&self) -> Criterion {
         Criterion::Metric { name: self.metric.clone(), direction: self.direction }
     }
 
-    /// The best value until now.
+    /// Returns the best value so far.
     pub fn best(&self) -> Option<Best> {
         self.history.best
     }
 
-    /// The step at which it decided to stop, if it did.
+    /// Returns the step at which it decided to stop, if it did.
     pub fn stopped_at(&self) -> Option<u64> {
         self.history.stopped_at
     }
 
-    /// Takes the metric of an evaluation; returns why training should end, if it should. A step
-    /// that was seen is not counted again.
+    /// Records the metric of an evaluation. Returns the reason to end training, if there is one. A
+    /// step that was already recorded is not counted again.
     pub fn update(&mut self, step: u64, value: f64) -> Option<String> {
         let seen = self.history.last_step.is_some_and(|last| step <= last);
         if step < self.start_from_step || seen {
@@ -202,7 +202,7 @@ impl EarlyStopping {
         format!("`{}` has not got better than {best}{margin} in {waited}; it is {}", self.metric, number(value))
     }
 
-    /// What a later run needs to decide as this one would.
+    /// Returns the state that a later run needs to decide like this one.
     pub fn state(&self) -> Vec<u8> {
         let History { best, n_waited, since, last_step, stopped_at } = &self.history;
         // Bits, since JSON has no infinity.
@@ -214,9 +214,9 @@ impl EarlyStopping {
         state.to_string().into_bytes()
     }
 
-    /// Goes on from the state of an earlier run. That of another metric is left alone, with a
-    /// warning. Where the earlier run decided to stop, this one goes on all the same: the best
-    /// value stays, and patience begins anew.
+    /// Restores the state of an earlier run. The state of another metric is ignored with a warning.
+    /// If the earlier run decided to stop, this one continues: it keeps the best value and starts
+    /// counting patience from zero.
     pub fn restore(&mut self, state: &[u8]) -> Result<()> {
         let state = parse(state).ok_or_else(|| {
             Error::data(format!("the state of early stopping on `{}` cannot be read", self.metric))
@@ -243,7 +243,7 @@ impl EarlyStopping {
         Ok(())
     }
 
-    /// Forgets that it decided, and how long nothing got better; the best value stays.
+    /// Clears the decision and the patience count; keeps the best value.
     pub(crate) fn begin_anew(&mut self) {
         self.history = History { n_waited: 0, since: None, stopped_at: None, ..self.history };
     }
@@ -383,8 +383,8 @@ mod tests {
         );
     }
 
-    /// Whoever trains on after the decision wants more: as many evaluations as before are waited
-    /// for.
+    /// A user who continues training after the decision wants more steps, so the full patience
+    /// applies again.
     #[test]
     fn after_the_decision_patience_begins_anew() -> Result<()> {
         let fresh = || EarlyStopping::lower_is_better("loss").patience(2);

@@ -1,5 +1,5 @@
-//! What a model function returns: predictions, loss, metrics, how to train, and what happens around
-//! it.
+//! `EstimatorSpec`, the result of a model function: predictions, loss, metrics, optimizer, hooks
+//! and exports.
 
 use std::fmt;
 
@@ -13,20 +13,20 @@ use crate::model_fn::ModelFnContext;
 use crate::saver::Retention;
 use crate::session::TrainSession;
 
-/// The key under which a model is served unless a client asks for another.
+/// The default signature key of a served model.
 pub const SERVING_DEFAULT: &str = "serving_default";
 
-/// What an exported model answers under one key.
+/// The output of an exported model under one signature key.
 #[derive(Clone, Debug)]
 pub enum ExportOutput {
     /// Scores of classes, and their names.
     Classification {
-        /// One for each class.
+        /// One score per class.
         scores: Option<Tensor>,
-        /// Strings.
+        /// The names of the classes, as strings.
         classes: Option<Tensor>,
     },
-    /// One number a row.
+    /// One number per row.
     Regression {
         /// The numbers.
         value: Tensor,
@@ -35,10 +35,10 @@ pub enum ExportOutput {
     Predict(IndexMap<String, Tensor>),
 }
 
-/// A question that is asked before training begins.
+/// A check that runs before training begins.
 pub type ReadyCheck = Box<dyn Fn(&TrainSession) -> Result<()>>;
 
-/// A model for one mode. What a mode does not need may be there too, and is left alone.
+/// A model for one mode. Parts that the mode does not need may be present; they are ignored.
 ///
 /// | mode | needs |
 /// |---|---|
@@ -52,7 +52,7 @@ pub struct EstimatorSpec {
     pub(crate) loss: Option<Tensor>,
     pub(crate) train_op: Option<Tensor>,
     pub(crate) optimizer: Option<Optimizer>,
-    /// What the names of the optimizer's slots begin with.
+    /// The prefix of the names of the optimizer's slots.
     pub(crate) optimizer_scope: Option<String>,
     pub(crate) metrics: IndexMap<String, Metric>,
     pub(crate) export_outputs: IndexMap<String, ExportOutput>,
@@ -93,95 +93,96 @@ impl EstimatorSpec {
         self
     }
 
-    /// The one prediction of a model that has no names for them; it is served as `output`.
+    /// Sets the only prediction of a model without prediction names. It is served as `output`.
     pub fn single_prediction(self, tensor: &Tensor) -> EstimatorSpec {
         self.prediction("", tensor)
     }
 
-    /// The loss: one number.
+    /// Sets the loss, a scalar.
     pub fn loss(mut self, loss: &Tensor) -> EstimatorSpec {
         self.loss = Some(loss.clone());
         self
     }
 
-    /// How to train: in training the loss is minimised with it, in other modes it is left alone.
+    /// Sets the optimizer. Training uses it to minimise the loss; other modes ignore it.
     pub fn optimizer(mut self, optimizer: Optimizer) -> EstimatorSpec {
         self.optimizer = Some(optimizer);
         self
     }
 
-    /// What the names of the optimizer's slots begin with. By default nothing, as in a model
-    /// function of TensorFlow that is written by hand (`Adagrad/dense/kernel/accumulator`);
-    /// TensorFlow's heads and premade estimators have `training`.
+    /// Sets the prefix of the names of the optimizer's slots. By default it is empty, as in a
+    /// hand-written TensorFlow model function (`Adagrad/dense/kernel/accumulator`). TensorFlow's
+    /// heads and premade estimators use `training`.
     pub fn optimizer_scope(mut self, scope: impl Into<String>) -> EstimatorSpec {
         self.optimizer_scope = Some(scope.into());
         self
     }
 
-    /// The op of a training step, instead of an optimizer. The global step is counted without its
-    /// doing.
+    /// Sets the op of a training step, instead of an optimizer. The op need not increment the
+    /// global step; the Estimator does.
     pub fn train_op(mut self, train_op: &Tensor) -> EstimatorSpec {
         self.train_op = Some(train_op.clone());
         self
     }
 
-    /// Adds a metric of evaluation.
+    /// Adds an evaluation metric.
     pub fn metric(mut self, name: impl Into<String>, metric: Metric) -> EstimatorSpec {
         self.metrics.insert(name.into(), metric);
         self
     }
 
-    /// What an exported model answers under a key. By default, all predictions under
-    /// `serving_default`.
+    /// Adds an output of the exported model under a key. By default, all predictions are exported
+    /// under `serving_default`.
     pub fn export_output(mut self, key: impl Into<String>, output: ExportOutput) -> EstimatorSpec {
         self.export_outputs.insert(key.into(), output);
         self
     }
 
-    /// Adds a hook of training, on every worker.
+    /// Adds a training hook on every worker.
     pub fn training_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
         self.training_hooks.push(Box::new(hook));
         self
     }
 
-    /// Adds a hook of training, on the chief alone.
+    /// Adds a training hook on the chief only.
     pub fn training_chief_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
         self.training_chief_hooks.push(Box::new(hook));
         self
     }
 
-    /// Adds a hook of evaluation.
+    /// Adds an evaluation hook.
     pub fn evaluation_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
         self.evaluation_hooks.push(Box::new(hook));
         self
     }
 
-    /// Adds a hook of prediction.
+    /// Adds a prediction hook.
     pub fn prediction_hook(mut self, hook: impl Hook + 'static) -> EstimatorSpec {
         self.prediction_hooks.push(Box::new(hook));
         self
     }
 
-    /// The value of a variable before training, instead of its initializer's.
+    /// Sets the value of a variable before training, instead of its initializer's value.
     pub fn initial_value(mut self, variable: impl Into<String>, value: Array) -> EstimatorSpec {
         self.initial_values.push((variable.into(), value));
         self
     }
 
-    /// Asks a question once the variables have their values; an error ends the training before its
-    /// first step.
+    /// Adds a check that runs once the variables have their values. An error ends the training
+    /// before its first step.
     pub fn ready_check(mut self, check: impl Fn(&TrainSession) -> Result<()> + 'static) -> EstimatorSpec {
         self.ready_checks.push(Box::new(check));
         self
     }
 
-    /// Which checkpoints are kept, instead of what the configuration says.
+    /// Sets which checkpoints are kept, overriding the configuration.
     pub fn retention(mut self, retention: Retention) -> EstimatorSpec {
         self.retention = Some(retention);
         self
     }
 
-    /// Whether it has what its mode needs, and all of it belongs to the context's graph.
+    /// Checks that the spec has everything its mode needs, and that all tensors belong to the
+    /// context's graph.
     pub(crate) fn checked(mut self, cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
         cx.graph().check()?;
         if self.mode != cx.mode() {
@@ -221,7 +222,7 @@ impl EstimatorSpec {
             (Some(_), Some(_), _) => {
                 return Err(Error::config("a model with a train op and an optimizer").help("give it one of the two"));
             }
-            // Whoever writes a train op need not count.
+            // A user-written train op need not increment the global step.
             (Some(train_op), None, _) => cx.graph().group(&[train_op, &cx.global_step().assign_add(1.0)]),
             (None, Some(optimizer), Some(loss)) => {
                 let _scope = self.optimizer_scope.as_deref().map(|scope| cx.graph().reopen(scope));
@@ -277,7 +278,7 @@ fn missing(mode: Mode, what: &str, help: &str) -> Error {
     Error::config(format!("a model with {what}, in mode {mode}")).help(help)
 }
 
-/// The loss as one number: a single element may have any shape.
+/// Returns the loss as a scalar. A loss of one element may have any shape.
 fn single_number(loss: &Tensor) -> Result<Tensor> {
     loss.graph().check()?;
     if loss.dtype() != DType::F32 {

@@ -1,4 +1,4 @@
-//! How often something is done: `Every` says it, a `Timer` keeps count.
+//! How often something happens: `Every` is the period, `Timer` keeps count.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,29 +7,29 @@ use estimand_tensor::{Error, Result};
 
 /// How often something happens during training.
 ///
-/// One value instead of TensorFlow's pair `save_checkpoints_steps` and `save_checkpoints_secs`:
-/// they can neither both be given nor be forgotten. As in TensorFlow, `Steps(0)` and `Secs(0.0)`
-/// mean never.
+/// This one value replaces TensorFlow's pair `save_checkpoints_steps` and `save_checkpoints_secs`,
+/// so both cannot be set at once and neither can be forgotten. As in TensorFlow, `Steps(0)` and
+/// `Secs(0.0)` mean never.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Every {
-    /// Each time so many steps are done.
+    /// Once per this number of steps.
     Steps(u64),
-    /// Each time so many seconds have passed.
+    /// Once per this number of seconds.
     Secs(f64),
-    /// Not at all.
+    /// Never.
     Never,
 }
 
 impl Every {
-    /// Whether it never happens.
+    /// Returns whether it never happens.
     pub fn is_never(self) -> bool {
         matches!(self, Every::Never | Every::Steps(0) | Every::Secs(0.0))
     }
 
-    /// An error, which names `what` has this period, if it is no period.
+    /// Returns an error that names `what` if the period is invalid.
     pub(crate) fn check(self, what: &str) -> Result<()> {
         match self {
-            // A duration must also fit into what the clock can count.
+            // A duration must also fit the range of the clock.
             Every::Secs(secs) if Duration::try_from_secs_f64(secs).is_err() => {
                 Err(Error::config(format!("{what} is every {secs} seconds, expected a number from 0"))
                     .help("`Every::Never` switches it off"))
@@ -51,10 +51,10 @@ impl fmt::Display for Every {
     }
 }
 
-/// Says when it is time again: TensorFlow's `SecondOrStepTimer`.
+/// Reports when an action is due: TensorFlow's `SecondOrStepTimer`.
 ///
-/// It is time at the first step asked about, and then whenever the period has passed since the last
-/// time; never twice for one step.
+/// The action is due at the first step that is queried, and then whenever the period has passed
+/// since the last trigger. It is never due twice for one step.
 ///
 /// ```
 /// use estimand::{Every, Timer};
@@ -72,32 +72,32 @@ impl fmt::Display for Every {
 #[derive(Clone, Debug)]
 pub struct Timer {
     every: Every,
-    /// The step that periods in steps are counted from; `None` for the first one asked about.
+    /// The step from which periods in steps are counted; `None` means the first step queried.
     first: Option<u64>,
     last: Option<(u64, Instant)>,
 }
 
-/// What has passed between two times at which a [`Timer`] was triggered.
+/// The steps and time between two triggers of a [`Timer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passed {
-    /// Steps done.
+    /// The number of steps done.
     pub steps: u64,
-    /// Time.
+    /// The elapsed time.
     pub time: Duration,
 }
 
 impl Timer {
-    /// A timer that was never triggered.
+    /// Makes a timer that was never triggered.
     pub fn new(every: Every) -> Timer {
         Timer { every, first: None, last: None }
     }
 
-    /// A timer whose periods in steps are counted from a step, whenever it is asked first: `first`,
-    /// `first + n`, `first + 2 n`.
+    /// Makes a timer whose step periods are counted from a fixed step, regardless of the first
+    /// query: `first`, `first + n`, `first + 2 n`.
     ///
-    /// A training that was killed and goes on in the middle of a period thus does everything at the
-    /// steps of one that was not. TensorFlow counts from the step at which a process begins.
-    /// Periods in seconds begin with the process in any case.
+    /// If a training is killed and resumes in the middle of a period, it acts at the same steps as
+    /// an uninterrupted one. TensorFlow counts from the step at which a process begins. Periods in
+    /// seconds always begin with the process.
     ///
     /// ```
     /// use estimand::{Every, Timer};
@@ -109,13 +109,13 @@ impl Timer {
         Timer { every, first: Some(first), last: None }
     }
 
-    /// Whether it is time at this step.
+    /// Returns whether the action is due at this step.
     pub fn is_due(&self, step: u64) -> bool {
         if self.every.is_never() {
             return false;
         }
         if let (Every::Steps(n), Some(first)) = (self.every, self.first) {
-            // Periods that are complete, and those that were when it was last triggered.
+            // Compares the complete periods now with those at the last trigger.
             let n_periods = |step: u64| step.checked_sub(first).map(|steps| steps / n);
             return match self.last {
                 Some((last_step, _)) => n_periods(step) > n_periods(last_step),
@@ -131,8 +131,8 @@ impl Timer {
         }
     }
 
-    /// Notes that it was done at this step; returns what has passed since the time before, if there
-    /// was one.
+    /// Records that the action was done at this step. Returns the steps and time since the previous
+    /// trigger, if there was one.
     pub fn trigger(&mut self, step: u64) -> Option<Passed> {
         let now = Instant::now();
         let before = self.last.replace((step, now));
@@ -142,12 +142,12 @@ impl Timer {
         })
     }
 
-    /// Forgets when it was triggered, so that it is time at once.
+    /// Clears the last trigger, so that the action is due at once.
     pub fn reset(&mut self) {
         self.last = None;
     }
 
-    /// The step at which it was last triggered.
+    /// Returns the step of the last trigger.
     pub fn last_step(&self) -> Option<u64> {
         self.last.map(|(step, _)| step)
     }
@@ -180,13 +180,13 @@ mod tests {
         assert_eq!(times(Every::Steps(2), 1..7), [1, 3, 5]);
         assert_eq!(times(Every::Steps(1), [4, 4, 5, 5].into_iter()), [4, 5]);
         assert_eq!(times(Every::Steps(3), [0, 10, 12, 13].into_iter()), [0, 10, 13]);
-        // So little time that it has always passed.
+        // A period so short that it has always passed.
         assert_eq!(times(Every::Secs(1e-9), [1, 1, 2, 3].into_iter()), [1, 2, 3]);
         assert_eq!(times(Every::Secs(1e6), 0..100), [0]);
         assert_eq!(times(Every::Steps(u64::MAX), 0..100), [0]);
     }
 
-    /// Wherever a run begins, it meets the steps of one that began at 0.
+    /// A run that begins at any step acts at the same steps as one that began at 0.
     #[test]
     fn periods_counted_from_a_step_do_not_depend_on_where_a_run_begins() {
         for (first, expected) in [(0, vec![0, 3, 6, 9]), (1, vec![1, 4, 7, 10]), (5, vec![5, 8, 11])] {

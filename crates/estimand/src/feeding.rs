@@ -1,7 +1,8 @@
-//! From the batches of a dataset to what a step is fed: the join of input pipeline and graph.
+//! Feeding: turns the batches of a dataset into the values that a step is fed. It connects the
+//! input pipeline with the graph.
 //!
-//! The host's part of the program (strings, tables, ids) runs in the threads that read the input,
-//! in their order, so that a step finds its numbers ready.
+//! The host part of the program (strings, tables, ids) runs in the threads that read the input, in
+//! order, so that each step finds its numbers ready.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use indexmap::IndexMap;
 use crate::model_fn::ModelFnContext;
 use crate::{Input, Inputs};
 
-/// Where the value of a placeholder comes from.
+/// The source of a placeholder's value.
 #[derive(Clone, Debug)]
 struct Source {
     part: Component,
@@ -35,7 +36,7 @@ enum InputRole {
     Feature,
     Label,
     Weights,
-    /// A hook's, by its number.
+    /// A value that a hook feeds, by its number.
     Hook(usize),
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Placeholders {
 }
 
 impl Placeholders {
-    /// Those of a model.
+    /// Returns the placeholders of a model.
     pub(crate) fn of(cx: &ModelFnContext<'_>) -> Placeholders {
         let mut all = Placeholders::of_features(cx.features());
         all.add(cx.labels(), InputRole::Label);
@@ -58,7 +59,7 @@ impl Placeholders {
         all
     }
 
-    /// Those of features alone.
+    /// Returns the placeholders of features only.
     pub(crate) fn of_features(inputs: &Inputs) -> Placeholders {
         let mut all = Placeholders::default();
         all.add(inputs, InputRole::Feature);
@@ -80,7 +81,7 @@ impl Placeholders {
         }
     }
 
-    /// Has a hook feed a placeholder; returns the number under which its values are found.
+    /// Lets a hook feed a placeholder. Returns the number under which its values are found.
     pub(crate) fn feed_by_hook(&mut self, tensor: &Tensor) -> Result<usize> {
         let refused = |message: String, help: &str| Err(Error::config(message).help(help));
         let (name, node) = (tensor.name(), tensor.value().node);
@@ -105,7 +106,7 @@ impl Placeholders {
         }
     }
 
-    /// What a program is fed, in its order.
+    /// Returns the sources of a program's feeds, in the program's order.
     pub(crate) fn binding(&self, compiled: &Compiled) -> Result<Binding> {
         let body = compiled.program().body();
         let source = |id: &NodeId| {
@@ -126,15 +127,16 @@ impl Placeholders {
 #[derive(Clone, Debug)]
 pub(crate) struct Binding {
     sources: Vec<Source>,
-    /// Whether hooks feed some: then nothing can be prepared before they have seen the step begin.
+    /// Whether hooks feed some placeholders. If so, nothing can be prepared before the hooks have
+    /// run for the step.
     has_hooks: bool,
 }
 
-/// What hooks feed, by their numbers; it stays until they feed something else.
+/// Values fed by hooks, by their numbers. A value stays until the hook replaces it.
 pub(crate) type HookFeeds = Vec<Option<Array>>;
 
 impl Binding {
-    /// The values of the placeholders in a batch.
+    /// Returns the values of the placeholders for a batch.
     pub(crate) fn bind(&self, batch: &Batch, of_hooks: &HookFeeds) -> Result<Vec<Array>> {
         self.bind_into(batch, of_hooks, Vec::new())
     }
@@ -143,8 +145,8 @@ impl Binding {
         self.has_hooks
     }
 
-    /// The first NaN or infinity of what the program reads of a batch, in words, with what can be
-    /// done about it.
+    /// Describes the first NaN or infinity that the program reads from a batch, with possible
+    /// remedies.
     pub(crate) fn not_finite(&self, fed: &Fed) -> String {
         match self.sources.iter().find_map(|source| source.not_finite(&fed.batch)) {
             Some(found) => {
@@ -155,7 +157,7 @@ impl Binding {
         }
     }
 
-    /// As [`bind`](Binding::bind), in a list that is no longer needed.
+    /// Same as [`bind`](Binding::bind), but reuses a list that is no longer needed.
     fn bind_into(&self, batch: &Batch, of_hooks: &HookFeeds, mut values: Vec<Array>) -> Result<Vec<Array>> {
         values.clear();
         for source in &self.sources {
@@ -214,7 +216,7 @@ impl Source {
         let values = if array.dtype().is_float() { array.to_f64_vec().ok()? } else { return None };
         let place = values.iter().position(|value| !value.is_finite())?;
         let row = match splits {
-            // The last row that begins at or before it.
+            // Find the last row that begins at or before the place.
             Some(splits) => splits.partition_point(|&begin| begin as usize <= place).saturating_sub(1),
             None => place / (values.len() / batch.n_rows().max(1)).max(1),
         };
@@ -222,7 +224,7 @@ impl Source {
     }
 }
 
-/// Weights in the dtype of their placeholder: any number will do.
+/// Converts weights to the dtype of their placeholder. Any numeric dtype is accepted.
 fn as_weights(weights: &Array) -> Result<Array> {
     match weights.dtype() {
         DType::F32 => Ok(weights.clone()),
@@ -233,7 +235,7 @@ fn as_weights(weights: &Array) -> Result<Array> {
     }
 }
 
-/// What one step is fed, the batch it is made of, and where the input stands behind it.
+/// The feeds of one step, the batch they were made from, and the input position after that batch.
 #[derive(Default)]
 pub(crate) struct Fed {
     pub(crate) feeds: Vec<Array>,
@@ -242,8 +244,8 @@ pub(crate) struct Fed {
 }
 
 impl Fed {
-    /// What a program is fed of this batch, if it is not what lies ready: another program of the
-    /// model, or one that hooks feed.
+    /// Prepares the feeds of a program from this batch if the prepared ones do not fit: for another
+    /// program of the model, or for one that hooks feed.
     pub(crate) fn prepare_again(
         &self,
         binding: &Binding,
@@ -254,28 +256,29 @@ impl Fed {
     }
 }
 
-/// What lies ready may take so many bytes.
+/// The maximum size in bytes of batches prepared ahead.
 const AHEAD_BYTES: usize = 64 << 20;
 
-/// A batch that was read, and memory for what it is made into.
+/// A batch that was read, and buffers for its feeds.
 type Job = Result<(StreamItem, Vec<Array>)>;
 
 /// Prepared batches, in order.
 pub(crate) struct Feeder {
     fed: Ordered<Job, Result<Fed>>,
-    /// What steps are done with, for the next batches to be made in.
+    /// Feeds that steps no longer need; their buffers are reused for the next batches.
     spare: Arc<Mutex<Vec<Fed>>>,
-    /// Batches that the caller has made itself, and how long that took.
+    /// The number of batches that the caller prepared itself, and the time they took.
     trial: Option<(u32, Duration)>,
 }
 
-/// So many batches are made by the caller; if they take longer than this on average, threads make
-/// the others.
+/// The caller prepares this number of batches itself. If they take longer than the limit on
+/// average, threads prepare the others.
 const TRIAL: u32 = 16;
 const WORTH_A_THREAD: Duration = Duration::from_micros(20);
 
 impl Feeder {
-    /// The batches of a stream, of which `first` was read to see what they look like.
+    /// Makes a feeder of a stream. `first` is the batch that was read to learn what batches look
+    /// like.
     pub(crate) fn new(
         first: Option<StreamItem>,
         mut stream: Box<dyn Stream>,
@@ -294,7 +297,7 @@ impl Feeder {
                 return None;
             }
             let Fed { mut feeds, batch, after } = lock(&spares).pop().unwrap_or_default();
-            // Without these the batch is alone in its memory.
+            // Without these references the batch is the only owner of its memory.
             feeds.clear();
             stream.recycle(StreamItem { batch, after });
             let item = match first.take() {
@@ -316,7 +319,7 @@ impl Feeder {
         Feeder { fed: Ordered::new(n_threads, n_ahead, next, work).lazy(), spare, trial }
     }
 
-    /// Takes back what a step is done with.
+    /// Takes back feeds that a step no longer needs.
     pub(crate) fn recycle(&mut self, fed: Fed) {
         let mut spare = lock(&self.spare);
         if spare.len() < spare.capacity() {
@@ -339,7 +342,7 @@ impl Feeder {
     }
 }
 
-/// A panic of another thread leaves the list whole.
+/// Locks the list. A panic in another thread does not damage it.
 fn lock(spare: &Mutex<Vec<Fed>>) -> MutexGuard<'_, Vec<Fed>> {
     spare.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,5 @@
-//! Whether a checkpoint belongs to a model; if not, how they differ and what can be done.
+//! Checks that a checkpoint belongs to a model. If not, the error lists the differences and the
+//! remedies.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,8 +15,8 @@ use crate::stored::{self, Entry, Stored};
 /// The most differences that a message lists.
 const LISTED: usize = 8;
 
-/// Where in the checkpoint each variable of the model is. An error that lists what differs, unless
-/// all are there as they should be; slots of optimizers may be missing.
+/// Finds the checkpoint entry of each variable of the model. Returns an error with the list of
+/// differences unless every variable is present and fits. Slots of optimizers may be missing.
 pub(crate) fn compare<'a>(reader: &BundleReader, body: &'a Body, prefix: &Path) -> Result<Vec<(VarId, Entry<'a>)>> {
     let variables = body.variables();
     let stored = Stored::new(reader, body);

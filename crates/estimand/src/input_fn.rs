@@ -1,4 +1,4 @@
-//! Where batches come from: an input function, or simply a [`Dataset`].
+//! Input functions, the source of batches: a function of a context, or simply a [`Dataset`].
 
 use std::ops::Deref;
 
@@ -7,11 +7,11 @@ use estimand_tensor::Result;
 
 use crate::{HParams, RunConfig};
 
-/// What an input function is given: the mode, who reads, the model's parameters and the run's
+/// The argument of an input function: the mode, the worker, the model's parameters and the run's
 /// configuration.
 ///
-/// It is a [`data::InputContext`](InputContext) with the rest beside it: `cx.mode`, `cx.worker`,
-/// `cx.n_workers`, `cx.per_replica_batch_size(..)`.
+/// It dereferences to [`data::InputContext`](InputContext): `cx.mode`, `cx.worker`, `cx.n_workers`,
+/// `cx.per_replica_batch_size(..)`.
 #[derive(Clone, Copy, Debug)]
 pub struct InputFnContext<'a> {
     pub(crate) input: InputContext,
@@ -39,16 +39,16 @@ impl Deref for InputFnContext<'_> {
     }
 }
 
-/// Makes the dataset of a run. Called once for every train, evaluate and predict.
+/// Makes the dataset of a run. It is called once for every train, evaluate and predict.
 ///
-/// A [`Dataset`] is one; so is a function of an [`InputFnContext`], which can make another dataset
-/// for each mode.
+/// A [`Dataset`] implements it. So does a function of an [`InputFnContext`], which can return a
+/// different dataset for each mode.
 pub trait InputFn {
-    /// The dataset, batched.
+    /// Returns the batched dataset.
     fn dataset(&self, cx: &InputFnContext<'_>) -> Result<Dataset>;
 
-    /// Whether the dataset is the same whoever asks for it. By default it is not: a function is
-    /// given the worker, and may return the worker's shard.
+    /// Returns whether every worker gets the same dataset. By default, false: a function receives
+    /// the worker and may return that worker's shard.
     fn is_same_for_all_workers(&self) -> bool {
         false
     }

@@ -1,10 +1,10 @@
 //! TensorFlow's Estimator framework, reborn in Rust.
 //!
-//! One model description trains, evaluates and predicts: a [premade] estimator of feature columns,
-//! or a model function of one's own with an optional [head]. Below it are input pipelines that
-//! never lose their place ([data]), layers, losses, metrics and columns ([nn]), and the engine:
-//! symbolic graphs with gradients, run by a CPU executor whose results do not depend on the number
-//! of threads ([graph]). The book is in `docs/`.
+//! One model description trains, evaluates and predicts. It is a [premade] estimator over feature
+//! columns, or your own model function with an optional [head]. Below it are three parts: input
+//! pipelines that resume exactly where they stopped ([data]); layers, losses, metrics and columns
+//! ([nn]); and the engine ([graph]), which runs symbolic graphs with gradients on a CPU executor.
+//! Results do not depend on the number of threads. The book is in `docs/`.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -87,8 +87,8 @@ pub use timeline::{Span, Timeline};
 pub use train_and_evaluate::{EvalSpecs, Evaluated, Export, Exporter, Trained};
 pub use warm_start::{VocabInfo, VocabSource, WarmStartSettings};
 
-/// Graphs and what runs them: symbols, gradients, optimizers, executors, sessions, checkpoints,
-/// TensorFlow's graphs.
+/// Graphs and their execution: symbols, gradients, optimizers, executors, sessions, checkpoints,
+/// and TensorFlow's graphs.
 pub mod graph {
     pub use estimand_checkpoint as checkpoint;
     pub use estimand_cpu::Cpu;
@@ -98,7 +98,7 @@ pub mod graph {
     pub use estimand_tf::{graph_def, saved_model};
 }
 
-/// What most programs use.
+/// The items that most programs use.
 pub mod prelude {
     pub use crate::head::{
         BinaryClassHead, Head, HeadSpec, LogisticRegressionHead, MultiClassHead, MultiHead, MultiLabelHead,
@@ -149,7 +149,7 @@ pub mod prelude {
     };
 }
 
-/// Damage for parsers, as the fuzz targets' tests use it.
+/// Mutations of input bytes for parser tests, shared with the fuzz targets.
 #[cfg(test)]
 #[path = "../../../fuzz/src/mutate.rs"]
 mod mutate;

@@ -1,8 +1,7 @@
-//! `map_graph`: a map of an input pipeline that is written with the ops of graphs, strings and
-//! tables included.
+//! `map_graph`: a map over an input pipeline, written with graph ops including strings and tables.
 //!
-//! It stands where data and graphs meet: the pipeline knows no graph, and sees a function of
-//! batches.
+//! This module connects data and graphs: the pipeline does not know graphs and only sees a function
+//! of batches.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,14 +14,14 @@ use estimand_tensor::{Array, Batch, BatchSpec, Error, Feature, Mode, Ragged, Res
 use crate::feeding::{Binding, Placeholders};
 use crate::{Input, Inputs};
 
-/// Maps that are built as graphs, for [`Dataset`].
+/// Extends [`Dataset`] with maps that are built as graphs.
 pub trait MapGraph {
-    /// The features that a graph makes of each row's, instead of them; labels and weights stay. The
-    /// graph is built once, from the first rows, and run in the threads of the input, a few items
-    /// ahead; the results are those of one thread.
+    /// Replaces the features of each row with those that a graph computes from them. Labels and
+    /// weights stay. The graph is built once, from the first rows. It runs in the input threads, a
+    /// few items ahead; the results are the same as with one thread.
     ///
-    /// Before `batch` it gets rows in pieces of any size, so a row's result may depend on that row
-    /// alone.
+    /// Before `batch` the graph receives rows in groups of any size, so the result of a row may
+    /// depend on that row only.
     ///
     /// ```
     /// use estimand::prelude::*;
@@ -78,11 +77,11 @@ struct Made {
     compiled: Compiled,
     binding: Binding,
     outputs: Vec<Output>,
-    /// Without variables: a run asks for a state.
+    /// An empty state: the graph has no variables, but a run needs a state.
     state: Box<dyn State>,
 }
 
-/// A feature that is made, and whether it is two tensors.
+/// An output feature, and whether it consists of two tensors.
 struct Output {
     name: String,
     is_ragged: bool,
@@ -113,7 +112,7 @@ impl Made {
                 .help("what is trained belongs into the model function"));
         }
         let body = Arc::new(graph.body().clone());
-        // Threads share rows among them: none needs others for a piece.
+        // The input threads already divide the rows among them, so one group needs only one thread.
         let cpu = Cpu::with_threads(1);
         let compiled = Compiled::new(&cpu, Program::new(body.clone(), &fetches)?)?;
         let binding = Placeholders::of_features(&inputs).binding(&compiled)?;
@@ -145,7 +144,7 @@ impl Made {
     }
 }
 
-/// A panic of another thread leaves what is inside whole.
+/// Locks the mutex. A panic in another thread does not damage its content.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,18 +1,18 @@
-//! Whether the state of a run can be copied before it is written.
+//! Checks whether there is enough memory to copy the state of a run before it is written.
 
-/// Whether there is room for a copy of so many bytes: then checkpoints are written in the
-/// background, from a copy, while training goes on.
+/// Returns whether a copy of this many bytes fits into memory. If so, checkpoints are written in
+/// the background from a copy while training continues.
 pub(crate) fn has_room(bytes: u64) -> bool {
     fits(bytes, available())
 }
 
-/// A copy may take a quarter of what is free. A system that does not say how much that is has
-/// enough.
+/// A copy may use a quarter of the free memory. If the system does not report the free memory, the
+/// copy fits.
 fn fits(bytes: u64, available: Option<u64>) -> bool {
     available.is_none_or(|available| bytes <= available / 4)
 }
 
-/// Bytes that programs can have without others being swapped out; only Linux tells.
+/// Returns the bytes that programs can use without swapping. Only Linux reports them.
 fn available() -> Option<u64> {
     if cfg!(target_os = "linux") { parse(&std::fs::read_to_string("/proc/meminfo").ok()?) } else { None }
 }

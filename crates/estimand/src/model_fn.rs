@@ -1,4 +1,5 @@
-//! What a model function is given: symbols for features and labels, and what to build for.
+//! The argument of a model function: symbolic features and labels, the mode, the parameters and the
+//! configuration.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +11,19 @@ use estimand_tensor::{Batch, BatchSpec, DType, Dim, Error, Mode, Result};
 
 use crate::{EstimatorSpec, HParams, RunConfig, Summaries};
 
-/// TensorFlow's name for the number of training steps.
+/// TensorFlow's name of the variable that counts training steps.
 pub(crate) const GLOBAL_STEP: &str = "global_step";
 
-/// Builds a model: called once for each mode, with a graph of its own.
+/// A function that builds a model. It is called once per mode, each time with a new graph.
 pub type ModelFn = Arc<dyn Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync>;
 
-/// What a batch looks like: the features, labels and weights that a model is built for.
+/// The shape and dtype of a batch: the features, labels and weights that a model is built for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InputSpec {
     pub(crate) features: BatchSpec,
     pub(crate) labels: BatchSpec,
     pub(crate) weights: bool,
-    /// The classes that labels stand for, if the input knows them.
+    /// The names of the classes that labels stand for, if the input knows them.
     pub(crate) classes: Option<Vec<String>>,
 }
 
@@ -33,7 +34,7 @@ impl InputSpec {
     }
 }
 
-/// What a model function builds with.
+/// The context in which a model function builds its graph.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -79,12 +80,12 @@ impl<'a> ModelFnContext<'a> {
         &self.graph
     }
 
-    /// What to build for.
+    /// Returns the mode to build for.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// A dense feature by name. One that is not there is an error of the build, with the line of
+    /// Returns a dense feature by name. A missing feature is a build error that names the line of
     /// this call.
     #[track_caller]
     pub fn feature(&self, name: &str) -> Tensor {
@@ -96,7 +97,7 @@ impl<'a> ModelFnContext<'a> {
         &self.features
     }
 
-    /// The only label. There is none in prediction.
+    /// Returns the only label. In prediction there is no label.
     #[track_caller]
     pub fn label(&self) -> Tensor {
         if self.mode == Mode::Predict {
@@ -121,11 +122,11 @@ impl<'a> ModelFnContext<'a> {
         &self.global_step
     }
 
-    /// What TensorBoard shows of the model: `cx.summary().scalar("rate", &rate)`.
+    /// Collects summaries of the model for TensorBoard: `cx.summary().scalar("rate", &rate)`.
     ///
-    /// Training writes it every `save_summary_steps`. Evaluation writes curves of precision and
-    /// recall, and the rest where a [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own
-    /// is told to.
+    /// Training writes them every `save_summary_steps`. Evaluation writes precision-recall curves.
+    /// It writes the other summaries only if it has its own
+    /// [`SummarySaverHook`](crate::hook::SummarySaverHook).
     pub fn summary(&self) -> &Summaries {
         &self.summaries
     }

@@ -1,20 +1,21 @@
-//! The entries of a checkpoint that are ours: what TensorFlow has no room for, and ignores.
+//! The checkpoint entries that only Estimand writes. TensorFlow ignores them.
 
 use estimand_checkpoint::BundleReader;
 use estimand_tensor::Result;
 
 use crate::model_fn::GLOBAL_STEP;
 
-/// What TensorFlow has no room for goes under this prefix, which it ignores.
+/// The prefix of our own entries, which TensorFlow ignores.
 pub(crate) const OWN: &str = "_estimand/";
 
-/// The entry of a checkpoint whose numbers are not finite. It says what is wrong.
+/// The entry that marks a checkpoint with numbers that are not finite. Its text describes the
+/// problem.
 pub(crate) const MARK: &str = "_estimand/not_finite";
 
 /// The entry with the names of variables that may be infinite or NaN.
 pub(crate) const UNJUDGED: &str = "_estimand/unjudged";
 
-/// One of our own numbers in a checkpoint, if it is there.
+/// Reads one of our own numbers from a checkpoint, if it is there.
 pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64>> {
     let name = format!("{OWN}{name}");
     match reader.contains(&name) {
@@ -23,12 +24,12 @@ pub(crate) fn own_number(reader: &BundleReader, name: &str) -> Result<Option<u64
     }
 }
 
-/// The number of training steps of a checkpoint.
+/// Reads the number of training steps of a checkpoint.
 pub(crate) fn global_step(reader: &BundleReader) -> Result<u64> {
     Ok(u64::try_from(reader.read(GLOBAL_STEP)?.item::<i64>()?).unwrap_or(0))
 }
 
-/// Why the run that saved a checkpoint was about to end, if it was.
+/// Reads why the run that saved a checkpoint was about to end, if it was.
 pub(crate) fn stop_reason(reader: &BundleReader) -> Result<Option<String>> {
     let name = format!("{OWN}stop");
     match reader.contains(&name) {
@@ -37,7 +38,7 @@ pub(crate) fn stop_reason(reader: &BundleReader) -> Result<Option<String>> {
     }
 }
 
-/// The state that a hook left in a checkpoint.
+/// Reads the state that a hook saved in a checkpoint.
 pub(crate) fn hook_state(reader: &BundleReader, hook: &str) -> Result<Option<Vec<u8>>> {
     let name = format!("{OWN}hook/{hook}");
     match reader.contains(&name) {
@@ -46,12 +47,12 @@ pub(crate) fn hook_state(reader: &BundleReader, hook: &str) -> Result<Option<Vec
     }
 }
 
-/// Whether a checkpoint is marked as one whose numbers are not finite.
+/// Returns whether a checkpoint is marked as having numbers that are not finite.
 pub(crate) fn is_marked(reader: &BundleReader) -> bool {
     reader.contains(MARK)
 }
 
-/// Whether an entry of a checkpoint is ours and no variable.
+/// Returns whether an entry of a checkpoint is ours and not a variable.
 pub(crate) fn is_own(name: &str) -> bool {
     name.starts_with(OWN)
 }

@@ -1,7 +1,7 @@
-//! How a model is trained: where it lives, how often things are saved and logged, on what it runs.
+//! Settings of a run: the model folder, how often to save and log, and the device to run on.
 //!
-//! A [`RunConfig`] only stores; the Estimator asks for [`RunConfig::resolve`], which checks every
-//! field and joins it with the environment's `TF_CONFIG`.
+//! A [`RunConfig`] only stores values. The Estimator calls [`RunConfig::resolve`], which checks
+//! every field and merges in the environment's `TF_CONFIG`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use crate::model_folder::{FolderLock, MissingState};
 
 /// The settings of a run, with TensorFlow's names and defaults.
 ///
-/// Fields can be read; setters return the changed value, so that TensorFlow's `replace` is a setter
-/// on a clone:
+/// Fields are public to read. Setters return the changed value, so TensorFlow's `replace` is a
+/// setter on a clone:
 ///
 /// ```
 /// use estimand::{Every, RunConfig};
@@ -30,17 +30,18 @@ use crate::model_folder::{FolderLock, MissingState};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunConfig {
-    /// Where checkpoints, events and exports go; see [`RunConfig::model_dir`].
+    /// The folder of checkpoints, events and exports; see [`RunConfig::model_dir`].
     pub model_dir: Option<PathBuf>,
     /// The seed of all randomness; see [`RunConfig::tf_random_seed`].
     pub tf_random_seed: Option<u64>,
     /// Steps between summaries; see [`RunConfig::save_summary_steps`].
     pub save_summary_steps: u64,
-    /// When checkpoints are saved; see [`RunConfig::save_checkpoints`].
+    /// How often checkpoints are saved; see [`RunConfig::save_checkpoints`].
     pub save_checkpoints: Every,
-    /// How many checkpoints are kept; see [`RunConfig::keep_checkpoint_max`].
+    /// The number of checkpoints to keep; see [`RunConfig::keep_checkpoint_max`].
     pub keep_checkpoint_max: Option<usize>,
-    /// Hours between checkpoints kept for ever; see [`RunConfig::keep_checkpoint_every_n_hours`].
+    /// Hours between checkpoints that are kept forever; see
+    /// [`RunConfig::keep_checkpoint_every_n_hours`].
     pub keep_checkpoint_every_n_hours: f64,
     /// Steps between log lines; see [`RunConfig::log_step_count_steps`].
     pub log_step_count_steps: Option<u64>,
@@ -50,21 +51,22 @@ pub struct RunConfig {
     pub train_distribute: Strategy,
     /// How evaluation is spread over devices; see [`RunConfig::eval_distribute`].
     pub eval_distribute: Strategy,
-    /// The longest that a worker waits for the chief; see [`RunConfig::max_worker_delay_secs`].
+    /// The longest time a worker waits for the chief; see [`RunConfig::max_worker_delay_secs`].
     pub max_worker_delay_secs: Option<f64>,
-    /// What steps run on; see [`RunConfig::device`].
+    /// The device that runs the steps; see [`RunConfig::device`].
     pub device: Device,
-    /// Threads of a step; see [`RunConfig::threads`].
+    /// The number of threads of a step; see [`RunConfig::threads`].
     pub threads: usize,
-    /// Threads of the input; see [`RunConfig::input_threads`].
+    /// The number of threads that read input; see [`RunConfig::input_threads`].
     pub input_threads: Option<usize>,
-    /// Retries after an error of the input that may pass; see [`RunConfig::input_retries`].
+    /// Retries after a transient input error; see [`RunConfig::input_retries`].
     pub input_retries: u32,
-    /// Whether a second training is refused; see [`RunConfig::folder_lock`].
+    /// Whether a second training in the same folder is refused; see [`RunConfig::folder_lock`].
     pub folder_lock: FolderLock,
-    /// What is done without a list of checkpoints; see [`RunConfig::missing_state`].
+    /// How to proceed if the list of checkpoints is missing; see [`RunConfig::missing_state`].
     pub missing_state: MissingState,
-    /// Whether a checkpoint of other meanings is loaded; see [`RunConfig::accept_changed_meaning`].
+    /// Whether to load a checkpoint whose columns have changed; see
+    /// [`RunConfig::accept_changed_meaning`].
     pub accept_changed_meaning: bool,
     /// This process's place in a cluster; see [`RunConfig::cluster`].
     pub cluster: Option<Cluster>,
@@ -74,12 +76,12 @@ pub struct RunConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// All on one device of this process.
+    /// Everything runs on one device of this process.
     #[default]
     OneDevice,
     /// Copies of the model on several devices of this process.
     Mirrored,
-    /// Copies of the model on several workers, which add up their gradients.
+    /// Copies of the model on several workers, which sum their gradients.
     MultiWorkerMirrored,
     /// Variables on parameter servers, which workers read and update.
     ParameterServer,
@@ -95,11 +97,11 @@ impl Strategy {
     }
 }
 
-/// What steps run on.
+/// The device that runs the steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {
-    /// The processor's cores.
+    /// The CPU cores.
     #[default]
     Cpu,
 }
@@ -131,57 +133,57 @@ impl Default for RunConfig {
 }
 
 impl RunConfig {
-    /// The defaults.
+    /// Returns the default settings.
     pub fn new() -> RunConfig {
         RunConfig::default()
     }
 
-    /// The folder of checkpoints, events and exports. By default, what `TF_CONFIG` says, or else a
-    /// new temporary folder.
+    /// Sets the folder of checkpoints, events and exports. By default, the folder that `TF_CONFIG`
+    /// names, or else a new temporary folder.
     #[must_use]
     pub fn model_dir(mut self, folder: impl AsRef<Path>) -> RunConfig {
         self.model_dir = Some(folder.as_ref().to_path_buf());
         self
     }
 
-    /// The seed of initial weights, dropout and shuffling. By default, one is drawn, logged and
-    /// kept in the checkpoint.
+    /// Sets the seed of initial weights, dropout and shuffling. By default, a random seed is drawn,
+    /// logged and saved in the checkpoint.
     #[must_use]
     pub fn tf_random_seed(mut self, seed: u64) -> RunConfig {
         self.tf_random_seed = Some(seed);
         self
     }
 
-    /// After how many steps summaries are written. By default, 100; 0 writes none.
+    /// Sets the number of steps between summaries. By default, 100; 0 writes none.
     #[must_use]
     pub fn save_summary_steps(mut self, steps: u64) -> RunConfig {
         self.save_summary_steps = steps;
         self
     }
 
-    /// When checkpoints are saved, beside the first and the last. By default, every 600 seconds;
-    /// [`Every::Never`] saves none at all.
+    /// Sets how often checkpoints are saved, in addition to the first and the last. By default,
+    /// every 600 seconds. [`Every::Never`] saves none at all.
     #[must_use]
     pub fn save_checkpoints(mut self, every: Every) -> RunConfig {
         self.save_checkpoints = every;
         self
     }
 
-    /// How many of the newest checkpoints are kept. By default, 5; `None` or 0 keeps all.
+    /// Sets how many of the newest checkpoints are kept. By default, 5; `None` or 0 keeps all.
     #[must_use]
     pub fn keep_checkpoint_max(mut self, n: impl Into<Option<usize>>) -> RunConfig {
         self.keep_checkpoint_max = n.into();
         self
     }
 
-    /// Keeps one checkpoint for ever each time so many hours have passed. By default, 10 000.
+    /// Keeps one checkpoint forever each time this number of hours has passed. By default, 10 000.
     #[must_use]
     pub fn keep_checkpoint_every_n_hours(mut self, hours: f64) -> RunConfig {
         self.keep_checkpoint_every_n_hours = hours;
         self
     }
 
-    /// After how many steps the loss and the number of steps per second are logged. By default,
+    /// Sets the number of steps between log lines of the loss and the steps per second. By default,
     /// 100; `None` logs neither.
     #[must_use]
     pub fn log_step_count_steps(mut self, steps: impl Into<Option<u64>>) -> RunConfig {
@@ -189,99 +191,99 @@ impl RunConfig {
         self
     }
 
-    /// Whether the graph of training is written to `graph.pbtxt`; TensorBoard has it in any case.
-    /// By default, it is.
+    /// Sets whether the training graph is written to `graph.pbtxt`. The event files for TensorBoard
+    /// contain the graph in any case. By default, it is written.
     #[must_use]
     pub fn checkpoint_save_graph_def(mut self, save: bool) -> RunConfig {
         self.checkpoint_save_graph_def = save;
         self
     }
 
-    /// How training is spread. By default, [`Strategy::OneDevice`], the only one that this version
-    /// runs.
+    /// Sets how training is distributed. By default, [`Strategy::OneDevice`], the only strategy
+    /// that this version runs.
     #[must_use]
     pub fn train_distribute(mut self, strategy: Strategy) -> RunConfig {
         self.train_distribute = strategy;
         self
     }
 
-    /// How evaluation is spread. By default, [`Strategy::OneDevice`], the only one that this
-    /// version runs.
+    /// Sets how evaluation is distributed. By default, [`Strategy::OneDevice`], the only strategy
+    /// that this version runs.
     #[must_use]
     pub fn eval_distribute(mut self, strategy: Strategy) -> RunConfig {
         self.eval_distribute = strategy;
         self
     }
 
-    /// The most seconds that a worker waits before it begins, so that the chief is first. By
-    /// default, five for each worker before it.
+    /// Sets the longest time in seconds that a worker waits before it starts, so that the chief
+    /// starts first. By default, five seconds for each worker before it.
     #[must_use]
     pub fn max_worker_delay_secs(mut self, secs: impl Into<Option<f64>>) -> RunConfig {
         self.max_worker_delay_secs = secs.into();
         self
     }
 
-    /// What steps run on. By default, [`Device::Cpu`].
+    /// Sets the device that runs the steps. By default, [`Device::Cpu`].
     #[must_use]
     pub fn device(mut self, device: Device) -> RunConfig {
         self.device = device;
         self
     }
 
-    /// How many threads share a step; results do not depend on it. By default, 0: one for each
-    /// core.
+    /// Sets how many threads share a step. Results do not depend on it. By default, 0: one thread
+    /// per core.
     #[must_use]
     pub fn threads(mut self, n: usize) -> RunConfig {
         self.threads = n;
         self
     }
 
-    /// How many threads read and prepare input; results do not depend on it. By default, as many as
-    /// [`threads`](RunConfig::threads).
+    /// Sets how many threads read and prepare input. Results do not depend on it. By default, the
+    /// same number as [`threads`](RunConfig::threads).
     #[must_use]
     pub fn input_threads(mut self, n: usize) -> RunConfig {
         self.input_threads = Some(n);
         self
     }
 
-    /// How often in a row the input of a training is opened again after an error that may pass: one
-    /// of the system's (a connection that was reset, a read that timed out), or one that the input
-    /// itself has marked with [`Error::transient`]. Training goes on behind the last batch that it
-    /// had, with the bits of a run that was never disturbed; before each retry it waits, twice as
-    /// long as before. By default, never: the error ends the training.
+    /// Sets how many times in a row training reopens its input after a transient error. Such an
+    /// error is one of the system's that may pass (a reset connection, a read that timed out), or
+    /// one that the input marked with [`Error::transient`]. Training resumes after the last batch
+    /// it received, and its result is bit for bit that of an undisturbed run. The wait before each
+    /// retry is twice as long as the one before. By default, 0: the error ends the training.
     #[must_use]
     pub fn input_retries(mut self, n: u32) -> RunConfig {
         self.input_retries = n;
         self
     }
 
-    /// Whether a training refuses to begin while another one runs in the same model folder. By
-    /// default, [`FolderLock::Exclusive`]: it does.
+    /// Sets whether a training refuses to start while another one runs in the same model folder. By
+    /// default, [`FolderLock::Exclusive`]: it refuses.
     #[must_use]
     pub fn folder_lock(mut self, lock: FolderLock) -> RunConfig {
         self.folder_lock = lock;
         self
     }
 
-    /// What is done if the model folder has checkpoints and the file `checkpoint` that lists them
-    /// is missing. By default, [`MissingState::Refuse`]: an error says so.
+    /// Sets how to proceed if the model folder has checkpoints but the file `checkpoint`, which
+    /// lists them, is missing. By default, [`MissingState::Refuse`]: an error reports it.
     #[must_use]
     pub fn missing_state(mut self, missing: MissingState) -> RunConfig {
         self.missing_state = missing;
         self
     }
 
-    /// Whether a checkpoint is loaded that was trained with other vocabularies, boundaries,
-    /// normalisation or settings of columns than the model has now. What has changed is logged, and
-    /// the next checkpoint has the new ones. By default, such a checkpoint is refused with a list
-    /// of the differences.
+    /// Sets whether to load a checkpoint that was trained with other vocabularies, boundaries,
+    /// normalisation or column settings than the model has now. The differences are logged, and the
+    /// next checkpoint stores the new settings. By default, such a checkpoint is refused with a
+    /// list of the differences.
     #[must_use]
     pub fn accept_changed_meaning(mut self, accept: bool) -> RunConfig {
         self.accept_changed_meaning = accept;
         self
     }
 
-    /// What runs the steps: the one place that knows executors by name.
+    /// Returns the executor that runs the steps. No other code knows executors by name.
     pub(crate) fn executor(&self) -> Arc<dyn Executor> {
         match (self.device, self.threads) {
             (Device::Cpu, 0) => Arc::new(Cpu::new()),
@@ -289,7 +291,8 @@ impl RunConfig {
         }
     }
 
-    /// The threads that read and prepare input, found out where none are given.
+    /// Returns the number of threads that read and prepare input. If none is set, it is derived
+    /// from the machine.
     pub(crate) fn n_input_threads(&self) -> usize {
         match self.input_threads.unwrap_or(self.threads) {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -297,14 +300,14 @@ impl RunConfig {
         }
     }
 
-    /// This process's place in a cluster. By default, what the environment's `TF_CONFIG` says.
+    /// Sets this process's place in a cluster. By default, the environment's `TF_CONFIG` decides.
     #[must_use]
     pub fn cluster(mut self, cluster: Cluster) -> RunConfig {
         self.cluster = Some(cluster);
         self
     }
 
-    /// An error for the first field that makes no sense.
+    /// Returns an error for the first invalid field.
     pub fn check(&self) -> Result<()> {
         if self.model_dir.as_ref().is_some_and(|folder| folder.as_os_str().is_empty()) {
             return Err(
@@ -338,8 +341,8 @@ impl RunConfig {
         self.eval_distribute.check("eval_distribute")
     }
 
-    /// The checked settings, joined with the environment's `TF_CONFIG`: the cluster unless one was
-    /// set, and its `model_dir`, which must be the same if both are given.
+    /// Checks the settings and merges them with the environment's `TF_CONFIG`. The environment's
+    /// cluster is used unless one was set. If both give a `model_dir`, they must be equal.
     pub fn resolve(self) -> Result<RunConfig> {
         self.check()?;
         let cluster = match self.cluster.clone() {
@@ -358,13 +361,13 @@ impl RunConfig {
             (ours, theirs) => ours.clone().or_else(|| theirs.map(Path::to_path_buf)),
         };
         let config = RunConfig { model_dir, cluster: Some(cluster), ..self };
-        // What came from the environment is checked as what came from the program.
+        // Values from the environment are checked like values from the program.
         config.check()?;
         Ok(config)
     }
 }
 
-/// More threads than any machine has cores: rather a slip of the pen.
+/// An upper limit beyond the cores of any machine; a larger number is probably a typo.
 const MOST_THREADS: usize = 4096;
 
 /// All settings on one line, for the log.
@@ -411,7 +414,7 @@ mod tests {
 
     #[test]
     fn defaults_are_tensorflows() {
-        // What `tf.estimator.RunConfig()` of TensorFlow 2.15 has.
+        // The defaults of `tf.estimator.RunConfig()` in TensorFlow 2.15.
         let config = RunConfig::new();
         assert_eq!(config.save_summary_steps, 100);
         assert_eq!(config.save_checkpoints, Every::Secs(600.0));
@@ -425,7 +428,8 @@ mod tests {
 
     #[test]
     fn cases_92_and_93_no_checkpoints_are_asked_for_by_name() {
-        // A lone None, which in TensorFlow switches checkpoints off by accident, cannot be written.
+        // In TensorFlow a single None switches checkpoints off by accident. Here it cannot be
+        // written.
         assert!(RunConfig::new().save_checkpoints(Every::Never).save_checkpoints.is_never());
         let config = RunConfig::new().save_checkpoints(Every::Steps(0));
         config.check().unwrap();

@@ -1,4 +1,5 @@
-//! A model that runs: its program, the live values of its variables, and where training stands.
+//! A running model: its program, the current values of its variables, and the state of the
+//! training.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,17 +20,18 @@ use crate::saver::{Each, NotFinite, Unjudged};
 use crate::stored::Scopes;
 use crate::timeline::{Recording, Timeline};
 
-/// Where the reading of the input stands.
+/// The position of a training in its input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InputPlace {
-    /// How often the input was read to its end.
+    /// The number of times the input was read to its end.
     pub(crate) epoch: u64,
-    /// Behind the last batch that was trained on.
+    /// The position after the last batch that was trained on.
     pub(crate) position: Position,
 }
 
 impl InputPlace {
-    /// Where a checkpoint left it; the beginning if the checkpoint is TensorFlow's.
+    /// Reads the place from a checkpoint. A checkpoint of TensorFlow has none; the place is then
+    /// the beginning.
     pub(crate) fn read(reader: &BundleReader) -> Result<InputPlace> {
         let name = format!("{OWN}input/position");
         let position = match reader.contains(&name) {
@@ -40,31 +42,31 @@ impl InputPlace {
     }
 }
 
-/// A model in training: what hooks see of it.
+/// A model in training, as hooks see it.
 pub struct TrainSession {
     body: Arc<Body>,
     executor: Arc<dyn Executor>,
     collective: Arc<dyn Collective>,
     state: Box<dyn State>,
     seed: u64,
-    /// Whether the variables are those of a training, which evaluates between two steps.
+    /// Whether the variables are borrowed from a training, for an evaluation between two steps.
     is_borrowed: bool,
     meant: Meant,
     pub(crate) step: u64,
     pub(crate) input: InputPlace,
     pub(crate) hook_feeds: HookFeeds,
-    /// Whether a step was done since the variables were set up.
+    /// Whether a step was run since the variables were set up.
     has_run: bool,
     unjudged: BTreeSet<String>,
-    /// Of the next run, if a hook has asked for it; then of the last one.
+    /// The recording of the next run, if a hook requested one; afterwards, that of the last run.
     recording: Option<Box<Recording>>,
     timeline: Option<Box<Timeline>>,
 }
 
 impl TrainSession {
-    /// A model without values: [`place`](TrainSession::place) makes them,
-    /// [`restore`](TrainSession::restore) reads them, [`borrow`](TrainSession::borrow) takes those
-    /// of a training.
+    /// Makes a model without values. [`place`](TrainSession::place) initializes them,
+    /// [`restore`](TrainSession::restore) reads them from a checkpoint,
+    /// [`borrow`](TrainSession::borrow) takes those of a training.
     pub(crate) fn new(body: Arc<Body>, meant: Meant, config: &RunConfig, seed: u64) -> Result<TrainSession> {
         let executor = config.executor();
         let state = executor.place(&Variables::default(), seed)?;
@@ -89,7 +91,8 @@ impl TrainSession {
         })
     }
 
-    /// What the model means beyond names and shapes; every checkpoint holds it.
+    /// Returns the manifest: the meaning of the model beyond names and shapes. Every checkpoint
+    /// stores it.
     pub fn manifest(&self) -> &Manifest {
         self.meant.manifest()
     }
@@ -115,8 +118,8 @@ impl TrainSession {
         self.state.read(name)
     }
 
-    /// Sets a variable. An evaluation during training reads the variables of the training, and may
-    /// not.
+    /// Sets a variable. It is an error in an evaluation during training, which only borrows the
+    /// variables of the training.
     pub fn set_value(&mut self, name: &str, value: &Array) -> Result<()> {
         self.body.variables().find(name)?;
         self.check_own("set")?;
@@ -127,13 +130,13 @@ impl TrainSession {
         Ok(())
     }
 
-    /// Gives all variables their initial values, but those that have one.
+    /// Gives initial values to all variables that have no value yet.
     pub(crate) fn place(&mut self) -> Result<()> {
         self.state.extend(self.body.variables(), self.seed)
     }
 
-    /// Takes the variables and the step of a training for an evaluation between two steps. Nothing
-    /// is copied; [`give_back`](TrainSession::give_back) returns them.
+    /// Borrows the variables and the step of a training for an evaluation between two steps.
+    /// Nothing is copied; [`give_back`](TrainSession::give_back) returns them.
     pub(crate) fn borrow(&mut self, training: &mut TrainSession) -> Result<()> {
         self.meant.compare_live(&training.meant)?;
         if let Some((_, name)) = self.saved().find(|(_, name)| !training.state.holds(name)) {
@@ -147,7 +150,7 @@ impl TrainSession {
         Ok(())
     }
 
-    /// Gives the variables of a training back.
+    /// Returns borrowed variables to the training.
     pub(crate) fn give_back(&mut self, training: &mut TrainSession) {
         std::mem::swap(&mut self.state, &mut training.state);
         self.is_borrowed = false;
@@ -163,7 +166,7 @@ impl TrainSession {
         }
     }
 
-    /// The variables, which nobody will write to again.
+    /// Returns the variables as a read-only state.
     pub(crate) fn freeze(self) -> Arc<dyn State> {
         self.state.into()
     }
@@ -176,7 +179,7 @@ impl TrainSession {
         &self.body
     }
 
-    /// One run of a program on what its host has prepared.
+    /// Runs a program once on the feeds that its host part has prepared.
     pub(crate) fn run(&mut self, compiled: &Compiled, feeds: &[Array], outputs: &mut Vec<Array>) -> Result<()> {
         let collective = &*self.collective;
         let mut reduce = |_: VarId, gradient: estimand_graph::GradientMut<'_>| match gradient {
@@ -212,22 +215,23 @@ impl TrainSession {
         Ok(())
     }
 
-    /// Has the next run timed, step by step. It costs some microseconds and changes no result.
+    /// Records the time of each step of the next run. This costs some microseconds and changes no
+    /// result.
     pub fn time_next_run(&mut self) {
         self.recording = Some(Box::default());
     }
 
-    /// The times of the last run that was timed, if nobody has taken them.
+    /// Takes the timeline of the last recorded run, if it was not taken yet.
     pub fn take_timeline(&mut self) -> Option<Timeline> {
         self.timeline.take().map(|timeline| *timeline)
     }
 
-    /// What the machine can do at best, measured now; `None` where speed is no aim.
+    /// Measures the peak rates of the machine; `None` for executors that do not aim at speed.
     pub fn rates(&self) -> Option<Rates> {
         self.executor.rates()
     }
 
-    /// Says that waiting for the next batch begins.
+    /// Records that waiting for the next batch begins.
     pub(crate) fn begin_input(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.begin_input();
@@ -242,7 +246,7 @@ impl TrainSession {
         saved_variables(self.body.variables()).map(|(id, spec)| (id, spec.name.as_str()))
     }
 
-    /// The settings of the optimizers, as TensorFlow keeps them in checkpoints.
+    /// Returns the settings of the optimizers, as TensorFlow stores them in checkpoints.
     fn optimizer_scalars(&self) -> Result<Vec<(String, f32)>> {
         let mut all = Vec::new();
         for optimizer in self.body.optimizers() {
@@ -252,8 +256,7 @@ impl TrainSession {
         Ok(all)
     }
 
-    /// Everything that a later run needs to go on as if it had not stopped, one value after the
-    /// other.
+    /// Visits, one by one, all values that a later run needs to continue as if it had not stopped.
     pub(crate) fn each_saved(
         &self,
         position: Position,
@@ -285,7 +288,7 @@ impl TrainSession {
         Ok(())
     }
 
-    /// Decides whether a variable that begins with this value must stay finite.
+    /// Decides whether a variable with this initial value must stay finite.
     fn judge(&mut self, name: &str, value: &Array) {
         match NotFinite::find(name, value) {
             Some(_) => self.unjudged.insert(name.to_string()),
@@ -293,26 +296,26 @@ impl TrainSession {
         };
     }
 
-    /// The variables that may be infinite or NaN, because they began so.
+    /// Returns the variables that may be infinite or NaN because their initial values were.
     pub(crate) fn unjudged(&self) -> Unjudged {
         Arc::new(self.unjudged.clone())
     }
 
-    /// The first number of a variable that should be finite and is not.
+    /// Finds the first number that should be finite and is not.
     pub(crate) fn find_not_finite(&self) -> Option<NotFinite> {
         let judged = self.saved().filter(|(_, name)| !self.unjudged.contains(*name));
         judged.filter_map(|(id, name)| NotFinite::find(name, &self.read(id).ok()?)).next()
     }
 
-    /// The bytes of all variables that are saved.
+    /// Returns the total size in bytes of all saved variables.
     pub(crate) fn saved_bytes(&self) -> u64 {
         let variables = self.body.variables();
         let bytes = |spec: &VarSpec| spec.dims.iter().product::<usize>() * spec.dtype.size();
         self.saved().map(|(id, _)| bytes(variables.spec(id)) as u64).sum()
     }
 
-    /// Takes everything from a checkpoint, ours or TensorFlow's. Nothing changes unless all of it
-    /// can be read.
+    /// Restores everything from a checkpoint, ours or TensorFlow's. If any part cannot be read,
+    /// nothing changes.
     pub(crate) fn restore(&mut self, prefix: &Path) -> Result<()> {
         self.check_own("restore")?;
         let reader = BundleReader::open(prefix)?;
@@ -339,8 +342,8 @@ impl TrainSession {
         self.tell_changed_settings(&reader)
     }
 
-    /// TF: a checkpoint's learning rate wins over a new one in the program there. Here the program
-    /// wins, and says so. (case 122)
+    /// TF: there, a checkpoint's learning rate overrides a new one in the program. Here the
+    /// program's value is used, and a log message reports the difference. (case 122)
     fn tell_changed_settings(&self, reader: &BundleReader) -> Result<()> {
         let scopes = Scopes::of(reader);
         for (name, value) in self.optimizer_scalars()? {
@@ -357,8 +360,8 @@ impl TrainSession {
     }
 }
 
-/// The variables of a checkpoint that may be infinite or NaN: those it names, or, where it says
-/// nothing, those that are.
+/// The variables of a checkpoint that may be infinite or NaN: those that it lists, or, if it has no
+/// list, those that are not finite.
 fn unjudged<'a>(
     reader: &BundleReader,
     mut values: impl Iterator<Item = (&'a str, &'a Array)>,

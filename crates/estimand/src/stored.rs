@@ -1,5 +1,5 @@
-//! Where a checkpoint keeps the variables of a model: under their names, in some cases under
-//! others, and slots perhaps nowhere.
+//! Finds the variables of a model in a checkpoint: under their own names or, in some cases, under
+//! other names. Optimizer slots may be missing.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,20 +12,20 @@ use tracing::{info, warn};
 /// The most names that a message lists.
 const LISTED: usize = 8;
 
-/// Where one variable is.
+/// The location of one variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Entry<'a> {
     /// Under this name.
     Named(Cow<'a, str>),
-    /// Nowhere, and that is no mistake: a slot of an optimizer that the checkpoint knows. It begins
-    /// with its initial value.
+    /// Absent, which is allowed: a slot of an optimizer that the checkpoint has other entries of.
+    /// It starts with its initial value.
     Anew,
-    /// Nowhere.
+    /// Absent, which is an error.
     Missing,
 }
 
 impl Entry<'_> {
-    /// The name to read it by.
+    /// Returns the name to read it by.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Entry::Named(name) => Some(name),
@@ -34,17 +34,17 @@ impl Entry<'_> {
     }
 }
 
-/// What a checkpoint calls the scopes of optimizers. Version 0.1.0 wrote `training/..` where
-/// TensorFlow, and this version, write `training_2/..` for a MultiHead of two.
+/// The scope names of optimizers in a checkpoint. Version 0.1.0 wrote `training/..` where
+/// TensorFlow, and this version, write `training_2/..` for a MultiHead of two heads.
 pub(crate) struct Scopes(BTreeSet<String>);
 
 impl Scopes {
-    /// Those of a checkpoint.
+    /// Reads the scopes of a checkpoint.
     pub(crate) fn of(reader: &BundleReader) -> Scopes {
         Scopes(reader.names().filter_map(|name| Some(numbered_scope(name)?.0.to_string())).collect())
     }
 
-    /// The name that a variable or a setting of an optimizer has in the checkpoint.
+    /// Returns the name that an optimizer's variable or setting has in the checkpoint.
     pub(crate) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         match numbered_scope(name) {
             Some((scope, rest)) if !self.0.contains(scope) => Cow::Owned(format!("training/{rest}")),
@@ -53,11 +53,11 @@ impl Scopes {
     }
 }
 
-/// A checkpoint as a model finds its variables in it.
+/// A checkpoint, searched for the variables of a model.
 pub(crate) struct Stored<'a> {
     reader: &'a BundleReader,
     pub(crate) scopes: Scopes,
-    /// The scopes of the model's optimizers, and whether the checkpoint has anything of them.
+    /// The scopes of the model's optimizers, and whether the checkpoint has entries of each.
     optimizers: Vec<(String, bool)>,
 }
 
@@ -74,15 +74,15 @@ impl<'a> Stored<'a> {
         Stored { reader, scopes, optimizers }
     }
 
-    /// Where a variable is. TF: premade estimators do not train shared embeddings, so that their
-    /// folders have no slots of them; here they are trained, and such a folder goes on.
+    /// Finds a variable. TF: premade estimators do not train shared embeddings, so their folders
+    /// have no slots for them. Here they are trained, and such a folder can be continued.
     pub(crate) fn entry<'n>(&self, spec: &'n VarSpec) -> Entry<'n> {
         let name = self.scopes.name(&spec.name);
         if self.reader.contains(&name) {
             return Entry::Named(name);
         }
-        // Another optimizer must not begin anew with no more than a warning: this one has left
-        // something.
+        // A different optimizer must not start from scratch with only a warning. This check
+        // requires that the checkpoint has entries of the same optimizer.
         let is_known = self.optimizers.iter().any(|(scope, is_known)| *is_known && spec.name.starts_with(scope));
         match spec.role {
             Role::Slot { .. } if is_known => Entry::Anew,
@@ -91,14 +91,14 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// `training_2` and what comes after it.
+/// Splits a name into `training_2` and the rest.
 fn numbered_scope(name: &str) -> Option<(&str, &str)> {
     let (scope, rest) = name.split_once('/')?;
     let number = scope.strip_prefix("training_")?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some((scope, rest))
 }
 
-/// Says what was found elsewhere, and what begins anew.
+/// Logs which variables were found under other names, and which start from initial values.
 pub(crate) fn tell(body: &Body, entries: &[(VarId, Entry<'_>)], prefix: &Path) {
     let name = |id: VarId| body.variables().spec(id).name.as_str();
     let renamed =

@@ -1,16 +1,16 @@
-//! One run of a program by the clock: waiting for the batch, the program's steps, and what came
-//! after. Filled by `TrainSession` when a hook asks for it.
+//! The timeline of one run of a program: waiting for the batch, the program's steps, and the time
+//! after them. `TrainSession` fills it when a hook requests it.
 
 use std::time::Duration;
 
 use estimand_graph::{Program, Trace};
 
-/// Some time, in nanoseconds since the timeline began.
+/// A time span, in nanoseconds since the timeline began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// When it began.
+    /// The start.
     pub start: u64,
-    /// How long it took.
+    /// The duration.
     pub duration: u64,
 }
 
@@ -19,13 +19,13 @@ impl Span {
         Span { start, duration: end.saturating_sub(start) }
     }
 
-    /// How long it took.
+    /// Returns the duration.
     pub fn time(&self) -> Duration {
         Duration::from_nanos(self.duration)
     }
 }
 
-/// What one run took. It begins when it was asked for.
+/// The times of one run. They begin when the recording was requested.
 #[derive(Clone, Debug)]
 pub struct Timeline {
     pub(crate) trace: Trace,
@@ -40,28 +40,28 @@ impl Timeline {
         &self.trace
     }
 
-    /// The program that was run.
+    /// The program that ran.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Waiting for the batch, or preparing it where no thread had.
+    /// The time spent waiting for the batch, or preparing it if no thread had done so.
     pub fn input(&self) -> Span {
         self.input
     }
 
-    /// All of the program's steps, and what is between them.
+    /// The time of all of the program's steps, and of the gaps between them.
     pub fn run(&self) -> Span {
         self.run
     }
 
-    /// From the run's end until now.
+    /// The time from the end of the run until now.
     pub fn since_run(&self) -> Span {
         Span::between(self.run.start + self.run.duration, self.trace.now())
     }
 }
 
-/// A timeline in the making.
+/// A timeline that is being recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     pub(crate) trace: Trace,

@@ -1,9 +1,10 @@
-//! A training that has begun and not ended, as its model folder knows it.
+//! The marker of an unfinished training in its model folder.
 //!
-//! A checkpoint holds everything that was known when it was saved. What comes after it is not in
-//! it: exporters and listeners are told, the run ends, its caller hears why. So a file says that a
-//! run is under way; it is gone when the run has ended. A process that finds it goes on with that
-//! run: it tells of a checkpoint that was not told of, and ends where the run had decided to end.
+//! A checkpoint holds everything that was known when it was saved. It does not record later events:
+//! exporters and listeners are notified, the run ends, and its caller receives the reason.
+//! Therefore a file marks a run as under way, and is removed when the run has ended. A process that
+//! finds the file continues that run: it notifies listeners of a checkpoint they were not notified
+//! of, and ends where the run had decided to end.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +13,24 @@ use estimand_tensor::{Error, Result};
 use serde_json::{Value, json};
 use tracing::warn;
 
-/// The file, which is there while a run is under way.
+/// The name of the file that exists while a run is under way.
 const FILE: &str = "unfinished.json";
 
 /// A run that is under way, or was killed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Unfinished {
     folder: PathBuf,
-    /// The step it began at; `None` if there was no checkpoint.
+    /// The step at which the run began; `None` if there was no checkpoint.
     began_at: Option<u64>,
-    /// The steps that were asked for, and the step that they end at.
+    /// The number of steps that were requested, and the step at which they end.
     steps: Option<(u64, u64)>,
-    /// The checkpoint that listeners were told of last.
+    /// The last checkpoint that listeners were notified of.
     told: Option<u64>,
 }
 
 impl Unfinished {
-    /// The run that has saved the checkpoint of this step and was killed later; `None` if the
-    /// folder knows of none.
+    /// Finds the run that saved the checkpoint of this step and was killed later; `None` if the
+    /// folder has none.
     pub(crate) fn of(folder: &Path, checkpoint: Option<u64>) -> Option<Unfinished> {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path).ok()?;
@@ -37,11 +38,11 @@ impl Unfinished {
             warn!("{} cannot be read; the run that it is of counts as ended", path.display());
             return None;
         };
-        // The checkpoint that a run began at is the work of the run before.
+        // The checkpoint at which a run began was saved by the run before it.
         checkpoint.is_some_and(|step| run.began_at.is_none_or(|began| step > began)).then_some(run)
     }
 
-    /// Says that a run is under way which begins at a step, or goes on with an earlier one.
+    /// Marks a run as under way. It begins at a step, or continues an earlier run.
     pub(crate) fn begin(
         folder: &Path,
         checkpoint: Option<u64>,
@@ -57,23 +58,23 @@ impl Unfinished {
         Ok(run)
     }
 
-    /// The step at which so many steps end that were asked for before.
+    /// Returns the step at which a run of `n_steps` ends, if the same number was requested before.
     pub(crate) fn last_step(&self, n_steps: u64) -> Option<u64> {
         self.steps.filter(|(n, _)| *n == n_steps).map(|(_, last)| last)
     }
 
-    /// Whether all listeners were told of a checkpoint.
+    /// Returns whether all listeners were notified of a checkpoint.
     pub(crate) fn is_told(&self, step: u64) -> bool {
         self.told == Some(step)
     }
 
-    /// Says that all listeners were told of a checkpoint.
+    /// Records that all listeners were notified of a checkpoint.
     pub(crate) fn told(&mut self, step: u64) -> Result<()> {
         self.told = Some(step);
         self.write()
     }
 
-    /// Says that the run has ended.
+    /// Records that the run has ended.
     pub(crate) fn end(self) -> Result<()> {
         let path = self.folder.join(FILE);
         match std::fs::remove_file(&path) {

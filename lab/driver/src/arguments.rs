@@ -10,14 +10,14 @@ const USAGE: &str = "usage: estimand-lab [--full] [--table] [--only NAME] [--kee
   --threads N    so many experiments at once; the number of cores unless given
   --folder PATH  where experiments have their folders; the temporary folder unless given";
 
-/// What to do.
+/// The command to run.
 pub enum Arguments {
     Try(Wish),
     /// Run a program as process 1 of a new namespace.
     AsProcess1(String, Vec<String>),
 }
 
-/// Which experiments, and how.
+/// The selected experiments and their settings.
 pub struct Wish {
     pub is_full: bool,
     pub wants_table: bool,

@@ -1,29 +1,30 @@
-//! The log that the preloaded library writes, read.
+//! Parses the log that the preloaded library writes.
 
 /// One call that changed files, or tried to.
 #[derive(Clone, Debug)]
 pub struct SystemCall {
-    /// Its name in every run: the kind, the file, and how many calls of that kind the file has had.
+    /// Its name, the same in every run: the kind, the file, and the count of calls of that kind on
+    /// the file.
     pub point: String,
     pub kind: String,
-    /// Relative to the watched folder; `.` for that folder itself.
+    /// The path relative to the watched folder; `.` for that folder itself.
     pub path: String,
     /// The new name of a rename or link.
     pub to: String,
-    /// Where a write begins, or the size that a file is cut to.
+    /// The offset of a write, or the new size of a truncated file.
     pub offset: u64,
-    /// How many bytes a write was asked for.
+    /// The number of bytes that a write requested.
     pub n_bytes: usize,
-    /// What it returned; an error is negative.
+    /// The return value; an error is negative.
     pub result: i64,
-    /// The bytes that were written, if they were kept.
+    /// The written bytes, if they were recorded.
     pub data: Vec<u8>,
-    /// `killed` or `failed` where the library did that.
+    /// `killed` or `failed` if the library did that.
     pub note: String,
 }
 
-/// The calls of a log, in order. A log that ends within a call (the process was killed) ends before
-/// it.
+/// Parses the calls of a log, in order. If the process was killed and the log ends within a call,
+/// that call is left out.
 pub fn parse(mut bytes: &[u8]) -> Vec<SystemCall> {
     let mut calls = Vec::new();
     while let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {

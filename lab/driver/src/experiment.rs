@@ -1,23 +1,23 @@
-//! Experiments: each is one try of a law, with a name that repeats it.
+//! Experiments: each is one test of a law, with a name that can be used to repeat it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// What came of an experiment.
+/// The result of an experiment.
 #[derive(Clone, Debug)]
 pub enum Verdict {
     /// The law held, this many times.
     Held(u64),
-    /// It did not, and how.
+    /// The law did not hold, with a description.
     Broken(String),
-    /// It could not be tried, and why.
+    /// It could not be tested, with the reason.
     Skipped(String),
 }
 
-/// What an experiment does. An error is a law that did not hold.
+/// The function of an experiment. An error means that the law did not hold.
 pub type Act<'a> = Box<dyn Fn() -> Result<Verdict, String> + Send + Sync + 'a>;
 
-/// One try of a law.
+/// One test of a law.
 pub struct Experiment<'a> {
     /// `kill/before/write/model/training.csv/3`
     pub name: String,
@@ -33,7 +33,7 @@ impl<'a> Experiment<'a> {
     }
 }
 
-/// How often a law was tried, and what came of it.
+/// The results of all experiments of a law.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub n_experiments: u64,
@@ -42,7 +42,7 @@ pub struct Tally {
     pub skipped: Vec<(String, String)>,
 }
 
-/// Does experiments on so many threads, in order; `told` hears of each.
+/// Runs experiments on `n_threads` threads, in order; calls `told` with each result.
 pub fn run(experiments: Vec<Experiment<'_>>, n_threads: usize, told: impl Fn(&str, &Verdict) + Sync) -> Tally {
     let queue = Mutex::new(VecDeque::from(experiments));
     let tally = Mutex::new(Tally::default());
@@ -68,7 +68,7 @@ pub fn run(experiments: Vec<Experiment<'_>>, n_threads: usize, told: impl Fn(&st
     tally.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// At most `n` of them, evenly spread, the first and the last among them.
+/// Selects at most `n` of them, evenly spread, including the first and the last.
 pub fn spread<T>(all: Vec<T>, n: usize) -> Vec<T> {
     let len = all.len();
     if len <= n {
@@ -77,7 +77,7 @@ pub fn spread<T>(all: Vec<T>, n: usize) -> Vec<T> {
     let is_chosen = |i: usize| match n {
         0 => false,
         1 => i == 0,
-        // The i-th is chosen where the number of chosen ones grows.
+        // The i-th is selected if the number of selected ones grows there.
         _ => i == 0 || i * (n - 1) / (len - 1) > (i - 1) * (n - 1) / (len - 1),
     };
     all.into_iter().enumerate().filter(|(i, _)| is_chosen(*i)).map(|(_, item)| item).collect()

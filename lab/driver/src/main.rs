@@ -1,9 +1,9 @@
-//! The laboratory: every law of `docs/trust.md`, tried.
+//! The laboratory: it tests every law of `docs/trust.md`.
 //!
-//! `main` counts the calls of an undisturbed run, then tries law after law (`laws/`). An experiment
-//! (`experiment.rs`) runs the program (`victim.rs`) under the preloaded library, whose log
-//! (`calls.rs`) it reads, and compares what is left (`outcome.rs`). `replay.rs` is a disk after a
-//! power failure.
+//! `main` counts the calls of an undisturbed run, then tests one law after the other (`laws/`). An
+//! experiment (`experiment.rs`) runs the program (`victim.rs`) under the preloaded library, reads
+//! the library's log (`calls.rs`), and compares the resulting files (`outcome.rs`). `replay.rs`
+//! simulates a disk after a power failure.
 
 mod arguments;
 mod calls;
@@ -25,7 +25,7 @@ use outcome::Outcome;
 use report::Report;
 use victim::Place;
 
-/// The undisturbed run, twice: what it leaves must not depend on the run.
+/// Does the undisturbed run twice: its outcome must not depend on the run.
 fn undisturbed(place: Place, is_full: bool) -> Result<Bench, String> {
     let run = || -> Result<(Outcome, Vec<calls::SystemCall>), String> {
         let folder = place.folder().map_err(|e| e.to_string())?;

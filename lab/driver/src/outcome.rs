@@ -1,4 +1,4 @@
-//! What a run leaves: compared with what an undisturbed run leaves.
+//! The outcome of a run, compared with that of an undisturbed run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use estimand::graph::checkpoint::{self, BundleReader};
 
 use crate::victim::{End, Ran};
 
-/// Files of a folder by their names in it, and what the program said.
+/// The files of a folder by name, and the program's output.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub said: String,
@@ -16,14 +16,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Reads what lies in a folder.
+    /// Reads the files of a folder.
     pub fn read(work: &Path, said: &str) -> Result<Outcome, String> {
         let mut files = BTreeMap::new();
         read_folder(work, "", &mut files).map_err(|e| format!("{} cannot be read: {e}", work.display()))?;
         Ok(Outcome { said: said.to_string(), files })
     }
 
-    /// The outcome of a run that must have ended well.
+    /// Returns the outcome of a run that must have ended well.
     pub fn of(ran: &Ran, work: &Path) -> Result<Outcome, String> {
         match ran.end {
             End::Code(0) => Outcome::read(work, &ran.stdout),
@@ -31,7 +31,7 @@ impl Outcome {
         }
     }
 
-    /// How this differs from an undisturbed outcome; `Ok` if it does not.
+    /// Returns an error with the differences from an undisturbed outcome, if there are any.
     pub fn check_same(&self, undisturbed: &Outcome) -> Result<(), String> {
         let mut differences = Vec::new();
         let lines = |text: &str| text.lines().map(str::to_string).collect::<Vec<_>>();
@@ -62,8 +62,8 @@ impl Outcome {
         }
     }
 
-    /// Whether a folder is fit to be read by others at this moment: what the list of checkpoints
-    /// names is whole, and so is every file that somebody else reads.
+    /// Checks that others can read a folder at this moment: the listed checkpoints are complete,
+    /// and so is every file that other processes read.
     pub fn check_whole(work: &Path, undisturbed: &Outcome) -> Result<(), String> {
         check_checkpoints(&work.join("model"))?;
         let now = Outcome::read(work, "")?;
@@ -85,8 +85,8 @@ impl Outcome {
         Ok(())
     }
 
-    /// Whether the files that a run which ended well has promised are here: checkpoints, their
-    /// list, written data.
+    /// Checks that the files that a successful run guarantees exist: checkpoints, their list,
+    /// written data.
     pub fn check_kept(&self, undisturbed: &Outcome) -> Result<(), String> {
         let is_promised = |name: &str| {
             name.starts_with("data/") || name.starts_with("model/model.ckpt-") || name == "model/checkpoint"
@@ -102,7 +102,7 @@ impl Outcome {
     }
 }
 
-/// Every checkpoint that the list names can be read to its last byte.
+/// Checks that every listed checkpoint can be read to its last byte.
 pub fn check_checkpoints(model: &Path) -> Result<(), String> {
     let state = checkpoint::read_state(model).map_err(|e| format!("the list of checkpoints: {e}"))?;
     let Some(state) = state else { return Ok(()) };
@@ -118,8 +118,8 @@ pub fn check_checkpoints(model: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the bytes of a file are those of every other run: not of files that hold times, hosts or
-/// processes.
+/// Returns whether the bytes of a file must be the same in every run. Files that contain times,
+/// hosts or processes are excluded.
 fn is_compared(name: &str) -> bool {
     !(name.ends_with("/events") || name.ends_with("report.html") || name.contains("lock"))
 }
@@ -132,14 +132,14 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>
             read_folder(&entry.path(), &format!("{prefix}{name}/"), files)?;
             continue;
         }
-        // A disturbed run has one file of events more for each start.
+        // A disturbed run has one more event file for each start.
         let name = if name.contains("tfevents") { "events".to_string() } else { name };
         files.insert(format!("{prefix}{name}"), fs::read(entry.path())?);
     }
     Ok(())
 }
 
-/// A text in one line that fits into a report.
+/// Shortens a text to one line for a report.
 pub fn brief(text: &str) -> String {
     let line = text.trim().replace('\n', " | ");
     match line.char_indices().nth(400) {

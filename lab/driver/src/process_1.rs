@@ -1,4 +1,4 @@
-//! Process 1: the number that every program has in a container of its own.
+//! Process 1: the id of the main program in a container.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use crate::victim::ProcessNumber;
 
-/// Runs a program as process 1 of a new namespace, and ends as it ends.
+/// Runs a program as process 1 of a new namespace, and exits with its status.
 pub fn run(program: &str, arguments: &[String]) -> io::Result<ExitCode> {
     unshare()?;
     let mut command = Command::new(program);
@@ -33,7 +33,7 @@ fn unshare() -> io::Result<()> {
     }
 }
 
-/// How process 1 can be had on this machine, and why not for real.
+/// Returns how to run as process 1 on this machine, and the reason if it must be simulated.
 pub fn possible() -> (ProcessNumber, Option<String>) {
     let try_it = || -> io::Result<()> {
         let output =

@@ -1,5 +1,5 @@
-//! What a disk holds after a power failure: the recorded calls done again, without what was never
-//! synced.
+//! Simulates a disk after a power failure: replays the recorded calls without the data that was
+//! never synced.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,18 +8,18 @@ use std::path::Path;
 
 use crate::calls::SystemCall;
 
-/// What reached the disk, of what was not synced.
+/// The unsynced data that reached the disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Survivors {
     /// Nothing.
     None,
-    /// All names, and no bytes: a new file is there and empty.
+    /// All names, but no bytes: a new file exists and is empty.
     Names,
-    /// All bytes, under the names of before.
+    /// All bytes, under the old names.
     Data,
-    /// All names, and half of the bytes; zeros are where the rest was to be.
+    /// All names, and half of the bytes; zeros in place of the rest.
     Half,
-    /// Removals, and nothing else: the worst order for what replaces something.
+    /// Only removals: the worst order for a replacement.
     Removals,
 }
 
@@ -53,7 +53,7 @@ enum Entry {
 
 type Names = BTreeMap<String, Entry>;
 
-/// A file system that remembers what was synced.
+/// A file system that tracks which data was synced.
 #[derive(Clone)]
 pub struct Disk {
     files: Vec<File>,
@@ -69,13 +69,13 @@ fn parent(path: &str) -> &str {
 }
 
 impl Disk {
-    /// A disk that has held these folders for long.
+    /// Makes a disk on which these folders were synced long ago.
     pub fn new(folders: &[&str]) -> Disk {
         let names: Names = folders.iter().map(|name| (name.to_string(), Entry::Folder)).collect();
         Disk { files: Vec::new(), now: names.clone(), synced: names }
     }
 
-    /// Does a call again, if it succeeded.
+    /// Replays a call, if it succeeded.
     pub fn apply(&mut self, call: &SystemCall) {
         if call.result < 0 {
             return;
@@ -127,7 +127,7 @@ impl Disk {
         }
     }
 
-    /// A file's bytes, or a folder's names.
+    /// Syncs a file's bytes, or a folder's names.
     fn sync(&mut self, path: &str) {
         if let Some(&Entry::File(number)) = self.now.get(path) {
             let file = &mut self.files[number];
@@ -140,7 +140,7 @@ impl Disk {
             .extend(self.now.iter().filter(|(name, _)| is_in_it(name)).map(|(name, entry)| (name.clone(), *entry)));
     }
 
-    /// What is there when the power is back.
+    /// Returns the files that exist when the power is back.
     pub fn after_power_failure(&self, survivors: Survivors) -> Tree {
         let names = match survivors {
             Survivors::None | Survivors::Data => self.synced.clone(),
@@ -180,7 +180,7 @@ impl Disk {
     }
 }
 
-/// Makes a tree of files real, in a folder.
+/// Writes a tree of files to a folder.
 pub fn write(tree: &Tree, folder: &Path) -> io::Result<()> {
     for (name, bytes) in tree {
         match bytes {

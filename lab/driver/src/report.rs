@@ -1,4 +1,4 @@
-//! What all experiments came to.
+//! The summary of all experiments.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::experiment::Tally;
 use crate::laws::Law;
 use crate::process_1;
 
-/// The tallies of laws.
+/// The results of all laws.
 #[derive(Default)]
 pub struct Report {
     rows: Vec<(&'static Law, Tally)>,
 }
 
 impl Report {
-    /// Adds a law's tally and prints its line.
+    /// Adds the results of a law and prints its line.
     pub fn add(&mut self, law: &'static Law, tally: Tally, took: Duration) {
         println!(
             "{:12} {:5} experiments, held {} times, broken {}, skipped {} ({:.0} s)",
@@ -27,13 +27,13 @@ impl Report {
         self.rows.push((law, tally));
     }
 
-    /// Whether no law was broken, and something was tried.
+    /// Returns whether no law was broken, and at least one was tested.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(|(_, tally)| tally.broken.is_empty())
             && self.rows.iter().any(|(_, tally)| tally.n_held > 0)
     }
 
-    /// The laws, what is simulated, and the sums.
+    /// Prints the laws, the simulated parts, and the sums.
     pub fn print(&self, wants_table: bool) {
         if wants_table {
             println!("\n{}", self.table());
@@ -48,7 +48,7 @@ impl Report {
         println!("\n{n_passed} passed, {n_broken} failed, {n_skipped} skipped");
     }
 
-    /// The rows of docs/trust.md: promise, experiment, count.
+    /// Returns the rows of docs/trust.md: promise, experiment, count.
     fn table(&self) -> String {
         let mut table = String::from("| promise | experiment | count |\n|---|---|---|\n");
         for (law, tally) in &self.rows {

@@ -1,4 +1,4 @@
-//! Runs of the program that is disturbed.
+//! Runs the program under test, the victim.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,27 +10,27 @@ use std::time::{Duration, Instant};
 
 use crate::calls::{self, SystemCall};
 
-/// A run takes a fraction of a second; one that takes this long hangs.
+/// The timeout: a run takes a fraction of a second, so one that takes this long hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Where everything is.
+/// The paths of the programs and folders.
 #[derive(Clone, Debug)]
 pub struct Place {
     victim: PathBuf,
     library: PathBuf,
-    /// Holds one folder for each experiment.
+    /// The folder that holds one folder per experiment.
     base: PathBuf,
     keeps_folders: bool,
 }
 
-/// The number that the program believes to have.
+/// The process id that the program sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProcessNumber {
-    /// Its own.
+    /// Its real id.
     Own,
-    /// Process 1 of a namespace of its own.
+    /// Process 1 of its own namespace.
     Namespace,
-    /// `getpid` says 1.
+    /// A `getpid` that returns 1.
     Simulated,
 }
 
@@ -42,7 +42,7 @@ pub enum End {
     Hung,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub struct Ran {
     pub end: End,
@@ -51,7 +51,7 @@ pub struct Ran {
     pub calls: Vec<SystemCall>,
 }
 
-/// A run to be.
+/// A run before its start.
 pub struct Run<'a> {
     place: &'a Place,
     arguments: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Run<'a> {
 }
 
 impl Place {
-    /// The programs lie beside the driver, where cargo puts them.
+    /// Finds the programs beside the driver, where cargo puts them.
     pub fn new(base: PathBuf, keeps_folders: bool) -> io::Result<Place> {
         let beside = std::env::current_exe()?;
         let beside = beside.parent().unwrap_or(Path::new(".")).to_path_buf();
@@ -77,7 +77,7 @@ impl Place {
         Ok(Place { victim, library, base: base.canonicalize()?, keeps_folders })
     }
 
-    /// A new folder, with the folders that users make themselves.
+    /// Makes a new folder, with the subfolders that users make themselves.
     pub fn folder(&self) -> io::Result<Folder> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -88,8 +88,8 @@ impl Place {
         Ok(Folder { path, is_kept: self.keeps_folders })
     }
 
-    /// A run of the victim in the work folder below `root`: `train FOLDER` and its like. Names are
-    /// relative, so that files which hold them are the same in every experiment.
+    /// Prepares a run of the victim in the work folder below `root`: `train FOLDER` and similar.
+    /// Names are relative, so that files which contain them are the same in every experiment.
     pub fn run<'a>(&'a self, root: &'a Path, arguments: &[&str]) -> Run<'a> {
         Run {
             place: self,
@@ -102,25 +102,25 @@ impl Place {
         }
     }
 
-    /// The training with all writers.
+    /// Prepares the training with all writers.
     pub fn train<'a>(&'a self, folder: &'a Folder) -> Run<'a> {
         self.run(&folder.path, &["train", "."])
     }
 }
 
-/// The folder of an experiment; gone when this is, unless folders are kept.
+/// The folder of an experiment; removed when this is dropped, unless folders are kept.
 pub struct Folder {
     path: PathBuf,
     is_kept: bool,
 }
 
 impl Folder {
-    /// What the program works in.
+    /// The folder that the program works in.
     pub fn work(&self) -> PathBuf {
         self.path.join("work")
     }
 
-    /// What holds it.
+    /// The folder that contains the work folder.
     pub fn root(&self) -> &Path {
         &self.path
     }
@@ -139,13 +139,13 @@ impl Drop for Folder {
 }
 
 impl Run<'_> {
-    /// What happens to which call, as the library reads it.
+    /// Sets the plan of injected faults, in the library's format.
     pub fn plan(mut self, plan: impl Into<String>) -> Self {
         self.plan = plan.into();
         self
     }
 
-    /// Keeps the bytes of all writes.
+    /// Records the bytes of all writes.
     pub fn record(mut self) -> Self {
         self.keeps_data = true;
         self
@@ -161,7 +161,7 @@ impl Run<'_> {
         self
     }
 
-    /// Starts it.
+    /// Starts the run.
     pub fn start(self) -> io::Result<Started> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 }
 
-/// A run that goes on.
+/// A running process.
 pub struct Started {
     child: Child,
     log: PathBuf,
@@ -213,7 +213,7 @@ impl Started {
         self.child.id()
     }
 
-    /// `SIGKILL`.
+    /// Sends `SIGKILL`.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()
     }
@@ -255,7 +255,7 @@ impl Started {
     }
 }
 
-/// Reads a pipe to its end beside the process, which must not wait for it.
+/// Reads a pipe to its end in a thread, so that the process never blocks on it.
 fn read_all(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,11 +1,11 @@
-//! A preloaded library (`LD_PRELOAD`) that stands between a program and its files.
+//! A preloaded library (`LD_PRELOAD`) that intercepts a program's calls on files.
 //!
-//! It takes the place of the C library's calls that change files: Rust's standard library makes all
-//! of its own through them. Calls on files below `LAB_ROOT` are counted and named: the third write
-//! to `model/training.csv` is the point `write/model/training.csv/3`, in every run, however threads
-//! take turns. `LAB_PLAN` says what happens at which point (`plan.rs`), and `LAB_LOG` names the
-//! file that every call is written to (`record.rs`), with the bytes themselves if `LAB_DATA` is
-//! set. Calls on other files go to the kernel as they are.
+//! It replaces the C library's calls that change files; Rust's standard library uses these calls.
+//! Calls on files below `LAB_ROOT` are counted and named: the third write to `model/training.csv`
+//! is the point `write/model/training.csv/3`, in every run, independent of thread scheduling.
+//! `LAB_PLAN` injects faults at points (`plan.rs`). `LAB_LOG` is the file to which every call is
+//! logged (`record.rs`), with the bytes if `LAB_DATA` is set. Calls on other files pass unchanged
+//! to the kernel.
 #![cfg(target_os = "linux")]
 
 mod plan;
@@ -30,7 +30,7 @@ fn settings() -> Option<&'static Settings> {
     SETTINGS.get_or_init(Settings::read).as_ref()
 }
 
-/// A system call of up to five numbers; sets errno as the C library does.
+/// Makes a system call with up to five arguments; sets errno like the C library.
 fn system(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long) -> i64 {
     // SAFETY: the arguments are those of the program's own call, which the kernel checks.
     unsafe { libc::syscall(number, a, b, c, d, e) }
@@ -47,8 +47,8 @@ fn errno() -> c_int {
     unsafe { *libc::__errno_location() }
 }
 
-/// Does a call that is watched: `act` takes the number of bytes to write. One at a time, so that
-/// the log has their order.
+/// Makes a watched call; `act` takes the number of bytes to write. Calls are made one at a time, so
+/// that the log has their order.
 fn watched(settings: &Settings, call: &SystemCall<'_>, act: impl Fn(usize) -> i64) -> i64 {
     let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
     let (number, point, fate) = settings.begin(calls.get_or_insert_default(), call);
@@ -79,7 +79,7 @@ fn watched(settings: &Settings, call: &SystemCall<'_>, act: impl Fn(usize) -> i6
     if failed { fail(errno) } else { result }
 }
 
-/// The path that a call means.
+/// Returns the path that a call refers to.
 fn resolve(folder: c_int, path: *const c_char) -> Vec<u8> {
     // SAFETY: the program's own call promises a string that ends with a zero byte.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
@@ -95,7 +95,7 @@ fn resolve(folder: c_int, path: *const c_char) -> Vec<u8> {
     whole
 }
 
-/// A call on names. Of one that makes a file, the log also has the flags.
+/// Makes a call on names. For a call that makes a file, the log also has the flags.
 fn on_names(kind: FaultKind, path: Vec<u8>, to: Vec<u8>, flags: c_int, act: impl Fn() -> i64) -> i64 {
     match settings() {
         Some(settings) if settings.watches(&path) => {
@@ -106,7 +106,7 @@ fn on_names(kind: FaultKind, path: Vec<u8>, to: Vec<u8>, flags: c_int, act: impl
     }
 }
 
-/// A call on an open file.
+/// Makes a call on an open file.
 fn on_file(kind: FaultKind, fd: c_int, data: &[u8], offset: Option<i64>, act: impl Fn(usize) -> i64) -> i64 {
     match settings().map(|settings| (settings, path_of(fd))) {
         Some((settings, path)) if settings.watches(&path) => {
@@ -126,36 +126,36 @@ fn open_at(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_
     }
 }
 
-/// The C library's functions. Their third argument of `open` is always there: the calling
-/// conventions of Linux allow that.
+/// The replaced C functions. `open` always takes a third argument here: the calling conventions of
+/// Linux allow that.
 mod exported {
     use super::*;
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
         open_at(AT_FDCWD, path, flags, mode)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
         open_at(AT_FDCWD, path, flags, mode)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
         open_at(folder, path, flags, mode)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
         open_at(folder, path, flags, mode)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     ///
     /// # Safety
     /// `data` points to `n` bytes.
@@ -170,7 +170,7 @@ mod exported {
         on_file(FaultKind::Write, fd, bytes, None, real) as ssize_t
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     ///
     /// # Safety
     /// `data` points to `n` bytes.
@@ -185,7 +185,7 @@ mod exported {
         on_file(FaultKind::Write, fd, bytes, Some(offset), real) as ssize_t
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     ///
     /// # Safety
     /// `data` points to `n` bytes.
@@ -195,7 +195,7 @@ mod exported {
         unsafe { pwrite64(fd, data, n, offset) }
     }
 
-    /// As the C library's; of a watched file, all parts in one write.
+    /// Same as the C library's function; for a watched file, all parts in one write.
     ///
     /// # Safety
     /// `parts` points to `n` descriptions of buffers.
@@ -216,8 +216,8 @@ mod exported {
         unsafe { write(fd, whole.as_ptr().cast(), whole.len()) }
     }
 
-    /// As the C library's on a file system that cannot do it: the standard library then reads and
-    /// writes.
+    /// Same as the C library's function on a file system that does not support it. The standard
+    /// library then falls back to read and write.
     #[unsafe(no_mangle)]
     pub extern "C" fn copy_file_range(
         _from: c_int,
@@ -230,32 +230,32 @@ mod exported {
         fail(ENOSYS) as ssize_t
     }
 
-    /// As the C library's on a file system that cannot do it.
+    /// Same as the C library's function on a file system that does not support it.
     #[unsafe(no_mangle)]
     pub extern "C" fn sendfile64(_to: c_int, _from: c_int, _at: *mut off64_t, _n: size_t) -> ssize_t {
         fail(ENOSYS) as ssize_t
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
         renameat(AT_FDCWD, from, AT_FDCWD, to)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn renameat(folder: c_int, from: *const c_char, to_folder: c_int, to: *const c_char) -> c_int {
         let real = || system(SYS_renameat, folder.into(), from as c_long, to_folder.into(), to as c_long, 0);
         on_names(FaultKind::Rename, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn link(from: *const c_char, to: *const c_char) -> c_int {
         linkat(AT_FDCWD, from, AT_FDCWD, to, 0)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn linkat(
         folder: c_int,
@@ -268,19 +268,19 @@ mod exported {
         on_names(FaultKind::Link, resolve(folder, from), resolve(to_folder, to), 0, real) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn unlink(path: *const c_char) -> c_int {
         unlinkat(AT_FDCWD, path, 0)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn rmdir(path: *const c_char) -> c_int {
         unlinkat(AT_FDCWD, path, AT_REMOVEDIR)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn unlinkat(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
         let kind = if flags & AT_REMOVEDIR != 0 { FaultKind::Rmdir } else { FaultKind::Unlink };
@@ -288,45 +288,45 @@ mod exported {
         on_names(kind, resolve(folder, path), Vec::new(), 0, real) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
         let real = || system(SYS_mkdirat, AT_FDCWD.into(), path as c_long, mode.into(), 0, 0);
         on_names(FaultKind::Mkdir, resolve(AT_FDCWD, path), Vec::new(), 0, real) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn ftruncate64(fd: c_int, size: off64_t) -> c_int {
         let real = |_| system(SYS_ftruncate, fd.into(), size, 0, 0, 0);
         on_file(FaultKind::Truncate, fd, &[], Some(size), real) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn ftruncate(fd: c_int, size: off_t) -> c_int {
         ftruncate64(fd, size)
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn fsync(fd: c_int) -> c_int {
         on_file(FaultKind::Fsync, fd, &[], None, |_| system(SYS_fsync, fd.into(), 0, 0, 0, 0)) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn fdatasync(fd: c_int) -> c_int {
         on_file(FaultKind::Fsync, fd, &[], None, |_| system(SYS_fdatasync, fd.into(), 0, 0, 0, 0)) as c_int
     }
 
-    /// As the C library's.
+    /// Same as the C library's function.
     #[unsafe(no_mangle)]
     pub extern "C" fn flock(fd: c_int, operation: c_int) -> c_int {
         on_file(FaultKind::Flock, fd, &[], None, |_| system(SYS_flock, fd.into(), operation.into(), 0, 0, 0)) as c_int
     }
 
-    /// The number of the process, or 1 where the program is to believe that.
+    /// Returns the id of the process, or 1 if process 1 is simulated.
     #[unsafe(no_mangle)]
     pub extern "C" fn getpid() -> c_int {
         match settings() {

@@ -1,11 +1,11 @@
-//! What happens to which call: one text in the environment, read once.
+//! The plan of injected faults, parsed once from the environment.
 
 use libc::{EINTR, EIO, ENOLCK, ENOSPC, EOPNOTSUPP, EROFS, c_int};
 
 /// A call that changes files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FaultKind {
-    /// `open` that makes or empties a file.
+    /// `open` that creates or truncates a file.
     Create,
     Write,
     Rename,
@@ -34,7 +34,7 @@ impl FaultKind {
         }
     }
 
-    /// The error that a healthy file system's call returns on a bad day.
+    /// Returns the error that a failing call of this kind returns.
     fn error(self) -> c_int {
         match self {
             FaultKind::Create | FaultKind::Write | FaultKind::Rename | FaultKind::Mkdir | FaultKind::Link => ENOSPC,
@@ -44,7 +44,7 @@ impl FaultKind {
     }
 }
 
-/// What becomes of one call.
+/// The fate of one call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Go,
@@ -52,33 +52,33 @@ pub enum Fate {
     Short(usize),
     Fail(c_int),
     KillBefore,
-    /// Half of a write, then the end.
+    /// Half of a write, then the process is killed.
     KillMid,
     KillAfter,
 }
 
-/// Which calls have another fate than to go on.
+/// The calls that do not simply proceed.
 pub enum Plan {
-    /// All go on.
+    /// All calls proceed.
     Watch,
-    /// One call, named by its point, dies or fails.
+    /// One call, named by its point, is killed or fails.
     Once(Fate, String),
-    /// The call itself fails with its own error.
+    /// The call itself fails with the error of its kind.
     FailOnce(String),
-    /// From this call on, nothing finds room.
+    /// From this call on, the disk is full.
     Full(String),
-    /// From this call on, nothing can be written.
+    /// From this call on, the file system is read-only.
     ReadOnly(String),
-    /// Writes take at most this many bytes.
+    /// Writes accept at most this many bytes.
     Short(usize),
     /// Every other write is interrupted by a signal before it begins.
     Interrupt,
-    /// The file system knows no locks.
+    /// The file system does not support locks.
     NoLocks,
 }
 
 impl Plan {
-    /// `kill-before POINT`, `fail POINT`, `short 7`, ...
+    /// Parses `kill-before POINT`, `fail POINT`, `short 7`, ...
     pub fn parse(text: &str) -> Option<Plan> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let point = || rest.to_string();
@@ -97,7 +97,7 @@ impl Plan {
         })
     }
 
-    /// The fate of a call; `hit` is whether the plan's point has been passed, and stays so.
+    /// Returns the fate of a call. `hit` is whether the plan's point has been passed; it stays set.
     pub fn fate(&self, kind: FaultKind, point: &str, number: u64, hit: &mut bool) -> Fate {
         let mut reached = |at: &String| {
             let is_it = at == point;
@@ -116,7 +116,7 @@ impl Plan {
             }
             Plan::FailOnce(at) => from_here_on(reached(at).0, kind.error()),
             Plan::Full(at) => from_here_on(reached(at).1 && kind.error() == ENOSPC, ENOSPC),
-            // A lock and a sync change nothing, so that a read-only mount has no objection.
+            // A lock and a sync change nothing, so a read-only mount allows them.
             Plan::ReadOnly(at) => {
                 from_here_on(reached(at).1 && !matches!(kind, FaultKind::Flock | FaultKind::Fsync), EROFS)
             }

@@ -1,5 +1,4 @@
-//! The log of calls: what the driver learns the points from, and what a power failure is replayed
-//! from.
+//! The log of calls. The driver reads the points from it, and replays a power failure from it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -9,7 +8,7 @@ use libc::{SYS_exit_group, SYS_getpid, SYS_kill, SYS_lseek, SYS_openat, SYS_read
 
 use crate::plan::{Fate, FaultKind, Plan};
 
-/// What is watched and what is planned, from the environment.
+/// The watched folder and the plan, from the environment.
 pub struct Settings {
     /// The folder whose files are watched, with a slash at its end.
     root: Vec<u8>,
@@ -17,33 +16,33 @@ pub struct Settings {
     /// Whether the log holds the bytes that were written.
     keeps_data: bool,
     pub plan: Plan,
-    /// Whether the program is told that it is process 1.
+    /// Whether the program sees itself as process 1.
     pub is_process_1: bool,
 }
 
-/// What has happened.
+/// The calls so far.
 #[derive(Default)]
 pub struct Calls {
     number: u64,
-    /// How many calls of a kind a file has had.
+    /// The number of calls of each kind on each file.
     of_file: HashMap<(FaultKind, String), u64>,
     hit: bool,
 }
 
-/// One call, before it is done.
+/// One call, before it is made.
 pub struct SystemCall<'a> {
     pub kind: FaultKind,
     pub path: Vec<u8>,
     /// The new name of a rename or link.
     pub to: Vec<u8>,
-    /// What is written, and to where; truncation has its size as the offset.
+    /// The written bytes, and their offset; for truncation, the offset is the new size.
     pub data: &'a [u8],
     pub fd: Option<c_int>,
     pub offset: Option<i64>,
 }
 
 impl Settings {
-    /// `None` unless a folder is named.
+    /// Reads the settings; `None` if no folder is set.
     pub fn read() -> Option<Settings> {
         let text = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let mut root = text("LAB_ROOT")?.as_bytes().to_vec();
@@ -55,18 +54,18 @@ impl Settings {
         Some(Settings { root, log, keeps_data: text("LAB_DATA").is_some(), plan, is_process_1 })
     }
 
-    /// Whether files of this path are watched.
+    /// Returns whether files of this path are watched.
     pub fn watches(&self, path: &[u8]) -> bool {
         let is_root = self.root.strip_suffix(b"/") == Some(path);
         (is_root || path.starts_with(&self.root)) && !path.ends_with(b" (deleted)")
     }
 
-    /// The path below the folder; `.` for the folder itself.
+    /// Returns the path below the folder; `.` for the folder itself.
     fn relative<'a>(&self, path: &'a [u8]) -> &'a [u8] {
         path.get(self.root.len()..).unwrap_or(b".")
     }
 
-    /// Counts a call and decides on it; returns its number, its point and its fate.
+    /// Counts a call and decides its fate. Returns its number, its point and its fate.
     pub fn begin(&self, calls: &mut Calls, call: &SystemCall<'_>) -> (u64, String, Fate) {
         calls.number += 1;
         let name = plain_name(self.relative(&call.path));
@@ -77,13 +76,13 @@ impl Settings {
         (calls.number, point, fate)
     }
 
-    /// Writes a call and what came of it: a line of fields, then the bytes of a write.
+    /// Logs a call and its result: a line of fields, then the bytes of a write.
     pub fn log(&self, number: u64, point: &str, call: &SystemCall<'_>, result: i64, note: &str) {
         let Some(log) = self.log else { return };
         let done = usize::try_from(result).unwrap_or(0).min(call.data.len());
         let kept = if self.keeps_data { done } else { 0 };
         let offset = call.offset.or_else(|| {
-            // The position after the write, which is where an appended one has ended too.
+            // The position after the write, which is also right for an append.
             let end = call.fd.map(position)?;
             Some(end - done as i64)
         });
@@ -133,8 +132,8 @@ pub fn path_of(fd: c_int) -> Vec<u8> {
     path
 }
 
-/// The name of a file without what differs from run to run: random endings, times, hosts and
-/// processes.
+/// Returns the name of a file without the parts that differ between runs: random suffixes, times,
+/// hosts and processes.
 fn plain_name(path: &[u8]) -> String {
     let text = String::from_utf8_lossy(path);
     let of_file = |name: &str| match name {
@@ -147,12 +146,12 @@ fn plain_name(path: &[u8]) -> String {
     text.split('/').map(of_file).collect::<Vec<_>>().join("/")
 }
 
-/// Ends the process as a power switch would: no handler runs, nothing is flushed.
+/// Ends the process like a power switch: no handler runs, nothing is flushed.
 pub fn die() -> ! {
     // SAFETY: neither call returns to code that could see a broken state.
     unsafe {
         libc::syscall(SYS_kill, libc::syscall(SYS_getpid), libc::SIGKILL);
-        // Process 1 of a namespace is deaf to its own signal; this is as sudden.
+        // Process 1 of a namespace ignores its own signal; this is just as sudden.
         libc::syscall(SYS_exit_group, 137);
     }
     loop {

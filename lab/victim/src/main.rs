@@ -1,13 +1,14 @@
-//! The training that the laboratory disturbs: every writer of the library, in one short program.
+//! The training that the laboratory disturbs: a short program that uses every writer of the
+//! library.
 //!
 //! `estimand-lab-victim train FOLDER` writes rows (CSV, TFRecord), adapts columns to them, trains
 //! with a disk cache, two evaluation sets, early stopping, an exporter, summaries and a CSV log,
-//! and writes the report. All schedules are in steps. It prints what must be the same after any
-//! disturbance. `estimand-lab-victim read FOLDER N` evaluates and predicts N times what another
-//! process trains; `estimand-lab-victim fast FOLDER N` is that other process: N steps, a checkpoint
-//! for each, two kept.
+//! and writes the report. All schedules are in steps. It prints the results that must be the same
+//! after any disturbance. `estimand-lab-victim fast FOLDER N` trains N steps, saves a checkpoint at
+//! each and keeps two. `estimand-lab-victim read FOLDER N` evaluates and predicts N times with the
+//! checkpoints of that other process.
 //!
-//! `VICTIM_STEP_MS` makes every step last so many milliseconds.
+//! `VICTIM_STEP_MS` sets the minimum duration of a step in milliseconds.
 
 mod model;
 mod race;

@@ -1,4 +1,4 @@
-//! The rows and the model.
+//! The rows and the model of the victim.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use estimand::Adapted;
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
 
-/// Rows of two numbers, a word and a class that depends on them but for every seventh row.
+/// Makes rows of two numbers, a word, and a class that depends on them except in every seventh row.
 pub fn rows(n: usize) -> Result<Dataset> {
     let number = |i: usize, by: usize| ((i * by % 101) as f32 / 101.0 * 6.0).sin();
     let (a, b): (Vec<f32>, Vec<f32>) = (0..n).map(|i| (number(i, 37), number(i, 53))).unzip();
@@ -20,7 +20,7 @@ pub fn rows(n: usize) -> Result<Dataset> {
     Ok(Dataset::from_arrays(columns).label("y"))
 }
 
-/// Columns of what was learnt from rows.
+/// Makes columns with values learned from rows.
 pub fn columns(adapted: &Adapted) -> Result<Vec<FeatureColumn>> {
     Ok(vec![
         adapted.z_score(numeric_column("a"))?.into(),
@@ -29,7 +29,7 @@ pub fn columns(adapted: &Adapted) -> Result<Vec<FeatureColumn>> {
     ])
 }
 
-/// A small network, trained too fast, so that it gets worse soon.
+/// Makes a small network with a high learning rate, so that it gets worse soon.
 pub fn classifier(folder: &Path, columns: Vec<FeatureColumn>, config: RunConfig) -> Result<Estimator> {
     DnnClassifier::new([8], columns)
         .optimizer(Optimizer::new(Adam::default(), 0.2))
@@ -38,11 +38,11 @@ pub fn classifier(folder: &Path, columns: Vec<FeatureColumn>, config: RunConfig)
         .build()
 }
 
-/// Makes steps last, so that processes meet.
+/// A hook that delays steps, so that processes overlap.
 pub struct Slow(Duration);
 
 impl Slow {
-    /// As long as `VICTIM_STEP_MS` says.
+    /// Reads the delay from `VICTIM_STEP_MS`.
     pub fn from_environment() -> Slow {
         let ms = std::env::var("VICTIM_STEP_MS").ok().and_then(|text| text.parse().ok());
         Slow(Duration::from_millis(ms.unwrap_or(0)))

@@ -12,7 +12,7 @@ fn estimator(folder: &Path) -> Result<Estimator> {
     classifier(folder, columns, RunConfig::new().save_checkpoints(Every::Steps(1)).keep_checkpoint_max(2))
 }
 
-/// A checkpoint at every step, of which the newest two stay.
+/// Trains with a checkpoint at every step; the newest two are kept.
 pub fn train(folder: &Path, n_steps: u64) -> Result<()> {
     let input = rows(120)?.repeat_forever().batch(16);
     let finished = estimator(folder)?.train(TrainSpec::new(input).max_steps(n_steps).hook(Slow::from_environment()))?;
@@ -20,8 +20,8 @@ pub fn train(folder: &Path, n_steps: u64) -> Result<()> {
     Ok(())
 }
 
-/// Evaluates and predicts what is newest, with a new estimator each time; prints what it read and
-/// what failed.
+/// Evaluates and predicts with the newest checkpoint, with a new estimator each time; prints each
+/// result and each failure.
 pub fn read(folder: &Path, n: u64) -> Result<()> {
     let mut failures = 0;
     for i in 0..n {

@@ -1,4 +1,4 @@
-//! All writers in one run.
+//! A run that uses all writers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const SUMMARY_STEPS: u64 = 5;
 
 const MAX_STEPS: u64 = 400;
 
-/// Writes the metrics of the best evaluation, whole or not at all.
+/// Writes the metrics of the best evaluation, completely or not at all.
 struct BestMetrics;
 
 impl Exporter for BestMetrics {
@@ -38,7 +38,7 @@ impl Exporter for BestMetrics {
     }
 }
 
-/// Every digit of the metrics.
+/// Formats the metrics with all digits.
 fn shown(metrics: &Metrics) -> String {
     let values: Vec<String> = metrics.iter().map(|(name, value)| format!("{name} {value:?}")).collect();
     format!("step {}: {}", metrics.global_step(), values.join(", "))
@@ -76,10 +76,10 @@ pub fn train(folder: &Path) -> Result<()> {
     print_report(&estimator.report()?)
 }
 
-/// What the folder tells of the run, curves included.
+/// Prints the report of the folder, including curves.
 fn print_report(report: &Report) -> Result<()> {
-    // Each start adds a point at its first step, as TensorFlow does: the points of the schedule are
-    // compared.
+    // Each start adds a point at its first step, as in TensorFlow, so only the points of the
+    // schedule are compared.
     let curve = report.curve("loss")?.into_iter().filter(|(step, _)| step % SUMMARY_STEPS == 1);
     println!("curve: {:?}", curve.collect::<Vec<_>>());
     for name in ["unseen", "seen"] {

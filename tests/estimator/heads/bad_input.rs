@@ -1,4 +1,4 @@
-//! What heads say to configurations, labels and weights that cannot work.
+//! Errors of heads for invalid configurations, labels and weights.
 
 use estimand::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The cases of TensorFlow's heads, by their numbers in the inventory of its behaviour.
+//! The test cases of TensorFlow's heads, numbered as in the inventory of its behaviour.
 
 use estimand::graph::Graph;
 use estimand::nn::metric;

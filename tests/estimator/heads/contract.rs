@@ -1,4 +1,4 @@
-//! What every head must do.
+//! The contract of every head.
 
 use estimand::ExportOutput;
 use estimand::head::testing::{check_head, example, example_with};

@@ -1,4 +1,5 @@
-//! What an exported model answers, by key: section 5.3 of the inventory of TensorFlow's behaviour.
+//! The outputs of an exported model, by key: section 5.3 of the inventory of TensorFlow's
+//! behaviour.
 
 use estimand::ExportOutput;
 use estimand::graph::Graph;

@@ -1,4 +1,4 @@
-//! Heads, one file for each topic.
+//! Tests of heads, one file per topic.
 
 mod bad_input;
 mod cases;

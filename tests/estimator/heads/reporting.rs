@@ -1,4 +1,5 @@
-//! Features that pass through to predictions, metrics of slices, batches with weights of their own.
+//! Features that pass through to predictions, metrics of slices, and batches with their own
+//! weights.
 
 use estimand::nn::metric;
 use estimand::prelude::*;

@@ -1,4 +1,4 @@
-//! Models whose logits are a feature, so that what a head makes of them can be worked out by hand.
+//! Models whose logits are a feature, so that a head's results can be computed by hand.
 
 use std::sync::Arc;
 

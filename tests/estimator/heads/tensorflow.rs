@@ -1,4 +1,4 @@
-//! Random heads beside those of TensorFlow: `oracles/gen/heads.py` explains the fixture.
+//! Compares random heads with those of TensorFlow: `oracles/gen/heads.py` explains the fixture.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Heads that train: one optimizer, several, and what checkpoints call their slots.
+//! Training with heads: one optimizer, several, and the names of their slots in checkpoints.
 
 use estimand::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Every hook in the list through the contract, and hooks that break it.
+//! Runs the contract on every hook of the list, and on hooks that break it.
 
 use std::path::Path;
 

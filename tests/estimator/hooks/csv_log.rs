@@ -1,4 +1,4 @@
-//! The course of a training as a CSV file.
+//! The progress of a training as a CSV file.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The end of training by a function's decision.
+//! Training that ends because a function decides so.
 
 use estimand::graph::checkpoint::BundleReader;
 use estimand::hook::EarlyStoppingHook;

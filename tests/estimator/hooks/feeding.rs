@@ -1,4 +1,4 @@
-//! What hooks feed, and what they compute when a run is over.
+//! Values that hooks feed, and tensors that hooks compute at the end of a run.
 
 use estimand::hook::{BeginContext, FeedFnHook, Fetch, FinalOpsHook, Hook, HookContext};
 use estimand::prelude::*;

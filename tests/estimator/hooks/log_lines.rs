@@ -1,4 +1,4 @@
-//! What a piece of code logs, for tests to look at.
+//! Captures the log lines of a piece of code, for tests.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Hooks, each in a real training.
+//! Tests of hooks, each in a real training.
 
 mod contract;
 mod csv_log;

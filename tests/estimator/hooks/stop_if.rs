@@ -1,4 +1,4 @@
-//! The end of training by metrics in event files.
+//! Training that ends because of metrics in event files.
 
 use std::path::Path;
 

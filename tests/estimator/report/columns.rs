@@ -1,4 +1,4 @@
-//! Suspicious columns, on rows whose answer is known, and on real ones.
+//! Suspicious columns, on rows with a known answer and on real rows.
 
 use estimand::data::datasets;
 use estimand::prelude::*;

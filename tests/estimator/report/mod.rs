@@ -1,4 +1,4 @@
-//! The report of a training: what it reads from a model folder, what it says of columns, and the
+//! The report of a training: the values read from a model folder, the findings in columns, and the
 //! page.
 
 mod columns;

@@ -1,4 +1,4 @@
-//! The page: one file that needs nothing else, whatever is in it.
+//! The page: one self-contained file, for any content.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What an evaluation writes beside numbers: metrics that are arrays, and the curve of all its
+//! Summaries of an evaluation beside numbers: metrics that are arrays, and the curve of all its
 //! batches.
 
 use estimand::events::{EventWriter, SummaryValue};

@@ -1,5 +1,5 @@
-//! Parameters of runs for TensorBoard's HParams page: told when a training begins, and how it
-//! ended.
+//! Parameters of runs for TensorBoard's HParams page: written when a training begins, with its
+//! status when it ends.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Summaries: what is written of tensors, when, and that training does not notice.
+//! Summaries: the values written for tensors, the steps at which they are written, and that they do
+//! not change training.
 
 mod evaluation;
 mod hparams;

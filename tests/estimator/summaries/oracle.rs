@@ -1,4 +1,4 @@
-//! What is written of arrays is what TensorFlow's and TensorBoard's ops write
+//! The values written for arrays equal those of TensorFlow's and TensorBoard's ops
 //! (oracles/gen/summaries.py).
 
 use estimand::data::image;

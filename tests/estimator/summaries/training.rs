@@ -1,4 +1,4 @@
-//! Summaries of a training: which steps, which names, the same bits, and numbers that are not
+//! Summaries of a training: steps, names, unchanged bits of the model, and numbers that are not
 //! finite.
 
 use estimand::events::{SessionStatus, SummaryValue, Value, What};

@@ -1,4 +1,4 @@
-//! What was learnt, in the model folder: `adapted.json`.
+//! The learned values of columns in the model folder: `adapted.json`.
 //!
 //! ```json
 //! {"version": 1, "learnt": [
@@ -7,9 +7,9 @@
 //!   {"feature": "job", "asked": "1000 terms, at least 1 of each", "values": ["clerk", {"bytes": "ff00"}]}]}
 //! ```
 //!
-//! Values are spelt as in the manifest of a checkpoint. Each answer is kept apart, by what was
-//! asked: a column that is added to a program later is learnt from the data of that day, and the
-//! others stay what they were.
+//! Values have the format of a checkpoint's manifest. Each answer is stored separately, by its
+//! question. If a column is added to a program later, it is learned from the data of that day, and
+//! the others keep their values.
 
 use std::fs::File;
 use std::io::Read;
@@ -23,22 +23,22 @@ use serde_json::{Value as Json, json};
 
 use crate::manifest::{listed_from_json, listed_to_json};
 
-/// The version that is written. A newer one is refused.
+/// The version that is written. A newer version is refused.
 const VERSION: u64 = 1;
 
-/// The most bytes of the file: ten million terms of twenty letters fit in, more is no vocabulary
-/// that `adapt` makes.
+/// The maximum size of the file in bytes. Ten million terms of twenty letters fit; `adapt` makes no
+/// larger vocabulary.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Answers by the feature and what was asked of it.
+/// Answers by feature and question.
 pub(super) type Answers = IndexMap<(String, String), Vec<Listed>>;
 
-/// The file of a model folder.
+/// Returns the path of the file in a model folder.
 pub(super) fn path(folder: &Path) -> PathBuf {
     folder.join("adapted.json")
 }
 
-/// What a model folder has; nothing if there is no file.
+/// Reads the answers of a model folder; `None` if there is no file.
 pub(super) fn read(folder: &Path) -> Result<Option<Answers>> {
     let path = path(folder);
     let file = match File::open(&path) {
@@ -47,7 +47,7 @@ pub(super) fn read(folder: &Path) -> Result<Option<Answers>> {
         Err(error) => return Err(Error::io(&path, "open", &error)),
     };
     let mut bytes = Vec::new();
-    // One more than allowed, whatever the file's size is said to be.
+    // Read one byte more than allowed, because the reported file size may be wrong.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|e| Error::io(&path, "read", &e))?;
     parse(&bytes).map(Some).map_err(|e| e.in_file(&path))
 }
@@ -83,7 +83,7 @@ fn parse(bytes: &[u8]) -> Result<Answers> {
     Ok(answers)
 }
 
-/// Writes all answers; the file is whole or what it was.
+/// Writes all answers. The old file is replaced by the complete new one or stays unchanged.
 pub(super) fn write(folder: &Path, answers: &Answers) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make", &e))?;
     let one = |((feature, asked), values): (&(String, String), &Vec<Listed>)| {
@@ -91,7 +91,7 @@ pub(super) fn write(folder: &Path, answers: &Answers) -> Result<()> {
         json!({ "feature": feature, "asked": asked, "values": values }).to_string()
     };
     let lines: Vec<String> = answers.iter().map(one).collect();
-    // A line for each answer, for people and for version control.
+    // One line per answer, for people and for version control.
     let text = format!("{{\"version\": {VERSION}, \"learnt\": [\n{}\n]}}\n", lines.join(",\n"));
     checkpoint::write_text(path(folder), &text)
 }

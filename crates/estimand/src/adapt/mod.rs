@@ -1,6 +1,6 @@
-//! `adapt`: what columns learn from data before a model is trained. One pass over the rows; then it
-//! is fixed in the columns, and with them in everything that is trained, exported and served.
-//! `learnt.rs` keeps it in the model folder.
+//! `adapt`: columns learn from data before a model is trained. One pass over the rows collects
+//! statistics. The results are then fixed in the columns, and so in training, export and serving.
+//! `learnt.rs` stores them in the model folder.
 
 mod learnt;
 
@@ -19,8 +19,8 @@ use tracing::info;
 
 use learnt::Answers;
 
-/// Reads all rows of a dataset once, on all cores, for what columns are to learn from it: the
-/// training set's, or the model would know what it is evaluated on.
+/// Reads all rows of a dataset once, on all cores, and collects the statistics that columns learn
+/// from. Use the training set; otherwise the model would know its evaluation data.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -43,14 +43,14 @@ pub fn adapt(data: &Dataset) -> Result<Adapted> {
     Ok(Adapted::new(data.statistics()?))
 }
 
-/// As [`adapt`], but once for each model folder: what was learnt is kept in `adapted.json` there,
-/// and found again by the next run.
+/// Same as [`adapt`], but once per model folder: the results are stored in `adapted.json` there,
+/// and the next run reads them.
 ///
-/// Weights that were trained with one vocabulary mean nothing under another. So a program that is
-/// run again on data that has changed must not learn its columns anew, and with this function it
-/// does not: ids, boundaries and normalisation stay what they were. Only what the folder does not
-/// know yet, such as a column that was added to the program, is learnt from the data, which is read
-/// then. [`Adapted::anew`] forgets what the folder has.
+/// Weights that were trained with one vocabulary have no meaning under another. If a program is run
+/// again on changed data, it must not learn its columns again. This function ensures that: ids,
+/// boundaries and normalisation stay unchanged. Only values that the folder does not have yet, such
+/// as those of a column added to the program, are learned from the data, which is then read.
+/// [`Adapted::anew`] discards the values in the folder.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -68,11 +68,11 @@ pub fn adapt_once(model_dir: impl Into<PathBuf>, data: &Dataset) -> Result<Adapt
     Adapted::in_folder(model_dir.into(), Some(data.clone()))
 }
 
-/// What a pass over a dataset taught, from which columns are made. Made by [`adapt`] and
+/// The statistics of one pass over a dataset, from which columns are made. Made by [`adapt`] and
 /// [`adapt_once`].
 #[derive(Debug)]
 pub struct Adapted {
-    /// Read when it is first needed.
+    /// Computed on first use.
     statistics: OnceLock<Statistics>,
     data: Option<Dataset>,
     folder: Option<PathBuf>,
@@ -80,13 +80,13 @@ pub struct Adapted {
 }
 
 impl Adapted {
-    /// From statistics that are there already.
+    /// Makes it from existing statistics.
     pub fn new(statistics: Statistics) -> Adapted {
         Adapted { statistics: statistics.into(), data: None, folder: None, answers: Mutex::default() }
     }
 
-    /// What earlier runs have learnt in a model folder, for programs that have no training data at
-    /// hand. What the folder does not know is an error.
+    /// Loads the values that earlier runs stored in a model folder, for programs that have no
+    /// training data. A value that the folder does not have is an error.
     pub fn load(model_dir: impl Into<PathBuf>) -> Result<Adapted> {
         let folder = model_dir.into();
         let path = learnt::path(&folder);
@@ -105,8 +105,8 @@ impl Adapted {
         Ok(Adapted { statistics: OnceLock::new(), data, folder: Some(folder), answers: Mutex::new(answers) })
     }
 
-    /// Forgets what the model folder has: everything is learnt from the data again, and kept
-    /// instead. Checkpoints that were trained with what is forgotten are then refused if it has
+    /// Discards the values in the model folder: everything is learned from the data again and
+    /// stored. Checkpoints that were trained with the old values are refused if the values have
     /// changed.
     pub fn anew(self) -> Result<Adapted> {
         if self.data.is_none() && self.statistics.get().is_none() {
@@ -118,7 +118,7 @@ impl Adapted {
         Ok(Adapted { answers: Mutex::default(), ..self })
     }
 
-    /// All that is known of the rows. Reads the data, unless it was read already.
+    /// Returns all statistics of the rows. Reads the data, unless it was read already.
     pub fn statistics(&self) -> Result<&Statistics> {
         if let Some(statistics) = self.statistics.get() {
             return Ok(statistics);
@@ -135,7 +135,7 @@ impl Adapted {
         Ok(self.statistics.get_or_init(|| statistics))
     }
 
-    /// The column, normalised to mean 0 and deviation 1 on the rows that were read.
+    /// Returns the column normalised to mean 0 and deviation 1 on the rows that were read.
     pub fn z_score(&self, column: NumericColumn) -> Result<NumericColumn> {
         let [mean, std] = self.numbers(&column, "z_score", |numbers| {
             varied(&column, numbers.std > 0.0)?;
@@ -144,7 +144,8 @@ impl Adapted {
         Ok(column.z_score(mean, std))
     }
 
-    /// The column, normalised to 0 for the smallest and 1 for the largest number that was read.
+    /// Returns the column normalised to 0 for the smallest and 1 for the largest number that was
+    /// read.
     pub fn min_max(&self, column: NumericColumn) -> Result<NumericColumn> {
         let [min, max] = self.numbers(&column, "min_max", |numbers| {
             let (min, max) = (numbers.min, numbers.max);
@@ -158,8 +159,8 @@ impl Adapted {
         Ok(column.min_max(min, max))
     }
 
-    /// The column by ranges that each hold about as many of the numbers that were read: up to
-    /// `n_buckets`, fewer where numbers repeat.
+    /// Returns the column split into buckets that each hold about the same count of the numbers
+    /// that were read. There are at most `n_buckets`, fewer if numbers repeat.
     #[track_caller]
     pub fn bucketized(&self, column: &NumericColumn, n_buckets: usize) -> Result<BucketizedColumn> {
         let asked = format!("boundaries of {n_buckets} ranges");
@@ -175,14 +176,15 @@ impl Adapted {
         Ok(bucketized_column(column, boundaries))
     }
 
-    /// The categories of a feature that were read most often, at most so many, the most frequent
-    /// first. Others have no id, unless the column is given buckets for them.
+    /// Returns the most frequent categories of a feature, at most `max_terms`, the most frequent
+    /// first. Others have no id, unless the column has out-of-vocabulary buckets.
     #[track_caller]
     pub fn vocabulary(&self, key: &str, max_terms: usize) -> Result<VocabularyListColumn> {
         self.frequent(key, max_terms, 1)
     }
 
-    /// As [`vocabulary`](Adapted::vocabulary), without what was read less than `min_count` times.
+    /// Same as [`vocabulary`](Adapted::vocabulary), without terms that occur less than `min_count`
+    /// times.
     #[track_caller]
     pub fn frequent(&self, key: &str, max_terms: usize, min_count: u64) -> Result<VocabularyListColumn> {
         let asked = format!("{max_terms} terms, at least {min_count} of each");
@@ -199,7 +201,8 @@ impl Adapted {
         Ok(categorical_column_with_vocabulary_list(key, terms))
     }
 
-    /// What the folder says, or else what the data says, which the folder then keeps.
+    /// Returns the value in the folder, or else learns it from the data and stores it in the
+    /// folder.
     fn answer(&self, key: &str, asked: &str, learn: impl FnOnce() -> Result<Vec<Listed>>) -> Result<Vec<Listed>> {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let question = (key.to_string(), asked.to_string());
@@ -214,7 +217,7 @@ impl Adapted {
         Ok(learnt)
     }
 
-    /// Two numbers of a column.
+    /// Returns two numbers of a column.
     fn numbers(
         &self,
         column: &NumericColumn,
@@ -234,13 +237,13 @@ impl Adapted {
         self.statistics()?.numbers(key)
     }
 
-    /// An answer that a file has and no run can have written.
+    /// Returns an error for an answer in a file that no run can have written.
     fn unfit(&self, key: &str, asked: &str) -> Error {
         let place = self.folder.as_deref().map(learnt::path).unwrap_or_default();
         Error::data(format!("{}: what it says for `{key}`, {asked}, is no answer to that", place.display()))
     }
 
-    /// The key of a column that reads its feature's numbers as they were read here.
+    /// Returns the key of a column that reads its feature's numbers unchanged.
     fn raw<'a>(&self, column: &'a NumericColumn) -> Result<&'a str> {
         if column.is_normalised() {
             return Err(Error::config(format!("column `{}` is normalised already", column.key()))
@@ -327,7 +330,7 @@ mod tests {
         assert_eq!(values([adapted.min_max(numeric_column("x")).unwrap().into()]), [0.0, 0.2, 0.4, 1.0]);
         // The median of 1, 2, 3, 6 is 2.5.
         assert_eq!(adapted.bucketized(&numeric_column("x"), 2).unwrap().boundaries(), [2.5]);
-        // b twice, a once, nothing for the missing one.
+        // b twice, a once; the missing value does not count.
         let job = indicator_column(adapted.vocabulary("job", 10).unwrap());
         assert_eq!(values([job.into()]), [1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
         let often = adapted.frequent("job", 10, 2).unwrap();
@@ -343,7 +346,7 @@ mod tests {
         path
     }
 
-    /// Everything that is asked of one, as text that tells every bit.
+    /// All answers as text that shows every bit.
     fn everything(adapted: &Adapted) -> Result<String> {
         let text = format!(
             "{:?} {:?} {:?} {:?} {:?}",
@@ -356,7 +359,7 @@ mod tests {
         Ok(without_lines(&text))
     }
 
-    /// Without where columns were made.
+    /// Removes the source lines of columns.
     fn without_lines(text: &str) -> String {
         text.split(" site: ").map(|part| part.split_once('}').map_or(part, |(_, rest)| rest)).collect()
     }
@@ -384,7 +387,7 @@ mod tests {
         assert_eq!(everything(&once(true)).unwrap(), learnt);
         assert!(once(true).statistics.get().is_none());
         assert_eq!(everything(&Adapted::load(&folder).unwrap()).unwrap(), learnt);
-        // Unless it is asked for; then the folder has the new answers.
+        // Unless `anew` is called; then the folder has the new answers.
         assert_eq!(everything(&once(true).anew().unwrap()).unwrap(), other);
         assert_eq!(everything(&Adapted::load(&folder).unwrap()).unwrap(), other);
         std::fs::remove_dir_all(folder).unwrap();

@@ -1,5 +1,5 @@
-//! Whole arrays of a small real data set, for programs that feed a session by hand. [`datasets`]
-//! has more sets, as pipelines.
+//! A small real data set as arrays, for programs that feed a session by hand. [`datasets`] has more
+//! sets, as pipelines.
 
 use estimand_data::datasets;
 use estimand_tensor::{Array, Error, Feature, Result};
@@ -7,14 +7,14 @@ use estimand_tensor::{Array, Error, Feature, Result};
 /// Features and labels of a data set.
 #[derive(Clone, Debug)]
 pub struct Labelled {
-    /// One row for each example.
+    /// One row per example.
     pub features: Array,
-    /// One class for each example.
+    /// One class per example.
     pub labels: Array,
 }
 
 impl Labelled {
-    /// A range of the examples; shares the buffers.
+    /// Returns a range of the examples; shares the buffers.
     pub fn rows(&self, range: std::ops::Range<usize>) -> Result<Labelled> {
         Ok(Labelled { features: self.features.rows(range.clone())?, labels: self.labels.rows(range)? })
     }
@@ -24,16 +24,17 @@ impl Labelled {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 }
 
-/// 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels i64
-/// `[1797]`.
+/// Returns 1,797 handwritten digits of 8 x 8 pixels: features f32 `[1797, 64]` in 0 to 1, labels
+/// i64 `[1797]`.
 ///
-/// The rows of [`datasets::load("digits", "train")`](datasets::load), flat and divided by 16.
+/// These are the rows of [`datasets::load("digits", "train")`](datasets::load), flattened and
+/// divided by 16.
 pub fn digits() -> Result<Labelled> {
     const N: usize = 1_797;
     let rows = datasets::load("digits", "train")?.dataset().batch(N).drop_remainder().iter().next().transpose()?;

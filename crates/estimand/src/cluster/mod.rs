@@ -1,8 +1,8 @@
 //! The cluster that the environment's `TF_CONFIG` describes, and this process's place in it.
 //!
-//! `TF_CONFIG` is how schedulers (Kubeflow, Vertex AI, TonY, ...) tell the processes of one
-//! training who they are: JSON with the addresses of every job and this process's task. Without it,
-//! a process is alone: the only worker, and the chief.
+//! Schedulers (Kubeflow, Vertex AI, TonY, ...) use `TF_CONFIG` to describe a cluster to the
+//! processes of one training. It is JSON with the addresses of every job and this process's task.
+//! Without it, a process is alone: the only worker, and the chief.
 
 mod tf_config;
 
@@ -18,7 +18,7 @@ const WORKER: &str = "worker";
 const PS: &str = "ps";
 const EVALUATOR: &str = "evaluator";
 
-/// Addresses of a job's tasks by index. Usually without holes, but TensorFlow allows them.
+/// Addresses of a job's tasks by index. TensorFlow allows gaps, but they are rare.
 type Tasks = BTreeMap<usize, String>;
 
 /// A cluster and this process's task in it.
@@ -47,7 +47,7 @@ pub struct Cluster {
 }
 
 impl Default for Cluster {
-    /// A process alone.
+    /// A single process without a cluster.
     fn default() -> Cluster {
         Cluster {
             jobs: BTreeMap::new(),
@@ -62,9 +62,9 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// What the environment's `TF_CONFIG` says; a process alone if it is unset.
+    /// Reads the environment's `TF_CONFIG`. If it is unset, the process is alone.
     ///
-    /// Set but empty counts as unset, with a warning: shells and schedulers clear variables that
+    /// An empty value counts as unset, with a warning: shells and schedulers clear variables that
     /// way.
     pub fn from_env() -> Result<Cluster> {
         match env::var("TF_CONFIG") {
@@ -82,7 +82,8 @@ impl Cluster {
         self.jobs.get(self.chief_job()).and_then(|tasks| tasks.keys().next()).copied().unwrap_or(0)
     }
 
-    /// Whether there are other processes to talk to. An evaluator only reads what others write.
+    /// Returns whether there are other processes to communicate with. An evaluator only reads files
+    /// that others write.
     pub fn is_distributed(&self) -> bool {
         self.n_workers() + self.n_ps() > 1
     }
@@ -102,12 +103,12 @@ impl Cluster {
         !self.is_evaluator() && self.task_type == self.chief_job() && self.task_index == self.chief_index()
     }
 
-    /// Whether this process only evaluates what others train.
+    /// Returns whether this process only evaluates the checkpoints of others.
     pub fn is_evaluator(&self) -> bool {
         self.task_type == EVALUATOR
     }
 
-    /// How many processes train, the chief included; none as an evaluator sees it.
+    /// The number of processes that train, including the chief; 0 for an evaluator.
     pub fn n_workers(&self) -> usize {
         match (self.is_evaluator(), self.jobs.is_empty()) {
             (true, _) => 0,
@@ -116,13 +117,13 @@ impl Cluster {
         }
     }
 
-    /// How many processes hold variables; none as an evaluator sees it.
+    /// The number of parameter servers; 0 for an evaluator.
     pub fn n_ps(&self) -> usize {
         if self.is_evaluator() { 0 } else { self.addresses(PS).count() }
     }
 
-    /// This process's number among all: the chief first, then the other jobs by name, `ps` last. An
-    /// evaluator has none.
+    /// The index of this process among all: the chief first, then the other jobs by name, `ps`
+    /// last. An evaluator has none.
     pub fn global_id(&self) -> Option<usize> {
         if self.is_evaluator() {
             return None;
@@ -130,14 +131,14 @@ impl Cluster {
         let chief = self.jobs.get_key_value(self.chief_job());
         let others = self.jobs.iter().filter(|(job, _)| *job != self.chief_job() && *job != PS);
         let ordered = chief.into_iter().chain(others).chain(self.jobs.get_key_value(PS));
-        // TF: a hole in a job's tasks takes a number too, as if the task were only late.
+        // TF: a gap in a job's tasks also takes a number, as if the task only started late.
         let before = ordered.take_while(|(job, _)| **job != self.task_type);
         let n_before: usize = before.filter_map(|(_, tasks)| tasks.keys().next_back()).map(|last| last + 1).sum();
         Some(n_before + self.task_index)
     }
 
-    /// Where this process's own server listens, as TensorFlow writes it (`grpc://host:port`),
-    /// unless `session_master` says otherwise. Empty for a process alone and for an evaluator.
+    /// The address of this process's own server in TensorFlow's form (`grpc://host:port`), unless
+    /// `session_master` sets another. Empty for a process alone and for an evaluator.
     pub fn master(&self) -> String {
         if self.is_evaluator() {
             return String::new();
@@ -150,19 +151,19 @@ impl Cluster {
         }
     }
 
-    /// The session that evaluates, where `eval_session_master` names one for an evaluator or for a
-    /// process alone; else empty.
+    /// The address of the evaluation session, if `eval_session_master` sets one for an evaluator or
+    /// for a process alone; otherwise empty.
     pub fn eval_master(&self) -> &str {
         let used = self.is_evaluator() || self.jobs.is_empty();
         self.eval_session_master.as_deref().filter(|_| used).unwrap_or_default()
     }
 
-    /// Indices and addresses of a job's tasks; none for a job that is not there.
+    /// Indices and addresses of a job's tasks; empty for a job that does not exist.
     pub fn addresses(&self, job: &str) -> impl Iterator<Item = (usize, &str)> {
         self.jobs.get(job).into_iter().flatten().map(|(index, address)| (*index, address.as_str()))
     }
 
-    /// The names of the cluster's jobs, sorted; none for a process alone.
+    /// The names of the cluster's jobs, sorted; empty for a process alone.
     pub fn jobs(&self) -> impl Iterator<Item = &str> {
         self.jobs.keys().map(String::as_str)
     }
@@ -172,7 +173,7 @@ impl Cluster {
         self.model_dir.as_deref()
     }
 
-    /// What `TF_CONFIG` says of the service that runs the job, as JSON.
+    /// The value of `service` in `TF_CONFIG`, as JSON.
     pub fn service(&self) -> Option<&str> {
         self.service.as_deref()
     }

@@ -1,4 +1,4 @@
-//! `TF_CONFIG`'s JSON, read into a [`Cluster`] and checked.
+//! Parses `TF_CONFIG`'s JSON into a [`Cluster`], and checks it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +11,7 @@ use tracing::{info, warn};
 use super::{CHIEF, Cluster, EVALUATOR, MASTER, Tasks, WORKER};
 
 impl Cluster {
-    /// The cluster of a `TF_CONFIG` text. Keys that mean nothing here are left alone, as TensorFlow
-    /// does.
+    /// Parses a `TF_CONFIG` text. Unknown keys are ignored, as in TensorFlow.
     pub fn parse(text: &str) -> Result<Cluster> {
         if text.trim().is_empty() {
             warn!("TF_CONFIG is set but empty; it is treated as unset.");
@@ -64,7 +63,7 @@ impl Cluster {
         let example = "write \"task\": {\"type\": \"worker\", \"index\": 0}";
         self.task_type = kind.ok_or_else(|| invalid("there is a `cluster`, but no `task.type`").help(example))?;
         self.task_index = index.ok_or_else(|| invalid("there is a `cluster`, but no `task.index`").help(example))?;
-        // An evaluator may stand outside of the cluster, with any index.
+        // An evaluator may be outside of the cluster, with any index.
         if self.task_type == EVALUATOR {
             return Ok(self);
         }
@@ -87,7 +86,8 @@ impl Cluster {
         Ok(self)
     }
 
-    /// Exactly one task leads: the chief, the `master` of old clusters, or else the first worker.
+    /// Checks that exactly one task leads: the chief, the `master` of old clusters, or else the
+    /// first worker.
     fn check_chief(&self) -> Result<()> {
         let n = |job: &str| self.jobs.get(job).map_or(0, BTreeMap::len);
         match (n(CHIEF), n(MASTER)) {
@@ -118,7 +118,7 @@ fn text_of(object: &Map<String, Value>, key: &str) -> Result<Option<String>> {
     }
 }
 
-/// A task's index: a number, or text that is one.
+/// Reads a task's index: a number, or a string that contains one.
 fn index_of(task: &Map<String, Value>) -> Result<Option<usize>> {
     let Some(json) = task.get("index") else { return Ok(None) };
     let index = match json {
@@ -133,7 +133,7 @@ fn index_of(task: &Map<String, Value>) -> Result<Option<usize>> {
     }
 }
 
-/// The cluster's jobs that have tasks.
+/// Returns the cluster's jobs that have tasks.
 fn jobs(root: &Map<String, Value>) -> Result<BTreeMap<String, Tasks>> {
     let cluster = match root.get("cluster") {
         None | Some(Value::Null) => return Ok(BTreeMap::new()),
@@ -150,10 +150,10 @@ fn jobs(root: &Map<String, Value>) -> Result<BTreeMap<String, Tasks>> {
     Ok(jobs)
 }
 
-/// The largest index of a task in a map: more processes than any cluster has.
+/// The largest allowed task index in a map, more than any cluster has.
 const LARGEST_INDEX: usize = 1_000_000;
 
-/// A job's addresses: a list, or a map from index to address for those that are known.
+/// Reads a job's addresses: a list, or a map from index to address for the known tasks.
 fn tasks(job: &str, json: &Value) -> Result<Tasks> {
     let wrong = |found: &Value| wrong_type(&format!("`cluster.{job}`"), "a list of \"host:port\"", found);
     let address =
@@ -181,11 +181,11 @@ mod tests {
     use super::*;
     use crate::mutate::{Dice, damaged};
 
-    /// What TensorFlow 2.15 makes of each text; written by oracles/gen/clusters.py.
+    /// TensorFlow 2.15's result for each text; written by oracles/gen/clusters.py.
     const FIXTURE: &str = include_str!("../../../../oracles/fixtures/clusters.jsonl");
 
-    /// The texts of which decisions make something else than TensorFlow: there no error, here who
-    /// is chief.
+    /// Returns whether we decided to differ from TensorFlow for this text: by accepting it, or in
+    /// the choice of the chief.
     fn differs(tf_config: &Value) -> bool {
         let has = |job: &str| !tf_config["cluster"][job].is_null();
         let worker_leads = has(WORKER) && !has(CHIEF) && !has(MASTER);
@@ -209,7 +209,7 @@ mod tests {
             "num_ps_replicas": cluster.n_ps(),
             "num_worker_replicas": cluster.n_workers(),
             "global_id_in_cluster": cluster.global_id(),
-            // TF: an evaluator forgets the cluster; ours does not, but counts as if it did.
+            // TF: an evaluator has no cluster; ours keeps it, but counts as if it had none.
             "cluster_spec": if cluster.is_evaluator() { Value::Object(Map::new()) } else { Value::Object(jobs) },
             "model_dir": cluster.model_dir().and_then(|folder| folder.to_str()),
             "service": cluster.service().map(|text| serde_json::from_str::<Value>(text).unwrap()),
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn case_103_empty_text_is_unset() {
-        // A decision: TensorFlow fails with a JSON error.
+        // A deliberate difference: TensorFlow fails with a JSON error.
         for text in ["", "  \n"] {
             assert_eq!(Cluster::parse(text).unwrap(), Cluster::default());
         }
@@ -256,7 +256,7 @@ mod tests {
         let ids = [("master", 0), ("worker", 0), ("worker", 1), ("zebra", 0), ("ps", 0)]
             .map(|(task, index)| cluster(task, index).global_id());
         assert_eq!(ids, [0, 1, 2, 3, 4].map(Some));
-        // A decision: the master is the chief, so an evaluator beside it makes sense.
+        // A deliberate difference: the master is the chief, so an evaluator beside it is valid.
         assert!(cluster("master", 0).is_chief() && !cluster("worker", 0).is_chief());
         assert!(cluster("evaluator", 7).is_evaluator());
     }

@@ -1,4 +1,4 @@
-//! Log lines: a `tracing` subscriber that writes `INFO: what happened`.
+//! Log lines: a `tracing` subscriber that writes `INFO: message`.
 
 use std::fmt::{self, Write};
 
@@ -9,14 +9,14 @@ use tracing::{Event, Metadata, Subscriber};
 
 use super::{level, screen};
 
-/// Writes events up to a level. Spans are let by: lines say all that there is to say.
+/// Writes events up to a level. Spans are ignored.
 pub(super) struct Lines {
     level: fn() -> LevelFilter,
     write: fn(&str),
 }
 
 impl Lines {
-    /// To stderr, up to the level in force.
+    /// Writes to stderr, up to the current level.
     pub(super) fn to_screen() -> Lines {
         Lines { level: || level().filter(), write: screen::line }
     }
@@ -38,7 +38,7 @@ impl Subscriber for Lines {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        // Any number but 0: spans are not told apart.
+        // Any number but 0: spans are not distinguished.
         Id::from_u64(1)
     }
 
@@ -51,12 +51,12 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
-/// A line in the making: the message, and ` name=value` for whatever else an event carries.
+/// A line being built: the message, then ` name=value` for each other field of the event.
 struct Line(String);
 
 impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string cannot fail; a value whose own formatting fails is cut short.
+        // Writing to a string cannot fail. If the formatting of a value fails, it is cut short.
         let _ = match field.name() {
             "message" => write!(self.0, "{value:?}"),
             name => write!(self.0, " {name}={value:?}"),

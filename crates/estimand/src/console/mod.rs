@@ -1,9 +1,8 @@
-//! What people see on their terminal: log lines, a progress bar, tables of metrics. All of it goes
-//! to stderr.
+//! Terminal output on stderr: log lines, a progress bar, tables of metrics.
 //!
-//! The library logs through `tracing` and is silent until the program says who listens.
-//! [`verbosity`] is the short way: lines as TensorFlow logs them, and a bar while stderr is a
-//! terminal. A program with a `tracing` subscriber of its own gets the same lines.
+//! The library logs through `tracing` and is silent until the program installs a subscriber.
+//! [`verbosity`] is the short way: TensorFlow's log lines, and a progress bar if stderr is a
+//! terminal. A program with its own `tracing` subscriber gets the same lines.
 //!
 //! ```
 //! use estimand::console::{self, Level};
@@ -27,18 +26,18 @@ pub(crate) use sliced::{slice_of, sliced};
 pub use table::Table;
 pub(crate) use table::number;
 
-/// How much is said; each level includes those before it.
+/// The log level; each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing.
+    /// No output.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// And what may be wrong.
+    /// Also warnings.
     Warn,
-    /// And how training goes, with a bar on a terminal.
+    /// Also the progress of training, with a bar on a terminal.
     Info,
-    /// And details for whoever looks for a bug.
+    /// Also details for debugging.
     Debug,
 }
 
@@ -56,22 +55,22 @@ impl Level {
     }
 }
 
-/// The level in force, as its place in `Level::ALL`.
+/// The current level, as an index into `Level::ALL`.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
-/// Sets how much is said on stderr, from now on and in all threads. By default, nothing.
+/// Sets the log level on stderr, from now on and in all threads. By default, off.
 ///
-/// If the program has installed a `tracing` subscriber, lines go there and it decides which; the
-/// level then only says whether there is a bar.
+/// If the program has installed a `tracing` subscriber, lines go there and it filters them. The
+/// level then only decides whether there is a progress bar.
 pub fn verbosity(level: Level) {
     LEVEL.store(level as u8, Ordering::Relaxed);
-    // Refused if there is a subscriber already: ours from an earlier call, or the program's own.
+    // Fails if there is a subscriber already: ours from an earlier call, or the program's own.
     let _ = tracing::subscriber::set_global_default(lines::Lines::to_screen());
-    // Whether a line is wanted is remembered where it is written; that must be asked again.
+    // `tracing` caches at each call site whether a line is enabled; reset these caches.
     rebuild_interest_cache();
 }
 
-/// The level in force.
+/// Returns the current level.
 fn level() -> Level {
     let place = usize::from(LEVEL.load(Ordering::Relaxed));
     Level::ALL.get(place).copied().unwrap_or(Level::Off)

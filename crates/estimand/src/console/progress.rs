@@ -1,7 +1,8 @@
-//! How far a run is: a bar with loss, steps per second and time left, or a plain line now and then.
+//! The progress of a run: a bar with loss, steps per second and time left, or a plain line now and
+//! then.
 //!
-//! A step costs a decrement: the clock is looked at every 16th step at most, and the bar drawn ten
-//! times a second at most.
+//! A step costs one decrement. If steps are fast, the clock is read only every 16th step. The bar
+//! is drawn at most ten times a second.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -11,22 +12,22 @@ use tracing::info;
 use super::table::number;
 use super::{Level, level, screen};
 
-/// Between two pictures of the bar.
+/// The minimum time between two redraws of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
-/// Between two plain lines.
+/// The time between two plain lines.
 const NEXT_LINE: Duration = Duration::from_secs(60);
-/// The most steps between two looks at the clock. If steps become slow all of a sudden, the bar
-/// stands still for so many.
+/// The maximum number of steps between two readings of the clock. If steps suddenly become slow,
+/// the bar stands still for this number of steps.
 const MOST_UNSEEN: u32 = 16;
-/// Looks at the clock need not be closer.
+/// The clock need not be read more often than this.
 const LOOK: Duration = Duration::from_millis(10);
-/// Characters of the bar itself.
+/// The width of the bar itself, in characters.
 const BAR_LEN: usize = 20;
 
-/// Shows on stderr how far a run is, from [`verbosity`](super::verbosity) `Info` on.
+/// Shows the progress of a run on stderr, from [`verbosity`](super::verbosity) `Info` on.
 ///
-/// On a terminal it is a bar, which goes when this is dropped; elsewhere a line is logged every
-/// minute.
+/// On a terminal it is a bar, which disappears when this is dropped. Elsewhere a line is logged
+/// every minute.
 ///
 /// ```
 /// use estimand::console::Progress;
@@ -41,10 +42,10 @@ pub struct Progress {
     what: &'static str,
     last: Option<u64>,
     note: String,
-    /// Time between two pictures; none if nothing is shown.
+    /// The time between two redraws; `None` if nothing is shown.
     period: Option<Duration>,
     is_bar: bool,
-    /// Steps until the next look at the clock, and between looks.
+    /// Steps until the next reading of the clock; `stride` is the number between readings.
     unseen: u32,
     stride: u32,
     looked: Instant,
@@ -54,7 +55,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins at a global step; `last` is the one to reach, if it is known.
+    /// Begins at a global step; `last` is the step to reach, if it is known.
     pub fn start(what: &'static str, first: u64, last: Option<u64>) -> Progress {
         let is_bar = level() >= Level::Info && screen::can_show_bar();
         let period = match (is_bar, level()) {
@@ -82,7 +83,7 @@ impl Progress {
         }
     }
 
-    /// Notes that this global step is reached. The loss is only asked for when it is shown.
+    /// Records that this global step is reached. `loss` is called only when it is shown.
     #[inline]
     pub fn step(&mut self, step: u64, loss: impl FnOnce() -> Option<f32>) {
         self.unseen -= 1;
@@ -91,7 +92,7 @@ impl Progress {
         }
     }
 
-    /// Adds a text to the bar, such as the last evaluation; it stays until there is another.
+    /// Adds a text to the bar, such as the last evaluation; it stays until it is replaced.
     pub fn note(&mut self, text: impl Into<String>) {
         self.note = text.into();
     }
@@ -116,11 +117,12 @@ impl Progress {
         }
     }
 
-    /// What is shown at a step, which becomes the one that speed is measured from.
+    /// Returns the text to show at a step. Speed is then measured from this step.
     fn picture(&mut self, step: u64, now: Instant, loss: Option<f32>) -> String {
         let secs = now.saturating_duration_since(self.drawn).as_secs_f64();
         let speed = step.saturating_sub(self.drawn_step) as f64 / secs;
-        // Half of what it was: steady enough to read, and within a second at a new speed.
+        // Averages with the previous speed: steady enough to read, and close to a new speed within
+        // a second.
         let speed = self.steps_per_sec.map_or(speed, |before| 0.5 * before + 0.5 * speed);
         (self.steps_per_sec, self.drawn, self.drawn_step) = (Some(speed), now, step);
         self.text(step, loss, speed)
@@ -162,23 +164,23 @@ impl Drop for Progress {
     }
 }
 
-/// `=====>    `, of which a part is done.
+/// Draws `=====>    ` for the share that is done.
 fn bar(part: f64) -> String {
     let n_done = (part * BAR_LEN as f64) as usize;
     let tip = if n_done < BAR_LEN { ">" } else { "" };
     format!("{}{tip}{:rest$}", "=".repeat(n_done), "", rest = (BAR_LEN - n_done).saturating_sub(1))
 }
 
-/// `1:02:03` or `2:03`; days are hours too.
+/// Formats a time as `1:02:03` or `2:03`; days are shown as hours.
 fn clock(secs: f64) -> String {
-    // As many as a number can have, if it is larger.
+    // The cast saturates if the number is too large.
     let secs = secs.ceil() as u64;
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{secs:02}") } else { format!("{minutes}:{secs:02}") }
 }
 
-/// The beginning of a text that fits into a line: a longer one would leave its first half on the
-/// screen for ever.
+/// Returns the beginning of a text that fits into a line. A longer text would leave its first half
+/// on the screen forever.
 fn cut(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
@@ -206,7 +208,7 @@ mod tests {
             bar.text(5000, None, 12.34)
                 .ends_with("[====================] 5000/5000, 12.3 steps/s, 0:00 left, accuracy 0.98")
         );
-        // More steps than were asked for, and none done yet.
+        // More steps than requested, and no steps yet.
         assert!(bar.text(6000, None, 1.0).starts_with("train 100% ["));
         assert!(bar.text(0, None, 0.0).starts_with("train   0% [>                   ] 0/5000, 0 steps/s"));
         // Without a bar, and without an end.

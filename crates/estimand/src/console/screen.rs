@@ -1,12 +1,12 @@
-//! Stderr, shared by log lines and the bar: a line goes above the bar, and the bar stays last.
+//! Stderr, shared by log lines and the bar: lines are written above the bar, which stays last.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-/// What the terminal's last line shows: a bar, or nothing.
+/// The text of the terminal's last line: a bar, or nothing.
 static BAR: Mutex<String> = Mutex::new(String::new());
 
-/// To the beginning of the line, and all of it away.
+/// Moves to the beginning of the line and erases it.
 const ERASE: &str = "\r\x1b[2K";
 
 /// Writes a whole line.
@@ -15,7 +15,7 @@ pub(super) fn line(text: &str) {
     put(&above(text, &bar));
 }
 
-/// Shows a bar in place of the one that is there; an empty one takes it away.
+/// Replaces the current bar; an empty text removes it.
 pub(super) fn bar(text: &str) {
     let mut bar = BAR.lock().unwrap_or_else(PoisonError::into_inner);
     if *bar != text {
@@ -24,23 +24,23 @@ pub(super) fn bar(text: &str) {
     }
 }
 
-/// A line, and below it the bar that it has pushed down.
+/// Returns a line, followed by the bar that it pushes down.
 fn above(text: &str, bar: &str) -> String {
     if bar.is_empty() { format!("{text}\n") } else { format!("{ERASE}{text}\n{bar}") }
 }
 
-/// One write, so that lines of several processes do not mix. A stderr that is closed must not end a
-/// training.
+/// Writes the text with one write, so that lines of several processes do not mix. A closed stderr
+/// must not end a training.
 fn put(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Whether stderr is a terminal that can take a bar away again.
+/// Returns whether stderr is a terminal that can erase a bar.
 pub(super) fn can_show_bar() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// How many columns stderr's terminal has; 80 if it does not say.
+/// Returns the width of stderr's terminal in columns; 80 if it is unknown.
 pub(super) fn width() -> usize {
     columns().filter(|&n| n > 0).unwrap_or(80)
 }

@@ -1,14 +1,14 @@
-//! Metrics of an evaluation as tables: one below the other, those of slices side by side.
+//! Metrics of an evaluation as tables: one metric per row, slices as columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Table;
 
-/// More slices than this would not fit on a line; they go on in another table.
+/// The maximum number of slices in one table; more continue in another table.
 const N_SLICES: usize = 5;
 
-/// The tables of metrics by key. Where there are slices (`accuracy/sex=f` beside `accuracy`), each
-/// has a column.
+/// Makes the tables of metrics by key. Slices (`accuracy/sex=f` beside `accuracy`) have a column
+/// each.
 pub(crate) fn sliced<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<Table> {
     let values: BTreeMap<&str, f64> = values.into_iter().collect();
     let slice = |key: &&'a str| Some(slice_of(key, |whole| values.contains_key(whole))?.1);
@@ -33,7 +33,7 @@ pub(crate) fn sliced<'a>(values: impl IntoIterator<Item = (&'a str, f64)>) -> Ve
     slices.chunks(N_SLICES).enumerate().map(table).collect()
 }
 
-/// The metric of all rows and the slice that a key is made of, if there is such a metric.
+/// Splits a key into the metric of all rows and the slice, if such a metric exists.
 pub(crate) fn slice_of(key: &str, exists: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
     let parts = key.rsplit_once('/').filter(|(_, slice)| slice.contains('='));
     parts.filter(|(whole, _)| exists(whole))

@@ -1,8 +1,8 @@
-//! Numbers with names, as people read them: decimal points one below the other.
+//! Tables of named numbers, with aligned decimal points.
 
 use std::fmt;
 
-/// Named numbers, displayed one on a line, or several columns of them below a header.
+/// Named numbers, displayed one per line, or in several columns below a header.
 ///
 /// ```
 /// use estimand::console::Table;
@@ -25,20 +25,20 @@ use std::fmt;
 pub struct Table {
     /// Names of columns; none if there is no header.
     header: Vec<String>,
-    /// So many columns are texts, the others numbers.
+    /// The number of text columns; the others are numbers.
     n_texts: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table of these numbers, sorted by name, with six digits that count.
+    /// Makes a table of these numbers, sorted by name, with six significant digits.
     pub fn new<N: Into<String>>(values: impl IntoIterator<Item = (N, f64)>) -> Table {
         let mut rows: Vec<_> = values.into_iter().map(|(name, value)| vec![name.into(), number(value)]).collect();
         rows.sort();
         Table { header: Vec::new(), n_texts: 1, rows }
     }
 
-    /// A table without rows, of columns of text and then columns of numbers.
+    /// Makes a table without rows, with text columns followed by number columns.
     pub fn with_header<'a>(
         texts: impl IntoIterator<Item = &'a str>,
         numbers: impl IntoIterator<Item = &'a str>,
@@ -49,7 +49,7 @@ impl Table {
         Table { header, n_texts, rows: Vec::new() }
     }
 
-    /// Adds a row below the others. A number that is not there leaves its place empty.
+    /// Appends a row. A missing number leaves its cell empty.
     #[must_use]
     pub fn row<T: Into<String>>(
         mut self,
@@ -61,7 +61,7 @@ impl Table {
         self
     }
 
-    /// A column's cells as they are shown: all of one width, but for spaces at their ends.
+    /// Returns the formatted cells of a column: all of one width, except for trailing spaces.
     fn column(&self, i: usize) -> Vec<String> {
         let cells = || self.rows.iter().map(|row| row.get(i).map_or("", String::as_str));
         let name = self.header.get(i);
@@ -73,7 +73,7 @@ impl Table {
             let mut numbers: Vec<String> =
                 cells().map(|cell| format!("{:indent$}{cell}", "", indent = before - before_point(cell))).collect();
             if let Some(name) = name {
-                // The header ends where the column does; a long one pushes the numbers to the
+                // The header ends where the column ends; a long header pushes the numbers to the
                 // right.
                 let width = numbers.iter().map(String::len).max().unwrap_or(0);
                 let pushed = " ".repeat(name.len().saturating_sub(width));
@@ -102,14 +102,14 @@ impl fmt::Display for Table {
     }
 }
 
-/// A number with six digits that count and none that do not; very large and very small ones with an
-/// exponent.
+/// Formats a number with six significant digits and no trailing zeros; very large and very small
+/// ones with an exponent.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
     if value.fract() == 0.0 && value.abs() < 1e15 {
-        // A count, such as the global step: all of its digits.
+        // A count, such as the global step, keeps all of its digits.
         return value.to_string();
     }
     // The exponent after rounding: 0.9999999 is 1.
@@ -124,7 +124,7 @@ pub(crate) fn number(value: f64) -> String {
     trimmed(&format!("{value:.n_decimals$}")).to_string()
 }
 
-/// Without zeros at the end of the decimals.
+/// Removes trailing zeros of the decimals.
 fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }

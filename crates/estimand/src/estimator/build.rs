@@ -1,4 +1,4 @@
-//! A model for one mode: the model function called, and what it returned checked.
+//! Builds the model of one mode: calls the model function and checks the spec it returns.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -14,14 +14,14 @@ use crate::feeding::Placeholders;
 use crate::input_fn::{InputFn, InputFnContext};
 use crate::model_fn::{InputSpec, ModelFnContext};
 
-/// A model that was built and not yet compiled.
+/// A model that is built but not yet compiled.
 pub(super) struct BuiltModel {
     pub(super) graph: Graph,
     pub(super) spec: EstimatorSpec,
     pub(super) placeholders: Placeholders,
 }
 
-/// An input that was opened, and its first batch, which shows what all look like.
+/// An opened input and its first batch, which shows what all batches look like.
 pub(crate) struct Opened {
     pub(crate) data: Dataset,
     pub(super) cx: InputContext,
@@ -31,7 +31,7 @@ pub(crate) struct Opened {
 }
 
 impl Estimator {
-    /// What reading the input of a mode depends on.
+    /// Returns the context for reading the input of a mode.
     pub(crate) fn input_context(&self, mode: Mode, seed: u64, epoch: u64) -> InputContext {
         let n_workers = self.config.cluster.as_ref().map_or(1, |cluster| cluster.n_workers().max(1));
         let worker = self.config.cluster.as_ref().and_then(|cluster| cluster.global_id()).unwrap_or(0);
@@ -82,8 +82,8 @@ impl Estimator {
         Ok(BuiltModel { graph: cx.graph().clone(), spec, placeholders })
     }
 
-    /// A variable comes from the same line in every mode: otherwise a name that moved from one
-    /// layer to another would carry the wrong weights along.
+    /// Checks that a variable comes from the same line in every mode. Otherwise a name that moved
+    /// from one layer to another would carry the wrong weights.
     fn check_sites(&self, mode: Mode, graph: &Graph) -> Result<()> {
         let mut known = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = HashMap::new();

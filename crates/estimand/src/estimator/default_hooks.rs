@@ -1,11 +1,11 @@
-//! The hooks that every training has, around those of the user and of the model.
+//! The default hooks of a training, combined with those of the user and of the model.
 
 use crate::hook::{
     CheckpointSaverHook, Hook, LoggingTensorHook, NanTensorHook, StepCounterHook, StopAtStepHook, SummarySaverHook,
 };
 use crate::{EstimatorSpec, Every, RunConfig};
 
-/// All hooks of a training, in the original's order.
+/// Returns all hooks of a training, in TensorFlow's order.
 pub(super) fn all<'a>(
     config: &RunConfig,
     spec: &mut EstimatorSpec,

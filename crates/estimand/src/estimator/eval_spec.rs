@@ -1,4 +1,4 @@
-//! What to evaluate on.
+//! `EvalSpec`: the input and the settings of an evaluation.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::hook::Hook;
 use crate::input_fn::InputFn;
 use crate::{EarlyStopping, Every, Exporter};
 
-/// What to evaluate on.
+/// The input and the settings of an evaluation.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
-/// all of it is evaluated.
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) converts to it: the
+/// whole input is then evaluated.
 #[must_use]
 pub struct EvalSpec<'a> {
     pub(crate) input: Box<dyn InputFn + 'a>,
@@ -48,20 +48,19 @@ impl<'a> EvalSpec<'a> {
         }
     }
 
-    /// Evaluates on the first so many batches. By default, on all.
+    /// Evaluates on the first `n` batches. By default, on all.
     pub fn steps(mut self, n: u64) -> EvalSpec<'a> {
         self.steps = Some(n);
         self
     }
 
-    /// A name, for evaluations on several inputs: TensorBoard shows each on its own.
+    /// Sets a name, for evaluations on several inputs. TensorBoard shows each name separately.
     pub fn name(mut self, name: impl Into<String>) -> EvalSpec<'a> {
         self.name = Some(name.into());
         self
     }
 
-    /// The checkpoint to evaluate, in [`evaluate`](crate::Estimator::evaluate). By default, the
-    /// newest.
+    /// Sets the checkpoint for [`evaluate`](crate::Estimator::evaluate). By default, the newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> EvalSpec<'a> {
         self.checkpoint = Some(path.into());
         self
@@ -73,54 +72,54 @@ impl<'a> EvalSpec<'a> {
         self
     }
 
-    /// Adds an exporter, which is called after each evaluation of a training, once there is a
-    /// checkpoint of its step.
+    /// Adds an exporter. It is called after each evaluation during a training, once a checkpoint of
+    /// that step exists.
     pub fn exporter(mut self, exporter: impl Exporter + 'a) -> EvalSpec<'a> {
         self.exporters.push(Box::new(exporter));
         self
     }
 
-    /// How long a process that only evaluates waits before it begins. By default, 120 seconds.
+    /// Sets how long an evaluator process waits before it starts. By default, 120 seconds.
     pub fn start_delay_secs(mut self, secs: f64) -> EvalSpec<'a> {
         self.start_delay_secs = Some(secs);
         self
     }
 
-    /// A training is not evaluated with a checkpoint if the evaluation before has begun less than
-    /// so many seconds ago. By default, 600.
+    /// Skips the evaluation of a checkpoint if the previous evaluation began less than this number
+    /// of seconds ago. By default, 600.
     pub fn throttle_secs(mut self, secs: f64) -> EvalSpec<'a> {
         self.throttle_secs = Some(secs);
         self
     }
 
-    /// How often a training is evaluated. By default, with each checkpoint.
+    /// Sets how often a training is evaluated. By default, at each checkpoint.
     pub fn every(mut self, every: Every) -> EvalSpec<'a> {
         self.every = Some(every);
         self
     }
 
-    /// Ends a training when a metric of this evaluation no longer gets better. By default, it goes
-    /// on.
+    /// Ends a training when a metric of this evaluation stops improving. By default, training
+    /// continues.
     pub fn early_stopping(mut self, early_stopping: EarlyStopping) -> EvalSpec<'a> {
         self.early_stopping = Some(early_stopping);
         self
     }
 
-    /// The best evaluation is that with the highest value of a metric. By default, what early
-    /// stopping looks at decides, or else the lowest `loss`.
+    /// Chooses the evaluation with the highest value of a metric as the best. By default, the
+    /// metric of early stopping decides, or else the lowest `loss`.
     pub fn highest_is_best(mut self, metric: impl Into<String>) -> EvalSpec<'a> {
         self.criterion = Some(Criterion::Metric { name: metric.into(), direction: Direction::Higher });
         self
     }
 
-    /// The best evaluation is that with the lowest value of a metric.
+    /// Chooses the evaluation with the lowest value of a metric as the best.
     pub fn lowest_is_best(mut self, metric: impl Into<String>) -> EvalSpec<'a> {
         self.criterion = Some(Criterion::Metric { name: metric.into(), direction: Direction::Lower });
         self
     }
 
-    /// The best evaluation is that for which this function of (the best until then, the new one)
-    /// was true last.
+    /// Chooses the best evaluation with a function of (the best so far, the new one) that returns
+    /// whether the new one is better.
     pub fn is_better(mut self, is_better: impl Fn(&Metrics, &Metrics) -> bool + 'static) -> EvalSpec<'a> {
         self.criterion = Some(Criterion::Function(Box::new(is_better)));
         self
@@ -137,7 +136,7 @@ impl<'a> EvalSpec<'a> {
         }
     }
 
-    /// Whether one evaluation can do all that is asked for.
+    /// Checks that a single evaluation supports all settings.
     pub(crate) fn check_alone(&self) -> Result<()> {
         let asked = [
             (!self.exporters.is_empty(), "exporters"),
@@ -154,7 +153,7 @@ impl<'a> EvalSpec<'a> {
         self.check()
     }
 
-    /// Whether evaluations during training can do all that is asked for.
+    /// Checks that evaluations during training support all settings.
     pub(crate) fn check_scheduled(&self) -> Result<()> {
         self.check()?;
         if self.checkpoint.is_some() {

@@ -10,7 +10,8 @@ use super::{Estimator, EvalSpec, Metrics};
 use crate::events::{EventWriter, Value};
 
 impl Estimator {
-    /// Evaluates: every metric of the model, the mean of the batches' losses, and the global step.
+    /// Evaluates the model. Returns all its metrics, the mean of the batches' losses, and the
+    /// global step.
     pub fn evaluate<'a>(&self, spec: impl Into<EvalSpec<'a>>) -> Result<Metrics> {
         let spec = spec.into();
         spec.check_alone()?;
@@ -29,17 +30,17 @@ impl Estimator {
     }
 }
 
-/// Writes metrics down for people and TensorBoard.
+/// Writes metrics to the log and to TensorBoard.
 pub(crate) fn record(metrics: &Metrics, checkpoint: Option<&Path>, events: &mut EventWriter) -> Result<()> {
     let step = metrics.global_step();
     let all: Vec<_> = metrics.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     info!("Saving dict for global step {step}: {}", all.join(", "));
     let scalars = metrics.iter().map(|(name, value)| Value::scalar(name, value as f32));
     let arrays = metrics.arrays().map(|(name, array)| Value::tensor(name, TensorProto::from_array(array)));
-    // One event, so that whoever reads the file meanwhile finds all metrics of a step or none.
+    // One event, so that a concurrent reader of the file finds all metrics of a step or none.
     events.summary(step, scalars.chain(arrays).chain(metrics.summaries.iter().cloned()).collect())?;
     if let Some(prefix) = checkpoint {
-        // TF: a bare tensor, which TensorBoard's page of texts does not show.
+        // TF: a plain tensor, which TensorBoard's text page does not show.
         events.summary(step, vec![Value::text("checkpoint_path", prefix.display().to_string())])?;
     }
     events.sync()

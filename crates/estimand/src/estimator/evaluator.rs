@@ -1,5 +1,5 @@
-//! A model for evaluation that stays in memory: built once, run on as many inputs and variables as
-//! one likes.
+//! An evaluation model that stays in memory: built once, then run on any number of inputs and
+//! variables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::model_fn::InputSpec;
 use crate::session::TrainSession;
 use crate::summary::{Summaries, Summary};
 
-/// A metric, and what it has summed up.
+/// A metric and its running sums.
 struct Measured {
     name: String,
     metric: Metric,
@@ -47,24 +47,24 @@ pub(crate) struct Evaluator<'a> {
     n_input_threads: usize,
     hooks: Hooks<'a>,
     metrics: Vec<Measured>,
-    /// Curves of precision and recall, and the sums of their buckets.
+    /// Precision-recall curves, and the sums of their buckets.
     curves: Vec<(Summary, Totals)>,
-    /// The first of the fetches that belong to metrics: behind the loss and what hooks asked for.
+    /// The index of the first fetch of a metric, after the loss and the fetches of hooks.
     first_sum: usize,
     model_dir: PathBuf,
     pub(super) initial_values: Vec<(String, Array)>,
 }
 
 impl Estimator {
-    /// Opens an input for an evaluation of all of it.
+    /// Opens a whole input for an evaluation.
     pub(crate) fn open_for_evaluation(&self, input: &dyn InputFn) -> Result<Opened> {
         self.check_whole(input)?;
         let cx = self.input_context(Mode::Eval, self.config.tf_random_seed.unwrap_or(0), 0);
         self.open(self.dataset(input, cx)?, &cx, &Position::default())
     }
 
-    /// That this process does not see one shard of the input and report it as the whole. An
-    /// evaluator is alone, and sees all.
+    /// Checks that this process does not evaluate one shard of the input and report it as the
+    /// whole. A dedicated evaluator process sees the whole input.
     fn check_whole(&self, input: &dyn InputFn) -> Result<()> {
         let Some(cluster) = self.config.cluster.as_ref().filter(|cluster| cluster.n_workers() > 1) else {
             return Ok(());
@@ -83,8 +83,8 @@ impl Estimator {
         ))
     }
 
-    /// The model for evaluations on inputs that look like this one. Its variables have no values of
-    /// use yet.
+    /// Builds the evaluation model for inputs like this one. Its variables have no useful values
+    /// yet.
     pub(crate) fn evaluator<'a>(&self, input: &InputSpec, mut hooks: Vec<Box<dyn Hook + 'a>>) -> Result<Evaluator<'a>> {
         let BuiltModel { graph, spec, mut placeholders } = self.build(Mode::Eval, input)?;
         let loss = spec.loss.ok_or_else(|| Error::internal("a model without loss was let through"))?;
@@ -122,7 +122,7 @@ impl Estimator {
 }
 
 impl Evaluator<'_> {
-    /// The names that an evaluation will have results for.
+    /// Returns the names of the metrics that an evaluation will report.
     pub(crate) fn metrics_without_values(&self) -> Metrics {
         let names = self.metrics.iter().map(|metric| metric.name.clone()).chain(["loss".to_string()]);
         Metrics::new(names.map(|name| (name, f64::NAN)).collect(), 0)
@@ -141,7 +141,7 @@ impl Evaluator<'_> {
         result
     }
 
-    /// Evaluates on the first `steps` batches of an input, or on all.
+    /// Evaluates on the first `steps` batches of an input, or on all of them.
     pub(crate) fn run(&mut self, opened: Opened, steps: Option<u64>) -> Result<Metrics> {
         let Opened { stream, first, .. } = opened;
         let mut input = Feeder::new(first, stream, self.binding.clone(), self.compiled.clone(), self.n_input_threads);

@@ -1,4 +1,4 @@
-//! The values that a model begins with when its folder has no checkpoint.
+//! Initial values of a model whose folder has no checkpoint.
 
 use estimand_tensor::{Array, Result};
 
@@ -6,7 +6,7 @@ use super::Estimator;
 use crate::session::TrainSession;
 
 impl Estimator {
-    /// Sets what the model function asked for, and then what the warm start has.
+    /// Sets the initial values of the model function, and then those of the warm start.
     pub(super) fn initialize(&self, session: &mut TrainSession, initial_values: Vec<(String, Array)>) -> Result<()> {
         session.place()?;
         for (name, value) in initial_values {

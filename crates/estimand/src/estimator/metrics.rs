@@ -11,14 +11,14 @@ use crate::events;
 
 /// The results of an evaluation, by name.
 ///
-/// Most are numbers. Those of several numbers, as a confusion matrix, are
-/// [`arrays`](Metrics::arrays) apart from them.
+/// Most are numbers. Metrics with several numbers, such as a confusion matrix, are in
+/// [`arrays`](Metrics::arrays).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metrics {
     values: IndexMap<String, f64>,
     arrays: IndexMap<String, Array>,
     global_step: u64,
-    /// What TensorBoard is shown beside the metrics.
+    /// Summaries for TensorBoard in addition to the metrics.
     pub(crate) summaries: Vec<events::Value>,
 }
 
@@ -28,7 +28,7 @@ impl Metrics {
         Metrics { values, arrays: IndexMap::new(), global_step, summaries: Vec::new() }
     }
 
-    /// The same with results of several numbers.
+    /// Returns the same metrics with results of several numbers added.
     pub(crate) fn with_arrays(mut self, mut arrays: IndexMap<String, Array>) -> Metrics {
         arrays.sort_keys();
         self.arrays = arrays;
@@ -53,17 +53,17 @@ impl Metrics {
         })
     }
 
-    /// A metric of several numbers by name, f64.
+    /// Returns a metric of several numbers by name, as f64.
     pub fn array(&self, name: &str) -> Result<&Array> {
         self.arrays.get(name).ok_or_else(|| unknown(name, self.arrays.keys().map(String::as_str)))
     }
 
-    /// Those of several numbers, sorted by name.
+    /// Returns the metrics of several numbers, sorted by name.
     pub fn arrays(&self) -> impl ExactSizeIterator<Item = (&str, &Array)> {
         self.arrays.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// Those of one number, sorted by name.
+    /// Returns the metrics of one number, sorted by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
         self.values.iter().map(|(name, value)| (name.as_str(), *value))
     }
@@ -82,7 +82,8 @@ impl Index<&str> for Metrics {
     }
 }
 
-/// A table, sorted by name; slices have a column each. What has several numbers comes behind it.
+/// Prints a table sorted by name, with a column for each slice. Metrics of several numbers follow
+/// after it.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = ("global_step", self.global_step as f64);

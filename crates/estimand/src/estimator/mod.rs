@@ -1,9 +1,9 @@
 //! [`Estimator`]: one model description that trains, evaluates and predicts.
 //!
-//! `build.rs` makes a model for a mode, `initialize.rs` says what it begins with; `train.rs`
-//! prepares a training, `default_hooks.rs` lists its hooks, `train_input.rs` its batches, and
-//! `train_loop.rs` is the loop; `evaluate.rs` is the second, `predict.rs` with `predictions.rs` the
-//! third.
+//! `build.rs` builds the model of a mode; `initialize.rs` sets its initial values. Training is in
+//! `train.rs` (preparation), `default_hooks.rs` (hooks), `train_input.rs` (batches) and
+//! `train_loop.rs` (the loop). Evaluation is in `evaluate.rs`, prediction in `predict.rs` and
+//! `predictions.rs`.
 
 mod build;
 mod default_hooks;
@@ -78,17 +78,17 @@ pub struct Estimator {
     config: RunConfig,
     params: HParams,
     warm_start_from: Option<WarmStartSettings>,
-    /// Where each variable was made, and in which mode first.
+    /// The source line of each variable, and the mode that created it first.
     sites: Mutex<HashMap<String, (Mode, String)>>,
-    /// The model of the last prediction.
+    /// The model of the last prediction, kept for reuse.
     resident: Mutex<Option<predict::Resident>>,
-    /// The event files of this estimator, so that a hundred evaluations leave one file.
+    /// The event files of this estimator, reused so that a hundred evaluations write one file.
     event_files: EventFiles,
-    /// The model folder, if it goes with the estimator.
+    /// The temporary model folder, if there is one; it is removed with the estimator.
     _temporary: Option<TemporaryFolder>,
 }
 
-/// Makes an [`Estimator`].
+/// A builder of an [`Estimator`].
 #[must_use]
 pub struct EstimatorBuilder {
     model_fn: ModelFn,
@@ -99,34 +99,34 @@ pub struct EstimatorBuilder {
 }
 
 impl EstimatorBuilder {
-    /// The folder of checkpoints and event files. By default, that of the configuration, or a new
-    /// temporary one, which is removed when the estimator is dropped.
+    /// Sets the folder of checkpoints and event files. By default, the folder of the configuration,
+    /// or a new temporary one, which is removed when the estimator is dropped.
     pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> EstimatorBuilder {
         self.model_dir = Some(folder.into());
         self
     }
 
-    /// How it is run. By default, [`RunConfig::new`].
+    /// Sets the run configuration. By default, [`RunConfig::new`].
     pub fn config(mut self, config: RunConfig) -> EstimatorBuilder {
         self.config = config;
         self
     }
 
-    /// Parameters for the model function. By default, none.
+    /// Sets the parameters of the model function. By default, none.
     pub fn params(mut self, params: HParams) -> EstimatorBuilder {
         self.params = params;
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the
-    /// model folder has none yet; or [`WarmStartSettings`] that say more. By default, variables
-    /// begin as their initializers say.
+    /// Sets the warm start: a checkpoint, or a folder of them, that gives the trainable variables
+    /// their initial values if the model folder has no checkpoint yet. [`WarmStartSettings`] give
+    /// finer control. By default, variables start with their initializers' values.
     pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> EstimatorBuilder {
         self.warm_start_from = Some(settings.into());
         self
     }
 
-    /// Checks everything and makes the estimator. Nothing is built or read yet.
+    /// Checks all settings and makes the estimator. Nothing is built or read yet.
     pub fn build(self) -> Result<Estimator> {
         let config = self.config.resolve()?;
         let mut temporary = None;
@@ -169,7 +169,7 @@ impl EstimatorBuilder {
 }
 
 impl Estimator {
-    /// Begins an estimator of a model function.
+    /// Starts a builder of an estimator with a model function.
     #[allow(clippy::new_ret_no_self)] // the builder is where an estimator begins
     pub fn new(
         model_fn: impl Fn(&ModelFnContext<'_>) -> Result<EstimatorSpec> + Send + Sync + 'static,
@@ -183,7 +183,7 @@ impl Estimator {
         }
     }
 
-    /// The same estimator with a model function made of its own.
+    /// Returns the same estimator with its model function wrapped by `change`.
     pub(crate) fn map_model_fn(self, change: impl FnOnce(ModelFn) -> ModelFn) -> Estimator {
         Estimator { model_fn: change(self.model_fn), ..self }
     }
@@ -193,7 +193,7 @@ impl Estimator {
         &self.model_dir
     }
 
-    /// How it is run.
+    /// The run configuration.
     pub fn config(&self) -> &RunConfig {
         &self.config
     }
@@ -203,7 +203,7 @@ impl Estimator {
         &self.params
     }
 
-    /// The folder of an evaluation's event files.
+    /// The folder of the event files of an evaluation.
     pub fn eval_dir(&self, name: Option<&str>) -> PathBuf {
         match name {
             None => self.model_dir.join("eval"),
@@ -211,8 +211,8 @@ impl Estimator {
         }
     }
 
-    /// The newest checkpoint; `None` before the first. A state file that names files which are gone
-    /// is an error.
+    /// The newest checkpoint; `None` before the first. It is an error if the state file names files
+    /// that do not exist.
     pub fn latest_checkpoint(&self) -> Result<Option<PathBuf>> {
         newest(&self.model_dir, self.config.missing_state)
     }
@@ -236,14 +236,14 @@ impl Estimator {
         }
     }
 
-    /// An event file in a folder, for this estimator alone.
+    /// Opens an event file in a folder, for this estimator only.
     pub(crate) fn open_events(&self, folder: &Path) -> Result<LentEvents> {
         self.event_files.open(folder)
     }
 
-    /// Restores a model from the checkpoint at a path (its prefix, or a folder, of which the newest
-    /// is taken), or else from the newest of the model's own folder. Returns which one it was;
-    /// `None` if there is no checkpoint yet.
+    /// Restores a model from the checkpoint at a path: a prefix, or a folder whose newest
+    /// checkpoint is used. Without a path, restores the newest checkpoint of the model folder.
+    /// Returns the checkpoint's path, or `None` if there is no checkpoint yet.
     fn restore(&self, session: &mut TrainSession, at: Option<&Path>) -> Result<Option<PathBuf>> {
         let restore = |prefix: &Path| {
             info!("Restoring parameters from {}", prefix.display());

@@ -1,5 +1,4 @@
-//! Prediction: what to predict for, and a model that stays in memory; `predictions.rs` goes over an
-//! input with it.
+//! Prediction with a model that stays in memory; `predictions.rs` iterates over an input with it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -19,9 +18,10 @@ use crate::model_fn::InputSpec;
 use crate::model_folder::newest::read_at;
 use crate::session::TrainSession;
 
-/// A model in memory that answers batches: no file is read after it was made.
+/// A model in memory that predicts batches. It reads no files after it was made.
 ///
-/// Threads may ask it at once, without waiting for each other; a clone shares the variables.
+/// Threads may call it at the same time without waiting for each other. A clone shares the
+/// variables.
 #[derive(Clone)]
 pub struct Predictor {
     state: Arc<dyn State>,
@@ -33,7 +33,7 @@ pub struct Predictor {
 }
 
 impl Predictor {
-    /// The predictions for all rows of a batch.
+    /// Returns the predictions for all rows of a batch.
     pub fn predict(&self, batch: &Batch) -> Result<Prediction> {
         let feeds = self.compiled.prepare(self.binding.bind(batch, &HookFeeds::new())?)?;
         let args = RunArgs { feeds: &feeds, step: self.global_step, seed: self.seed, ..RunArgs::default() };
@@ -47,13 +47,13 @@ impl Predictor {
         &self.keys
     }
 
-    /// The step of the checkpoint that it was made from; 0 if there was none.
+    /// The step of the checkpoint that it was made from; 0 without a checkpoint.
     pub fn global_step(&self) -> u64 {
         self.global_step
     }
 }
 
-/// A model that predicts with hooks around it.
+/// A model for prediction together with its hooks.
 pub(super) struct Asked {
     pub(super) session: TrainSession,
     compiled: Arc<Compiled>,
@@ -63,7 +63,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The predictions for all rows of a batch.
+    /// Returns the predictions for all rows of a batch.
     pub(super) fn predict(&mut self, batch: &Batch) -> Result<Prediction> {
         let feeds = self.compiled.prepare(self.binding.bind(batch, &self.session.hook_feeds)?)?;
         self.session.run(&self.compiled, &feeds, &mut self.outputs)?;
@@ -71,7 +71,7 @@ impl Asked {
     }
 }
 
-/// A model, and what it was made from.
+/// A model that is kept in memory, and its origin.
 pub(super) struct Resident {
     checkpoint: Option<PathBuf>,
     spec: InputSpec,
@@ -80,7 +80,7 @@ pub(super) struct Resident {
 }
 
 impl Estimator {
-    /// A model in memory for batches that look like `sample`, with the newest checkpoint and
+    /// Makes a predictor for batches that look like `sample`, with the newest checkpoint and
     /// without hooks.
     pub fn predictor(&self, sample: &Batch) -> Result<Predictor> {
         let (Asked { session, compiled, binding, keys, .. }, ..) =
@@ -143,13 +143,13 @@ impl Estimator {
         *self.resident.lock().unwrap_or_else(PoisonError::into_inner) = Some(resident);
     }
 
-    /// The variables are about to change.
+    /// Drops the kept model, because the variables are about to change.
     pub(super) fn forget_resident(&self) {
         *self.resident.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The model of the last prediction if it fits, or a new one with its hooks and those of the
-    /// user.
+    /// Returns the model of the last prediction if it fits, or else a new one with its own hooks
+    /// and the user's.
     pub(super) fn take_resident<'a>(
         &self,
         spec: &InputSpec,

@@ -1,4 +1,4 @@
-//! What to predict for, and what a prediction is.
+//! `PredictSpec`, the input and settings of a prediction, and `Prediction`, its result.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::input_fn::InputFn;
 /// Predictions by name; of one row, or of all rows of a batch.
 pub type Prediction = IndexMap<String, Array>;
 
-/// What to predict for.
+/// The input and the settings of a prediction.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
-/// every row gets all predictions.
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) converts to it:
+/// every row then gets all predictions.
 #[must_use]
 pub struct PredictSpec<'a> {
     pub(super) input: Box<dyn InputFn + 'a>,
@@ -26,31 +26,32 @@ pub struct PredictSpec<'a> {
 }
 
 impl<'a> PredictSpec<'a> {
-    /// Predicts for every row of an input. Labels are left alone.
+    /// Predicts every row of an input. Labels are ignored.
     pub fn new(input: impl InputFn + 'a) -> PredictSpec<'a> {
         PredictSpec { input: Box::new(input), keys: None, checkpoint: None, by_batch: false, hooks: Vec::new() }
     }
 
-    /// The predictions wanted. By default, all. Names that the model does not have are passed over,
-    /// unless it has none of them.
+    /// Selects predictions by name. By default, all. Names that the model does not have are
+    /// ignored, but at least one must exist.
     pub fn keys<N: Into<String>>(mut self, keys: impl IntoIterator<Item = N>) -> PredictSpec<'a> {
         self.keys = Some(keys.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The checkpoint to predict with. By default, the newest.
+    /// Sets the checkpoint to predict with. By default, the newest.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>) -> PredictSpec<'a> {
         self.checkpoint = Some(path.into());
         self
     }
 
-    /// Whether whole batches are returned. By default, single rows.
+    /// Sets whether whole batches are returned. By default, single rows.
     pub fn by_batch(mut self, by_batch: bool) -> PredictSpec<'a> {
         self.by_batch = by_batch;
         self
     }
 
-    /// Adds a hook, before those of the model. There is no loss, and batches count as steps.
+    /// Adds a hook, before those of the model. The hook sees no loss, and each batch counts as a
+    /// step.
     pub fn hook(mut self, hook: impl Hook + 'a) -> PredictSpec<'a> {
         self.hooks.push(Box::new(hook));
         self

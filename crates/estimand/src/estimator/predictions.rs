@@ -1,5 +1,4 @@
-//! The predictions for an input, made as they are asked for: row by row or batch by batch, with
-//! hooks around them.
+//! A lazy iterator over the predictions for an input, row by row or batch by batch, with hooks.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -13,7 +12,7 @@ use super::predict::{Asked, Resident};
 use super::predict_spec::{PredictSpec, Prediction};
 use crate::hook::{Hook, HookContext, Hooks, Requests};
 
-/// The predictions for an input, one by one. Ends after an error.
+/// An iterator over the predictions for an input. It ends after an error.
 pub struct Predictions<'a> {
     estimator: &'a Estimator,
     spec: PredictSpec<'a>,
@@ -21,7 +20,7 @@ pub struct Predictions<'a> {
 }
 
 enum State<'a> {
-    /// Nothing was asked for yet, so nothing is read.
+    /// No prediction was requested yet, so nothing is read.
     Idle,
     Running(Box<Running<'a>>),
     Ended,
@@ -33,12 +32,13 @@ struct Running<'a> {
     requests: Requests,
     first: Option<StreamItem>,
     stream: Box<dyn Stream>,
-    /// Rows of the last batch that were not given yet.
+    /// Rows of the last batch that were not returned yet.
     rows: VecDeque<Prediction>,
 }
 
 impl Running<'_> {
-    /// The predictions for the next batch, if there is one and no hook has asked for the end.
+    /// Returns the predictions for the next batch, if there is one and no hook has requested the
+    /// end.
     fn batch(&mut self, model_dir: &Path) -> Result<Option<Prediction>> {
         if self.requests.stop.is_none() {
             self.visit("before_run", model_dir, |hook, cx| hook.before_run(cx))?;
@@ -73,10 +73,10 @@ impl Running<'_> {
 }
 
 impl Estimator {
-    /// Predictions for the rows of an input, made as they are asked for.
+    /// Returns a lazy iterator over the predictions for the rows of an input.
     ///
-    /// The model stays in memory for the next call, until it is trained further; one with hooks is
-    /// made anew for each call.
+    /// The model stays in memory for the next call, until it is trained further. A model with hooks
+    /// is rebuilt for each call.
     pub fn predict<'a>(&'a self, spec: impl Into<PredictSpec<'a>>) -> Predictions<'a> {
         Predictions::new(self, spec.into())
     }
@@ -118,7 +118,7 @@ impl<'a> Predictions<'a> {
         }
     }
 
-    /// The model stays for the next call, unless it has hooks, which have seen their end.
+    /// Keeps the model for the next call, unless it has hooks, which were already ended.
     fn end(&mut self) {
         if let State::Running(running) = std::mem::replace(&mut self.state, State::Ended)
             && running.hooks.iter().next().is_none()
@@ -128,7 +128,7 @@ impl<'a> Predictions<'a> {
     }
 }
 
-/// One prediction for each row.
+/// Splits the predictions of a batch into one per row.
 fn rows(all: &Prediction) -> Result<VecDeque<Prediction>> {
     let n_rows = all.values().next().and_then(|array| array.dims().first()).copied().unwrap_or(0);
     for (name, array) in all {

@@ -1,8 +1,8 @@
-//! The two programs of a training step: what every step computes, and that with all that hooks want
-//! to see now and then.
+//! The two programs of a training step: the plain step, and the full step with the extra values
+//! that hooks fetch now and then.
 //!
-//! Both train to the same bits: a value that is fetched is computed as it is when nobody looks. So
-//! histograms cost the steps on which they are written, and no other.
+//! Both train to the same bits, because fetching a value does not change how it is computed.
+//! Histograms therefore cost time only on the steps at which they are written.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::session::TrainSession;
 struct Runnable {
     compiled: Arc<Compiled>,
     outputs: Vec<Array>,
-    /// Where its feeds come from, if they are not those that lie ready.
+    /// The sources of its feeds, if the prepared feeds do not fit.
     binding: Option<Binding>,
 }
 
@@ -38,19 +38,19 @@ impl Runnable {
     }
 }
 
-/// A training step.
+/// The programs of a training step.
 pub(super) struct Programs {
     plain: Runnable,
-    /// The step with what was asked for now and then.
+    /// The step with the values fetched on request.
     full: Option<Runnable>,
-    /// Values of every step, and of those on request.
+    /// The numbers of values fetched at every step, and on request.
     n_always: usize,
     n_requested: usize,
     last_was_full: bool,
 }
 
 impl Programs {
-    /// A step that trains, with the values `always`, and with `requested` on request.
+    /// Compiles a training step that fetches `always`, and `requested` on request.
     pub(super) fn new(
         session: &TrainSession,
         always: &[Value],
@@ -74,12 +74,12 @@ impl Programs {
         Ok(Programs { plain, full, n_always: always.len(), n_requested: requested.len(), last_was_full: false })
     }
 
-    /// What every step runs.
+    /// Returns the program of a plain step.
     pub(super) fn plain(&self) -> &Arc<Compiled> {
         &self.plain.compiled
     }
 
-    /// One step, with what was asked for now and then if `all`.
+    /// Runs one step; with `all`, also fetches the requested values.
     pub(super) fn run(&mut self, session: &mut TrainSession, fed: &Fed, all: bool) -> Result<()> {
         self.last_was_full = all && self.full.is_some();
         match self.full.as_mut().filter(|_| all) {
@@ -88,7 +88,8 @@ impl Programs {
         }
     }
 
-    /// The values of the last step: those of every step, and those on request, if they were.
+    /// Returns the values of the last step: those of every step, and the requested ones if they
+    /// were fetched.
     pub(super) fn values(&self) -> (&[Array], &[Array]) {
         match self.full.as_ref().filter(|_| self.last_was_full) {
             Some(Runnable { outputs, .. }) => {

@@ -1,4 +1,4 @@
-//! Training: what happens before the first step.
+//! Training: the work before the first step.
 
 use estimand_checkpoint::BundleReader;
 use estimand_data::{Dataset, Position};
@@ -19,8 +19,8 @@ use crate::session::InputPlace;
 use crate::unfinished::Unfinished;
 
 impl Estimator {
-    /// Trains, and returns why it ended. Goes on from the newest checkpoint of the model folder, at
-    /// the very next row of the input.
+    /// Trains, and returns why training ended. Resumes from the newest checkpoint of the model
+    /// folder, at the exact next row of the input.
     pub fn train<'a>(&self, spec: impl Into<TrainSpec<'a>>) -> Result<Finished> {
         let mut spec = spec.into();
         spec.check()?;
@@ -28,7 +28,8 @@ impl Estimator {
         if let Some(finished) = self.is_done(spec.max_steps)? {
             return Ok(finished);
         }
-        // What is read from here on must not change: nobody else writes checkpoints to the folder.
+        // The files read from here on must not change, so no other process may write checkpoints to
+        // the folder.
         let saves = spec.saves_checkpoints(&self.config);
         let lock = if saves { self.config.folder_lock } else { FolderLock::Ignore };
         let owner = Owner::take(&self.model_dir, lock)?;
@@ -74,12 +75,12 @@ impl Estimator {
         Ok(finished)
     }
 
-    /// How a training ends for which nothing is left to do.
+    /// Returns the result of a training that has no steps left to do.
     fn is_done(&self, max_steps: Option<u64>) -> Result<Option<Finished>> {
         let Some(max) = max_steps else { return Ok(None) };
         let (folder, missing) = (&self.model_dir, self.config.missing_state);
         let newest = read_newest(folder, missing, |prefix| own_entries::global_step(&BundleReader::open(prefix)?))?;
-        // A killed run may have reached the step and not told of it.
+        // A killed run may have reached the step without notifying its listeners.
         let is_told = |step| Unfinished::of(folder, Some(step)).is_none();
         let is_past = |&(_, step): &(_, u64)| max < step || (max == step && is_told(step));
         let Some((_, step)) = newest.filter(is_past) else { return Ok(None) };
@@ -88,7 +89,7 @@ impl Estimator {
         Ok(Some(Finished { global_step: step, n_steps: 0, loss: None, reason }))
     }
 
-    /// A report that cannot be written takes nothing from what was learnt.
+    /// Writes the report. If that fails, the trained model is unaffected.
     fn write_report(&self, data: &Dataset) {
         let path = self.model_dir.join("report.html");
         let written = self.report().and_then(|report| report.examine(data)?.write_html(&path));
@@ -98,7 +99,7 @@ impl Estimator {
         }
     }
 
-    /// Only chief and workers train, and for now only one of them.
+    /// Checks that this process may train: only chief and workers do, and for now only one of them.
     fn check_may_train(&self) -> Result<()> {
         let Some(cluster) = &self.config.cluster else { return Ok(()) };
         let refused = |message: String, help: &str| Err(Error::new(ErrorKind::Cluster, message).help(help));
@@ -115,7 +116,7 @@ impl Estimator {
         }
     }
 
-    /// The seed of the configuration, of the checkpoint, or a new one.
+    /// Returns the seed of the configuration, or of the checkpoint, or a new one.
     fn seed(&self, reader: Option<&BundleReader>) -> Result<u64> {
         let stored = reader.map(|reader| own_entries::own_number(reader, "seed")).transpose()?.flatten();
         let seed = match (self.config.tf_random_seed, stored) {
@@ -135,7 +136,8 @@ impl Estimator {
         Ok(seed)
     }
 
-    /// The input where it was left, if it is the same; otherwise from its beginning.
+    /// Opens the input where the last run stopped, if it is the same input; otherwise at its
+    /// beginning.
     fn open_training_input(
         &self,
         input: &dyn InputFn,
@@ -152,8 +154,8 @@ impl Estimator {
         }
         let opened = self.open(data, &cx, &place.position)?;
         if opened.first.is_none() && !goes_on && place.position != Position::default() {
-            // The checkpoint is of the last batch, and the run that saved it ended with its input:
-            // this one has another epoch.
+            // The checkpoint was saved at the last batch, and its run ended with the input. This
+            // run reads the next epoch.
             let next = InputPlace { epoch: place.epoch + 1, position: Position::default() };
             return self.open_training_input(input, seed, next, goes_on);
         }
@@ -163,7 +165,7 @@ impl Estimator {
 
 fn drawn_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
-    // The standard library's only source of randomness; 31 bits, so that it is a TensorFlow seed
-    // too.
+    // The standard library's only source of randomness. 31 bits, so that it is a valid TensorFlow
+    // seed too.
     RandomState::new().build_hasher().finish() >> 33
 }

@@ -1,4 +1,4 @@
-//! The batches of a training: prepared ahead, and read again after an error that may pass.
+//! The batches of a training: prepared ahead, and reopened after a transient error.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,7 +14,7 @@ use crate::RunConfig;
 use crate::feeding::{Binding, Fed, Feeder};
 use crate::signal::Guard;
 
-/// The pause before the first retry; each that follows is twice as long, up to the longest.
+/// The pause before the first retry. Each following pause is twice as long, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -29,7 +29,7 @@ pub(super) struct TrainInput {
     feeder: Feeder,
 }
 
-/// What comes next.
+/// The next event of the input.
 #[allow(
     clippy::large_enum_variant,
     reason = "it is handed over once and never kept; a box would be an allocation in every step"
@@ -37,7 +37,7 @@ pub(super) struct TrainInput {
 pub(super) enum Next {
     Batch(Fed),
     End,
-    /// A signal came while a retry was waited for.
+    /// A signal arrived during the wait before a retry.
     Interrupted,
 }
 
@@ -49,22 +49,22 @@ impl TrainInput {
         TrainInput { data, cx, binding, step, n_threads, n_retries: config.input_retries, feeder }
     }
 
-    /// A position with the names of the stages it belongs to.
+    /// Returns a position together with the names of its pipeline stages.
     pub(super) fn marked(&self, position: &Position) -> Position {
         self.data.marked(position)
     }
 
-    /// What is NaN or infinite in a batch, in words.
+    /// Describes the NaN or infinite values of a batch.
     pub(super) fn not_finite(&self, fed: &Fed) -> String {
         self.binding.not_finite(fed)
     }
 
-    /// Takes back what a step is done with.
+    /// Takes back feeds that a step no longer needs.
     pub(super) fn recycle(&mut self, fed: Fed) {
         self.feeder.recycle(fed);
     }
 
-    /// The next batch, behind the position of the last one that was trained on.
+    /// Returns the next batch after `behind`, the position of the last trained batch.
     #[inline]
     pub(super) fn next(&mut self, behind: &Position, signals: &Guard) -> Result<Next> {
         match self.feeder.next() {
@@ -74,8 +74,8 @@ impl TrainInput {
         }
     }
 
-    /// Opens the input again if the error may pass. The model is whole in memory: so not a step is
-    /// lost, where TensorFlow goes back to the last checkpoint.
+    /// Reopens the input if the error is transient. The model is complete in memory, so no step is
+    /// lost. TensorFlow goes back to the last checkpoint.
     fn retry(&mut self, mut error: Error, behind: &Position, signals: &Guard) -> Result<Next> {
         let mut pause = FIRST_PAUSE;
         for retry in 1..=self.n_retries {
@@ -108,7 +108,7 @@ impl TrainInput {
     }
 }
 
-/// Waits for a time; whether no signal came meanwhile.
+/// Waits for a time. Returns whether no signal arrived meanwhile.
 fn wait(pause: Duration, signals: &Guard) -> bool {
     let started = Instant::now();
     while started.elapsed() < pause {

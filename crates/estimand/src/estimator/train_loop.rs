@@ -1,5 +1,4 @@
-//! The loop of training, on one page: what is around it is in `train.rs`, what happens between
-//! steps are hooks.
+//! The training loop on one page. `train.rs` prepares it, and hooks do the work between steps.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::session::{InputPlace, TrainSession};
 use crate::signal::{Guard, Signal};
 use crate::unfinished::Unfinished;
 
-/// A training that is under way.
+/// A running training.
 pub(super) struct Run<'a> {
     pub(super) session: TrainSession,
     input: TrainInput,
@@ -35,9 +34,9 @@ pub(super) struct Run<'a> {
     listeners: Vec<Box<dyn CheckpointListener + 'a>>,
     pub(super) saver: Saver,
     events: LentEvents,
-    /// The right to write to the model folder; given up when the run ends.
+    /// The lock on the model folder; released when the run ends.
     owner: Owner,
-    /// Whether TensorBoard knows the parameters, and waits for the end.
+    /// Whether the parameters were written for TensorBoard, so that the end must be written too.
     tells_params: bool,
     model_dir: PathBuf,
     initial_values: Vec<(String, Array)>,
@@ -45,12 +44,12 @@ pub(super) struct Run<'a> {
     loss: Option<f32>,
     pub(super) requests: Requests,
     signals: Guard,
-    /// Steps of this call, or the last step of all, if either is known.
+    /// The number of steps of this call, or the last global step, if either is known.
     steps: Option<u64>,
     max_steps: Option<u64>,
-    /// Whether it goes on with a run that was killed.
+    /// Whether this run continues one that was killed.
     pub(super) goes_on: bool,
-    /// Says in the model folder that this run is under way.
+    /// The marker in the model folder that this run is under way.
     pub(super) unfinished: Option<Unfinished>,
 }
 
@@ -134,12 +133,12 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The values that a model begins with when there is no checkpoint.
+    /// Sets the initial values of a model without a checkpoint.
     pub(super) fn initialize(&mut self, estimator: &Estimator) -> Result<()> {
         estimator.initialize(&mut self.session, std::mem::take(&mut self.initial_values))
     }
 
-    /// Trains, and writes down why it ended: reports tell it.
+    /// Trains, and records the reason for the end, which reports show.
     pub(super) fn train(&mut self) -> Result<Finished> {
         let first_step = self.session.step;
         let ended = self.steps(first_step).and_then(|reason| self.finish(first_step, reason));
@@ -150,11 +149,11 @@ impl<'a> Run<'a> {
             told = told.and_then(|()| self.events.hparams_end(status));
         }
         told = told.and_then(|()| self.events.sync());
-        // An error of the training says more than that of a disk which cannot take it.
+        // An error of the training is more useful than the error of writing it to disk.
         ended.and_then(|finished| told.map(|()| finished))
     }
 
-    /// The loop. Returns why it ended.
+    /// Runs the loop. Returns why it ended.
     fn steps(&mut self, first_step: u64) -> Result<String> {
         for check in &self.ready_checks {
             check(&self.session)?;
@@ -195,12 +194,12 @@ impl<'a> Run<'a> {
         Ok(reason)
     }
 
-    /// The step at which this call will end, if it is known.
+    /// Returns the step at which this call will end, if it is known.
     fn last_step(&self, first_step: u64) -> Option<u64> {
         self.max_steps.or_else(|| self.steps.map(|n| first_step.saturating_add(n)))
     }
 
-    /// One step of training.
+    /// Runs one training step.
     fn step(&mut self, mut fed: Fed) -> Result<()> {
         let all = std::mem::take(&mut self.requests.values);
         self.programs.run(&mut self.session, &fed, all)?;
@@ -253,7 +252,7 @@ impl<'a> Run<'a> {
         call(hooks, &mut HookContext { session, model_dir, events, values, requested, loss, requests })
     }
 
-    /// Makes the model folder and its event file anew if somebody has removed them.
+    /// Recreates the model folder and its event file if they were deleted.
     fn keep_folder(&mut self) -> Result<()> {
         let is_new_folder = self.owner.keep()?;
         let is_new_file = self.events.keep()?;
@@ -266,9 +265,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// TF: a run saves at its first step and tells listeners, also where it was restored from the
-    /// checkpoint of that step. Here that checkpoint stays as it is, and they are told. Their wish
-    /// to stop does not count yet.
+    /// TF: a run saves at its first step and notifies listeners, even if it was restored from the
+    /// checkpoint of that step. Here that checkpoint stays as it is, and listeners are notified.
+    /// Their requests to stop do not count yet.
     fn tell_of_restored(&mut self) -> Result<()> {
         let (session, step) = (&self.session, self.session.step);
         let is_untold = self.unfinished.as_ref().is_some_and(|run| self.goes_on && !run.is_told(step));
@@ -277,13 +276,14 @@ impl<'a> Run<'a> {
         }
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
         if is_untold {
-            // The run that saved it was killed before it told anybody: their wish to stop counts.
+            // The run that saved it was killed before it notified listeners, so their requests to
+            // stop count.
             return self.tell_of_checkpoint(step > 0);
         }
         tell(&mut self.listeners, "after_save", |listener| listener.after_save(session, step).map(drop))
     }
 
-    /// Saves a checkpoint if a hook has asked for it. Listeners can stop the training only between
+    /// Saves a checkpoint if a hook requested it. Listeners can stop the training only between
     /// steps.
     fn save_if_asked(&mut self, may_stop: bool) -> Result<()> {
         if !std::mem::take(&mut self.requests.save) || self.saver.last_step() == Some(self.session.step) {
@@ -291,7 +291,8 @@ impl<'a> Run<'a> {
         }
         let step = self.session.step;
         self.keep_folder()?;
-        // If a hook fails here, the others still see the checkpoint, and what was learnt is saved.
+        // If a hook fails here, the other hooks still see the checkpoint, and the trained values
+        // are saved.
         let seen = self.with_hooks(|hooks, cx| hooks.all("before_save", |hook| hook.before_save(cx)));
         let session = &self.session;
         tell(&mut self.listeners, "before_save", |listener| listener.before_save(session, step))?;
@@ -305,20 +306,20 @@ impl<'a> Run<'a> {
         })?;
         let prefix = self.saver.prefix(step).display().to_string();
         if let Err(error) = self.events.session_log(step, SessionStatus::Checkpoint, &prefix) {
-            // A disk that has no room for this has none for the checkpoint either, whose error says
-            // more.
+            // A disk without room for this has no room for the checkpoint either, and the error of
+            // the checkpoint is more useful.
             self.saver.wait()?;
             return Err(self.saver.failed(step, error));
         }
         if seen.is_err() || !self.listeners.is_empty() {
-            // They may want to read it.
+            // Listeners may want to read the checkpoint.
             self.saver.wait()?;
         }
         seen?;
         self.tell_of_checkpoint(may_stop)
     }
 
-    /// Tells listeners of the checkpoint of this step, whose files are there.
+    /// Notifies listeners of the checkpoint of this step, whose files are written.
     fn tell_of_checkpoint(&mut self, may_stop: bool) -> Result<()> {
         if self.listeners.is_empty() {
             return Ok(());
@@ -331,8 +332,8 @@ impl<'a> Run<'a> {
             }
             Ok(())
         })?;
-        // The end that a listener asked for is in no checkpoint: if the process dies now, the
-        // listener is asked again.
+        // No checkpoint records that a listener requested the end. If the process dies now, the
+        // listener is called again.
         match &mut self.unfinished {
             Some(run) if was_stopping || self.requests.stop.is_none() => run.told(self.session.step),
             _ => Ok(()),
@@ -350,15 +351,15 @@ fn tell<'a>(
     listeners.iter_mut().try_for_each(|listener| call(&mut **listener).map_err(|e| e.context(place())))
 }
 
-/// The program that trains should end too, and its user know how to go on.
+/// Returns an error, so that the training program ends too and its user learns how to resume.
 fn interrupted(signal: Signal, finished: &Finished, model_dir: &Path) -> Error {
     let message = format!("training was interrupted by {signal} at step {}", finished.global_step);
     Error::new(ErrorKind::Interrupted, message)
         .help(format!("what was learnt is saved in {}; run the program again to go on from there", model_dir.display()))
 }
 
-/// The graph for people and TensorBoard. A graph with ops of one's own has no form that others
-/// could read.
+/// Writes the graph for people and TensorBoard. A graph with custom ops has no form that other
+/// programs can read.
 fn write_graph(
     session: &TrainSession,
     fetches: &[Value],

@@ -1,4 +1,4 @@
-//! What to train on and for how long, and how it ended.
+//! `TrainSpec`, the input and length of a training, and `Finished`, its result.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use crate::hook::{CheckpointListener, Hook};
 use crate::input_fn::InputFn;
 use crate::unfinished::Unfinished;
 
-/// What to train on, and for how long.
+/// The input and the length of a training.
 ///
-/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) is one by itself:
+/// A [`Dataset`] or a function of an [`InputFnContext`](crate::InputFnContext) converts to it:
 /// training then ends with the input.
 #[must_use]
 pub struct TrainSpec<'a> {
@@ -31,14 +31,14 @@ impl<'a> TrainSpec<'a> {
         TrainSpec { input: Box::new(input), steps: None, max_steps: None, hooks, listeners, report: None }
     }
 
-    /// Trains for so many steps more. By default, until the input ends. If the run is killed before
-    /// its end, the next call with the same number does the steps that are left of it.
+    /// Trains for `n` more steps. By default, until the input ends. If the run is killed before its
+    /// end, the next call with the same number does the remaining steps.
     pub fn steps(mut self, n: u64) -> TrainSpec<'a> {
         self.steps = Some(n);
         self
     }
 
-    /// Trains until the global step is this. By default, until the input ends.
+    /// Trains until the global step reaches this value. By default, until the input ends.
     pub fn max_steps(mut self, step: u64) -> TrainSpec<'a> {
         self.max_steps = Some(step);
         self
@@ -50,28 +50,28 @@ impl<'a> TrainSpec<'a> {
         self
     }
 
-    /// Adds a listener that is told of every checkpoint.
+    /// Adds a listener that is notified of every checkpoint.
     pub fn listener(mut self, listener: impl CheckpointListener + 'a) -> TrainSpec<'a> {
         self.listeners.push(Box::new(listener));
         self
     }
 
-    /// Writes the [report](crate::report) to `report.html` in the model folder, however the
-    /// training ends, with a look at the columns of these rows: those of the input, before they are
-    /// repeated and batched. By default, none is written.
+    /// Writes the [report](crate::report) to `report.html` in the model folder, whether or not the
+    /// training succeeds. The report analyses the columns of `data`: the rows of the input before
+    /// `repeat` and `batch`. By default, no report is written.
     pub fn report(mut self, data: &Dataset) -> TrainSpec<'a> {
         self.report = Some(data.clone());
         self
     }
 
-    /// Whether anything asks for checkpoints. A training without them, as that of a worker beside
-    /// the chief, needs no lock.
+    /// Returns whether any setting requests checkpoints. A training without them, such as that of a
+    /// worker beside the chief, needs no lock.
     pub(super) fn saves_checkpoints(&self, config: &RunConfig) -> bool {
         !config.save_checkpoints.is_never() || self.hooks.iter().any(|hook| hook.saves_checkpoints())
     }
 
-    /// The steps that are asked for and the one that they end at, if they are counted. Where a run
-    /// that was killed goes on, those are left that it had not done.
+    /// Returns the number of requested steps and the step at which they end, if steps are counted.
+    /// If this run continues a killed one, only the remaining steps count.
     pub(super) fn count_steps(&mut self, step: u64, killed: Option<&Unfinished>) -> Option<(u64, u64)> {
         let n = self.steps?;
         match killed.and_then(|run| run.last_step(n)).filter(|&last| last >= step) {
@@ -105,16 +105,16 @@ impl<'a> From<&'a Dataset> for TrainSpec<'a> {
     }
 }
 
-/// How a training ended.
+/// The result of a training.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    /// The number of training steps done in all.
+    /// The total number of training steps.
     pub global_step: u64,
-    /// The steps of this call.
+    /// The number of steps of this call.
     pub n_steps: u64,
-    /// The loss of the last step; `None` if there was none.
+    /// The loss of the last step; `None` if no step was run.
     pub loss: Option<f32>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: String,
 }
 

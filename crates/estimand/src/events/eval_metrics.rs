@@ -1,4 +1,4 @@
-//! What the evaluations of a folder have found, read back from its event files.
+//! Reads the results of evaluations from the event files of a folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,11 +9,12 @@ use indexmap::IndexMap;
 use super::folder::each_event;
 use super::{SummaryValue, What};
 
-/// The metrics of every evaluated step, from all event files of a folder, in the order of steps.
+/// Returns the metrics of every evaluated step, from all event files of a folder, in the order of
+/// steps.
 ///
-/// Numbers are as they were stored: `f32`. If a step was evaluated twice, the later file wins.
-/// Behind a damaged record the rest of a file is left out, with a warning; a folder that is not
-/// there has no evaluations yet.
+/// Numbers are `f32`, as stored. If a step was evaluated twice, the later file wins. After a
+/// damaged record the rest of a file is skipped, with a warning. A folder that does not exist has
+/// no evaluations yet.
 ///
 /// ```
 /// use estimand::events::{EventWriter, read_eval_metrics};

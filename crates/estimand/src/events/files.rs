@@ -1,7 +1,8 @@
-//! One event file for each folder that an estimator writes events to, however often it is called.
+//! Keeps one event file for each folder that an estimator writes events to, over any number of
+//! calls.
 //!
-//! TensorFlow keeps one writer for each folder too. A file is lent to one run at a time: a second
-//! run at the same time gets a file of its own.
+//! TensorFlow also keeps one writer per folder. A file is lent to one run at a time; a concurrent
+//! second run gets its own file.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +13,7 @@ use estimand_tensor::Result;
 
 use super::EventWriter;
 
-/// The event files that nobody writes at the moment, by their folders.
+/// The event files that are not in use, by folder.
 type Idle = Mutex<BTreeMap<PathBuf, EventWriter>>;
 
 /// The event files of an estimator.
@@ -20,7 +21,7 @@ type Idle = Mutex<BTreeMap<PathBuf, EventWriter>>;
 pub(crate) struct EventFiles(Arc<Idle>);
 
 impl EventFiles {
-    /// The file of a folder, if it is free and still there; or else a new one.
+    /// Returns the file of a folder if it is free and still exists; otherwise a new one.
     pub(crate) fn open(&self, folder: &Path) -> Result<LentEvents> {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(folder);
         let writer = match idle.filter(EventWriter::is_in_place) {
@@ -31,10 +32,10 @@ impl EventFiles {
     }
 }
 
-/// An event file in use. It goes back when this is dropped.
+/// An event file in use. It is returned when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LentEvents {
-    /// Always there, until the drop.
+    /// Always `Some` until the drop.
     writer: Option<EventWriter>,
     folder: PathBuf,
     idle: Arc<Idle>,

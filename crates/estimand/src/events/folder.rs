@@ -1,4 +1,4 @@
-//! All event files of a folder, one after the other.
+//! Reads all event files of a folder in order.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,14 +9,14 @@ use tracing::warn;
 
 use super::{Event, EventReader};
 
-/// What the names of event files begin with.
+/// The prefix of the names of event files.
 const FILES: &str = "events.out.tfevents.";
 
-/// Calls a function with every event of a folder and the number of its file, in the order of the
-/// files' names, which begin with the time.
+/// Calls a function with every event of a folder and the number of its file. Files are read in the
+/// order of their names, which begin with the time.
 ///
-/// Behind a damaged record the rest of a file is left out, with a warning, which is returned too. A
-/// folder that is not there has no events yet.
+/// After a damaged record the rest of a file is skipped, with a warning, which is also returned. A
+/// folder that does not exist has no events yet.
 pub(crate) fn each_event(folder: &Path, mut each: impl FnMut(usize, Event)) -> Result<Vec<String>> {
     let mut damaged = Vec::new();
     for (i, path) in event_files(folder)?.iter().enumerate() {

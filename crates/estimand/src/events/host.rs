@@ -1,6 +1,7 @@
-//! The name of this machine, as it stands in the names of event files.
+//! The name of this machine, as used in the names of event files.
 
-/// The host's name, with only what a file name can hold; `localhost` if there is none.
+/// Returns the host's name, with only the characters that a file name allows; `localhost` if there
+/// is none.
 pub(crate) fn host_name() -> String {
     let name: String = system_name()
         .chars()

@@ -1,8 +1,8 @@
-//! Event files: what TensorBoard shows of a run.
+//! Event files, which TensorBoard reads.
 //!
-//! A model directory has one such file for each estimator that trained in it, and one in `eval/`
-//! for each that evaluated: `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a
-//! new one, [`EventReader`] reads any, [`read_eval_metrics`] sums up what evaluations have found.
+//! A model folder has one event file for each estimator that trained in it, and one in `eval/` for
+//! each that evaluated: `events.out.tfevents.<seconds>.<host>`. [`EventWriter`] appends to a new
+//! file, [`EventReader`] reads any, [`read_eval_metrics`] collects the results of evaluations.
 //!
 //! ```
 //! use estimand::events::{EventReader, EventWriter, What};

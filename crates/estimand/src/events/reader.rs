@@ -1,4 +1,4 @@
-//! Reads event files, those of TensorFlow too.
+//! Reads event files, including those of TensorFlow.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -8,10 +8,10 @@ use estimand_tensor::{Error, Result};
 use estimand_wire::record::{RecordError, RecordReader};
 use estimand_wire::{Event, Message};
 
-/// The events of a file, in order. It ends after the first error: behind a damaged record nobody
-/// knows where the next begins.
+/// An iterator over the events of a file. It ends after the first error, because the start of the
+/// record after a damaged one is unknown.
 ///
-/// A file that is being written may end in half a record, which is such an error too.
+/// A file that is being written may end in an incomplete record, which is such an error too.
 #[derive(Debug)]
 pub struct EventReader {
     records: Option<RecordReader<BufReader<File>>>,
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_file_of_tensorflow() {
-        // Steps as oracles/gen/events.py has chosen them.
+        // The steps chosen by oracles/gen/events.py.
         let steps: Vec<_> = EventReader::open(fixture()).unwrap().map(|event| event.unwrap().step).collect();
         assert_eq!(steps, [0, 0, 0, 0, 1, 1 << 40, 3, 4]);
     }

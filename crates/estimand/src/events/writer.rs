@@ -1,8 +1,8 @@
 //! Appends events to a new file.
 //!
-//! An event is one `write`, so nothing waits in a buffer: TensorBoard sees it at once, and whatever
-//! ends the process loses none. At one event for a hundred steps the call costs a step less than a
-//! hundredth of a microsecond.
+//! An event is one `write`, without a buffer. TensorBoard sees it at once, and a process that dies
+//! loses none. At one event per hundred steps, the call costs less than a hundredth of a
+//! microsecond per step.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,31 +22,31 @@ use super::host::host_name;
 use crate::HParams;
 use crate::summary::{self, Converted, SummaryKind};
 
-/// How many files of one second and host are tried before giving up.
+/// The maximum number of files that are tried for one second and host.
 const MOST_FILES: usize = 1000;
 
 /// Writes one event file.
 ///
-/// If a write fails, as on a full disk, what got into the file of that event is taken back, and the
-/// next one may succeed.
+/// If a write fails, for example because the disk is full, the incomplete event is removed from the
+/// file, and the next write may succeed.
 #[derive(Debug)]
 pub struct EventWriter {
     file: File,
     path: PathBuf,
-    /// Bytes of whole events.
+    /// The size in bytes of the complete events.
     n_bytes: u64,
     payload: Vec<u8>,
     record: Vec<u8>,
-    /// Whether it says that training started.
+    /// Whether the start of training was written.
     started: bool,
-    /// A fingerprint of the graph that was written last.
+    /// A fingerprint of the last written graph.
     graph: Option<u64>,
     /// Whether the file's name would survive a power failure.
     is_name_synced: bool,
 }
 
 impl EventWriter {
-    /// Starts a new file in a folder, which is made if it is not there.
+    /// Starts a new file in a folder, which is created if needed.
     pub fn create(folder: impl AsRef<Path>) -> Result<EventWriter> {
         let folder = folder.as_ref();
         make_folders(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
@@ -60,35 +60,35 @@ impl EventWriter {
         Ok(writer)
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A number, such as the loss, at a global step.
+    /// Writes a scalar, such as the loss, at a global step.
     pub fn scalar(&mut self, step: u64, tag: &str, value: f32) -> Result<()> {
         self.summary(step, vec![Value::scalar(tag, value)])
     }
 
-    /// How the numbers of an array are spread, in TensorFlow's buckets. Those that are not finite
-    /// are left out, with a warning.
+    /// Writes a histogram of an array, with TensorFlow's buckets. Numbers that are not finite are
+    /// left out, with a warning.
     pub fn histogram(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
         self.show(step, tag, SummaryKind::Histogram, array)
     }
 
-    /// The first `max_outputs` images of `[n, height, width, channels]`, u8 or f32, scaled as
-    /// [`Summaries::image`](crate::Summaries::image) says.
+    /// Writes the first `max_outputs` images of `[n, height, width, channels]`, u8 or f32, scaled
+    /// as in [`Summaries::image`](crate::Summaries::image).
     pub fn image(&mut self, step: u64, tag: &str, array: &Array, max_outputs: usize) -> Result<()> {
         self.show(step, tag, SummaryKind::Image { max_outputs }, array)
     }
 
-    /// A text in Markdown.
+    /// Writes a text in Markdown.
     pub fn text(&mut self, step: u64, tag: &str, text: &str) -> Result<()> {
         self.show(step, tag, SummaryKind::Text, &Array::from_strings([0_usize; 0], [text])?)
     }
 
-    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
-    /// they are 0.
+    /// Writes a precision-recall curve at `num_thresholds` thresholds from 0 to 1. Labels are true
+    /// unless they are 0.
     pub fn pr_curve(
         &mut self,
         step: u64,
@@ -103,25 +103,26 @@ impl EventWriter {
         self.summary(step, vec![curve])
     }
 
-    /// An array that no page of TensorBoard knows; programs read it back.
+    /// Writes an array that TensorBoard does not show; programs can read it.
     pub fn tensor(&mut self, step: u64, tag: &str, array: &Array) -> Result<()> {
         self.summary(step, vec![Value::tensor(tag, TensorProto::from_array(array))])
     }
 
-    /// The parameters of the run that this folder is of: a line of TensorBoard's HParams page, with
-    /// the last scalars of this folder and of those below it as metrics.
+    /// Writes the parameters of the run in this folder: a row of TensorBoard's HParams page. Its
+    /// metrics are the last scalars of this folder and of those below it.
     pub fn hparams(&mut self, params: &HParams) -> Result<()> {
         self.summary(0, vec![summary::session_start(params, now())])
     }
 
-    /// How the run ended whose parameters were written.
+    /// Writes how the run with these parameters ended.
     pub fn hparams_end(&mut self, status: RunStatus) -> Result<()> {
         self.summary(0, vec![summary::session_end(status, now())])
     }
 
-    /// Which parameters and metrics the HParams page shows of all runs below a folder, for a file
-    /// in that folder. Without it, which is the usual case, the page shows whatever the runs have.
-    /// A metric is a folder below that of a run, and a tag: `("eval", "accuracy")`.
+    /// Writes which parameters and metrics the HParams page shows for all runs below a folder; use
+    /// it for a file in that folder. Without it, which is the usual case, the page shows everything
+    /// that the runs have. A metric is a pair of a folder below that of a run and a tag:
+    /// `("eval", "accuracy")`.
     pub fn experiment(&mut self, params: &HParams, metrics: &[(&str, &str)]) -> Result<()> {
         self.summary(0, vec![summary::experiment(params, metrics, now())])
     }
@@ -135,7 +136,7 @@ impl EventWriter {
         if values.is_empty() { Ok(()) } else { self.summary(step, values) }
     }
 
-    /// Several values of one global step, as one event.
+    /// Writes several values of one global step as one event.
     pub fn summary(&mut self, step: u64, values: Vec<Value>) -> Result<()> {
         self.event(step, What::Summary(Summary { value: values }))
     }
@@ -145,12 +146,12 @@ impl EventWriter {
         self.started = false;
     }
 
-    /// Whether the file is still where it was made.
+    /// Returns whether the file still exists at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         crate::model_folder::is_in_place(&self.file, &self.path)
     }
 
-    /// Begins a new file if somebody has removed this one. Returns whether that was so.
+    /// Starts a new file if this one was deleted. Returns whether it was.
     pub(crate) fn keep(&mut self) -> Result<bool> {
         let is_gone = !self.is_in_place();
         if is_gone {
@@ -159,8 +160,8 @@ impl EventWriter {
         Ok(is_gone)
     }
 
-    /// The graph of the model. A graph that is already in the file is not written again:
-    /// TensorBoard shows one for each file.
+    /// Writes the graph of the model. A graph that is already in the file is not written again:
+    /// TensorBoard shows one per file.
     pub fn graph(&mut self, graph: &GraphDef) -> Result<()> {
         let bytes = graph.encode_to_vec();
         let fingerprint = fingerprint64(&bytes);
@@ -171,21 +172,21 @@ impl EventWriter {
         Ok(())
     }
 
-    /// The graph of the model with what belongs to it.
+    /// Writes the graph of the model with its metadata.
     pub fn meta_graph(&mut self, graph: &MetaGraphDef) -> Result<()> {
         self.event(0, What::MetaGraphDef(graph.encode_to_vec()))
     }
 
-    /// That training started or stopped, or saved a checkpoint to a path.
+    /// Writes that training started or stopped, or saved a checkpoint to a path.
     ///
-    /// At a start TensorBoard forgets what an earlier run wrote of this and later steps: they are
-    /// done again.
+    /// At a start TensorBoard discards the events of an earlier run for this and later steps,
+    /// because those steps are repeated.
     pub fn session_log(&mut self, step: u64, status: SessionStatus, checkpoint_path: &str) -> Result<()> {
         let checkpoint_path = checkpoint_path.to_string();
         self.event(step, What::SessionLog(SessionLog { status: status.into(), checkpoint_path, msg: String::new() }))
     }
 
-    /// That training starts with this step; only the first call writes it.
+    /// Writes that training starts with this step; only the first call writes it.
     pub(crate) fn start(&mut self, step: u64) -> Result<()> {
         if !std::mem::replace(&mut self.started, true) {
             self.session_log(step, SessionStatus::Start, "")?;
@@ -193,13 +194,13 @@ impl EventWriter {
         Ok(())
     }
 
-    /// That training stopped, and why.
+    /// Writes that training stopped, and why.
     pub(crate) fn stop(&mut self, step: u64, reason: &str) -> Result<()> {
         let (status, msg) = (SessionStatus::Stop.into(), reason.to_string());
         self.event(step, What::SessionLog(SessionLog { status, checkpoint_path: String::new(), msg }))
     }
 
-    /// Waits until all events are on the disk and not only with the operating system.
+    /// Waits until all events are on disk, not only in the operating system's cache.
     pub fn sync(&mut self) -> Result<()> {
         self.file.sync_data().map_err(|e| Error::io(&self.path, "sync", &e))?;
         if !std::mem::replace(&mut self.is_name_synced, true) {
@@ -208,13 +209,13 @@ impl EventWriter {
         Ok(())
     }
 
-    /// The file, for whoever waits until its bytes are on the disk.
+    /// Returns the file, for a caller that syncs it to disk.
     pub(crate) fn file(&self) -> Result<File> {
         self.file.try_clone().map_err(|e| Error::io(&self.path, "open", &e))
     }
 
     fn event(&mut self, step: u64, what: What) -> Result<()> {
-        // Steps beyond what the format can count are no steps of a real training.
+        // A step beyond the range of the format cannot come from a real training.
         let step = i64::try_from(step).unwrap_or(i64::MAX);
         self.write(&Event { wall_time: now(), step, what: Some(what), source_metadata: None })
     }
@@ -237,9 +238,9 @@ impl EventWriter {
         Ok(())
     }
 
-    /// Cuts off a part of a record, which would make everything after it unreadable.
+    /// Cuts off an incomplete record, which would make everything after it unreadable.
     fn take_back(&mut self) {
-        // If this fails too, the error of the write says why.
+        // If this fails too, the error of the write reports the cause.
         let _ = self.file.set_len(self.n_bytes);
     }
 }
@@ -248,8 +249,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
-/// A file that nobody else writes. TensorBoard reads the files of a folder in the order of their
-/// names, so that of a second writer in the same second sorts behind the first.
+/// Creates a file that no other process writes. TensorBoard reads the files of a folder in the
+/// order of their names, so the file of a second writer in the same second sorts after the first.
 fn new_file(folder: &Path, secs: u64) -> Result<(File, PathBuf)> {
     let name = format!("events.out.tfevents.{secs:010}.{}", host_name());
     for n in 0..MOST_FILES {
@@ -292,7 +293,7 @@ mod tests {
         writer.summary(100, vec![Value::scalar("loss", 0.5), Value::scalar("accuracy", 1.0)]).unwrap();
         writer.text(100, "checkpoint_path", "m/model.ckpt-100").unwrap();
 
-        // The writer is still open: nothing waits in it.
+        // The writer is still open: it buffers nothing.
         let events = read(writer.path());
         assert_eq!(events.iter().map(|event| event.step).collect::<Vec<_>>(), [0, 0, 0, 1, 100, 100]);
         assert_eq!(events[0].what, Some(What::FileVersion("brain.Event:2".to_string())));
@@ -320,11 +321,11 @@ mod tests {
         let folder = folder("failed");
         let mut writer = EventWriter::create(&folder).unwrap();
         writer.scalar(1, "loss", 1.0).unwrap();
-        // Half a record, as a full disk leaves it.
+        // An incomplete record, as on a full disk.
         writer.file.write_all(b"half").unwrap();
         writer.take_back();
         writer.scalar(2, "loss", 1.0).unwrap();
-        // And a file that refuses.
+        // And a file that refuses writes.
         let refusing = File::open(writer.path()).unwrap();
         let good = std::mem::replace(&mut writer.file, refusing);
         let error = writer.scalar(9, "loss", 1.0).unwrap_err().to_string();

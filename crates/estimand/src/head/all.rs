@@ -1,4 +1,4 @@
-//! The list of heads, which the contract runs over.
+//! The list of heads that the contract test covers.
 
 use estimand_nn::testing::spread;
 use estimand_tensor::{Array, Batch, Ragged, Result};
@@ -9,10 +9,10 @@ use super::{
     RegressionHead, SequentialHeadWrapper,
 };
 
-/// A head, and rows that it could be trained on.
+/// A head, and rows to train it on.
 pub type HeadExample = (fn() -> Box<dyn Head>, fn() -> Result<Batch>);
 
-/// Every head of this crate in its plainest form, with an example for the contract.
+/// Every head of this crate with minimal settings, and an example for the contract test.
 pub const ALL_HEADS: [HeadExample; 8] = [
     (|| Box::new(BinaryClassHead::new()), || example(yes_no())),
     (|| Box::new(MultiClassHead::new(3)), || example(Array::from([2i64, 1, 0, 2, 1]))),

@@ -1,4 +1,4 @@
-//! A batch as heads see it: features, labels and weights, brought beside the logits they belong to.
+//! A batch as heads see it: features, labels and weights, in shapes that match the logits.
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
@@ -14,7 +14,7 @@ pub struct LabelledBatch {
 }
 
 impl LabelledBatch {
-    /// The batch of a model function.
+    /// Returns the batch of a model function.
     pub fn new(cx: &ModelFnContext<'_>) -> LabelledBatch {
         LabelledBatch { features: cx.features().clone(), labels: cx.labels().clone(), weights: cx.weights().cloned() }
     }
@@ -24,7 +24,7 @@ impl LabelledBatch {
         &self.features
     }
 
-    /// The labels of a head: the only ones there are.
+    /// Returns the labels of a head. It is an error unless there is exactly one.
     pub fn label(&self) -> Result<&Input> {
         let mut labels = self.labels.iter();
         match (labels.next(), labels.len()) {
@@ -38,20 +38,21 @@ impl LabelledBatch {
         }
     }
 
-    /// The same batch with one of its labels alone.
+    /// Returns the same batch with only one of its labels.
     pub fn only_label(&self, name: &str) -> Result<LabelledBatch> {
         let label = self.labels.find(name)?.clone();
         let labels = Inputs::of(self.labels.graph(), "label", [(name.to_string(), label)]);
         Ok(LabelledBatch { labels, ..self.clone() })
     }
 
-    /// Dense labels as `[..., width]` beside logits `[..., n]`; a last axis of 1 may be missing.
+    /// Returns dense labels as `[..., width]`, matching logits `[..., n]`. A last axis of 1 may be
+    /// missing.
     pub fn dense_labels(&self, logits: &Tensor, width: usize) -> Result<Tensor> {
         self.dense_labels_by(logits, width, |labels| Ok(labels.clone()))
     }
 
-    /// Dense labels, of which a function makes numbers before their shape is changed: what the host
-    /// has to look at is then what is fed, and all else is the step's.
+    /// Returns dense labels after `numbers` has converted them. The conversion comes before the
+    /// reshape, so that the host checks exactly the fed labels and the step does the rest.
     pub(super) fn dense_labels_by(
         &self,
         logits: &Tensor,
@@ -80,8 +81,9 @@ impl LabelledBatch {
         Ok(if is_list { labels.expand_dims(-1) } else { labels })
     }
 
-    /// The weights of examples, `[..., 1]` beside logits `[..., n]`, or `[..., n]` where logits are
-    /// weighed one by one: those of a feature, of the batch, or the product of both.
+    /// Returns the weights of examples: `[..., 1]`, matching logits `[..., n]`, or `[..., n]` if
+    /// each logit has its own weight. They come from a feature, from the batch, or are the product
+    /// of both.
     pub fn weights(&self, column: Option<&str>, logits: &Tensor, by_logit: bool) -> Result<Option<Tensor>> {
         let own = self.weights.as_ref().map(|weights| beside(weights, logits, false)).transpose()?;
         let Some(name) = column else { return Ok(own) };
@@ -103,7 +105,7 @@ impl LabelledBatch {
     }
 }
 
-/// All axes of logits but the last.
+/// Returns all axes of logits but the last.
 pub(super) fn leading(logits: &Tensor) -> Result<&[Dim]> {
     match logits.shape().dims() {
         [rows @ .., _] if !rows.is_empty() => Ok(rows),
@@ -111,7 +113,7 @@ pub(super) fn leading(logits: &Tensor) -> Result<&[Dim]> {
     }
 }
 
-/// Whether a tensor has a shape, as far as is known before the run.
+/// Returns whether a tensor has a shape, as far as is known before the run.
 pub(super) fn fits(tensor: &Tensor, expected: &Shape) -> bool {
     let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
     let dims = tensor.shape().dims();
@@ -134,7 +136,8 @@ fn beside(weights: &Tensor, logits: &Tensor, by_logit: bool) -> Result<Tensor> {
     Ok(spread.cast(DType::F32))
 }
 
-/// Whether each row of a feature holds something: one value a row, or any of several.
+/// Returns whether `holds` is true for each row of a feature: for its only value, or for any of
+/// several.
 pub(super) fn any_of_row(input: &Input, holds: impl Fn(&Tensor) -> Tensor) -> Tensor {
     match input {
         Input::Dense(tensor) => {

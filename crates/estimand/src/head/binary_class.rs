@@ -1,4 +1,4 @@
-//! `BinaryClassHead`: yes or no.
+//! `BinaryClassHead`: one of two classes.
 
 use estimand_graph::Tensor;
 use estimand_nn::metric::{self, Metric};
@@ -11,7 +11,7 @@ use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
-/// One of two classes, from one logit: that of the second class.
+/// Predicts one of two classes from one logit, that of the second class.
 ///
 /// Labels are `[batch]` or `[batch, 1]`, numbers from 0 to 1 (a fraction is a probability) or terms
 /// of a vocabulary. The loss is the sigmoid cross entropy.
@@ -35,8 +35,8 @@ impl BinaryClassHead {
         BinaryClassHead { settings: Settings::default(), classes: Classes::new(2), thresholds: Vec::new() }
     }
 
-    /// Probabilities, between 0 and 1, above which a prediction counts as the second class:
-    /// accuracy, precision and recall are reported for each. By default, only for 0.5.
+    /// Sets probability thresholds, between 0 and 1, above which a prediction counts as the second
+    /// class. Accuracy, precision and recall are reported for each. By default, only for 0.5.
     pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> BinaryClassHead {
         self.thresholds = thresholds.into_iter().collect();
         self
@@ -77,7 +77,7 @@ impl Head for BinaryClassHead {
     }
 
     fn predictions(&self, logits: &Tensor) -> Result<Predictions> {
-        // Both classes: the first has a logit of 0, and wins a tie.
+        // Both classes: the logit of the first is 0, and the first wins a tie.
         let both = Tensor::concat(&[&logits.zeros_like(), logits], -1);
         let class_ids = both.argmax(-1).expand_dims(-1);
         let classes = self.classes.names_of(&class_ids)?;
@@ -102,7 +102,7 @@ impl Head for BinaryClassHead {
 
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures> {
         let labels = self.labels(batch, logits)?;
-        // A label that is a fraction has its share of both weights.
+        // A fractional label gets its share of both weights.
         let class_weights = match self.classes.weights.as_deref() {
             Some(&[first, second]) => Some(&labels * (second - first) + first),
             _ => None,
@@ -114,7 +114,7 @@ impl Head for BinaryClassHead {
 }
 
 impl BinaryClassHead {
-    /// Labels as numbers from 0 to 1.
+    /// Returns labels as numbers from 0 to 1.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
         let labels = batch.dense_labels_by(logits, 1, |labels| {
@@ -130,8 +130,7 @@ impl BinaryClassHead {
         let (labels, weights) = (&scored.labels, scored.weights(rows));
         let weights = weights.as_ref();
         let logistic = logits.sigmoid();
-        // TF: the class is 1 above a logit of 0, where rounding may have made the probability 0.5
-        // already.
+        // TF: the class is 1 if the logit is above 0, even if the probability was rounded to 0.5.
         let class_ids = logits.greater(0.0).cast(DType::F32);
         let mut metrics = vec![
             ("accuracy".to_string(), metric::accuracy(labels, &class_ids, weights)),
@@ -149,13 +148,13 @@ impl BinaryClassHead {
     }
 }
 
-/// How often the more frequent label is right: what a model that looks at nothing reaches.
+/// The accuracy of always predicting the more frequent label.
 fn accuracy_baseline(labels: &Tensor, weights: Option<&Tensor>) -> Metric {
     let sums = metric::mean(labels, weights).sums().to_vec();
     Metric::new(sums, |sums| sums[0].maximum(&sums[1] - &sums[0]).div_no_nan(&sums[1]))
 }
 
-/// Whether all thresholds lie between 0 and 1.
+/// Checks that all thresholds lie between 0 and 1.
 pub(super) fn check_thresholds(thresholds: &[f64]) -> Result<()> {
     match thresholds.iter().find(|t| !(**t > 0.0 && **t < 1.0)) {
         None => Ok(()),
@@ -181,7 +180,7 @@ pub(super) fn at_thresholds(
     thresholds.iter().flat_map(at).collect()
 }
 
-/// A number between 0 and 1 as C's `%g` writes it, which the original's keys are made with.
+/// Formats a number between 0 and 1 like C's `%g`, which TensorFlow uses in its keys.
 fn general(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

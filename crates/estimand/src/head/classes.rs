@@ -1,11 +1,11 @@
-//! The classes of a classifier: their ids, their names, and the labels that mean them.
+//! The classes of a classifier: their ids, their names, and the labels that stand for them.
 
 use estimand_graph::{LookupTable, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Result, Shape};
 
 use super::slice::Term;
 
-/// So many classes, called by the terms of a vocabulary or by their numbers.
+/// The classes, named by the terms of a vocabulary or by their numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Classes {
     pub(super) n: usize,
@@ -39,7 +39,7 @@ impl Classes {
         self.table().map(|_| ())
     }
 
-    /// The vocabulary as a table.
+    /// Returns the vocabulary as a table.
     pub(super) fn table(&self) -> Result<Option<LookupTable>> {
         let Some(terms) = &self.vocabulary else { return Ok(None) };
         let texts: Vec<&String> =
@@ -53,7 +53,7 @@ impl Classes {
         table.map(Some).map_err(|e| e.context("in the label vocabulary"))
     }
 
-    /// The name of a class.
+    /// Returns the name of a class.
     pub(super) fn name(&self, id: usize) -> String {
         match self.vocabulary.as_ref().and_then(|terms| terms.get(id)) {
             Some(term) => term.to_string(),
@@ -61,7 +61,7 @@ impl Classes {
         }
     }
 
-    /// The vocabulary for labels of a dtype, or nothing if there is none.
+    /// Returns the vocabulary for labels of a dtype, or `None` if there is no vocabulary.
     pub(super) fn table_for(&self, labels: &Tensor) -> Result<Option<LookupTable>> {
         let Some(table) = self.table()? else {
             return match labels.dtype() {
@@ -78,18 +78,18 @@ impl Classes {
         Ok(Some(table))
     }
 
-    /// The id of each label of a vocabulary, or nothing if there is none. A label that is not in it
-    /// fails the run.
+    /// Returns the id of each label in the vocabulary, or `None` if there is no vocabulary. A label
+    /// that is not in the vocabulary fails the run.
     pub(super) fn looked_up(&self, labels: &Tensor) -> Result<Option<Tensor>> {
         Ok(self.table_for(labels)?.map(|table| table.lookup_known(labels, "label")))
     }
 
-    /// The weights of classes as numbers of a graph.
+    /// Returns the weights of classes as an array.
     pub(super) fn weights(&self) -> Option<Array> {
         self.weights.as_ref().map(|weights| Array::from(weights.iter().map(|w| *w as f32).collect::<Vec<f32>>()))
     }
 
-    /// The name of each class id.
+    /// Returns the name of each class id.
     pub(super) fn names_of(&self, ids: &Tensor) -> Result<Tensor> {
         Ok(match self.table()? {
             Some(table) => table.reverse(ids, "UNK"),
@@ -97,13 +97,13 @@ impl Classes {
         })
     }
 
-    /// All names for each row: `[batch, n]`.
+    /// Returns all names for each row: `[batch, n]`.
     pub(super) fn all_names(&self, logits: &Tensor) -> Result<Tensor> {
         let names: Vec<String> = (0..self.n).map(|id| self.name(id)).collect();
         Ok(self.for_each_row(logits, Array::from_strings([1, self.n], names)?))
     }
 
-    /// All ids for each row: `[batch, n]`, i32 as in the original.
+    /// Returns all ids for each row: `[batch, n]`, i32 as in TensorFlow.
     pub(super) fn all_ids(&self, logits: &Tensor) -> Result<Tensor> {
         let ids = (0..self.n).map(|id| i32::try_from(id).map_err(|_| Error::config(format!("{} classes", self.n))));
         Ok(self.for_each_row(logits, Array::from_vec([1, self.n], ids.collect::<Result<Vec<i32>>>()?)?))
@@ -116,7 +116,8 @@ impl Classes {
     }
 }
 
-/// Numbers that are checked as they are fed: a truth value is one, too.
+/// Returns labels as numbers whose range is checked when they are fed. Booleans count as numbers
+/// too.
 pub(super) fn between(labels: &Tensor, low: f64, high: f64) -> Tensor {
     match labels.dtype() {
         DType::Bool => labels.cast(DType::F32),
@@ -137,12 +138,12 @@ macro_rules! class_setters {
     };
 }
 
-/// The setter of weights by class.
+/// The setter of class weights.
 macro_rules! class_weights_setter {
     ($head:ty) => {
         impl $head {
-            /// How much examples of each class count in the loss, in order, beside their own
-            /// weights. Metrics count them alike. By default, so does the loss.
+            /// Sets the weight of each class in the loss, in class order. It multiplies the weights
+            /// of the examples. Metrics ignore it. By default, all classes have equal weight.
             pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
                 self.classes.weights = Some(weights.into_iter().collect());
                 self

@@ -1,5 +1,5 @@
-//! Heads that leave everything to another: those behind pointers, and those that are another with
-//! other settings.
+//! Heads that delegate to another head: pointers to heads, and heads that wrap another head and
+//! change its settings.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
-/// A head that is what an expression of it is.
+/// Implements `Head` by delegation to the head that an expression returns.
 macro_rules! delegate_head {
     ($head:ty, |$self_:ident| $other:expr) => {
         impl Head for $head {

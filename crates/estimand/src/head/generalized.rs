@@ -1,5 +1,5 @@
-//! `PoissonRegressionHead` and `LogisticRegressionHead`: regression with another loss, a link, and
-//! labels from a range.
+//! `PoissonRegressionHead` and `LogisticRegressionHead`: regression heads with another loss, a link
+//! function, and a range of labels.
 
 use estimand_graph::Tensor;
 use estimand_nn::{LogPoisson, Loss};
@@ -11,7 +11,8 @@ use super::settings::{LossFn, head_setters};
 use super::{Head, LabelledBatch, Measures, Predictions, RegressionHead, Reporting};
 use crate::ExportOutput;
 
-/// Counts: logits are the logarithms of how many are expected, predictions these numbers.
+/// Predicts counts. Logits are the logarithms of the expected counts, predictions the expected
+/// counts.
 ///
 /// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1, and not negative. The loss
 /// is that of [`LogPoisson`]; keys are those of [`RegressionHead`].
@@ -28,13 +29,13 @@ impl PoissonRegressionHead {
         PoissonRegressionHead { regression }.compute_full_loss(true)
     }
 
-    /// How many counts there are for each example. By default, 1.
+    /// Sets how many counts there are for each example. By default, 1.
     pub fn label_dimension(mut self, n: usize) -> PoissonRegressionHead {
         self.regression = self.regression.label_dimension(n);
         self
     }
 
-    /// Whether the loss has the term `ln(z!)`, which changes no gradient. By default it has.
+    /// Sets whether the loss has the term `ln(z!)`, which changes no gradient. By default, it has.
     pub fn compute_full_loss(mut self, full: bool) -> PoissonRegressionHead {
         let loss =
             move |labels: &Tensor, logits: &Tensor| LogPoisson::new().compute_full_loss(full).elements(labels, logits);
@@ -43,10 +44,10 @@ impl PoissonRegressionHead {
     }
 }
 
-/// Probabilities: labels are numbers from 0 to 1, predictions the sigmoid of logits.
+/// Predicts probabilities. Labels are numbers from 0 to 1, predictions the sigmoid of logits.
 ///
-/// As [`BinaryClassHead`](super::BinaryClassHead) for labels that are fractions, without what makes
-/// sense for classes only: keys are those of [`RegressionHead`].
+/// It equals [`BinaryClassHead`](super::BinaryClassHead) with fractional labels, without the parts
+/// that apply to classes only: keys are those of [`RegressionHead`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LogisticRegressionHead {

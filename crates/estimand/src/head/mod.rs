@@ -1,11 +1,11 @@
-//! Heads: from the logits of a model to its loss, predictions, metrics and what is exported.
+//! Heads: they turn the logits of a model into its loss, predictions, metrics and exports.
 //!
 //! A head is a plain value. A model function computes logits and leaves the rest to
-//! [`HeadSpec::spec`], which is the same for all of them (`spec.rs`). In the order a batch passes
-//! through: `batch.rs` (labels, weights and features as heads see them), one file for each head,
-//! `scored.rs` (losses of examples, weighted and reduced), `slice.rs` (metrics of some rows),
-//! `spec.rs`. `settings.rs` holds what all heads can be told, `classes.rs` the names of classes,
-//! `all.rs` the list of heads, `testing.rs` what every head must do.
+//! [`HeadSpec::spec`], which is the same for all heads (`spec.rs`). A batch passes through these
+//! files in order: `batch.rs` (labels, weights and features as heads see them), one file for each
+//! head, `scored.rs` (weighted and reduced losses of examples), `slice.rs` (metrics of some rows),
+//! `spec.rs`. `settings.rs` holds the settings of all heads, `classes.rs` the names of classes,
+//! `all.rs` the list of heads, `testing.rs` the contract of every head.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -58,51 +58,50 @@ pub use spec::{TrainOpFn, Training};
 /// Tensors by key.
 pub type Predictions = IndexMap<String, Tensor>;
 
-/// What a model predicts and how wrong it is, from its logits.
+/// Turns the logits of a model into predictions and a loss.
 ///
-/// Logits are `[batch, ..., logits_dimension]`. Whoever implements this gets [`HeadSpec::spec`],
-/// slices and feature pass-through for free; [`testing::check_head`] tells whether the
-/// implementation keeps the contract.
+/// Logits are `[batch, ..., logits_dimension]`. Every implementation gets [`HeadSpec::spec`],
+/// slices and feature pass-through for free. [`testing::check_head`] checks that an implementation
+/// keeps the contract.
 pub trait Head: fmt::Debug + Send + Sync {
-    /// A name that metrics and losses are told apart by.
+    /// A name that distinguishes the head's metrics and losses.
     fn name(&self) -> Option<String>;
 
     /// The size of the last axis of the logits.
     fn logits_dimension(&self) -> usize;
 
-    /// Which features pass through to the predictions, and by what metrics are sliced.
+    /// The features to pass through to the predictions, and the features to slice metrics by.
     fn reporting(&self) -> &Reporting;
 
-    /// Whether the configuration can work: an error says what is wrong with it, and how to put it
-    /// right.
+    /// Checks the configuration. An error says what is wrong and how to fix it.
     fn check(&self) -> Result<()>;
 
     /// The predictions, one row for each example.
     fn predictions(&self, logits: &Tensor) -> Result<Predictions>;
 
-    /// What an exported model answers, from the predictions; the first one is the default.
+    /// The outputs of an exported model, from the predictions; the first one is the default.
     fn export_outputs(&self, predictions: &Predictions) -> Result<IndexMap<String, ExportOutput>>;
 
-    /// What TensorBoard shows a number of the head as: the key with the head's name behind it.
+    /// Returns the TensorBoard tag of a number of the head: the key followed by the head's name.
     fn summary_key(&self, key: &str) -> String {
         suffixed(self.name().as_deref(), key)
     }
 
-    /// How many scopes called `training` TensorFlow's head opens: one for itself, and those of the
-    /// heads in it. Optimizers keep their slots under the last of them, `training` or
-    /// `training_<number of those before>`. By default, 1.
+    /// The number of scopes called `training` that TensorFlow's head opens: one for itself, and
+    /// those of the heads in it. Optimizers keep their slots under the last of them, `training` or
+    /// `training_<number of scopes before it>`. By default, 1.
     fn n_training_scopes(&self) -> usize {
         1
     }
 
-    /// The loss of a batch, without what regularizers add to it, and its metrics.
+    /// Returns the loss of a batch, without regularization losses, and its metrics.
     fn measures(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Measures>;
 }
 
-/// What every head can do, also behind a pointer.
+/// Methods that every head has, also through a pointer.
 pub trait HeadSpec: Head {
-    /// The spec that a model function returns: loss, predictions, metrics and export outputs, and
-    /// how to train. Regularization losses of the graph are added to the loss.
+    /// Returns the spec of a model function: loss, predictions, metrics, export outputs and
+    /// training. Regularization losses of the graph are added to the loss.
     fn spec<'a>(
         &self,
         cx: &ModelFnContext<'_>,
@@ -117,17 +116,17 @@ impl<H: Head + ?Sized> HeadSpec for H {}
 
 type MetricsFn = dyn Fn(Option<&Tensor>) -> Result<IndexMap<String, Metric>>;
 
-/// How wrong the predictions of a batch are.
+/// The loss and the metrics of a batch.
 pub struct Measures {
     loss: Tensor,
-    /// Losses that are parts of the loss, by the tags of their summaries.
+    /// Terms of the loss, by the tags of their summaries.
     parts: Vec<(String, Tensor)>,
     metrics: Box<MetricsFn>,
 }
 
 impl Measures {
-    /// A loss, and a function that makes the metrics: of all rows, or of those that have a weight
-    /// of 1 in a tensor `[batch]` of 0 and 1.
+    /// Makes measures of a loss and a function that makes the metrics. The function gets `None` for
+    /// all rows, or a tensor `[batch]` with 1 for each row to include and 0 for others.
     pub fn new(
         loss: Tensor,
         metrics: impl Fn(Option<&Tensor>) -> Result<IndexMap<String, Metric>> + 'static,
@@ -135,19 +134,19 @@ impl Measures {
         Measures { loss, parts: Vec::new(), metrics: Box::new(metrics) }
     }
 
-    /// Adds losses that are parts of the loss, by the tags of their summaries: training shows them.
+    /// Adds terms of the loss, by the tags of their summaries. Training writes them to TensorBoard.
     #[must_use]
     pub fn parts(mut self, parts: impl IntoIterator<Item = (String, Tensor)>) -> Measures {
         self.parts.extend(parts);
         self
     }
 
-    /// The loss of the batch: one number.
+    /// The loss of the batch, a scalar.
     pub fn loss(&self) -> &Tensor {
         &self.loss
     }
 
-    /// The metrics by key, of all rows or of some.
+    /// Returns the metrics by key, of all rows or of some.
     pub fn metrics(&self, rows: Option<&Tensor>) -> Result<IndexMap<String, Metric>> {
         (self.metrics)(rows)
     }
@@ -159,7 +158,7 @@ impl fmt::Debug for Measures {
     }
 }
 
-/// A key with the name of its head behind it.
+/// Appends the name of the head to a key.
 fn suffixed(name: Option<&str>, key: &str) -> String {
     match name {
         Some(name) => format!("{key}/{name}"),

@@ -13,8 +13,8 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 
 /// Several heads with names, each with its part of the logits and its own labels.
 ///
-/// Logits are those of all heads side by side, in order; labels go by the heads' names. The loss is
-/// the weighted sum of the heads'.
+/// Logits are those of all heads, concatenated in order. Labels are matched by the heads' names.
+/// The loss is the weighted sum of the heads' losses.
 ///
 /// | | |
 /// |---|---|
@@ -38,19 +38,19 @@ pub struct MultiHead {
 }
 
 impl MultiHead {
-    /// Without heads yet.
+    /// Makes a MultiHead without heads.
     pub fn new() -> MultiHead {
         MultiHead::default()
     }
 
-    /// Adds a head, whose loss counts once.
+    /// Adds a head with a loss weight of 1.
     pub fn head(self, head: impl Head + 'static) -> MultiHead {
         self.weighted_head(1.0, head)
     }
 
-    /// Adds a head, whose loss is multiplied.
+    /// Adds a head whose loss is multiplied by a weight.
     pub fn weighted_head(mut self, weight: f64, head: impl Head + 'static) -> MultiHead {
-        // A feature passes through once, whoever asks for it.
+        // A feature passes through once, even if several heads request it.
         for name in &head.reporting().forward {
             if !self.reporting.forward.contains(name) {
                 self.reporting.forward.push(name.clone());
@@ -60,12 +60,12 @@ impl MultiHead {
         self
     }
 
-    /// The heads with their names, which are there once `check` has passed.
+    /// Returns the heads with their names. All heads have names once `check` has passed.
     fn named(&self) -> impl Iterator<Item = (String, &Arc<dyn Head>)> {
         self.heads.iter().map(|(head, _)| (head.name().unwrap_or_default(), head))
     }
 
-    /// Each head's part of the logits.
+    /// Returns the logits of each head.
     fn split(&self, logits: &Tensor) -> Vec<Tensor> {
         let sizes: Vec<usize> = self.heads.iter().map(|(head, _)| head.logits_dimension()).collect();
         logits.split(&sizes, -1)
@@ -80,7 +80,7 @@ impl Head for MultiHead {
     }
 
     fn summary_key(&self, key: &str) -> String {
-        // TF: what several heads have in common has no name.
+        // TF: summaries that several heads share have no name.
         key.to_string()
     }
 
@@ -142,7 +142,7 @@ impl Head for MultiHead {
     }
 
     fn n_training_scopes(&self) -> usize {
-        // TF: each head makes a train op, which is not used, before that of all.
+        // TF: each head makes an unused train op before the MultiHead makes its own.
         1 + self.heads.iter().map(|(head, _)| head.n_training_scopes()).sum::<usize>()
     }
 
@@ -155,7 +155,7 @@ impl Head for MultiHead {
             let own =
                 batch.only_label(&name).map_err(|e| place(e.context("labels of several heads go by their names")))?;
             let measures = head.measures(&own, &logits).map_err(place)?;
-            // A MultiHead among the heads has only the losses of its own heads to show.
+            // A nested MultiHead only shows the losses of its own heads.
             match measures.parts.is_empty() {
                 true => losses.push((head.summary_key("loss"), measures.loss().clone())),
                 false => losses.extend(measures.parts.iter().cloned()),
@@ -169,7 +169,7 @@ impl Head for MultiHead {
             let mut all = IndexMap::new();
             for (head, batch, measures) in &parts {
                 match rows {
-                    // Rows of a slice have no loss of a batch, and no slices of their own.
+                    // A slice has neither a batch loss nor slices of its own.
                     Some(rows) => all.extend(measures.metrics(Some(rows))?),
                     None => {
                         let key = format!("loss/{}", head.name().unwrap_or_default());

@@ -12,7 +12,7 @@ use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::ExportOutput;
 
-/// One class of several, from one logit for each.
+/// Predicts one of several classes from one logit per class.
 ///
 /// Labels are `[batch]` or `[batch, 1]`, class numbers or terms of a vocabulary. The loss is the
 /// softmax cross entropy.
@@ -35,7 +35,7 @@ impl MultiClassHead {
         MultiClassHead { settings: Settings::default(), classes: Classes::new(n_classes) }
     }
 
-    /// Labels as class numbers.
+    /// Returns labels as class numbers.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
         batch.dense_labels_by(logits, 1, |labels| {
@@ -47,7 +47,7 @@ impl MultiClassHead {
                 return Err(Error::dtype(Some(DType::I64), labels.dtype(), message)
                     .help("cast them to i64, or give the head a .label_vocabulary([..])"));
             }
-            // The softmax finds labels that are no classes by itself, and names them.
+            // The softmax op itself detects labels that are not classes, and names them.
             Ok(match self.settings.loss_fn.is_none() && self.classes.weights.is_none() {
                 true => labels.clone(),
                 false => between(labels, 0.0, (self.classes.n - 1) as f64),

@@ -1,4 +1,4 @@
-//! `MultiLabelHead`: any number of several classes.
+//! `MultiLabelHead`: any number of several classes at once.
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_nn::metric::{self, Metric};
@@ -12,10 +12,11 @@ use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, Term};
 use crate::{ExportOutput, Input};
 
-/// For each of several classes, yes or no, from one logit for each.
+/// Predicts yes or no for each of several classes, from one logit per class.
 ///
-/// Labels are `[batch, n_classes]` numbers from 0 to 1, or, with any number in a row, class numbers
-/// or terms of a vocabulary. The loss is the mean over classes of the sigmoid cross entropy.
+/// Labels are numbers from 0 to 1 of shape `[batch, n_classes]`. They may also be rows of any
+/// number of class numbers or vocabulary terms. The loss is the mean over classes of the sigmoid
+/// cross entropy.
 ///
 /// | | |
 /// |---|---|
@@ -32,7 +33,7 @@ pub struct MultiLabelHead {
 }
 
 impl MultiLabelHead {
-    /// A head for so many classes.
+    /// Makes a head for `n_classes` classes.
     pub fn new(n_classes: usize) -> MultiLabelHead {
         MultiLabelHead {
             settings: Settings::default(),
@@ -42,20 +43,20 @@ impl MultiLabelHead {
         }
     }
 
-    /// Probabilities, between 0 and 1, above which a class counts as predicted: accuracy, precision
-    /// and recall are reported for each. By default, for none.
+    /// Sets probability thresholds, between 0 and 1, above which a class counts as predicted.
+    /// Accuracy, precision and recall are reported for each. By default, for none.
     pub fn thresholds(mut self, thresholds: impl IntoIterator<Item = f64>) -> MultiLabelHead {
         self.thresholds = thresholds.into_iter().collect();
         self
     }
 
-    /// Classes, by number or by name, that have metrics of their own. By default, none has.
+    /// Selects classes, by number or by name, that get their own metrics. By default, none.
     pub fn metrics_of_classes<T: Into<Term>>(mut self, classes: impl IntoIterator<Item = T>) -> MultiLabelHead {
         self.of_classes = classes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The number of a class that has metrics of its own.
+    /// Returns the number of a class that has its own metrics.
     fn class_id(&self, class: &Term) -> Result<usize> {
         let error = |text: String| Error::config(format!("metrics of class `{class}`{text}"));
         match class {
@@ -76,7 +77,7 @@ impl MultiLabelHead {
         }
     }
 
-    /// Labels as `[batch, n_classes]` numbers.
+    /// Returns labels as numbers `[batch, n_classes]`.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
         let ragged = match batch.label()? {
@@ -91,7 +92,8 @@ impl MultiLabelHead {
         let is_number = matches!(dtype, DType::I32 | DType::I64);
         let names_numbers = matches!(self.classes.vocabulary.as_deref(), Some([Term::Int(_), ..]));
         let table = match is_number && !names_numbers {
-            // TF: class numbers stay class numbers beside a vocabulary of strings.
+            // TF: labels that are class numbers stay class numbers even if the vocabulary has
+            // strings.
             true => None,
             false => self.classes.table_for(&ragged.values)?,
         };
@@ -103,7 +105,7 @@ impl MultiLabelHead {
                 return Err(Error::dtype(Some(DType::I64), dtype, message));
             }
         };
-        // A class that is named twice is there once.
+        // A class that a row names twice counts once.
         Ok(ids.multi_hot(self.classes.n, None).minimum(1.0))
     }
 
@@ -132,7 +134,7 @@ impl MultiLabelHead {
     }
 }
 
-/// One column of the last axis.
+/// Returns one column of the last axis.
 fn column(x: &Tensor, i: usize) -> Tensor {
     let leading = x.rank().saturating_sub(1);
     let begin: Vec<usize> = std::iter::repeat_n(0, leading).chain([i]).collect();

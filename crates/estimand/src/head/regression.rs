@@ -1,4 +1,4 @@
-//! `RegressionHead`: numbers.
+//! `RegressionHead`: predicts numbers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::settings::{Settings, head_setters, loss_fn_setter};
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting};
 use crate::{ExportOutput, SERVING_DEFAULT};
 
-/// One number or several for each example, from as many logits.
+/// Predicts one or more numbers for each example, from one logit per number.
 ///
-/// Labels are `[batch, label_dimension]`, or `[batch]` where that is 1; weights may be those of
-/// examples or of labels. The loss is the squared error.
+/// Labels are `[batch, label_dimension]`, or `[batch]` if the dimension is 1. Weights are per
+/// example or per label. The loss is the squared error.
 ///
 /// | | |
 /// |---|---|
@@ -49,26 +49,26 @@ impl RegressionHead {
         RegressionHead { settings: Settings::default(), label_dimension: 1, inverse_link: None, label_range: None }
     }
 
-    /// How many numbers there are for each example. By default, 1.
+    /// Sets how many numbers there are for each example. By default, 1.
     pub fn label_dimension(mut self, n: usize) -> RegressionHead {
         self.label_dimension = n;
         self
     }
 
-    /// From logits to predictions, such as `Tensor::exp`. The loss is one of logits. By default,
-    /// logits are the predictions.
+    /// Sets a function from logits to predictions, such as `Tensor::exp`. The loss is computed from
+    /// logits. By default, logits are the predictions.
     pub fn inverse_link_fn(mut self, link: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> RegressionHead {
         self.inverse_link = Some(Link(Arc::new(link)));
         self
     }
 
-    /// What labels may be; others fail the run. By default, any number.
+    /// Sets the allowed range of labels; others fail the run. By default, any number.
     pub(super) fn label_range(mut self, low: f64, high: f64) -> RegressionHead {
         self.label_range = Some((low, high));
         self
     }
 
-    /// Labels as numbers, of the range if there is one.
+    /// Returns labels as numbers, checked against the range if there is one.
     fn labels(&self, batch: &LabelledBatch, logits: &Tensor) -> Result<Tensor> {
         let _scope = logits.graph().scope("labels");
         let labels =

@@ -18,18 +18,18 @@ pub(super) struct Scored {
     reduction: Reduction,
 }
 
-/// What differs between the losses of heads.
+/// The parts in which the losses of heads differ.
 pub(super) struct LossKind {
     /// The size of the last axis of the losses.
     pub(super) width: usize,
-    /// Whether logits may be weighed one by one.
+    /// Whether each logit may have its own weight.
     pub(super) weights_by_logit: bool,
-    /// The head's own loss.
+    /// The default loss of the head.
     pub(super) default: fn(&LossContext<'_>) -> Tensor,
 }
 
 impl Settings {
-    /// The losses of labels that are numbers already.
+    /// Computes the losses of labels that are already numbers.
     pub(super) fn score(
         &self,
         batch: &LabelledBatch,
@@ -42,7 +42,7 @@ impl Settings {
             Some(loss_fn) => loss_fn.call(&cx),
             None => (kind.default)(&cx),
         };
-        // Whatever went wrong has a better message than its shape.
+        // An earlier error has a better message than an error about its shape.
         logits.graph().check()?;
         let expected: Shape = leading(logits)?.iter().copied().chain([Dim::Known(kind.width)]).collect();
         if !fits(&losses, &expected) {
@@ -55,7 +55,7 @@ impl Settings {
 }
 
 impl Scored {
-    /// With weights that count in the loss alone, as large as the losses.
+    /// Adds weights that apply to the loss only, in the shape of the losses.
     pub(super) fn class_weights(mut self, weights: Option<Tensor>) -> Scored {
         self.class_weights = weights;
         self
@@ -70,10 +70,10 @@ impl Scored {
         self.reduction.of(&self.losses, product.as_ref())
     }
 
-    /// The weights of examples; with `rows`, only of those that have a 1 there.
+    /// Returns the weights of examples; with `rows`, rows that have a 0 there get no weight.
     pub(super) fn weights(&self, rows: Option<&Tensor>) -> Option<Tensor> {
         let Some(rows) = rows else { return self.weights.clone() };
-        // One number for each row, whatever axes are behind.
+        // One number per row, with axes of 1 appended up to the rank of the losses.
         let mut shape = rows.shape().clone();
         shape.0.resize(self.losses.rank(), Dim::Known(1));
         let rows = rows.reshape_as(shape);

@@ -1,4 +1,4 @@
-//! `SequentialHeadWrapper`: a head for every step of sequences.
+//! `SequentialHeadWrapper`: applies a head to every step of sequences.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, Reporting, spec};
 use crate::ExportOutput;
 
-/// A head for logits `[batch, steps, n]`, of which a mask tells the steps that are there: loss and
-/// metrics are those of the wrapped head for these steps alone.
+/// Applies a head to logits `[batch, steps, n]`. A mask marks the steps that exist; loss and
+/// metrics of the wrapped head cover these steps only.
 ///
-/// The mask is a feature `[batch, steps]`. Labels and features `[batch, steps, ...]` are taken step
-/// by step; labels may also be ragged. Features and weights with one value a row count for all
-/// steps of the row. Predictions are those of the wrapped head for all steps, and the mask under
-/// its name.
+/// The mask is a feature `[batch, steps]`. Labels and features `[batch, steps, ...]` are split into
+/// steps; labels may also be ragged. Features and weights with one value per row apply to all steps
+/// of the row. Predictions are those of the wrapped head for all steps, and the mask under its
+/// name.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SequentialHeadWrapper {
@@ -26,15 +26,15 @@ pub struct SequentialHeadWrapper {
 }
 
 impl SequentialHeadWrapper {
-    /// A head for every step; the mask is the feature `sequence_length_mask`.
+    /// Wraps a head. The mask is the feature `sequence_length_mask`.
     pub fn new(head: impl Head + 'static) -> SequentialHeadWrapper {
-        // Slices are made of steps, by the wrapped head's own measures.
+        // Slices are over steps, and the wrapped head's own measures make them.
         let reporting = Reporting { forward: head.reporting().forward.clone(), slices: Vec::new() };
         let wrapper = SequentialHeadWrapper { head: Arc::new(head), mask: String::new(), reporting };
         wrapper.sequence_length_mask("sequence_length_mask")
     }
 
-    /// The feature that tells which steps are there. By default `sequence_length_mask`.
+    /// Sets the feature that marks the steps that exist. By default `sequence_length_mask`.
     pub fn sequence_length_mask(mut self, feature: impl Into<String>) -> SequentialHeadWrapper {
         self.reporting.forward.retain(|name| *name != self.mask);
         self.mask = feature.into();
@@ -42,7 +42,7 @@ impl SequentialHeadWrapper {
         self
     }
 
-    /// Which steps are there.
+    /// Returns the steps that exist.
     fn steps(&self, batch: &LabelledBatch) -> Result<Steps> {
         let place = |e: Error| e.context("a head of sequences needs a mask of the steps that are there");
         let mask = match batch.features().find(&self.mask).map_err(place)? {
@@ -59,17 +59,17 @@ impl SequentialHeadWrapper {
     }
 }
 
-/// The steps that are there: a mask `[batch, steps]`, and the places where it holds.
+/// The steps that exist: a mask `[batch, steps]`, and the positions where it is true.
 struct Steps {
     mask: Tensor,
     places: Tensor,
 }
 
 impl Steps {
-    /// A batch of the steps.
+    /// Makes a batch whose rows are the steps.
     fn batch(&self, batch: &LabelledBatch) -> LabelledBatch {
         let of_steps = |input: &Input| match input {
-            // As many values as there are steps, which only the run can tell.
+            // One value per step; the length is known only at run time.
             Input::Ragged(ragged) if ragged.values.rank() == 1 => Some(ragged.values.reshape_as(self.column())),
             Input::Ragged(_) => None,
             Input::Dense(tensor) if tensor.rank() == 1 => Some(self.repeated(tensor)),
@@ -93,13 +93,13 @@ impl Steps {
         }
     }
 
-    /// One value a row, for each of its steps.
+    /// Repeats one value per row for each of its steps.
     fn repeated(&self, tensor: &Tensor) -> Tensor {
         let all = tensor.expand_dims(-1).broadcast_to(self.mask.shape().clone());
         all.boolean_mask_at(&self.mask, &self.places)
     }
 
-    /// The steps of a tensor `[batch, steps, ...]`, at least a column.
+    /// Returns the steps of a tensor `[batch, steps, ...]`, with at least one column.
     fn of(&self, tensor: &Tensor) -> Tensor {
         let steps = tensor.boolean_mask_at(&self.mask, &self.places);
         if steps.rank() == 1 { steps.expand_dims(-1) } else { steps }

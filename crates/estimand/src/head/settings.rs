@@ -1,4 +1,4 @@
-//! What heads can be told, whatever their kind, and the setters for it.
+//! The settings that all heads share, and their setters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use estimand_tensor::{Error, Result};
 use super::batch::LabelledBatch;
 use super::slice::Slice;
 
-/// What a loss function is given.
+/// The argument of a loss function.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct LossContext<'a> {
-    /// The labels, as the head understands them: numbers in a shape that fits the logits.
+    /// The labels as the head interprets them: numbers in a shape that fits the logits.
     pub labels: &'a Tensor,
     /// The logits.
     pub logits: &'a Tensor,
-    /// The features beside them.
+    /// The batch, with its features.
     pub batch: &'a LabelledBatch,
 }
 
-/// The loss of each example, without weights.
+/// A function that computes the loss of each example, without weights.
 #[derive(Clone)]
 pub(super) struct LossFn(Arc<dyn Fn(&LossContext<'_>) -> Tensor + Send + Sync>);
 
@@ -42,7 +42,7 @@ impl fmt::Debug for LossFn {
     }
 }
 
-/// What a head reports beside its own: features that pass through, and metrics of some rows.
+/// Additional reports of a head: features that pass through, and metrics of some rows.
 #[derive(Clone, Debug, Default)]
 pub struct Reporting {
     pub(super) forward: Vec<String>,
@@ -55,7 +55,7 @@ impl Reporting {
     }
 }
 
-/// What a head of one kind of label can be told.
+/// The settings of a head with one kind of label.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) name: Option<String>,
@@ -94,19 +94,19 @@ impl Settings {
     }
 }
 
-/// Setters of what a head with a field `$($at).+` of [`Reporting`] reports.
+/// Setters for the [`Reporting`] in a head's field `$($at).+`.
 macro_rules! reporting_setters {
     ($head:ty, $($at:ident).+) => {
         impl $head {
             /// In prediction, passes a feature through under its own name, such as the id of a row.
-            /// By default, none does.
+            /// By default, no feature is passed through.
             pub fn forward_feature(mut self, name: impl Into<String>) -> Self {
                 self.$($at).+.forward.push(name.into());
                 self
             }
 
-            /// Reports every metric once more for the rows in which a feature has each of these
-            /// values: `accuracy` also as `accuracy/sex=Female`. By default, only for all rows.
+            /// Reports every metric again for the rows in which a feature has each of these values:
+            /// `accuracy` also as `accuracy/sex=Female`. By default, metrics cover all rows only.
             pub fn slice_by<V: Into<crate::head::Term>>(
                 mut self,
                 feature: impl Into<String>,
@@ -120,24 +120,24 @@ macro_rules! reporting_setters {
     };
 }
 
-/// Setters of a head with a field `$($at).+` of [`Settings`].
+/// Setters for the [`Settings`] in a head's field `$($at).+`.
 macro_rules! head_setters {
     ($head:ty, $($at:ident).+) => {
         impl $head {
-            /// A name: metrics are reported as `accuracy/name`. By default there is none.
+            /// Sets a name: metrics are reported as `accuracy/name`. By default, there is none.
             pub fn name(mut self, name: impl Into<String>) -> Self {
                 self.$($at).+.name = Some(name.into());
                 self
             }
 
-            /// The feature that holds the weight of each example. Weights of the batch itself count
-            /// as well. By default, examples weigh the same.
+            /// Sets the feature that holds the weight of each example. It multiplies the weights of
+            /// the batch itself. By default, all examples have equal weight.
             pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
                 self.$($at).+.weight_column = Some(feature.into());
                 self
             }
 
-            /// How the losses of examples become the loss of a batch. By default
+            /// Sets how the losses of examples become the loss of a batch. By default
             /// `SumOverBatchSize`: their weighted sum, divided by their number.
             pub fn loss_reduction(mut self, reduction: estimand_nn::Reduction) -> Self {
                 self.$($at).+.reduction = reduction;
@@ -148,7 +148,7 @@ macro_rules! head_setters {
     };
 }
 
-/// The setter of a loss of one's own.
+/// The setter of a custom loss.
 macro_rules! loss_fn_setter {
     ($head:ty, $shape:literal) => {
         impl $head {

@@ -1,4 +1,4 @@
-//! Metrics of some rows: those in which a feature has a value.
+//! Metrics of a slice: the rows in which a feature has a certain value.
 
 use std::fmt;
 
@@ -50,7 +50,7 @@ impl From<i64> for Term {
     }
 }
 
-/// A feature, and the values of it that metrics are reported for.
+/// A feature, and its values that metrics are reported for.
 #[derive(Clone, Debug)]
 pub(crate) struct Slice {
     feature: String,
@@ -70,8 +70,8 @@ impl Slice {
         }
     }
 
-    /// What is behind the keys of metrics, and the rows it stands for: 1 for those that belong to
-    /// it, 0 for others.
+    /// Returns the suffix of metric keys for each value, and its rows: 1 for rows of the slice, 0
+    /// for others.
     pub(super) fn rows(&self, batch: &LabelledBatch) -> Result<Vec<(String, Tensor)>> {
         let place = || format!("metrics sliced by `{}`", self.feature);
         let input = batch.features().find(&self.feature).map_err(|e| e.context(place()))?;

@@ -1,4 +1,4 @@
-//! The one way from a head and logits to the spec of a model.
+//! Assembles the spec of a model from a head and logits. All heads share this code.
 
 use estimand_graph::{Optimizer, Tensor};
 use estimand_nn::metric;
@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use super::{Head, LabelledBatch, Measures, Predictions, suffixed};
 use crate::{EstimatorSpec, ExportOutput, Input, ModelFnContext, SERVING_DEFAULT};
 
-/// What TensorFlow's heads put before the names of an optimizer's slots: the scope `training`, made
-/// unique.
+/// Returns the prefix that TensorFlow's heads give the names of an optimizer's slots: the scope
+/// `training`, made unique.
 fn slot_scope(head: &(impl Head + ?Sized)) -> String {
     match head.n_training_scopes() {
         0 | 1 => "training".to_string(),
@@ -17,11 +17,11 @@ fn slot_scope(head: &(impl Head + ?Sized)) -> String {
     }
 }
 
-/// From a loss to the train op.
+/// A function from a loss to the train op.
 pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 
-/// How a model is trained: with an optimizer, or by a function of the loss that returns the train
-/// op, for models with several optimizers. The global step is counted for both.
+/// How a model is trained: with an optimizer, or with a function from the loss to the train op, for
+/// models with several optimizers. Both increment the global step.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -39,10 +39,10 @@ pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 /// }
 /// ```
 pub enum Training<'a> {
-    /// All trainable variables with one optimizer.
+    /// Trains all trainable variables with one optimizer.
     Optimizer(Optimizer),
-    /// The train op from the loss; called in training only, in the scope `training` (of a MultiHead
-    /// `training_N`, as in TensorFlow).
+    /// Makes the train op from the loss. It is called in training only, in the scope `training` (in
+    /// a MultiHead `training_N`, as in TensorFlow).
     TrainOp(TrainOpFn<'a>),
 }
 
@@ -58,7 +58,7 @@ impl<'a, F: FnOnce(&Tensor) -> Result<Tensor> + 'a> From<F> for Training<'a> {
     }
 }
 
-/// The spec of a model with this head, for the context's mode.
+/// Returns the spec of a model with this head, for the context's mode.
 pub(super) fn assemble(
     head: &(impl Head + ?Sized),
     cx: &ModelFnContext<'_>,
@@ -87,7 +87,7 @@ pub(super) fn assemble(
             return Ok(spec);
         }
         let measures = head.measures(&batch, logits).map_err(place)?;
-        // TF: after the reduction, whatever it is (case 54).
+        // TF: added after the reduction, for any kind of reduction (case 54).
         let regularization = match cx.graph().regularization_losses().is_empty() {
             true => None,
             false => Some(cx.graph().regularization_loss()),
@@ -106,8 +106,8 @@ pub(super) fn assemble(
             }
             return Ok(spec.loss(&loss));
         }
-        // TF: whatever scopes are open. The estimator shows the loss of a head without a name by
-        // itself.
+        // TF: outside of any open scope. The estimator itself shows the loss of a head without a
+        // name.
         let _scope = cx.graph().outside();
         for (key, part) in &measures.parts {
             cx.summary().scalar(key, part);
@@ -139,7 +139,8 @@ fn check_logits(head: &(impl Head + ?Sized), logits: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Adds the features that pass through. Only in prediction: what is trained on need not have them.
+/// Adds the features that pass through. Only in prediction, because training data need not have
+/// them.
 fn forward(head: &(impl Head + ?Sized), batch: &LabelledBatch, predictions: &mut Predictions) -> Result<()> {
     for name in &head.reporting().forward {
         let feature =
@@ -156,7 +157,7 @@ fn forward(head: &(impl Head + ?Sized), batch: &LabelledBatch, predictions: &mut
     Ok(())
 }
 
-/// The head's metrics, of all rows and of those of every slice.
+/// Returns the head's metrics, for all rows and for each slice.
 pub(super) fn metrics(
     head: &(impl Head + ?Sized),
     batch: &LabelledBatch,
@@ -171,7 +172,7 @@ pub(super) fn metrics(
     Ok(metrics)
 }
 
-/// What classifiers answer: probabilities with the names of classes, and all predictions.
+/// Returns the outputs of a classifier: probabilities with class names, and all predictions.
 pub(super) fn classification(predictions: &Predictions, names: &str) -> IndexMap<String, ExportOutput> {
     let scores = ExportOutput::Classification {
         scores: predictions.get("probabilities").cloned(),

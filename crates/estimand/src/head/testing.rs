@@ -1,4 +1,4 @@
-//! What every head must do, as a check that also runs on those of one's own.
+//! The contract of every head, as a check that also runs on custom heads.
 //!
 //! ```
 //! use estimand::head::testing::{check_head, example};
@@ -23,7 +23,7 @@ use super::{Head, HeadSpec};
 use crate::model_fn::{InputSpec, ModelFnContext};
 use crate::{EstimatorSpec, HParams, RunConfig, SERVING_DEFAULT};
 
-/// One law of the contract.
+/// One rule of the contract.
 type Check = fn(&dyn Head, &Batch) -> Result<()>;
 
 /// Rows with these labels: a feature `x` for the logits, and `group`, 0 or 1, for slices.
@@ -42,8 +42,8 @@ pub fn example_with<'a>(labels: impl IntoIterator<Item = (&'a str, Feature)>) ->
     batch.with_feature("x", spread(&[n, 3])?)?.with_feature("group", groups)
 }
 
-/// Checks a head with a batch of at least three rows and no weights, whose feature `x` logits are
-/// made of.
+/// Checks a head with a batch of at least three rows and no weights. The logits are computed from
+/// its feature `x`.
 pub fn check_head(head: &dyn Head, batch: &Batch) -> Result<()> {
     let checks: [(&str, Check); 6] = [
         ("modes", modes_agree),
@@ -81,7 +81,8 @@ impl HeadModel {
         Ok(HeadModel { graph: cx.graph().clone(), spec, features, labels, weights: cx.weights().cloned() })
     }
 
-    /// The values of some tensors for a batch, with initial variables of one seed.
+    /// Returns the values of some tensors for a batch, with variables initialized from a fixed
+    /// seed.
     fn run(&self, fetches: &[&Tensor], batch: &Batch) -> Result<Vec<Array>> {
         let features = feeds(&self.features, |name| batch.feature(name).cloned())?;
         let label = |name: &str| batch.labels().get(name).cloned().ok_or_else(|| Error::internal("a label is gone"));
@@ -98,7 +99,7 @@ impl HeadModel {
         self.run(&[loss], batch)?.remove(0).item()
     }
 
-    /// The values of all metrics over batches.
+    /// Returns the values of all metrics over batches.
     fn metrics(&self, batches: &[Batch]) -> Result<IndexMap<String, f64>> {
         let mut totals: Vec<Totals> = self.spec.metrics.values().map(|_| Totals::default()).collect();
         for batch in batches {
@@ -116,7 +117,7 @@ impl HeadModel {
     }
 }
 
-/// What placeholders are fed.
+/// Returns the feeds of placeholders.
 fn feeds(inputs: &Inputs, find: impl Fn(&str) -> Result<Feature>) -> Result<Vec<(Tensor, Array)>> {
     let mut found = Vec::new();
     for (name, input) in inputs.iter() {
@@ -131,7 +132,7 @@ fn feeds(inputs: &Inputs, find: impl Fn(&str) -> Result<Feature>) -> Result<Vec<
     Ok(found)
 }
 
-/// All modes have the same predictions; each has what it needs and what is its own; keys carry the
+/// All modes have the same predictions. Each mode has the parts that it needs. Keys contain the
 /// head's name.
 fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     head.check()?;
@@ -157,14 +158,14 @@ fn modes_agree(head: &dyn Head, batch: &Batch) -> Result<()> {
     ensure(train.export_outputs.is_empty() && eval.export_outputs.is_empty(), || "exports outside of prediction".into())
 }
 
-/// TensorFlow could compute every prediction.
+/// TensorFlow can compute every prediction.
 fn predictions_can_be_written(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = HeadModel::new(head, batch, Mode::Predict)?;
     let fetches: Vec<_> = built.spec.predictions.values().map(Tensor::value).collect();
     export(&built.graph.body(), &fetches).map(|_| ())
 }
 
-/// The loss is a number, and so is every element of its gradient; not all of them are 0.
+/// The loss and every element of its gradient are finite numbers; not all elements are 0.
 fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = HeadModel::new(head, batch, Mode::Eval)?;
     ensure(built.loss(batch)?.is_finite(), || "the loss is no number".into())?;
@@ -177,7 +178,7 @@ fn gradients_are_finite(head: &dyn Head, batch: &Batch) -> Result<()> {
     ensure(values.iter().any(|v| *v != 0.0), || "a gradient of zeros".into())
 }
 
-/// Predictions for a row do not depend on the batch it is in.
+/// The predictions for a row do not depend on its batch.
 fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = HeadModel::new(head, batch, Mode::Predict)?;
     let fetches: Vec<&Tensor> = built.spec.predictions.values().collect();
@@ -191,8 +192,8 @@ fn a_row_alone_is_the_same(head: &dyn Head, batch: &Batch) -> Result<()> {
     Ok(())
 }
 
-/// Metrics over parts of the rows are those over all rows, apart from means over batches, which are
-/// called losses.
+/// Metrics over parts of the rows equal those over all rows. Means over batches, such as `loss/..`,
+/// are exempt.
 fn metrics_add_up(head: &dyn Head, batch: &Batch) -> Result<()> {
     let built = HeadModel::new(head, batch, Mode::Eval)?;
     let n = batch.n_rows();
@@ -201,7 +202,7 @@ fn metrics_add_up(head: &dyn Head, batch: &Batch) -> Result<()> {
     ensure_equal(&at_once, &in_parts, "in parts")
 }
 
-/// Rows of weight 0 are not there, and a batch without any weight costs nothing.
+/// Rows of weight 0 do not count, and a batch without any weight has a loss of 0.
 fn rows_without_weight_do_not_count(head: &dyn Head, batch: &Batch) -> Result<()> {
     let n = batch.n_rows();
     let few = slice_rows(batch, 0..2)?;

@@ -1,4 +1,4 @@
-//! The list of hooks, which the contract runs over.
+//! The list of hooks that the contract test covers.
 
 use estimand_data::Dataset;
 use estimand_tensor::Array;
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{Estimator, Every};
 
-/// A hook for a training of an estimator.
+/// A function that makes a hook for a training of an estimator.
 pub type HookExample = for<'a> fn(&'a Estimator) -> Box<dyn Hook + 'a>;
 
-/// Every hook of this crate in its plainest form, as an example for the contract.
+/// Every hook of this crate with minimal settings, as examples for the contract test.
 pub const ALL_HOOKS: [HookExample; 18] = [
     |_| Box::new(CheckpointSaverHook::new(Every::Steps(2))),
     |_| Box::new(CsvLogHook::new("training.csv", Every::Steps(2)).named("w")),
@@ -35,7 +35,7 @@ pub const ALL_HOOKS: [HookExample; 18] = [
     |estimator| Box::new(SummarySaverHook::new(Every::Steps(2)).output_dir(estimator.eval_dir(None))),
 ];
 
-/// What the model of the contract can be trained on: y = 3 x.
+/// Returns training data for the contract test's model: y = 3 x.
 pub(super) fn rows() -> Dataset {
     let x: Vec<f32> = (0..10).map(|i| i as f32 / 10.0).collect();
     let y: Vec<f32> = x.iter().map(|x| 3.0 * x).collect();

@@ -1,4 +1,4 @@
-//! A hook in a box is a hook.
+//! Implements `Hook` for a boxed hook.
 
 use estimand_tensor::Result;
 

@@ -1,4 +1,4 @@
-//! When checkpoints are saved.
+//! Saves checkpoints periodically, and the interface of checkpoint listeners.
 
 use estimand_tensor::Result;
 
@@ -6,40 +6,40 @@ use super::{BeginContext, Hook, HookContext};
 use crate::session::TrainSession;
 use crate::{Every, Timer};
 
-/// Told of every checkpoint.
+/// A listener that is notified of every checkpoint.
 ///
-/// Listeners are told in the order of their list. An error ends the run at once: the checkpoints
-/// saved before are whole.
+/// Listeners are called in the order of their list. An error ends the run at once; the checkpoints
+/// saved before are complete.
 ///
-/// A process that is killed between a checkpoint and the end of `after_save` has told nobody, or
-/// not all. The next start tells of that checkpoint again, before its first step: so every listener
-/// hears of every checkpoint at least once, and of the newest perhaps twice.
+/// If a process is killed between a checkpoint and the end of `after_save`, some or all listeners
+/// were not notified. The next start notifies all listeners of that checkpoint again, before its
+/// first step. Every listener is therefore notified of every checkpoint at least once, and of the
+/// newest perhaps twice.
 pub trait CheckpointListener {
-    /// Once, before the first step.
+    /// Called once, before the first step.
     fn begin(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Before the state of a step is written.
+    /// Called before the state of a step is written.
     fn before_save(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
         Ok(())
     }
 
-    /// After it was written: its files are there. `true` ends the training, except at the first and
-    /// the last checkpoint of a run.
+    /// Called after the checkpoint was written; its files exist. Returning `true` ends the
+    /// training, except at the first and the last checkpoint of a run.
     fn after_save(&mut self, _session: &TrainSession, _step: u64) -> Result<bool> {
         Ok(false)
     }
 
-    /// After the last checkpoint.
+    /// Called after the last checkpoint.
     fn end(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
         Ok(())
     }
 }
 
-/// Saves a checkpoint when the run begins, every so many steps or seconds, and at its end. Steps
-/// are counted from 0, also in a run that goes on: `Every::Steps(100)` saves steps 100, 200 and so
-/// on.
+/// Saves a checkpoint when the run begins, periodically in steps or seconds, and at its end. Steps
+/// are counted from 0, also in a resumed run: `Every::Steps(100)` saves steps 100, 200 and so on.
 #[must_use]
 pub struct CheckpointSaverHook {
     every: Every,
@@ -48,7 +48,7 @@ pub struct CheckpointSaverHook {
 }
 
 impl CheckpointSaverHook {
-    /// Every so often.
+    /// Makes a hook that saves with this period.
     pub fn new(every: Every) -> CheckpointSaverHook {
         CheckpointSaverHook { every, timer: Timer::counted_from(0, every), listeners: Vec::new() }
     }

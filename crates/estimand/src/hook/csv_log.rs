@@ -1,4 +1,4 @@
-//! The course of a training as a CSV file.
+//! Logs the progress of a training to a CSV file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,12 +12,12 @@ use super::watched::Watched;
 use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Writes rows of step, loss and chosen numbers to a CSV file, at the first step and every so
-/// often.
+/// Writes rows of step, loss and chosen numbers to a CSV file, at the first step and then
+/// periodically.
 ///
-/// A training that goes on appends. Rows of steps beyond its checkpoint, which it does again, are
-/// cut off first; so a run that was killed and started again leaves the file of one that was not. A
-/// row is one `write`: whoever reads the file finds whole rows.
+/// A resumed training appends to the file. It first cuts off the rows of steps after its
+/// checkpoint, because it repeats those steps. A run that was killed and restarted therefore writes
+/// the same file as an uninterrupted one. Each row is one `write`, so readers see complete rows.
 ///
 /// ```
 /// use estimand::hook::CsvLogHook;
@@ -43,27 +43,27 @@ pub struct CsvLogHook {
     every: Every,
     timer: Timer,
     columns: Vec<(String, Watched)>,
-    /// Whether the step under way will be a row.
+    /// Whether the current step will be written as a row.
     is_due: bool,
     file: Option<LogFile>,
 }
 
 impl CsvLogHook {
-    /// To a file, which is below the model folder unless its path begins elsewhere.
+    /// Logs to a file. A relative path is below the model folder.
     pub fn new(path: impl Into<PathBuf>, every: Every) -> CsvLogHook {
         let timer = Timer::new(every);
         CsvLogHook { path: path.into(), every, timer, columns: Vec::new(), is_due: false, file: None }
     }
 
-    /// Adds the tensor of a name, one number, as a column of that name: for hooks that know the
-    /// model from outside.
+    /// Adds a scalar tensor by name, as a column of that name. Use it in hooks that are made
+    /// outside of the model function.
     pub fn named(mut self, name: impl Into<String>) -> CsvLogHook {
         let name = name.into();
         self.columns.push((name.clone(), Watched::Named(name)));
         self
     }
 
-    /// Adds a tensor, one number, as a column: for hooks that a model function makes.
+    /// Adds a scalar tensor as a column. Use it in hooks that a model function makes.
     pub fn tensor(mut self, column: impl Into<String>, tensor: &Tensor) -> CsvLogHook {
         self.columns.push((column.into(), Watched::Tensor(tensor.clone())));
         self
@@ -85,7 +85,7 @@ impl CsvLogHook {
     }
 }
 
-/// One number as text that reads back as the same number.
+/// Formats a number as text that parses to the same number.
 fn number(array: &Array) -> Result<String> {
     match (array.dtype(), array.len()) {
         (DType::F32, 1) => Ok(array.to_f64_vec()?.iter().map(|&v| (v as f32).to_string()).collect()),
@@ -144,7 +144,7 @@ impl Hook for CsvLogHook {
         Ok(())
     }
 
-    /// A checkpoint promises the rows up to its step.
+    /// A checkpoint guarantees the rows up to its step.
     fn before_save(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         self.file.as_mut().map_or(Ok(()), LogFile::sync)
     }
@@ -153,8 +153,8 @@ impl Hook for CsvLogHook {
         self.file.as_mut().map_or(Ok(()), LogFile::sync)
     }
 
-    /// The step of the last row, so that a run which goes on writes rows of the same steps as one
-    /// that never stopped.
+    /// Returns the step of the last row, so that a resumed run writes rows at the same steps as an
+    /// uninterrupted one.
     fn state(&self) -> Option<Vec<u8>> {
         self.timer.last_step().map(|step| step.to_le_bytes().to_vec())
     }
@@ -167,16 +167,16 @@ impl Hook for CsvLogHook {
     }
 }
 
-/// A file that rows are appended to.
+/// A file to which rows are appended.
 struct LogFile {
     file: File,
     path: PathBuf,
-    /// Bytes of whole rows.
+    /// The size in bytes of the complete rows.
     n_bytes: u64,
 }
 
 impl LogFile {
-    /// Opens a file that has this header and no row of a step beyond `step`.
+    /// Opens a file with this header, and cuts off rows of steps after `step`.
     fn open(path: PathBuf, header: &str, step: u64) -> Result<LogFile> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
@@ -198,8 +198,8 @@ impl LogFile {
 
     fn append(&mut self, row: &str) -> Result<()> {
         if let Err(error) = self.file.write_all(row.as_bytes()) {
-            // Half a row would spoil the next one. If this fails too, the error of the write says
-            // why.
+            // An incomplete row would corrupt the next one. If this fails too, the error of the
+            // write reports the cause.
             let _ = self.file.set_len(self.n_bytes);
             return Err(Error::io(&self.path, "write to", &error));
         }
@@ -212,8 +212,8 @@ impl LogFile {
     }
 }
 
-/// The bytes of a file that stay: up to the first row of a later step, or the half of a row that a
-/// killed process left.
+/// Returns how many bytes of a file to keep: up to the first row of a later step, or up to an
+/// incomplete row of a killed process.
 fn kept(text: &str, header: &str, step: u64, path: &Path) -> Result<u64> {
     // A power failure may leave zeros where bytes were never synced.
     let text = text.split('\0').next().unwrap_or_default();

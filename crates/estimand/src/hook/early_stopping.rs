@@ -1,5 +1,5 @@
-//! The end of training by a decision: that of a function, asked every so often. `stop_if.rs` holds
-//! decisions by metrics of evaluations.
+//! Ends training when a function, which is called periodically, decides so. `stop_if.rs` decides by
+//! metrics of evaluations.
 
 use estimand_tensor::{Error, Result};
 use tracing::info;
@@ -7,12 +7,13 @@ use tracing::info;
 use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Ends training when a function says so: TensorFlow's `make_early_stopping_hook`.
+/// Ends training when a function decides so: TensorFlow's `make_early_stopping_hook`.
 ///
-/// The function returns why training should end, or nothing. It is asked after step 1 and then
-/// every so many steps, also in a run that goes on (steps 1, 101, 201 of `Every::Steps(100)`); or
-/// after the first step of a run and then every so many seconds. The decision is kept in the
-/// checkpoint with its step. A run that is started after it goes on, and says so.
+/// The function returns the reason to end training, or `None`. With a period in steps, it is called
+/// after step 1 and then once per period, also in a resumed run (steps 1, 101, 201 for
+/// `Every::Steps(100)`). With a period in seconds, it is called after the first step of a run and
+/// then once per period. The checkpoint stores the step of the decision. A run that is started
+/// after the decision continues training and logs this.
 ///
 /// ```no_run
 /// use estimand::hook::EarlyStoppingHook;
@@ -31,12 +32,12 @@ pub struct EarlyStoppingHook<F> {
 }
 
 impl<F: FnMut(&HookContext<'_>) -> Result<Option<String>>> EarlyStoppingHook<F> {
-    /// Asks a function, every 60 seconds.
+    /// Calls a function every 60 seconds.
     pub fn new(should_stop: F) -> EarlyStoppingHook<F> {
         EarlyStoppingHook { should_stop, decision: Decision::default() }
     }
 
-    /// How often the function is asked. By default, every 60 seconds.
+    /// Sets how often the function is called. By default, every 60 seconds.
     pub fn every(mut self, every: Every) -> EarlyStoppingHook<F> {
         self.decision = Decision::every(every);
         self
@@ -67,7 +68,7 @@ impl<F: FnMut(&HookContext<'_>) -> Result<Option<String>>> Hook for EarlyStoppin
     }
 }
 
-/// A decision to stop: when it is looked for, and the step at which it was made.
+/// A decision to stop: its timer, and the step at which it was made.
 pub(super) struct Decision {
     every: Every,
     timer: Timer,
@@ -75,7 +76,7 @@ pub(super) struct Decision {
 }
 
 impl Default for Decision {
-    /// Looked for as often as in TensorFlow.
+    /// The default period is TensorFlow's.
     fn default() -> Decision {
         Decision::every(Every::Secs(60.0))
     }
@@ -86,7 +87,7 @@ impl Decision {
         Decision { every, timer: Timer::counted_from(1, every), made_at: None }
     }
 
-    /// Whether it is ever looked for.
+    /// Returns an error if the period is never.
     pub(super) fn check(&self, hook: &str) -> Result<()> {
         self.every.check(&format!("hook `{hook}`"))?;
         match self.every.is_never() {
@@ -96,7 +97,7 @@ impl Decision {
         }
     }
 
-    /// Asks why to stop if it is time, with the step of an earlier decision.
+    /// Calls `why` if it is due, with the step of an earlier decision.
     #[inline]
     pub(super) fn ask(
         &mut self,
@@ -120,7 +121,7 @@ impl Decision {
         self.made_at.map(|step| step.to_le_bytes().to_vec())
     }
 
-    /// TF: there a flag without its step is in the checkpoint, at which all workers but the chief
+    /// TF: there the checkpoint has a flag without its step, at which all workers but the chief
     /// would stop at once. (case 113)
     pub(super) fn restore(&mut self, state: &[u8]) -> Result<()> {
         let bytes = <[u8; 8]>::try_from(state).map_err(|_| {

@@ -1,4 +1,4 @@
-//! What hooks feed to placeholders of a model, beside the input.
+//! Values that hooks feed to placeholders of a model, in addition to the input.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
@@ -10,8 +10,8 @@ use super::{BeginContext, HookContext};
 pub struct Feed(usize);
 
 impl BeginContext<'_> {
-    /// Says that this hook feeds a placeholder of the model: neither the input nor another hook may
-    /// do so too.
+    /// Declares that this hook feeds a placeholder of the model. Neither the input nor another hook
+    /// may feed it too.
     pub fn feed(&mut self, placeholder: &Tensor) -> Result<Feed> {
         self.own(placeholder)?;
         Ok(Feed(self.placeholders.feed_by_hook(placeholder)?))
@@ -19,7 +19,7 @@ impl BeginContext<'_> {
 }
 
 impl HookContext<'_> {
-    /// Feeds a placeholder in the next step and all that follow, until it is fed another value.
+    /// Feeds a placeholder in the next step and all that follow, until the value is replaced.
     pub fn feed(&mut self, feed: Feed, value: Array) {
         let feeds = &mut self.session.hook_feeds;
         if feeds.len() <= feed.0 {

@@ -1,12 +1,12 @@
-//! Placeholders of a model that functions feed, step by step.
+//! Feeds placeholders of a model from functions, step by step.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 
 use super::{BeginContext, Feed, Hook, HookContext};
 
-/// Feeds placeholders that are neither features nor labels: each from a function, called before
-/// every step.
+/// Feeds placeholders that are neither features nor labels. Each has a function, which is called
+/// before every step.
 ///
 /// ```
 /// use estimand::hook::FeedFnHook;
@@ -47,12 +47,12 @@ enum Target {
 }
 
 impl<'a> FeedFnHook<'a> {
-    /// Nothing yet.
+    /// Makes a hook without placeholders.
     pub fn new() -> FeedFnHook<'a> {
         FeedFnHook::default()
     }
 
-    /// Adds the placeholder of a name: for hooks that know the model from outside.
+    /// Adds a placeholder by name. Use it in hooks that are made outside of the model function.
     pub fn named(
         self,
         name: impl Into<String>,
@@ -61,7 +61,7 @@ impl<'a> FeedFnHook<'a> {
         self.add(Target::Named(name.into()), value)
     }
 
-    /// Adds a placeholder: for hooks that a model function makes.
+    /// Adds a placeholder. Use it in hooks that a model function makes.
     pub fn tensor(
         self,
         placeholder: &Tensor,

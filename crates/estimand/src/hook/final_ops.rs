@@ -1,4 +1,4 @@
-//! What is computed once, when a run is over.
+//! Computes tensors once, when a run ends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use super::{BeginContext, Hook, HookContext, SideRun};
 
-/// Computes tensors after the last step, from the variables as they are then.
+/// Computes tensors after the last step, from the final values of the variables.
 ///
 /// ```no_run
 /// use estimand::hook::FinalOpsHook;
@@ -31,12 +31,13 @@ pub struct FinalOpsHook {
     values: FinalValues,
 }
 
-/// The values of a [`FinalOpsHook`] that is in a run, or was.
+/// A handle to the values of a [`FinalOpsHook`], during and after its run.
 #[derive(Clone, Debug, Default)]
 pub struct FinalValues(Arc<Mutex<IndexMap<String, Array>>>);
 
 impl FinalValues {
-    /// The values by their names; none before the end of the run, or if it ended with an error.
+    /// Returns the values by name. It is empty before the end of the run, and if the run ended with
+    /// an error.
     pub fn get(&self) -> IndexMap<String, Array> {
         self.open().clone()
     }
@@ -47,31 +48,32 @@ impl FinalValues {
 }
 
 impl FinalOpsHook {
-    /// Nothing yet.
+    /// Makes a hook without tensors.
     pub fn new() -> FinalOpsHook {
         FinalOpsHook::default()
     }
 
-    /// Adds the tensor of a name, under that name: for hooks that know the model from outside.
+    /// Adds a tensor by name, under that name. Use it in hooks that are made outside of the model
+    /// function.
     pub fn named(mut self, name: impl Into<String>) -> FinalOpsHook {
         self.ops.push((name.into(), None));
         self
     }
 
-    /// Adds a tensor under a name: for hooks that a model function makes.
+    /// Adds a tensor under a name. Use it in hooks that a model function makes.
     pub fn tensor(mut self, name: impl Into<String>, tensor: &Tensor) -> FinalOpsHook {
         self.ops.push((name.into(), Some(tensor.clone())));
         self
     }
 
-    /// What the placeholder of a name is fed. By default, nothing: what is computed may depend on
-    /// variables alone.
+    /// Sets the value of a placeholder by name. By default, nothing is fed, and the tensors may
+    /// depend on variables only.
     pub fn feed(mut self, placeholder: impl Into<String>, value: Array) -> FinalOpsHook {
         self.feeds.push((placeholder.into(), value));
         self
     }
 
-    /// The values, to look at when the run is over.
+    /// Returns a handle to read the values after the run.
     pub fn values(&self) -> FinalValues {
         self.values.clone()
     }

@@ -1,4 +1,4 @@
-//! A training that begins when another one has got far enough.
+//! Delays a training until another one has reached a step.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,18 +14,18 @@ use crate::model_folder::newest::read_newest;
 use crate::own_entries;
 use crate::signal::Guard;
 
-/// How often the other's step is looked at.
+/// The period at which the other training's step is read.
 const POLL: Duration = Duration::from_millis(500);
-/// It is told how far the other is whenever it has done more than so many steps, and after so much
-/// time.
+/// The progress of the other training is logged after more than this number of steps, and after the
+/// time below.
 const TELL_STEPS: u64 = 1000;
 const TELL_TIME: Duration = Duration::from_secs(60);
 
-/// Waits before the first step until the global step has reached a number.
+/// Delays the first step until the global step has reached a number.
 ///
-/// What processes share is the model folder, so the step is that of its newest checkpoint, looked
-/// at every half second; the training then begins with the variables of that checkpoint. Ctrl-C and
-/// SIGTERM end the wait.
+/// Processes share only the model folder, so the step is that of its newest checkpoint, read every
+/// half second. The training then begins with the variables of that checkpoint. Ctrl-C and SIGTERM
+/// end the wait.
 ///
 /// ```no_run
 /// use estimand::hook::GlobalStepWaiterHook;
@@ -46,25 +46,25 @@ pub struct GlobalStepWaiterHook {
 }
 
 impl GlobalStepWaiterHook {
-    /// Waits for a step; 0 for none.
+    /// Waits for a step; 0 means no wait.
     pub fn new(wait_until_step: u64) -> GlobalStepWaiterHook {
         GlobalStepWaiterHook { step: wait_until_step, folder: None, timeout: None }
     }
 
-    /// Waits for the checkpoints of another model, whose variables are left alone. By default, for
+    /// Waits for the checkpoints of another model, whose variables are not loaded. By default, for
     /// those of the model itself.
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> GlobalStepWaiterHook {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Fails after so much time. By default, it waits for ever.
+    /// Fails after this time. By default, it waits forever.
     pub fn timeout(mut self, timeout: Duration) -> GlobalStepWaiterHook {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Waits until a checkpoint is far enough. Returns `false` if a signal ended the wait.
+    /// Waits until a checkpoint has reached the step. Returns `false` if a signal ended the wait.
     fn wait(&self, folder: &Path) -> Result<bool> {
         let guard = Guard::install()?;
         let (started, mut told) = (Instant::now(), (Instant::now(), 0));
@@ -97,7 +97,7 @@ impl GlobalStepWaiterHook {
     }
 }
 
-/// The step of the newest checkpoint of a folder.
+/// Returns the step of the newest checkpoint of a folder.
 fn newest_step(folder: &Path) -> Result<Option<u64>> {
     let step = |prefix: &Path| own_entries::global_step(&BundleReader::open(prefix)?);
     Ok(read_newest(folder, MissingState::UseNewest, step)?.map(|(_, step)| step))
@@ -116,7 +116,8 @@ impl Hook for GlobalStepWaiterHook {
         let folder = self.folder.clone().unwrap_or_else(|| cx.model_dir().to_path_buf());
         match self.wait(&folder)? {
             true if self.folder.is_some() => {}
-            // Others have trained on, and still do: what was restored before the wait is old.
+            // Other processes have continued training, so the variables restored before the wait
+            // are outdated.
             true => {
                 read_newest(&folder, MissingState::UseNewest, |prefix| cx.session().restore(prefix))?;
             }

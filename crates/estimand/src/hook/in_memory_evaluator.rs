@@ -1,4 +1,4 @@
-//! Evaluation during training, of the variables as they are in memory.
+//! Evaluation during training, with the variables in memory.
 
 use estimand_tensor::{Error, Result};
 use serde_json::{Map, Value};
@@ -7,15 +7,15 @@ use super::{Hook, HookContext};
 use crate::train_and_evaluate::EvalSet;
 use crate::{Estimator, EvalSpec, Every};
 
-/// Evaluates when training begins, every so many steps counted from 0, and at its end. Needs no
+/// Evaluates when training begins, every `n` steps counted from 0, and at its end. It needs no
 /// checkpoints.
 ///
-/// Where there are checkpoints, the best evaluation and how long early stopping has waited are in
-/// them. A training that goes on from one is not evaluated when it begins: an evaluation more could
-/// end it at another step.
+/// Checkpoints, if there are any, store the best evaluation and the patience count of early
+/// stopping. A training that resumes from a checkpoint is not evaluated when it begins, because an
+/// additional evaluation could end it at another step.
 ///
 /// [`train_and_evaluate`](Estimator::train_and_evaluate) does more: several inputs, exporters, and
-/// the best evaluation until now in the checkpoint.
+/// the best evaluation so far in the checkpoint.
 ///
 /// ```no_run
 /// use estimand::hook::InMemoryEvaluatorHook;
@@ -30,22 +30,22 @@ use crate::{Estimator, EvalSpec, Every};
 #[must_use]
 pub struct InMemoryEvaluatorHook<'a> {
     estimator: &'a Estimator,
-    /// Until training begins, and from then on.
+    /// `spec` is used until training begins; `set` afterwards.
     spec: Option<EvalSpec<'a>>,
     set: Option<EvalSet<'a>>,
     every_n_iter: u64,
-    /// What the checkpoint says, until the set is there.
+    /// The state from the checkpoint, until the set is built.
     state: Option<Value>,
 }
 
 impl<'a> InMemoryEvaluatorHook<'a> {
-    /// Evaluates every 100 steps. The estimator is the one that is trained, or another with
-    /// variables of the same names.
+    /// Evaluates every 100 steps. The estimator is the one in training, or another with variables
+    /// of the same names.
     pub fn new(estimator: &'a Estimator, spec: impl Into<EvalSpec<'a>>) -> InMemoryEvaluatorHook<'a> {
         InMemoryEvaluatorHook { estimator, spec: Some(spec.into()), set: None, every_n_iter: 100, state: None }
     }
 
-    /// Evaluates every so many steps. By default, 100.
+    /// Evaluates every `n` steps. By default, 100.
     pub fn every_n_iter(mut self, n: u64) -> InMemoryEvaluatorHook<'a> {
         self.every_n_iter = n;
         self
@@ -103,7 +103,7 @@ impl Hook for InMemoryEvaluatorHook<'_> {
         }
     }
 
-    /// The evaluation of the last step is part of the last checkpoint.
+    /// The last checkpoint includes the evaluation of the last step.
     fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         if cx.is_last() { self.end(cx) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Values of tensors as log lines.
+//! Logs the values of tensors.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
@@ -8,7 +8,7 @@ use super::watched::Watched;
 use super::{BeginContext, Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Logs tensors every so often: `loss = 0.69, step = 100 (0.12 sec)`.
+/// Logs tensors periodically: `loss = 0.69, step = 100 (0.12 sec)`.
 #[must_use]
 pub struct LoggingTensorHook {
     tensors: Vec<(String, Source)>,
@@ -24,32 +24,35 @@ enum Source {
 }
 
 impl LoggingTensorHook {
-    /// Nothing yet, every so many steps of this run or seconds; the first step is logged.
+    /// Makes a hook without tensors. It logs the first step of a run, and then once per period of
+    /// steps or seconds.
     pub fn new(every: Every) -> LoggingTensorHook {
         LoggingTensorHook { tensors: Vec::new(), timer: Timer::new(every), at_end: false, n_runs: 0 }
     }
 
-    /// Adds the loss and the step, what an estimator logs.
+    /// Adds the loss and the step, which an estimator logs by default.
     pub fn loss_and_step(mut self) -> LoggingTensorHook {
         self.tensors.push(("loss".to_string(), Source::Loss));
         self.tensors.push(("step".to_string(), Source::Step));
         self
     }
 
-    /// Adds a tensor under a tag: for hooks that a model function makes.
+    /// Adds a tensor under a tag. Use it in hooks that a model function makes.
     pub fn tensor(mut self, tag: impl Into<String>, tensor: &Tensor) -> LoggingTensorHook {
         self.tensors.push((tag.into(), Source::Tensor(Watched::Tensor(tensor.clone()))));
         self
     }
 
-    /// Adds the tensor of a name, under that name: for hooks that know the model from outside.
+    /// Adds a tensor by name, under that name. Use it in hooks that are made outside of the model
+    /// function.
     pub fn named(mut self, name: impl Into<String>) -> LoggingTensorHook {
         let name = name.into();
         self.tensors.push((name.clone(), Source::Tensor(Watched::Named(name))));
         self
     }
 
-    /// Whether the values of the last step are logged when the run ends. By default, they are not.
+    /// Sets whether the values of the last step are logged when the run ends. By default, they are
+    /// not.
     pub fn at_end(mut self, at_end: bool) -> LoggingTensorHook {
         self.at_end = at_end;
         self
@@ -58,7 +61,7 @@ impl LoggingTensorHook {
     fn line(&self, cx: &HookContext<'_>) -> String {
         let value = |source: &Source| match source {
             Source::Loss => cx.loss().map_or("none".to_string(), |loss| loss.to_string()),
-            // TF: the step beside the loss is the one before the update.
+            // TF: the step logged with the loss is the step before the update.
             Source::Step => cx.global_step().saturating_sub(1).to_string(),
             Source::Tensor(watched) => watched.value(cx).map_or("none".to_string(), text),
         };
@@ -67,7 +70,7 @@ impl LoggingTensorHook {
     }
 }
 
-/// A number as it is, an array by its first elements.
+/// Formats a scalar in full, and an array by its first elements.
 fn text(array: &Array) -> String {
     const SHOWN: usize = 6;
     match array.to_f64_vec() {

@@ -1,7 +1,8 @@
-//! Hooks: what happens around the steps of training, evaluation and prediction. One file for each.
+//! Hooks: callbacks around the steps of training, evaluation and prediction. Each hook has its own
+//! file.
 //!
-//! A hook of one's own is a few lines. This one prepares an input when the variables are ready, as
-//! the iterator hooks of old programs did:
+//! A custom hook takes a few lines. This one prepares an input when the variables are ready, as the
+//! iterator hooks of old programs did:
 //!
 //! ```
 //! use estimand::hook::{Hook, HookContext};
@@ -69,78 +70,81 @@ use crate::events::EventWriter;
 use crate::feeding::Placeholders;
 use crate::session::TrainSession;
 
-/// Code that runs around steps. Every method does nothing unless it is written.
+/// Callbacks that run around steps. By default, every method does nothing.
 ///
-/// Hooks are visited in the order of their list, in every phase. An error ends the run at once: no
+/// Hooks are called in the order of their list, in every phase. An error ends the run at once: no
 /// `end`, no last checkpoint.
 pub trait Hook {
-    /// What it is called in messages, in the printed list, and in checkpoints.
+    /// The name of the hook in messages, in the printed list, and in checkpoints.
     fn name(&self) -> &str;
 
-    /// Once, while the graph can still be added to: the place to ask for tensors.
+    /// Called once, while the graph can still be extended. Request tensors here.
     fn begin(&mut self, _cx: &mut BeginContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Once the variables have their values, initial or restored.
+    /// Called once the variables have their values, initial or restored.
     fn after_create_session(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Before every step.
+    /// Called before every step.
     fn before_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// After every step.
+    /// Called after every step.
     fn after_run(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Before a checkpoint is saved, and before [`state`](Hook::state) is asked for what goes into
-    /// it. After an error the run ends with this checkpoint.
+    /// Called before a checkpoint is saved, and before [`state`](Hook::state) is called for its
+    /// content. After an error the run ends with this checkpoint.
     fn before_save(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// After the last step, unless an error ended the run.
+    /// Called after the last step, unless an error ended the run.
     fn end(&mut self, _cx: &mut HookContext<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// What it would need to go on after an interruption; kept in checkpoints.
+    /// Returns the state that the hook needs to resume after an interruption. Checkpoints store it.
     fn state(&self) -> Option<Vec<u8>> {
         None
     }
 
-    /// Takes the state that it left in a checkpoint. Called before `after_create_session`.
+    /// Restores the state that the hook saved in a checkpoint. Called before
+    /// `after_create_session`.
     fn restore(&mut self, _state: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// Whether it decides about checkpoints: then the estimator adds no hook of its own for them.
+    /// Returns whether the hook decides when checkpoints are saved. If so, the estimator adds no
+    /// checkpoint hook of its own.
     fn saves_checkpoints(&self) -> bool {
         false
     }
 }
 
-/// A tensor whose value a hook gets: after every step, or after those for which it was requested.
+/// A handle to the value of a tensor, after every step or after the steps for which it was
+/// requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch(Place);
 
-/// Where a value is found.
+/// The location of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Always(usize),
     Requested(usize),
 }
 
-/// What a hook sees of a model that is being built.
+/// A hook's access to a model that is being built.
 pub struct BeginContext<'a> {
     graph: &'a Graph,
     placeholders: &'a mut Placeholders,
     fetches: &'a mut Vec<Value>,
-    /// What is computed only on request; `None` where every run computes all.
+    /// Values that are computed only on request; `None` in runs that always compute all values.
     requested: Option<&'a mut Vec<Value>>,
     listeners: &'a mut Vec<Box<dyn CheckpointListener>>,
 }
@@ -155,7 +159,7 @@ impl<'a> BeginContext<'a> {
         BeginContext { graph, placeholders, fetches, requested: None, listeners }
     }
 
-    /// For runs that compute some values only on request.
+    /// Declares that the run computes some values only on request.
     pub(crate) fn requested(self, requested: &'a mut Vec<Value>) -> BeginContext<'a> {
         BeginContext { requested: Some(requested), ..self }
     }
@@ -165,20 +169,20 @@ impl<'a> BeginContext<'a> {
         self.graph
     }
 
-    /// Asks for the value of a tensor after every step.
+    /// Requests the value of a tensor after every step.
     pub fn fetch(&mut self, tensor: &Tensor) -> Result<Fetch> {
         let value = self.own(tensor)?;
         Ok(Fetch(Place::Always(place(self.fetches, value))))
     }
 
-    /// Asks for the value of a tensor after those steps for which [`HookContext::request_values`]
-    /// was called. Other steps do not compute it. Evaluation and prediction compute it always.
+    /// Requests the value of a tensor after the steps for which [`HookContext::request_values`] was
+    /// called. Other steps do not compute it. Evaluation and prediction always compute it.
     pub fn fetch_on_request(&mut self, tensor: &Tensor) -> Result<Fetch> {
         let value = self.own(tensor)?;
         Ok(self.fetch_value_on_request(value))
     }
 
-    /// As [`fetch_on_request`](BeginContext::fetch_on_request), for a value of this graph.
+    /// Same as [`fetch_on_request`](BeginContext::fetch_on_request), for a value of this graph.
     pub(crate) fn fetch_value_on_request(&mut self, value: Value) -> Fetch {
         Fetch(match &mut self.requested {
             Some(requested) => Place::Requested(place(requested, value)),
@@ -193,19 +197,19 @@ impl<'a> BeginContext<'a> {
         }
     }
 
-    /// Asks for the value of the tensor of a name, as [`Tensor::name`] tells it.
+    /// Requests the value of a tensor by its name, as returned by [`Tensor::name`].
     pub fn fetch_named(&mut self, name: &str) -> Result<Fetch> {
         let tensor = self.graph.find(name)?;
         self.fetch(&tensor)
     }
 
-    /// Has a listener told of every checkpoint.
+    /// Adds a listener that is notified of every checkpoint.
     pub fn listen(&mut self, listener: Box<dyn CheckpointListener>) {
         self.listeners.push(listener);
     }
 }
 
-/// Where a value stands in a list, which gets it if it was not there.
+/// Returns the index of a value in a list, and appends the value if it is missing.
 fn place(list: &mut Vec<Value>, value: Value) -> usize {
     list.iter().position(|fetch| *fetch == value).unwrap_or_else(|| {
         list.push(value);
@@ -213,46 +217,46 @@ fn place(list: &mut Vec<Value>, value: Value) -> usize {
     })
 }
 
-/// What a hook sees of a run, and can ask of it.
+/// A hook's access to a run, with the requests that it can make.
 pub struct HookContext<'a> {
     pub(crate) session: &'a mut TrainSession,
     pub(crate) model_dir: &'a Path,
     pub(crate) events: Option<&'a mut EventWriter>,
     pub(crate) values: &'a [Array],
-    /// What was requested of the last step; empty if nothing was.
+    /// The values that were requested for the last step; empty if none were.
     pub(crate) requested: &'a [Array],
     pub(crate) loss: Option<f32>,
     pub(crate) requests: &'a mut Requests,
 }
 
-/// The end of a run that was asked for.
+/// A request to end a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stop {
     pub(crate) reason: String,
-    /// Whether it is in the checkpoint, so that a run which is killed before its end ends all the
-    /// same. The limit of a call is not: the next call has its own.
+    /// Whether the checkpoint stores it, so that a killed run still ends there after a restart. The
+    /// step limit of a call is not stored: the next call has its own.
     pub(crate) is_kept: bool,
 }
 
 impl Stop {
-    /// The end that something decided: early stopping, a hook, the input.
+    /// The end by a decision: of early stopping, a hook, or the input.
     pub(crate) fn decided(reason: impl Into<String>) -> Stop {
         Stop { reason: reason.into(), is_kept: true }
     }
 
-    /// The end of the steps that were asked for.
+    /// The end of the requested number of steps.
     pub(crate) fn by_limit(reason: impl Into<String>) -> Stop {
         Stop { reason: reason.into(), is_kept: false }
     }
 }
 
-/// What hooks have asked for.
+/// The requests of hooks.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     pub(crate) stop: Option<Stop>,
     /// The step at which the run ends, if it is known.
     pub(crate) last_step: Option<u64>,
-    /// Whether a signal ends the run: it will go on, so nothing is concluded from its last step.
+    /// Whether a signal ends the run. The run will be resumed, so its last step is not final.
     pub(crate) is_interrupted: bool,
     pub(crate) save: bool,
     pub(crate) values: bool,
@@ -260,14 +264,14 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Asks for the end; the first to ask gives the reason.
+    /// Requests the end. The first request sets the reason.
     pub(crate) fn stop(&mut self, stop: Stop) {
         self.stop.get_or_insert(stop);
     }
 }
 
 impl HookContext<'_> {
-    /// Whether the run ends with this step, as far as hooks have said until now.
+    /// Returns whether the run ends with this step, according to the hooks so far.
     pub(crate) fn is_last(&self) -> bool {
         let is_reached = self.requests.last_step.is_some_and(|last| self.session.global_step() >= last);
         self.requests.stop.is_some() || is_reached
@@ -283,8 +287,8 @@ impl HookContext<'_> {
         self.loss
     }
 
-    /// The value of a tensor in the last step; `None` before the first, and where it had to be
-    /// requested and was not.
+    /// The value of a tensor in the last step; `None` before the first step, and if it is computed
+    /// only on request and was not requested.
     pub fn value(&self, fetch: Fetch) -> Option<&Array> {
         match fetch.0 {
             Place::Always(i) => self.values.get(i),
@@ -292,13 +296,13 @@ impl HookContext<'_> {
         }
     }
 
-    /// Has the next step compute what hooks have asked for
-    /// [on request](BeginContext::fetch_on_request) too.
+    /// Lets the next step also compute the values that hooks fetch
+    /// [on request](BeginContext::fetch_on_request).
     pub fn request_values(&mut self) {
         self.requests.values = true;
     }
 
-    /// The model: values of variables to read and set.
+    /// The model. It gives access to the values of variables.
     pub fn session(&mut self) -> &mut TrainSession {
         self.session
     }
@@ -308,22 +312,22 @@ impl HookContext<'_> {
         self.model_dir
     }
 
-    /// Where scalars for TensorBoard go; `None` where nothing is written.
+    /// The event writer for TensorBoard; `None` in runs that write no events.
     pub fn events(&mut self) -> Option<&mut EventWriter> {
         self.events.as_deref_mut()
     }
 
-    /// Ends the run after this step; the reason is told to whoever started it.
+    /// Ends the run after this step. The caller of the run receives the reason.
     pub fn request_stop(&mut self, reason: impl Into<String>) {
         self.requests.stop(Stop::decided(reason));
     }
 
-    /// Shows a text beside the progress bar, until there is another.
+    /// Shows a text beside the progress bar, until it is replaced.
     pub fn show(&mut self, text: impl Into<String>) {
         self.requests.show = Some(text.into());
     }
 
-    /// Saves a checkpoint once all hooks have seen this step.
+    /// Saves a checkpoint after all hooks have processed this step.
     pub fn request_save(&mut self) {
         self.requests.save = true;
     }
@@ -342,12 +346,12 @@ impl<'a> Hooks<'a> {
         self.0.iter().map(|hook| &**hook)
     }
 
-    /// Calls one method of each, up to the first error.
+    /// Calls one method of each hook, up to the first error.
     pub(crate) fn each(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
         self.0.iter_mut().try_for_each(|hook| call_one(&mut **hook, phase, &mut call))
     }
 
-    /// Calls one method of each, whether others fail or not; returns the first error.
+    /// Calls one method of each hook, even if others fail. Returns the first error.
     pub(crate) fn all(&mut self, phase: &str, mut call: impl FnMut(&mut dyn Hook) -> Result<()>) -> Result<()> {
         let mut first = Ok(());
         for hook in &mut self.0 {
@@ -356,12 +360,12 @@ impl<'a> Hooks<'a> {
         first
     }
 
-    /// What they want to keep, by [keys](Hooks::keys).
+    /// Returns the states of the hooks, by [keys](Hooks::keys).
     pub(crate) fn states(&self) -> Vec<(String, Vec<u8>)> {
         self.keys().into_iter().zip(self.iter()).filter_map(|(key, hook)| Some((key, hook.state()?))).collect()
     }
 
-    /// Hands each what it kept, found by its key.
+    /// Restores the state of each hook, found by its key.
     pub(crate) fn restore(&mut self, state: impl Fn(&str) -> Result<Option<Vec<u8>>>) -> Result<()> {
         let mut keys = self.keys().into_iter();
         self.each("restore", |hook| match keys.next().map(|key| state(&key)).transpose()?.flatten() {
@@ -370,8 +374,8 @@ impl<'a> Hooks<'a> {
         })
     }
 
-    /// What their states are called in checkpoints: their names, where hooks that share one are
-    /// counted.
+    /// Returns the keys of their states in checkpoints: their names, numbered if hooks share a
+    /// name.
     fn keys(&self) -> Vec<String> {
         let mut seen = HashMap::new();
         let mut key = |name: &str| {
@@ -382,7 +386,7 @@ impl<'a> Hooks<'a> {
         self.iter().map(|hook| key(hook.name())).collect()
     }
 
-    /// Their names, as the list is printed.
+    /// Returns their names, as in the printed list.
     pub(crate) fn names(&self) -> Vec<String> {
         self.iter().map(|hook| hook.name().to_string()).collect()
     }

@@ -1,12 +1,11 @@
-//! Losses that are not a number.
+//! Detects NaN losses.
 
 use estimand_tensor::{Error, Result};
 use tracing::{error, warn};
 
 use super::{Hook, HookContext};
 
-/// Ends training when the loss is NaN: with an error, or quietly with a warning. Infinity is let
-/// through.
+/// Ends training when the loss is NaN, with an error or with a warning. It ignores infinity.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NanTensorHook {
@@ -14,12 +13,12 @@ pub struct NanTensorHook {
 }
 
 impl NanTensorHook {
-    /// NaN is an error.
+    /// Makes a hook that treats NaN as an error.
     pub fn new() -> NanTensorHook {
         NanTensorHook { fail: true }
     }
 
-    /// Whether NaN is an error. By default, it is; if not, training ends with a warning.
+    /// Sets whether NaN is an error. By default, it is; otherwise training ends with a warning.
     pub fn fail_on_nan_loss(mut self, fail: bool) -> NanTensorHook {
         self.fail = fail;
         self

@@ -1,11 +1,11 @@
-//! Tensors that a hook computes on its own, apart from steps.
+//! Tensors that a hook computes separately from steps.
 
 use estimand_graph::{Tensor, Value};
 use estimand_tensor::{Array, Error, Result};
 
 use super::{BeginContext, HookContext};
 
-/// Tensors that a hook computes when it wants to: [`BeginContext::side_run`] names them,
+/// Tensors that a hook can compute at any time: [`BeginContext::side_run`] declares them,
 /// [`HookContext::run`] computes them.
 #[derive(Clone, Debug)]
 pub struct SideRun {
@@ -14,7 +14,7 @@ pub struct SideRun {
 }
 
 impl BeginContext<'_> {
-    /// Says what will be computed on its own, and what is fed to placeholders that it needs.
+    /// Declares tensors to compute separately, and the values of the placeholders they need.
     pub fn side_run(&self, fetches: &[&Tensor], feeds: &[(&Tensor, Array)]) -> Result<SideRun> {
         let fetches = fetches.iter().map(|tensor| self.own(tensor)).collect::<Result<_>>()?;
         let feeds = feeds.iter().map(|(tensor, array)| Ok((self.own(tensor)?, array.clone())));
@@ -23,8 +23,8 @@ impl BeginContext<'_> {
 }
 
 impl HookContext<'_> {
-    /// Computes tensors from the variables as they are now. What an op among them assigns stays. A
-    /// program is compiled for it: this is for now and then, not for every step.
+    /// Computes tensors from the current variables. If one of their ops assigns a variable, the new
+    /// value stays. Each call compiles a program, so use it now and then, not at every step.
     pub fn run(&mut self, run: &SideRun) -> Result<Vec<Array>> {
         let compiled = self.session.compile(&run.fetches)?;
         let program = compiled.program();

@@ -1,4 +1,4 @@
-//! Steps a second, to the log and to TensorBoard.
+//! Logs the steps per second, and records them for TensorBoard.
 
 use estimand_tensor::Result;
 use tracing::info;
@@ -6,14 +6,14 @@ use tracing::info;
 use super::{Hook, HookContext};
 use crate::{Every, Timer};
 
-/// Logs and records `global_step/sec`; steps are counted from 0, also in a run that goes on.
+/// Logs and records `global_step/sec`. Steps are counted from 0, also in a resumed run.
 #[derive(Clone, Debug)]
 pub struct StepCounterHook {
     timer: Timer,
 }
 
 impl StepCounterHook {
-    /// Every so often.
+    /// Makes a hook with this period.
     pub fn new(every: Every) -> StepCounterHook {
         StepCounterHook { timer: Timer::counted_from(0, every) }
     }

@@ -1,10 +1,10 @@
-//! The end of training after a number of steps.
+//! Ends training after a number of steps.
 
 use estimand_tensor::Result;
 
 use super::{Hook, HookContext, Stop};
 
-/// Stops when the global step reaches a number, or so many steps after the run began.
+/// Stops when the global step reaches a number, or a number of steps after the run began.
 #[derive(Clone, Debug)]
 pub struct StopAtStepHook {
     n_steps: Option<u64>,
@@ -17,7 +17,7 @@ impl StopAtStepHook {
         StopAtStepHook { n_steps: Some(n), last_step: None }
     }
 
-    /// Stops when the global step is `step`.
+    /// Stops when the global step reaches `step`.
     pub fn at_step(step: u64) -> StopAtStepHook {
         StopAtStepHook { n_steps: None, last_step: Some(step) }
     }
@@ -38,7 +38,7 @@ impl Hook for StopAtStepHook {
 
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         if let Some(last) = self.last_step.filter(|&last| cx.global_step() >= last) {
-            // No decision to keep: a later call may ask for more steps.
+            // The checkpoint does not store this: a later call may request more steps.
             cx.requests.stop(Stop::by_limit(format!("step {last} is reached")));
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! The end of training by what evaluations have found: TensorFlow's four `stop_if_*_hook`s.
+//! Ends training by the results of evaluations: TensorFlow's four `stop_if_*_hook`s.
 //!
-//! Metrics are read from event files, so that another process may evaluate. Where the same process
-//! does, `EarlyStopping` needs no files.
+//! Metrics are read from event files, so that another process may evaluate. If the same process
+//! evaluates, `EarlyStopping` needs no files.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,14 @@ use crate::{EarlyStopping, Every};
 
 /// Ends training by a metric in the event files of evaluations.
 ///
-/// All `events.out.tfevents.*` of a folder are read, every 60 seconds unless it is said otherwise.
-/// Numbers in them are `f32`, as in TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
+/// It reads all `events.out.tfevents.*` of a folder, every 60 seconds by default. Their numbers are
+/// `f32`, as in TensorFlow: 0.9 is 0.89999998, which is lower than 0.9.
 ///
-/// Evaluations of steps that the training has not done yet are of a run that was killed; they count
-/// when those steps are done again.
+/// Evaluations of steps that the training has not reached yet belong to a run that was killed. They
+/// count when the training reaches those steps again.
 ///
-/// A run that is started after such a decision goes on: what was found until then does not count
-/// again, and patience begins anew.
+/// A run that is started after such a decision continues training: earlier evaluations do not count
+/// again, and patience is counted from zero.
 ///
 /// ```no_run
 /// use estimand::hook::StopIfHook;
@@ -42,7 +42,7 @@ pub struct StopIfHook {
     decision: Decision,
 }
 
-/// What is looked at, and for what.
+/// The metric to watch, and the condition to stop.
 struct Watch {
     metric: String,
     condition: Condition,
@@ -52,14 +52,14 @@ struct Watch {
 
 #[derive(Clone)]
 enum Condition {
-    /// Some value is beyond this.
+    /// A value beyond this threshold.
     Beyond(Direction, f64),
-    /// There was nothing better for some steps.
+    /// No improvement for a number of steps.
     Idle(EarlyStopping),
 }
 
 impl Condition {
-    /// Takes an evaluation; returns why to stop, if it is met.
+    /// Records an evaluation. Returns the reason to stop, if the condition is met.
     fn update(&mut self, metric: &str, step: u64, value: f64) -> Option<String> {
         match self {
             Condition::Beyond(direction, threshold) => direction
@@ -69,7 +69,7 @@ impl Condition {
         }
     }
 
-    /// What was waited for does not count.
+    /// Resets the patience count.
     fn begin_anew(&mut self) {
         if let Condition::Idle(stopping) = self {
             stopping.begin_anew();
@@ -88,24 +88,24 @@ impl Condition {
 }
 
 impl StopIfHook {
-    /// Stops once an evaluation was higher than a threshold.
+    /// Stops when an evaluation is above a threshold.
     pub fn higher(metric: impl Into<String>, threshold: f64) -> StopIfHook {
         StopIfHook::new(metric, "stop_if_higher", Condition::Beyond(Direction::Higher, threshold))
     }
 
-    /// Stops once an evaluation was lower than a threshold.
+    /// Stops when an evaluation is below a threshold.
     pub fn lower(metric: impl Into<String>, threshold: f64) -> StopIfHook {
         StopIfHook::new(metric, "stop_if_lower", Condition::Beyond(Direction::Lower, threshold))
     }
 
-    /// Stops once the metric has had no new highest value for so many steps.
+    /// Stops when the metric has had no new highest value for `max_steps` steps.
     pub fn no_increase(metric: impl Into<String>, max_steps: u64) -> StopIfHook {
         let metric = metric.into();
         let stopping = EarlyStopping::higher_is_better(&metric).patience_steps(max_steps);
         StopIfHook::new(metric, "stop_if_no_increase", Condition::Idle(stopping))
     }
 
-    /// Stops once the metric has had no new lowest value for so many steps.
+    /// Stops when the metric has had no new lowest value for `max_steps` steps.
     pub fn no_decrease(metric: impl Into<String>, max_steps: u64) -> StopIfHook {
         let metric = metric.into();
         let stopping = EarlyStopping::lower_is_better(&metric).patience_steps(max_steps);
@@ -117,19 +117,19 @@ impl StopIfHook {
         StopIfHook { name, watch, decision: Decision::default() }
     }
 
-    /// The folder of the evaluations' event files. By default, `eval` in the model folder.
+    /// Sets the folder of the evaluations' event files. By default, `eval` in the model folder.
     pub fn eval_dir(mut self, folder: impl Into<PathBuf>) -> StopIfHook {
         self.watch.eval_dir = Some(folder.into());
         self
     }
 
-    /// Evaluations of earlier steps are not looked at. By default, all are.
+    /// Ignores evaluations before this step. By default, all count.
     pub fn min_steps(mut self, step: u64) -> StopIfHook {
         self.watch.min_steps = step;
         self
     }
 
-    /// How often the files are read. By default, every 60 seconds.
+    /// Sets how often the files are read. By default, every 60 seconds.
     pub fn every(mut self, every: Every) -> StopIfHook {
         self.decision = Decision::every(every);
         self
@@ -137,13 +137,13 @@ impl StopIfHook {
 }
 
 impl Watch {
-    /// Why to stop at a step, by evaluations of steps before it. Those up to an earlier decision
-    /// have had their say.
+    /// Returns the reason to stop at a step, from evaluations of earlier steps. Evaluations up to
+    /// an earlier decision do not count again.
     fn why(&self, model_dir: &Path, now: u64, decided_at: Option<u64>) -> Result<Option<String>> {
         let folder = self.eval_dir.clone().unwrap_or_else(|| model_dir.join("eval"));
         let mut condition = self.condition.clone();
-        // What is there of this step and later ones is of a run that was killed. Without the kill
-        // nobody would know it yet.
+        // Results of this step and later ones come from a run that was killed. An uninterrupted run
+        // would not have them yet.
         for (&step, metrics) in read_eval_metrics(&folder)?.range(self.min_steps.min(now)..now) {
             let value = self.value(step, metrics).map_err(|e| e.context(format!("in {}", folder.display())))?;
             let why = condition.update(&self.metric, step, value);
@@ -203,7 +203,7 @@ mod tests {
     /// Events of a file: steps and values under tags.
     type File = Vec<(u64, Vec<(String, f32)>)>;
 
-    /// A folder with event files, which are written in the order of their names.
+    /// Makes a folder with event files. They are written in the order of their names.
     fn folder(name: &str, files: &[File]) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("estimand-stop-if-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);

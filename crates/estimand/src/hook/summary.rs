@@ -1,4 +1,4 @@
-//! Summaries for TensorBoard: the loss, and what a model wants to be shown.
+//! Writes summaries for TensorBoard: the loss, and those of the model.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::events::EventWriter;
 use crate::summary::{Converted, Summaries, Summary};
 use crate::{Every, Timer};
 
-/// Records summaries at the first step of a run and every so often, stamped with the step after the
-/// update. Steps are counted from 1, also in a run that goes on: `Every::Steps(100)` records steps
+/// Records summaries at the first step of a run and then periodically, with the step number after
+/// the update. Steps are counted from 1, also in a resumed run: `Every::Steps(100)` records steps
 /// 1, 101, 201.
 ///
-/// By default these are the model's and the loss. The steps between do not compute them.
+/// By default it records the model's summaries and the loss. Other steps do not compute them.
 ///
 /// ```
 /// use estimand::hook::SummarySaverHook;
@@ -39,17 +39,17 @@ pub struct SummarySaverHook {
     has_begun: bool,
     output_dir: Option<PathBuf>,
     own: Option<Summaries>,
-    /// What is shown, and whether the loss is.
+    /// The summaries to record; `loss` is whether to record the loss.
     shown: Vec<(Summary, Fetch)>,
     loss: bool,
     is_due: bool,
     writer: Option<EventWriter>,
-    /// Tags that something was told about.
+    /// Tags that a warning was logged for.
     told: HashSet<String>,
 }
 
 impl SummarySaverHook {
-    /// The model's summaries and its loss, every so often.
+    /// Records the model's summaries and its loss with this period.
     pub fn new(every: Every) -> SummarySaverHook {
         SummarySaverHook {
             every,
@@ -65,20 +65,20 @@ impl SummarySaverHook {
         }
     }
 
-    /// A list to show instead of the model's summaries and its loss.
+    /// Records these summaries instead of the model's summaries and its loss.
     pub fn summaries(mut self, summaries: &Summaries) -> SummarySaverHook {
         self.own = Some(summaries.clone());
         self
     }
 
-    /// The folder of the event file. By default, training writes to that of the model; evaluation
-    /// and prediction need one.
+    /// Sets the folder of the event file. By default, training writes to the model folder;
+    /// evaluation and prediction need a folder.
     pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> SummarySaverHook {
         self.output_dir = Some(folder.into());
         self
     }
 
-    /// The values of a step. What is odd about them is told once for each tag, and ends no
+    /// Returns the values of a step. Invalid values are logged once per tag and do not end the
     /// training.
     fn values(&mut self, cx: &HookContext<'_>) -> Vec<Value> {
         let step = cx.global_step();
@@ -131,8 +131,8 @@ impl Hook for SummarySaverHook {
 
     #[inline]
     fn before_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
-        // TF: the first step of a run is always recorded, and says to readers from where on steps
-        // are done again.
+        // TF: the first step of a run is always recorded. It shows readers from which step on steps
+        // are repeated.
         let is_first = !std::mem::replace(&mut self.has_begun, true) && !self.every.is_never();
         self.is_due = is_first || self.timer.is_due(cx.global_step() + 1);
         if self.is_due {

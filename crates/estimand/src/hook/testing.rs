@@ -1,4 +1,4 @@
-//! What every hook must do, as a check that also runs on those of one's own.
+//! The contract of every hook, as a check that also runs on custom hooks.
 //!
 //! ```
 //! use estimand::hook::testing::check_hook;
@@ -46,16 +46,16 @@ use super::all::rows;
 use crate::own_entries::{hook_state, is_own};
 use crate::{Estimator, EstimatorSpec, EvalSpec, Every, ModelFnContext, PredictSpec, RunConfig, TrainSpec};
 
-/// The steps of a training, and the one at which it is interrupted.
+/// The number of steps of a training, and the step at which it is interrupted.
 const STEPS: u64 = 9;
 const INTERRUPTED: u64 = 5;
 
-/// Checks a hook that does not end a training of its own accord, made for an estimator of one
-/// weight `w`.
+/// Checks a hook for an estimator of one weight `w`. The hook must not end the training itself.
 ///
-/// It has a name that can stand in a checkpoint; training ends in the same bits with it and without
-/// it, whether it is interrupted or not; its state is restored as it was, and damage of it is an
-/// error or nothing; evaluation and prediction take it too.
+/// The hook's name must be valid in a checkpoint. Training must end with the same bits with and
+/// without the hook, whether it is interrupted or not. The hook's state must be restored unchanged,
+/// and damaged state must be an error or be ignored. Evaluation and prediction must accept the hook
+/// too.
 pub fn check_hook(make: impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + 'a>) -> Result<()> {
     let name = {
         let folder = Scratch::new();
@@ -69,7 +69,7 @@ pub fn check_hook(make: impl for<'a> Fn(&'a Estimator) -> Box<dyn Hook + 'a>) ->
     check("modes", other_modes_take_it(&make))
 }
 
-/// A folder that is gone when this is.
+/// A folder that is removed when this is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -86,7 +86,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // If the folder cannot be removed, it is left to the system.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -119,7 +119,7 @@ fn train(estimator: &Estimator, hook: Option<Box<dyn Hook + '_>>, max_steps: u64
     ensure(finished.global_step == max_steps, || format!("training ended at step {}: {reason}", finished.global_step))
 }
 
-/// All variables of the newest checkpoint.
+/// Returns all variables of the newest checkpoint.
 fn variables(folder: &Path) -> Result<Vec<(String, Array)>> {
     let reader = BundleReader::open(folder.join(format!("model.ckpt-{STEPS}")))?;
     let names = reader.names().filter(|name| !is_own(name)).map(str::to_string).collect::<Vec<_>>();

@@ -1,11 +1,11 @@
-//! A tensor that a hook looks at, known by itself or by its name.
+//! A tensor that a hook watches, given directly or by name.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, Result};
 
 use super::{BeginContext, Fetch, HookContext};
 
-/// A tensor, before and after it was asked for.
+/// A watched tensor, before and after it was requested.
 pub(super) enum Watched {
     Tensor(Tensor),
     Named(String),
@@ -13,7 +13,7 @@ pub(super) enum Watched {
 }
 
 impl Watched {
-    /// Asks for it, in every step or on request.
+    /// Requests the tensor, in every step or on request.
     pub(super) fn ask(&mut self, cx: &mut BeginContext<'_>, on_request: bool) -> Result<()> {
         let tensor = match self {
             Watched::Tensor(tensor) => tensor.clone(),
@@ -25,7 +25,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Its value in the last step, if it was computed.
+    /// Returns its value in the last step, if it was computed.
     pub(super) fn value<'a>(&self, cx: &'a HookContext<'_>) -> Option<&'a Array> {
         match self {
             Watched::Fetched(fetch) => cx.value(*fetch),

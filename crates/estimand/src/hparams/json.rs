@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 use super::{HParams, Value};
 
 impl HParams {
-    /// The values as one JSON object, in the order in which they were set.
+    /// Returns the values as one JSON object, in the order in which they were set.
     ///
-    /// An error if a float is infinite or NaN, for which JSON has no spelling.
+    /// Returns an error if a float is infinite or NaN, because JSON cannot represent it.
     ///
     /// ```
     /// use estimand::HParams;
@@ -28,8 +28,8 @@ impl HParams {
         Ok(Json::Object(object).to_string())
     }
 
-    /// The hyper-parameters of a JSON object; their types are those of the values. A list with a
-    /// float in it is one of floats.
+    /// Reads hyper-parameters from a JSON object. Their types are those of the values. A list that
+    /// contains a float is a list of floats.
     pub fn from_json(text: &str) -> Result<HParams> {
         let mut params = HParams::new();
         for (name, json) in object(text)? {
@@ -39,8 +39,8 @@ impl HParams {
         Ok(params)
     }
 
-    /// Overrides values by those of a JSON object, as [`parse`](HParams::parse) does by text: known
-    /// names, each with its type.
+    /// Overrides values with those of a JSON object, under the rules of [`parse`](HParams::parse):
+    /// names must exist, and types must match.
     pub fn parse_json(&mut self, text: &str) -> Result<()> {
         let mut changed = self.clone();
         for (name, json) in object(text)? {
@@ -81,7 +81,7 @@ fn to_json(value: &Value) -> Result<Json> {
     })
 }
 
-/// The value of a JSON value; `old` tells the type of an empty list.
+/// Converts a JSON value; `old` gives the type of an empty list.
 fn from_json(json: &Json, old: Option<&Value>) -> Result<Value> {
     let refused = |what: &str| Error::config(format!("{what} `{json}` is no bool, number, string or list of them"));
     Ok(match json {
@@ -104,7 +104,7 @@ fn from_json(json: &Json, old: Option<&Value>) -> Result<Value> {
     })
 }
 
-/// An empty list of the kind that these elements need.
+/// Returns an empty list of the type that these elements need.
 fn list_kind(items: &[Value], old: Option<&Value>) -> Result<Value> {
     let has_float = items.iter().any(|item| matches!(item, Value::Float(_)));
     match (items.first(), old) {
@@ -138,11 +138,12 @@ mod tests {
     #[test]
     fn json_keeps_order_types_and_bits() {
         let text = all_kinds().to_json().unwrap();
-        // By hand, in the order of `set`; a whole float keeps its point, so that it stays a float.
+        // Expected text by hand, in the order of `set`. A whole float keeps its decimal point, so
+        // that it stays a float.
         let expected = r#"{"z":0.1,"whole":1.0,"a":-9223372036854775808,"on":true,"name":"say \"ř\"\n","sizes":[1,2],"rates":[1.0,2.5],"flags":[true],"words":["x",""]}"#;
         assert_eq!(text, expected);
         assert_eq!(HParams::from_json(&text).unwrap(), all_kinds());
-        // A decimal whose nearest f64 a careless reader misses by one bit.
+        // A decimal whose nearest f64 an inexact parser misses by one bit.
         let third = HParams::new().set("v", 5e-324).set("w", 1.0 / 3.0).set("x", 8.41e21);
         assert_eq!(HParams::from_json(&third.to_json().unwrap()).unwrap(), third);
     }

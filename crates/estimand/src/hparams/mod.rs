@@ -34,7 +34,7 @@ pub struct HParams {
 }
 
 impl HParams {
-    /// No parameters.
+    /// Makes an empty set of parameters.
     pub fn new() -> HParams {
         HParams::default()
     }
@@ -46,8 +46,8 @@ impl HParams {
         self
     }
 
-    /// Takes over values from others, as [`parse`](HParams::parse) does from text: known names,
-    /// each with its type, or nothing at all.
+    /// Overrides values with those of others, under the rules of [`parse`](HParams::parse): names
+    /// must exist, and types must match. After an error nothing has changed.
     pub fn override_from(&mut self, others: &HParams) -> Result<()> {
         let mut changed = self.clone();
         for (name, value) in others.iter() {
@@ -59,7 +59,7 @@ impl HParams {
         Ok(())
     }
 
-    /// The value of a name, if there is one.
+    /// Returns the value of a name, if there is one.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
@@ -69,7 +69,7 @@ impl HParams {
         self.values.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// A float. An integer is one too.
+    /// Returns a float. An integer is converted.
     pub fn f64(&self, name: &str) -> Result<f64> {
         match self.existing(name)? {
             Value::Float(v) => Ok(*v),
@@ -78,7 +78,7 @@ impl HParams {
         }
     }
 
-    /// An integer.
+    /// Returns an integer.
     pub fn i64(&self, name: &str) -> Result<i64> {
         match self.existing(name)? {
             Value::Int(v) => Ok(*v),
@@ -86,12 +86,12 @@ impl HParams {
         }
     }
 
-    /// An integer that counts something; a negative one is an error.
+    /// Returns an integer that is a count. A negative one is an error.
     pub fn usize(&self, name: &str) -> Result<usize> {
         count(name, self.i64(name)?)
     }
 
-    /// A truth value.
+    /// Returns a boolean.
     pub fn bool(&self, name: &str) -> Result<bool> {
         match self.existing(name)? {
             Value::Bool(v) => Ok(*v),
@@ -99,7 +99,7 @@ impl HParams {
         }
     }
 
-    /// Text.
+    /// Returns a string.
     pub fn str(&self, name: &str) -> Result<&str> {
         match self.existing(name)? {
             Value::Str(v) => Ok(v),
@@ -107,7 +107,7 @@ impl HParams {
         }
     }
 
-    /// A list of floats. A list of integers is one too.
+    /// Returns a list of floats. A list of integers is converted.
     pub fn f64s(&self, name: &str) -> Result<Vec<f64>> {
         match self.existing(name)? {
             Value::Floats(v) => Ok(v.clone()),
@@ -116,7 +116,7 @@ impl HParams {
         }
     }
 
-    /// A list of integers.
+    /// Returns a list of integers.
     pub fn i64s(&self, name: &str) -> Result<&[i64]> {
         match self.existing(name)? {
             Value::Ints(v) => Ok(v),
@@ -124,12 +124,13 @@ impl HParams {
         }
     }
 
-    /// A list of integers that count something, such as hidden units; a negative one is an error.
+    /// Returns a list of integers that are counts, such as hidden units. A negative one is an
+    /// error.
     pub fn usizes(&self, name: &str) -> Result<Vec<usize>> {
         self.i64s(name)?.iter().map(|v| count(name, *v)).collect()
     }
 
-    /// A list of truth values.
+    /// Returns a list of booleans.
     pub fn bools(&self, name: &str) -> Result<&[bool]> {
         match self.existing(name)? {
             Value::Bools(v) => Ok(v),
@@ -137,7 +138,7 @@ impl HParams {
         }
     }
 
-    /// A list of texts.
+    /// Returns a list of strings.
     pub fn strs(&self, name: &str) -> Result<&[String]> {
         match self.existing(name)? {
             Value::Strs(v) => Ok(v),

@@ -1,10 +1,10 @@
-//! `name=value,other=[1,2],third[0]=3`: hyper-parameters overridden from a command line.
+//! Overrides hyper-parameters from a command line: `name=value,other=[1,2],third[0]=3`.
 
 use estimand_tensor::{Error, Result};
 
 use super::HParams;
 
-/// One assignment, not yet read as a type.
+/// One assignment, before its value is parsed.
 struct Assignment<'a> {
     name: &'a str,
     index: Option<usize>,
@@ -17,11 +17,11 @@ enum Text<'a> {
 }
 
 impl HParams {
-    /// Overrides values by text such as `learning_rate=0.1,hidden_units=[10,20],rates[0]=5`.
+    /// Overrides values with text such as `learning_rate=0.1,hidden_units=[10,20],rates[0]=5`.
     ///
-    /// Only names that exist can be set, each once, and each with its own type. A value reaches to
-    /// the next comma; elements of a list are separated by commas or spaces. Truth values are
-    /// `true`, `True`, `false`, `False` or an integer. If anything is wrong, nothing is changed.
+    /// Only existing names can be set, each once and with its own type. A value ends at the next
+    /// comma. Elements of a list are separated by commas or spaces. Booleans are `true`, `True`,
+    /// `false`, `False` or an integer. After an error nothing has changed.
     ///
     /// ```
     /// use estimand::HParams;
@@ -39,7 +39,7 @@ impl HParams {
         let mut seen: Vec<(&str, Option<usize>)> = Vec::new();
         for assignment in assignments(text)? {
             let Assignment { name, index, value } = assignment;
-            // A whole value and one of its elements would depend on their order too.
+            // Setting a whole list and one of its elements would depend on their order.
             if seen.iter().any(|&(n, i)| n == name && (i == index || i.is_none() || index.is_none())) {
                 return Err(Error::config(format!("`{name}` is set twice in `{text}`")));
             }
@@ -86,7 +86,7 @@ fn assignments(text: &str) -> Result<Vec<Assignment<'_>>> {
 const GRAMMAR: &str =
     "write `name=value,list=[1,2],list[0]=3`; names begin with a letter and go on with letters, digits, `_` and `.`";
 
-/// The first assignment and what follows its comma.
+/// Returns the first assignment, and the text after its comma.
 fn assignment(text: &str) -> Option<(Assignment<'_>, &str)> {
     let name_end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')).unwrap_or(text.len());
     let (name, rest) = text.split_at(name_end);
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::mutate::{Dice, damaged};
 
-    /// What the original makes of texts and dictionaries; written by oracles/gen/hparams.py.
+    /// TensorFlow's results for texts and dictionaries; written by oracles/gen/hparams.py.
     const FIXTURE: &str = include_str!("../../../../oracles/fixtures/hparams.jsonl");
 
     #[test]
@@ -205,7 +205,8 @@ mod tests {
 
     #[test]
     fn more_than_the_original() {
-        // It read indices and then refused to use them, and did not let a text begin with a space.
+        // TensorFlow parsed indices and then refused to use them, and did not allow a text to begin
+        // with a space.
         assert!(parsed("sizes[ 1 ]=9,sizes[0]=8").contains("sizes=[8,9,3]"));
         assert!(parsed(" steps = 7 , rate= 1e-3 ,").starts_with("rate=0.001,steps=7,name=a"));
     }

@@ -1,33 +1,33 @@
-//! What a hyper-parameter can be: a typed value, or a list of them.
+//! The value of a hyper-parameter: a scalar, or a list of one type.
 
 use std::fmt;
 
 use estimand_tensor::{Error, Result};
 
-/// The value of a hyper-parameter. Its kind is its type: an override must have the same, but an
-/// integer may stand for a float.
+/// The value of a hyper-parameter. Its variant is its type: an override must have the same type,
+/// except that an integer may override a float.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
     /// A float.
     Float(f64),
-    /// Text.
+    /// A string.
     Str(String),
-    /// Truth values.
+    /// Booleans.
     Bools(Vec<bool>),
     /// Integers.
     Ints(Vec<i64>),
     /// Floats.
     Floats(Vec<f64>),
-    /// Texts.
+    /// Strings.
     Strs(Vec<String>),
 }
 
 impl Value {
-    /// What to call the type in a message.
+    /// Returns the name of the type for messages.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Value::Bool(_) => "a bool",
@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// `new` with this value's type; the error does not know the parameter's name.
+    /// Converts `new` to this value's type. The error does not name the parameter.
     pub(super) fn cast(&self, new: Value) -> Result<Value> {
         Ok(match (self, new) {
             (Value::Float(_), Value::Int(new)) => Value::Float(new as f64),
@@ -53,10 +53,10 @@ impl Value {
         })
     }
 
-    /// Reads text as one value of this value's type, or of its elements' if this is a list.
+    /// Parses text as one value of this type, or of its element type if this is a list.
     pub(super) fn read_element(&self, text: &str) -> Result<Value> {
         let wrong = |what: &str| Error::config(format!("`{text}` is not {what}"));
-        // Only a text keeps its spaces.
+        // Only strings keep their spaces.
         let word = text.trim();
         Ok(match self {
             Value::Bool(_) | Value::Bools(_) => Value::Bool(read_bool(word).ok_or_else(|| wrong("a bool"))?),
@@ -66,8 +66,8 @@ impl Value {
         })
     }
 
-    /// The list of these elements, which are all of one kind; of this list's kind if there are
-    /// none.
+    /// Makes a list of these elements, which all have one type. Without elements, the list has this
+    /// list's type.
     pub(super) fn list(&self, elements: Vec<Value>) -> Result<Value> {
         let mut list = match self {
             Value::Bools(_) => Value::Bools(Vec::new()),
@@ -91,7 +91,7 @@ impl Value {
         Ok(list)
     }
 
-    /// Puts a value of the right type at a place of this list.
+    /// Sets an element of this list to a value of the right type.
     pub(super) fn set_element(&mut self, index: usize, element: Value) -> Result<()> {
         fn put<T>(list: &mut [T], index: usize, value: T) -> Result<()> {
             let n = list.len();
@@ -109,7 +109,7 @@ impl Value {
     }
 }
 
-/// As TensorFlow reads them: words, or an integer that is zero or not.
+/// Parses a boolean like TensorFlow: a word, or an integer that is zero or not.
 fn read_bool(text: &str) -> Option<bool> {
     match text {
         "true" | "True" => Some(true),
@@ -118,7 +118,8 @@ fn read_bool(text: &str) -> Option<bool> {
     }
 }
 
-/// As `HParams::parse` reads it: `0.5`, `[1,2]`. A whole float keeps its point: `1.0`.
+/// Prints the form that `HParams::parse` reads: `0.5`, `[1,2]`. A whole float keeps its decimal
+/// point: `1.0`.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn list<T>(f: &mut fmt::Formatter<'_>, values: &[T], one: impl Fn(&T) -> String) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! What has changed between two manifests, for people.
+//! Describes the differences of two manifests.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use estimand_graph::meaning::{Listed, Listing, Meaning};
 
 use super::{Entry, Manifest, VERSION};
 
-/// The most values of one list that a message shows.
+/// The maximum number of values of one list that a message shows.
 const SHOWN: usize = 3;
 
-/// One difference: which entry, what it was and what it is.
+/// One difference: the entry, its old value and its new value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     place: String,
@@ -23,16 +23,17 @@ impl fmt::Display for Difference {
 }
 
 impl Manifest {
-    /// What a later manifest says otherwise, entries that only one of them has included.
+    /// Returns the differences of a later manifest, including entries that only one of them has.
     ///
-    /// Entries that need not be there are compared where both have them, and so are all if this
-    /// manifest is of an older version, which did not know some.
+    /// Optional entries are compared only if both manifests have them. If this manifest has an
+    /// older version, all entries are treated as optional, because that version did not write some
+    /// of them.
     pub fn diff(&self, now: &Manifest) -> Vec<Difference> {
         self.differences(now, self.version == VERSION)
     }
 
-    /// What a later manifest says otherwise of what both have: a model for prediction knows no
-    /// labels.
+    /// Returns the differences in the entries that both have. A model for prediction, for example,
+    /// has no labels.
     pub fn diff_of_common(&self, now: &Manifest) -> Vec<Difference> {
         self.differences(now, false)
     }
@@ -41,7 +42,7 @@ impl Manifest {
         let mut found = Vec::new();
         let mut add = |entry: &Entry, text: String| {
             let difference = Difference { place: entry.place(), text };
-            // A column that stands in two layers is told once.
+            // A column used in two layers is reported once.
             if !found.contains(&difference) {
                 found.push(difference);
             }
@@ -64,7 +65,7 @@ impl Manifest {
 }
 
 impl Entry {
-    /// What a later entry says otherwise.
+    /// Returns the differences of a later entry.
     pub(crate) fn diff(&self, now: &Entry) -> Vec<Difference> {
         changes(self, now, true).into_iter().map(|text| Difference { place: now.place(), text }).collect()
     }
@@ -116,7 +117,8 @@ fn list_change(aspect: &str, was: &Listing, is: &Listing) -> String {
         texts.push(format!("and {} more", n_changed - SHOWN));
     }
     if n_changed == 0 {
-        // Only something was added or taken away at the end, or it is not among what is kept.
+        // Values were only added or removed at the end, or the changed value is not in the stored
+        // sample.
         match (find(was, is.len()), find(is, was.len())) {
             (Some(old), _) => texts.push(format!("{one} {} was {old}", is.len())),
             (_, Some(new)) => texts.push(format!("{one} {} is {new}", was.len())),
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(texts(one.diff(&none)), ["column `c`: mean: was 3, and is not there any more"]);
         assert_eq!(texts(none.diff(&one)), ["column `c`: mean: is 3, and was not there"]);
         assert_eq!(one.diff_of_common(&none), []);
-        // An older version did not know some entries.
+        // An older version did not write some entries.
         let older = Manifest { version: 0, ..none };
         assert_eq!(older.diff(&one), []);
     }

@@ -1,11 +1,10 @@
-//! Facts of a graph as entries that people can read: `column `age``, `boundaries`.
+//! Converts facts of a graph to readable entries: `column `age``, `boundaries`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use estimand_graph::meaning::{Fact, Listing, Meaning, Subject};
 
-/// One entry of a manifest. Entries of two manifests belong together if `about`, `at` and `aspect`
-/// are equal.
+/// One entry of a manifest. Two entries correspond if their `about`, `at` and `aspect` are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub(super) about: String,
@@ -17,22 +16,22 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What it is about: ``column `age` ``, ``feature `word` ``, `label`, `predictions`.
+    /// The subject: ``column `age` ``, ``feature `word` ``, `label`, `predictions`.
     pub fn about(&self) -> &str {
         &self.about
     }
 
-    /// The scope of the column, or the variables that what is read first meets.
+    /// The scope of the column, or the first variables that the value reaches.
     pub fn at(&self) -> &str {
         &self.at
     }
 
-    /// What is stated: `vocabulary`, `boundaries`, `hash buckets`, `mean`.
+    /// The stated property: `vocabulary`, `boundaries`, `hash buckets`, `mean`.
     pub fn aspect(&self) -> &str {
         &self.aspect
     }
 
-    /// The value; several where one feature is looked up in several tables for the same variables.
+    /// The value, or several if one feature is looked up in several tables for the same variables.
     pub fn values(&self) -> &[Meaning] {
         &self.values
     }
@@ -42,13 +41,13 @@ impl Entry {
         &self.variables
     }
 
-    /// Whether a training that goes on must find it again. Names of predictions and of an input's
-    /// classes need not be there.
+    /// Whether a resumed training must have this entry. Names of predictions and of an input's
+    /// classes are optional.
     pub fn is_required(&self) -> bool {
         self.is_required
     }
 
-    /// How a message calls it.
+    /// Returns its name in messages.
     pub(super) fn place(&self) -> String {
         format!("{}: {}", self.about, self.aspect)
     }
@@ -58,7 +57,7 @@ impl Entry {
     }
 }
 
-/// The classes of an input's labels.
+/// Makes the entry of the classes of an input's labels.
 pub(super) fn classes(names: Listing) -> Entry {
     Entry {
         about: "input".to_string(),
@@ -70,11 +69,11 @@ pub(super) fn classes(names: Listing) -> Entry {
     }
 }
 
-/// Entries in a fixed order, whatever the order in which a program states its facts.
+/// Returns entries in a fixed order, independent of the order in which a program states its facts.
 pub(super) fn entries(facts: Vec<Fact>) -> Vec<Entry> {
     let labels: BTreeSet<&str> = facts.iter().flat_map(|fact| &fact.inputs).filter(is_label).map(name).collect();
     let one_label = labels.len() <= 1;
-    // A column of several features says which one it means.
+    // A column of several features names the feature it refers to.
     let mut features: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for fact in &facts {
         if let Subject::Column { scope, .. } = &fact.subject {
@@ -117,7 +116,7 @@ pub(super) fn entries(facts: Vec<Fact>) -> Vec<Entry> {
     entries
 }
 
-/// Any fixed order.
+/// Returns a sort key; any fixed order is fine.
 fn order(value: &Meaning) -> String {
     match value {
         Meaning::Int(v) => format!("int {v}"),
@@ -135,14 +134,14 @@ fn name(input: &(String, String)) -> &str {
     &input.1
 }
 
-/// The names in a fixed order: the order in which they are read is a fact of its own.
+/// Returns the names in a fixed order. The order in which they are read is a separate fact.
 fn names(inputs: &[(String, String)]) -> String {
     let mut names: Vec<String> = inputs.iter().map(|(_, name)| format!("`{name}`")).collect();
     names.sort();
     names.join(", ")
 }
 
-/// What is read. An input with one label may call it as it likes.
+/// Returns the inputs that are read. If there is only one label, its name does not matter.
 fn about(inputs: &[(String, String)], one_label: bool) -> String {
     match inputs {
         [] => "constants".to_string(),

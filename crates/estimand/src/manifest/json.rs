@@ -9,10 +9,11 @@
 //!    "variables": ["dnn/hiddenlayer_0/kernel"], "values": [{"float": 38.6}]}]}
 //! ```
 //!
-//! A value is `{"int": 5}`, `{"float": 0.5}`, `{"text": "sum"}` or a list. A list that is not kept
-//! whole has `"sample"`, pairs of a number and a value, in the place of `"values"`. In lists a
-//! whole number is `{"int": 5}`, a number `{"float": 0.5}`, text a string, or `{"bytes": "ff00"}`
-//! if it is not UTF-8. Floats that JSON cannot say are the strings `NaN`, `inf` and `-inf`.
+//! A value is `{"int": 5}`, `{"float": 0.5}`, `{"text": "sum"}` or a list. A list that is not
+//! stored in full has `"sample"`, pairs of an index and a value, instead of `"values"`. Inside
+//! lists, a whole number is `{"int": 5}` and a float `{"float": 0.5}`. Text is a string, or
+//! `{"bytes": "ff00"}` if it is not UTF-8. Floats that JSON cannot represent are the strings `NaN`,
+//! `inf` and `-inf`.
 
 use estimand_graph::meaning::{Listed, Listing, Meaning};
 use estimand_tensor::{Error, Result};
@@ -20,12 +21,12 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{Entry, Manifest, VERSION};
 
-/// The most bytes of a manifest. Its values take some times as much memory while they are read.
+/// The maximum size of a manifest in bytes. Reading it takes several times as much memory.
 pub(super) const MAX_BYTES: usize = 16 << 20;
 
 impl Manifest {
-    /// The manifest as JSON, in a fixed order. If it would be very long, of every list only a
-    /// sample is kept.
+    /// Returns the manifest as JSON, in a fixed order. If the text would be very long, each list is
+    /// reduced to a sample.
     pub fn to_json(&self) -> String {
         let text = self.json(|list| list.clone());
         if text.len() <= MAX_BYTES { text } else { self.json(Listing::sampled) }
@@ -52,7 +53,7 @@ impl Manifest {
         json!({ "version": self.version, "entries": entries }).to_string()
     }
 
-    /// The manifest of a JSON text. An error if it is of a newer version, or none.
+    /// Parses a manifest from JSON. Returns an error if the text is invalid or has a newer version.
     pub fn from_json(text: &str) -> Result<Manifest> {
         if text.len() > MAX_BYTES {
             return Err(damaged(format!("it has {} bytes; expected at most {MAX_BYTES}", text.len())));
@@ -142,7 +143,7 @@ fn listing(object: &Map<String, Json>) -> Option<Listing> {
     Listing::from_parts(n, object.get("sha256")?.as_str()?.to_string(), shown?)
 }
 
-/// A value of a list as JSON.
+/// Converts a value of a list to JSON.
 pub(crate) fn listed_to_json(value: &Listed) -> Json {
     match value {
         Listed::Int(v) => json!({ "int": v }),
@@ -154,7 +155,7 @@ pub(crate) fn listed_to_json(value: &Listed) -> Json {
     }
 }
 
-/// A value of a list; `None` if it is none.
+/// Parses a value of a list; `None` if it is invalid.
 pub(crate) fn listed_from_json(json: &Json) -> Option<Listed> {
     if let Json::String(text) = json {
         return Some(Listed::Text(text.clone().into_bytes()));
@@ -173,7 +174,7 @@ pub(crate) fn listed_from_json(json: &Json) -> Option<Listed> {
     }
 }
 
-/// A float, to the last bit. (The bits of a NaN are those of `f64::NAN`.)
+/// Converts a float without losing a bit. (The bits of a NaN are those of `f64::NAN`.)
 fn float_to_json(v: f64) -> Json {
     serde_json::Number::from_f64(v).map_or_else(|| Json::String(v.to_string()), Json::Number)
 }
@@ -268,7 +269,7 @@ mod tests {
         }
     }
 
-    /// No damage makes it panic, and what is read still is a manifest.
+    /// Damaged text never causes a panic, and the result, if any, is still a valid manifest.
     #[test]
     fn damage_is_an_error_or_another_manifest() {
         let good = example().to_json().into_bytes();

@@ -1,4 +1,4 @@
-//! The manifest of a model that runs, and its comparison with that of a checkpoint.
+//! The manifest of a running model, and its comparison with that of a checkpoint.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use super::{Difference, Manifest};
 use crate::RunConfig;
 use crate::own_entries::{OWN, is_own};
 
-/// The most differences that a message lists.
+/// The maximum number of differences in a message.
 const LISTED: usize = 8;
 
-/// What a model means, and what is done about a checkpoint that means something else.
+/// The manifest of a model, and the policy for a checkpoint with a different one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meant {
     manifest: Manifest,
@@ -24,10 +24,10 @@ pub(crate) struct Meant {
 }
 
 impl Meant {
-    /// Of a graph for a mode, and the classes that an input's labels stand for.
+    /// Makes the manifest of a graph for a mode, with the classes of an input's labels.
     pub(crate) fn new(body: &Body, mode: Mode, classes: Option<&[String]>, config: &RunConfig) -> Meant {
         Meant {
-            // What is predicted for has no labels that count.
+            // In prediction, labels do not count.
             manifest: Manifest::of(body).classes(classes.filter(|_| mode != Mode::Predict)),
             is_training: mode == Mode::Train,
             is_accepted: config.accept_changed_meaning,
@@ -38,13 +38,13 @@ impl Meant {
         &self.manifest
     }
 
-    /// What a checkpoint holds of it, and the name.
+    /// Returns the name and the value of the checkpoint entry.
     pub(crate) fn saved(&self) -> Result<(String, Array)> {
         let bytes = self.manifest.to_json().into_bytes();
         Ok((name(), Array::from_vec([bytes.len()], bytes)?))
     }
 
-    /// An error that lists what a checkpoint means otherwise.
+    /// Returns an error that lists the differences to a checkpoint.
     pub(crate) fn compare(&self, reader: &BundleReader, prefix: &Path) -> Result<()> {
         if self.is_accepted {
             return self.tell_accepted(reader, prefix);
@@ -66,7 +66,7 @@ impl Meant {
         ))
     }
 
-    /// That the model whose variables are taken over, in memory, means the same.
+    /// Checks that the model in memory whose variables are borrowed has the same meaning.
     pub(crate) fn compare_live(&self, other: &Meant) -> Result<()> {
         let differences = other.manifest.diff_of_common(&self.manifest);
         if self.is_accepted || differences.is_empty() {
@@ -83,7 +83,7 @@ impl Meant {
         }
     }
 
-    /// What was accepted stands in the log.
+    /// Logs the differences that were accepted.
     fn tell_accepted(&self, reader: &BundleReader, prefix: &Path) -> Result<()> {
         match read(reader, prefix) {
             Ok(Some(stored)) => {
@@ -135,14 +135,14 @@ fn name() -> String {
     format!("{OWN}manifest")
 }
 
-/// The manifest of a checkpoint, if it has one.
+/// Reads the manifest of a checkpoint, if it has one.
 pub(crate) fn read(reader: &BundleReader, prefix: &Path) -> Result<Option<Manifest>> {
     let name = name();
     if !reader.contains(&name) {
         return Ok(None);
     }
     let (dtype, dims) = reader.spec(&name)?;
-    // Looked at before it is read: a file may say anything.
+    // Check the size before reading: a file may contain anything.
     if dtype != DType::U8 || dims.len() != 1 || dims[0] > MAX_BYTES {
         let message = format!("its manifest is {dtype}{:?}; expected up to {MAX_BYTES} bytes", &dims[..]);
         return Err(Error::checkpoint(prefix, message));
@@ -154,7 +154,7 @@ pub(crate) fn read(reader: &BundleReader, prefix: &Path) -> Result<Option<Manife
     manifest.map(Some)
 }
 
-/// Differences, one on each line, not too many.
+/// Lists differences, one per line, up to a limit.
 pub(crate) fn listed(differences: &[Difference]) -> String {
     let n = differences.len();
     let lines: Vec<String> = differences[..n.min(LISTED)].iter().map(Difference::to_string).collect();

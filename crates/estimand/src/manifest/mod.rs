@@ -1,10 +1,10 @@
-//! [`Manifest`]: what a model means beyond the names and shapes of its variables.
+//! [`Manifest`]: the meaning of a model beyond the names and shapes of its variables.
 //!
-//! Weights say nothing about which term has id 3, where a range ends or what was subtracted from an
-//! age. The manifest does. It is made of the facts of a graph ([`estimand_graph::meaning`]), stands
-//! in every checkpoint under `_estimand/manifest`, and is compared whenever a checkpoint is loaded.
-//! `entry.rs` names facts for people, `json.rs` writes and reads them, `diff.rs` says what has
-//! changed, `meant.rs` is the comparison with a checkpoint.
+//! Weights do not record which term has id 3, where a bucket ends, or which mean was subtracted
+//! from an age. The manifest does. It is built from the facts of a graph
+//! ([`estimand_graph::meaning`]), is stored in every checkpoint under `_estimand/manifest`, and is
+//! compared whenever a checkpoint is loaded. `entry.rs` gives facts readable names, `json.rs`
+//! writes and reads them, `diff.rs` describes differences, `meant.rs` compares with a checkpoint.
 //!
 //! ```
 //! use estimand::manifest::Manifest;
@@ -37,11 +37,11 @@ pub(crate) use meant::{Meant, listed, read};
 use estimand_graph::Body;
 use estimand_graph::meaning::Listing;
 
-/// The version that this library writes. An older one is compared as far as it goes, a newer one
-/// refused.
+/// The version that this library writes. An older manifest is compared as far as its entries go; a
+/// newer one is refused.
 pub const VERSION: u64 = 1;
 
-/// What a model means, entry by entry.
+/// The meaning of a model, as a list of entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     version: u64,
@@ -56,12 +56,12 @@ impl Default for Manifest {
 }
 
 impl Manifest {
-    /// The manifest of a graph.
+    /// Makes the manifest of a graph.
     pub fn of(body: &Body) -> Manifest {
         Manifest { version: VERSION, entries: entry::entries(body.facts()) }
     }
 
-    /// The same with the names of the classes that the numbers of labels stand for, as far as the
+    /// Returns the same manifest with the names of the classes that label numbers stand for, if the
     /// input knows them.
     #[must_use]
     pub fn classes(mut self, names: Option<&[String]>) -> Manifest {
@@ -76,7 +76,7 @@ impl Manifest {
         &self.entries
     }
 
-    /// Whether there is nothing to compare.
+    /// Returns whether there is nothing to compare.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,8 +1,8 @@
-//! The folder of a model: who may write to it, and which of its checkpoints is the newest.
+//! The model folder: its lock, and its newest checkpoint.
 //!
-//! A training takes the folder with [`owner`]'s lock before it reads or writes anything. Everyone
-//! who reads goes through [`newest`], which copes with a trainer that removes old checkpoints
-//! meanwhile. `temporary.rs` makes folders for estimators without a `model_dir`.
+//! A training takes [`owner`]'s lock on the folder before it reads or writes anything. All readers
+//! use [`newest`], which tolerates a trainer that removes old checkpoints meanwhile. `temporary.rs`
+//! makes folders for estimators without a `model_dir`.
 
 pub(crate) mod newest;
 pub(crate) mod owner;
@@ -14,7 +14,7 @@ pub use owner::FolderLock;
 use std::fs::File;
 use std::path::Path;
 
-/// Whether a path still leads to a file that is open.
+/// Returns whether a path still leads to an open file.
 #[cfg(unix)]
 pub(crate) fn is_in_place(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -25,7 +25,8 @@ pub(crate) fn is_in_place(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether a path still leads to a file that is open: elsewhere an open file cannot be removed.
+/// Returns whether a path still leads to an open file. On this system an open file cannot be
+/// removed.
 #[cfg(not(unix))]
 pub(crate) fn is_in_place(_: &File, path: &Path) -> bool {
     path.exists()

@@ -1,4 +1,5 @@
-//! The newest checkpoint of a folder, also while a trainer writes new ones and removes old ones.
+//! Finds the newest checkpoint of a folder, even while a trainer writes new ones and removes old
+//! ones.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,20 +12,20 @@ use tracing::warn;
 use crate::own_entries;
 use crate::saver::BASENAME;
 
-/// What happens to a folder with checkpoints whose file `checkpoint`, which lists them, is missing.
+/// How to handle a folder that has checkpoints but no file `checkpoint`, which lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingState {
-    /// An error says so: to begin at step 0 would overwrite the checkpoints one by one.
+    /// Return an error. To begin at step 0 would overwrite the checkpoints one by one.
     #[default]
     Refuse,
-    /// The newest checkpoint that can be read is used, and training writes the list again.
+    /// Use the newest readable checkpoint; training writes the list again.
     UseNewest,
-    /// The checkpoints are left alone, and training begins at step 0, as TensorFlow does.
+    /// Ignore the checkpoints and begin training at step 0, as TensorFlow does.
     StartOver,
 }
 
-/// The prefix of the newest checkpoint, whose files are there; `None` before the first.
+/// Returns the prefix of the newest checkpoint, whose files exist; `None` before the first.
 pub(crate) fn newest(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>> {
     let mut before: Option<CheckpointState> = None;
     loop {
@@ -36,7 +37,7 @@ pub(crate) fn newest(folder: &Path, missing: MissingState) -> Result<Option<Path
         if is_there(&prefix) {
             return Ok(Some(prefix));
         }
-        // A trainer may have replaced the list, and then the files, since the list was read.
+        // A trainer may have replaced the list and then the files since the list was read.
         if before.as_ref() == Some(&state) {
             return Err(Error::checkpoint(
                 &prefix,
@@ -77,7 +78,8 @@ pub(crate) fn read_at<T>(path: &Path, mut read: impl FnMut(&Path) -> Result<T>) 
     }
 }
 
-/// The prefix of the checkpoint that a path always means; `None` for the newest of a folder.
+/// Returns the prefix of the checkpoint if the path names a fixed one; `None` for the newest of a
+/// folder.
 fn prefix_at(path: &Path) -> Option<PathBuf> {
     if !path.is_dir() {
         return Some(path.to_path_buf());
@@ -86,7 +88,7 @@ fn prefix_at(path: &Path) -> Option<PathBuf> {
     is_there(&saved_model).then_some(saved_model)
 }
 
-/// Writes the list of a folder's checkpoints again, if it is missing and the setting says so.
+/// Rewrites the list of a folder's checkpoints, if it is missing and the setting allows it.
 pub(crate) fn recover_state(folder: &Path, missing: MissingState) -> Result<()> {
     if missing != MissingState::UseNewest || checkpoint::read_state(folder)?.is_some() {
         return Ok(());
@@ -102,14 +104,15 @@ pub(crate) fn recover_state(folder: &Path, missing: MissingState) -> Result<()> 
     checkpoint::write_state(folder, &state)
 }
 
-/// Whether the index of a checkpoint is there. A trainer removes it before the other files.
+/// Returns whether the index of a checkpoint exists. A trainer removes the index before the other
+/// files.
 pub(crate) fn is_there(prefix: &Path) -> bool {
     let mut index = prefix.as_os_str().to_os_string();
     index.push(".index");
     Path::new(&index).is_file()
 }
 
-/// The newest checkpoint of a folder without a list.
+/// Returns the newest checkpoint of a folder without a list.
 fn without_state(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>> {
     let found = listed(folder)?;
     let Some((_, last)) = found.last() else { return Ok(None) };
@@ -133,7 +136,7 @@ fn without_state(folder: &Path, missing: MissingState) -> Result<Option<PathBuf>
     }
 }
 
-/// The checkpoints in a folder by their files' names, in the order of their steps.
+/// Finds the checkpoints in a folder by file name, in the order of their steps.
 fn listed(folder: &Path) -> Result<Vec<(u64, String)>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -152,7 +155,7 @@ fn listed(folder: &Path) -> Result<Vec<(u64, String)>> {
     Ok(found)
 }
 
-/// Whether a checkpoint can be read and is not marked as one that nobody should go on from.
+/// Returns whether a checkpoint can be read and is not marked as not finite.
 fn is_usable(prefix: &Path) -> bool {
     BundleReader::open(prefix).is_ok_and(|reader| !own_entries::is_marked(&reader))
 }

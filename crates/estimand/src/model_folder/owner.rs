@@ -1,7 +1,7 @@
-//! One training at a time in a model folder.
+//! The lock of a model folder: one training at a time.
 //!
-//! The kernel holds the lock and releases it when the process dies, however it dies. Host, process
-//! and time stand in the lock file for the message alone; nobody decides anything by them.
+//! The kernel holds the lock and releases it when the process dies, for whatever reason. The host,
+//! process and time in the lock file are only for the error message; no decision depends on them.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,39 +19,38 @@ use super::is_in_place;
 use crate::events::host_name;
 use crate::saver::finish_removals;
 
-/// The lock file of a model folder. It stays when the lock is released: removing it would let two
-/// processes lock two files of one name.
+/// The lock file of a model folder. It stays when the lock is released. If it were removed, two
+/// processes could lock two files of the same name.
 const FILE_NAME: &str = "estimand.lock";
 
-/// The most bytes of a lock file that are shown.
+/// The maximum number of bytes of a lock file to show.
 const MOST_BYTES: u64 = 300;
 
-/// How often a refused training looks for the owner's name.
+/// How many times a refused training tries to read the owner's name.
 const SIGNING: usize = 10;
 
-/// Whether a training insists on being the only one in its model folder.
+/// Whether a training must be the only one in its model folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FolderLock {
     /// A second training is refused, with an error that names the first. On a file system without
-    /// locks a warning says once that nobody watches.
+    /// locks, a warning is logged once instead.
     #[default]
     Exclusive,
-    /// Nobody asks whether another training runs. Two at once spoil each other's checkpoints.
+    /// Other trainings are not detected. Two at once corrupt each other's checkpoints.
     Ignore,
 }
 
-/// This process, as the only trainer of a folder.
+/// This process as the only trainer of a folder.
 pub(crate) struct Owner {
     folder: PathBuf,
     mode: FolderLock,
-    /// The locked file; `None` where locks are ignored or the file system has none.
+    /// The locked file; `None` if locks are ignored or the file system has none.
     file: Option<File>,
 }
 
 impl Owner {
-    /// Takes a folder, which is made if it is not there, and removes what killed runs have left in
-    /// it.
+    /// Locks a folder, creating it if needed, and removes leftover files of killed runs.
     pub(crate) fn take(folder: &Path, mode: FolderLock) -> Result<Owner> {
         make_folders(folder).map_err(|e| Error::io(folder, "make the folder", &e))?;
         let file = match mode {
@@ -68,7 +67,7 @@ impl Owner {
         Ok(Owner { folder: folder.to_path_buf(), mode, file })
     }
 
-    /// Takes the folder again if somebody has removed it. Returns whether that was so.
+    /// Recreates and locks the folder again if it was deleted. Returns whether it was.
     pub(crate) fn keep(&mut self) -> Result<bool> {
         let is_there = match &self.file {
             Some(file) => is_in_place(file, &self.folder.join(FILE_NAME)),
@@ -81,14 +80,14 @@ impl Owner {
     }
 }
 
-/// The lock file, locked; `None` if the file system has no locks.
+/// Returns the locked lock file; `None` if the file system has no locks.
 fn lock(folder: &Path) -> Result<Option<File>> {
     let path = folder.join(FILE_NAME);
     loop {
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(|e| Error::io(&path, "open", &e))?;
         match file.try_lock() {
-            // The folder may have been removed and made again since the file was opened.
+            // The folder may have been deleted and recreated since the file was opened.
             Ok(()) if !is_in_place(&file, &path) => continue,
             Ok(()) => {
                 sign(&mut file).map_err(|e| Error::io(&path, "write", &e))?;
@@ -103,7 +102,7 @@ fn lock(folder: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Writes down who holds the lock.
+/// Writes the owner of the lock into the file.
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
@@ -119,7 +118,7 @@ fn taken(folder: &Path, file: &mut File) -> Error {
     // The owner may be about to write its name.
     for _ in 0..SIGNING {
         text.clear();
-        // It is for the message alone: whatever cannot be read is left out.
+        // The text is only for the message, so read errors are ignored.
         let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(MOST_BYTES).read_to_string(&mut text));
         if text.lines().count() == 2 {
             break;

@@ -1,8 +1,9 @@
-//! The folder of an estimator without a `model_dir`: made when the estimator is built, removed when
-//! it is dropped.
+//! The temporary folder of an estimator without a `model_dir`. It is made when the estimator is
+//! built and removed when it is dropped.
 //!
-//! A killed process cannot remove its folder. The next one that needs a folder does, a day later:
-//! the kernel's lock on a file in the folder tells whether its estimator still lives.
+//! A killed process cannot remove its folder. After a day, the next process that needs a folder
+//! removes it. The kernel's lock on a file in the folder shows whether its estimator is still
+//! alive.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,13 +12,13 @@ use std::time::Duration;
 
 use estimand_tensor::{Error, Result};
 
-/// What the names of these folders begin with.
+/// The prefix of the names of these folders.
 const PREFIX: &str = "estimand-model-";
 
-/// The file that is locked as long as the estimator lives.
+/// The file that is locked while the estimator is alive.
 const LOCK: &str = "estimand.temporary";
 
-/// A folder of a dead process stays so long, for whoever wants to look at it.
+/// How long a folder of a dead process is kept, for inspection.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// A folder that is removed when it is dropped.
@@ -36,12 +37,12 @@ impl TemporaryFolder {
         fs::create_dir(&path).map_err(|e| Error::io(&path, "make", &e))?;
         let lock = path.join(LOCK);
         let file = File::create_new(&lock).map_err(|e| Error::io(&lock, "create", &e))?;
-        // Without locks the folder of a killed process stays.
+        // Without locks, the folder of a killed process stays.
         let _ = file.try_lock();
         Ok(TemporaryFolder { path, _lock: file })
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -49,7 +50,7 @@ impl TemporaryFolder {
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // Nobody can be told of a failure, and the system empties its temporary folder too.
+        // A drop cannot report an error, and the system cleans its temporary folder too.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

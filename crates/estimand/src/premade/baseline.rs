@@ -1,4 +1,4 @@
-//! Baseline estimators: they learn the mean of the labels, and look at no feature.
+//! Baseline estimators: they learn the mean of the labels and use no features.
 
 use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Dim, Result};
@@ -7,20 +7,20 @@ use super::{Classifier, GivenHead, Network, OptimizerChoice, Premade, Regressor}
 use crate::ModelFnContext;
 use crate::head::{Head, Training};
 
-/// A bias for each logit, the same in every row. Variable: `baseline/bias`.
+/// One bias per logit, the same for every row. Variable: `baseline/bias`.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     optimizer: OptimizerChoice,
 }
 
-/// Predicts the frequencies of classes.
+/// Predicts the class frequencies.
 pub type BaselineClassifier = Premade<Baseline, Classifier>;
 /// Predicts the mean label.
 pub type BaselineRegressor = Premade<Baseline, Regressor>;
-/// A bias under any head.
+/// A bias with any head.
 pub type BaselineEstimator = Premade<Baseline, GivenHead>;
 
-/// TF: for whatever optimizer is named.
+/// TF: the rate for any optimizer given by name.
 const RATE: f64 = 0.3;
 
 impl Default for Baseline {
@@ -47,7 +47,7 @@ impl Network for Baseline {
 }
 
 impl BaselineClassifier {
-    /// Of two classes, trained with Ftrl.
+    /// Makes a classifier of two classes, trained with Ftrl.
     pub fn new() -> BaselineClassifier {
         Premade::from_parts(Baseline::default(), Classifier::default())
     }
@@ -60,7 +60,7 @@ impl Default for BaselineClassifier {
 }
 
 impl BaselineRegressor {
-    /// Of one number, trained with Ftrl.
+    /// Makes a regressor of one number, trained with Ftrl.
     pub fn new() -> BaselineRegressor {
         Premade::from_parts(Baseline::default(), Regressor::default())
     }
@@ -73,14 +73,15 @@ impl Default for BaselineRegressor {
 }
 
 impl BaselineEstimator {
-    /// Under a head, trained with Ftrl.
+    /// Makes an estimator with a head, trained with Ftrl.
     pub fn new(head: impl Head + 'static) -> BaselineEstimator {
         Premade::from_parts(Baseline::default(), GivenHead::new(head))
     }
 }
 
 impl<H> Premade<Baseline, H> {
-    /// How it is trained; by name with a learning rate of 0.3. By default, `Ftrl`.
+    /// Sets the optimizer. An optimizer given by name gets a learning rate of 0.3. By default,
+    /// `Ftrl`.
     pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.optimizer = optimizer.into();
         self

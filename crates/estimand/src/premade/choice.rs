@@ -1,5 +1,5 @@
-//! The head of a premade estimator: what a classifier and a regressor are told, and heads that are
-//! given.
+//! The head of a premade estimator: the settings of classifiers and regressors, and heads given by
+//! the user.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use estimand_tensor::Result;
 use super::{Network, Premade};
 use crate::head::{BinaryClassHead, Head, MultiClassHead, RegressionHead, Term};
 
-/// The head of a premade estimator in the making.
+/// The settings of a head, from which a premade estimator makes its head.
 pub trait HeadChoice {
-    /// The head.
+    /// Makes the head.
     fn head(self) -> Result<Arc<dyn Head>>;
 }
 
-/// What classifiers and regressors are told alike.
+/// Settings that classifiers and regressors share.
 #[derive(Clone, Debug, Default)]
 struct Shared {
     weight_column: Option<String>,
@@ -25,7 +25,7 @@ struct Shared {
     slices: Vec<(String, Vec<Term>)>,
 }
 
-/// The head of a classifier: of two classes, or of more.
+/// The head of a classifier, with two classes or more.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Classifier {
@@ -55,7 +55,7 @@ impl Default for Regressor {
     }
 }
 
-/// A head that was given.
+/// A head given by the user.
 #[derive(Clone)]
 pub struct GivenHead(Arc<dyn Head>);
 
@@ -71,7 +71,7 @@ impl fmt::Debug for GivenHead {
     }
 }
 
-/// A head told what classifiers and regressors are told alike.
+/// Applies the shared settings of classifiers and regressors to a head.
 macro_rules! told {
     ($head:expr, $shared:expr) => {{
         let (mut head, shared) = ($head, $shared);
@@ -91,7 +91,7 @@ macro_rules! told {
     }};
 }
 
-/// A classifier's head told what classifiers are told.
+/// Applies the settings of classifiers to a head.
 macro_rules! told_classes {
     ($head:expr, $choice:expr) => {{
         let (mut head, choice) = ($head, $choice);
@@ -127,21 +127,22 @@ impl HeadChoice for GivenHead {
 }
 
 impl<N: Network + 'static> Premade<N, Classifier> {
-    /// The number of classes. By default, 2: then there is one logit, and metrics such as the AUC.
+    /// Sets the number of classes. By default, 2: the head then has one logit, and metrics such as
+    /// the AUC.
     pub fn n_classes(mut self, n: usize) -> Self {
         self.head.n_classes = n;
         self
     }
 
-    /// The names of the classes, as labels have them. By default, labels are the numbers of
-    /// classes.
+    /// Sets the names of the classes, as they occur in labels. By default, labels are class
+    /// numbers.
     pub fn label_vocabulary<T: Into<Term>>(mut self, terms: impl IntoIterator<Item = T>) -> Self {
         self.head.label_vocabulary = Some(terms.into_iter().map(Into::into).collect());
         self
     }
 
-    /// How much examples of each class count in the loss, in order, beside their own weights. By
-    /// default, they count alike.
+    /// Sets the weight of each class in the loss, in class order. It multiplies the weights of the
+    /// examples. By default, all classes have equal weight.
     pub fn class_weights(mut self, weights: impl IntoIterator<Item = f64>) -> Self {
         self.head.class_weights = Some(weights.into_iter().collect());
         self
@@ -149,7 +150,7 @@ impl<N: Network + 'static> Premade<N, Classifier> {
 }
 
 impl<N: Network + 'static> Premade<N, Regressor> {
-    /// How many numbers a label has. By default, 1.
+    /// Sets how many numbers a label has. By default, 1.
     pub fn label_dimension(mut self, n: usize) -> Self {
         self.head.label_dimension = n;
         self
@@ -159,29 +160,29 @@ impl<N: Network + 'static> Premade<N, Regressor> {
 macro_rules! shared_setters {
     ($head:ty) => {
         impl<N: Network + 'static> Premade<N, $head> {
-            /// The feature that holds the weight of each example. By default, examples weigh the
-            /// same.
+            /// Sets the feature that holds the weight of each example. By default, all examples
+            /// have equal weight.
             pub fn weight_column(mut self, feature: impl Into<String>) -> Self {
                 self.head.shared.weight_column = Some(feature.into());
                 self
             }
 
-            /// How the losses of examples become the loss of a batch. By default, their weighted
-            /// sum divided by their number.
+            /// Sets how the losses of examples become the loss of a batch. By default, their
+            /// weighted sum divided by their number.
             pub fn loss_reduction(mut self, reduction: Reduction) -> Self {
                 self.head.shared.reduction = Some(reduction);
                 self
             }
 
             /// Passes a feature through to the predictions under its own name, such as the id of a
-            /// row. By default, none does.
+            /// row. By default, no feature is passed through.
             pub fn forward_feature(mut self, feature: impl Into<String>) -> Self {
                 self.head.shared.forward.push(feature.into());
                 self
             }
 
-            /// Reports every metric once more for the rows in which a feature has each of these
-            /// values. By default, only for all rows.
+            /// Reports every metric again for the rows in which a feature has each of these values.
+            /// By default, metrics cover all rows only.
             pub fn slice_by<V: Into<Term>>(
                 mut self,
                 feature: impl Into<String>,

@@ -25,11 +25,11 @@ pub struct Dnn {
     pub(super) batch_norm: bool,
 }
 
-/// Classes from a deep network.
+/// Predicts classes with a deep network.
 pub type DnnClassifier = Premade<Dnn, Classifier>;
-/// Numbers from a deep network.
+/// Predicts numbers with a deep network.
 pub type DnnRegressor = Premade<Dnn, Regressor>;
-/// A deep network under any head.
+/// A deep network with any head.
 pub type DnnEstimator = Premade<Dnn, GivenHead>;
 
 impl Dnn {
@@ -78,7 +78,7 @@ impl Network for Dnn {
             if let Some(rate) = self.dropout {
                 net = Dropout::new(rate).apply(&net);
             }
-            // TF: behind the activation and the dropout. (case 83)
+            // TF: after the activation and the dropout. (case 83)
             if self.batch_norm {
                 let _scope = graph.reopen(&name);
                 net = BatchNorm::new().momentum(0.999).name(&format!("batchnorm_{i}")).apply(&net);
@@ -96,21 +96,21 @@ impl Network for Dnn {
 }
 
 impl DnnClassifier {
-    /// Of two classes, with relu, trained with Adagrad.
+    /// Makes a classifier of two classes, with relu, trained with Adagrad.
     pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnClassifier {
         Premade::from_parts(Dnn::new(hidden_units, columns), Classifier::default())
     }
 }
 
 impl DnnRegressor {
-    /// Of one number, with relu, trained with Adagrad.
+    /// Makes a regressor of one number, with relu, trained with Adagrad.
     pub fn new(hidden_units: impl Into<Vec<usize>>, columns: impl Into<Columns>) -> DnnRegressor {
         Premade::from_parts(Dnn::new(hidden_units, columns), Regressor::default())
     }
 }
 
 impl DnnEstimator {
-    /// Under a head, with relu, trained with Adagrad.
+    /// Makes an estimator with a head, with relu, trained with Adagrad.
     pub fn new(
         head: impl Head + 'static,
         hidden_units: impl Into<Vec<usize>>,
@@ -121,26 +121,27 @@ impl DnnEstimator {
 }
 
 impl<H> Premade<Dnn, H> {
-    /// How it is trained; by name with the optimizer's own learning rate. By default, `Adagrad`,
-    /// whose rate of 0.001 learns slowly: 0.05 is what TensorFlow 1 had.
+    /// Sets the optimizer. An optimizer given by name uses its own default learning rate. By
+    /// default, `Adagrad`, whose rate of 0.001 learns slowly; TensorFlow 1 had 0.05.
     pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.optimizer = optimizer.into();
         self
     }
 
-    /// The activation of the hidden layers. By default, relu.
+    /// Sets the activation of the hidden layers. By default, relu.
     pub fn activation_fn(mut self, activation: Activation) -> Self {
         self.network.activation = activation;
         self
     }
 
-    /// The share of a hidden layer's results that training leaves out. By default, none.
+    /// Sets the share of a hidden layer's outputs that training drops. By default, none.
     pub fn dropout(mut self, rate: f64) -> Self {
         self.network.dropout = Some(rate);
         self
     }
 
-    /// Whether each hidden layer's results are normalized over the batch. By default, they are not.
+    /// Sets whether the outputs of each hidden layer are batch-normalized. By default, they are
+    /// not.
     pub fn batch_norm(mut self, batch_norm: bool) -> Self {
         self.network.batch_norm = batch_norm;
         self

@@ -1,5 +1,5 @@
-//! Wide and deep estimators: a linear model and a deep network, whose logits are added up, each
-//! with an optimizer of its own.
+//! Wide and deep estimators: a linear model and a deep network with separate optimizers. Their
+//! logits are added.
 
 use estimand_graph::{Combiner, Minimize, Role, Tensor};
 use estimand_nn::Activation;
@@ -19,16 +19,16 @@ pub struct DnnLinearCombined {
     dnn: Dnn,
 }
 
-/// Classes from a wide and deep model.
+/// Predicts classes with a wide and deep model.
 pub type DnnLinearCombinedClassifier = Premade<DnnLinearCombined, Classifier>;
-/// Numbers from a wide and deep model.
+/// Predicts numbers with a wide and deep model.
 pub type DnnLinearCombinedRegressor = Premade<DnnLinearCombined, Regressor>;
-/// A wide and deep model under any head.
+/// A wide and deep model with any head.
 pub type DnnLinearCombinedEstimator = Premade<DnnLinearCombined, GivenHead>;
 
-/// TF: of the deep part, for whatever optimizer is named.
+/// TF: the rate of the deep part, for any optimizer given by name.
 const DNN_RATE: f64 = 0.001;
-/// TF: of the linear part it is this or less, the more columns there are.
+/// TF: the largest rate of the linear part. More columns make it smaller.
 const LINEAR_RATE: f64 = 0.005;
 
 impl Default for DnnLinearCombined {
@@ -96,8 +96,8 @@ impl Network for DnnLinearCombined {
             let (deep, wide) = (self.variables(cx, "dnn/"), self.variables(cx, "linear/"));
             let of = |variables: &[Tensor]| Minimize::new(loss).variables(variables);
             let step = cx.global_step();
-            // TF: the deep part is counted by the global step; the linear part then has a counter
-            // of its own.
+            // TF: the deep part uses the global step as its counter; the linear part then has its
+            // own counter.
             Ok(match (self.has_dnn(), self.has_linear()) {
                 (true, true) => {
                     let deep = dnn.minimize(of(&deep).global_step(step));
@@ -111,8 +111,8 @@ impl Network for DnnLinearCombined {
 }
 
 impl DnnLinearCombined {
-    /// The trainable variables of a part. One that both share (an embedding outside of their
-    /// scopes) belongs to the deep part.
+    /// Returns the trainable variables of a part. A variable that both share (an embedding outside
+    /// of their scopes) belongs to the deep part.
     fn variables(&self, cx: &ModelFnContext<'_>, part: &str) -> Vec<Tensor> {
         let of_part = |name: &str| match part {
             "dnn/" => !name.starts_with("linear/"),
@@ -127,7 +127,8 @@ impl DnnLinearCombined {
 }
 
 impl DnnLinearCombinedClassifier {
-    /// Of two classes. Give it columns: those of the linear part, those of the deep part, or both.
+    /// Makes a classifier of two classes. Set the columns of the linear part, of the deep part, or
+    /// both.
     pub fn new() -> DnnLinearCombinedClassifier {
         Premade::from_parts(DnnLinearCombined::default(), Classifier::default())
     }
@@ -140,7 +141,8 @@ impl Default for DnnLinearCombinedClassifier {
 }
 
 impl DnnLinearCombinedRegressor {
-    /// Of one number. Give it columns: those of the linear part, those of the deep part, or both.
+    /// Makes a regressor of one number. Set the columns of the linear part, of the deep part, or
+    /// both.
     pub fn new() -> DnnLinearCombinedRegressor {
         Premade::from_parts(DnnLinearCombined::default(), Regressor::default())
     }
@@ -153,63 +155,66 @@ impl Default for DnnLinearCombinedRegressor {
 }
 
 impl DnnLinearCombinedEstimator {
-    /// Under a head. Give it columns: those of the linear part, those of the deep part, or both.
+    /// Makes an estimator with a head. Set the columns of the linear part, of the deep part, or
+    /// both.
     pub fn new(head: impl Head + 'static) -> DnnLinearCombinedEstimator {
         Premade::from_parts(DnnLinearCombined::default(), GivenHead::new(head))
     }
 }
 
 impl<H> Premade<DnnLinearCombined, H> {
-    /// What the linear part adds up. By default nothing: there is no linear part.
+    /// Sets the columns of the linear part. By default none: there is no linear part.
     pub fn linear_feature_columns(mut self, columns: impl Into<Columns>) -> Self {
         self.network.linear.columns = columns.into();
         self
     }
 
-    /// How the linear part is trained; by name with the least of 0.005 and `1 / sqrt(columns)`. By
-    /// default, `Ftrl`.
+    /// Sets the optimizer of the linear part. An optimizer given by name gets the smaller of 0.005
+    /// and `1 / sqrt(columns)` as its learning rate. By default, `Ftrl`.
     pub fn linear_optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.linear.optimizer = optimizer.into();
         self
     }
 
-    /// How the weights of a row's ids become one. By default, their sum.
+    /// Sets how the weights of a row's ids are combined. By default, they are summed.
     pub fn linear_sparse_combiner(mut self, combiner: Combiner) -> Self {
         self.network.linear.sparse_combiner = combiner;
         self
     }
 
-    /// What the deep part reads. By default nothing: there is no deep part.
+    /// Sets the columns of the deep part. By default none: there is no deep part.
     pub fn dnn_feature_columns(mut self, columns: impl Into<Columns>) -> Self {
         self.network.dnn.columns = columns.into();
         self
     }
 
-    /// How large the hidden layers are.
+    /// Sets the sizes of the hidden layers.
     pub fn dnn_hidden_units(mut self, units: impl Into<Vec<usize>>) -> Self {
         self.network.dnn.hidden_units = units.into();
         self
     }
 
-    /// How the deep part is trained; by name with a learning rate of 0.001. By default, `Adagrad`.
+    /// Sets the optimizer of the deep part. An optimizer given by name gets a learning rate of
+    /// 0.001. By default, `Adagrad`.
     pub fn dnn_optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.dnn.optimizer = optimizer.into();
         self
     }
 
-    /// The activation of the hidden layers. By default, relu.
+    /// Sets the activation of the hidden layers. By default, relu.
     pub fn dnn_activation_fn(mut self, activation: Activation) -> Self {
         self.network.dnn.activation = activation;
         self
     }
 
-    /// The share of a hidden layer's results that training leaves out. By default, none.
+    /// Sets the share of a hidden layer's outputs that training drops. By default, none.
     pub fn dnn_dropout(mut self, rate: f64) -> Self {
         self.network.dnn.dropout = Some(rate);
         self
     }
 
-    /// Whether each hidden layer's results are normalized over the batch. By default, they are not.
+    /// Sets whether the outputs of each hidden layer are batch-normalized. By default, they are
+    /// not.
     pub fn batch_norm(mut self, batch_norm: bool) -> Self {
         self.network.dnn.batch_norm = batch_norm;
         self

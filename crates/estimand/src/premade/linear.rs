@@ -18,14 +18,14 @@ pub struct Linear {
     pub(super) sparse_combiner: Combiner,
 }
 
-/// Classes from a weighted sum of columns: logistic regression.
+/// Predicts classes with a weighted sum of columns: logistic regression.
 pub type LinearClassifier = Premade<Linear, Classifier>;
-/// Numbers from a weighted sum of columns.
+/// Predicts numbers with a weighted sum of columns.
 pub type LinearRegressor = Premade<Linear, Regressor>;
-/// A weighted sum of columns under any head.
+/// A weighted sum of columns with any head.
 pub type LinearEstimator = Premade<Linear, GivenHead>;
 
-/// TF: for whatever optimizer is named.
+/// TF: the rate for any optimizer given by name.
 const RATE: f64 = 0.2;
 
 impl Linear {
@@ -57,8 +57,8 @@ impl Network for Linear {
     }
 }
 
-/// That there are columns, and that each is right and fits where it is used: it is put into a graph
-/// that nobody keeps.
+/// Checks that there are columns, and that each is valid and fits its place, by adding each to a
+/// graph that is then discarded.
 pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Columns) -> Tensor) -> Result<()> {
     if columns.is_empty() {
         return Err(Error::config(format!("{of} of no feature columns")).help("give it at least one"));
@@ -66,41 +66,42 @@ pub(super) fn check_columns(columns: &Columns, of: &str, place: fn(&Inputs, Colu
     columns.iter().try_for_each(|column| {
         column.check()?;
         let graph = Graph::with_mode(Mode::Predict);
-        // Each alone: two columns may read a feature in different ways.
+        // Each column alone: two columns may read a feature in different ways.
         place(&Inputs::new(&graph, "feature", &column.parse_spec()), [column.clone()].into());
         graph.check()
     })
 }
 
 impl LinearClassifier {
-    /// Of two classes, trained with Ftrl.
+    /// Makes a classifier of two classes, trained with Ftrl.
     pub fn new(columns: impl Into<Columns>) -> LinearClassifier {
         Premade::from_parts(Linear::new(columns), Classifier::default())
     }
 }
 
 impl LinearRegressor {
-    /// Of one number, trained with Ftrl.
+    /// Makes a regressor of one number, trained with Ftrl.
     pub fn new(columns: impl Into<Columns>) -> LinearRegressor {
         Premade::from_parts(Linear::new(columns), Regressor::default())
     }
 }
 
 impl LinearEstimator {
-    /// Under a head, trained with Ftrl.
+    /// Makes an estimator with a head, trained with Ftrl.
     pub fn new(head: impl Head + 'static, columns: impl Into<Columns>) -> LinearEstimator {
         Premade::from_parts(Linear::new(columns), GivenHead::new(head))
     }
 }
 
 impl<H> Premade<Linear, H> {
-    /// How it is trained; by name with a learning rate of 0.2. By default, `Ftrl`.
+    /// Sets the optimizer. An optimizer given by name gets a learning rate of 0.2. By default,
+    /// `Ftrl`.
     pub fn optimizer(mut self, optimizer: impl Into<OptimizerChoice>) -> Self {
         self.network.optimizer = optimizer.into();
         self
     }
 
-    /// How the weights of a row's ids become one. By default, their sum.
+    /// Sets how the weights of a row's ids are combined. By default, they are summed.
     pub fn sparse_combiner(mut self, combiner: Combiner) -> Self {
         self.network.sparse_combiner = combiner;
         self

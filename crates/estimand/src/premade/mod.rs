@@ -1,10 +1,10 @@
-//! Premade estimators: a network of feature columns and a head, put together.
+//! Premade estimators: a network over feature columns combined with a head.
 //!
-//! Each is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`, `dnn_linear_combined.rs`) with
-//! one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's, or a head that was given), and
-//! [`Premade`] is all there is around them: it turns the two into a model function. `optimizer.rs`
-//! says how optimizers are named, `shown.rs` what TensorBoard shows of a network. Defaults,
-//! learning rates and the names of variables are those of `tf.estimator` 2.15.
+//! Each estimator is one [`Network`] (`baseline.rs`, `linear.rs`, `dnn.rs`,
+//! `dnn_linear_combined.rs`) with one [`HeadChoice`] (`choice.rs`: a classifier's, a regressor's,
+//! or a head given by the user). [`Premade`] turns the two into a model function. `optimizer.rs`
+//! handles optimizer names, `shown.rs` the summaries for TensorBoard. Defaults, learning rates and
+//! the names of variables are those of `tf.estimator` 2.15.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -48,21 +48,20 @@ pub use dnn_linear_combined::{
 pub use linear::{Linear, LinearClassifier, LinearEstimator, LinearRegressor};
 pub use optimizer::OptimizerChoice;
 
-/// From features to logits, and how to train what is between.
+/// A network from features to logits, and its optimizer.
 pub trait Network: fmt::Debug + Send + Sync {
-    /// Whether the configuration can work: an error says what is wrong with it, and how to put it
-    /// right.
+    /// Checks the configuration. An error says what is wrong and how to fix it.
     fn check(&self) -> Result<()>;
 
     /// Builds the network: logits `[batch, units]`.
     fn logits(&self, cx: &ModelFnContext<'_>, units: usize) -> Result<Tensor>;
 
-    /// The optimizer of its variables, or several.
+    /// Returns the optimizer of its variables, or several.
     fn training<'a>(&'a self, cx: &'a ModelFnContext<'_>) -> Result<Training<'a>>;
 }
 
-/// A premade estimator in the making: what all of them can be told. [`build`](Premade::build) makes
-/// the [`Estimator`].
+/// A builder of a premade estimator, with the settings that all of them share.
+/// [`build`](Premade::build) makes the [`Estimator`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Premade<N, H> {
@@ -78,22 +77,22 @@ impl<N: Network + 'static, H: HeadChoice + 'static> Premade<N, H> {
         Premade { network, head, model_dir: None, config: RunConfig::new(), warm_start_from: None }
     }
 
-    /// The folder of checkpoints and event files. By default, that of the configuration, or a new
-    /// temporary one.
+    /// Sets the folder of checkpoints and event files. By default, the folder of the configuration,
+    /// or a new temporary one.
     pub fn model_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.model_dir = Some(folder.into());
         self
     }
 
-    /// How it is run. By default, [`RunConfig::new`].
+    /// Sets the run configuration. By default, [`RunConfig::new`].
     pub fn config(mut self, config: RunConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// A checkpoint, or a folder of them, whose values the trainable variables begin with if the
-    /// model folder has none yet; or [`WarmStartSettings`] that say more. By default, variables
-    /// begin as their initializers say.
+    /// Sets the warm start: a checkpoint, or a folder of them, that gives the trainable variables
+    /// their initial values if the model folder has no checkpoint yet. [`WarmStartSettings`] give
+    /// finer control. By default, variables start with their initializers' values.
     pub fn warm_start_from(mut self, settings: impl Into<WarmStartSettings>) -> Self {
         self.warm_start_from = Some(settings.into());
         self

@@ -1,5 +1,5 @@
-//! How premade estimators are told their optimizer: by name, as a value, or as a function that
-//! makes it.
+//! The optimizer setting of premade estimators: a name, a value, or a function that makes the
+//! optimizer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use estimand_graph::Optimizer;
 use estimand_tensor::Result;
 
-/// An optimizer by its name, or itself, or a function that makes it for each build of the model.
+/// An optimizer given by name, as a value, or as a function that makes it for each build of the
+/// model.
 ///
 /// ```
 /// use estimand::premade::OptimizerChoice;
@@ -28,8 +29,8 @@ enum Choice {
 }
 
 impl OptimizerChoice {
-    /// The optimizer. The learning rate is for one that was only named; without it, the optimizer's
-    /// own.
+    /// Returns the optimizer. `rate` applies to an optimizer given by name; without it, the
+    /// optimizer's default rate applies.
     pub(super) fn optimizer(&self, rate: Option<f64>) -> Result<Optimizer> {
         match &self.0 {
             Choice::Named(name) => Optimizer::named(name, rate),

@@ -1,4 +1,4 @@
-//! What TensorFlow's premade estimators show of themselves in TensorBoard.
+//! The TensorBoard summaries of TensorFlow's premade estimators.
 
 use estimand_graph::Tensor;
 use estimand_nn::column::LinearOutput;
@@ -6,15 +6,15 @@ use estimand_tensor::DType;
 
 use crate::ModelFnContext;
 
-/// The share of zeros among the results of a layer, which tells of relus that never fire, and how
-/// the results are spread.
+/// Adds the share of zeros among the outputs of a layer, which reveals relus that never fire, and a
+/// histogram of the outputs.
 pub(super) fn layer(cx: &ModelFnContext<'_>, name: &str, value: &Tensor) {
     cx.summary()
         .scalar(&format!("{name}/fraction_of_zero_values"), &zeros(value).mean())
         .histogram(&format!("{name}/activation"), value);
 }
 
-/// The bias, and the share of weights that are 0: what regularization has switched off.
+/// Adds the bias, and the share of weights that are 0, which regularization has switched off.
 pub(super) fn weights(cx: &ModelFnContext<'_>, linear: &LinearOutput) {
     // TF: these have no scope.
     let _scope = cx.graph().outside();
@@ -30,7 +30,7 @@ pub(super) fn weights(cx: &ModelFnContext<'_>, linear: &LinearOutput) {
     }
 }
 
-/// 1 where a number is 0, elsewhere 0.
+/// Returns 1 where a number is 0, elsewhere 0.
 fn zeros(value: &Tensor) -> Tensor {
     let _scope = value.graph().scope("zero_fraction");
     value.equal(0.0).cast(DType::F32)

@@ -1,38 +1,38 @@
-//! Lines over steps as SVG, drawn by hand: axes with round numbers, a line for each series, best
+//! Line charts over steps as hand-written SVG: axes with round numbers, one line per series, best
 //! steps marked.
 
 use super::escape::escape;
 use crate::console::number;
 
-/// The size of the picture, and of the margins around the lines.
+/// The size of the image, and of the margins around the plot.
 const WIDTH: f64 = 560.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 36.0;
-/// Between the lowest and the highest value and the edges.
+/// The space between the extreme values and the edges.
 const INSET: f64 = 8.0;
-/// A longer series is drawn by the lowest and the highest of neighbouring points.
+/// A longer series is reduced to the minimum and maximum of neighbouring points.
 const MAX_POINTS: usize = 400;
-/// Points of a longer series have no dots.
+/// A longer series has no dots at its points.
 const MAX_DOTS: usize = 80;
-/// From this ratio of the largest to the smallest value on, values are drawn by their logarithm.
+/// If the ratio of the largest to the smallest value reaches this, the axis is logarithmic.
 const LOG_RATIO: f64 = 1000.0;
-/// There are so many colours; they begin anew after that.
+/// The number of colours; they repeat after that.
 pub(super) const N_COLOURS: usize = 6;
 
-/// One line.
+/// One line of a chart.
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) points: Vec<(u64, f64)>,
     pub(super) best: Option<u64>,
-    /// Which of the page's colours.
+    /// The index of the line's colour.
     pub(super) colour: usize,
 }
 
-/// The picture of some lines, and the names of them above it. What is not finite is left out, and
-/// counted.
+/// Draws a chart of some lines, with their names above it. Values that are not finite are left out
+/// and counted.
 pub(super) fn chart(title: &str, series: &[Series]) -> String {
     let finite = || series.iter().flat_map(|s| &s.points).filter(|(_, value)| value.is_finite());
     let mut legend = String::new();
@@ -47,7 +47,8 @@ pub(super) fn chart(title: &str, series: &[Series]) -> String {
     let (Some(first), Some(last)) = (steps.clone().min(), steps.max()) else {
         return format!("<figure><figcaption>{}{legend}</figcaption><p>No finite values.</p></figure>", escape(title));
     };
-    // From the beginning, so that all charts of a training have one scale; unless it began late.
+    // Start at step 0, so that all charts of a training have the same scale, unless the series
+    // starts late.
     let first = if first <= last / 2 { 0 } else { first };
     let x = Axis::new(first as f64, last as f64, false, LEFT, WIDTH - RIGHT);
     let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
@@ -80,7 +81,7 @@ pub(super) fn chart(title: &str, series: &[Series]) -> String {
     )
 }
 
-/// The line of a series: broken where values are not finite.
+/// Draws the line of a series, broken at values that are not finite.
 fn draw(series: &Series, x: &Axis, y: &Axis) -> String {
     let Series { name, points, best, colour } = series;
     let mut out = format!("<g class=\"c{colour}\">");
@@ -116,7 +117,7 @@ fn draw(series: &Series, x: &Axis, y: &Axis) -> String {
     out + "</g>"
 }
 
-/// The lowest and the highest of each so many neighbours, in their order; values that are not
+/// Reduces each group of neighbours to its minimum and maximum, in order. Values that are not
 /// finite stay.
 fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     let size = points.len().div_ceil(MAX_POINTS / 2).max(1);
@@ -136,7 +137,7 @@ fn thinned(points: &[(u64, f64)]) -> Vec<(u64, f64)> {
     kept
 }
 
-/// Numbers along a line of the picture.
+/// An axis: maps numbers to positions in the image.
 struct Axis {
     low: f64,
     high: f64,
@@ -147,7 +148,7 @@ struct Axis {
 
 impl Axis {
     fn new(low: f64, high: f64, is_log: bool, from: f64, to: f64) -> Axis {
-        // One value alone is in the middle.
+        // A single value is in the middle.
         let around = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
         let (low, high) = if low == high { (low - around, high + around) } else { (low, high) };
         Axis { low, high, is_log, from, to }
@@ -160,13 +161,13 @@ impl Axis {
     fn place(&self, value: f64) -> f64 {
         let share = match self.is_log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
-            // Halves, since the difference of two finite numbers need not be finite.
+            // Use halves, since the difference of two finite numbers may overflow.
             false => (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0),
         };
         self.from + share * (self.to - self.from)
     }
 
-    /// About `n` round numbers within.
+    /// Returns about `n` round numbers within the axis.
     fn ticks(&self, n: usize) -> Vec<f64> {
         if self.is_log {
             let (low, high) = (self.low.log10().ceil() as i32, self.high.log10().floor() as i32);
@@ -178,7 +179,7 @@ impl Axis {
         let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|&step| step >= rough * 0.999);
         let Some(step) = step.filter(|step| *step > 0.0 && step.is_finite()) else { return vec![self.low] };
         let first = (self.low / step).ceil();
-        // Products of whole numbers, so that errors do not add up; zero has no sign.
+        // Products of whole numbers, so that errors do not accumulate; zero has no sign.
         let ticks = (0..=2 * n).map(|i| (first + i as f64) * step + 0.0);
         ticks.take_while(|&tick| tick <= self.high + step * 1e-9).filter(|tick| tick.is_finite()).collect()
     }
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(Axis::new(0.002, 3000.0, true, 0.0, 1.0).ticks(5), [0.01, 1.0, 100.0]);
     }
 
-    /// Whatever the values are, the picture has only numbers in it.
+    /// For any values, the image contains only finite numbers.
     #[test]
     fn values_that_are_not_finite_break_the_line() {
         let big = f64::from(f32::MAX);
@@ -233,8 +234,8 @@ mod tests {
         assert!(chart("loss", &[series(&[(1, f64::NAN)])]).contains("No finite values"));
     }
 
-    /// Steps 0 to 10 and values 0 to 1 on a picture of known size: the ends of the line are corners
-    /// of its inner part, 8 from its edges.
+    /// Steps 0 to 10 and values 0 to 1 in an image of known size: the ends of the line are corners
+    /// of the inner area, 8 from its edges.
     #[test]
     fn points_are_where_they_should_be() {
         let picture = chart("loss", &[Series { best: Some(10), ..series(&[(0, 0.0), (10, 1.0)]) }]);

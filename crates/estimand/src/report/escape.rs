@@ -1,6 +1,6 @@
-//! Text that may hold anything, as part of a page.
+//! Escapes arbitrary text for a page.
 
-/// Text as HTML shows it. Characters that HTML cannot hold are replaced.
+/// Escapes text for HTML. Characters that HTML does not allow are replaced.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

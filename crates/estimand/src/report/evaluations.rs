@@ -1,4 +1,4 @@
-//! The evaluations of a model folder, and which of each input's was the best.
+//! Reads the evaluations of a model folder, and finds the best of each input.
 
 use std::fs;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::own_entries::hook_state;
 use crate::train_and_evaluate::{EVALUATIONS, EVALUATOR_STATE, stored_best};
 use crate::{Evaluated, Metrics};
 
-/// The evaluations in the folders `eval` and `eval_<name>`, the one without a name first. Which is
-/// the best is not known yet.
+/// Reads the evaluations in the folders `eval` and `eval_<name>`, the one without a name first. The
+/// best is not known yet.
 pub(super) fn read(model_dir: &Path, log: &mut Log) -> Result<Vec<Evaluated>> {
     let mut names: Vec<Option<String>> = Vec::new();
     let entries = match fs::read_dir(model_dir) {
@@ -41,8 +41,8 @@ pub(super) fn read(model_dir: &Path, log: &mut Log) -> Result<Vec<Evaluated>> {
     Ok(all)
 }
 
-/// Finds the best of each: what the training has kept in its checkpoint, or else that of the lowest
-/// loss.
+/// Finds the best evaluation of each input: the one that the training stored in its checkpoint, or
+/// else the one with the lowest loss.
 pub(super) fn choose(
     all: &mut [Evaluated],
     model_dir: &Path,
@@ -59,7 +59,7 @@ pub(super) fn choose(
     }
 }
 
-/// What training, or a process that only evaluates, knows of its evaluations.
+/// Reads the state of the evaluations that a training or an evaluator process stored.
 fn state(model_dir: &Path, checkpoint: Option<&BundleReader>) -> Result<Value> {
     let of_training = checkpoint.map(|reader| hook_state(reader, EVALUATIONS)).transpose()?.flatten();
     let text = of_training.or_else(|| fs::read(model_dir.join(EVALUATOR_STATE)).ok());

@@ -1,5 +1,5 @@
-//! What a model is and what it has learnt, in a few short texts: two runs with the same ones are
-//! the same.
+//! Fingerprints of a model and its learned values, as short texts. Two runs with equal fingerprints
+//! are the same.
 
 use estimand_checkpoint::BundleReader;
 use estimand_tensor::Result;
@@ -7,12 +7,12 @@ use estimand_tensor::cpu::text::fingerprint64;
 
 use crate::own_entries::{is_own, own_number};
 
-/// A fingerprint as people compare it.
+/// Formats a fingerprint for people.
 pub(super) fn hex(fingerprint: u64) -> String {
     format!("{fingerprint:016x}")
 }
 
-/// What a checkpoint says, by name.
+/// Returns the fingerprints of a checkpoint, by name.
 pub(super) fn of_checkpoint(reader: &BundleReader) -> Result<Vec<(String, String)>> {
     let mut structure = String::new();
     let (mut n_variables, mut n_values) = (0_usize, 0_usize);
@@ -34,7 +34,7 @@ pub(super) fn of_checkpoint(reader: &BundleReader) -> Result<Vec<(String, String
     Ok(all)
 }
 
-/// A fingerprint of all that a checkpoint's variables have learnt.
+/// Computes a fingerprint of the learned values of a checkpoint's variables.
 pub(super) fn of_values(reader: &BundleReader) -> Result<u64> {
     let mut fingerprint = 0;
     for name in reader.names().filter(|name| !is_own(name)) {
@@ -48,7 +48,7 @@ pub(super) fn of_values(reader: &BundleReader) -> Result<u64> {
     Ok(fingerprint)
 }
 
-/// A fingerprint of two, in their order.
+/// Combines two fingerprints, in order.
 pub(super) fn join(first: u64, second: u64) -> u64 {
     fingerprint64(&[first.to_le_bytes(), second.to_le_bytes()].concat())
 }

@@ -1,5 +1,5 @@
-//! The report as one HTML page: no script, nothing from elsewhere, light or dark as the reader
-//! likes it.
+//! The report as one HTML page: no scripts, no external resources, light or dark by the reader's
+//! setting.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use crate::console::{number, slice_of};
 use crate::{Evaluated, Metrics};
 
 const STYLE: &str = include_str!("style.css");
-/// More charts than this are left to TensorBoard.
+/// The maximum number of charts; TensorBoard shows the others.
 const MAX_CHARTS: usize = 24;
 
-/// The page.
+/// Makes the page.
 pub(super) fn page(report: &Report) -> String {
     let name = escape(&report.name);
     let sections = [curves(report), evaluations(report), slices(report), columns(report), runs(report), facts(report)];
@@ -28,11 +28,11 @@ pub(super) fn page(report: &Report) -> String {
     )
 }
 
-/// As [`escape`], with names in backticks set as code.
+/// Same as [`escape`], with names in backticks formatted as code.
 fn prose(text: &str) -> String {
     let parts: Vec<String> = escape(text).split('`').map(str::to_string).collect();
     if parts.len().is_multiple_of(2) {
-        // A name has a backtick of its own.
+        // A name contains a backtick.
         return parts.join("`");
     }
     let part = |(i, part): (usize, &String)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() };
@@ -79,7 +79,7 @@ fn card(name: &str, value: &str, note: &str) -> String {
     format!("<div class=\"card\"><p>{name}</p><p class=\"value\">{value}</p><p>{note}</p></div>\n")
 }
 
-/// A chart for each tag: that of the training and those of the evaluations together.
+/// Makes one chart per tag, with the curves of the training and of the evaluations.
 fn curves(report: &Report) -> String {
     let mut tags: Vec<&str> = vec!["loss"];
     for set in &report.evaluations {
@@ -119,14 +119,14 @@ fn set_name(set: &Evaluated) -> &str {
     set.name.as_deref().unwrap_or("evaluation")
 }
 
-/// The metrics of all rows, in the order of their names.
+/// Returns the metrics of all rows, in the order of their names.
 fn metrics_of(set: &Evaluated) -> Vec<&str> {
     let all: BTreeSet<&str> =
         set.history.iter().chain(&set.best).flat_map(|m| m.iter().map(|(name, _)| name)).collect();
     all.iter().copied().filter(|key| slice_of(key, |whole| all.contains(whole)).is_none()).collect()
 }
 
-/// What the newest and the best evaluation of each input have found.
+/// Shows the newest and the best evaluation of each input.
 fn evaluations(report: &Report) -> String {
     if report.evaluations.is_empty() {
         let text = "<p>Nothing was evaluated: whether the model works on rows that it has not seen is not known.</p>\n";
@@ -172,7 +172,7 @@ fn cell(value: Option<f64>) -> String {
     format!("<td class=\"n\">{}</td>", value.map_or(String::new(), number))
 }
 
-/// The metrics of slices, of the best evaluation of each input.
+/// Shows the metrics of slices, for the best evaluation of each input.
 fn slices(report: &Report) -> String {
     let mut out = String::new();
     for set in &report.evaluations {
@@ -234,7 +234,7 @@ fn columns(report: &Report) -> String {
     section("Columns", &out)
 }
 
-/// All runs, if there were several, and what could not be read.
+/// Lists all runs, if there were several, and the parts that could not be read.
 fn runs(report: &Report) -> String {
     let mut out = String::new();
     if report.runs.len() > 1 {
@@ -256,7 +256,7 @@ fn runs(report: &Report) -> String {
     if out.is_empty() { out } else { section("Runs", &out) }
 }
 
-/// Fingerprints and parameters.
+/// Shows fingerprints and parameters.
 fn facts(report: &Report) -> String {
     let table = |facts: &[(String, String)]| {
         let row = |(name, value): &(String, String)| {

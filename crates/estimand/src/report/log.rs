@@ -1,4 +1,4 @@
-//! What the event files of a model folder tell about its trainings: runs, why they ended, and the
+//! Reads the trainings of a model folder from its event files: runs, why they ended, and the
 //! numbers of their steps.
 
 use std::collections::BTreeMap;
@@ -10,32 +10,31 @@ use indexmap::IndexMap;
 use crate::Metrics;
 use crate::events::{Event, SessionStatus, SummaryValue, What, each_event};
 
-/// One call of `train`, as its event file tells it. A file may tell of several, one after the
-/// other.
+/// One call of `train`, read from its event file. A file may contain several runs in a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TrainingRun {
-    /// The first step it did; `None` if it did none, or has not said so.
+    /// The first step of the run; `None` if it did no step, or did not record one.
     pub first_step: Option<u64>,
-    /// The last step that it has told of.
+    /// The last recorded step.
     pub last_step: u64,
-    /// Why it ended; `None` if it was killed, or still runs.
+    /// Why it ended; `None` if it was killed, or is still running.
     pub reason: Option<String>,
-    /// Seconds from its first event to its last, evaluations in between included.
+    /// Seconds from its first event to its last, including evaluations in between.
     pub secs: f64,
     started: f64,
-    /// Whether it has said that it ended.
+    /// Whether the end was recorded.
     ended: bool,
 }
 
 impl TrainingRun {
-    /// The steps of this run, as far as they are known.
+    /// The number of steps of this run, as far as is known.
     pub fn n_steps(&self) -> u64 {
         self.first_step.map_or(0, |first| (self.last_step + 1).saturating_sub(first))
     }
 
-    /// Whether an event is of the next run. What ends a run may be followed by how its parameters
-    /// did.
+    /// Returns whether an event belongs to the next run. The end of a run may be followed by the
+    /// status of its parameters.
     fn is_before(&self, event: &Event) -> bool {
         self.ended && !matches!(&event.what, Some(What::Summary(_)) if event.step == 0)
     }
@@ -65,7 +64,7 @@ impl TrainingRun {
         }
     }
 
-    /// Whether it did a step again that was there at a time.
+    /// Returns whether this run repeated a step that was recorded at a time.
     fn replaces(&self, step: u64, time: f64) -> bool {
         time < self.started && self.first_step.is_some_and(|first| step >= first)
     }
@@ -108,8 +107,8 @@ impl Log {
         Ok(Log { runs, curves, notes })
     }
 
-    /// The evaluations in a folder, in the order of their steps, without those of steps that a
-    /// later run did again. If a step was evaluated twice, the later one counts.
+    /// Returns the evaluations in a folder, in the order of their steps, without those of steps
+    /// that a later run repeated. If a step was evaluated twice, the later one counts.
     pub(super) fn evaluations(&mut self, folder: &Path) -> Result<Vec<Metrics>> {
         let mut all: BTreeMap<u64, IndexMap<String, f64>> = BTreeMap::new();
         let notes = each_event(folder, |_, event| {

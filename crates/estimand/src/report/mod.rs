@@ -1,9 +1,9 @@
-//! The report of a training: why it ended, what was best, learning curves, evaluations, suspicious
-//! columns, fingerprints.
+//! The report of a training: why it ended, its best evaluations, learning curves, suspicious
+//! columns, and fingerprints.
 //!
-//! It is read from what lies in the model folder, so it can be made at the end of a training or
-//! years later, over all its runs. It prints itself in short, and [`Report::html`] is one page that
-//! needs nothing else.
+//! It is read from the files in the model folder, so it can be made at the end of a training or
+//! years later, over all its runs. Printing it gives a summary. [`Report::html`] is one
+//! self-contained page.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -21,9 +21,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/`
-//! looks at a dataset, `fingerprints.rs` at checkpoints; `next.rs` says what to do; `text.rs` and
-//! `html.rs` with `chart.rs` show it.
+//! `log.rs` reads event files, `evaluations.rs` the evaluations and the best of them. `columns/`
+//! examines a dataset, `fingerprints.rs` checkpoints. `next.rs` gives advice. `text.rs`, and
+//! `html.rs` with `chart.rs`, format the report.
 
 mod chart;
 mod columns;
@@ -49,7 +49,7 @@ use crate::model_folder::newest::{is_there, read_newest};
 use crate::{Estimator, Evaluated};
 use log::{Curves, Log};
 
-/// What became of a training. Made by [`Estimator::report`].
+/// The report of a training. Made by [`Estimator::report`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     name: String,
@@ -63,7 +63,7 @@ pub struct Report {
 }
 
 impl Estimator {
-    /// The report of all trainings of the model folder.
+    /// Makes the report of all trainings of the model folder.
     pub fn report(&self) -> Result<Report> {
         let mut report = Report::read(self.model_dir())?;
         let parameters = self.params().iter().map(|(name, value)| (name.to_string(), value.to_string()));
@@ -78,7 +78,7 @@ impl Estimator {
 }
 
 impl Report {
-    /// The report of all trainings of a model folder, of which nothing else is known.
+    /// Makes the report of all trainings of a model folder from its files only.
     pub fn read(model_dir: impl AsRef<Path>) -> Result<Report> {
         let model_dir = model_dir.as_ref();
         let mut log = Log::read(model_dir)?;
@@ -111,13 +111,13 @@ impl Report {
         })
     }
 
-    /// Looks at the columns of a dataset, in one pass over its first 100,000 rows: the training
-    /// rows, as a rule.
+    /// Examines the columns of a dataset, usually the training rows, in one pass over its first
+    /// 100,000 rows.
     pub fn examine(self, data: &Dataset) -> Result<Report> {
         Ok(self.examined(ColumnCheck::new().run(data)?))
     }
 
-    /// Adds what a [`ColumnCheck`] has found.
+    /// Adds the results of a [`ColumnCheck`].
     #[must_use]
     pub fn examined(mut self, examined: Examined) -> Report {
         self.examined = Some(examined);
@@ -129,17 +129,17 @@ impl Report {
         &self.runs
     }
 
-    /// The last of them; `None` if there is none with event files.
+    /// The last training; `None` if there is none with event files.
     pub fn end(&self) -> Option<&TrainingRun> {
         self.runs.last()
     }
 
-    /// The evaluations of each input, of all runs; values are as event files hold them: `f32`.
+    /// The evaluations of each input, of all runs. Values are `f32`, as in event files.
     pub fn evaluations(&self) -> &[Evaluated] {
         &self.evaluations
     }
 
-    /// The evaluations on the input of a name; `None` is the one without.
+    /// The evaluations on the input with this name; `None` is the one without a name.
     pub fn evaluation(&self, name: Option<&str>) -> Result<&Evaluated> {
         let names = self.evaluations.iter().filter_map(|set| set.name.as_deref());
         self.evaluations.iter().find(|set| set.name.as_deref() == name).ok_or_else(|| match name {
@@ -148,8 +148,8 @@ impl Report {
         })
     }
 
-    /// The numbers that training has recorded under a tag, such as `loss`, by step. Steps that a
-    /// later run did again are that run's.
+    /// The numbers that training has recorded under a tag, such as `loss`, by step. If a later run
+    /// repeated a step, its number counts.
     pub fn curve(&self, tag: &str) -> Result<Vec<(u64, f64)>> {
         match self.curves.get(tag) {
             Some(curve) => Ok(curve.iter().map(|(&step, &value)| (step, value)).collect()),
@@ -160,13 +160,13 @@ impl Report {
         }
     }
 
-    /// What was found in the columns, the worst first; none if no dataset was examined.
+    /// The findings in the columns, the worst first; empty if no dataset was examined.
     pub fn findings(&self) -> &[Finding] {
         self.examined.as_ref().map_or(&[], |examined| &examined.findings)
     }
 
-    /// What model, data and seed were, as short texts by name: two runs with the same ones are the
-    /// same.
+    /// Fingerprints of model, data and seed, as short texts by name. Two runs with equal
+    /// fingerprints are the same.
     pub fn fingerprints(&self) -> Vec<(String, String)> {
         let mut all = self.fingerprints.clone();
         if let Some(examined) = &self.examined {
@@ -176,23 +176,24 @@ impl Report {
         all
     }
 
-    /// What could not be read, in words.
+    /// Descriptions of the parts that could not be read.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The report as one HTML page, which needs nothing else. The same report gives the same bytes.
+    /// The report as one self-contained HTML page. The same report gives the same bytes.
     pub fn html(&self) -> String {
         html::page(self)
     }
 
-    /// Writes the page to a file, all or nothing.
+    /// Writes the page to a file, completely or not at all.
     pub fn write_html(&self, path: impl AsRef<Path>) -> Result<()> {
         write_text(path, &self.html())
     }
 }
 
-/// What the newest checkpoint has learnt, and that of each best evaluation which is still there.
+/// Returns fingerprints of the newest checkpoint, and of each best evaluation's checkpoint that
+/// still exists.
 fn learnt(
     model_dir: &Path,
     (newest, reader): (&Path, &BundleReader),
@@ -215,9 +216,9 @@ fn learnt(
     Ok(all)
 }
 
-/// The last part of a path.
+/// Returns the last part of a path.
 fn folder_name(path: &Path) -> String {
-    // `.` has none of its own.
+    // `.` has no name of its own.
     let whole = std::path::absolute(path);
     let name = whole.as_deref().unwrap_or(path).file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()

@@ -1,9 +1,9 @@
-//! What to do next, as far as the numbers of a report tell.
+//! Advice on the next steps, derived from the numbers of a report.
 
 use super::{Report, Suspicion};
 use crate::Metrics;
 
-/// Short texts, the most urgent first.
+/// Returns short advice, the most urgent first.
 pub(super) fn advice(report: &Report) -> Vec<String> {
     let mut all = Vec::new();
     if let Some((step, loss)) = report.curves.get("loss").and_then(|curve| curve.last_key_value())
@@ -41,7 +41,7 @@ pub(super) fn advice(report: &Report) -> Vec<String> {
             at_end.push(format!("{name} was best ({}) when it ended: train longer", set.by));
         }
     }
-    // Rows that it has seen get better to the end; others decide.
+    // Metrics on training rows improve to the end; those on other rows decide.
     all.extend(if earlier.is_empty() { at_end } else { earlier });
     all
 }

@@ -1,4 +1,4 @@
-//! The report in short, for the terminal.
+//! The summary of a report for the terminal.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::next::advice;
 use super::{Report, TrainingRun};
 use crate::console::sliced;
 
-/// Findings beyond these are only counted.
+/// The maximum number of findings to list; others are only counted.
 const SHOWN: usize = 10;
 
 impl fmt::Display for TrainingRun {
@@ -27,7 +27,7 @@ impl fmt::Display for TrainingRun {
     }
 }
 
-/// Why training ended, the evaluations, and what is suspicious.
+/// Prints why training ended, the evaluations, and suspicious columns.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.end() {
@@ -72,7 +72,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// A time as people say it.
+/// Formats a time for people.
 pub(super) fn secs(secs: f64) -> String {
     let whole = secs.round() as u64;
     match whole {

@@ -1,4 +1,4 @@
-//! Whether the numbers of a model are finite.
+//! Checks that the numbers of a model are finite.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use estimand_tensor::Array;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NotFinite {
     pub(crate) variable: String,
-    /// Where in the variable, counted in the order of its bytes.
+    /// Its index in the variable, in memory order.
     pub(crate) element: usize,
     pub(crate) value: f64,
 }
@@ -20,7 +20,8 @@ impl fmt::Display for NotFinite {
 }
 
 impl NotFinite {
-    /// The first such number of a variable; `None` if all are finite, or cannot be anything else.
+    /// Finds the first such number of a variable; `None` if all are finite, or if the dtype has
+    /// only finite values.
     pub(crate) fn find(variable: &str, array: &Array) -> Option<NotFinite> {
         let found = match (array.as_slice::<f32>(), array.as_slice::<f64>()) {
             (Ok(values), _) => first(values, |x| x.is_finite()).map(|i| (i, f64::from(values[i]))),
@@ -31,8 +32,8 @@ impl NotFinite {
     }
 }
 
-/// The first element that is not finite. Block by block without a branch inside, which the compiler
-/// turns into vector instructions: the pass costs what reading the memory costs.
+/// Returns the first element that is not finite. It checks blocks without a branch inside, which
+/// the compiler vectorizes, so the pass costs as much as reading the memory.
 fn first<T: Copy>(values: &[T], is_finite: impl Fn(T) -> bool) -> Option<usize> {
     const BLOCK: usize = 4096;
     let bad = values.chunks(BLOCK).position(|block| !block.iter().fold(true, |all, &x| all & is_finite(x)))?;

@@ -1,5 +1,5 @@
-//! The list of a folder's checkpoints: which are kept, which are removed, and which one the next
-//! run goes on from.
+//! The list of a folder's checkpoints: which to keep, which to remove, and which one the next run
+//! resumes from.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,26 +11,27 @@ use estimand_tensor::{Error, Result};
 
 use super::Retention;
 
-/// The state file.
+/// The name of the state file.
 const STATE_FILE: &str = "checkpoint";
 
-/// What a comment begins with that names a checkpoint whose files are being removed.
+/// The prefix of a comment that names a checkpoint whose files are being removed.
 const EVICTED: &str = "# evicted: ";
 
 /// The checkpoints that the state file lists.
 #[derive(Clone)]
 pub(super) struct List {
     retention: Retention,
-    /// Their names, oldest first, and when each was saved.
+    /// Their names, oldest first, and the time when each was saved.
     kept: Vec<(String, SystemTime)>,
-    /// The newest whose numbers are finite. The next run goes on from it, so it is never removed.
+    /// The newest checkpoint with finite numbers only. The next run resumes from it, so it is never
+    /// removed.
     newest_good: Option<String>,
-    /// An evicted checkpoint that was saved after this stays.
+    /// An evicted checkpoint that was saved after this time is kept.
     deadline: SystemTime,
 }
 
 impl List {
-    /// What the folder's state file says.
+    /// Reads the folder's state file.
     pub(super) fn read(folder: &Path, retention: Retention) -> Result<List> {
         let state = checkpoint::read_state(folder)?.unwrap_or_default();
         let saved = |name: &str| fs::metadata(folder.join(format!("{name}.index"))).and_then(|m| m.modified());
@@ -41,26 +42,27 @@ impl List {
         Ok(List { retention, kept, newest_good, deadline })
     }
 
-    /// Adds a checkpoint. Returns the names of those that left the list and whose files go.
+    /// Adds a checkpoint. Returns the names of those that leave the list and whose files are to be
+    /// removed.
     pub(super) fn add(&mut self, name: &str, is_finite: bool) -> Vec<String> {
         self.kept.retain(|(kept, _)| kept != name);
         self.kept.push((name.to_string(), SystemTime::now()));
         if is_finite {
             self.newest_good = Some(name.to_string());
         } else if self.newest_good.as_deref() == Some(name) {
-            // It was saved again, and it is not what it was.
+            // It was saved again, and is no longer good.
             self.newest_good = None;
         }
         self.evict()
     }
 
-    /// The checkpoint that the next run goes on from.
+    /// Returns the checkpoint that the next run resumes from.
     pub(super) fn newest_good(&self) -> Option<&str> {
         self.newest_good.as_deref()
     }
 
-    /// Writes the state file. Comments in it name the checkpoints that have left the list: a
-    /// process that is killed before it has removed their files leaves them to [`finish_removals`].
+    /// Writes the state file. Its comments name the checkpoints that have left the list. If a
+    /// process is killed before it has removed their files, [`finish_removals`] removes them later.
     pub(super) fn write(&self, folder: &Path, evicted: &[String]) -> Result<()> {
         let mut text = self.state().to_string();
         for name in evicted.iter().filter(|name| is_plain(name) && !name.contains(char::is_control)) {
@@ -95,8 +97,8 @@ impl List {
     }
 }
 
-/// Removes the files of checkpoints that a killed process had taken off the list. Call it as the
-/// owner of the folder.
+/// Removes the files of checkpoints that a killed process had removed from the list. Only the owner
+/// of the folder may call it.
 pub(crate) fn finish_removals(folder: &Path) -> Result<()> {
     let Ok(text) = fs::read_to_string(folder.join(STATE_FILE)) else { return Ok(()) };
     let listed = checkpoint::read_state(folder)?.unwrap_or_default().all_model_checkpoint_paths;
@@ -105,19 +107,19 @@ pub(crate) fn finish_removals(folder: &Path) -> Result<()> {
 }
 
 fn hours(n: f64) -> Duration {
-    // A time that cannot be told is never reached.
+    // A time too large to represent is never reached.
     Duration::try_from_secs_f64(n * 3600.0).unwrap_or(Duration::from_secs(u64::MAX >> 8))
 }
 
-/// Whether a name of the list is a file of the folder itself. A copied folder may list files of the
-/// original, by absolute or `../` names: they are read, and never removed.
+/// Returns whether a name of the list is a file of the folder itself. A copied folder may list
+/// files of the original, by absolute or `../` names. They are read, but never removed.
 fn is_plain(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
 }
 
-/// Removes the files of checkpoints that left the list: first the index, without which nobody reads
-/// the rest.
+/// Removes the files of checkpoints that left the list: first the index, without which the other
+/// files are not read.
 pub(super) fn remove_files(folder: &Path, names: &[String]) -> Result<()> {
     let names: BTreeSet<&str> = names.iter().map(String::as_str).filter(|name| is_plain(name)).collect();
     if names.is_empty() {
@@ -126,7 +128,7 @@ pub(super) fn remove_files(folder: &Path, names: &[String]) -> Result<()> {
     let mut files: Vec<String> = names.iter().map(|name| format!("{name}.index")).collect();
     for entry in fs::read_dir(folder).map_err(|e| Error::io(folder, "list", &e))? {
         let Ok(file) = entry.map_err(|e| Error::io(folder, "list", &e))?.file_name().into_string() else { continue };
-        // TensorFlow may have written several files of data, and a graph.
+        // TensorFlow may have written several data files, and a graph.
         let prefix = file.strip_suffix(".meta").or_else(|| file.rsplit_once(".data-").map(|(prefix, _)| prefix));
         if prefix.is_some_and(|prefix| names.contains(prefix)) {
             files.push(file);
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!(list.add("e", false), ["c"]);
         assert_eq!((names(&list), list.newest_good()), (vec!["b", "d", "e"], Some("b")));
         assert_eq!(list.state().model_checkpoint_path, "b");
-        // Once there is a good one again, it goes as all others.
+        // Once there is a good one again, it is removed like all others.
         assert_eq!(list.add("f", true), ["d", "b"]);
         assert_eq!(names(&list), ["e", "f"]);
     }

@@ -1,6 +1,7 @@
-//! Checkpoints of a run: written in the background, listed in the state file, the oldest removed.
+//! Saves checkpoints of a run: writes them in the background, lists them in the state file, and
+//! removes the oldest.
 //!
-//! `list.rs` decides which are kept, `finite.rs` finds numbers that nobody can train on.
+//! `list.rs` decides which are kept; `finite.rs` finds numbers that are not finite.
 
 mod finite;
 mod list;
@@ -22,26 +23,26 @@ use crate::memory;
 use crate::own_entries::{MARK, is_own};
 use list::{List, remove_files};
 
-/// Which checkpoints are kept.
+/// The policy of which checkpoints are kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retention {
-    /// The newest so many; `None` for all.
+    /// The number of newest checkpoints to keep; `None` for all.
     pub keep_max: Option<usize>,
-    /// Of those that would be removed, one for every so many hours stays for ever.
+    /// Of those to be removed, one is kept forever per this number of hours.
     pub keep_every_n_hours: f64,
 }
 
 impl Default for Retention {
-    /// The newest 5, and one every 10,000 hours.
+    /// Keeps the newest 5, and one every 10,000 hours.
     fn default() -> Retention {
         Retention { keep_max: Some(5), keep_every_n_hours: 10_000.0 }
     }
 }
 
-/// Takes what is in a checkpoint, one named value after the other.
+/// A callback that receives the named values of a checkpoint, one by one.
 pub(crate) type Each<'a> = &'a mut dyn FnMut(String, Array) -> Result<()>;
 
-/// The variables that may be infinite or NaN: they were when the model began.
+/// The variables that may be infinite or NaN, because their initial values were.
 pub(crate) type Unjudged = Arc<BTreeSet<String>>;
 
 /// Writes checkpoints of one folder.
@@ -50,20 +51,20 @@ pub(crate) struct Saver {
     list: List,
     /// Whether the folder has a state file.
     has_state: bool,
-    /// What is being written, and the step it is of.
+    /// The save in progress, and its step.
     writing: Option<(u64, JoinHandle<Result<Written>>)>,
     last_step: Option<u64>,
-    /// The step of the last checkpoint and what is wrong with it, if it is not finite.
+    /// The step of the last checkpoint and its first bad number, if it is not finite.
     bad: Option<(u64, NotFinite)>,
-    /// Synced before the next checkpoint is listed.
+    /// The event file to sync before the next checkpoint is listed.
     events: Option<Arc<File>>,
 }
 
-/// What the names of checkpoints begin with.
+/// The prefix of the names of checkpoints.
 pub(crate) const BASENAME: &str = "model.ckpt";
 
 impl Saver {
-    /// Goes on with what the folder's state file lists.
+    /// Makes a saver that continues the list in the folder's state file.
     pub(crate) fn new(folder: &Path, retention: Retention) -> Result<Saver> {
         let list = List::read(folder, retention)?;
         let has_state = checkpoint::read_state(folder)?.is_some();
@@ -76,7 +77,7 @@ impl Saver {
         self.last_step
     }
 
-    /// Says that the state of a step is on disk already.
+    /// Records that the state of a step is already on disk.
     pub(crate) fn is_saved(&mut self, step: u64) {
         self.last_step = Some(step);
     }
@@ -86,11 +87,12 @@ impl Saver {
         self.folder.join(format!("{BASENAME}-{step}"))
     }
 
-    /// Writes a checkpoint, once the one before is written: in the background from a copy, or at
-    /// once if `n_bytes` are too many to be copied. `values` hands over all that is in it.
+    /// Writes a checkpoint after the previous one is written. It writes in the background from a
+    /// copy, or at once if `n_bytes` are too many to copy. `values` passes all values of the
+    /// checkpoint.
     ///
-    /// Variables that are not finite mark the checkpoint, and no later run goes on from it, unless
-    /// they are `unjudged`.
+    /// A variable that is not finite marks the checkpoint, unless it is `unjudged`. No later run
+    /// resumes from a marked checkpoint.
     pub(crate) fn save(
         &mut self,
         step: u64,
@@ -119,7 +121,7 @@ impl Saver {
                 self.writing = Some((step, thread));
                 Ok(())
             }
-            // Without a thread it takes longer, no more.
+            // Without a thread, saving only takes longer.
             Err(_) => self.take(step, write()),
         }
     }
@@ -134,8 +136,8 @@ impl Saver {
         self.take(step, written)
     }
 
-    /// Has a file of events on the disk before the next checkpoint is listed: a run that goes on
-    /// from it does not write them again.
+    /// Syncs an event file to disk before the next checkpoint is listed. A run that resumes from
+    /// the checkpoint does not write these events again.
     pub(crate) fn sync_before(&mut self, events: File) {
         self.events = Some(Arc::new(events));
     }
@@ -146,7 +148,7 @@ impl Saver {
         Save { folder, name: format!("{BASENAME}-{step}"), list: self.list.clone(), has_state, unjudged, events }
     }
 
-    /// Takes over what a finished write has made of the list.
+    /// Takes the new list from a finished write.
     fn take(&mut self, step: u64, written: Result<Written>) -> Result<()> {
         let Written { list, bad } = written.map_err(|e| self.failed(step, e))?;
         (self.list, self.has_state) = (list, true);
@@ -157,7 +159,7 @@ impl Saver {
         Ok(())
     }
 
-    /// An error if the last checkpoint is not finite. Call [`wait`](Self::wait) before.
+    /// Returns an error if the last checkpoint is not finite. Call [`wait`](Self::wait) first.
     pub(crate) fn check_finite(&self) -> Result<()> {
         let Some((step, bad)) = &self.bad else { return Ok(()) };
         Err(Error::new(ErrorKind::Diverged, format!("the model of step {step} is not finite: {bad}")).help(format!(
@@ -175,8 +177,8 @@ impl Saver {
         }
     }
 
-    /// The error of a write that has failed meanwhile. Asked after every step: a training must not
-    /// go on for hours without checkpoints.
+    /// Returns the error of a write that failed in the background. It is called after every step,
+    /// because a training must not continue for hours without checkpoints.
     #[inline]
     pub(crate) fn check(&mut self) -> Result<()> {
         match &self.writing {
@@ -185,7 +187,7 @@ impl Saver {
         }
     }
 
-    /// Waits for what is being written.
+    /// Waits for the write in progress.
     pub(crate) fn wait(&mut self) -> Result<()> {
         let Some((step, thread)) = self.writing.take() else { return Ok(()) };
         match thread.join() {
@@ -194,7 +196,7 @@ impl Saver {
         }
     }
 
-    /// The error of a save, with the checkpoint that is left.
+    /// Returns the error of a save, with the last valid checkpoint.
     pub(crate) fn failed(&self, step: u64, error: Error) -> Error {
         let error = match checkpoint::latest_checkpoint(&self.folder).ok().flatten() {
             Some(prefix) => error.help(format!(
@@ -207,7 +209,7 @@ impl Saver {
     }
 }
 
-/// A checkpoint that is not yet on the disk.
+/// A checkpoint that is not on disk yet.
 #[derive(Clone)]
 struct Save {
     folder: PathBuf,
@@ -218,19 +220,19 @@ struct Save {
     events: Option<Arc<File>>,
 }
 
-/// What a written checkpoint changes.
+/// The changes by a written checkpoint.
 struct Written {
     list: List,
     bad: Option<NotFinite>,
 }
 
 impl Save {
-    /// First the checkpoint, then the list that names it, then the files that the list no longer
-    /// names: whenever this stops, the list is true.
+    /// Writes the checkpoint, then the list that names it, and then removes the files that the list
+    /// no longer names. If it stops at any point, the list is valid.
     fn write(mut self, values: impl FnOnce(Each<'_>) -> Result<()>) -> Result<Written> {
         if !self.has_state {
-            // A list that names nothing yet: if this is killed before the list is written, the
-            // files do not look as if theirs was lost.
+            // Write an empty list first. If the process is killed before the real list is written,
+            // the files do not look as if their list was lost.
             checkpoint::write_state(&self.folder, &CheckpointState::default())?;
         }
         let mut writer = BundleWriter::create(self.folder.join(&self.name))?;
@@ -257,8 +259,7 @@ impl Save {
 
 impl Drop for Saver {
     fn drop(&mut self) {
-        // An error was told to whoever called `wait`; what is dropped in a panic has nobody to
-        // tell.
+        // The caller of `wait` has received any error. During a panic nobody can receive it.
         let _ = self.wait();
     }
 }
@@ -293,7 +294,7 @@ mod tests {
         Ok(())
     }
 
-    /// A folder in the place of the file, which no file can replace.
+    /// A folder in the place of the file, which a file cannot replace.
     #[test]
     fn a_failed_save_is_told_once_it_is_over_and_names_what_is_left() -> Result<()> {
         let folder = folder("failed");

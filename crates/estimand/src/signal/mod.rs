@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM, as a flag that the training loop reads between two steps.
+//! Ctrl-C and SIGTERM as a flag that the training loop reads between steps.
 //!
-//! The first one asks the loop to save and to end; Ctrl-C while that goes on ends the process at
-//! once. What was there before is put back when the last [`Guard`] goes.
+//! The first signal requests the loop to save and end. A Ctrl-C during that time ends the process
+//! at once. The previous handlers are restored when the last [`Guard`] is dropped.
 //!
 //! ```
 //! use estimand::signal::Guard;
@@ -27,19 +27,19 @@ use std::sync::{Mutex, PoisonError};
 
 use estimand_tensor::{Error, Result};
 
-/// What was asked for: nothing, or one of `Signal`'s codes. Written by the handler, so it is all
-/// that the handler needs.
+/// The requested signal: 0, or one of `Signal`'s codes. The handler writes it and needs nothing
+/// else.
 static REQUESTED: AtomicU8 = AtomicU8::new(0);
 
-/// How many guards there are, and what to put back when the last one goes.
+/// The number of guards, and the handlers to restore when the last one is dropped.
 static GUARDS: Mutex<(usize, Option<system::Previous>)> = Mutex::new((0, None));
 
-/// Why a process was asked to end.
+/// The reason why a process was requested to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C.
     Interrupt,
-    /// SIGTERM, as schedulers send it; on Windows, that the console is closed.
+    /// SIGTERM, which schedulers send; on Windows, the closing of the console.
     Terminate,
 }
 
@@ -51,7 +51,8 @@ impl Signal {
         }
     }
 
-    /// What a process that a signal has ended should exit with, as shells count: 130 or 143.
+    /// Returns the exit code of a process that a signal ended, by the convention of shells: 130 or
+    /// 143.
     pub fn exit_code(self) -> i32 {
         match self {
             Signal::Interrupt => 130,
@@ -69,14 +70,14 @@ impl fmt::Display for Signal {
     }
 }
 
-/// While one is alive, signals are requests. Guards may be nested and be in several threads: all
-/// see a request.
+/// Turns signals into requests while it is alive. Guards may be nested and live in several threads;
+/// all see a request.
 #[derive(Debug)]
 pub struct Guard(());
 
 impl Guard {
-    /// Takes signals over. One that the process was started to ignore, as in the background of a
-    /// script, stays ignored.
+    /// Installs the handlers. A signal that the process was started to ignore, as in the background
+    /// of a script, stays ignored.
     pub fn install() -> Result<Guard> {
         let mut guards = GUARDS.lock().unwrap_or_else(PoisonError::into_inner);
         if guards.0 == 0 {
@@ -89,7 +90,7 @@ impl Guard {
         Ok(Guard(()))
     }
 
-    /// What was asked for since the first guard was installed. Costs one load from memory.
+    /// Returns the signal received since the first guard was installed. Costs one load from memory.
     pub fn requested(&self) -> Option<Signal> {
         let code = REQUESTED.load(Ordering::Relaxed);
         [Signal::Interrupt, Signal::Terminate].into_iter().find(|signal| signal.code() == code)
@@ -108,9 +109,9 @@ impl Drop for Guard {
     }
 }
 
-/// Notes a request; whether the process must end at once, since Ctrl-C came while one was already
-/// there. Only touches an atomic, as a handler must. A second SIGTERM changes nothing: some
-/// supervisors send it to the process and again to its group.
+/// Records a request. Returns whether the process must end at once, because Ctrl-C came after an
+/// earlier request. It only touches an atomic, as a handler must. A second SIGTERM changes nothing:
+/// some supervisors send it to the process and again to its group.
 fn request(signal: Signal) -> bool {
     let first = REQUESTED.compare_exchange(0, signal.code(), Ordering::SeqCst, Ordering::SeqCst).is_ok();
     !first && signal == Signal::Interrupt
@@ -118,7 +119,7 @@ fn request(signal: Signal) -> bool {
 
 #[cfg(all(test, unix))]
 mod tests {
-    //! Signals are the whole process's, so each scenario is a child: this test binary again,
+    //! Signals affect the whole process, so each scenario runs in a child: this test binary again,
     //! running the ignored test below.
 
     use std::env;
@@ -165,7 +166,7 @@ mod tests {
     }
 
     fn say(text: &str) {
-        // A line of its own: the harness has written the test's name already.
+        // Start a new line: the harness has already written the test's name.
         io::stdout().write_all(format!("\n{text}\n").as_bytes()).unwrap();
     }
 
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     #[ignore = "a scenario of the other tests"]
     fn child() {
-        // A shell that runs the tests in the background has them ignore Ctrl-C.
+        // A shell that runs the tests in the background makes them ignore Ctrl-C.
         // SAFETY: the default needs no handler.
         unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         match env::var(SCENARIO).as_deref() {
@@ -197,7 +198,7 @@ mod tests {
                 say("ready");
                 until(|| guard.requested().is_some());
                 drop(guard);
-                // A later guard knows nothing of what an earlier one was asked.
+                // A later guard does not see requests of an earlier one.
                 assert_eq!(Guard::install().unwrap().requested(), None);
                 say("dropped");
                 until(|| false);

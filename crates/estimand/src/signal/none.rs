@@ -1,4 +1,4 @@
-//! Without signals nothing is asked for.
+//! Systems without signals: nothing is ever requested.
 
 use std::io;
 

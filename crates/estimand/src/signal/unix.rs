@@ -1,5 +1,5 @@
-//! Handlers by `sigaction`. Crates for signals cannot put a previous handler back, or the default
-//! one.
+//! Signal handlers with `sigaction`. The crates for signals cannot restore a previous handler or
+//! the default one.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -41,7 +41,7 @@ fn take_over(number: libc::c_int) -> io::Result<libc::sigaction> {
     // SAFETY: all its fields are numbers, pointers or sets of bits, for which zero is a value.
     let mut ours: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     ours.sa_sigaction = handler as extern "C" fn(libc::c_int) as libc::sighandler_t;
-    // Reads that a signal interrupts go on by themselves: files are read in other threads too.
+    // Reads that a signal interrupts resume automatically: other threads read files too.
     ours.sa_flags = libc::SA_RESTART;
     // SAFETY: the set is ours; the handler does only what a handler may.
     let failed = unsafe {

@@ -1,5 +1,4 @@
-//! A handler of the console's events. Windows calls it in a thread of its own and stacks handlers
-//! itself.
+//! A handler of console events. Windows calls it in a separate thread and stacks handlers itself.
 
 use std::time::Duration;
 use std::{io, process, thread};
@@ -16,7 +15,7 @@ unsafe extern "system" {
     fn SetConsoleCtrlHandler(handler: Option<Handler>, add: i32) -> i32;
 }
 
-/// Windows remembers what was there before.
+/// Windows itself remembers the previous handlers.
 pub(super) type Previous = ();
 
 pub(super) fn install() -> io::Result<Previous> {

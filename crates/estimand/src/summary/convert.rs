@@ -1,5 +1,5 @@
-//! From the value of a tensor to what stands in an event file. Nothing here fails on numbers that
-//! are not finite.
+//! Converts the value of a tensor to event file values. Numbers that are not finite never cause an
+//! error.
 
 use estimand_tensor::{Array, DType, Error, Result};
 use estimand_wire::TensorProto;
@@ -9,7 +9,7 @@ use super::histogram::histogram;
 use super::image::images;
 use super::pr_curve::{buckets_of, check_thresholds, curve};
 
-/// How a tensor is shown.
+/// The kind of a summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SummaryKind {
     Scalar,
@@ -18,16 +18,16 @@ pub(crate) enum SummaryKind {
         max_outputs: usize,
     },
     Text,
-    /// Of the buckets of a curve.
+    /// A precision-recall curve, made from its buckets.
     PrCurve,
 }
 
-/// What is written of a tensor.
+/// The event values of a tensor.
 #[derive(Debug, Default)]
 pub(crate) struct Converted {
     pub(crate) values: Vec<Value>,
-    /// How many numbers were not finite. A scalar is shown all the same; a histogram or a curve is
-    /// one of the others.
+    /// The count of numbers that were not finite. A scalar is written anyway; a histogram or a
+    /// curve leaves them out.
     pub(crate) n_odd: usize,
 }
 
@@ -76,7 +76,7 @@ impl SummaryKind {
     }
 }
 
-/// A curve of precision over recall at `num_thresholds` thresholds from 0 to 1.
+/// Makes a precision-recall curve at `num_thresholds` thresholds from 0 to 1.
 pub(crate) fn pr_curve(
     tag: &str,
     labels: &Array,

@@ -1,10 +1,10 @@
-//! How values are spread, in the buckets of TensorFlow's histograms.
+//! Histograms with TensorFlow's buckets.
 
 use std::sync::OnceLock;
 
 use estimand_wire::event::HistogramProto;
 
-/// The upper ends of all buckets: 0, then 1e-12 and each a tenth more than the one before up to
+/// The upper limits of all buckets: 0, then 1e-12 and each 10 % more than the one before up to
 /// 1e20, their negatives, and the largest number.
 fn limits() -> &'static [f64] {
     static LIMITS: OnceLock<Vec<f64>> = OnceLock::new();
@@ -22,7 +22,7 @@ fn limits() -> &'static [f64] {
     })
 }
 
-/// The histogram of values, all of them finite. A run of empty buckets is one.
+/// Makes the histogram of finite values. Consecutive empty buckets are merged.
 pub(super) fn histogram(values: impl Iterator<Item = f64>) -> HistogramProto {
     let limits = limits();
     let mut counts = vec![0.0; limits.len()];

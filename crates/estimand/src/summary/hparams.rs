@@ -1,5 +1,5 @@
-//! Parameters of runs for TensorBoard's HParams page. All is in the metadata: the values are empty
-//! tensors.
+//! Parameters of runs for TensorBoard's HParams page. The metadata holds everything; the values are
+//! empty tensors.
 
 use estimand_wire::event::Value;
 use estimand_wire::plugin::{
@@ -21,20 +21,20 @@ fn value(tag: &str, data: HParamsData) -> Value {
     Value::tensor(format!("_hparams_/{tag}"), nothing).shown_by("hparams", content.encode_to_vec())
 }
 
-/// A run with these parameters started.
+/// The event that a run with these parameters started.
 pub(crate) fn session_start(params: &HParams, time: f64) -> Value {
     let hparams = params.iter().map(|(name, param)| (name.to_string(), scalar(param))).collect();
     let info = SessionStartInfo { hparams, start_time_secs: time, ..SessionStartInfo::default() };
     value("session_start_info", HParamsData::SessionStartInfo(info))
 }
 
-/// A run ended.
+/// The event that a run ended.
 pub(crate) fn session_end(status: RunStatus, time: f64) -> Value {
     let info = SessionEndInfo { status: status.into(), end_time_secs: time };
     value("session_end_info", HParamsData::SessionEndInfo(info))
 }
 
-/// What runs have in common: the parameters and metrics that are shown.
+/// The description of all runs: the parameters and metrics to show.
 pub(crate) fn experiment(params: &HParams, metrics: &[(&str, &str)], time: f64) -> Value {
     let kind = |param: &Param| match param {
         Param::Bool(_) => HParamType::Bool,
@@ -59,7 +59,7 @@ pub(crate) fn experiment(params: &HParams, metrics: &[(&str, &str)], time: f64) 
     value("experiment", HParamsData::Experiment(experiment))
 }
 
-/// TensorBoard knows numbers, texts and truth values; lists become texts.
+/// Converts a parameter. TensorBoard supports numbers, strings and booleans; lists become strings.
 fn scalar(param: &Param) -> Scalar {
     match param {
         Param::Bool(value) => ScalarKind::Bool(*value),

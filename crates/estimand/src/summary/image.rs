@@ -1,9 +1,9 @@
-//! Images: pixels scaled as TensorFlow scales them, and packed as PNG.
+//! Images: pixels are scaled like TensorFlow's and encoded as PNG.
 
 use estimand_tensor::{Array, DType, Error, Result};
 use estimand_wire::event::{Image, SummaryValue, Value};
 
-/// The first `max_outputs` images of `[n, height, width, channels]`, each with a tag of its own.
+/// Returns the first `max_outputs` images of `[n, height, width, channels]`, each with its own tag.
 pub(super) fn images(tag: &str, array: &Array, max_outputs: usize) -> Result<Vec<Value>> {
     let &[n, height, width, channels] = array.dims() else {
         return Err(Error::shape(format!("images of {:?}; expected [n, height, width, channels]", array.dims())));
@@ -23,16 +23,16 @@ pub(super) fn images(tag: &str, array: &Array, max_outputs: usize) -> Result<Vec
             colorspace: channels as i32,
             encoded_image_string: packed(&pixels, height, width, channels)?,
         };
-        // TF: one image is not numbered.
+        // TF: a single image has no number.
         let tag = if max_outputs > 1 { format!("{tag}/image/{i}") } else { format!("{tag}/image") };
         values.push(Value { tag, value: Some(SummaryValue::Image(image)), ..Value::default() });
     }
     Ok(values)
 }
 
-/// TF: the largest value is 255 if none is negative; otherwise 0 becomes 128, and the largest in
-/// size is 127 away. A pixel with a value that is not finite is red, or white where there is no
-/// colour.
+/// TF: if no value is negative, the largest becomes 255. Otherwise 0 becomes 128, and the largest
+/// magnitude is 127 away. A pixel with a value that is not finite is red, or white in an image
+/// without colour.
 fn scaled(values: &[f32], channels: usize) -> Vec<u8> {
     let is_finite = |pixel: &&[f32]| pixel.iter().all(|value| value.is_finite());
     let finite = || values.chunks_exact(channels).filter(is_finite).flatten().copied();

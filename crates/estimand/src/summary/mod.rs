@@ -1,10 +1,10 @@
-//! What TensorBoard shows of a model beside its loss: scalars, histograms, images, texts and
-//! curves.
+//! Summaries: scalars, histograms, images, texts and curves of a model for TensorBoard, in addition
+//! to its loss.
 //!
-//! A model function names tensors; a [`SummarySaverHook`](crate::hook::SummarySaverHook) writes
-//! their values down every so often. Steps between do not compute what nobody reads. Whether
-//! anything is shown changes no bit of what is trained, and a number that is not finite is no
-//! reason to end a training: it is told once, and the rest is written.
+//! A model function registers tensors; a [`SummarySaverHook`](crate::hook::SummarySaverHook) writes
+//! their values periodically. Other steps do not compute them. Summaries do not change a single bit
+//! of the trained model. A number that is not finite does not end the training: it is logged once,
+//! and the rest is written.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -33,17 +33,18 @@ use estimand_graph::{Graph, Tensor, Value};
 use estimand_tensor::{DType, Dim, Error, Result};
 use tracing::info;
 
-/// A tensor to be shown.
+/// A tensor to show.
 #[derive(Clone, Debug)]
 pub(crate) struct Summary {
     pub(crate) tag: String,
     pub(crate) kind: SummaryKind,
-    // No tensor: a tensor holds its graph, and the graph of a model holds its summaries.
+    // A value and not a tensor: a tensor holds its graph, and the graph of a model holds its
+    // summaries.
     pub(crate) value: Value,
 }
 
 impl Summary {
-    /// Whether its values of several batches, added up, are that of all of them.
+    /// Returns whether its values can be summed over batches.
     pub(crate) fn adds_up(&self) -> bool {
         self.kind == SummaryKind::PrCurve
     }
@@ -52,14 +53,13 @@ impl Summary {
 #[derive(Debug, Default)]
 struct List(RefCell<Vec<Summary>>);
 
-/// A list of tensors to be shown: a model's own, which
-/// [`ModelFnContext::summary`](crate::ModelFnContext::summary) adds to, or one for a
-/// [`SummarySaverHook`](crate::hook::SummarySaverHook) of its own.
+/// A list of tensors to show: the model's list, which
+/// [`ModelFnContext::summary`](crate::ModelFnContext::summary) adds to, or a separate one for
+/// another [`SummarySaverHook`](crate::hook::SummarySaverHook).
 ///
-/// Names get the path of the open scopes before them. A name that is there already gets `_1`, `_2`,
-/// ..., and a character that is no letter, digit, `.`, `-`, `_` or `/` becomes `_`, as in
-/// TensorFlow. A tensor that cannot be shown in a way is an error of the build, with the name and
-/// the line.
+/// Names are prefixed with the path of the open scopes. A name that already exists gets `_1`, `_2`,
+/// ... appended. A character other than a letter, digit, `.`, `-`, `_` or `/` becomes `_`, as in
+/// TensorFlow. A tensor that a summary cannot show is a build error, with the name and the line.
 #[derive(Clone)]
 pub struct Summaries {
     graph: Graph,
@@ -67,17 +67,17 @@ pub struct Summaries {
 }
 
 impl Summaries {
-    /// An empty list of a graph's tensors, apart from the model's own.
+    /// Makes an empty list of a graph's tensors, separate from the model's list.
     pub fn new(graph: &Graph) -> Summaries {
         Summaries { graph: graph.clone(), list: Rc::default() }
     }
 
-    /// The model's own.
+    /// Returns the model's list.
     pub(crate) fn of(graph: &Graph) -> Summaries {
         Summaries { graph: graph.clone(), list: graph.attachment() }
     }
 
-    /// A number.
+    /// Adds a scalar.
     #[track_caller]
     pub fn scalar(&self, name: &str, tensor: &Tensor) -> &Summaries {
         let one = tensor.shape().dims().iter().all(|&dim| dim == Dim::Known(1));
@@ -85,15 +85,16 @@ impl Summaries {
         self.add(name, SummaryKind::Scalar, tensor, fits.then_some(()).ok_or("one number"))
     }
 
-    /// How the numbers of a tensor of any shape are spread.
+    /// Adds a histogram of a tensor of any shape.
     #[track_caller]
     pub fn histogram(&self, name: &str, tensor: &Tensor) -> &Summaries {
         self.add(name, SummaryKind::Histogram, tensor, tensor.dtype().is_number().then_some(()).ok_or("numbers"))
     }
 
-    /// The first `max_outputs` images of `[n, height, width, channels]` with 1, 3 or 4 channels.
+    /// Adds the first `max_outputs` images of `[n, height, width, channels]` with 1, 3 or 4
+    /// channels.
     ///
-    /// u8 is shown as it is. f32 is scaled, each image on its own: to 0..255 if no value is
+    /// u8 is shown unchanged. f32 is scaled, each image separately: to 0..255 if no value is
     /// negative, otherwise around 128.
     #[track_caller]
     pub fn image(&self, name: &str, tensor: &Tensor, max_outputs: usize) -> &Summaries {
@@ -107,16 +108,16 @@ impl Summaries {
         self.add(name, SummaryKind::Image { max_outputs }, tensor, fits)
     }
 
-    /// Texts; TensorBoard reads them as Markdown, and shows one or two axes as a table.
+    /// Adds texts. TensorBoard renders them as Markdown, and shows one or two axes as a table.
     #[track_caller]
     pub fn text(&self, name: &str, tensor: &Tensor) -> &Summaries {
         self.add(name, SummaryKind::Text, tensor, (tensor.dtype() == DType::Str).then_some(()).ok_or("strings"))
     }
 
-    /// Precision over recall at `num_thresholds` thresholds from 0 to 1. Labels are true unless
-    /// they are 0; a prediction counts as positive if it is not below the threshold. Labels have
-    /// the shape of the predictions, and weights that or one that stretches to it. Evaluation shows
-    /// the curve of all batches, training that of one.
+    /// Adds a precision-recall curve at `num_thresholds` thresholds from 0 to 1. Labels are true
+    /// unless they are 0; a prediction counts as positive if it is not below the threshold. Labels
+    /// have the shape of the predictions. Weights have that shape or one that broadcasts to it.
+    /// Evaluation shows the curve of all batches, training that of one.
     #[track_caller]
     pub fn pr_curve(
         &self,
@@ -141,7 +142,7 @@ impl Summaries {
         self.add(name, SummaryKind::PrCurve, &buckets, Ok(()))
     }
 
-    /// What is to be shown, in the order it was added.
+    /// Returns the tensors to show, in the order they were added.
     pub(crate) fn all(&self) -> Ref<'_, Vec<Summary>> {
         self.list.0.borrow()
     }
@@ -173,7 +174,8 @@ impl Summaries {
         }
     }
 
-    /// Of the tags alone: a summary changes no name of the graph, on which random numbers depend.
+    /// Makes a tag unique among tags only: a summary must not change names in the graph, because
+    /// random numbers depend on them.
     fn unique(&self, tag: &str) -> String {
         let list = self.all();
         let is_free = |tag: &String| list.iter().all(|summary| summary.tag != *tag);
@@ -182,7 +184,7 @@ impl Summaries {
     }
 }
 
-/// TF: the name of a summary is one that a node could have.
+/// TF: the name of a summary must be a valid node name.
 fn clean(tag: &str) -> String {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     let clean: String = tag.chars().map(|c| if allowed(c) { c } else { '_' }).collect();

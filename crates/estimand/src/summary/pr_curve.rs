@@ -1,7 +1,7 @@
-//! Curves of precision over recall, one point for each of evenly spaced thresholds.
+//! Precision-recall curves, with one point for each of evenly spaced thresholds.
 //!
-//! What a batch gives, and what adds up over batches, is a histogram: the weights of true and of
-//! false labels by the highest threshold that their prediction reaches.
+//! Each batch gives a histogram, which can be summed over batches: the weights of true and of false
+//! labels by the highest threshold that their prediction reaches.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Array, DType, Dim, Error, Result};
@@ -9,7 +9,7 @@ use estimand_wire::event::Value;
 use estimand_wire::plugin::PrCurvePluginData;
 use estimand_wire::{Message, TensorProto};
 
-/// Whether a curve can be made of these.
+/// Checks that a curve can be made of these tensors.
 pub(super) fn check(labels: &Tensor, predictions: &Tensor, n: usize, weights: Option<&Tensor>) -> Result<()> {
     check_thresholds(n)?;
     let tensors = || [labels, predictions].into_iter().chain(weights);
@@ -50,13 +50,13 @@ pub(super) fn buckets(labels: &Tensor, predictions: &Tensor, n: usize, weights: 
         (positive, negative) = (positive * &weights, negative * &weights);
     }
     let reached = (predictions.clip(0.0, 1.0) * (n - 1) as f64).floor();
-    // What is no number reaches no threshold: an id below 0 counts nowhere.
+    // NaN reaches no threshold: ids below 0 are not counted.
     let reached = predictions.equal(&predictions).select(reached, -1.0).cast(DType::I32).reshape([-1]);
     let [positive, negative] = [positive, negative].map(|weights| weights.reshape([-1]).segment_sum(&reached, n));
     Tensor::stack(&[&positive, &negative], 0)
 }
 
-/// The same of values.
+/// Same as `buckets`, for arrays.
 pub(super) fn buckets_of(labels: &Array, predictions: &Array, n: usize, weights: Option<&Array>) -> Result<Vec<f64>> {
     let dims: Vec<_> = [Some(labels), weights].into_iter().flatten().map(Array::dims).collect();
     if dims.iter().any(|&dims| dims != predictions.dims()) {
@@ -70,14 +70,14 @@ pub(super) fn buckets_of(labels: &Array, predictions: &Array, n: usize, weights:
         if prediction.is_nan() {
             continue;
         }
-        // As in a graph, the product decides in f32.
+        // The product is computed in f32, as in a graph.
         let reached = (prediction.clamp(0.0, 1.0) as f32 * (n - 1) as f32).floor() as usize;
         buckets[if label != 0.0 { reached } else { n + reached }] += weight;
     }
     Ok(buckets)
 }
 
-/// The curve: true positives, false positives, true negatives, false negatives, precision and
+/// Makes the curve: true positives, false positives, true negatives, false negatives, precision and
 /// recall at each threshold.
 pub(super) fn curve(tag: &str, buckets: &[f64]) -> Value {
     const LEAST: f64 = 1e-7;

@@ -1,4 +1,4 @@
-//! Which of all evaluations is the best, and how that goes into a checkpoint.
+//! Tracks the best evaluation, and stores it in checkpoints.
 
 use estimand_tensor::Result;
 use indexmap::IndexMap;
@@ -8,7 +8,7 @@ use tracing::warn;
 use crate::Metrics;
 use crate::criterion::Criterion;
 
-/// The best evaluation until now.
+/// The best evaluation so far.
 #[derive(Default)]
 pub(super) struct BestSoFar {
     pub(super) criterion: Criterion,
@@ -16,7 +16,7 @@ pub(super) struct BestSoFar {
 }
 
 impl BestSoFar {
-    /// Takes an evaluation; returns whether it is the best now.
+    /// Records an evaluation. Returns whether it is the best now.
     pub(super) fn update(&mut self, current: &Metrics) -> Result<bool> {
         let is_better = self.criterion.is_better(self.metrics.as_ref(), current)?;
         if is_better {
@@ -25,13 +25,13 @@ impl BestSoFar {
         Ok(is_better)
     }
 
-    /// What a later run needs.
+    /// Returns the state for a later run.
     pub(super) fn state(&self) -> Value {
         json!({"by": self.criterion.to_string(), "metrics": self.metrics.as_ref().map(to_json)})
     }
 
-    /// Goes on from the state of an earlier run; `None` if that is none. What was chosen by another
-    /// criterion is left alone, with a warning.
+    /// Restores the state of an earlier run; `None` if the state is invalid. A state chosen by
+    /// another criterion is ignored with a warning.
     pub(super) fn restore(&mut self, state: &Value) -> Option<()> {
         let (by, metrics) = stored(state)?;
         if by == self.criterion.to_string() {
@@ -46,8 +46,8 @@ impl BestSoFar {
     }
 }
 
-/// What makes an evaluation the best, in words, and which was it, by a state; `None` if that is
-/// none.
+/// Reads from a state the criterion, in words, and the best evaluation; `None` if the state is
+/// invalid.
 pub(crate) fn stored(state: &Value) -> Option<(String, Option<Metrics>)> {
     let by = state.get("by")?.as_str()?.to_string();
     let metrics = match state.get("metrics")? {
@@ -57,7 +57,7 @@ pub(crate) fn stored(state: &Value) -> Option<(String, Option<Metrics>)> {
     Some((by, metrics))
 }
 
-/// Values as bits, since JSON has neither NaN nor infinity.
+/// Stores values as bits, since JSON has neither NaN nor infinity.
 fn to_json(metrics: &Metrics) -> Value {
     let values: serde_json::Map<String, Value> =
         metrics.iter().map(|(name, value)| (name.to_string(), Value::from(value.to_bits()))).collect();
@@ -86,7 +86,7 @@ mod tests {
         BestSoFar { criterion, metrics: None }
     }
 
-    /// As the original's BestExporter compares: equal is not better, NaN neither.
+    /// Compares like TensorFlow's BestExporter: neither an equal value nor NaN is better.
     #[test]
     fn the_lowest_loss_unless_something_else_is_asked_for() -> Result<()> {
         let mut lowest = BestSoFar::default();

@@ -1,4 +1,4 @@
-//! One of the inputs that a training is evaluated on: when, with which model, and what came of it.
+//! One evaluation input of a training: its schedule, its model, and its results.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,20 +17,20 @@ use crate::input_fn::InputFn;
 use crate::session::TrainSession;
 use crate::{Estimator, EvalSpec, Metrics, Timer};
 
-/// Between two evaluations of checkpoints at least so many seconds pass, as in TensorFlow.
+/// The minimum number of seconds between two evaluations of checkpoints, as in TensorFlow.
 const THROTTLE_SECS: f64 = 600.0;
-/// An evaluator waits so many seconds before its first one.
+/// The number of seconds that an evaluator waits before its first evaluation.
 const START_DELAY_SECS: f64 = 120.0;
 
-/// When it is evaluated.
+/// The schedule of an evaluation input.
 enum Schedule {
-    /// With a checkpoint, unless the evaluation before has begun less than so many seconds ago.
+    /// At each checkpoint, unless the previous evaluation began less than `throttle_secs` ago.
     Checkpoints { throttle_secs: f64, last: Option<Instant> },
-    /// By a timer of its own.
+    /// By its own timer.
     Every(Timer),
 }
 
-/// An input to evaluate on.
+/// An evaluation input of a training.
 pub(crate) struct EvalSet<'a> {
     name: Option<String>,
     input: Box<dyn InputFn + 'a>,
@@ -42,24 +42,24 @@ pub(crate) struct EvalSet<'a> {
     early_stopping: Option<EarlyStopping>,
     best: BestSoFar,
     exporters: Vec<Box<dyn Exporter + 'a>>,
-    /// The last evaluation, until exporters have had it.
+    /// The last evaluation, until exporters have processed it.
     pending: Option<Pending>,
     history: Vec<Metrics>,
-    /// The step that was evaluated last, in earlier runs too.
+    /// The step that was evaluated last, also by earlier runs.
     evaluated: Option<u64>,
 }
 
-/// What exporters are told of an evaluation.
+/// The results of an evaluation that exporters receive.
 struct Pending {
-    /// `None` in a run that was killed before: it is evaluated again.
+    /// `None` if an earlier run was killed; the step is then evaluated again.
     metrics: Option<Metrics>,
     is_best: bool,
     is_final: bool,
 }
 
 impl<'a> EvalSet<'a> {
-    /// Builds the model for it and looks at its first batch: what is wrong with it is told before
-    /// training begins.
+    /// Builds the evaluation model and reads its first batch, so that errors appear before training
+    /// begins.
     pub(crate) fn new(estimator: &Estimator, spec: EvalSpec<'a>) -> Result<EvalSet<'a>> {
         let place = place(spec.name.as_deref());
         EvalSet::open(estimator, spec).map_err(|e| e.context(place))
@@ -102,20 +102,21 @@ impl<'a> EvalSet<'a> {
         })
     }
 
-    /// Says at which step training begins: seconds are counted from there, steps from 0.
+    /// Records the step at which training begins. Periods in seconds begin there; periods in steps
+    /// count from 0.
     pub(crate) fn begin(&mut self, step: u64) {
         if let Schedule::Every(timer) = &mut self.schedule {
             timer.trigger(step);
         }
     }
 
-    /// Whether its own timer says that it is time.
+    /// Returns whether its own timer is due.
     #[inline]
     pub(crate) fn is_due(&self, step: u64) -> bool {
         matches!(&self.schedule, Schedule::Every(timer) if timer.is_due(step))
     }
 
-    /// Whether it is time since a checkpoint is there.
+    /// Returns whether an evaluation is due because a checkpoint was saved.
     pub(crate) fn is_due_with_checkpoint(&self) -> bool {
         match &self.schedule {
             Schedule::Checkpoints { throttle_secs, last } => {
@@ -125,23 +126,23 @@ impl<'a> EvalSet<'a> {
         }
     }
 
-    /// Whether a step was evaluated last.
+    /// Returns whether this step is the last one evaluated.
     pub(crate) fn is_evaluated(&self, step: u64) -> bool {
         self.evaluated == Some(step)
     }
 
-    /// The step that was evaluated last in this run.
+    /// Returns the step that was evaluated last in this run.
     pub(crate) fn last_step(&self) -> Option<u64> {
         self.history.last().map(Metrics::global_step)
     }
 
-    /// Its name in messages, and as a part of the model folder's.
+    /// Returns its place for error messages.
     pub(crate) fn place(&self) -> String {
         place(self.name.as_deref())
     }
 
-    /// Evaluates with the variables of a training; returns why that should end, if it should. The
-    /// results are not in the event file yet: see [`EvalSet::record`].
+    /// Evaluates with the variables of a training. Returns the reason to end the training, if there
+    /// is one. The results are not in the event file yet: see [`EvalSet::record`].
     pub(crate) fn evaluate(
         &mut self,
         estimator: &Estimator,
@@ -154,8 +155,8 @@ impl<'a> EvalSet<'a> {
 
     /// Writes the last results to the event file.
     ///
-    /// A step of its own: a disk that cannot take them costs neither the best evaluation nor what
-    /// early stopping knows, which go into the checkpoint.
+    /// This is separate from `evaluate`. If the disk is full, neither the best evaluation nor the
+    /// state of early stopping is lost; both are saved in the checkpoint.
     pub(crate) fn record(&mut self, checkpoint: Option<&Path>) -> Result<()> {
         let Some(metrics) = self.history.last() else { return Ok(()) };
         record(metrics, checkpoint, &mut self.events).map_err(|e| e.context(place(self.name.as_deref())))
@@ -174,7 +175,7 @@ impl<'a> EvalSet<'a> {
         self.record(Some(checkpoint))
     }
 
-    /// Evaluates with the variables of a training, or with its own.
+    /// Evaluates with the variables of a training, or with its own variables.
     fn run(
         &mut self,
         estimator: &Estimator,
@@ -209,9 +210,9 @@ impl<'a> EvalSet<'a> {
         }))
     }
 
-    /// Evaluates once more the step that the run before evaluated last, before it was killed or
-    /// failed. Nothing is counted or written twice; exporters and the caller get the numbers that
-    /// were lost with that run, and the event file gets them if it has none of this step.
+    /// Repeats the last evaluation of the previous run, which was killed or failed. Nothing is
+    /// counted or written twice. Exporters and the caller get the results that were lost with that
+    /// run; the event file gets them if it has none for this step.
     pub(crate) fn evaluate_again(&mut self, estimator: &Estimator, training: &mut TrainSession) -> Result<()> {
         let again = estimator
             .open_for_evaluation(&*self.input)
@@ -228,23 +229,23 @@ impl<'a> EvalSet<'a> {
         self.record(Some(&estimator.model_dir().join(format!("model.ckpt-{step}"))))
     }
 
-    /// Whether the event files have results of a step.
+    /// Returns whether the event files have results of a step.
     pub(crate) fn is_recorded(&self, estimator: &Estimator, step: u64) -> Result<bool> {
         Ok(read_eval_metrics(estimator.eval_dir(self.name.as_deref()))?.contains_key(&step))
     }
 
-    /// Says that exporters have had the last evaluation.
+    /// Records that exporters have processed the last evaluation.
     pub(crate) fn forget_pending(&mut self) {
         self.pending = None;
     }
 
-    /// Whether exporters wait for the checkpoint of the last evaluation.
+    /// Returns whether exporters wait for the checkpoint of the last evaluation.
     pub(crate) fn has_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Calls the exporters with the last evaluation, whose checkpoint is written now; adds what
-    /// they made.
+    /// Calls the exporters with the last evaluation, whose checkpoint is now written. Adds the
+    /// exported paths to `made`.
     pub(crate) fn export(&mut self, estimator: &Estimator, checkpoint: &Path, made: &mut Vec<PathBuf>) -> Result<()> {
         let Some(Pending { metrics: Some(metrics), is_best, is_final }) = self.pending.take() else { return Ok(()) };
         for exporter in &mut self.exporters {
@@ -256,7 +257,7 @@ impl<'a> EvalSet<'a> {
         Ok(())
     }
 
-    /// The newest evaluation in a few words, for the progress bar.
+    /// Returns the newest evaluation as a short text for the progress bar.
     pub(crate) fn summary(&self) -> Option<String> {
         let last = self.history.last()?;
         let name = self.name.as_deref().unwrap_or("eval");
@@ -267,7 +268,7 @@ impl<'a> EvalSet<'a> {
         Some(format!("{name} {metric} {:.4}", last.get(metric).ok()?))
     }
 
-    /// What a later run needs of it, under its name.
+    /// Returns the state for a later run, under its name.
     pub(crate) fn state(&self) -> (String, Value) {
         let stopping = self.early_stopping.as_ref().map(|s| String::from_utf8_lossy(&s.state()).into_owned());
         let pending = self.pending.as_ref().map(|p| json!({"is_best": p.is_best, "is_final": p.is_final}));
@@ -277,7 +278,7 @@ impl<'a> EvalSet<'a> {
         (self.name.clone().unwrap_or_default(), state)
     }
 
-    /// Goes on from what an earlier run left.
+    /// Restores the state of an earlier run.
     pub(crate) fn restore(&mut self, all: &Value) -> Result<()> {
         let Some(state) = all.get(self.name.as_deref().unwrap_or_default()) else { return Ok(()) };
         let unreadable = || Error::data("what the checkpoint says about it cannot be read").context(self.place());
@@ -300,7 +301,7 @@ impl<'a> EvalSet<'a> {
         self.best.restore(best).ok_or_else(unreadable)
     }
 
-    /// What came of it.
+    /// Returns all results.
     pub(crate) fn finish(self) -> Evaluated {
         Evaluated {
             name: self.name,

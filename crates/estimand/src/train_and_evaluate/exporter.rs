@@ -1,4 +1,4 @@
-//! Exporters: what is made of a model after an evaluation, such as a folder for a server.
+//! Exporters: they write a model after an evaluation, for example to a folder for a server.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,14 @@ use estimand_tensor::Result;
 
 use crate::{Estimator, Metrics};
 
-/// Makes something of a model after each evaluation, or after some of them.
+/// Exports a model after each evaluation, or after some of them.
 ///
-/// A process that is killed while an exporter works calls all exporters of that checkpoint again
-/// when it is started again, with the same checkpoint, metrics and flags. So an exporter should
-/// replace what it has left of the same step, and give a file its name once it is whole.
+/// If a process is killed while an exporter works, the next start calls all exporters of that
+/// checkpoint again, with the same checkpoint, metrics and flags. An exporter should therefore
+/// replace its own output of the same step, and rename a file to its final name only when it is
+/// complete.
 ///
-/// This one keeps the variables of the best model:
+/// This exporter keeps the variables of the best model:
 ///
 /// ```
 /// use std::path::PathBuf;
@@ -42,26 +43,26 @@ use crate::{Estimator, Metrics};
 /// }
 /// ```
 pub trait Exporter {
-    /// What it is called; its exports are below `export/<name>` in the model folder.
+    /// The name of the exporter. Its exports are below `export/<name>` in the model folder.
     fn name(&self) -> &str;
 
-    /// Exports, or does not; returns where to.
+    /// Exports the model or skips it. Returns the path of the export.
     fn export(&mut self, export: &Export<'_>) -> Result<Option<PathBuf>>;
 }
 
-/// What an exporter is told.
+/// The argument of an exporter.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub struct Export<'a> {
     /// The estimator that was evaluated.
     pub estimator: &'a Estimator,
-    /// The folder of this exporter's exports. It need not be there yet.
+    /// The folder of this exporter's exports. It may not exist yet.
     pub path: PathBuf,
-    /// The checkpoint that was evaluated; its files are there.
+    /// The checkpoint that was evaluated; its files exist.
     pub checkpoint: &'a Path,
     /// The results of the evaluation.
     pub metrics: &'a Metrics,
-    /// Whether there was nothing better before, in earlier runs too.
+    /// Whether no earlier evaluation was better, earlier runs included.
     pub is_best: bool,
     /// Whether this is the evaluation of the last step.
     pub is_final: bool,

@@ -1,5 +1,5 @@
-//! The evaluations of a training, as a hook of it; and as a listener of its checkpoints, which
-//! exporters wait for.
+//! The evaluations of a training, implemented as a hook. A checkpoint listener calls the exporters,
+//! which wait for the checkpoint.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::session::TrainSession;
 use crate::unfinished::Unfinished;
 use crate::{Estimator, EvalSpec, TrainSpec};
 
-/// The hook's name, under which its state is in checkpoints.
+/// The hook's name, under which checkpoints store its state.
 pub(crate) const EVALUATIONS: &str = "evaluations";
 
 /// Trains, with a hook for the evaluations.
@@ -50,11 +50,11 @@ pub(super) fn train<'a>(
 /// All evaluations of a training.
 struct Evaluations<'a> {
     estimator: &'a Estimator,
-    /// Until the training has begun, and from then on.
+    /// `specs` is used until the training begins; `sets` afterwards.
     specs: Vec<EvalSpec<'a>>,
     sets: Vec<EvalSet<'a>>,
     first_step: u64,
-    /// What the checkpoint says, until the sets are there.
+    /// The state from the checkpoint, until the sets are built.
     state: Option<Value>,
     exports: Vec<PathBuf>,
 }
@@ -86,8 +86,8 @@ impl Evaluations<'_> {
         Ok(waits)
     }
 
-    /// Takes up what a run that was killed, or failed, has left: exporters that were not called,
-    /// results that no event file has, and the results of its last step.
+    /// Completes the work of a run that was killed or failed: exporters that were not called,
+    /// results missing in event files, and the results of its last step.
     fn go_on(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (step, is_last) = (cx.global_step(), cx.is_last());
         let unfinished = Unfinished::of(self.estimator.model_dir(), Some(step));
@@ -150,13 +150,13 @@ impl Hook for Evaluate<'_> {
         Ok(())
     }
 
-    /// The first checkpoint of a run has what the run before ended with, or nothing that was
-    /// learnt.
+    /// The first checkpoint of a run holds the state that the previous run ended with, or an
+    /// untrained model.
     fn before_save(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let (mut all, step) = (self.0.borrow_mut(), cx.global_step());
         let is_last = cx.is_last();
-        // What is known of the last step belongs into the last checkpoint; an interrupted run has
-        // no last step.
+        // The results of the last step belong in the last checkpoint. An interrupted run has no
+        // last step.
         let is_due = |set: &EvalSet<'_>| (is_last || set.is_due_with_checkpoint()) && !set.is_evaluated(step);
         if step > all.first_step && !cx.requests.is_interrupted && all.sets.iter().any(is_due) {
             all.evaluate(cx, true, is_due)?;
@@ -189,7 +189,7 @@ impl Hook for Evaluate<'_> {
     }
 }
 
-/// The evaluations as a listener: exporters are called once the checkpoint is there.
+/// The evaluations as a listener: calls exporters once the checkpoint is written.
 struct Exports<'a>(Rc<RefCell<Evaluations<'a>>>);
 
 impl CheckpointListener for Exports<'_> {
@@ -198,7 +198,7 @@ impl CheckpointListener for Exports<'_> {
         Ok(false)
     }
 
-    /// The last evaluation may be of a checkpoint that was saved before.
+    /// The last evaluation may belong to a checkpoint that was saved earlier.
     fn end(&mut self, _session: &TrainSession, _step: u64) -> Result<()> {
         self.0.borrow_mut().export()
     }

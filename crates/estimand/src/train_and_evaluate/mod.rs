@@ -1,9 +1,9 @@
 //! Training with evaluations in between: `train_and_evaluate`.
 //!
-//! It is training with one hook more. `eval_set` is one input to evaluate on: its schedule, its
-//! resident model, its history; `best` which of its evaluations was the best; `hook` brings the
-//! sets to the steps of a training; `watch` is the part of a process that only evaluates what
-//! another one trains; `exporter` what is made of a model after an evaluation.
+//! It is training with one additional hook. `eval_set` is one evaluation input with its schedule,
+//! its resident model and its history. `best` tracks the best evaluation. `hook` connects the sets
+//! to the steps of a training. `watch` is the loop of an evaluator process, which evaluates the
+//! checkpoints of another process. `exporter` exports a model after an evaluation.
 
 mod best;
 mod eval_set;
@@ -29,8 +29,8 @@ use crate::console::slice_of;
 use crate::estimator::Finished;
 use crate::{Estimator, EvalSpec, Metrics, TrainSpec};
 
-/// One or several inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a
-/// [`Dataset`] is one by itself.
+/// One or more inputs to evaluate on. An [`EvalSpec`], an array or a vector of them, or a
+/// [`Dataset`] converts to it.
 pub struct EvalSpecs<'a>(Vec<EvalSpec<'a>>);
 
 impl<'a> From<EvalSpec<'a>> for EvalSpecs<'a> {
@@ -93,27 +93,27 @@ impl EvalSpecs<'_> {
     }
 }
 
-/// How a training with evaluations ended, and all results.
+/// The result of a training with evaluations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// How the training ended. Where this process only evaluates, how that ended.
+    /// How the training ended. In an evaluator process, how the evaluation ended.
     pub finished: Finished,
-    /// The evaluations, one for each input, in the order they were given.
+    /// The evaluations, one per input, in the order of the inputs.
     pub evaluations: Vec<Evaluated>,
-    /// What exporters made, in order.
+    /// The paths that exporters wrote, in order.
     pub exports: Vec<PathBuf>,
 }
 
-/// What came of the evaluations on one input.
+/// The results of the evaluations on one input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluated {
-    /// Its name.
+    /// The name of the input.
     pub name: Option<String>,
-    /// What makes an evaluation the best, in words: `lowest loss`.
+    /// The criterion of the best evaluation, in words: `lowest loss`.
     pub by: String,
     /// All results of this run, in order.
     pub history: Vec<Metrics>,
-    /// The best result, of earlier runs too.
+    /// The best result, earlier runs included.
     pub best: Option<Metrics>,
 }
 
@@ -123,7 +123,7 @@ impl Trained {
         self.evaluations.first()?.history.last()
     }
 
-    /// The results of the input of a name.
+    /// The results of the input with this name.
     pub fn evaluation(&self, name: &str) -> Result<&Evaluated> {
         let names = self.evaluations.iter().filter_map(|set| set.name.as_deref());
         let found = self.evaluations.iter().find(|set| set.name.as_deref() == Some(name));
@@ -142,7 +142,7 @@ impl fmt::Display for Trained {
 }
 
 impl Evaluated {
-    /// Nothing came of it.
+    /// Makes an empty result.
     fn none(name: Option<String>) -> Evaluated {
         Evaluated { name, by: String::new(), history: Vec::new(), best: None }
     }
@@ -166,13 +166,13 @@ impl fmt::Display for Evaluated {
 }
 
 impl Estimator {
-    /// Trains, and evaluates in between.
+    /// Trains, with evaluations in between.
     ///
-    /// Every input is evaluated after each checkpoint, unless the evaluation before was less than
-    /// [`throttle_secs`](EvalSpec::throttle_secs) ago, and always after the last step; or by a
-    /// period of its own ([`every`](EvalSpec::every)). The model for it is built once and gets the
-    /// variables as they are in memory. What was best until now, and how long early stopping has
-    /// waited, is kept in checkpoints.
+    /// Every input is evaluated after each checkpoint, unless the previous evaluation was less than
+    /// [`throttle_secs`](EvalSpec::throttle_secs) ago, and always after the last step.
+    /// Alternatively, an input has its own period ([`every`](EvalSpec::every)). The evaluation
+    /// model is built once and reads the variables directly from memory. Checkpoints store the best
+    /// evaluation so far and the patience count of early stopping.
     ///
     /// ```
     /// use estimand::prelude::*;
@@ -193,8 +193,8 @@ impl Estimator {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// A process that `TF_CONFIG` calls an evaluator trains nothing: it evaluates the checkpoints
-    /// that others write, until that of `max_steps`.
+    /// If `TF_CONFIG` declares this process an evaluator, it does not train. It evaluates the
+    /// checkpoints that other processes write, up to that of `max_steps`.
     pub fn train_and_evaluate<'a>(
         &'a self,
         train: impl Into<TrainSpec<'a>>,

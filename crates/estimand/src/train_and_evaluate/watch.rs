@@ -1,4 +1,5 @@
-//! A process that evaluates what another one trains: it watches the model folder for checkpoints.
+//! The loop of an evaluator process: it watches the model folder for checkpoints of another process
+//! and evaluates them.
 
 use std::path::PathBuf;
 use std::thread;
@@ -14,14 +15,15 @@ use crate::estimator::Finished;
 use crate::signal::Guard;
 use crate::{Estimator, EvalSpec, TrainSpec};
 
-/// Between two looks at the folder.
+/// The time between two checks of the folder.
 const POLL: Duration = Duration::from_millis(200);
-/// Between two warnings that there is nothing new.
+/// The time between two warnings that no new checkpoint was found.
 const WARN: Duration = Duration::from_secs(600);
-/// What the evaluations know, in the model folder: an evaluator writes no checkpoints.
+/// The file with the state of the evaluations in the model folder. An evaluator writes no
+/// checkpoints.
 pub(crate) const STATE: &str = "evaluations.json";
 
-/// Evaluates every checkpoint that it sees, until that of the last step.
+/// Evaluates every checkpoint that it finds, up to that of the last step.
 pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: Vec<EvalSpec<'a>>) -> Result<Trained> {
     check(estimator, &specs)?;
     let signals = Guard::install()?;
@@ -54,7 +56,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
             }
             let is_last = |step| train.max_steps.is_some_and(|max| step >= max);
             match set.evaluate_checkpoint(estimator, checkpoint, is_last) {
-                // The trainer has written others meanwhile, and removed it.
+                // The trainer has meanwhile written other checkpoints and removed this one.
                 Err(_) if !PathBuf::from(format!("{}.index", checkpoint.display())).exists() => continue,
                 done => done?,
             }
@@ -80,7 +82,7 @@ pub(super) fn watch<'a>(estimator: &'a Estimator, train: TrainSpec<'a>, specs: V
     }
 }
 
-/// An evaluator has no training to look into, and is alone.
+/// Checks the settings: an evaluator has no access to the training, and there is only one.
 fn check(estimator: &Estimator, specs: &[EvalSpec<'_>]) -> Result<()> {
     let index = estimator.config().cluster.as_ref().map_or(0, |cluster| cluster.task_index());
     if index > 0 {
@@ -103,7 +105,7 @@ fn check(estimator: &Estimator, specs: &[EvalSpec<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// How long there was nothing new.
+/// Tracks how long no new checkpoint was found.
 struct News {
     since: Instant,
     warned: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Which variables of a model a warm start means.
+//! Selects the variables of a model for a warm start.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use super::{VocabInfo, WarmStartSettings};
 /// The most names that a message lists.
 const LISTED: usize = 12;
 
-/// What was asked for.
+/// The selection that the user made.
 #[derive(Clone, Debug)]
 pub(super) enum Selection {
-    /// Trainable variables by a pattern.
+    /// Trainable variables that match a pattern.
     Trainable(String),
-    /// All variables that are saved, by patterns.
+    /// All saved variables that match one of several patterns.
     Saved(Vec<String>),
-    /// By their names.
+    /// Variables by name.
     Named(Vec<String>),
     /// Trainable variables that have a vocabulary.
     Vocabularies,
@@ -29,13 +29,13 @@ pub(super) struct Chosen<'a> {
     pub(super) spec: &'a VarSpec,
     /// Its name in the checkpoint.
     pub(super) prev_name: String,
-    /// Its vocabulary, and how rows without an old one begin.
+    /// Its vocabulary, and the initializer of rows without an old value.
     pub(super) vocab: Option<(&'a VocabInfo, &'a Initializer)>,
     pub(super) is_slot: bool,
 }
 
 impl Selection {
-    /// Whether all patterns are regular expressions.
+    /// Checks that all patterns are valid regular expressions.
     pub(super) fn check(&self) -> Result<()> {
         match self {
             Selection::Trainable(pattern) => compile(pattern).map(drop),
@@ -53,12 +53,11 @@ impl Selection {
 }
 
 impl WarmStartSettings {
-    /// The variables that are meant, in the order of the model. Patterns and names that mean none
-    /// are errors.
+    /// Returns the selected variables in the order of the model. A pattern or name without a match
+    /// is an error.
     pub(super) fn choose<'a>(&'a self, body: &'a Body) -> Result<Vec<Chosen<'a>>> {
         let variables = body.variables();
-        // Slots are there only where something is trained: in an evaluation, a name may well mean
-        // nothing.
+        // Slots exist only in training. In an evaluation, a name may have no match.
         let is_lenient = body.optimizers().is_empty()
             && (self.optimizer_slots || matches!(self.selection, Selection::Saved(_) | Selection::Named(_)));
         let mut ids = self.selected(variables, is_lenient)?;
@@ -106,8 +105,8 @@ impl WarmStartSettings {
         for pattern in patterns {
             let mut matches = vec![false; text.len()];
             compile(pattern)?.apply(text.as_slice(), &mut matches);
-            // TF: a pattern without a match is passed over in silence, and the model begins as if
-            // there were no warm start.
+            // TF: a pattern without a match is silently ignored, and the model starts as if there
+            // were no warm start.
             if !is_lenient && !matches.contains(&true) {
                 return Err(Error::config(format!("no variable's name begins with a match of {pattern:?}"))
                     .help(format!("there are {}", listed(names()))));
@@ -117,10 +116,10 @@ impl WarmStartSettings {
         Ok(ids)
     }
 
-    /// Entries of the two maps that no chosen variable has are slips of the pen.
+    /// Returns an error for entries of the two maps that no chosen variable has; they are typos.
     fn check_entries(&self, variables: &Variables, chosen: &BTreeSet<VarId>) -> Result<()> {
         let viable = || match self.selection {
-            // Nothing is chosen but by an entry: those that could have been.
+            // Only entries select variables here, so list all that could be selected.
             Selection::Vocabularies => {
                 let all = variables.iter().filter(|(_, spec)| self.selection.considers(spec.role));
                 all.map(|(_, spec)| spec.name.as_str()).collect::<Vec<_>>()
@@ -139,7 +138,7 @@ impl WarmStartSettings {
     fn chosen<'a>(&'a self, variables: &'a Variables, id: VarId) -> Chosen<'a> {
         let spec = variables.spec(id);
         let own = self.vocab_infos.get(&spec.name).map(|info| (info, info.initializer()));
-        // A slot has a value for each of its variable's: where those move, these do.
+        // A slot has one value per value of its variable, so both are remapped together.
         let owner = owner(spec).map(|of| variables.spec(of));
         let vocab = own.or_else(|| Some((self.vocab_infos.get(&owner?.name)?, &spec.initializer)));
         let renamed = || {
@@ -152,7 +151,7 @@ impl WarmStartSettings {
     }
 }
 
-/// The variable that a slot belongs to.
+/// Returns the variable that a slot belongs to.
 fn owner(spec: &VarSpec) -> Option<VarId> {
     match spec.role {
         Role::Slot { of } => Some(of),
@@ -160,9 +159,9 @@ fn owner(spec: &VarSpec) -> Option<VarId> {
     }
 }
 
-/// A pattern that names begin with a match of, as Python's `re.match` has it.
+/// Compiles a pattern that must match the beginning of a name, like Python's `re.match`.
 fn compile(pattern: &str) -> Result<RegexFullMatch> {
-    // Alone first, for an error that shows the pattern as it was written.
+    // Compile the pattern unchanged first, so that an error shows it as the user wrote it.
     RegexFullMatch::new(pattern)?;
     RegexFullMatch::new(&format!("(?:{pattern})(?s:.*)"))
 }

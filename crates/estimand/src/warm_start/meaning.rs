@@ -1,9 +1,9 @@
-//! Whether the rows of a warm start still mean what they meant.
+//! Checks that the rows of a warm start keep their meaning.
 //!
-//! A vocabulary that has changed moves ids to other terms. Where a variable has a [`VocabInfo`],
-//! its rows move along; where it has none, old rows would stand for new terms, which is refused.
-//! Boundaries and normalisation that have changed are only logged: weights that were trained with
-//! slightly other ones are what a warm start is for.
+//! A changed vocabulary assigns ids to other terms. If a variable has a [`VocabInfo`], its rows
+//! move along. If it has none, old rows would stand for new terms, which is refused. Changed
+//! boundaries and normalisation are only logged: a warm start is meant to reuse weights that were
+//! trained with slightly different ones.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use super::VocabInfo;
 use super::choice::Chosen;
 use crate::manifest::{Difference, Entry, Manifest, listed};
 
-/// What says which row belongs to which id.
+/// The manifest aspects that assign rows to ids.
 const IDS: [&str; 6] =
     ["vocabulary", "out-of-vocabulary buckets", "hash buckets", "hash key", "keys in order", "order of inputs"];
 
-/// What a [`VocabInfo`] accounts for.
+/// The aspects that a [`VocabInfo`] handles.
 const REMAPPED: [&str; 3] = ["vocabulary", "out-of-vocabulary buckets", "id of unknown terms"];
 
-/// An error that lists rows which would stand for something else.
+/// Returns an error that lists rows whose meaning would change.
 pub(super) fn check(
     chosen: &[Chosen<'_>],
     was: Option<Manifest>,
@@ -72,7 +72,8 @@ pub(super) fn check(
     ))
 }
 
-/// Whether an entry states one of these; a column of several features adds of which.
+/// Returns whether an entry states one of these aspects. A column of several features appends the
+/// feature's name.
 fn states(entry: &Entry, aspects: &[&str]) -> bool {
     let is = |aspect: &&str| {
         entry.aspect().strip_prefix(aspect).is_some_and(|rest| rest.is_empty() || rest.starts_with(" of `"))
@@ -80,7 +81,7 @@ fn states(entry: &Entry, aspects: &[&str]) -> bool {
     aspects.iter().any(is)
 }
 
-/// The entry of the old model for the same variable.
+/// Returns the entry of the old model for the same variable.
 fn counterpart<'a>(was: &'a Manifest, now: &Entry, prev_name: &str) -> Option<&'a Entry> {
     let same = was.entries().iter().find(|entry| entry.is_same_place(now));
     same.or_else(|| {
@@ -92,8 +93,8 @@ fn counterpart<'a>(was: &'a Manifest, now: &Entry, prev_name: &str) -> Option<&'
     })
 }
 
-/// Whether the axis that a vocabulary moves is the one that the entry is about: classes are the
-/// last axis, other ids the first.
+/// Returns whether the axis that a vocabulary remaps is the axis of the entry. Classes are the last
+/// axis, other ids the first.
 fn is_axis_of(info: &VocabInfo, entry: &Entry, rank: usize) -> bool {
     match entry.about() {
         "predictions" => info.axis_number() + 1 == rank,
@@ -101,7 +102,7 @@ fn is_axis_of(info: &VocabInfo, entry: &Entry, rank: usize) -> bool {
     }
 }
 
-/// That the vocabularies which a user names are those of the models.
+/// Checks that the vocabularies that the user names are those of the models.
 fn agree(info: &VocabInfo, before: &Entry, now: &Entry) -> Result<()> {
     if !states(now, &["vocabulary"]) {
         return Ok(());

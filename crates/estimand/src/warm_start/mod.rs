@@ -1,9 +1,9 @@
-//! Warm start: a model that begins with the values of another training.
+//! Warm start: a model that starts with the values of another training.
 //!
-//! [`WarmStartSettings`] says which variables, and from where; `choice.rs` finds them among those
-//! of the model, `values.rs` in the checkpoint, `vocab_info.rs` finds which row of the old table is
-//! which of the new one, `remap.rs` moves the rows, `meaning.rs` tells whether they still stand for
-//! the same. Everything is read before any variable is changed.
+//! [`WarmStartSettings`] selects variables and their source. `choice.rs` finds them in the model,
+//! `values.rs` in the checkpoint. `vocab_info.rs` maps the rows of the old table to those of the
+//! new one, `remap.rs` moves the rows, and `meaning.rs` checks that they keep their meaning.
+//! Everything is read before any variable is changed.
 //!
 //! ```
 //! use estimand::prelude::*;
@@ -50,13 +50,13 @@ use choice::{Chosen, Selection};
 use values::Values;
 use vocab_info::OldRows;
 
-/// Which variables of a model begin with the values of a checkpoint, under which names and
-/// vocabularies.
+/// Selects the variables of a model that start with the values of a checkpoint, their names there,
+/// and their vocabularies.
 ///
-/// A path is enough where all trainable variables are meant:
-/// [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from) takes either. It
-/// is applied only while the model's folder has no checkpoint of its own; then also to evaluate and
-/// predict.
+/// For all trainable variables a path is enough:
+/// [`EstimatorBuilder::warm_start_from`](crate::EstimatorBuilder::warm_start_from) takes either.
+/// The warm start applies only while the model folder has no checkpoint of its own. During that
+/// time it also applies to evaluate and predict.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct WarmStartSettings {
@@ -69,8 +69,8 @@ pub struct WarmStartSettings {
 }
 
 impl WarmStartSettings {
-    /// From a checkpoint, the newest of a folder, or the variables of a SavedModel, ours or
-    /// TensorFlow's. By default, all trainable variables, by their names.
+    /// Starts from a checkpoint, the newest checkpoint of a folder, or the variables of a
+    /// SavedModel, ours or TensorFlow's. By default, all trainable variables, matched by name.
     pub fn new(checkpoint: impl Into<PathBuf>) -> WarmStartSettings {
         WarmStartSettings {
             checkpoint: checkpoint.into(),
@@ -82,64 +82,65 @@ impl WarmStartSettings {
         }
     }
 
-    /// The trainable variables whose names begin with a match of this regular expression. By
-    /// default, `.*`.
+    /// Selects trainable variables by a regular expression that matches the beginning of the name.
+    /// By default, `.*`.
     pub fn vars(mut self, pattern: impl Into<String>) -> WarmStartSettings {
         self.selection = Selection::Trainable(pattern.into());
         self
     }
 
-    /// Of all variables that are saved, those whose names begin with a match of one of these
-    /// regular expressions: slots of optimizers, moving statistics and `global_step` too, which
-    /// then goes on counting.
+    /// Selects among all saved variables by regular expressions that match the beginning of the
+    /// name. These include slots of optimizers, moving statistics and `global_step`, which then
+    /// continues from its old value.
     pub fn saved_vars<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> WarmStartSettings {
         self.selection = Selection::Saved(patterns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The variables of exactly these names.
+    /// Selects the variables with exactly these names.
     pub fn named_vars<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> WarmStartSettings {
         self.selection = Selection::Named(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Only the trainable variables that have a [`vocab_info`](WarmStartSettings::vocab_info).
+    /// Selects only the trainable variables that have a
+    /// [`vocab_info`](WarmStartSettings::vocab_info).
     pub fn only_vocab_vars(mut self) -> WarmStartSettings {
         self.selection = Selection::Vocabularies;
         self
     }
 
-    /// A variable whose rows or columns belong to the terms of a vocabulary, which has changed. By
-    /// default, no variable has one.
+    /// Sets the vocabularies of a variable whose rows or columns belong to terms of a changed
+    /// vocabulary. By default, no variable has one.
     pub fn vocab_info(mut self, variable: impl Into<String>, vocab_info: VocabInfo) -> WarmStartSettings {
         self.vocab_infos.insert(variable.into(), vocab_info);
         self
     }
 
-    /// The name that a variable has in the checkpoint. It only renames: what is chosen is said by
-    /// the name in the model. By default, both are the same.
+    /// Sets the name that a variable has in the checkpoint. This only renames; selections use the
+    /// name in the model. By default, both names are the same.
     pub fn prev_var_name(mut self, variable: impl Into<String>, in_checkpoint: impl Into<String>) -> WarmStartSettings {
         self.prev_var_names.insert(variable.into(), in_checkpoint.into());
         self
     }
 
-    /// Whether the slots of optimizers come with the variables that they belong to, under the same
-    /// vocabularies; new rows have the slot's own initial value. Steps are still counted from 0. By
-    /// default, slots begin anew.
+    /// Sets whether optimizer slots are loaded with their variables, under the same vocabularies.
+    /// New rows get the slot's initial value. Steps are still counted from 0. By default, slots
+    /// start with their initial values.
     pub fn optimizer_slots(mut self, with_slots: bool) -> WarmStartSettings {
         self.optimizer_slots = with_slots;
         self
     }
 
-    /// Whether rows are taken over whose ids stand for other terms or hashes now, without a
-    /// [`vocab_info`](WarmStartSettings::vocab_info) that moves them. What has changed is logged.
+    /// Sets whether to load rows whose ids now stand for other terms or hashes, without a
+    /// [`vocab_info`](WarmStartSettings::vocab_info) that moves them. The differences are logged.
     /// By default, they are refused with a list of the differences.
     pub fn accept_changed_meaning(mut self, accept: bool) -> WarmStartSettings {
         self.accept_changed_meaning = accept;
         self
     }
 
-    /// What can be wrong without a model or a file.
+    /// Checks everything that needs neither a model nor a file.
     pub(crate) fn check(&self) -> Result<()> {
         if self.checkpoint.as_os_str().is_empty() {
             return Err(Error::config("an empty path for a warm start").help("name a checkpoint or a folder of them"));
@@ -151,9 +152,9 @@ impl WarmStartSettings {
         Ok(())
     }
 
-    /// Sets the variables of a session to what the checkpoint has for them, whether or not the
-    /// model's folder has one: for a hook that does so by itself. Nothing changes unless all of it
-    /// can be read.
+    /// Sets the variables of a session to the values of the checkpoint, whether or not the model
+    /// folder has a checkpoint. This is for hooks that warm-start themselves. If any part cannot be
+    /// read, nothing changes.
     pub fn apply(&self, session: &mut TrainSession) -> Result<()> {
         self.check()?;
         let (prefix, old) = read_at(&self.checkpoint, Values::open)?;
@@ -196,8 +197,8 @@ impl From<&WarmStartSettings> for WarmStartSettings {
     }
 }
 
-/// The value of one variable: as the checkpoint has it, or with its rows moved to the terms they
-/// belong to.
+/// Reads the value of one variable: unchanged from the checkpoint, or with its rows moved to their
+/// new positions.
 fn read<'a>(one: &Chosen<'a>, values: &Values, old_rows: &mut OldRows<'a>, seed: u64) -> Result<Array> {
     let spec = one.spec;
     let absent = |e: Error| match one.is_slot {

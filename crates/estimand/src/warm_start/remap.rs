@@ -1,9 +1,9 @@
-//! Rows or columns of an old table, put where a new one has them.
+//! Moves rows or columns of an old table to their positions in a new one.
 
 use estimand_tensor::{Array, Error, Result};
 
-/// A table like `fresh`, with what `sources` names of `old` in its place: along `axis`, element `i`
-/// is the old one of number `sources[i]`.
+/// Returns a copy of `fresh` with values of `old`: along `axis`, element `i` is element
+/// `sources[i]` of `old`, if there is one.
 pub(super) fn remap(old: &Array, fresh: &Array, axis: usize, sources: &[Option<usize>]) -> Result<Array> {
     let shown = |array: &Array| format!("{}{:?}", array.dtype(), array.dims());
     let differ = |why: String| {

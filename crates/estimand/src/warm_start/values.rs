@@ -1,5 +1,5 @@
-//! The values that a warm start reads: a checkpoint, whether its tensors have the names of
-//! variables or, as in Keras' files, those of objects.
+//! The values of a warm start, read from a checkpoint. Its tensors have the names of variables or,
+//! as in Keras' files, those of objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::stored::Scopes;
 pub(super) struct Values {
     prefix: PathBuf,
     reader: BundleReader,
-    /// Names of variables with those of tensors, where they differ.
+    /// The tensor names of variables whose names differ from them.
     keys: BTreeMap<String, String>,
     scopes: Scopes,
 }
@@ -27,7 +27,7 @@ impl Values {
         Ok(Values { prefix: prefix.to_path_buf(), reader, keys, scopes })
     }
 
-    /// What the old model meant, if the checkpoint says it.
+    /// Returns the manifest of the old model, if the checkpoint has one.
     pub(super) fn manifest(&self) -> Result<Option<Manifest>> {
         manifest::read(&self.reader, &self.prefix)
     }
@@ -35,7 +35,7 @@ impl Values {
     pub(super) fn read(&self, variable: &str) -> Result<Array> {
         let variable = &*self.scopes.name(variable);
         match self.keys.get(variable) {
-            // A tensor may be meant by its own name too.
+            // A tensor can also be selected by its own name.
             _ if self.keys.is_empty() || self.reader.contains(variable) => self.reader.read(variable),
             Some(key) => self.reader.read(key),
             None => Err(Error::missing_variable(variable, self.keys.keys().map(String::as_str))

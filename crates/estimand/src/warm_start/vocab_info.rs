@@ -1,4 +1,4 @@
-//! [`VocabInfo`]: the vocabulary of a variable's rows or columns, before and now.
+//! [`VocabInfo`]: the old and the new vocabulary of a variable's rows or columns.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ pub enum VocabSource {
     List(TermList),
 }
 
-/// Which terms the rows of a variable belonged to in the checkpoint, and which they belong to now.
+/// The terms of a variable's rows in the checkpoint, and in the model now.
 ///
-/// A row whose term the old vocabulary has is that term's old row; rows of new terms and of
-/// out-of-vocabulary buckets begin as the backup initializer says.
+/// A row whose term is in the old vocabulary gets that term's old row. The backup initializer sets
+/// rows of new terms and of out-of-vocabulary buckets.
 ///
 /// ```
 /// use estimand::VocabInfo;
@@ -40,8 +40,8 @@ pub struct VocabInfo {
 }
 
 impl VocabInfo {
-    /// The vocabulary of the model, and that of the checkpoint: a path is a file, an array or a
-    /// vector the terms themselves.
+    /// Takes the vocabulary of the model, and that of the checkpoint. A path is a file; an array or
+    /// a vector holds the terms themselves.
     pub fn new(new_vocab: impl Into<VocabSource>, old_vocab: impl Into<VocabSource>) -> VocabInfo {
         VocabInfo {
             new_vocab: new_vocab.into(),
@@ -54,34 +54,34 @@ impl VocabInfo {
         }
     }
 
-    /// How many terms of the new vocabulary the model uses, from the first. By default, all.
+    /// Sets how many terms of the new vocabulary the model uses, from the first. By default, all.
     pub fn new_vocab_size(mut self, n: usize) -> VocabInfo {
         self.new_vocab_size = Some(n);
         self
     }
 
-    /// How many rows behind those of the new vocabulary belong to terms that are not in it. By
+    /// Sets how many rows after those of the new vocabulary are for out-of-vocabulary terms. By
     /// default, none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabInfo {
         self.n_oov_buckets = n;
         self
     }
 
-    /// How many terms of the old vocabulary the checkpoint was trained with, from the first. By
-    /// default, all.
+    /// Sets how many terms of the old vocabulary the checkpoint was trained with, from the first.
+    /// By default, all.
     pub fn old_vocab_size(mut self, n: usize) -> VocabInfo {
         self.old_vocab_size = Some(n);
         self
     }
 
-    /// How rows begin that the checkpoint has nothing for. By default, with zeros.
+    /// Sets the initializer of rows that the checkpoint has no values for. By default, zeros.
     pub fn backup_initializer(mut self, initializer: Initializer) -> VocabInfo {
         self.backup_initializer = initializer;
         self
     }
 
-    /// 0 if rows belong to terms (embeddings, linear weights), 1 if columns do (the last layer,
-    /// where classes are terms). By default, 0.
+    /// Sets the axis of the terms: 0 for rows (embeddings, linear weights), 1 for columns (the last
+    /// layer, where classes are terms). By default, 0.
     pub fn axis(mut self, axis: usize) -> VocabInfo {
         self.axis = axis;
         self
@@ -103,8 +103,8 @@ impl VocabInfo {
         Ok(())
     }
 
-    /// The terms of the checkpoint and of the model, as far as they are all of them: who names a
-    /// number of old terms may mean the first few only.
+    /// Returns the complete lists of terms of the checkpoint and of the model. If an old vocabulary
+    /// size is set, the first list is `None`, because the size may cover only the first terms.
     pub(super) fn listings(&self) -> Result<(Option<Listing>, Option<Listing>)> {
         let old = match self.old_vocab_size {
             None => Some(Listing::of_strings(&self.old_vocab.strings(None)?)),
@@ -113,7 +113,7 @@ impl VocabInfo {
         Ok((old, Some(Listing::of_strings(&self.new_vocab.strings(self.new_vocab_size)?))))
     }
 
-    /// For each row of the model, the row of the checkpoint that it was.
+    /// Returns the row in the checkpoint for each row of the model.
     fn old_rows(&self) -> Result<Vec<Option<usize>>> {
         let old = self.old_vocab.vocabulary(self.old_vocab_size).map_err(|e| e.context("in the old vocabulary"))?;
         let new = self.new_vocab.strings(self.new_vocab_size).map_err(|e| e.context("in the new vocabulary"))?;
@@ -132,7 +132,7 @@ impl VocabSource {
         }
     }
 
-    /// The terms as text: what is compared is how a file would have them.
+    /// Returns the terms as text, because terms are compared as a file would contain them.
     fn strings(&self, size: Option<usize>) -> Result<Strings> {
         let terms = match self {
             VocabSource::File(path) => file(path, size).terms()?,
@@ -159,7 +159,7 @@ fn file(path: &Path, size: Option<usize>) -> VocabularyFile {
     }
 }
 
-/// The old row of each new one; what variables share is found once.
+/// The old row of each new row, computed once for variables that share a vocabulary.
 #[derive(Default)]
 pub(super) struct OldRows<'a>(Vec<(&'a VocabInfo, Vec<Option<usize>>)>);
 

@@ -1,4 +1,4 @@
-//! A call that fails: the run says so, what was whole stays whole, and the next run ends as if
+//! A call that fails: the run reports it, complete files stay complete, and the next run ends as if
 //! nothing had happened.
 
 use super::{Bench, Law};
@@ -37,7 +37,7 @@ fn experiments<'a>(bench: &'a Bench, plan: &'static str, n_short: usize) -> Vec<
     bench.choose(bench.calls.iter().collect(), n_short).into_iter().map(experiment).collect()
 }
 
-/// What the system says of the errors that are injected.
+/// The system's messages for the injected errors.
 const REASONS: [&str; 4] =
     ["No space left on device", "Input/output error", "Read-only file system", "No locks available"];
 
@@ -59,7 +59,7 @@ fn fail_at(bench: &Bench, plan: &str, point: &str) -> Result<Verdict, String> {
     Ok(Verdict::Held(1))
 }
 
-/// An error that says what failed, or a good end; never a panic.
+/// Checks that the run ended with an error that names the failure, or well; never with a panic.
 fn check_end(ran: &Ran) -> Result<(), String> {
     if ran.stderr.contains("panicked") {
         return Err(format!("it panicked: {}", brief(&ran.stderr)));

@@ -20,7 +20,8 @@ pub const TWICE: Law = Law {
     experiments: twice,
 };
 
-/// All moments of a run: before each call, in the middle of each write, after the last call.
+/// Returns all moments of a run: before each call, in the middle of each write, after the last
+/// call.
 fn moments(calls: &[SystemCall]) -> Vec<(&'static str, &str)> {
     let mut moments = Vec::new();
     for call in calls {
@@ -44,13 +45,13 @@ fn once(bench: &Bench) -> Vec<Experiment<'_>> {
 
 fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
     let moments = moments(&bench.calls);
-    // Calls are counted from the start of a process. So the second moment is one that a run which
-    // goes on comes to under the same name: the first of its kind on a checkpoint of its own, or on
-    // data.
+    // Calls are counted from the start of a process. So the second moment must be one that a
+    // resumed run reaches under the same name: the first call of its kind on a new checkpoint, or
+    // on data.
     let comes_again = |point: &str| point.ends_with("/1") && (point.contains("ckpt-") || point.contains("/data/"));
     let pair = |i: usize| {
         let later: Vec<_> = moments[i + 1..].iter().filter(|(_, point)| comes_again(point)).collect();
-        // A step that shares no factor with the usual periods.
+        // A stride that shares no factor with the usual periods.
         later.get((i * 37 + 11) % later.len().max(1)).map(|second| (moments[i], **second))
     };
     let pairs: Vec<_> = (0..moments.len()).filter_map(pair).collect();
@@ -63,7 +64,7 @@ fn twice(bench: &Bench) -> Vec<Experiment<'_>> {
     chosen.into_iter().map(experiment).collect()
 }
 
-/// Kills one run after the other, each at its moment, and lets the last go to its end.
+/// Kills one run after the other, each at its moment, and lets the last one run to its end.
 fn kill_at(bench: &Bench, moments: &[(&str, &str)]) -> Result<Verdict, String> {
     let folder = bench.folder()?;
     for (phase, point) in moments {

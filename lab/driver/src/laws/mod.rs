@@ -1,4 +1,4 @@
-//! The laws: a promise each, the experiment that tries it, and its tries.
+//! The laws: each has a promise, an experiment that tests it, and its test cases.
 
 mod failure;
 mod kill;
@@ -13,27 +13,27 @@ use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::victim::{End, Folder, Place, Ran};
 
-/// What experiments start from.
+/// The starting point of experiments.
 pub struct Bench {
     pub place: Place,
-    /// What an undisturbed run leaves.
+    /// The outcome of an undisturbed run.
     pub undisturbed: Outcome,
-    /// The calls of an undisturbed run, with the bytes of writes.
+    /// The calls of an undisturbed run, with the written bytes.
     pub calls: Vec<SystemCall>,
-    /// Whether all points are tried.
+    /// Whether all points are tested.
     pub is_full: bool,
 }
 
-/// A promise and how it is tried.
+/// A promise and its experiments.
 pub struct Law {
-    /// What the names of its experiments begin with.
+    /// The prefix of the names of its experiments.
     pub name: &'static str,
     pub promise: &'static str,
     pub experiment: &'static str,
     pub experiments: for<'a> fn(&'a Bench) -> Vec<Experiment<'a>>,
 }
 
-/// All laws, in the order in which they are tried and printed.
+/// All laws, in the order in which they are tested and printed.
 pub const LAWS: &[Law] = &[
     kill::ONCE,
     kill::TWICE,
@@ -51,7 +51,7 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Bench {
-    /// A sample in the short form, everything in the full one.
+    /// Returns a sample in a short run, everything in a full run.
     fn choose<T>(&self, all: Vec<T>, n_short: usize) -> Vec<T> {
         match self.is_full {
             true => all,
@@ -63,8 +63,8 @@ impl Bench {
         self.place.folder().map_err(|e| format!("no folder for the experiment: {e}"))
     }
 
-    /// Runs the training to its end in what is left, and compares. Where the run was over already,
-    /// there is nothing left to do: another call would be another training.
+    /// Runs the training to its end from the current files, and compares the outcome. If the run
+    /// had already ended, nothing is run: another call would be another training.
     fn finish_and_compare(&self, folder: &Folder) -> Result<(), String> {
         let left = Outcome::read(&folder.work(), &self.undisturbed.said)?;
         if left.check_same(&self.undisturbed).is_ok() {
@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// Whether a run ended because of the plan; otherwise why it did not.
+/// Returns whether a run ended because of the plan; otherwise an error with the reason.
 fn was_killed(ran: &Ran, point: &str) -> Result<bool, String> {
     match ran.end {
         End::Killed => Ok(true),

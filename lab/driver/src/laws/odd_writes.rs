@@ -1,4 +1,4 @@
-//! Writes that take less than they were given, as the system allows.
+//! Writes that write fewer bytes than requested, as the system allows.
 
 use super::{Bench, Law};
 use crate::experiment::{Experiment, Verdict};

@@ -1,4 +1,4 @@
-//! Two trainings in one folder: one owns it, the other is told who.
+//! Two trainings in one folder: one owns it, the other gets an error that names the owner.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub const NO_LOCKS: Law = Law {
     experiments: no_locks,
 };
 
-/// Long enough for a second process to come, many times over.
+/// Long enough for a second process to start many times over.
 const STEP_MS: u64 = 8;
 
 fn numbered<'a>(
@@ -53,7 +53,7 @@ fn no_locks(bench: &Bench) -> Vec<Experiment<'_>> {
     numbered(bench, "no-locks", 1, without_locks)
 }
 
-/// Waits until a training has saved something: from then on it is the owner.
+/// Waits until a training has saved a checkpoint: from then on it is the owner.
 fn wait_for_checkpoint(model: &Path, run: &mut Started) -> Result<(), String> {
     let began = Instant::now();
     while !model.join("checkpoint").exists() {
@@ -75,7 +75,7 @@ fn two_at_once(bench: &Bench, i: usize) -> Result<Verdict, String> {
     }
     let second = start()?;
     let (first_id, second_id) = (first.id(), second.id());
-    // The second is read first: it is the one that should end soon.
+    // Read the second one first: it should end soon.
     let second = second.finish().map_err(|e| e.to_string())?;
     let first = first.finish().map_err(|e| e.to_string())?;
     let (owner, other, owner_id) = match (first.end, second.end) {

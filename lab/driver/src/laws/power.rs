@@ -1,4 +1,4 @@
-//! A power failure: what was not synced may be lost, in any mixture.
+//! A power failure: any mixture of unsynced data may be lost.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,7 +27,8 @@ fn new_disk() -> Disk {
     Disk::new(&["data", "model", "cache"])
 }
 
-/// What a power failure can leave; each different state once, named by the call before it.
+/// Returns the possible states after a power failure; each different state once, named by the call
+/// before it.
 fn cuts(bench: &Bench) -> Vec<Experiment<'_>> {
     let (mut disk, mut seen, mut states) = (new_disk(), HashSet::new(), Vec::new());
     for call in &bench.calls {

@@ -1,4 +1,4 @@
-//! In a container every run is process 1: what a killed one left must not stop the next.
+//! In a container every run is process 1: files of a killed run must not stop the next.
 
 use super::{Bench, Law, was_killed};
 use crate::calls::SystemCall;
@@ -39,7 +39,7 @@ fn kill_twice(bench: &Bench, point: &str) -> Result<Verdict, String> {
         if !was_killed && time == "first" {
             return Ok(Verdict::Skipped(format!("this run did not come to {point}")));
         }
-        // A second run that goes on behind this point has nothing to do there.
+        // A second run that resumes after this point does not reach it.
         if !was_killed {
             let outcome = Outcome::of(&ran, &folder.work())?;
             return outcome.check_same(&bench.undisturbed).map(|()| Verdict::Held(1));

@@ -42,7 +42,7 @@ fn read(bench: &Bench, reads: u64) -> Result<Verdict, String> {
     Ok(Verdict::Held(counts.iter().sum()))
 }
 
-/// How many reads there were; an error if one of them failed.
+/// Returns the number of reads; an error if one of them failed.
 fn count(ran: &Ran) -> Result<u64, String> {
     if ran.end != End::Code(0) {
         return Err(format!("a reader ended with {:?}: {}", ran.end, brief(&ran.stderr)));

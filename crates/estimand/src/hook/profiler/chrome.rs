@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::{Span, Timeline};
 
-/// The tracks that are not threads come behind all of them.
+/// The numbers of tracks that are not threads; they come after all threads.
 const INPUT: usize = 1_000;
 const HOOKS: usize = 1_001;
 
-/// The text of the file.
+/// Returns the content of the file.
 pub(super) fn trace(timeline: &Timeline, hooks: Span, step: u64) -> String {
     let mut events = vec![name("process_name", 0, &format!("step {step}"))];
     for (tid, thread) in timeline.trace().threads().enumerate() {

@@ -1,5 +1,5 @@
-//! Where the time of steps goes: a trace for Chrome's viewer, and a table against what the machine
-//! can do.
+//! Profiles steps: a trace for Chrome's viewer, and a table that compares the times with the
+//! machine's peak rates.
 
 mod chrome;
 mod profile;
@@ -15,12 +15,12 @@ pub use profile::{Profile, ProfileRow};
 use super::{Hook, HookContext};
 use crate::{Every, Timeline, Timer};
 
-/// Times single steps: `timeline-<step>.json` for chrome://tracing or Perfetto, and a table at the
-/// end of the run.
+/// Profiles single steps. It writes `timeline-<step>.json` for chrome://tracing or Perfetto, and a
+/// table at the end of the run.
 ///
-/// The first step of a run is not timed, as in TensorFlow: it grows memory. Steps are counted from
-/// 0, also in a run that goes on; in an evaluation, its batches are. Steps between those that are
-/// timed cost nothing more than without the hook.
+/// As in TensorFlow, the first step of a run is not profiled, because it allocates memory. Steps
+/// are counted from 0, also in a resumed run; in an evaluation, batches are counted. Steps that are
+/// not profiled cost nothing extra.
 ///
 /// ```no_run
 /// use estimand::hook::ProfilerHook;
@@ -39,19 +39,19 @@ pub struct ProfilerHook {
     every: Every,
     timer: Timer,
     output_dir: Option<PathBuf>,
-    /// The step that the next run does; in an evaluation, as if each batch did one.
+    /// The step of the next run; in an evaluation, each batch counts as a step.
     next_step: Option<u64>,
-    /// A step that was timed; what came after it ends when the next one begins.
+    /// A profiled step; the time after it ends when the next step begins.
     pending: Option<(u64, Timeline)>,
     profile: ProfileHandle,
 }
 
-/// The profile of a hook that is in a run, or was.
+/// A handle to the profile of a hook, during and after its run.
 #[derive(Clone, Debug, Default)]
 pub struct ProfileHandle(Arc<Mutex<Profile>>);
 
 impl ProfileHandle {
-    /// What was measured until now.
+    /// Returns the measurements so far.
     pub fn get(&self) -> Profile {
         self.open().clone()
     }
@@ -62,24 +62,24 @@ impl ProfileHandle {
 }
 
 impl ProfilerHook {
-    /// Times one step every so often.
+    /// Profiles one step per period.
     pub fn every(every: Every) -> ProfilerHook {
         let profile = ProfileHandle::default();
         ProfilerHook { every, timer: Timer::new(every), output_dir: None, next_step: None, pending: None, profile }
     }
 
-    /// The folder of the traces. By default, the model's.
+    /// Sets the folder of the traces. By default, the model folder.
     pub fn output_dir(mut self, folder: impl Into<PathBuf>) -> ProfilerHook {
         self.output_dir = Some(folder.into());
         self
     }
 
-    /// The numbers of the table, to look at when the run is over.
+    /// Returns a handle to the numbers of the table, to read after the run.
     pub fn profile(&self) -> ProfileHandle {
         self.profile.clone()
     }
 
-    /// Closes a step that was timed.
+    /// Completes a profiled step.
     fn finish(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let Some((step, timeline)) = self.pending.take() else { return Ok(()) };
         let hooks = timeline.since_run();
@@ -115,8 +115,8 @@ impl Hook for ProfilerHook {
     #[inline]
     fn after_run(&mut self, cx: &mut HookContext<'_>) -> Result<()> {
         let Some(step) = self.next_step else {
-            // TF: the first step is never timed. Its periods are counted from before that step,
-            // ours in a training from step 0.
+            // TF: the first step is never profiled. TensorFlow counts periods from before that
+            // step; here a training counts them from step 0.
             let done = cx.global_step();
             if cx.events().is_some() {
                 self.timer = Timer::counted_from(0, self.every);

@@ -1,4 +1,4 @@
-//! What timed steps took, added up for each step of the program, and held against the machine's
+//! The times of profiled steps, summed for each step of the program and compared with the machine's
 //! rates.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use crate::console::Table;
 use crate::{Span, Timeline};
 
-/// What the timed steps of a run took. Displayed as a table, the longest first.
+/// The times of the profiled steps of a run. Displayed as a table, the longest first.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     n_steps: u64,
@@ -21,29 +21,29 @@ pub struct Profile {
     rates: Option<Rates>,
 }
 
-/// One step of the program, over all the runs that were timed.
+/// One step of the program, summed over all profiled runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProfileRow {
-    /// What it computes: `MatMul+bias+relu`.
+    /// The operation: `MatMul+bias+relu`.
     pub op: String,
-    /// Where in the model it belongs: the node, or the variable that it writes or computes the
-    /// gradient of.
+    /// Its place in the model: the node, or the variable that it writes or computes the gradient
+    /// of.
     pub name: String,
-    /// How often it ran.
+    /// The number of calls.
     pub calls: u64,
-    /// How long it took, all calls together.
+    /// The total time of all calls.
     pub time: Duration,
-    /// What it moved and computed, all calls together.
+    /// The bytes moved and operations computed, in all calls.
     pub cost: Cost,
 }
 
 impl ProfileRow {
-    /// Bytes read and written in a second.
+    /// Bytes read and written per second.
     pub fn byte_rate(&self) -> f64 {
         self.cost.bytes() as f64 / self.seconds()
     }
 
-    /// Operations on floats in a second.
+    /// Floating-point operations per second.
     pub fn flop_rate(&self) -> f64 {
         self.cost.flops as f64 / self.seconds()
     }
@@ -54,7 +54,7 @@ impl ProfileRow {
 }
 
 impl Profile {
-    /// How many steps of the run were timed.
+    /// The number of profiled steps of the run.
     pub fn n_steps(&self) -> u64 {
         self.n_steps
     }
@@ -64,23 +64,23 @@ impl Profile {
         self.rows.values()
     }
 
-    /// Waiting for batches, or preparing them where no thread had.
+    /// The time spent waiting for batches, or preparing them if no thread had done so.
     pub fn input_time(&self) -> Duration {
         self.input
     }
 
-    /// Running the program, what is between its steps included.
+    /// The time spent running the program, including gaps between its steps.
     pub fn run_time(&self) -> Duration {
         self.run
     }
 
-    /// Hooks, checkpoints and the progress bar.
+    /// The time spent in hooks, checkpoints and the progress bar.
     pub fn hook_time(&self) -> Duration {
         self.hooks
     }
 
-    /// What the machine can do at best; `None` before the first timed step is over, and where
-    /// nobody can tell.
+    /// The peak rates of the machine; `None` before the first profiled step has ended, and if they
+    /// cannot be measured.
     pub fn rates(&self) -> Option<Rates> {
         self.rates
     }
@@ -105,12 +105,12 @@ impl Profile {
         }
     }
 
-    /// One line for each step of the program, times of one call: the longest first, then all of
-    /// them together.
+    /// Returns a table with one line per step of the program, with the time of one call: the
+    /// longest first, then the total.
     ///
-    /// `bound us` is the time that the machine's rates allow, for operations or for memory,
-    /// whichever is longer; `x bound` says how far the step is from it. Values that are still in a
-    /// cache can be moved faster than memory can: then it is below 1.
+    /// `bound us` is the shortest time that the machine's rates allow, for operations or for
+    /// memory, whichever is longer. `x bound` is the ratio of the measured time to that bound.
+    /// Values in a cache can be moved faster than memory allows; then the ratio is below 1.
     pub fn table(&self) -> Table {
         let all = self.rows.values().map(|row| row.time.as_secs_f64()).sum::<f64>().max(1e-9);
         let mut rows: Vec<&ProfileRow> = self.rows.values().collect();
@@ -135,14 +135,14 @@ impl Profile {
     }
 }
 
-/// Three digits that count, and at most two decimals.
+/// Rounds to three significant digits and at most two decimals.
 fn rounded(value: f64) -> f64 {
     let n_decimals = if value > 0.0 { 2 - value.log10().floor() as i32 } else { 2 };
     let scale = 10f64.powi(n_decimals.min(2));
     (value * scale).round() / scale
 }
 
-/// Long chains of element-wise nodes by their beginning.
+/// Shortens long chains of element-wise nodes to their beginning.
 fn shortened(op: &str) -> String {
     const SHOWN: usize = 4;
     let parts: Vec<&str> = op.split('+').collect();

@@ -1,16 +1,16 @@
-//! What can be said about one column by itself: constant, mostly missing, like an id.
+//! Examines a single column: constant, mostly missing, or like an id.
 
 use super::table::{Column, Role, Table};
 use super::{Finding, MIN_ROWS, Suspicion, percent};
 
-/// From this share of distinct values on, strings are ids.
+/// Strings with at least this share of distinct values are ids.
 const ID_TEXTS: f64 = 0.95;
-/// And whole numbers: amounts and times can be nearly all different too.
+/// The same for whole numbers: amounts and times can be nearly all distinct too.
 const ID_INTS: f64 = 0.99;
-/// From this share of missing values on a column is mostly missing.
+/// A column with at least this share of missing values is mostly missing.
 const MISSING_SHARE: f64 = 0.5;
 
-/// What is suspicious about a column.
+/// Returns a finding if the column is suspicious.
 pub(super) fn look(column: &Column, table: &Table) -> Option<Finding> {
     constant(column, table).or_else(|| id_like(column, table)).or_else(|| mostly_missing(column, table))
 }

@@ -1,18 +1,19 @@
-//! How much one column tells about another, as the share of mistakes that it saves.
+//! Measures how well one column predicts another, as the share of wrong guesses that it avoids.
 
 use std::collections::HashMap;
 
 use super::table::{Column, MISSING};
 
-/// Values of fewer rows than this are taken together: one row always tells its own label.
+/// Values with fewer rows than this are grouped together: a single row always predicts its own
+/// label.
 const SUPPORT: usize = 5;
-/// Numbers of more distinct values than this are cut into about so many ranges.
+/// Numbers with more distinct values than this are split into about this number of ranges.
 const MAX_GROUPS: usize = 256;
-/// The group of values that are too rare.
+/// The group of rare values.
 const RARE: u32 = MISSING - 1;
 
-/// The group of each row: by value, or by range of a number; a missing value is a group, and rare
-/// values are one.
+/// Returns the group of each row, by value or by range of a number. Missing values form a group,
+/// and so do rare values.
 pub(super) fn groups(column: &Column) -> Vec<u32> {
     let has_rare = column.values.values().any(|&n| n < SUPPORT);
     if column.is_number() && (has_rare || column.values.len() > MAX_GROUPS) {
@@ -22,7 +23,7 @@ pub(super) fn groups(column: &Column) -> Vec<u32> {
     column.codes.iter().map(|&code| if is_rare(code) { RARE } else { code }).collect()
 }
 
-/// Ranges of about equally many rows; equal numbers are in one.
+/// Splits numbers into ranges with about the same number of rows; equal numbers share a range.
 fn ranges(numbers: &[f64]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..numbers.len()).filter(|&row| !numbers[row].is_nan()).collect();
     order.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
@@ -39,7 +40,7 @@ fn ranges(numbers: &[f64]) -> Vec<u32> {
     groups
 }
 
-/// How well classes are guessed, without and with the groups: the share of right guesses each.
+/// The share of right guesses of classes, without and with the groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Guesses {
     pub(super) without: f64,
@@ -47,7 +48,7 @@ pub(super) struct Guesses {
 }
 
 impl Guesses {
-    /// Of the most frequent class for all rows, and of the most frequent class of each group. Rows
+    /// Guesses the most frequent class of all rows, and the most frequent class of each group. Rows
     /// without a class do not count.
     pub(super) fn of(groups: &[u32], classes: &[u32]) -> Guesses {
         let mut pairs: HashMap<(u32, u32), usize> = HashMap::new();
@@ -67,13 +68,13 @@ impl Guesses {
         Guesses { without: share(without), with: share(best.values().sum()) }
     }
 
-    /// The share of wrong guesses that the groups save.
+    /// The share of wrong guesses that the groups avoid.
     pub(super) fn saved(self) -> f64 {
         if self.without < 1.0 { (self.with - self.without) / (1.0 - self.without) } else { 0.0 }
     }
 }
 
-/// The share of the variance of numbers that their groups explain.
+/// Returns the share of the variance of numbers that their groups explain.
 pub(super) fn explained(groups: &[u32], numbers: &[f64]) -> f64 {
     let rows = || groups.iter().zip(numbers).filter(|(_, number)| number.is_finite());
     let n = rows().count() as f64;
@@ -89,8 +90,8 @@ pub(super) fn explained(groups: &[u32], numbers: &[f64]) -> f64 {
     if total > 0.0 { 1.0 - left / total } else { 0.0 }
 }
 
-/// Pearson's correlation of two lists of numbers, over the rows that have both; 0 if one of them
-/// does not vary.
+/// Returns Pearson's correlation of two lists of numbers, over the rows that have both; 0 if one of
+/// them does not vary.
 pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let rows = || a.iter().zip(b).filter(|(a, b)| a.is_finite() && b.is_finite());
     let n = rows().count() as f64;
@@ -104,9 +105,9 @@ pub(super) fn correlation(a: &[f64], b: &[f64]) -> f64 {
     if aa > 0.0 && bb > 0.0 { ab / (aa.sqrt() * bb.sqrt()) } else { 0.0 }
 }
 
-/// How often a number of a row that is true is larger than that of one that is not, of all pairs of
-/// such rows; equal ones count half. Also the number of rows that have a number. `None` if fewer
-/// than five rows are true, or not.
+/// Returns the share of pairs of a true and a false row in which the true row has the larger
+/// number; ties count half. Also returns the count of rows that have a number. `None` if fewer than
+/// five rows are true, or fewer than five are false.
 pub(super) fn auc(numbers: &[f64], truth: &[Option<bool>]) -> Option<(f64, usize)> {
     let mut rows: Vec<(f64, bool)> =
         numbers.iter().zip(truth).filter_map(|(&x, &y)| Some((x, y?))).filter(|(x, _)| !x.is_nan()).collect();
@@ -116,7 +117,7 @@ pub(super) fn auc(numbers: &[f64], truth: &[Option<bool>]) -> Option<(f64, usize
     if n_true.min(n_false) < SUPPORT {
         return None;
     }
-    // In halves, so that all of it is whole numbers.
+    // Count in halves, so that all counts are whole numbers.
     let (mut won, mut n_below) = (0_u64, 0_u64);
     for equal in rows.chunk_by(|a, b| a.0 == b.0) {
         let trues = equal.iter().filter(|(_, y)| *y).count() as u64;
@@ -131,9 +132,9 @@ pub(super) fn auc(numbers: &[f64], truth: &[Option<bool>]) -> Option<(f64, usize
 mod tests {
     use super::*;
 
-    /// Eight rows of classes 0 and 1: 5 and 3, so 5/8 is right without anything. Group 0 has
-    /// classes 0 0 0 1, group 1 has 0 1 1, and one row of class 0 is alone: (3 + 2 + 1) / 8 with
-    /// them, which saves 1/8 of 3/8.
+    /// Eight rows of classes 0 and 1: 5 and 3, so without groups 5/8 of the guesses are right.
+    /// Group 0 has classes 0 0 0 1, group 1 has 0 1 1, and one row of class 0 is alone: with groups
+    /// (3 + 2 + 1) / 8, which saves 1/8 of 3/8.
     #[test]
     fn guesses_by_hand() {
         let groups = [0, 0, 0, 0, 1, 1, 1, RARE, 0];

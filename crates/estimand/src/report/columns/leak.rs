@@ -1,25 +1,25 @@
-//! Whether one column alone tells the label: in what a model will be asked, that column is rarely
-//! there.
+//! Finds columns that alone reveal the label. Such a column is rarely available when the model
+//! predicts.
 
 use super::alone::finding;
 use super::association::{Guesses, auc, correlation, explained, groups};
 use super::table::{Column, MISSING};
 use super::{Finding, Suspicion, percent};
 
-/// The area under the curve from which on a number leaks a label of two classes.
+/// The AUC from which a number leaks a label of two classes.
 const AUC: f64 = 0.99;
-/// The share of wrong guesses that a leaking column saves.
+/// The share of wrong guesses that a leaking column avoids.
 const SAVED: f64 = 0.98;
 /// The share of the variance that a leaking column explains.
 const EXPLAINED: f64 = 0.98;
-/// Labels of more values than this are no classes.
+/// Labels with more values than this are not classes.
 const MAX_CLASSES: usize = 100;
-/// Floats of more values than this are none.
+/// Float labels with more values than this are not classes.
 const MAX_FLOAT_CLASSES: usize = 20;
 
 const ADVICE: &str = "leave it out if it is not known before the label is";
 
-/// Whether a feature leaks a label.
+/// Returns a finding if a feature leaks a label.
 pub(super) fn look(feature: &Column, label: &Column) -> Option<Finding> {
     let evidence = match is_classes(label) {
         true => of_classes(feature, label),

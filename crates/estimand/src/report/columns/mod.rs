@@ -1,8 +1,8 @@
-//! Which columns of a dataset deserve a second look: constant, like an id, leaking the label, a
-//! copy of another, mostly missing.
+//! Finds suspicious columns of a dataset: constant, like an id, leaking the label, a copy of
+//! another, or mostly missing.
 //!
-//! `table.rs` reads the first rows of a dataset, values coded by what is equal; `alone.rs` looks at
-//! one column, `leak.rs` at a column beside a label, `duplicate.rs` at two columns.
+//! `table.rs` reads the first rows of a dataset and assigns a code to each distinct value.
+//! `alone.rs` examines one column, `leak.rs` a column and a label, `duplicate.rs` two columns.
 
 mod alone;
 mod association;
@@ -17,10 +17,10 @@ use estimand_tensor::{Error, Result};
 
 use table::{Column, Role, Table};
 
-/// Fewer rows than these prove nothing about ids, leaks and copies.
+/// The minimum number of rows for findings about ids, leaks and copies.
 const MIN_ROWS: usize = 50;
 
-/// How columns are examined: the first so many rows of a dataset, once.
+/// Examines the columns of a dataset in one pass over its first rows.
 ///
 /// ```
 /// use estimand::prelude::*;
@@ -50,18 +50,17 @@ impl Default for ColumnCheck {
 }
 
 impl ColumnCheck {
-    /// A check with all defaults.
+    /// Makes a check with all defaults.
     pub fn new() -> ColumnCheck {
         ColumnCheck::default()
     }
 
-    /// Looks at the first so many rows. By default, 100,000; fewer where there are more than a
-    /// hundred columns.
+    /// Sets the maximum number of rows. By default, 100,000; fewer for more than a hundred columns.
     pub fn max_rows(self, max_rows: usize) -> ColumnCheck {
         ColumnCheck { max_rows }
     }
 
-    /// Reads the rows and looks at every column. An input that repeats may be given as it is.
+    /// Reads the rows and examines every column. The input may repeat.
     pub fn run(&self, data: &Dataset) -> Result<Examined> {
         if self.max_rows == 0 {
             return Err(Error::config("an examination of 0 rows; expected at least 1"));
@@ -75,7 +74,7 @@ impl ColumnCheck {
         let mut plain: Vec<&Column> = Vec::new();
         for column in &table.columns {
             let alone = alone::look(column, &table);
-            // What is constant or an id says nothing more beside other columns.
+            // A constant or id-like column is not compared with other columns.
             if !alone.iter().any(|finding| finding.suspicion != Suspicion::MostlyMissing) {
                 plain.push(column);
             }
@@ -102,23 +101,23 @@ impl ColumnCheck {
     }
 }
 
-/// What came of a look at the columns of a dataset.
+/// The result of examining the columns of a dataset.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Examined {
-    /// The rows that were read.
+    /// The number of rows that were read.
     pub n_rows: usize,
     /// Whether these are all rows of the dataset.
     pub is_all: bool,
-    /// The columns that were looked at, labels too.
+    /// The number of columns that were examined, including labels.
     pub n_columns: usize,
-    /// Columns of several values a row, which were not.
+    /// Columns with several values per row, which were not examined.
     pub not_examined: Vec<String>,
     /// The fingerprint of the plan: [`Dataset::fingerprint`].
     pub plan: u64,
     /// A fingerprint of the rows that were read, in their order.
     pub rows: u64,
-    /// What is suspicious, the worst first.
+    /// The findings, the worst first.
     pub findings: Vec<Finding>,
 }
 
@@ -133,13 +132,13 @@ impl Examined {
 /// Why a column is suspicious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Suspicion {
-    /// It alone tells the label nearly perfectly.
+    /// It alone predicts the label nearly perfectly.
     Leaking,
     /// It has one value, or none.
     Constant,
-    /// Nearly every row has a value of its own.
+    /// Nearly every row has a unique value.
     IdLike,
-    /// It says what another column says.
+    /// It has the same content as another column.
     Duplicate,
     /// More than half of its values are missing.
     MostlyMissing,
@@ -157,17 +156,17 @@ impl fmt::Display for Suspicion {
     }
 }
 
-/// A column that deserves a second look.
+/// A suspicious column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// The column.
+    /// The name of the column.
     pub column: String,
-    /// What it looks like.
+    /// The suspicion.
     pub suspicion: Suspicion,
-    /// What was seen, in numbers.
+    /// The evidence, in numbers.
     pub evidence: String,
-    /// What to do about it.
+    /// The advice.
     pub advice: String,
 }
 
@@ -177,7 +176,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A share as people read it: `99.2 %`.
+/// Formats a share: `99.2 %`.
 fn percent(share: f64) -> String {
     let digits = format!("{:.2}", 100.0 * share);
     format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))

@@ -1,4 +1,4 @@
-//! The first rows of a dataset, column by column, values coded by what is equal.
+//! The first rows of a dataset, column by column; each distinct value has a code.
 
 use std::collections::HashSet;
 
@@ -11,44 +11,45 @@ use super::super::fingerprints::join;
 
 pub(super) use estimand_data::statistics::Role;
 
-/// The code of a value that is missing: NaN, or the empty string.
+/// The code of a missing value: NaN, or the empty string.
 pub(super) const MISSING: u32 = u32::MAX;
-/// At most so many values are kept: a hundred columns of a hundred thousand rows and some.
+/// The maximum number of stored values: slightly more than a hundred columns of a hundred thousand
+/// rows.
 const MAX_VALUES: usize = 1 << 24;
-/// Rows that are read at a time.
+/// The number of rows that are read at a time.
 const PIECE: usize = 1024;
 
 /// The rows.
 pub(super) struct Table {
     pub(super) columns: Vec<Column>,
     pub(super) n_rows: usize,
-    /// Rows that no earlier row is equal to: an input that repeats has fewer of them.
+    /// The number of distinct rows; lower than the number of rows if the input repeats.
     pub(super) n_distinct_rows: usize,
     pub(super) is_all: bool,
     pub(super) not_examined: Vec<String>,
     pub(super) fingerprint: u64,
 }
 
-/// One column with one value in a row.
+/// One column with one value per row.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) role: Role,
     pub(super) dtype: DType,
-    /// Which value a row has, as its place in `values`.
+    /// The index in `values` of each row's value.
     pub(super) codes: Vec<u32>,
-    /// The numbers themselves; none of strings.
+    /// The numbers themselves; empty for strings.
     pub(super) numbers: Vec<f64>,
-    /// Every distinct value, in the order of its first row, and how many rows have it.
+    /// Every distinct value, in the order of its first row, and the number of rows that have it.
     pub(super) values: IndexMap<Key, usize>,
 }
 
-/// What makes values equal.
+/// A key that is equal for equal values.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Text(Box<[u8]>),
-    /// Of whole numbers.
+    /// A whole number.
     Int(i64),
-    /// The bits of others.
+    /// The bits of other numbers.
     Float(u64),
 }
 
@@ -79,7 +80,7 @@ impl Column {
         matches!(self.dtype, DType::F32 | DType::F64)
     }
 
-    /// Takes the first `n` values of an array.
+    /// Appends the first `n` values of an array.
     fn take(&mut self, array: &Array, n: usize) -> Result<()> {
         if array.dtype() != self.dtype {
             let message = format!("rows of {} follow rows of {} in column `{}`", array.dtype(), self.dtype, self.name);
@@ -93,7 +94,7 @@ impl Column {
             }
             DType::F32 | DType::F64 => {
                 for number in array.to_f64_vec()?.into_iter().take(n) {
-                    // Both zeros are one value.
+                    // Positive and negative zero are one value.
                     self.push((!number.is_nan()).then(|| Key::Float((number + 0.0).to_bits())));
                     self.numbers.push(number);
                 }
@@ -191,7 +192,7 @@ fn features_of(batch: &Batch) -> Vec<(Role, &str, Feature)> {
     features.chain(labels).chain(weights).collect()
 }
 
-/// The values, if there is one in each row.
+/// Returns the values, if there is one in each row.
 fn single(feature: &Feature) -> Option<&Array> {
     match feature {
         Feature::Dense(array) if matches!(array.dims(), [_] | [_, 1]) => Some(array),
@@ -199,7 +200,7 @@ fn single(feature: &Feature) -> Option<&Array> {
     }
 }
 
-/// Adds what the first rows of a feature hold to the hashes of these rows.
+/// Adds the values of a feature's first rows to the hashes of these rows.
 fn add_rows(feature: &Feature, hashes: &mut [u64]) -> Result<()> {
     let (array, splits) = match feature {
         Feature::Dense(array) => (array, None),
@@ -209,7 +210,7 @@ fn add_rows(feature: &Feature, hashes: &mut [u64]) -> Result<()> {
     let range = |row: usize| match splits {
         None => row * n_values..(row + 1) * n_values,
         Some(splits) => {
-            // Of vectors in ragged rows all values count.
+            // In ragged rows of vectors all values count.
             let at = |i: usize| splits.get(i).map_or(0, |&split| split as usize) * n_values;
             at(row)..at(row + 1)
         }
