@@ -7,7 +7,7 @@ use crate::arrow::source::{Input, Records};
 use crate::columns::Selection;
 use crate::parquet::scan::Scan;
 
-/// The files and columns to read; [`dataset`](Reader::dataset) builds the [`Dataset`].
+/// The files and columns to read; [`dataset`](Reader::dataset) builds the plan.
 ///
 /// | columns of Arrow's type | become |
 /// |---|---|

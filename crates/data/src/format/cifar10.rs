@@ -20,8 +20,8 @@ pub const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 impl Dataset {
-    /// Creates a dataset from CIFAR-10's binary files, read one after another: `image` u8 `[32, 32,
-    /// 3]` and `label` i64.
+    /// Creates a dataset from CIFAR-10's binary files, read one after another. Each row has `image`
+    /// u8 `[32, 32, 3]` and `label` i64.
     pub fn from_cifar10(files: impl Into<Files>) -> Dataset {
         let files = files.into();
         let description = format!("cifar10: {files}");

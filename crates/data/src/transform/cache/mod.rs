@@ -38,8 +38,8 @@ impl Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::Memory(Arc::default()) })
     }
 
-    /// Caches the elements in a file. The first complete pass writes it; later passes and later
-    /// runs read it.
+    /// Caches the elements like [`cache`](Dataset::cache), in a file. The first complete pass
+    /// writes it; later passes and later runs read it.
     ///
     /// The file records its plan, by [`fingerprint`](Dataset::fingerprint), and is refused by
     /// another plan. It does not notice changes of rows in files, values of arrays or functions
