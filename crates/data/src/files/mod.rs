@@ -79,7 +79,7 @@ impl Files {
         self
     }
 
-    /// What to do about a row that cannot be read. By default, it ends the reading with an error.
+    /// The handling of a row that cannot be read. By default, it ends the reading with an error.
     pub fn on_error(mut self, on_error: OnError) -> Files {
         self.on_error = on_error;
         self

@@ -18,8 +18,8 @@ const MAX_SIDE: usize = 1 << 24;
 /// Decodes a PNG or JPEG file to its pixels, u8 `[height, width, channels]`.
 ///
 /// `channels` is 1 (grey), 3 (RGB) or 4 (RGBA); `None` keeps the channels of the file. Grey is the
-/// luma of JPEG, 0.299 red + 0.587 green + 0.114 blue. An alpha channel is dropped, or added as
-/// 255. 16 bits per channel become 8.
+/// luma of JPEG, 0.299 red + 0.587 green + 0.114 blue. An alpha channel is dropped, or added with
+/// the value 255. Channels of 16 bits become 8 bits.
 ///
 /// The default [`Limits`] apply.
 pub fn decode(bytes: &[u8], channels: Option<usize>) -> Result<Array> {

@@ -42,7 +42,7 @@ impl TermStatistics {
         (self.counts.undercount() == 0).then_some(self.counts.len() as u64)
     }
 
-    /// The largest error of a count, which is never too large: 0 while every distinct term is kept.
+    /// The most by which a count may be too small; 0 while every distinct term is kept.
     pub fn undercount(&self) -> u64 {
         self.counts.undercount()
     }

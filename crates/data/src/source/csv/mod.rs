@@ -173,7 +173,7 @@ impl Csv {
         self
     }
 
-    /// What to do about a row that cannot be read. By default, it ends the reading with an error.
+    /// The handling of a row that cannot be read. By default, it ends the reading with an error.
     pub fn on_error(mut self, on_error: OnError) -> Csv {
         self.files = self.files.on_error(on_error);
         self
