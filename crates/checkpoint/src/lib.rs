@@ -1,11 +1,14 @@
-//! Checkpoints: the values of variables on disk, in TensorFlow's own files.
+//! Checkpoints: the values of variables on disk, in TensorFlow's own file format.
 //!
-//! A checkpoint is a pair of files with a common prefix. `model.ckpt-100.data-00000-of-00001` is
-//! the bytes of the tensors one after another; `model.ckpt-100.index` is a sorted table from a
-//! tensor's name to where its bytes are. The file `checkpoint` beside them names the newest. From
-//! the bottom: [`sstable`] reads and writes the table, [`BundleReader`] and [`BundleWriter`] the
-//! pair, [`latest_checkpoint`] finds the pair. Everything is written under a temporary name,
-//! synced, and renamed, so that a file under its own name is always whole.
+//! A checkpoint is a pair of files with a common prefix. `model.ckpt-100.data-00000-of-00001` holds
+//! the bytes of the tensors, one after another. `model.ckpt-100.index` is a sorted table that maps
+//! the name of a tensor to the offset of its bytes. The file `checkpoint` beside them names the
+//! newest pair.
+//!
+//! From the bottom up: [`sstable`] reads and writes the table, [`BundleReader`] and
+//! [`BundleWriter`] read and write the pair, and [`latest_checkpoint`] finds the newest pair. Every
+//! file is written under a temporary name, synced, and renamed. So a file under its own name is
+//! always complete.
 //!
 //! ```
 //! use estimand_checkpoint::{BundleReader, BundleWriter};

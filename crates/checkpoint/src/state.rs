@@ -1,4 +1,4 @@
-//! The file `checkpoint` of a model directory, and with it the newest checkpoint.
+//! The file `checkpoint` of a model directory, which names the newest checkpoint.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::bundle::index_path;
 
 const FILE_NAME: &str = "checkpoint";
 
-/// The checkpoints that a directory says it has; `None` if it says nothing.
+/// Reads the list of checkpoints of a directory; `None` if there is no state file.
 pub fn read_state(folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
     let path = folder.as_ref().join(FILE_NAME);
     if matches!(fs::metadata(&path), Err(e) if e.kind() == ErrorKind::NotFound) {
@@ -27,19 +27,20 @@ pub fn read_state(folder: impl AsRef<Path>) -> Result<Option<CheckpointState>> {
     Ok(Some(state))
 }
 
-/// Replaces what a directory says about its checkpoints.
+/// Replaces the list of checkpoints of a directory.
 pub fn write_state(folder: impl AsRef<Path>, state: &CheckpointState) -> Result<()> {
     write_whole(folder.as_ref().join(FILE_NAME), state.to_string().as_bytes())
 }
 
-/// Writes a text file: all of it is there under its name, or what was there before.
+/// Writes a text file. Afterwards the file has all of the text, or its old contents.
 pub fn write_text(path: impl AsRef<Path>, text: &str) -> Result<()> {
     write_whole(path, text.as_bytes())
 }
 
-/// The prefix of the newest checkpoint of a directory.
+/// Returns the prefix of the newest checkpoint in a directory.
 ///
-/// `None` if there is no state file, it names none, or the one it names has no files.
+/// Returns `None` if there is no state file, if it names no checkpoint, or if that checkpoint has
+/// no files.
 pub fn latest_checkpoint(folder: impl AsRef<Path>) -> Result<Option<PathBuf>> {
     let folder = folder.as_ref();
     let newest = match read_state(folder)? {

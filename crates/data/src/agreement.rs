@@ -1,10 +1,10 @@
-//! Whether features are those that were expected: of datasets that follow one another, and by name.
+//! Checks that features are the expected ones: across datasets that are read together, and by name.
 
 use estimand_tensor::{BatchSpec, Error, FeatureSpec, Result};
 
 use crate::Dataset;
 
-/// There are inputs, and all are of rows or all of batches.
+/// Checks that there is at least one input, and that all inputs yield rows or all yield batches.
 pub(crate) fn check_units(stage: &str, inputs: &[Dataset]) -> Result<()> {
     let Some(first) = inputs.first() else {
         return Err(Error::config(format!("`{stage}` of no datasets")).help("give it at least one"));
@@ -19,15 +19,15 @@ pub(crate) fn check_units(stage: &str, inputs: &[Dataset]) -> Result<()> {
     }
 }
 
-/// The spec that all inputs have.
+/// Returns the spec that all inputs share.
 pub(crate) fn spec(stage: &str, inputs: &[Dataset]) -> Result<BatchSpec> {
     let specs = inputs.iter().map(|input| Ok(Some(input.spec()?))).collect::<Result<Vec<_>>>()?;
     compare(stage, &specs)?;
     specs.into_iter().flatten().next().ok_or_else(|| Error::config(format!("`{stage}` of no datasets")))
 }
 
-/// That the specs agree, before any row is read. One that only rows could tell, and there are none,
-/// agrees with all.
+/// Checks that the specs of all inputs agree, before any row is read. A spec that could only be
+/// found from rows, where there are no rows, agrees with every other spec.
 pub(crate) fn check_specs(stage: &str, inputs: &[Dataset]) -> Result<()> {
     compare(stage, &inputs.iter().map(|input| input.spec().ok()).collect::<Vec<_>>())
 }
@@ -44,7 +44,7 @@ fn compare(stage: &str, specs: &[Option<BatchSpec>]) -> Result<()> {
     Ok(())
 }
 
-/// What differs first between two specs, in words; defaults and paddings do not count.
+/// Describes the first difference between two specs. Defaults and padding values are not compared.
 pub(crate) fn difference(a: &BatchSpec, b: &BatchSpec, here: &str, there: &str) -> Option<String> {
     for (name, ours) in a {
         match b.get(name) {
@@ -68,7 +68,7 @@ fn alike(a: &FeatureSpec, b: &FeatureSpec) -> bool {
         (Dense { dims: ours, .. }, Dense { dims: theirs, .. })
         | (Padded { dims: ours, .. }, Padded { dims: theirs, .. }) => ours == theirs && a.dtype() == b.dtype(),
         (Ragged { .. }, Ragged { .. }) => a.dtype() == b.dtype(),
-        // A padded batch is dense, as wide as its longest row.
+        // A padded batch is dense and as wide as its longest row.
         (Dense { dims: wide, .. }, Padded { dims: inner, .. })
         | (Padded { dims: inner, .. }, Dense { dims: wide, .. }) => {
             wide.get(1..) == Some(inner) && a.dtype() == b.dtype()
@@ -77,7 +77,7 @@ fn alike(a: &FeatureSpec, b: &FeatureSpec) -> bool {
     }
 }
 
-/// A feature that is not there, with what it was wanted for.
+/// An error for a missing feature. `purpose` says why the feature is needed.
 pub(crate) fn missing<'a>(name: &str, purpose: &str, known: impl Iterator<Item = &'a str> + Clone) -> Error {
     Error::config(format!("there is no feature `{name}` {purpose}")).suggest(name, known)
 }

@@ -1,4 +1,4 @@
-//! [`Dataset`], the plan that users write, and [`Batches`], the iterator over it.
+//! [`Dataset`], the plan that users write, and [`Batches`], the iterator over its batches.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,13 +17,13 @@ use crate::transform::shard::Shard;
 use crate::transform::shuffle::Shuffle;
 use crate::transform::{skip::Skip, take::Take};
 
-/// A lazy plan of where batches come from. Cheap to clone.
+/// A lazy plan of an input pipeline. Cheap to clone.
 ///
-/// Its methods read nothing and return no `Result`: a mistake comes back from
+/// The methods read nothing and return no `Result`. A mistake is reported by
 /// [`spec`](Dataset::spec), or as the first and only item of the iteration.
 ///
-/// An element is a row before [`batch`](Dataset::batch) and a batch after it: `take(2)` takes two
-/// rows there and two batches here.
+/// An element is a row before [`batch`](Dataset::batch) and a batch after it. So `take(2)` takes
+/// two rows before `batch` and two batches after it.
 #[derive(Clone)]
 #[must_use]
 pub struct Dataset {
@@ -37,7 +37,7 @@ struct Node {
 
 /// Sources.
 impl Dataset {
-    /// Named arrays in memory, whose rows are the examples.
+    /// Creates a dataset from named arrays in memory. Each row of the arrays is an example.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -51,17 +51,17 @@ impl Dataset {
         Dataset::new(Memory::from_arrays(features))
     }
 
-    /// One unnamed array in memory.
+    /// Creates a dataset from one unnamed array in memory.
     pub fn from_array(array: Array) -> Dataset {
         Dataset::from_arrays([("", array)])
     }
 
-    /// The rows of a batch, with its labels and weights.
+    /// Creates a dataset from the rows of a batch, with their labels and weights.
     pub fn from_batch(batch: Batch) -> Dataset {
         Dataset::new(Memory::from_batch(batch))
     }
 
-    /// The plan that ends in a stage of one's own.
+    /// Creates a plan that ends in a custom stage.
     pub fn new(stage: impl Stage + 'static) -> Dataset {
         Dataset { node: Arc::new(Node { stage: Box::new(stage), spec: OnceLock::new() }) }
     }
@@ -69,27 +69,28 @@ impl Dataset {
 
 /// Transformations.
 impl Dataset {
-    /// Makes a feature a label.
+    /// Turns a feature into a label.
     pub fn label(&self, name: &str) -> Dataset {
         Dataset::new(Roles::label(self.clone(), name))
     }
 
-    /// Makes a feature the weights of the rows.
+    /// Turns a feature into the weights of the rows.
     pub fn weights(&self, name: &str) -> Dataset {
         Dataset::new(Roles::weights(self.clone(), name))
     }
 
-    /// Joins `n` rows to a batch. The last batch has the rows that are left;
+    /// Joins `n` rows into a batch. The last batch has the remaining rows;
     /// [`drop_remainder`](Dataset::drop_remainder) leaves it out if it is not full.
     ///
-    /// Ragged features stay ragged, as tf.data's `ragged_batch` has them;
+    /// Ragged features stay ragged, as with tf.data's `ragged_batch`.
     /// [`padded_batch`](Dataset::padded_batch) makes them dense.
     pub fn batch(&self, n: usize) -> Dataset {
         Dataset::new(Batched { input: self.clone(), n, drop_remainder: false })
     }
 
-    /// Leaves out the last element if it is not full. Stands right after [`batch`](Dataset::batch),
-    /// [`padded_batch`](Dataset::padded_batch) or [`window`](Dataset::window).
+    /// Leaves out the last element if it is not full. Call it right after
+    /// [`batch`](Dataset::batch), [`padded_batch`](Dataset::padded_batch) or
+    /// [`window`](Dataset::window).
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -102,23 +103,21 @@ impl Dataset {
         self.stage().without_remainder().unwrap_or_else(|| Dataset::new(NoRemainder { input: self.clone() }))
     }
 
-    /// Puts the elements into a random order that depends on `seed`, the run's seed and the epoch
-    /// alone.
+    /// Shuffles the elements. The order depends only on `seed`, the run's seed and the epoch.
     ///
-    /// Rows in memory are permuted as a whole, at the cost of no memory. Of a stream, each block of
-    /// `buffer_size` elements is permuted. Shuffling behind `repeat`, `label`, `prefetch`, or `map`
-    /// and `filter` of rows shuffles what they read: epochs are never mixed.
+    /// Rows in memory are permuted as a whole and need no buffer. In a stream, each block of
+    /// `buffer_size` elements is permuted. A shuffle placed after `repeat`, `label`, `prefetch`, or
+    /// `map` and `filter` of rows is applied to their input, so epochs are never mixed.
     pub fn shuffle(&self, buffer_size: usize, seed: u64) -> Dataset {
         self.shuffled(buffer_size, seed, false)
     }
 
-    /// [`shuffle`](Dataset::shuffle) with another order for every worker, for workers that each
-    /// read all of the data.
+    /// Shuffles like [`shuffle`](Dataset::shuffle), in a different order for every worker. Use it
+    /// when each worker reads all of the data.
     ///
-    /// This is the other way to feed several workers: nothing is divided, so each needs no more
-    /// than its own order, and an epoch of all together sees every row as often as there are
-    /// workers. With [`shard_by_worker`](Dataset::shard_by_worker) it is refused: orders that
-    /// differ cannot be divided.
+    /// The data is not divided among the workers, so an epoch of all workers together sees every
+    /// row once per worker. [`shard_by_worker`](Dataset::shard_by_worker) is refused in the same
+    /// plan, because orders that differ cannot be divided.
     pub fn shuffle_by_worker(&self, buffer_size: usize, seed: u64) -> Dataset {
         self.shuffled(buffer_size, seed, true)
     }
@@ -128,87 +127,89 @@ impl Dataset {
         below.unwrap_or_else(|| Dataset::new(Shuffle { input: self.clone(), buffer_size, seed, by_worker }))
     }
 
-    /// All elements `n` times. What is shuffled is in another order each time.
+    /// Repeats all elements `n` times. Shuffled elements come in a different order each time.
     pub fn repeat(&self, n: u64) -> Dataset {
         Dataset::new(Repeat { input: self.clone(), n: Some(n) })
     }
 
-    /// All elements again and again.
+    /// Repeats all elements without end.
     pub fn repeat_forever(&self) -> Dataset {
         Dataset::new(Repeat { input: self.clone(), n: None })
     }
 
-    /// The first `n` elements.
+    /// Keeps the first `n` elements.
     pub fn take(&self, n: u64) -> Dataset {
         Dataset::new(Take { input: self.clone(), n })
     }
 
-    /// All but the first `n` elements.
+    /// Skips the first `n` elements.
     pub fn skip(&self, n: u64) -> Dataset {
         Dataset::new(Skip { input: self.clone(), n })
     }
 
-    /// Every `n_shards`th element from number `index` on.
+    /// Keeps every `n_shards`th element, starting with element `index`.
     ///
-    /// Shuffle before, so that all shards see one order, and batch behind: batch t of all shards
-    /// together is then batch t of the whole, and the position is the same in every shard, so that
-    /// their number may change when reading goes on.
+    /// Shuffle before `shard`, so that all shards see one order, and batch after it. Then batch t
+    /// of all shards together is batch t of the whole dataset. The position is the same in every
+    /// shard, so the number of shards may change when reading resumes.
     pub fn shard(&self, n_shards: usize, index: usize) -> Dataset {
         Dataset::new(Shard { input: self.clone(), shard: Some((n_shards, index)) })
     }
 
-    /// [`shard`](Dataset::shard) by the worker of the [`InputContext`] that the plan is opened
-    /// with.
+    /// Shards like [`shard`](Dataset::shard). The worker of the [`InputContext`] that opens the
+    /// plan selects the shard.
     pub fn shard_by_worker(&self) -> Dataset {
         Dataset::new(Shard { input: self.clone(), shard: None })
     }
 
-    /// Changes batches by a function. Behind [`batch`](Dataset::batch) it gets each batch.
+    /// Changes batches with a function. After [`batch`](Dataset::batch), the function gets each
+    /// batch.
     ///
-    /// Before, it gets any number of rows and must return as many, each a function of the row it
-    /// came from.
+    /// Before `batch`, the function gets any number of rows and must return the same number. Each
+    /// returned row must depend only on its own input row.
     pub fn map(&self, function: impl Fn(Batch) -> Result<Batch> + Send + Sync + 'static) -> Dataset {
         Dataset::new(Map { input: self.clone(), function: Arc::new(function) })
     }
 
-    /// Keeps the rows for which a function says `true`: it gets any number of rows and returns as
-    /// many answers.
+    /// Keeps the rows for which a function returns `true`. The function gets any number of rows and
+    /// returns one answer per row.
     ///
-    /// Behind [`batch`](Dataset::batch) the batches become smaller; one without rows is left out.
+    /// After [`batch`](Dataset::batch), the batches become smaller, and a batch without rows is
+    /// left out.
     pub fn filter(&self, function: impl Fn(&Batch) -> Result<Vec<bool>> + Send + Sync + 'static) -> Dataset {
         Dataset::new(Filter { input: self.clone(), function: Arc::new(function) })
     }
 }
 
-/// What can be asked of a plan.
+/// Properties of a plan.
 impl Dataset {
     pub(crate) fn stage(&self) -> &dyn Stage {
         &*self.node.stage
     }
 
-    /// What its elements are.
+    /// The kind of element: rows or batches.
     pub fn unit(&self) -> Unit {
         self.stage().unit()
     }
 
-    /// The features of every batch. May read a sample, the first time.
+    /// The features of every batch. The first call may read a sample.
     pub fn spec(&self) -> Result<BatchSpec> {
         self.node.spec.get_or_init(|| self.check().and_then(|()| self.stage().spec())).clone()
     }
 
-    /// The labels of every batch, as far as the plan tells without reading.
+    /// The labels of every batch, as far as they are known without reading.
     pub fn label_spec(&self) -> Result<BatchSpec> {
         self.stage().label_spec()
     }
 
-    /// The names of the classes that the numbers of labels stand for, where the source knows them:
-    /// the folders of an image folder. May list a folder. Functions of rows may have changed the
-    /// labels since.
+    /// The names of the classes, indexed by label, where the source knows them: for an image
+    /// folder, its sub-folders. May list a folder. Functions of rows may have changed the labels
+    /// since.
     pub fn classes(&self) -> Result<Option<Vec<String>>> {
         self.stage().classes()
     }
 
-    /// The plan as text: each stage above what it reads from.
+    /// Prints the plan: each stage, and below it the stages that it reads from.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -251,13 +252,13 @@ impl Dataset {
         self.stage().open(cx, from)
     }
 
-    /// All batches from the beginning, as one worker with seed 0; without
-    /// [`batch`](Dataset::batch), batches of one row.
+    /// Iterates over all batches from the beginning, as one worker with seed 0. Without
+    /// [`batch`](Dataset::batch), every batch has one row.
     pub fn iter(&self) -> Batches {
         self.iter_from(&InputContext::default(), &Position::default())
     }
 
-    /// The batches from a position on.
+    /// Iterates over the batches from a position on.
     pub fn iter_from(&self, cx: &InputContext, from: &Position) -> Batches {
         Batches { stream: Some(self.open(cx, from)), position: from.clone(), marks: self.marks() }
     }
@@ -278,17 +279,17 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// The batches of a dataset, and where the reader of them stands. Ends after an error.
+/// An iterator over the batches of a dataset that knows its position. Ends after an error.
 pub struct Batches {
     stream: Option<Result<Box<dyn Stream>>>,
     position: Position,
-    /// What positions say of the plan.
+    /// Identify the plan in positions.
     marks: Arc<[u32]>,
 }
 
 impl Batches {
-    /// The position after the last batch: a checkpoint keeps it, and [`Dataset::iter_from`] goes on
-    /// from it.
+    /// The position after the last batch. Save it in a checkpoint, and pass it to
+    /// [`Dataset::iter_from`] to resume.
     pub fn position(&self) -> &Position {
         &self.position
     }

@@ -1,9 +1,10 @@
-//! What a plan is, in a number: so that a cache of other rows is refused, and a position of another
-//! plan by the name of the stage that differs.
+//! Fingerprints of plans. A cache of other rows is refused, and so is a position of another plan;
+//! the error names the stage that differs.
 //!
-//! Two texts of every stage go into it. [`Stage::identity`](crate::Stage::identity) decides which
-//! rows come out; [`Stage::landmark`](crate::Stage::landmark) what a position must find again,
-//! which is less: other batch sizes, more epochs and more workers leave a position good.
+//! Every stage contributes two texts. [`Stage::identity`](crate::Stage::identity) is all that
+//! decides the rows. [`Stage::landmark`](crate::Stage::landmark) is the part of it that a position
+//! depends on: a position stays valid when the batch size, the number of epochs or the number of
+//! workers changes.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::stage::InputContext;
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// A number for what the plan does: stages, their arguments, and the features of sources. The
-    /// same in every run and on every machine, whatever the number of threads and workers.
-    /// Functions count as equal, and data is not looked at further than [`spec`](Dataset::spec) of
-    /// a source does.
+    /// A number that identifies the plan: its stages, their arguments, and the features of its
+    /// sources. It is the same in every run and on every machine, for any number of threads and
+    /// workers. All functions count as equal. Data is read only as far as [`spec`](Dataset::spec)
+    /// of a source reads it.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -31,7 +32,7 @@ impl Dataset {
         fingerprint64(self.identity(&InputContext::default()).as_bytes())
     }
 
-    /// Whether workers read different rows, or the same in another order.
+    /// Whether workers read different rows, or the same rows in different orders.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -45,7 +46,7 @@ impl Dataset {
         of(0) != of(1)
     }
 
-    /// What decides the rows that a reader of this context gets, a line for each stage.
+    /// All that decides the rows that a reader with this context gets, one line per stage.
     pub(crate) fn identity(&self, cx: &InputContext) -> String {
         let mut lines = String::new();
         self.write_identity(cx, 0, &mut lines);
@@ -54,8 +55,8 @@ impl Dataset {
 
     fn write_identity(&self, cx: &InputContext, depth: usize, out: &mut String) {
         let inputs = self.stage().inputs();
-        // Asked before the stage describes itself: a source may say more once it knows its
-        // features.
+        // Read before the stage describes itself: the description of a source may say more once its
+        // features are known.
         let spec = if inputs.is_empty() { self.spec().ok() } else { None };
         let own = self.stage().identity(cx);
         if !own.is_empty() {
@@ -70,12 +71,13 @@ impl Dataset {
         inputs.iter().for_each(|input| input.write_identity(cx, depth, out));
     }
 
-    /// A position of this plan that says so: another plan refuses it by the stage that differs.
+    /// Adds the marks of this plan to a position. Another plan refuses it, and names the stage that
+    /// differs.
     pub fn marked(&self, position: &Position) -> Position {
         position.clone().of_plan(self.marks())
     }
 
-    /// What a position of this plan carries: a mark for each stage.
+    /// The marks that a position of this plan carries, one per stage.
     pub(crate) fn marks(&self) -> Arc<[u32]> {
         self.landmarks().iter().map(|(depth, landmark)| mark(*depth, landmark)).collect()
     }
@@ -90,7 +92,7 @@ impl Dataset {
         all
     }
 
-    /// That a position is of this plan, if it says of which.
+    /// Checks that a position belongs to this plan, if it has marks.
     pub fn check_position(&self, position: &Position) -> Result<()> {
         let Some(marks) = position.marks() else { return Ok(()) };
         let landmarks = self.landmarks();

@@ -1,5 +1,5 @@
-//! Input functions over arrays, as `numpy_input_fn` and `pandas_input_fn` were: batches that run
-//! across the ends of epochs.
+//! Input functions over arrays, like TensorFlow's `numpy_input_fn` and `pandas_input_fn`: a batch
+//! may hold rows of two epochs.
 //!
 //! ```
 //! use estimand_data::input_fn;
@@ -12,21 +12,21 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `queue_capacity` and `num_threads` are no options here: arrays need no queue, and whoever wants
-//! batches made ahead says [`prefetch`](crate::Dataset::prefetch) behind.
+//! There are no options `queue_capacity` and `num_threads`: arrays need no queue. To prepare
+//! batches ahead, add [`prefetch`](crate::Dataset::prefetch) to the dataset.
 
 use estimand_tensor::{Array, Batch, Error, Feature, Result};
 
 use crate::Dataset;
 use crate::source::memory::Memory;
 
-/// Features that are arrays in memory: one without a name, or named ones, which are put in the
-/// order of their names.
+/// Starts an input function over arrays in memory: one array without a name, or several named ones,
+/// which are sorted by name.
 pub fn arrays(x: impl Into<Columns>) -> ArraysInput {
     ArraysInput { x: x.into(), y: None, batch_size: 128, n_epochs: Some(1) }
 }
 
-/// One array, or several by name.
+/// One array, or several arrays with names.
 #[derive(Clone, Debug)]
 pub struct Columns(Vec<(String, Feature)>);
 
@@ -39,7 +39,7 @@ impl From<Array> for Columns {
 impl<N: Into<String>, F: Into<Feature>> From<Vec<(N, F)>> for Columns {
     fn from(columns: Vec<(N, F)>) -> Columns {
         let mut columns: Vec<_> = columns.into_iter().map(|(name, column)| (name.into(), column.into())).collect();
-        // TF: the order of the names, whatever order they were given in.
+        // TF: sorted by name, whatever order they were given in.
         columns.sort_by(|(a, _), (b, _)| a.cmp(b));
         Columns(columns)
     }
@@ -51,8 +51,8 @@ impl<N: Into<String>, F: Into<Feature>, const K: usize> From<[(N, F); K]> for Co
     }
 }
 
-/// An input function in the making; [`shuffle`](ArraysInput::shuffle) makes it, because that must
-/// be said.
+/// A builder of an input function. [`shuffle`](ArraysInput::shuffle) finishes it, because every
+/// caller must choose whether to shuffle.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ArraysInput {
@@ -63,28 +63,28 @@ pub struct ArraysInput {
 }
 
 impl ArraysInput {
-    /// The labels: one array, or several by name. By default there are none.
+    /// The labels: one array, or several with names. By default, there are none.
     pub fn labels(mut self, y: impl Into<Columns>) -> ArraysInput {
         self.y = Some(y.into());
         self
     }
 
-    /// The rows of a batch; only the last may have fewer. By default 128.
+    /// The number of rows in a batch; only the last batch may have fewer. By default, 128.
     pub fn batch_size(mut self, n: usize) -> ArraysInput {
         self.batch_size = n;
         self
     }
 
-    /// The passes over the rows, `None` for ever. By default 1.
+    /// The number of passes over the rows; `None` repeats without end. By default, 1.
     pub fn n_epochs(mut self, n: Option<u64>) -> ArraysInput {
         self.n_epochs = n;
         self
     }
 
-    /// The batches, of rows in the order of the arrays or in another random order each epoch.
+    /// Builds the dataset of batches. Rows keep the order of the arrays, or get a new random order
+    /// each epoch.
     ///
-    /// The order depends on the run's seed and the epoch. Mistakes come back from the dataset, as
-    /// always.
+    /// The order depends on the run's seed and the epoch. Mistakes are reported by the dataset.
     pub fn shuffle(self, shuffle: bool) -> Dataset {
         let rows = self.rows().map_err(|e| e.context("in the arrays of an input function"));
         let data = Dataset::new(Memory::from_rows(rows));

@@ -1,8 +1,8 @@
-//! Input pipelines: lazy plans from files and arrays to batches, which never lose their place.
+//! Input pipelines: lazy plans that turn files and arrays into batches and can resume at any row.
 //!
 //! A [`Dataset`] is a plan. Building one reads nothing; [`Dataset::explain`] prints it; iterating
-//! yields batches. Every item carries the [`Position`] after it, and a stream opened from a
-//! position goes on with the very next row, also behind shuffling, repetition and threads.
+//! yields batches. Every item carries the [`Position`] after it. A stream opened at a position
+//! resumes with the very next row, even after shuffling, repetition and threads.
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -25,10 +25,11 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! From the bottom: `position.rs` is a place in a stream, `stage.rs` the seams, `rows.rs` cuts and
-//! joins rows, `source/` and `transform/` hold one stage each, `dataset.rs` is what users write,
-//! `format/` reads files of whole arrays, `image/` images, `datasets/` data sets by name; `writer/`
-//! writes files, `statistics/` says what is in columns, `schema/` what should be.
+//! The modules, from the bottom up: `position.rs` is a place in a stream. `stage.rs` holds the
+//! interfaces. `rows.rs` cuts and joins rows. `source/` and `transform/` hold one stage per file.
+//! `dataset.rs` is the interface that users call. `format/` reads files of whole arrays, `image/`
+//! reads images, and `datasets/` loads data sets by name. `writer/` writes files. `statistics/`
+//! summarises columns, and `schema/` checks them.
 
 #![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]

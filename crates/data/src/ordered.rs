@@ -1,9 +1,8 @@
-//! Work shared among threads, with its results in the order of the jobs: what reads files, `map`
-//! and `prefetch` run on.
+//! A thread pool that returns results in the order of the jobs. Readers of files, `map` and
+//! `prefetch` run on it.
 //!
-//! Jobs are taken one at a time and each is done by whoever took it; so the results are those of
-//! one thread, whatever their number. A panic in a thread becomes the panic of whoever asks for the
-//! result.
+//! Threads take one job at a time, so the results are the same for any number of threads. A panic
+//! in a thread becomes a panic of the caller that takes the result.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,18 +14,18 @@ use estimand_tensor::{Error, Result};
 type Next<J> = Box<dyn FnMut() -> Option<J> + Send>;
 type Work<J, T> = Arc<dyn Fn(J) -> T + Send + Sync>;
 
-/// The results of jobs, in their order.
+/// A queue of jobs whose results come in the order of the jobs.
 pub struct Ordered<J, T> {
     state: State<J, T>,
     work: Work<J, T>,
     n_threads: usize,
     n_ahead: usize,
-    /// Whether the second job starts the threads.
+    /// Whether the threads start with the second job.
     eager: bool,
 }
 
 enum State<J, T> {
-    /// The caller does the work: the first job, or all if there is one thread.
+    /// The caller does the work: for the first job, or for all jobs if there is one thread.
     Inline {
         next: Next<J>,
         done: u64,
@@ -39,11 +38,11 @@ enum State<J, T> {
 }
 
 impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
-    /// `next` gives the jobs, until `None`; `work` does one. At most `n_ahead` results wait to be
-    /// taken.
+    /// Creates the queue. `next` returns the jobs, and `None` at the end; `work` does one job. At
+    /// most `n_ahead` results wait to be taken.
     ///
-    /// Threads are started by the second job, so that a small file needs none; never, if
-    /// `n_threads` is 1.
+    /// The second job starts the threads, so a small file needs none. With an `n_threads` of 1 they
+    /// never start.
     pub fn new(
         n_threads: usize,
         n_ahead: usize,
@@ -54,15 +53,15 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
         Ordered { state, work: Arc::new(work), n_threads, n_ahead: n_ahead.max(1), eager: true }
     }
 
-    /// The caller does the work until it calls [`start`](Ordered::start): for jobs that may cost
-    /// less than handing them over.
+    /// Lets the caller do the work until it calls [`start`](Ordered::start). Use it for jobs that
+    /// may cost less than passing them to a thread.
     #[must_use]
     pub fn lazy(mut self) -> Ordered<J, T> {
         self.eager = false;
         self
     }
 
-    /// Starts the threads now, even if it is only one.
+    /// Starts the threads now, even if there is only one.
     pub fn start(&mut self) -> Result<()> {
         let State::Inline { .. } = self.state else { return Ok(()) };
         let State::Inline { next, .. } = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
@@ -79,7 +78,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
             let spawned = thread::Builder::new().name("input".to_string()).spawn(move || theirs.run(&*work));
             match spawned {
                 Ok(thread) => threads.push(thread),
-                // Fewer threads do the same.
+                // Fewer threads give the same results.
                 Err(_) if !threads.is_empty() => break,
                 Err(error) => return Err(Error::config(format!("cannot start a thread that reads input: {error}"))),
             }
@@ -88,7 +87,7 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
         Ok(())
     }
 
-    /// The next result, or `None` behind the last.
+    /// Takes the next result; `None` after the last.
     pub fn take(&mut self) -> Result<Option<T>> {
         let job = match &mut self.state {
             State::Running { shared, .. } => {
@@ -116,11 +115,11 @@ impl<J: Send + 'static, T: Send + 'static> Ordered<J, T> {
 }
 
 impl<J, T> Ordered<J, T> {
-    /// Waits for the threads, which end with what they are at.
+    /// Waits for the threads, which finish the jobs they are doing.
     fn end(&mut self) {
         if let State::Running { shared, threads } = std::mem::replace(&mut self.state, State::Ended) {
             shared.abandon();
-            // A panic behind the last result that anybody took is nobody's.
+            // Nobody takes results after this one, so nobody needs to see a later panic.
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
     }
@@ -137,7 +136,7 @@ struct Shared<J, T> {
     results: Mutex<Results<T>>,
     /// Signalled when a result was taken.
     room: Condvar,
-    /// Signalled when a result is there.
+    /// Signalled when a result is ready.
     ready: Condvar,
     n_ahead: u64,
 }
@@ -148,7 +147,7 @@ struct Jobs<J> {
 }
 
 struct Results<T> {
-    /// From the first that was not yet given.
+    /// Starts with the first result that was not taken.
     done: VecDeque<Option<thread::Result<T>>>,
     n_done: usize,
     n_given: u64,
@@ -169,8 +168,8 @@ impl<T> Results<T> {
     }
 }
 
-/// What a panic left behind is still whole: no lock is held while foreign code runs, but for
-/// `next`, which is then never called again.
+/// Locks a mutex, even after a panic. The state is still consistent: no lock is held while foreign
+/// code runs, except for `next`, which is then never called again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -219,8 +218,8 @@ impl<J, T> Shared<J, T> {
         let mut results = self.ready.wait_while(lock(&self.results), waiting).unwrap_or_else(PoisonError::into_inner);
         let result = results.done.pop_front()??;
         (results.n_given, results.n_done) = (results.n_given + 1, results.n_done - 1);
-        // Waking a thread costs more than many a step: once half of what may lie ready was taken,
-        // it has something to do.
+        // Waking a thread costs more than many jobs. So it is woken only after half of the possible
+        // results were taken: then it has enough to do.
         if results.n_done as u64 <= self.n_ahead / 2 {
             self.room.notify_all();
         }
@@ -244,7 +243,7 @@ mod tests {
             3,
             move || jobs.next(),
             |job| {
-                // Odd jobs take longer than the even ones behind them.
+                // Odd jobs take longer than the even ones after them.
                 thread::sleep(std::time::Duration::from_micros(200 * (job % 2)));
                 job * job
             },

@@ -1,4 +1,4 @@
-//! Where a stream stands: what every item carries and a checkpoint keeps.
+//! The position of a stream. Every item carries one, and a checkpoint saves it.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use estimand_wire::varint;
 
 /// A place in a stream: a tree of integers in the shape of the plan. The default is the beginning.
 ///
-/// Each stage keeps a few numbers and the positions of its inputs; what they mean is the stage's
-/// own affair.
+/// Each stage stores a few numbers and the positions of its inputs. Only the stage knows the
+/// meaning of its numbers.
 ///
 /// ```
 /// use estimand_data::Position;
@@ -22,24 +22,23 @@ use estimand_wire::varint;
 pub struct Position {
     words: Vec<u64>,
     inputs: Vec<Position>,
-    /// Of which plan it is, if that is known: a mark for each stage. Only the root of a tree has
-    /// them.
+    /// The marks of the plan, one per stage, if they are known. Only the root of a tree has them.
     marks: Option<Arc<[u32]>>,
 }
 
 static BEGINNING: Position = Position { words: Vec::new(), inputs: Vec::new(), marks: None };
 
-/// Deeper than any plan; keeps hostile bytes from exhausting the stack.
+/// More than the depth of any plan. Keeps hostile bytes from exhausting the stack.
 const MAX_DEPTH: usize = 256;
 
 impl Position {
-    /// The position of a stage with these numbers, over these positions of its inputs.
+    /// Creates the position of a stage from its numbers and the positions of its inputs.
     pub fn new(words: impl Into<Vec<u64>>, inputs: impl Into<Vec<Position>>) -> Position {
         Position { words: words.into(), inputs: inputs.into(), marks: None }
     }
 
-    /// The position of a stage with one number, over the position of its input if it has one, in
-    /// the memory of a position that is no longer needed.
+    /// Creates the position of a stage with one number and at most one input. Reuses the memory of
+    /// a position that is no longer needed.
     pub(crate) fn renew(mut self, word: u64, input: Option<Position>) -> Position {
         self.words.clear();
         self.words.push(word);
@@ -49,17 +48,17 @@ impl Position {
         self
     }
 
-    /// Takes the position of the last input away.
+    /// Removes and returns the position of the last input.
     pub(crate) fn take_input(&mut self) -> Position {
         self.inputs.pop().unwrap_or_default()
     }
 
-    /// The position with the marks of its plan.
+    /// Adds the marks of the plan.
     pub(crate) fn of_plan(self, marks: Arc<[u32]>) -> Position {
         Position { marks: Some(marks), ..self }
     }
 
-    /// The marks of the plan that it was taken from.
+    /// The marks of the plan that this position belongs to.
     pub(crate) fn marks(&self) -> Option<&[u32]> {
         self.marks.as_deref()
     }
@@ -69,9 +68,9 @@ impl Position {
         self.words.is_empty() && self.inputs.is_empty()
     }
 
-    /// The `W` numbers and `I` input positions of a stage; zeros and beginnings at the beginning.
+    /// The `W` numbers and `I` input positions of a stage. At the beginning, zeros and beginnings.
     ///
-    /// An error if the position has another shape: it belongs to another plan.
+    /// A position of another shape belongs to another plan and is an error.
     pub fn parts<const W: usize, const I: usize>(&self) -> Result<([u64; W], [&Position; I])> {
         if self.is_beginning() {
             return Ok(([0; W], [&BEGINNING; I]));
@@ -82,8 +81,8 @@ impl Position {
         }
     }
 
-    /// [`parts`](Position::parts) of a stage whose counts only the plan tells: that of several
-    /// datasets.
+    /// Like [`parts`](Position::parts), for a stage that combines several datasets: the counts are
+    /// known only from the plan.
     pub fn parts_of(&self, n_words: usize, n_inputs: usize) -> Result<(Vec<u64>, Vec<Position>)> {
         if self.is_beginning() {
             return Ok((vec![0; n_words], vec![Position::default(); n_inputs]));
@@ -103,7 +102,7 @@ impl Position {
         .help("a position continues only the plan it was taken from")
     }
 
-    /// The bytes that a checkpoint keeps.
+    /// Encodes the position for a checkpoint.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let marks = self.marks().unwrap_or(&[]);
@@ -120,7 +119,7 @@ impl Position {
         self.inputs.iter().for_each(|input| input.put(out));
     }
 
-    /// Reads what [`to_bytes`](Position::to_bytes) wrote.
+    /// Decodes a position from [`to_bytes`](Position::to_bytes).
     pub fn from_bytes(bytes: &[u8]) -> Result<Position> {
         let mut rest = bytes;
         let position = take_marks(&mut rest).and_then(|marks| {
@@ -137,8 +136,8 @@ impl Position {
         if depth > MAX_DEPTH {
             return None;
         }
-        // Every entry is at least a byte: a count is never believed beyond the bytes there are, and
-        // nothing is reserved.
+        // Every entry takes at least one byte. So a count may not exceed the bytes that are left,
+        // and no memory is reserved for it.
         let n_words = varint::take(bytes)?;
         let mut words = Vec::new();
         for _ in 0..n_words {
@@ -182,7 +181,7 @@ mod tests {
         for n in 0..bytes.len() {
             assert!(Position::from_bytes(&bytes[..n]).is_err(), "cut to {n}");
         }
-        // 0 numbers and 1 input, for ever.
+        // 0 numbers and 1 input, again and again.
         assert!(Position::from_bytes(&[0, 1].repeat(100_000)).is_err());
         assert!(Position::from_bytes(&[0xff; 9]).is_err());
     }

@@ -1,4 +1,4 @@
-//! Rows of batches: cut, picked and joined. What transformations are made of.
+//! Functions that cut, pick and join the rows of batches. Transformations are built from them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use estimand_tensor::{
 
 use crate::stage::{PIECE, Stream, StreamItem, Unit};
 
-/// Pulls rows until there are `n`, or the stream ends; `None` if it has ended.
+/// Pulls `n` rows, or fewer if the stream ends first; `None` if it has already ended.
 pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<StreamItem>> {
     let Some(first) = stream.pull(n)? else { return Ok(None) };
     let mut n_rows = first.batch.n_rows();
@@ -26,7 +26,8 @@ pub(crate) fn collect(stream: &mut dyn Stream, n: usize) -> Result<Option<Stream
     Ok(Some(StreamItem { batch: concat(pieces)?, after }))
 }
 
-/// Pulls `n` elements and forgets them; returns how many there were.
+/// Pulls `n` elements and drops them; returns their number, which is smaller at the end of a
+/// stream.
 pub(crate) fn discard(stream: &mut dyn Stream, unit: Unit, n: u64) -> Result<u64> {
     let mut gone = 0;
     while gone < n {
@@ -37,7 +38,7 @@ pub(crate) fn discard(stream: &mut dyn Stream, unit: Unit, n: u64) -> Result<u64
     Ok(gone)
 }
 
-/// The number of elements that a batch holds.
+/// The number of elements in a batch.
 pub(crate) fn count(unit: Unit, batch: &Batch) -> u64 {
     match unit {
         Unit::Row => batch.n_rows() as u64,
@@ -45,12 +46,12 @@ pub(crate) fn count(unit: Unit, batch: &Batch) -> u64 {
     }
 }
 
-/// A range of rows; shares memory with the batch.
+/// Returns a range of rows, which shares memory with the batch.
 pub fn slice(batch: &Batch, range: Range<usize>) -> Result<Batch> {
     slice_into(batch, range, Batch::new())
 }
 
-/// As [`slice`], the list of names and features put into a batch that is no longer needed.
+/// Like [`slice`], but reuses a batch that is no longer needed for the list of names and features.
 pub(crate) fn slice_into(batch: &Batch, range: Range<usize>, mut spare: Batch) -> Result<Batch> {
     if range == (0..batch.n_rows()) {
         return Ok(batch.clone());
@@ -72,13 +73,13 @@ pub(crate) fn slice_into(batch: &Batch, range: Range<usize>, mut spare: Batch) -
     Ok(spare)
 }
 
-/// The rows of these numbers, in this order.
+/// Returns the rows with these indices, in this order.
 pub(crate) fn gather(batch: &Batch, rows: &[u64]) -> Result<Batch> {
     gather_into(batch, rows, Batch::new())
 }
 
-/// As [`gather`], in the memory of a batch that is no longer needed, where it is enough and nobody
-/// else's.
+/// Like [`gather`], but reuses the memory of a batch that is no longer needed, if it is large
+/// enough and not shared.
 pub(crate) fn gather_into(batch: &Batch, rows: &[u64], mut spare: Batch) -> Result<Batch> {
     let n_rows = batch.n_rows() as u64;
     if let Some(row) = rows.iter().find(|&&row| row >= n_rows) {
@@ -111,7 +112,7 @@ pub(crate) fn gather_into(batch: &Batch, rows: &[u64], mut spare: Batch) -> Resu
     Ok(spare)
 }
 
-/// All rows, one batch after another. They must hold the same features.
+/// Joins batches, one after another. They must have the same features.
 pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
     if batches.len() < 2 {
         return Ok(batches.pop().unwrap_or_default());
@@ -144,12 +145,12 @@ pub(crate) fn concat(mut batches: Vec<Batch>) -> Result<Batch> {
     Ok(all)
 }
 
-/// What a batch's features look like.
+/// The spec of a batch's features.
 pub(crate) fn spec_of(batch: &Batch) -> BatchSpec {
     specs_of(batch).0
 }
 
-/// What the features and the labels of a batch look like.
+/// The specs of a batch's features and labels.
 pub fn specs_of(batch: &Batch) -> (BatchSpec, BatchSpec) {
     let spec = |(name, feature): (&Arc<str>, &Feature)| {
         let spec = match feature {
@@ -161,7 +162,7 @@ pub fn specs_of(batch: &Batch) -> (BatchSpec, BatchSpec) {
     (batch.features().iter().map(spec).collect(), batch.labels().iter().map(spec).collect())
 }
 
-/// A batch of the same names and weights with other features and labels.
+/// Changes every feature and label of a batch; keeps their names and the weights.
 pub(crate) fn map_features(batch: &Batch, mut change: impl FnMut(&str, &Feature) -> Result<Feature>) -> Result<Batch> {
     let mut changed = Batch::new();
     for (name, feature) in batch.features() {
@@ -196,7 +197,7 @@ fn concat_features(parts: &[&Feature]) -> Result<Feature> {
     Ok(Ragged::new(concat_arrays(&values)?, row_splits)?.into())
 }
 
-/// Calls a function with the type of an array's numbers.
+/// Calls a function with the element type of an array of numbers.
 macro_rules! by_number {
     ($dtype:expr, $function:ident($($argument:expr),*), strings => $strings:expr) => {
         match $dtype {
@@ -244,8 +245,8 @@ fn concat_numbers<T: Element>(dims: &[usize], parts: &[&Array]) -> Result<Array>
     Array::from_vec(dims, all)
 }
 
-/// Ranges of the first axis, one after another; all lie in the array. `None` if they are in the
-/// spare array now.
+/// Copies ranges of the first axis, one after another; all must lie in the array. Returns `None` if
+/// the result is in the spare array.
 fn gather_ranges(
     array: &Array,
     ranges: impl Iterator<Item = Range<usize>> + Clone,

@@ -1,9 +1,10 @@
-//! The interfaces of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which hands out
+//! The interfaces of a pipeline: a [`Stage`] of the plan opens a [`Stream`], which yields
 //! [`StreamItem`]s.
 //!
-//! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows travel together as
-//! one [`Batch`] of as many rows as the taker asked for, so that a pipeline costs per piece and not
-//! per row; no stage buffers rows to do so, and so each knows the position after every item.
+//! An *element* is a row before [`Dataset::batch`] and a batch after it. Rows are passed on in
+//! pieces: one [`Batch`] with up to as many rows as the caller asked for. So a pipeline costs time
+//! per piece and not per row. Stages do not buffer rows for this, and so each knows the position
+//! after every item.
 
 use std::fmt;
 
@@ -11,10 +12,10 @@ use estimand_tensor::{Batch, BatchSpec, Error, Mode, Result};
 
 use crate::{Dataset, Position};
 
-/// The most rows that a stage asks for when the number is its own choice.
+/// The largest number of rows that a stage asks for when the choice is its own.
 pub(crate) const PIECE: usize = 1024;
 
-/// What one element of a stream is.
+/// The kind of element that a stream yields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// One row; an item holds one or more.
@@ -32,21 +33,21 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A piece of a stream, and where the stream stands behind it.
+/// A piece of a stream, and the position of the stream after it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StreamItem {
     /// The rows.
     pub batch: Batch,
-    /// The position from which the next item follows. The last one consumed is the truth: what was
-    /// read ahead does not count.
+    /// The position where the next item begins. The position of the last item consumed is the valid
+    /// one: items read ahead do not count.
     pub after: Position,
 }
 
-/// What is read for, by whom, and with which seed: what one input function needs to serve training
-/// and evaluation, on one machine or many.
+/// The context of one reader: its purpose, its worker and its seed. With it, one input function can
+/// serve training and evaluation, on one machine or many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InputContext {
-    /// What the rows are for.
+    /// The purpose of the rows: training, evaluation or prediction.
     pub mode: Mode,
     /// This worker's number, from 0: TensorFlow's `input_pipeline_id`.
     pub worker: usize,
@@ -59,7 +60,8 @@ pub struct InputContext {
     pub seed: u64,
     /// The pass over the data, from 0; [`Dataset::repeat`] counts it.
     pub epoch: u64,
-    /// The threads that reading may use, 0 for one a core. What is read does not depend on it.
+    /// The number of threads that reading may use; 0 means one per core. It does not affect the
+    /// rows.
     pub n_threads: usize,
 }
 
@@ -71,7 +73,7 @@ impl Default for InputContext {
 }
 
 impl InputContext {
-    /// The batch size of one replica, if `global` is that of all together.
+    /// The batch size of one replica, for the batch size `global` of all replicas together.
     ///
     /// ```
     /// # use estimand_data::InputContext;
@@ -89,7 +91,7 @@ impl InputContext {
         Ok(global / self.n_replicas)
     }
 
-    /// The number of threads, found out if it is 0.
+    /// The number of threads, with 0 replaced by the number of cores.
     pub fn threads(&self) -> usize {
         match self.n_threads {
             0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
@@ -107,51 +109,51 @@ impl InputContext {
 
 /// A source or a transformation: one node of the plan. It does nothing until it is opened.
 pub trait Stage: Send + Sync {
-    /// One line for [`Dataset::explain`]: name and arguments and, behind `: `, what else is worth
-    /// knowing.
+    /// One line for [`Dataset::explain`]: the name, the arguments and, after `: `, other useful
+    /// facts.
     fn describe(&self) -> String;
 
-    /// What decides, with its inputs, the rows that a reader of this context gets:
-    /// [`Dataset::fingerprint`] is made of it. By default what [`describe`](Stage::describe) says,
-    /// whoever reads; empty if rows leave as they came.
+    /// All that decides, together with its inputs, the rows that a reader with this context gets.
+    /// [`Dataset::fingerprint`] is computed from it. By default, the text of
+    /// [`describe`](Stage::describe) for every reader. Empty if the stage does not change rows.
     fn identity(&self, _cx: &InputContext) -> String {
         self.describe()
     }
 
-    /// What a position must find again, lest its numbers mean other rows. By default
+    /// The fields that a position depends on. If they change, the position is refused. By default,
     /// [`describe`](Stage::describe) up to `: `.
     fn landmark(&self) -> String {
         let line = self.describe();
         line.split_once(": ").map_or(line.as_str(), |(name, _)| name).to_string()
     }
 
-    /// What it reads from.
+    /// The datasets that it reads from.
     fn inputs(&self) -> &[Dataset] {
         &[]
     }
 
-    /// What its elements are. By default those of its first input; rows if it has none.
+    /// The kind of its elements. By default, the kind of its first input; rows if it has none.
     fn unit(&self) -> Unit {
         self.inputs().first().map_or(Unit::Row, Dataset::unit)
     }
 
-    /// Whether its own arguments make sense; called for every stage before anything is opened.
+    /// Checks its own arguments. Called for every stage before anything is opened.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// The features of every item. May read a header or a sample; [`Dataset::spec`] keeps the
-    /// answer.
+    /// The features of every item. May read a header or a sample; [`Dataset::spec`] caches the
+    /// result.
     fn spec(&self) -> Result<BatchSpec>;
 
-    /// The labels of every item, as far as they are known without reading. By default, those of its
-    /// first input.
+    /// The labels of every item, as far as they are known without reading. By default, the labels
+    /// of its first input.
     fn label_spec(&self) -> Result<BatchSpec> {
         self.inputs().first().map_or(Ok(BatchSpec::default()), Dataset::label_spec)
     }
 
-    /// The names of the classes that the numbers of its labels stand for, where a source knows
-    /// them. By default, those of the first input that knows some.
+    /// The names of the classes, indexed by label, where a source knows them. By default, the names
+    /// from the first input that knows some.
     fn classes(&self) -> Result<Option<Vec<String>>> {
         for input in self.inputs() {
             if let Some(classes) = input.classes()? {
@@ -161,24 +163,24 @@ pub trait Stage: Send + Sync {
         Ok(None)
     }
 
-    /// Access to rows by number, where that is cheap: then shuffling permutes all of them.
+    /// Access to rows by index, where it is cheap. Shuffling then permutes all rows.
     fn indexed(&self) -> Option<&dyn Indexed> {
         None
     }
 
-    /// This stage over shuffled input, if that is what shuffling its output should mean: it treats
-    /// rows one by one.
+    /// Applies the shuffle to the input of this stage instead of its output. Stages that treat rows
+    /// one by one do so. By default `None`.
     fn over_shuffled(&self, _shuffle: &dyn Fn(&Dataset) -> Dataset) -> Option<Dataset> {
         None
     }
 
-    /// This stage without a last element that is not full. By default `None`: its elements have no
-    /// size that it chooses.
+    /// This stage without a last element that is not full. By default `None`: the stage does not
+    /// choose the size of its elements.
     fn without_remainder(&self) -> Option<Dataset> {
         None
     }
 
-    /// Whether workers get its elements in different orders, its inputs aside.
+    /// Whether this stage itself gives workers different orders. Its inputs are not considered.
     fn differs_by_worker(&self) -> bool {
         false
     }
@@ -187,16 +189,16 @@ pub trait Stage: Send + Sync {
     fn open(&self, cx: &InputContext, from: &Position) -> Result<Box<dyn Stream>>;
 }
 
-/// Rows that can be had in any order.
+/// Rows that can be read in any order, by index.
 pub trait Indexed {
     /// The number of rows. May read them.
     fn n_rows(&self) -> Result<u64>;
 
-    /// The rows of these numbers, in this order.
+    /// Returns the rows with these indices, in this order.
     fn gather(&self, rows: &[u64]) -> Result<Batch>;
 
-    /// As [`gather`](Indexed::gather), in the memory of a batch that is no longer needed, where
-    /// that is possible.
+    /// Like [`gather`](Indexed::gather), but reuses the memory of a batch that is no longer needed,
+    /// where that is possible.
     fn gather_into(&self, rows: &[u64], _spare: Batch) -> Result<Batch> {
         self.gather(rows)
     }
@@ -204,11 +206,11 @@ pub trait Indexed {
 
 /// An opened stage.
 pub trait Stream: Send {
-    /// The next item: of rows at least one and at most `want`, which is not 0; or one batch. `None`
-    /// at the end.
+    /// Returns the next item, or `None` at the end. An item is one batch, or at least one and at
+    /// most `want` rows; `want` is not 0.
     fn pull(&mut self, want: usize) -> Result<Option<StreamItem>>;
 
-    /// Takes back an item of its own that nobody needs any more, for the next ones to be made in
-    /// its memory. By default it is dropped.
+    /// Takes back an item of this stream that is no longer needed, so that the next items can reuse
+    /// its memory. By default, the item is dropped.
     fn recycle(&mut self, _item: StreamItem) {}
 }

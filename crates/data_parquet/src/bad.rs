@@ -1,8 +1,8 @@
-//! What is wrong with a column, and in which row.
+//! The error of a column, with its row.
 
 use estimand_tensor::Error;
 
-/// A column that cannot be read: the first row at fault, or none in particular, and why.
+/// A column that cannot be read: the reason, and the first bad row, if it is a single row.
 #[derive(Debug)]
 pub(crate) struct Bad {
     pub(crate) row: Option<usize>,

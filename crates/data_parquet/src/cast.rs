@@ -1,4 +1,4 @@
-//! Numbers as another dtype than the column's: what a declared spec asks for.
+//! Converts numbers to the dtype of a declared spec.
 
 use arrow_buffer::NullBuffer;
 use estimand_tensor::{Array, DType, Error, Result};
@@ -17,8 +17,8 @@ pub(crate) fn is_castable(from: DType, to: DType) -> bool {
     }
 }
 
-/// The numbers as another dtype. An integer that does not fit is an error, unless `nulls` tells
-/// that it means nothing.
+/// Converts numbers to another dtype. An integer that does not fit is an error, unless `nulls`
+/// marks it as missing.
 pub(crate) fn cast(array: Array, to: DType, nulls: Option<&NullBuffer>) -> Result<Array, Bad> {
     let dims = [array.len()];
     let from = array.dtype();
@@ -83,8 +83,8 @@ mod tests {
                 n_castable += 1;
             }
         }
-        // Two pairs of floats, four integers to five dtypes without themselves but bool, and six
-        // times the same.
+        // Two pairs of floats; four integers to five dtypes, without themselves except bool; and
+        // six identical pairs.
         assert_eq!(n_castable, 2 + 4 * 5 - 3 + 6);
         assert!(!is_castable(DType::F32, DType::I64) && !is_castable(DType::Str, DType::I64));
     }

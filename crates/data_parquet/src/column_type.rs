@@ -1,17 +1,18 @@
-//! What a column of an Arrow type becomes: dtype and layout of the feature, or the reason why it
-//! becomes none.
+//! Maps Arrow types to features: the dtype and layout of the feature, or the reason for refusing
+//! the type.
 
 use std::fmt;
 
 use arrow_schema::{DataType, TimeUnit};
 use estimand_tensor::{DType, Error, MAX_RANK, Result};
 
-/// What a column becomes. Files whose columns have the same kinds can be read one after another.
+/// The type of feature that a column becomes. Files whose columns have equal types can be read one
+/// after another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ColumnType {
     pub(crate) dtype: DType,
     pub(crate) layout: Layout,
-    /// What the number counts, where that is not told by the dtype: days, or microseconds.
+    /// The unit of the number, where the dtype does not imply it: days, or microseconds.
     counts: Option<&'static str>,
 }
 
@@ -23,7 +24,7 @@ pub(crate) enum Layout {
 }
 
 impl ColumnType {
-    /// The kind of an Arrow type; an error says what to do about a type that has none.
+    /// The type for an Arrow type. If there is none, the error says how to proceed.
     pub(crate) fn of(data_type: &DataType) -> Result<ColumnType> {
         let mut dims = Vec::new();
         let mut inner = data_type;
@@ -37,7 +38,7 @@ impl ColumnType {
             let (dtype, counts) = leaf(item.data_type()).ok_or_else(|| refused(data_type))?;
             return Ok(ColumnType { dtype, layout: Layout::Ragged, counts });
         }
-        // One axis more is that of the rows.
+        // The rows take one more axis.
         let (dtype, counts) = leaf(inner).filter(|_| dims.len() < MAX_RANK).ok_or_else(|| refused(data_type))?;
         Ok(ColumnType { dtype, layout: Layout::Dense(dims), counts })
     }
@@ -57,7 +58,7 @@ impl fmt::Display for ColumnType {
     }
 }
 
-/// The dtype of a single value, and what it counts.
+/// The dtype of a single value, and its unit.
 fn leaf(data_type: &DataType) -> Option<(DType, Option<&'static str>)> {
     use DataType as D;
     let dtype = match data_type {

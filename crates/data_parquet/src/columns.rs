@@ -1,5 +1,4 @@
-//! Which columns are read, and as what: what the user asked for, held against the schema that is
-//! there.
+//! The columns to read and their types: matches the user's selection with a schema.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,21 +13,21 @@ use crate::cast::is_castable;
 use crate::column_type::{ColumnType, Layout};
 use crate::convert::{MISSING, Target, feature, taken_over};
 
-/// What was asked for, before any schema is known.
+/// The user's selection, before any schema is known.
 #[derive(Clone, Default)]
 pub(crate) struct Selection {
-    /// All, if none are named.
+    /// `None` selects all columns.
     pub(crate) select: Option<Vec<String>>,
     pub(crate) label: Option<String>,
     pub(crate) specs: BatchSpec,
     pub(crate) refuse_missing: bool,
 }
 
-/// Columns of one schema.
+/// The selected columns of one schema.
 #[derive(Debug)]
 pub(crate) struct Columns {
     list: Vec<Column>,
-    /// Where the schema came from, to be named when another differs.
+    /// The origin of the schema, for errors about another that differs.
     origin: Origin,
 }
 
@@ -40,7 +39,7 @@ struct Column {
     spec: FeatureSpec,
 }
 
-/// Where data came from, for errors.
+/// The origin of data, for errors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     File(PathBuf),
@@ -55,7 +54,7 @@ impl Origin {
         }
     }
 
-    /// An error about a column of it.
+    /// An error about one of its columns.
     fn error(&self, column: &str, row: Option<u64>, message: impl Into<String>) -> Error {
         let path = self.path().map(Into::into);
         Error::new(ErrorKind::Data { path, row, column: Some(column.to_string()) }, message)
@@ -72,7 +71,7 @@ impl fmt::Display for Origin {
 }
 
 impl Selection {
-    /// For `explain`.
+    /// The text for `explain`.
     pub(crate) fn describe(&self) -> String {
         match &self.select {
             Some(names) => format!("{} columns", names.len()),
@@ -80,7 +79,7 @@ impl Selection {
         }
     }
 
-    /// Whether it makes sense by itself.
+    /// Checks the selection by itself.
     pub(crate) fn check(&self) -> Result<()> {
         let Some(names) = &self.select else { return Ok(()) };
         if names.is_empty() {
@@ -95,7 +94,7 @@ impl Selection {
         }
     }
 
-    /// The columns in the order of the schema.
+    /// Resolves the selection to columns, in the order of the schema.
     pub(crate) fn resolve(&self, schema: &Schema, origin: &Origin) -> Result<Columns> {
         let known = schema.fields().iter().map(|field| field.name().as_str());
         for name in self.select.iter().flatten().chain(self.specs.keys()).chain(&self.label) {
@@ -128,7 +127,7 @@ impl Selection {
         Ok(Column { name: name.to_string(), kind, target, spec })
     }
 
-    /// How a column of a kind is read as its spec says.
+    /// Decides how to read a column of this type as its spec.
     fn target(&self, spec: &FeatureSpec, kind: &ColumnType) -> Result<Target> {
         let dtype = spec.dtype();
         if !is_castable(kind.dtype, dtype) {
@@ -171,7 +170,7 @@ impl Columns {
         self.list.iter().map(|column| (column.name.clone(), column.spec.clone())).collect()
     }
 
-    /// Whether another schema holds the same columns; others may be beside them, in any order.
+    /// Checks that another schema has the same columns. It may have more columns, in any order.
     pub(crate) fn check(&self, schema: &Schema, origin: &Origin) -> Result<()> {
         for column in &self.list {
             let (found, _) = kind_of(&column.name, schema, origin)
@@ -186,13 +185,13 @@ impl Columns {
         Ok(())
     }
 
-    /// The rows of a record batch that holds at least these columns. If one is bad: those before
-    /// it, if any, and the error.
+    /// Converts a record batch with at least these columns to rows. If a row is bad: returns the
+    /// rows before it, if any, and the error.
     ///
-    /// `n_before` rows of the origin came before.
+    /// `n_before` is the number of rows of the origin before this batch.
     pub(crate) fn rows(&self, records: RecordBatch, origin: &Origin, n_before: u64) -> Result<(Batch, Option<Error>)> {
         let (schema, mut n_rows) = (records.schema(), records.num_rows());
-        // Each column is given away, so that its memory can become the feature's.
+        // Each column is moved out, so that the feature can reuse its memory.
         let mut arrays: Vec<_> = records.columns().iter().cloned().map(Some).collect();
         drop(records);
         let (mut batch, mut error) = (Batch::new(), None);
@@ -203,7 +202,7 @@ impl Columns {
             let feature = loop {
                 match column.convert(array) {
                     Ok(feature) => break feature,
-                    // What comes before may be bad in another way.
+                    // The rows before it may be bad in another way.
                     Err((Bad { row: Some(row), error: reason }, Some(whole))) if row > 0 => {
                         error = Some(column.error(origin, Some(n_before.saturating_add(row as u64 + 1)), &reason));
                         (n_rows, array) = (row, whole.slice(0, row));
@@ -223,9 +222,10 @@ impl Columns {
 }
 
 impl Column {
-    /// The feature; or what is bad, and the column again, if it is whole.
+    /// Converts a column to a feature. On failure returns the error, and the column if it still
+    /// exists.
     fn convert(&self, array: ArrayRef) -> Result<Feature, (Bad, Option<ArrayRef>)> {
-        // What the schema promised, the batch must hold.
+        // The batch must have the type that the schema declares.
         match ColumnType::of(array.data_type()) {
             Ok(kind) if kind == self.kind => {}
             Ok(_) => {
@@ -255,7 +255,7 @@ impl Column {
     }
 }
 
-/// Rows of columns have no text that could be set aside.
+/// Refuses a quarantine: rows of columns have no text to write to it.
 pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
     match files.policy() {
         OnError::Fail => Ok(()),
@@ -265,7 +265,7 @@ pub(crate) fn refuse_quarantine(files: &Files) -> Result<()> {
     }
 }
 
-/// What a column of a schema becomes, and whether values may be missing.
+/// The type of a column in a schema, and whether values may be missing.
 fn kind_of(name: &str, schema: &Schema, origin: &Origin) -> Result<(ColumnType, bool)> {
     let mut fields = schema.fields().iter().filter(|field| field.name() == name);
     let Some(field) = fields.next() else { return Err(no_column(name, schema, origin)) };

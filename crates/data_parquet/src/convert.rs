@@ -1,4 +1,4 @@
-//! Columns of Arrow to features: the one place where their memory is copied.
+//! Converts Arrow columns to features. This is the only place where their memory is copied.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -12,20 +12,20 @@ use crate::bad::Bad;
 use crate::cast::cast;
 use crate::column_type::{ColumnType, Layout};
 
-/// What a column is read as.
+/// The type to read a column as.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) dtype: DType,
-    /// The sizes of one row's axes, if it is dense.
+    /// The sizes of one row's axes, if the feature is dense.
     pub(crate) dims: Vec<usize>,
-    /// What stands for missing values: one value, or those of a whole row. If nothing does, they
-    /// are an error.
+    /// The default for missing values: one value, or the values of a whole row. Without a default,
+    /// a missing value is an error.
     pub(crate) default: Option<Array>,
 }
 
 type Converted<T> = Result<T, Bad>;
 
-/// The feature that a column of this kind holds.
+/// Converts a column of this type to a feature.
 pub(crate) fn feature(column: &dyn ArrowArray, kind: &ColumnType, target: &Target) -> Converted<Feature> {
     match (&kind.layout, column.data_type()) {
         (Layout::Ragged, DataType::List(_)) => ragged::<i32>(column, target),
@@ -44,8 +44,8 @@ pub(crate) fn feature(column: &dyn ArrowArray, kind: &ColumnType, target: &Targe
     }
 }
 
-/// The feature of a column whose values are stored as they are read, none of them missing: in the
-/// column's own memory, if nobody else has it. Or the column again.
+/// Moves a column into a feature without copying, if nobody else holds its memory. The values must
+/// have the target's type, and none may be missing; otherwise returns the column.
 pub(crate) fn taken_over(column: ArrayRef, target: &Target) -> Result<Result<Feature>, ArrayRef> {
     use DataType as D;
     if column.null_count() > 0 || !target.dims.is_empty() {
@@ -65,12 +65,12 @@ pub(crate) fn taken_over(column: ArrayRef, target: &Target) -> Result<Result<Fea
 
 fn numbers_of<T: ArrowPrimitiveType<Native: Element>>(column: ArrayRef) -> Array {
     let numbers = column.as_primitive::<T>().values().clone();
-    // Whoever holds it alone need not copy it.
+    // The memory is not copied if nobody else holds it.
     drop(column);
     Array::from(Vec::from(numbers))
 }
 
-/// Or the column again, if it is a slice.
+/// Moves a column of strings into an array; returns the column if it is a slice.
 fn strings_of(column: ArrayRef) -> Result<Result<Array>, ArrayRef> {
     let strings = column.as_bytes::<Utf8Type>();
     let offsets: Vec<u64> = strings.value_offsets().iter().map(|offset| offset.as_usize() as u64).collect();
@@ -86,8 +86,8 @@ fn in_rows(bad: Bad, row_of: impl Fn(usize) -> usize) -> Bad {
     Bad { row: bad.row.map(row_of), error: bad.error }
 }
 
-/// All values of nested lists of fixed sizes; `outer` tells which are missing because a list around
-/// them is.
+/// All values of nested lists of fixed sizes. `outer` marks the values that are missing because a
+/// list around them is missing.
 fn dense(column: &dyn ArrowArray, outer: Option<NullBuffer>, target: &Target) -> Converted<Array> {
     let nulls = NullBuffer::union(outer.as_ref(), column.nulls());
     match column.as_fixed_size_list_opt() {
@@ -116,7 +116,7 @@ fn ragged<O: OffsetSizeTrait>(column: &dyn ArrowArray, target: &Target) -> Conve
                 let row = nulls.iter().position(|valid| !valid).unwrap_or(0);
                 return Err(Bad::at(row, MISSING));
             }
-            // A missing list may still span values.
+            // A missing list may still cover values.
             let mut picked: Vec<u64> = Vec::new();
             for (range, valid) in offsets.windows(2).zip(nulls) {
                 if valid {
@@ -135,7 +135,7 @@ fn ragged<O: OffsetSizeTrait>(column: &dyn ArrowArray, target: &Target) -> Conve
 /// The message of an error about a missing value.
 pub(crate) const MISSING: &str = "the value is missing";
 
-/// Single values, of which those that `nulls` tells are missing.
+/// Converts single values; `nulls` marks the missing ones.
 fn values(column: &dyn ArrowArray, nulls: Option<NullBuffer>, target: &Target) -> Converted<Array> {
     if let Some(dictionary) = column.as_any_dictionary_opt() {
         let plain = take(dictionary.values(), dictionary.keys(), None).map_err(unusual)?;
@@ -152,7 +152,7 @@ fn values(column: &dyn ArrowArray, nulls: Option<NullBuffer>, target: &Target) -
     fill(array, &nulls, default)
 }
 
-/// Values as they are stored. What is missing is anything.
+/// Converts stored values. The result for a missing value is arbitrary.
 fn stored(column: &dyn ArrowArray, nulls: Option<&NullBuffer>) -> Converted<Array> {
     use DataType as D;
     match column.data_type() {
@@ -209,12 +209,12 @@ fn stored(column: &dyn ArrowArray, nulls: Option<&NullBuffer>) -> Converted<Arra
     }
 }
 
-/// Numbers that are stored as they are.
+/// Copies numbers whose stored type is the dtype.
 fn same<T: ArrowPrimitiveType<Native: Element>>(column: &dyn ArrowArray) -> Converted<Array> {
     numbers(column.as_primitive::<T>().values().to_vec())
 }
 
-/// Numbers that are stored in fewer bits.
+/// Widens numbers that are stored in fewer bits.
 fn widened<T: ArrowPrimitiveType, E: Element>(
     column: &dyn ArrowArray,
     widen: impl Fn(T::Native) -> E,
@@ -226,7 +226,7 @@ fn numbers<E: Element>(numbers: Vec<E>) -> Converted<Array> {
     Ok(Array::from_vec([numbers.len()], numbers)?)
 }
 
-/// Strings one after another in memory, as ours are.
+/// Copies strings that lie one after another in memory, as in our arrays.
 fn offset_strings<T: ByteArrayType>(column: &dyn ArrowArray) -> Converted<Array> {
     let strings = column.as_bytes::<T>();
     let offsets = strings.value_offsets();
@@ -242,7 +242,7 @@ fn strings_at<'a>(n: usize, get: impl Fn(usize) -> &'a [u8]) -> Converted<Array>
     Ok(Array::from(strings))
 }
 
-/// Puts the default where values are missing: that of each place in a row, or one for all.
+/// Replaces missing values by the default: one for each place in a row, or one for all.
 fn fill(mut array: Array, nulls: &NullBuffer, default: &Array) -> Converted<Array> {
     match array.dtype() {
         DType::F32 => fill_numbers::<f32>(&mut array, nulls, default)?,

@@ -1,5 +1,5 @@
-//! The border to the libraries that decode bytes: their errors, and their panics over bytes they
-//! did not expect, become errors that name the file.
+//! Wraps the libraries that decode bytes. Their errors, and their panics on unexpected bytes,
+//! become errors that name the file.
 
 use std::any::Any;
 use std::fmt::Display;
@@ -9,12 +9,12 @@ use estimand_tensor::{Error, ErrorKind, Result};
 
 use crate::columns::Origin;
 
-/// Decodes; `decode` gives up everything it has touched when it fails.
+/// Runs `decode`. After a failure, `decode` drops everything it has touched.
 pub(crate) fn guarded<T, E: Display>(origin: &Origin, decode: impl FnOnce() -> Result<T, E>) -> Result<T> {
     caught(origin, || decode().map_err(|error| damaged(origin, error)))
 }
 
-/// As [`guarded`], where errors name the file already.
+/// Like [`guarded`], for errors that already name the file.
 pub(crate) fn caught<T>(origin: &Origin, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|panic| Err(damaged(origin, format!("the decoder gave up: {}", text(&*panic)))))

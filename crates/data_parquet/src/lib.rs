@@ -1,8 +1,8 @@
 //! Parquet and Arrow as sources and writers of [`Dataset`](estimand_data::Dataset)s.
 //!
-//! A crate of its own, because its dependencies take minutes to build. Nothing of Estimand depends
-//! on it; it adds sources through the seams that are open to everybody
-//! ([`Stage`](estimand_data::Stage) and [`Stream`](estimand_data::Stream)).
+//! This is a separate crate because its dependencies take minutes to build. No other crate of
+//! Estimand depends on it. It adds sources through the public interfaces
+//! [`Stage`](estimand_data::Stage) and [`Stream`](estimand_data::Stream).
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -37,10 +37,10 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! From the bottom: `kind.rs` says what a type becomes, `convert.rs` and `cast.rs` make features of
-//! Arrow's arrays and `records.rs` record batches of features, `columns.rs` holds what was asked
-//! for against a schema, `guard.rs` keeps the decoders' panics in; `parquet/` and `arrow/` hold the
-//! formats, `reader.rs` is what users write.
+//! The modules, from the bottom up: `column_type.rs` maps types. `convert.rs` and `cast.rs` turn
+//! Arrow's arrays into features, and `records.rs` turns features into record batches. `columns.rs`
+//! matches the user's selection with a schema. `guard.rs` catches panics of the decoders.
+//! `parquet/` and `arrow/` hold the formats, and `reader.rs` is the interface that users call.
 
 #![warn(clippy::return_self_not_must_use)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -56,7 +56,7 @@ pub mod parquet;
 mod reader;
 mod records;
 
-// Parts of this crate's own interface, in the version it was built with.
+// Part of this crate's own interface, in the version it was built with.
 pub use arrow_array;
 pub use arrow_schema;
 pub use reader::Reader;

@@ -1,4 +1,4 @@
-//! [`Reader`]: what users ask of columnar files, whatever their format.
+//! [`Reader`]: the options for reading columnar files of any format.
 
 use estimand_data::{Dataset, Files};
 use estimand_tensor::FeatureSpec;
@@ -7,7 +7,7 @@ use crate::arrow::source::{Input, Records};
 use crate::columns::Selection;
 use crate::parquet::scan::Scan;
 
-/// What to read, and of which columns. [`dataset`](Reader::dataset) makes the plan of it.
+/// The files and columns to read; [`dataset`](Reader::dataset) builds the plan.
 ///
 /// | columns of Arrow's type | become |
 /// |---|---|
@@ -19,11 +19,11 @@ use crate::parquet::scan::Scan;
 /// | lists | ragged rows |
 /// | lists of a fixed size, also nested | dense rows of that shape |
 ///
-/// Decimals, structs, maps, unions and lists of lists are refused; leave such columns out with
+/// Decimals, structs, maps, unions and lists of lists are refused. Leave such columns out with
 /// [`select`](Reader::select).
 ///
-/// Each file must have the columns of the first, with types that become the same; their order may
-/// differ, and there may be others.
+/// Every file must have the columns of the first file, with types that become the same. The columns
+/// may have another order, and there may be more of them.
 #[must_use = "a reader reads nothing; `dataset` makes a plan of it"]
 #[derive(Clone)]
 pub struct Reader {
@@ -42,25 +42,25 @@ impl Reader {
         Reader { source, selection: Selection::default() }
     }
 
-    /// The columns to read, in any order; they stay in that of the file. Others are not decoded. By
-    /// default, all.
+    /// The columns to read. They keep the order of the file, and other columns are not decoded. By
+    /// default, all columns are read.
     pub fn select<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Reader {
         self.selection.select = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file
-    /// has none; without, a missing value is an error. By default, the type is that of the table
-    /// above, and 0, false or the empty string stands for a missing value.
+    /// Declares the type of a column. [`FeatureSpec::dense_or`] also sets the value for missing
+    /// values; without it, a missing value is an error. For a column that is not declared, the type
+    /// is that of the table above, and a missing value is 0, false or the empty string.
     ///
-    /// Integers can be read as other integers, if they fit, and as floats; floats as floats.
-    /// Missing lists are empty rows, missing values in lists are zeros.
+    /// Integers can be read as other integers, if they fit, and as floats; floats can be read as
+    /// floats. Missing lists are empty rows, and missing values in lists are zeros.
     pub fn feature(mut self, name: impl Into<String>, spec: FeatureSpec) -> Reader {
         self.selection.specs.insert(name.into(), spec);
         self
     }
 
-    /// Declares the types of columns, as the spec of feature columns has them.
+    /// Declares the types of columns, as the spec of feature columns lists them.
     pub fn features<N: Into<String>>(mut self, specs: impl IntoIterator<Item = (N, FeatureSpec)>) -> Reader {
         self.selection.specs.extend(specs.into_iter().map(|(name, spec)| (name.into(), spec)));
         self
@@ -72,14 +72,14 @@ impl Reader {
         self
     }
 
-    /// Makes a missing value an error in every column, but for those declared with a default. By
-    /// default, zeros stand for them.
+    /// Makes a missing value an error in every column that was not declared with a default. By
+    /// default, missing values become zeros.
     pub fn refuse_missing(mut self) -> Reader {
         self.selection.refuse_missing = true;
         self
     }
 
-    /// The plan. Nothing is read yet.
+    /// Builds the dataset. Reads nothing yet.
     pub fn dataset(self) -> Dataset {
         let label = self.selection.label.clone();
         let data = match self.source {

@@ -1,4 +1,4 @@
-//! Features to record batches: what writers write.
+//! Converts features to record batches, for the writers.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use estimand_data::Dataset;
 use estimand_data::writer::{columns, each_piece};
 use estimand_tensor::{Array, DType, Error, Feature, FeatureSpec, Ragged, Result};
 
-/// What is written of the rows of a dataset.
+/// The options for writing the rows of a dataset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     /// Columns of strings that need not be UTF-8.
     pub(crate) binary: Vec<String>,
-    /// The name of the weights' column.
+    /// The name of the column for weights.
     pub(crate) weights: Option<String>,
 }
 
 impl Rows {
-    /// Hands all rows to `write`, piece by piece, with their schema. Without any row, it is called
-    /// once, with none.
+    /// Passes all rows to `write`, piece by piece, with their schema. For a dataset without rows,
+    /// calls `write` once, without rows.
     pub(crate) fn each(
         &self,
         data: &Dataset,
@@ -50,14 +50,14 @@ impl Rows {
     }
 }
 
-/// The columns of a file that is written.
+/// The columns of a file to write.
 struct Layout {
     schema: SchemaRef,
 }
 
 impl Layout {
-    /// The columns that rows with these features make; strings of the columns named in `binary`
-    /// need not be UTF-8.
+    /// Creates the columns for these features. Strings of the columns in `binary` need not be
+    /// UTF-8.
     fn new<'a>(columns: impl IntoIterator<Item = (&'a str, FeatureSpec)>, binary: &[String]) -> Result<Layout> {
         let mut fields = Vec::new();
         for (name, spec) in columns {
@@ -70,8 +70,8 @@ impl Layout {
         Ok(Layout { schema: Arc::new(Schema::new(fields)) })
     }
 
-    /// The rows of features, which must be those of the layout. `n_before` rows were written
-    /// before.
+    /// Converts features to a record batch; they must match the layout. `n_before` is the number of
+    /// rows written before.
     fn records(&self, columns: &[(String, Feature)], n_before: u64) -> Result<RecordBatch> {
         let expected = self.schema.fields();
         let mut arrays = Vec::with_capacity(columns.len());
@@ -113,7 +113,7 @@ fn shape_of(feature: &Feature) -> String {
     }
 }
 
-/// What the rows of a feature look like.
+/// The spec of a feature's rows.
 fn spec_of(feature: &Feature) -> FeatureSpec {
     match feature {
         Feature::Dense(array) => FeatureSpec::dense(array.dtype(), array.dims().get(1..).unwrap_or_default()),
@@ -155,7 +155,7 @@ fn column(feature: &Feature, data_type: &DataType) -> Result<ArrayRef> {
     match feature {
         Feature::Dense(array) => {
             let flat = values(array, leaf_of(data_type))?;
-            // From the innermost axis outwards; the first is that of the rows.
+            // From the innermost axis outwards; the first axis is the row axis.
             array.dims().get(1..).unwrap_or_default().iter().enumerate().rev().try_fold(flat, |inner, (axis, &size)| {
                 let n_lists = array.dims()[..=axis].iter().product();
                 let field = item(inner.data_type().clone());

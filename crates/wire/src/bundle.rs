@@ -4,7 +4,7 @@
 use crate::graph_def::VersionDef;
 use crate::tensor_proto::{DataType, TensorShapeProto};
 
-/// The value of the empty key, the first of the index.
+/// The value of the empty key, which is the first of the index.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BundleHeaderProto {
     /// Number of data files.
@@ -28,7 +28,7 @@ pub enum Endianness {
     Big = 1,
 }
 
-/// Where the bytes of one tensor, or of one slice of a partitioned tensor, are.
+/// The location of the bytes of one tensor, or of one slice of a partitioned tensor.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct BundleEntryProto {
     /// Element type.
@@ -37,10 +37,10 @@ pub struct BundleEntryProto {
     /// Shape of the whole tensor.
     #[prost(message, optional, tag = "2")]
     pub shape: Option<TensorShapeProto>,
-    /// Which data file.
+    /// The index of the data file.
     #[prost(int32, tag = "3")]
     pub shard_id: i32,
-    /// Position of the first byte in the data file.
+    /// The offset of the first byte in the data file.
     #[prost(int64, tag = "4")]
     pub offset: i64,
     /// Number of bytes.
@@ -49,8 +49,8 @@ pub struct BundleEntryProto {
     /// Masked checksum of the bytes.
     #[prost(fixed32, tag = "6")]
     pub crc32c: u32,
-    /// If not empty, the tensor is partitioned: these slices have entries of their own, and this
-    /// one has no data.
+    /// If not empty, the tensor is partitioned: each of these slices has its own entry, and this
+    /// entry has no data.
     #[prost(message, repeated, tag = "7")]
     pub slices: Vec<TensorSliceProto>,
 }
@@ -70,13 +70,13 @@ pub struct Extent {
     #[prost(int64, tag = "1")]
     pub start: i64,
     /// Number of indices; all of the dimension if absent.
-    // One field of a `oneof` by itself is an optional field on the wire.
+    // A `oneof` with a single field is an optional field on the wire.
     #[prost(int64, optional, tag = "2")]
     pub length: Option<i64>,
 }
 
-/// What a checkpoint of objects, as Keras writes them, holds beside its tensors: which object's
-/// value stands under which key.
+/// The object graph of an object-based checkpoint, as Keras writes it: the keys under which the
+/// values of objects are stored.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackableObjectGraph {
     /// The objects.
@@ -84,7 +84,7 @@ pub struct TrackableObjectGraph {
     pub nodes: Vec<TrackableObject>,
 }
 
-/// One object; how objects hang together is left out.
+/// One object; the edges between objects are left out.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TrackableObject {
     /// The values of the object.
@@ -95,7 +95,7 @@ pub struct TrackableObject {
 /// One value of an object.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SerializedTensor {
-    /// What it is to the object: `VARIABLE_VALUE`.
+    /// The role of the value in the object: `VARIABLE_VALUE`.
     #[prost(string, tag = "1")]
     pub name: String,
     /// The name of the variable; empty if it has none.

@@ -1,4 +1,4 @@
-//! The file `checkpoint` of a model directory: which checkpoints there are and which is the newest.
+//! The file `checkpoint` of a model directory, which lists its checkpoints and names the newest.
 //!
 //! ```text
 //! model_checkpoint_path: "model.ckpt-200"
@@ -6,8 +6,8 @@
 //! all_model_checkpoint_paths: "model.ckpt-200"
 //! ```
 //!
-//! It is a protobuf message in text format. Paths are relative to the directory, or absolute;
-//! joining them is left to the reader of the directory.
+//! It is a protobuf message in text format. Paths are relative to the directory, or absolute; the
+//! reader of the directory joins them.
 
 use std::fmt;
 
@@ -19,16 +19,16 @@ use crate::text::{Quote, Token, Tokens};
 pub struct CheckpointState {
     /// The newest checkpoint; empty if there is none.
     pub model_checkpoint_path: String,
-    /// All that are kept, oldest first, the newest included.
+    /// All checkpoints that are kept, oldest first, including the newest.
     pub all_model_checkpoint_paths: Vec<String>,
-    /// When each of them was written, in seconds since 1970; empty in files of Estimators.
+    /// The time when each was written, in seconds since 1970; empty in files of Estimators.
     pub all_model_checkpoint_timestamps: Vec<f64>,
-    /// When the last checkpoint that is kept for ever was written.
+    /// The time when the last permanently kept checkpoint was written.
     pub last_preserved_timestamp: Option<f64>,
 }
 
 impl CheckpointState {
-    /// Reads the text. Unknown fields are an error, as in TensorFlow.
+    /// Parses the text. Unknown fields are an error, as in TensorFlow.
     pub fn parse(text: &str) -> Result<CheckpointState, TextError> {
         let mut tokens = Tokens::new(text);
         let mut state = CheckpointState::default();
@@ -57,7 +57,7 @@ impl CheckpointState {
     }
 }
 
-/// The text, as TensorFlow writes it.
+/// Prints the text as TensorFlow writes it.
 impl fmt::Display for CheckpointState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.model_checkpoint_path.is_empty() {

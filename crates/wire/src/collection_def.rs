@@ -1,4 +1,4 @@
-//! The lists a graph carries beside its nodes: variables, initializers of tables, assets.
+//! The lists that a graph has in addition to its nodes: variables, initializers of tables, assets.
 
 /// A list of a graph.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -23,7 +23,7 @@ pub enum Collection {
     /// Floats.
     #[prost(message, tag = "4")]
     FloatList(FloatList),
-    /// Messages that carry their type.
+    /// Messages with their type.
     #[prost(message, tag = "5")]
     AnyList(AnyList),
 }
@@ -71,7 +71,7 @@ pub struct AnyList {
 /// A message and its type.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Any {
-    /// The type's full name after the last `/`.
+    /// The full name of the type, after the last `/`.
     #[prost(string, tag = "1")]
     pub type_url: String,
     /// The encoded message.

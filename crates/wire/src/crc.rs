@@ -1,11 +1,11 @@
 //! The checksum of every TensorFlow file: CRC-32C (Castagnoli), masked.
 //!
-//! The mask is there because a checksum of bytes that contain their own checksum is weak: records
-//! nest.
+//! The mask exists because records nest: a checksum of bytes that contain their own checksum is
+//! weak.
 
 const MASK_DELTA: u32 = 0xa282_ead8;
 
-/// Hides a plain CRC-32C in the way it is stored in files.
+/// Masks a plain CRC-32C for storage in files.
 pub fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
@@ -20,17 +20,17 @@ pub fn masked_crc32c(bytes: &[u8]) -> u32 {
     mask(crc32c::crc32c(bytes))
 }
 
-/// A checksum taken over pieces as they pass by.
+/// A checksum that is computed piece by piece.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Crc(u32);
 
 impl Crc {
-    /// Continues with the next bytes.
+    /// Adds the next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0 = crc32c::crc32c_append(self.0, bytes);
     }
 
-    /// The masked checksum of everything so far.
+    /// The masked checksum of all bytes so far.
     pub fn masked(self) -> u32 {
         mask(self.0)
     }

@@ -6,24 +6,24 @@ use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 /// One record of an event file.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Event {
-    /// When it was written, in seconds since 1970.
+    /// The time when it was written, in seconds since 1970.
     #[prost(double, tag = "1")]
     pub wall_time: f64,
-    /// The global step it is about.
+    /// The global step that it belongs to.
     #[prost(int64, tag = "2")]
     pub step: i64,
-    /// What happened.
+    /// The content.
     #[prost(oneof = "What", tags = "3, 4, 5, 7, 8, 9")]
     pub what: Option<What>,
-    /// Who wrote it.
+    /// The writer of the event.
     #[prost(message, optional, tag = "10")]
     pub source_metadata: Option<SourceMetadata>,
 }
 
-/// What an [`Event`] tells.
+/// The content of an [`Event`].
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum What {
-    /// First in every file: [`FILE_VERSION`].
+    /// The first event in every file: [`FILE_VERSION`].
     #[prost(string, tag = "3")]
     FileVersion(String),
     /// An encoded [`GraphDef`](crate::GraphDef).
@@ -35,7 +35,7 @@ pub enum What {
     /// A session started, stopped or saved.
     #[prost(message, tag = "7")]
     SessionLog(SessionLog),
-    /// What a run cost.
+    /// The costs of a run.
     #[prost(message, tag = "8")]
     TaggedRunMetadata(TaggedRunMetadata),
     /// An encoded [`MetaGraphDef`](crate::MetaGraphDef).
@@ -65,7 +65,7 @@ pub struct Summary {
 /// A value with its tag.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Value {
-    /// What it is called, such as `loss`; scopes separated by `/`.
+    /// Its name, such as `loss`; scopes are separated by `/`.
     #[prost(string, tag = "1")]
     pub tag: String,
     /// The node it came from; unused by TensorBoard.
@@ -80,12 +80,12 @@ pub struct Value {
 }
 
 impl Value {
-    /// A number, as TensorFlow's Estimators write it.
+    /// Creates a number, as TensorFlow's Estimators write it.
     pub fn scalar(tag: impl Into<String>, value: f32) -> Value {
         Value { tag: tag.into(), value: Some(SummaryValue::SimpleValue(value)), ..Value::default() }
     }
 
-    /// A text, as a tensor without axes.
+    /// Creates a text, as a tensor without axes.
     pub fn text(tag: impl Into<String>, text: impl Into<Vec<u8>>) -> Value {
         let tensor = TensorProto {
             dtype: DataType::String.into(),
@@ -96,12 +96,12 @@ impl Value {
         Value::tensor(tag, tensor)
     }
 
-    /// Any tensor.
+    /// Creates a value from any tensor.
     pub fn tensor(tag: impl Into<String>, tensor: TensorProto) -> Value {
         Value { tag: tag.into(), value: Some(SummaryValue::Tensor(Box::new(tensor))), ..Value::default() }
     }
 
-    /// The same value, shown by a plugin that wants to know `content`.
+    /// Sets the plugin that shows the value, and the plugin's `content`.
     pub fn shown_by(self, plugin_name: &str, content: Vec<u8>) -> Value {
         let plugin_data = Some(PluginData { plugin_name: plugin_name.to_string(), content });
         Value { metadata: Some(SummaryMetadata { plugin_data, ..SummaryMetadata::default() }), ..self }
@@ -114,30 +114,30 @@ pub enum SummaryValue {
     /// A number.
     #[prost(float, tag = "2")]
     SimpleValue(f32),
-    /// A histogram of before 2015, kept as it came.
+    /// A histogram in the format before 2015, kept as bytes.
     #[prost(bytes = "vec", tag = "3")]
     OldHistogram(Vec<u8>),
-    /// A picture.
+    /// An image.
     #[prost(message, tag = "4")]
     Image(Image),
     /// A distribution.
     #[prost(message, tag = "5")]
     Histo(HistogramProto),
-    /// A sound.
+    /// An audio clip.
     #[prost(message, tag = "6")]
     Audio(Audio),
-    /// Anything else; its metadata say what.
+    /// Any other value; its metadata describe it.
     #[prost(message, boxed, tag = "8")]
     Tensor(Box<TensorProto>),
 }
 
-/// Which of TensorBoard's plugins shows a value, and how.
+/// The TensorBoard plugin that shows a value, and its options.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SummaryMetadata {
     /// The plugin.
     #[prost(message, optional, tag = "1")]
     pub plugin_data: Option<PluginData>,
-    /// A name for people.
+    /// The display name.
     #[prost(string, tag = "2")]
     pub display_name: String,
     /// A description, in Markdown.
@@ -148,18 +148,18 @@ pub struct SummaryMetadata {
     pub data_class: i32,
 }
 
-/// A plugin and what it wants to know.
+/// A plugin and its data.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PluginData {
     /// Its name, such as `scalars`.
     #[prost(string, tag = "1")]
     pub plugin_name: String,
-    /// Bytes that only the plugin understands.
+    /// Bytes in the plugin's own format.
     #[prost(bytes = "vec", tag = "2")]
     pub content: Vec<u8>,
 }
 
-/// How many values lie in each bucket.
+/// A histogram: the number of values in each bucket.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct HistogramProto {
     /// The smallest value.
@@ -168,7 +168,7 @@ pub struct HistogramProto {
     /// The largest value.
     #[prost(double, tag = "2")]
     pub max: f64,
-    /// How many there are.
+    /// The number of values.
     #[prost(double, tag = "3")]
     pub num: f64,
     /// Their sum.
@@ -177,21 +177,21 @@ pub struct HistogramProto {
     /// The sum of their squares.
     #[prost(double, tag = "5")]
     pub sum_squares: f64,
-    /// The upper end of each bucket.
+    /// The upper limit of each bucket.
     #[prost(double, repeated, tag = "6")]
     pub bucket_limit: Vec<f64>,
-    /// How many values each bucket holds.
+    /// The number of values in each bucket.
     #[prost(double, repeated, tag = "7")]
     pub bucket: Vec<f64>,
 }
 
-/// A picture, packed as PNG or the like.
+/// An image, encoded as PNG or a similar format.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Image {
-    /// Pixels from top to bottom.
+    /// The height in pixels.
     #[prost(int32, tag = "1")]
     pub height: i32,
-    /// Pixels from left to right.
+    /// The width in pixels.
     #[prost(int32, tag = "2")]
     pub width: i32,
     /// 1 grey, 2 grey and alpha, 3 RGB, 4 RGBA.
@@ -202,16 +202,16 @@ pub struct Image {
     pub encoded_image_string: Vec<u8>,
 }
 
-/// A sound, packed as WAV or the like.
+/// An audio clip, encoded as WAV or a similar format.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Audio {
     /// Samples per second.
     #[prost(float, tag = "1")]
     pub sample_rate: f32,
-    /// Channels.
+    /// The number of channels.
     #[prost(int64, tag = "2")]
     pub num_channels: i64,
-    /// Samples of each channel.
+    /// The number of samples in each channel.
     #[prost(int64, tag = "3")]
     pub length_frames: i64,
     /// The bytes of the file.
@@ -225,25 +225,24 @@ pub struct Audio {
 /// A session started, stopped or saved.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SessionLog {
-    /// Which of them.
+    /// The status of the session.
     #[prost(enumeration = "SessionStatus", tag = "1")]
     pub status: i32,
-    /// Where it saved to.
+    /// The path of the checkpoint.
     #[prost(string, tag = "2")]
     pub checkpoint_path: String,
-    /// Anything else to tell.
+    /// A message with more information.
     #[prost(string, tag = "3")]
     pub msg: String,
 }
 
-/// What a session did.
+/// The status of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum SessionStatus {
     /// Not set.
     Unspecified = 0,
-    /// It started; TensorBoard then forgets events of later steps, which an earlier run had
-    /// written.
+    /// It started. TensorBoard then drops events of later steps that an earlier run had written.
     Start = 1,
     /// It stopped.
     Stop = 2,
@@ -251,10 +250,10 @@ pub enum SessionStatus {
     Checkpoint = 3,
 }
 
-/// What a run cost: an encoded `RunMetadata`, by tag.
+/// The costs of a run: an encoded `RunMetadata`, with its tag.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TaggedRunMetadata {
-    /// What it is called.
+    /// Its name.
     #[prost(string, tag = "1")]
     pub tag: String,
     /// The encoded message.

@@ -1,9 +1,9 @@
 //! Functions inside a graph: `FunctionDefLibrary`, its functions, and the signatures (`OpDef`) of
 //! functions and ops.
 //!
-//! A graph's nodes call functions by name (`PartitionedCall` and friends); the bodies are here.
-//! What only a running TensorFlow understands (full types, handle data) is kept as the bytes it
-//! came as, so that a library survives us.
+//! A graph's nodes call functions by name (`PartitionedCall` and similar ops); the bodies are here.
+//! Parts that only a running TensorFlow understands (full types, handle data) are kept as encoded
+//! bytes, so that rewriting a library loses nothing.
 
 use std::collections::BTreeMap;
 
@@ -16,25 +16,25 @@ pub struct FunctionDefLibrary {
     /// The functions, in any order.
     #[prost(message, repeated, tag = "1")]
     pub function: Vec<FunctionDef>,
-    /// Which function is the gradient of which.
+    /// The pairs of functions and their gradients.
     #[prost(message, repeated, tag = "2")]
     pub gradient: Vec<GradientDef>,
-    /// Gradients registered under a name of their own.
+    /// Gradients registered under their own names.
     #[prost(message, repeated, tag = "3")]
     pub registered_gradients: Vec<RegisteredGradient>,
 }
 
 impl FunctionDefLibrary {
-    /// The function of a name.
+    /// The function with a name.
     pub fn function(&self, name: &str) -> Option<&FunctionDef> {
         self.function.iter().find(|function| function.signature.as_ref().is_some_and(|s| s.name == name))
     }
 }
 
-/// One function: arguments and results, and the nodes between them.
+/// One function: its arguments, its results, and the nodes between them.
 ///
-/// In its body an input is an argument's name or `node:output:index`, where `output` is the name
-/// the op gives it.
+/// In the body, an input is an argument's name or `node:output:index`, where `output` is the
+/// output's name in the op.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct FunctionDef {
     /// Name, arguments, results.
@@ -46,16 +46,16 @@ pub struct FunctionDef {
     /// Attributes of its arguments, by their position.
     #[prost(btree_map = "uint32, message", tag = "7")]
     pub arg_attr: BTreeMap<u32, ArgAttrs>,
-    /// Arguments that stand for the same resource have the same number.
+    /// Arguments that refer to the same resource have the same number.
     #[prost(btree_map = "uint32, uint32", tag = "8")]
     pub resource_arg_unique_id: BTreeMap<u32, u32>,
     /// The body.
     #[prost(message, repeated, tag = "3")]
     pub node_def: Vec<NodeDef>,
-    /// Which value of the body is each result: from the result's name.
+    /// For each result, by name, the value of the body that it returns.
     #[prost(btree_map = "string, string", tag = "4")]
     pub ret: BTreeMap<String, String>,
-    /// Which node of the body must have run for each control output of the signature.
+    /// For each control output of the signature, the node of the body that must have run.
     #[prost(btree_map = "string, string", tag = "6")]
     pub control_ret: BTreeMap<String, String>,
 }
@@ -63,7 +63,7 @@ pub struct FunctionDef {
 /// The attributes of one argument.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ArgAttrs {
-    /// By name.
+    /// The attributes, by name.
     #[prost(btree_map = "string, message", tag = "1")]
     pub attr: BTreeMap<String, AttrValue>,
 }
@@ -79,7 +79,7 @@ pub struct GradientDef {
     pub gradient_func: String,
 }
 
-/// A gradient under a name of its own.
+/// A gradient registered under its own name.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct RegisteredGradient {
     /// Name of the function that computes it.
@@ -116,7 +116,7 @@ pub struct OpDef {
     /// Parameters.
     #[prost(message, repeated, tag = "4")]
     pub attr: Vec<AttrDef>,
-    /// Since when nobody should use it: an encoded `OpDeprecation`, kept as it came.
+    /// The deprecation notice: an encoded `OpDeprecation`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "8")]
     pub deprecation: Option<Vec<u8>>,
     /// One line of documentation.
@@ -131,13 +131,13 @@ pub struct OpDef {
     /// Inputs of one type may be grouped in any way, as in a sum.
     #[prost(bool, tag = "16")]
     pub is_aggregate: bool,
-    /// It has state or effects beyond its outputs.
+    /// It has state or side effects.
     #[prost(bool, tag = "17")]
     pub is_stateful: bool,
-    /// It does not read some input, as an assignment does not read its target.
+    /// It accepts an uninitialized input, as an assignment does for its target.
     #[prost(bool, tag = "19")]
     pub allows_uninitialized_input: bool,
-    /// It talks to other machines.
+    /// It communicates with other machines.
     #[prost(bool, tag = "21")]
     pub is_distributed_communication: bool,
 }
@@ -154,22 +154,22 @@ pub struct ArgDef {
     /// Element type, if it is fixed.
     #[prost(enumeration = "DataType", tag = "3")]
     pub r#type: i32,
-    /// The attribute that gives the element type, if it is not.
+    /// The attribute that holds the element type, if it is not fixed.
     #[prost(string, tag = "4")]
     pub type_attr: String,
-    /// The attribute that says how many tensors of the type there are.
+    /// The attribute that holds the number of tensors of the type.
     #[prost(string, tag = "5")]
     pub number_attr: String,
     /// The attribute that lists the types of several tensors.
     #[prost(string, tag = "6")]
     pub type_list_attr: String,
-    /// What a resource handle points to: encoded messages, kept as they came.
+    /// The target of a resource handle: encoded messages, kept as bytes.
     #[prost(bytes = "vec", repeated, tag = "7")]
     pub handle_data: Vec<Vec<u8>>,
-    /// A reference of old graphs.
+    /// Whether it is a reference, as in old graphs.
     #[prost(bool, tag = "16")]
     pub is_ref: bool,
-    /// An encoded `FullTypeDef`, kept as it came.
+    /// An encoded `FullTypeDef`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "17")]
     pub experimental_full_type: Option<Vec<u8>>,
 }
@@ -183,19 +183,19 @@ pub struct AttrDef {
     /// Its kind, such as `int` or `list(type)`.
     #[prost(string, tag = "2")]
     pub r#type: String,
-    /// Its value where a node does not give one.
+    /// The default, for nodes that do not set the attribute.
     #[prost(message, optional, tag = "3")]
     pub default_value: Option<AttrValue>,
     /// Documentation.
     #[prost(string, tag = "4")]
     pub description: String,
-    /// Whether `minimum` counts.
+    /// Whether `minimum` applies.
     #[prost(bool, tag = "5")]
     pub has_minimum: bool,
-    /// The least integer, or the least length of a list.
+    /// The smallest integer, or the smallest length of a list.
     #[prost(int64, tag = "6")]
     pub minimum: i64,
-    /// The values it may have, as a list.
+    /// The allowed values, as a list.
     #[prost(message, optional, tag = "7")]
     pub allowed_values: Option<AttrValue>,
 }

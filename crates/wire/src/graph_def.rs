@@ -1,4 +1,4 @@
-//! Graphs on disk: `GraphDef` and the nodes and attributes it is made of.
+//! Graphs on disk: `GraphDef`, its nodes and their attributes.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ pub struct GraphDef {
     /// The nodes, in any order.
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeDef>,
-    /// Which TensorFlow wrote the graph and which may read it.
+    /// The version of the TensorFlow that wrote the graph, and the versions that may read it.
     #[prost(message, optional, tag = "4")]
     pub versions: Option<VersionDef>,
-    /// The version of graphs before there was `versions`.
+    /// The version, in graphs older than `versions`.
     #[prost(int32, tag = "3")]
     pub version: i32,
     /// The functions that nodes call.
     #[prost(message, optional, tag = "2")]
     pub library: Option<FunctionDefLibrary>,
-    /// Where nodes were made: an encoded `GraphDebugInfo`, kept as it came.
+    /// The places where nodes were created: an encoded `GraphDebugInfo`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "5")]
     pub debug_info: Option<Vec<u8>>,
 }
 
-/// Versions of a file's writer and of the readers it admits.
+/// The version of the writer of a file, and the versions of the readers it accepts.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct VersionDef {
     /// Version of the code that wrote the data.
     #[prost(int32, tag = "1")]
     pub producer: i32,
-    /// Readers below this version must refuse.
+    /// Readers below this version must refuse the data.
     #[prost(int32, tag = "2")]
     pub min_consumer: i32,
-    /// Versions of readers that must refuse.
+    /// Versions of readers that must refuse the data.
     #[prost(int32, repeated, tag = "3")]
     pub bad_consumers: Vec<i32>,
 }
@@ -42,31 +42,32 @@ pub struct VersionDef {
 /// One operation of a graph.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct NodeDef {
-    /// Unique in the graph, scopes separated by `/`.
+    /// The name, unique in the graph; scopes are separated by `/`.
     #[prost(string, tag = "1")]
     pub name: String,
     /// Name of the operation, such as `MatMul`.
     #[prost(string, tag = "2")]
     pub op: String,
-    /// `node`, `node:output` or, for a control input, `^node`; control inputs last.
+    /// The inputs: `node`, `node:output` or, for a control input, `^node`. Control inputs come
+    /// last.
     #[prost(string, repeated, tag = "3")]
     pub input: Vec<String>,
-    /// Where to run it; empty for anywhere.
+    /// The device to run on; empty for any device.
     #[prost(string, tag = "4")]
     pub device: String,
-    /// The operation's parameters. Ordered, so that equal graphs have equal bytes.
+    /// The attributes of the operation. Ordered, so that equal graphs have equal bytes.
     #[prost(btree_map = "string, message", tag = "5")]
     pub attr: BTreeMap<String, AttrValue>,
-    /// The names of the nodes it was made from: an encoded message, kept as it came.
+    /// The names of the nodes it was created from: an encoded message, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "6")]
     pub experimental_debug_info: Option<Vec<u8>>,
-    /// An encoded `FullTypeDef`, kept as it came.
+    /// An encoded `FullTypeDef`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "7")]
     pub experimental_type: Option<Vec<u8>>,
 }
 
 impl NodeDef {
-    /// A node without inputs and attributes.
+    /// Creates a node without inputs and attributes.
     pub fn new(name: impl Into<String>, op: impl Into<String>) -> NodeDef {
         NodeDef { name: name.into(), op: op.into(), ..Default::default() }
     }
@@ -129,7 +130,7 @@ pub enum Attr {
     Func(NameAttrList),
 }
 
-/// A list of attribute values; one of the fields is filled, or none for the empty list.
+/// A list of attribute values. One of the fields is filled, or none for the empty list.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ListValue {
     /// Byte strings.
@@ -170,7 +171,7 @@ pub struct NameAttrList {
 }
 
 impl AttrValue {
-    /// The element type, if the value is one with a name.
+    /// The element type, if the value is one that has a name.
     pub fn data_type(&self) -> Option<DataType> {
         match self.value {
             Some(Attr::Type(code)) => DataType::try_from(code).ok(),

@@ -1,4 +1,4 @@
-//! A graph as text, the format of `graph.pbtxt`: for people, for diffs, and for TensorFlow's
+//! Prints a graph as text, the format of `graph.pbtxt`: for people, for diffs, and for TensorFlow's
 //! `text_format`.
 
 use std::fmt::Display;
@@ -8,8 +8,8 @@ use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 use crate::text::Quote;
 
 impl GraphDef {
-    /// The graph in protobuf's text format, line for line as TensorFlow prints it. The library of
-    /// functions and what is kept as encoded bytes are left out.
+    /// Prints the graph in protobuf's text format, line by line as TensorFlow prints it. The
+    /// library of functions and the fields that are kept as encoded bytes are left out.
     pub fn to_text(&self) -> String {
         let mut text = Text { out: String::new(), depth: 0 };
         for node in &self.node {
@@ -22,8 +22,7 @@ impl GraphDef {
     }
 }
 
-/// Text in the making. Fields that have their default value are not written, as everywhere in
-/// protobuf.
+/// A text writer. Fields that have their default value are not written, as is usual in protobuf.
 struct Text {
     out: String,
     depth: usize,
@@ -154,7 +153,7 @@ impl Text {
     }
 }
 
-/// The shortest digits that read back as the same number; `inf` and `nan` as the format spells
+/// Formats the shortest digits that parse to the same number; `inf` and `nan` as the format spells
 /// them.
 fn float(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()

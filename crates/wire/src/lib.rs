@@ -1,10 +1,10 @@
 //! The bytes of TensorFlow's files: protobuf messages and record framing.
 //!
-//! Nothing here knows what a message means: `estimand-graph` turns graphs into [`GraphDef`]s and
-//! variables into checkpoints, the data pipeline reads records. The messages are written by hand,
-//! without `protoc`: a field number is a fact of the format, and the fixtures that TensorFlow wrote
-//! check them. Every parser is a function from bytes to a `Result`; none panics, and none allocates
-//! a length it has only been told about.
+//! This crate does not interpret messages: `estimand-graph` turns graphs into [`GraphDef`]s and
+//! variables into checkpoints, and the data pipeline reads records. The messages are written by
+//! hand, without `protoc`: a field number is a fact of the format, and the fixtures that TensorFlow
+//! wrote check them. Every parser is a function from bytes to a `Result`. No parser panics, and
+//! none allocates a length that the input only claims.
 //!
 //! ```
 //! use estimand_wire::{AttrValue, DataType, GraphDef, Message, NodeDef};

@@ -1,93 +1,92 @@
-//! What TensorBoard's plugins want to know beside a value: the contents of
-//! [`PluginData`](crate::event::PluginData).
+//! The data of TensorBoard's plugins: the contents of [`PluginData`](crate::event::PluginData).
 
 use std::collections::BTreeMap;
 
-/// Of the plugin `pr_curves`.
+/// The data of the plugin `pr_curves`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct PrCurvePluginData {
     /// Always 0.
     #[prost(int32, tag = "1")]
     pub version: i32,
-    /// The points of a curve.
+    /// The number of points of a curve.
     #[prost(uint32, tag = "2")]
     pub num_thresholds: u32,
 }
 
-/// Of the plugin `hparams`.
+/// The data of the plugin `hparams`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct HParamsPluginData {
     /// Always 0.
     #[prost(int32, tag = "1")]
     pub version: i32,
-    /// What is told.
+    /// The content.
     #[prost(oneof = "HParamsData", tags = "2, 3, 4")]
     pub data: Option<HParamsData>,
 }
 
-/// What the plugin `hparams` is told, each under a tag of its own.
+/// The kinds of data for the plugin `hparams`, each under its own tag.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum HParamsData {
-    /// What runs have in common.
+    /// The experiment that several runs share.
     #[prost(message, tag = "2")]
     Experiment(Experiment),
-    /// The parameters of a run.
+    /// The start of a run: its parameters.
     #[prost(message, tag = "3")]
     SessionStartInfo(SessionStartInfo),
-    /// How a run ended.
+    /// The end of a run.
     #[prost(message, tag = "4")]
     SessionEndInfo(SessionEndInfo),
 }
 
-/// What several runs have in common.
+/// An experiment: the description that several runs share.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Experiment {
-    /// What it is for.
+    /// A description of the experiment.
     #[prost(string, tag = "1")]
     pub description: String,
-    /// Whose it is.
+    /// The owner.
     #[prost(string, tag = "2")]
     pub user: String,
-    /// When it was made, in seconds since 1970.
+    /// The time of creation, in seconds since 1970.
     #[prost(double, tag = "3")]
     pub time_created_secs: f64,
-    /// The parameters that are shown.
+    /// The parameters to show.
     #[prost(message, repeated, tag = "4")]
     pub hparam_infos: Vec<HParamInfo>,
-    /// The metrics that are shown.
+    /// The metrics to show.
     #[prost(message, repeated, tag = "5")]
     pub metric_infos: Vec<MetricInfo>,
-    /// What it is called.
+    /// The name.
     #[prost(string, tag = "6")]
     pub name: String,
 }
 
-/// A parameter of an experiment. Its domain is left out: TensorBoard asks the runs.
+/// A parameter of an experiment. Its domain is left out: TensorBoard finds it from the runs.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct HParamInfo {
-    /// As runs call it.
+    /// The name in the runs.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// As people call it.
+    /// The display name.
     #[prost(string, tag = "2")]
     pub display_name: String,
-    /// What it does.
+    /// A description.
     #[prost(string, tag = "3")]
     pub description: String,
-    /// What its values are.
+    /// The type of its values.
     #[prost(enumeration = "HParamType", tag = "4")]
     pub r#type: i32,
 }
 
-/// What the values of a parameter are.
+/// The type of a parameter's values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum HParamType {
     /// Not set.
     Unset = 0,
-    /// Texts.
+    /// Strings.
     String = 1,
-    /// Truth values.
+    /// Booleans.
     Bool = 2,
     /// Numbers.
     Float64 = 3,
@@ -96,21 +95,21 @@ pub enum HParamType {
 /// A metric of an experiment.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetricInfo {
-    /// Where it is found.
+    /// The place where its values are found.
     #[prost(message, optional, tag = "1")]
     pub name: Option<MetricName>,
-    /// As people call it.
+    /// The display name.
     #[prost(string, tag = "3")]
     pub display_name: String,
-    /// What it is.
+    /// A description.
     #[prost(string, tag = "4")]
     pub description: String,
 }
 
-/// Where a metric is found.
+/// The place where the values of a metric are found.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetricName {
-    /// The folder below that of the run, such as `eval`.
+    /// The sub-folder of the run's folder, such as `eval`.
     #[prost(string, tag = "1")]
     pub group: String,
     /// The tag of the scalar.
@@ -124,46 +123,46 @@ pub struct SessionStartInfo {
     /// Their values, by name.
     #[prost(btree_map = "string, message", tag = "1")]
     pub hparams: BTreeMap<String, Scalar>,
-    /// Where the model is.
+    /// The address of the model.
     #[prost(string, tag = "2")]
     pub model_uri: String,
-    /// Where to look at the run.
+    /// The address for monitoring the run.
     #[prost(string, tag = "3")]
     pub monitor_url: String,
-    /// Runs with the same name are repetitions of one another.
+    /// The name of the group. Runs with the same name are repetitions of one another.
     #[prost(string, tag = "4")]
     pub group_name: String,
-    /// When it started, in seconds since 1970.
+    /// The start time, in seconds since 1970.
     #[prost(double, tag = "5")]
     pub start_time_secs: f64,
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SessionEndInfo {
-    /// Well or not.
+    /// The status.
     #[prost(enumeration = "RunStatus", tag = "1")]
     pub status: i32,
-    /// When, in seconds since 1970.
+    /// The end time, in seconds since 1970.
     #[prost(double, tag = "2")]
     pub end_time_secs: f64,
 }
 
-/// How a run stands.
+/// The status of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum RunStatus {
-    /// Nobody knows.
+    /// The status is not known.
     Unknown = 0,
-    /// It ended well.
+    /// The run succeeded.
     Success = 1,
-    /// It ended with an error.
+    /// The run ended with an error.
     Failure = 2,
-    /// It goes on.
+    /// The run is still in progress.
     Running = 3,
 }
 
-/// One value of any simple type: `google.protobuf.Value` without its lists and structs.
+/// One value of any simple type: `google.protobuf.Value` without lists and structs.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Scalar {
     /// The value.
@@ -177,10 +176,10 @@ pub enum ScalarKind {
     /// A number.
     #[prost(double, tag = "2")]
     Number(f64),
-    /// A text.
+    /// A string.
     #[prost(string, tag = "3")]
     String(String),
-    /// A truth value.
+    /// A boolean.
     #[prost(bool, tag = "4")]
     Bool(bool),
 }

@@ -1,5 +1,5 @@
-//! TFRecord framing: how `tf.Example`s, event files and warm-up requests lie one after another in a
-//! file.
+//! TFRecord framing: the format in which `tf.Example`s, event files and warm-up requests are stored
+//! one after another.
 //!
 //! A record is its length (u64, little-endian), the masked checksum of those 8 bytes, the payload,
 //! and the masked checksum of the payload.
@@ -29,32 +29,32 @@ use crate::crc::masked_crc32c;
 const HEADER_LEN: usize = 12;
 const FOOTER_LEN: usize = 4;
 
-/// The bytes of a record around its payload.
+/// The number of bytes of a record in addition to its payload.
 pub const FRAME_LEN: usize = HEADER_LEN + FOOTER_LEN;
 
 /// Reads records one by one. Give it a buffered reader: each record takes three small reads.
 #[derive(Debug)]
 pub struct RecordReader<R> {
     input: R,
-    /// Where the next record begins, for error messages.
+    /// The offset of the next record, for error messages.
     offset: u64,
     payload: Vec<u8>,
     record_bytes: usize,
 }
 
 impl<R: Read> RecordReader<R> {
-    /// A reader that starts at the first record.
+    /// Creates a reader that starts at the first record.
     pub fn new(input: R) -> RecordReader<R> {
         RecordReader { input, offset: 0, payload: Vec::new(), record_bytes: Limits::default().record_bytes }
     }
 
-    /// The most bytes of one payload. By default, [`Limits::record_bytes`].
+    /// The largest number of bytes in a payload. By default, [`Limits::record_bytes`].
     pub fn record_bytes(mut self, record_bytes: usize) -> RecordReader<R> {
         self.record_bytes = record_bytes;
         self
     }
 
-    /// The next payload, or `None` at the end of the file. After an error the position is lost.
+    /// Reads the next payload; `None` at the end of the file. After an error, the position is lost.
     pub fn read(&mut self) -> Result<Option<&[u8]>, RecordError> {
         let mut header = [0; HEADER_LEN];
         match read_up_to(&mut self.input, &mut header)? {
@@ -72,7 +72,7 @@ impl<R: Read> RecordReader<R> {
             return Err(self.corrupt(format!("it has {length} bytes; the limit is {limit} (`record_bytes`)")));
         }
 
-        // The buffer grows with the bytes that arrive, not to the length that was claimed.
+        // The buffer grows with the bytes that arrive, not to the claimed length.
         self.payload.clear();
         let arrived = self.input.by_ref().take(length).read_to_end(&mut self.payload)? as u64;
         if arrived < length {
@@ -90,7 +90,7 @@ impl<R: Read> RecordReader<R> {
         Ok(Some(&self.payload))
     }
 
-    /// Position of the next record in the input.
+    /// The offset of the next record in the input.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -104,10 +104,10 @@ impl<R: Read> RecordReader<R> {
     }
 }
 
-/// The length of the first record in `bytes`, frame included, once its header is there. The record
-/// itself need not be.
+/// Returns the length of the first record in `bytes`, including its frame, as soon as its header is
+/// complete. The record itself may be incomplete.
 ///
-/// An error if the header is damaged: then nobody knows where the next record begins.
+/// A damaged header is an error: then the start of the next record is unknown.
 pub fn frame_len(bytes: &[u8]) -> Result<Option<u64>, String> {
     let Some(header) = bytes.first_chunk::<HEADER_LEN>() else { return Ok(None) };
     let [length @ .., _, _, _, _] = header;
@@ -118,7 +118,7 @@ pub fn frame_len(bytes: &[u8]) -> Result<Option<u64>, String> {
     frame.map(Some).ok_or_else(|| "its length cannot be counted".to_string())
 }
 
-/// The payload of a whole record, frame included, as [`frame_len`] has measured it.
+/// Returns the payload of a whole record. `frame` has the length that [`frame_len`] returned.
 pub fn payload(frame: &[u8]) -> Result<&[u8], String> {
     let payload = frame.get(HEADER_LEN..).and_then(|rest| rest.split_last_chunk::<FOOTER_LEN>());
     let (payload, footer) = payload.ok_or_else(|| format!("{} bytes are no record", frame.len()))?;
@@ -128,7 +128,7 @@ pub fn payload(frame: &[u8]) -> Result<&[u8], String> {
     Ok(payload)
 }
 
-/// Why a file that ends with these bytes, which are no whole record, cannot be read to its end.
+/// The error message for a file that ends with these bytes, which are not a whole record.
 pub fn truncation(bytes: &[u8]) -> String {
     let (part, arrived, expected) = match bytes.first_chunk::<HEADER_LEN>() {
         None => ("header", bytes.len() as u64, HEADER_LEN as u64),
@@ -147,7 +147,7 @@ fn stored_crc(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
-/// Fills the buffer unless the input ends before; returns how much arrived.
+/// Fills the buffer unless the input ends first; returns the number of bytes read.
 fn read_up_to(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -168,7 +168,7 @@ pub struct RecordWriter<W> {
 }
 
 impl<W: Write> RecordWriter<W> {
-    /// A writer that appends to `output`.
+    /// Creates a writer that appends to `output`.
     pub fn new(output: W) -> RecordWriter<W> {
         RecordWriter { output }
     }
@@ -182,32 +182,32 @@ impl<W: Write> RecordWriter<W> {
         self.output.write_all(&masked_crc32c(payload).to_le_bytes())
     }
 
-    /// Hands buffered bytes on.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 
-    /// The output, to ask it something.
+    /// A reference to the output.
     pub fn get_ref(&self) -> &W {
         &self.output
     }
 
-    /// The output; what it buffers is its own affair.
+    /// Returns the output without flushing it.
     pub fn into_inner(self) -> W {
         self.output
     }
 }
 
-/// Why a record could not be read.
+/// The reason why a record could not be read.
 #[derive(Debug)]
 pub enum RecordError {
     /// The input failed.
     Io(io::Error),
-    /// The input is not a sequence of records, or a damaged one.
+    /// The input is not a sequence of records, or is damaged.
     Corrupt {
-        /// Where the record begins.
+        /// The offset of the record.
         offset: u64,
-        /// What is wrong with it.
+        /// A description of the problem.
         message: String,
     },
 }

@@ -1,9 +1,9 @@
-//! Exported models: `saved_model.pb` and the messages it is made of.
+//! Exported models: `saved_model.pb` and its messages.
 //!
-//! A [`SavedModel`] holds graphs for different purposes, told apart by tags; what an Estimator
-//! exports has one, tagged `serve`. A [`SignatureDef`] names the tensors of that graph which a
-//! caller feeds and fetches. What only Python's loader reads (the object graph, type specs) is kept
-//! as the bytes it came as.
+//! A [`SavedModel`] holds graphs for different purposes, distinguished by tags. An Estimator
+//! exports one graph, tagged `serve`. A [`SignatureDef`] names the tensors of that graph that a
+//! caller feeds and fetches. Parts that only Python's loader reads (the object graph, type specs)
+//! are kept as encoded bytes.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::function_def::OpList;
 use crate::graph_def::GraphDef;
 use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 
-/// The collection of assets in the graph of a session.
+/// The name of the collection of assets in the graph of a session.
 const ASSETS: &str = "saved_model_assets";
 
 /// The contents of `saved_model.pb`.
@@ -30,7 +30,7 @@ pub struct SavedModel {
 }
 
 impl SavedModel {
-    /// The graph that has exactly these tags, in any order.
+    /// Returns the graph that has exactly these tags, in any order.
     pub fn meta_graph(&self, tags: &[&str]) -> Result<&MetaGraphDef> {
         let wanted = sorted(tags.iter().copied());
         self.meta_graphs.iter().find(|graph| sorted(graph.tags()) == wanted).ok_or_else(|| {
@@ -47,7 +47,7 @@ fn sorted<'a>(tags: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     tags
 }
 
-/// A graph with what is needed to use it: signatures, assets, how to restore its variables.
+/// A graph with the information to use it: signatures, assets, and how to restore its variables.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetaGraphDef {
     /// Tags and versions.
@@ -62,13 +62,13 @@ pub struct MetaGraphDef {
     /// Lists by name, such as the variables and the initializers of tables.
     #[prost(btree_map = "string, message", tag = "4")]
     pub collection_def: BTreeMap<String, CollectionDef>,
-    /// What callers feed and fetch, by name.
+    /// The signatures, by name.
     #[prost(btree_map = "string, message", tag = "5")]
     pub signature_def: BTreeMap<String, SignatureDef>,
-    /// Files in `assets/` and the tensors that stand for their paths.
+    /// The files in `assets/`, and the tensors that hold their paths.
     #[prost(message, repeated, tag = "6")]
     pub asset_file_def: Vec<AssetFileDef>,
-    /// Python's objects: an encoded `SavedObjectGraph`, kept as it came.
+    /// Python's objects: an encoded `SavedObjectGraph`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "7")]
     pub object_graph_def: Option<Vec<u8>>,
 }
@@ -81,7 +81,7 @@ impl MetaGraphDef {
 
     /// The files in `assets/` and the tensors that must hold their paths.
     ///
-    /// TensorFlow 2 lists them in `asset_file_def`, a session's graph in a collection.
+    /// TensorFlow 2 lists them in `asset_file_def`; a session's graph lists them in a collection.
     pub fn assets(&self) -> Result<Vec<AssetFileDef>> {
         let mut assets = self.asset_file_def.clone();
         if let Some(Collection::AnyList(list)) = self.collection_def.get(ASSETS).and_then(|c| c.kind.as_ref()) {
@@ -97,7 +97,7 @@ impl MetaGraphDef {
         Ok(assets)
     }
 
-    /// The signature of a name.
+    /// The signature with a name.
     pub fn signature(&self, name: &str) -> Result<&SignatureDef> {
         self.signature_def.get(name).ok_or_else(|| {
             Error::unknown("signature", name, self.signature_def.keys().map(String::as_str))
@@ -106,31 +106,31 @@ impl MetaGraphDef {
     }
 }
 
-/// About a [`MetaGraphDef`].
+/// Tags and versions of a [`MetaGraphDef`].
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct MetaInfoDef {
-    /// The user's own version.
+    /// A version set by the user.
     #[prost(string, tag = "1")]
     pub meta_graph_version: String,
     /// Signatures of the ops that the graph uses.
     #[prost(message, optional, tag = "2")]
     pub stripped_op_list: Option<OpList>,
-    /// The user's own message.
+    /// A message set by the user.
     #[prost(message, optional, tag = "3")]
     pub any_info: Option<Any>,
-    /// What the graph is for, such as `serve`.
+    /// The purpose of the graph, such as `serve`.
     #[prost(string, repeated, tag = "4")]
     pub tags: Vec<String>,
-    /// The TensorFlow that wrote it.
+    /// The version of TensorFlow that wrote it.
     #[prost(string, tag = "5")]
     pub tensorflow_version: String,
-    /// Its commit.
+    /// The git commit of that version.
     #[prost(string, tag = "6")]
     pub tensorflow_git_version: String,
-    /// Whether attributes that have their default value were left out of the nodes.
+    /// Whether attributes with default values were left out of the nodes.
     #[prost(bool, tag = "7")]
     pub stripped_default_attrs: bool,
-    /// Names users gave to functions: from the function's name in the graph.
+    /// The names that users gave to functions, by the function's name in the graph.
     #[prost(btree_map = "string, string", tag = "8")]
     pub function_aliases: BTreeMap<String, String>,
 }
@@ -138,22 +138,22 @@ pub struct MetaInfoDef {
 /// The nodes that save and restore the variables of a graph.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SaverDef {
-    /// The tensor that is fed the checkpoint's prefix.
+    /// The tensor to feed with the checkpoint's prefix.
     #[prost(string, tag = "1")]
     pub filename_tensor_name: String,
-    /// The tensor whose evaluation saves.
+    /// The tensor that saves the variables when it is evaluated.
     #[prost(string, tag = "2")]
     pub save_tensor_name: String,
-    /// The operation that restores.
+    /// The operation that restores the variables.
     #[prost(string, tag = "3")]
     pub restore_op_name: String,
-    /// How many checkpoints to keep.
+    /// The number of checkpoints to keep.
     #[prost(int32, tag = "4")]
     pub max_to_keep: i32,
-    /// Whether each device writes a data file of its own.
+    /// Whether each device writes its own data file.
     #[prost(bool, tag = "5")]
     pub sharded: bool,
-    /// After how many hours one more checkpoint is kept for good.
+    /// The number of hours after which one more checkpoint is kept permanently.
     #[prost(float, tag = "6")]
     pub keep_checkpoint_every_n_hours: f32,
     /// Format of the checkpoint.
@@ -165,15 +165,15 @@ pub struct SaverDef {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum CheckpointFormatVersion {
-    /// Of the first TensorFlow.
+    /// The format of the first TensorFlow.
     Legacy = 0,
-    /// One table that holds the values too.
+    /// One table that also holds the values.
     V1 = 1,
     /// An index and data files.
     V2 = 2,
 }
 
-/// What a caller feeds and fetches.
+/// A signature: the tensors that a caller feeds and fetches.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SignatureDef {
     /// Tensors to feed, by the name the caller uses.
@@ -182,15 +182,15 @@ pub struct SignatureDef {
     /// Tensors to fetch, by the name the caller uses.
     #[prost(btree_map = "string, message", tag = "2")]
     pub outputs: BTreeMap<String, TensorInfo>,
-    /// What sort of request it answers, such as `tensorflow/serving/predict`.
+    /// The kind of request that it answers, such as `tensorflow/serving/predict`.
     #[prost(string, tag = "3")]
     pub method_name: String,
-    /// Values of inputs that the caller may leave out.
+    /// Defaults of inputs that the caller may leave out.
     #[prost(btree_map = "string, message", tag = "4")]
     pub defaults: BTreeMap<String, TensorProto>,
 }
 
-/// A tensor of a graph, as a signature names it.
+/// A tensor of a graph in a signature.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TensorInfo {
     /// Element type.
@@ -199,21 +199,21 @@ pub struct TensorInfo {
     /// Shape, -1 where unknown.
     #[prost(message, optional, tag = "3")]
     pub tensor_shape: Option<TensorShapeProto>,
-    /// Which tensor, or tensors, of the graph.
+    /// The tensor or tensors of the graph.
     #[prost(oneof = "Encoding", tags = "1, 4, 5")]
     pub encoding: Option<Encoding>,
 }
 
-/// How a tensor is represented in a graph.
+/// The representation of a tensor in a graph.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Encoding {
     /// One dense tensor: `node:output`.
     #[prost(string, tag = "1")]
     Name(String),
-    /// Three tensors of a sparse one.
+    /// The three tensors of a sparse tensor.
     #[prost(message, tag = "4")]
     CooSparse(CooSparse),
-    /// Tensors that Python puts together.
+    /// Several tensors that form one value in Python.
     #[prost(message, tag = "5")]
     CompositeTensor(CompositeTensor),
 }
@@ -224,18 +224,18 @@ pub struct CooSparse {
     /// The values.
     #[prost(string, tag = "1")]
     pub values_tensor_name: String,
-    /// Where they are, one row each.
+    /// The indices of the values, one row each.
     #[prost(string, tag = "2")]
     pub indices_tensor_name: String,
-    /// The sizes of the whole.
+    /// The dense shape.
     #[prost(string, tag = "3")]
     pub dense_shape_tensor_name: String,
 }
 
-/// Several tensors that are one value in Python.
+/// Several tensors that form one value in Python.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct CompositeTensor {
-    /// How to put them together: an encoded `TypeSpecProto`, kept as it came.
+    /// The way to join them: an encoded `TypeSpecProto`, kept as bytes.
     #[prost(bytes = "vec", optional, tag = "1")]
     pub type_spec: Option<Vec<u8>>,
     /// The tensors.
@@ -244,7 +244,7 @@ pub struct CompositeTensor {
 }
 
 impl TensorInfo {
-    /// A dense tensor: `name` is `node:output`.
+    /// Creates the information for a dense tensor; `name` is `node:output`.
     pub fn dense(name: impl Into<String>, dtype: DataType, shape: TensorShapeProto) -> TensorInfo {
         let encoding = Some(Encoding::Name(name.into()));
         TensorInfo { dtype: dtype.into(), tensor_shape: Some(shape), encoding }

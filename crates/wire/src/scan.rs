@@ -1,13 +1,14 @@
 //! Counts messages in encoded bytes without decoding them.
 //!
-//! An empty message takes two bytes in a file and hundreds in memory. Readers count first.
+//! An empty message takes two bytes in a file and hundreds in memory, so readers count messages
+//! first.
 
 use crate::varint;
 
-/// How many fields of length-delimited kind a path of field numbers leads to: `[2, 1]` counts the
-/// fields 1 of all fields 2.
+/// Counts the length-delimited fields at a path of field numbers: `[2, 1]` counts the fields 1 of
+/// all fields 2.
 ///
-/// Bytes that are no message end the counting of the message they are in: decoding will refuse
+/// Bytes that are not a message end the count of the message that holds them; decoding will refuse
 /// them.
 ///
 /// ```
@@ -29,7 +30,7 @@ pub fn count(bytes: &[u8], path: &[u32]) -> usize {
     n
 }
 
-/// The next field: its number, and its content if that has a length.
+/// Takes the next field: its number, and its content if it is length-delimited.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
     let key = varint::take(bytes)?;
     let field = u32::try_from(key >> 3).ok()?;
@@ -46,7 +47,7 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u32, Option<&'a [u8]>)> {
             skip(bytes, len).map(|content| (field, Some(content)))
         }
         5 => skip(bytes, 4).map(|_| (field, None)),
-        // Groups are in none of TensorFlow's messages.
+        // None of TensorFlow's messages has groups.
         _ => None,
     }
 }
@@ -57,13 +58,13 @@ mod tests {
 
     #[test]
     fn counts_along_a_path() {
-        // Field 1 twice, the first with two fields 2 inside, of 0 and 1 bytes; a number, 8 and 4
-        // bytes between them.
+        // Field 1 twice, the first with two fields 2 inside, of 0 and 1 bytes. Between them a
+        // varint, 8 bytes and 4 bytes.
         let bytes =
             [0x0a, 5, 0x12, 0, 0x12, 1, 7, 0x18, 0x96, 1, 0x21, 0, 0, 0, 0, 0, 0, 0, 0, 0x2d, 0, 0, 0, 0, 0x0a, 0];
         assert_eq!((count(&bytes, &[1]), count(&bytes, &[1, 2]), count(&bytes, &[3])), (2, 2, 0));
         assert_eq!(count(&bytes, &[]), 0);
-        // Cut off, a length beyond the end, and a group.
+        // Truncated bytes, a length beyond the end, and a group.
         assert_eq!(count(&bytes[..9], &[1]), 1);
         assert_eq!(count(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f], &[1]), 0);
         assert_eq!(count(&[0x0b, 0x0a, 0], &[1]), 0);

@@ -15,21 +15,21 @@ use std::path::{Path, PathBuf};
 
 use estimand_tensor::{Error, Result};
 
-/// Between a target's name and the random part of a temporary file's name.
+/// The text between the target's name and the random part of a temporary file's name.
 const MARK: &str = ".tmp-";
 
-/// Hexadecimal digits of the random part.
+/// The number of hexadecimal digits of the random part.
 const N_DIGITS: usize = 16;
 
-/// How many names are tried before giving up. The second try is rarer than a broken disk.
+/// The number of names to try before giving up. A second try is rarer than a broken disk.
 const MOST_NAMES: usize = 100;
 
-/// Where the bytes of a file go: the file itself, or in tests a disk that fails.
+/// The destination of a file's bytes: the file itself, or in tests a disk that fails.
 pub trait Disk: Write + Send {
     /// Returns once every byte is on the disk.
     fn sync(&self) -> io::Result<()>;
 
-    /// How many bytes there are.
+    /// The number of bytes written.
     fn byte_len(&self) -> io::Result<u64>;
 }
 
@@ -43,7 +43,7 @@ impl Disk for File {
     }
 }
 
-/// Puts a [`Disk`] between a new file and the bytes that are written to it.
+/// A function that puts a [`Disk`] between a new file and its writer.
 pub type Mount = fn(File) -> Box<dyn Disk>;
 
 /// A file being written beside its target. It is removed if it is dropped before
@@ -72,12 +72,12 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// Starts a file that will be `target`. Makes the folders on the way.
+    /// Starts a file that will become `target`. Creates missing folders.
     pub fn create(target: impl AsRef<Path>) -> Result<TemporaryFile> {
         TemporaryFile::mounted(target.as_ref(), |file| Box::new(file))
     }
 
-    /// As [`create`](Self::create), with a [`Disk`] in between.
+    /// Like [`create`](Self::create), with a [`Disk`] in between.
     pub fn mounted(target: &Path, mount: Mount) -> Result<TemporaryFile> {
         make_folders(folder_of(target)).map_err(|e| Error::io(target, "make the folder of", &e))?;
         let (file, path) = create_beside(target)?;
@@ -85,26 +85,26 @@ impl TemporaryFile {
         Ok(TemporaryFile { output, path, target: target.to_path_buf() })
     }
 
-    /// The path that the file will have.
+    /// The final path of the file.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
-    /// Waits until every byte is on the disk. Returns how many there are.
+    /// Waits until every byte is on disk. Returns the number of bytes.
     pub fn sync(&mut self) -> Result<u64> {
         self.output.flush().map_err(|e| self.error("write", &e))?;
         let disk = self.output.get_ref();
         disk.sync().and_then(|()| disk.byte_len()).map_err(|e| self.error("sync", &e))
     }
 
-    /// Gives the file its name, in place of the file that had it. Call [`sync`](Self::sync) before
+    /// Renames the file to its target and replaces an older file. Call [`sync`](Self::sync) before
     /// and [`sync_folder`] after.
     pub fn rename(&mut self) -> Result<()> {
-        // After a success there is nothing left for `drop` to remove.
+        // After a success, `drop` has nothing left to remove.
         fs::rename(&self.path, &self.target).map_err(|e| self.error("rename", &e))
     }
 
-    /// The error of a failed operation, with the name that the user knows.
+    /// The error of a failed operation, with the name of the target.
     pub fn error(&self, what: &str, error: &io::Error) -> Error {
         Error::io(&self.target, what, error)
     }
@@ -122,12 +122,12 @@ impl Write for TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // Nobody can be told of a failure here. A later run removes the file.
+        // A failure cannot be reported here. A later run removes the file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Writes a whole file: afterwards it has all of the bytes, or those it had before.
+/// Writes a whole file. Afterwards it has all of the bytes, or its old contents.
 pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
     let mut file = TemporaryFile::create(path)?;
@@ -137,22 +137,22 @@ pub fn write_whole(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     sync_folder(path)
 }
 
-/// A second name for a file that is about to be replaced, so that it can be put back. The second
-/// name is removed when this is dropped.
+/// A second name for a file that is about to be replaced, so that it can be restored. The second
+/// name is removed on drop.
 pub struct Backup {
     path: PathBuf,
     original: PathBuf,
 }
 
 impl Backup {
-    /// Keeps the file, if there is one and the file system has hard links.
+    /// Keeps the file, if it exists and the file system has hard links.
     pub fn of(original: &Path) -> Option<Backup> {
         let path = beside(original);
         fs::hard_link(original, &path).ok()?;
         Some(Backup { path, original: original.to_path_buf() })
     }
 
-    /// Puts the file back under its name.
+    /// Restores the file under its own name.
     pub fn restore(self) -> Result<()> {
         fs::rename(&self.path, &self.original).map_err(|e| Error::io(&self.original, "restore", &e))
     }
@@ -160,7 +160,7 @@ impl Backup {
 
 impl Drop for Backup {
     fn drop(&mut self) {
-        // As for a temporary file.
+        // A failure cannot be reported here either.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -171,7 +171,7 @@ pub fn sync_folder(file: &Path) -> Result<()> {
     sync_names(folder).map_err(|e| Error::io(folder, "sync", &e))
 }
 
-/// Makes a folder and those above it, so that their names survive a power failure.
+/// Creates a folder and its parents, so that their names survive a power failure.
 pub fn make_folders(folder: &Path) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut at = folder;
@@ -187,15 +187,16 @@ pub fn make_folders(folder: &Path) -> io::Result<()> {
     missing.into_iter().rev().try_for_each(|made| sync_names(folder_of(made)))
 }
 
-/// Only Unix lets a folder be opened and synced.
+/// Syncs a folder. Only Unix can open and sync folders.
 fn sync_names(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 /// Removes the temporary files in a folder whose writers are dead. Returns their names, sorted.
 ///
-/// Files that another process is writing stay, and so do all of them on file systems without locks:
-/// there nobody can tell. What cannot be removed stays too; it does no harm.
+/// Files that another process is writing stay. On file systems without locks all files stay,
+/// because live and dead writers cannot be distinguished. A file that cannot be removed stays too;
+/// it does no harm.
 pub fn remove_leftovers(folder: &Path) -> Vec<String> {
     remove_dead(folder, |name| target_of(name).is_some())
 }
@@ -220,12 +221,13 @@ fn remove_dead(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     removed
 }
 
-/// Whether nobody holds the lock of a file.
+/// Whether the lock of a file is free.
 fn is_dead(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// The name that a temporary file was meant to get; `None` if it is not a temporary file of ours.
+/// The name of the target of a temporary file; `None` if it is not a temporary file of this
+/// library.
 ///
 /// Version 0.1.0 wrote `.tmp-<process>-<count>`.
 fn target_of(name: &str) -> Option<&str> {
@@ -237,7 +239,7 @@ fn target_of(name: &str) -> Option<&str> {
     (!target.is_empty() && (is_new || is_old)).then_some(target)
 }
 
-/// The folder that a file is in.
+/// The folder of a file.
 pub fn folder_of(file: &Path) -> &Path {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -245,7 +247,7 @@ pub fn folder_of(file: &Path) -> &Path {
     }
 }
 
-/// A new file beside the target, locked as long as it is open.
+/// Creates a file beside the target, locked as long as it is open.
 fn create_beside(target: &Path) -> Result<(File, PathBuf)> {
     let mut last = None;
     for _ in 0..MOST_NAMES {
@@ -259,13 +261,13 @@ fn create_beside(target: &Path) -> Result<(File, PathBuf)> {
             Err(error) => return Err(Error::io(target, "create a file beside", &error)),
         };
         match file.try_lock() {
-            // Between the two calls another process may have taken it for a leftover.
+            // Between the two calls, another process may have removed it as a leftover.
             Ok(()) if path.exists() => return Ok((file, path)),
             Ok(()) | Err(TryLockError::WouldBlock) => {
-                // It is ours, so that removing it takes nothing from anybody.
+                // This process created the file, so it may remove it.
                 let _ = fs::remove_file(&path);
             }
-            // A file system without locks: nobody removes leftovers there.
+            // A file system without locks, where nobody removes leftovers.
             Err(TryLockError::Error(_)) => return Ok((file, path)),
         }
     }
@@ -273,7 +275,7 @@ fn create_beside(target: &Path) -> Result<(File, PathBuf)> {
     Err(Error::io(target, "create a file beside", &error))
 }
 
-/// A random name. The process id says nothing: in a container it is always 1.
+/// A random name. A process id would not be unique: in a container it is always 1.
 fn beside(target: &Path) -> PathBuf {
     let random = RandomState::new().build_hasher().finish();
     let mut name = target.as_os_str().to_os_string();

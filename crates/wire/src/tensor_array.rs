@@ -1,4 +1,4 @@
-//! Constants of a graph as arrays, and back: [`TensorProto::to_array`],
+//! Converts the constants of a graph to arrays, and back: [`TensorProto::to_array`],
 //! [`TensorProto::from_array`].
 
 use estimand_tensor::{Array, DType, Dims, Element, Error, Result, Strings, element_count};
@@ -6,14 +6,14 @@ use estimand_tensor::{Array, DType, Dims, Element, Error, Result, Strings, eleme
 use crate::tensor_proto::{DataType, TensorProto, TensorShapeProto};
 use crate::varint;
 
-/// The most bytes that a constant may grow to by repeating its last value.
+/// The largest number of bytes that a constant may grow to by repeating its last value.
 ///
-/// A few bytes of a file can ask for any number of repetitions. What TensorFlow itself writes this
-/// way is far smaller: constants of one value.
+/// A few bytes of a file can ask for any number of repetitions. TensorFlow itself writes only far
+/// smaller constants this way: those with one value.
 pub const REPETITION_LIMIT: usize = 64 << 20;
 
 impl TensorProto {
-    /// A constant of these elements: numbers as `tensor_content`, strings as `string_val`.
+    /// Creates a constant from an array: numbers as `tensor_content`, strings as `string_val`.
     pub fn from_array(array: &Array) -> TensorProto {
         let mut proto = TensorProto {
             dtype: DataType::from(array.dtype()).into(),
@@ -27,11 +27,11 @@ impl TensorProto {
         proto
     }
 
-    /// The elements, whichever of the fields they are in.
+    /// Converts the constant to an array, whichever field its elements are in.
     ///
-    /// Fewer values than the shape asks for mean that the last one repeats, and none that all are
-    /// zero, as in TensorFlow; beyond [`REPETITION_LIMIT`] that is an error. More values than the
-    /// shape asks for are an error, where TensorFlow would drop them.
+    /// If there are fewer values than the shape requires, the last one repeats; if there are none,
+    /// all elements are zero, as in TensorFlow. Beyond [`REPETITION_LIMIT`], repetition is an
+    /// error. More values than the shape requires are an error too; TensorFlow would drop them.
     pub fn to_array(&self) -> Result<Array> {
         let dtype = DataType::try_from(self.dtype).ok().and_then(DataType::dtype).ok_or_else(|| {
             let name = DataType::describe(self.dtype);
@@ -74,15 +74,15 @@ impl TensorProto {
         }
     }
 
-    /// The bytes that an array of the declared size takes, strings without their text. Says nothing
-    /// about the values that are there.
+    /// The number of bytes of an array of the declared size; strings count without their text. The
+    /// values themselves are not checked.
     pub fn declared_bytes(&self) -> Result<usize> {
         let size = DataType::try_from(self.dtype).ok().and_then(DataType::dtype).map_or(1, |dtype| dtype.size().max(1));
         Ok(element_count(&self.dims()?)?.saturating_mul(size))
     }
 
-    /// The sizes; none for a constant without a shape, as protobuf leaves the shape of a scalar
-    /// out.
+    /// The sizes. A constant without a shape is a scalar, because protobuf leaves out the shape of
+    /// a scalar.
     fn dims(&self) -> Result<Dims> {
         let Some(shape) = &self.tensor_shape else { return Ok(Dims::new()) };
         let sizes = shape.sizes().ok_or_else(|| Error::shape("a constant has an unknown shape"))?;
@@ -102,7 +102,7 @@ impl TensorProto {
             })?;
             return Array::from_string_list(dims, strings);
         }
-        // Compared before an array of the claimed size is made.
+        // Compared before an array of the claimed size is allocated.
         let expected = n.saturating_mul(dtype.size());
         if content.len() != expected {
             let given = content.len();
@@ -111,7 +111,8 @@ impl TensorProto {
         Array::from_bytes(dtype, dims, content)
     }
 
-    /// How many values the field of a dtype has, and whether a field of another type has some.
+    /// The number of values in the field of a dtype, and whether a field of another type has
+    /// values.
     fn count_values(&self, dtype: DType) -> (usize, bool) {
         let given = match dtype {
             DType::F32 => self.float_val.len(),
@@ -139,7 +140,7 @@ impl TensorProto {
     }
 }
 
-/// An array of `values`, the last repeated up to `n`.
+/// Creates an array of `values`, with the last one repeated up to `n`.
 fn filled<T: Element>(dims: &[usize], n: usize, values: impl Iterator<Item = Option<T>>) -> Result<Array> {
     let mut all = values
         .collect::<Option<Vec<T>>>()
@@ -148,7 +149,7 @@ fn filled<T: Element>(dims: &[usize], n: usize, values: impl Iterator<Item = Opt
     Array::from_vec(dims, all)
 }
 
-/// Strings as TensorFlow packs them into `tensor_content`: all lengths, then all bytes.
+/// Parses strings as TensorFlow packs them into `tensor_content`: all lengths, then all bytes.
 fn string_list(content: &[u8], n: usize) -> Option<Strings> {
     // A length takes at least one byte.
     if n > content.len() {

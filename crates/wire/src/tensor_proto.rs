@@ -1,10 +1,10 @@
-//! Constants and shapes inside a graph: `TensorProto`, `TensorShapeProto` and the codes of element
+//! Constants and shapes in a graph: `TensorProto`, `TensorShapeProto` and the codes of element
 //! types.
 
 use estimand_tensor::DType;
 
-/// TensorFlow's code of an element type. The `_REF` types of old graphs are these plus 100 and have
-/// no name here.
+/// TensorFlow's code of an element type. The `_REF` types of old graphs are these codes plus 100
+/// and have no name here.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, prost::Enumeration)]
 #[repr(i32)]
 pub enum DataType {
@@ -81,13 +81,13 @@ impl From<DType> for DataType {
 }
 
 impl DataType {
-    /// The dtype of the same elements, if arrays can have it.
+    /// The dtype of the same elements, if arrays support it.
     pub fn dtype(self) -> Option<DType> {
         DType::ALL.into_iter().find(|&dtype| DataType::from(dtype) == self)
     }
 
-    /// What to call a code in a message: TensorFlow's spelling, or the number of a code that has
-    /// none.
+    /// The name of a code for messages: TensorFlow's spelling, or the number of a code that has no
+    /// name.
     pub fn describe(code: i32) -> String {
         DataType::try_from(code).map_or_else(|_| format!("element type {code}"), |known| known.tf_name().to_string())
     }
@@ -133,7 +133,7 @@ pub struct TensorShapeProto {
     /// The dimensions, outermost first; meaningless if `unknown_rank`.
     #[prost(message, repeated, tag = "2")]
     pub dim: Vec<Dim>,
-    /// Not even the number of dimensions is known.
+    /// Whether even the number of dimensions is unknown.
     #[prost(bool, tag = "3")]
     pub unknown_rank: bool,
 }
@@ -144,19 +144,19 @@ pub struct Dim {
     /// Its size, -1 if unknown.
     #[prost(int64, tag = "1")]
     pub size: i64,
-    /// A name that TensorFlow keeps and never reads.
+    /// A name that TensorFlow stores and never reads.
     #[prost(string, tag = "2")]
     pub name: String,
 }
 
 impl TensorShapeProto {
-    /// A shape of these sizes, -1 where unknown.
+    /// Creates a shape with these sizes, -1 where unknown.
     pub fn of(sizes: impl IntoIterator<Item = i64>) -> TensorShapeProto {
         let dim = sizes.into_iter().map(|size| Dim { size, name: String::new() }).collect();
         TensorShapeProto { dim, unknown_rank: false }
     }
 
-    /// A shape about which nothing is known.
+    /// Creates a shape about which nothing is known.
     pub fn unknown() -> TensorShapeProto {
         TensorShapeProto { dim: Vec::new(), unknown_rank: true }
     }
@@ -167,12 +167,12 @@ impl TensorShapeProto {
     }
 }
 
-/// A constant tensor: its values are in `tensor_content` as raw little-endian bytes, or in the
-/// `*_val` field of its type, where fewer values than the shape asks for mean that the last one
+/// A constant tensor. Its values are in `tensor_content` as raw little-endian bytes, or in the
+/// `*_val` field of its type. If that field has fewer values than the shape requires, the last one
 /// repeats.
 ///
-/// Resource handles and variants, which only exist in a running TensorFlow, are kept as the bytes
-/// they came as.
+/// Resource handles and variants, which exist only in a running TensorFlow, are kept as encoded
+/// bytes.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct TensorProto {
     /// Element type.

@@ -1,13 +1,13 @@
-//! Protobuf's text format: its tokens when reading, its quoting when writing.
+//! Protobuf's text format: a tokenizer for reading, and quoting for writing.
 
 use std::fmt;
 
-/// What is wrong with a text file, and on which line.
+/// An error in a text file, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextError {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What was found or expected.
+    /// A description of what was found or expected.
     pub message: String,
 }
 
@@ -24,7 +24,7 @@ impl std::error::Error for TextError {}
 pub(crate) enum Token<'a> {
     /// A field name, a number or another bare value.
     Word(&'a str),
-    /// A quoted string, its escapes resolved. Neighbours are one string to the format.
+    /// A quoted string, with its escapes resolved. Adjacent strings form one string in the format.
     Quoted(Vec<u8>),
     /// One of `: , ; [ ] { } < >`.
     Mark(char),
@@ -40,7 +40,7 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// Splits a text into tokens and knows the line it is on.
+/// A tokenizer that keeps track of the line.
 pub(crate) struct Tokens<'a> {
     rest: &'a str,
     line: usize,
@@ -51,12 +51,12 @@ impl<'a> Tokens<'a> {
         Tokens { rest: text, line: 1 }
     }
 
-    /// The next token without taking it.
+    /// Returns the next token without consuming it.
     pub(crate) fn peek(&self) -> Result<Option<Token<'a>>, TextError> {
         Tokens { rest: self.rest, line: self.line }.next()
     }
 
-    /// The next token, or `None` at the end.
+    /// Returns the next token; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Token<'a>>, TextError> {
         self.skip_blanks();
         let Some(first) = self.rest.chars().next() else { return Ok(None) };
@@ -120,8 +120,8 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '+' | '-')
 }
 
-/// The byte that an escape stands for, given what follows the backslash, and the length of the
-/// escape.
+/// The byte that an escape represents, and the length of the escape. `after` is the text after the
+/// backslash.
 fn unescape(after: &[u8]) -> Option<(u8, usize)> {
     let simple = |byte| Some((byte, 1));
     match *after.first()? {
@@ -138,7 +138,7 @@ fn unescape(after: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// A number of at most `max` digits, as a byte, and its length.
+/// Parses a number of at most `max` digits as a byte; returns it with its length.
 fn digits(text: &[u8], radix: u32, max: usize) -> Option<(u8, usize)> {
     let mut value = 0u32;
     let mut n = 0;
@@ -150,7 +150,7 @@ fn digits(text: &[u8], radix: u32, max: usize) -> Option<(u8, usize)> {
     u8::try_from(value).ok().map(|byte| (byte, n))
 }
 
-/// A value in quotes, everything but printable ASCII escaped as TensorFlow's own files have it.
+/// A value in quotes, with everything but printable ASCII escaped as in TensorFlow's own files.
 pub(crate) struct Quote<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Quote<'_> {

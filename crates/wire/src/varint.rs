@@ -1,7 +1,7 @@
-//! Variable-length integers: seven bits to a byte, the lowest first, the top bit set on all bytes
+//! Variable-length integers: seven bits per byte, the lowest first. The top bit is set on all bytes
 //! but the last.
 //!
-//! Protobuf's own varints are read by `prost`; these are for the tables and strings of checkpoints.
+//! `prost` reads protobuf's own varints; these are for the tables and strings of checkpoints.
 
 /// Appends an integer.
 pub fn put(mut value: u64, out: &mut Vec<u8>) {
@@ -12,7 +12,7 @@ pub fn put(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Takes an integer off the front, or `None` if there is no whole one or it is above `u64::MAX`.
+/// Takes an integer from the front; `None` if it is incomplete or exceeds `u64::MAX`.
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (i, &byte) in bytes.iter().enumerate().take(10) {
@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn bytes_by_hand() {
-        // 300 = 0b10_0101100: the low seven bits with the mark, then the rest.
+        // 300 = 0b10_0101100: the low seven bits with the top bit set, then the rest.
         for (value, bytes) in [(0, &[0][..]), (127, &[127]), (128, &[0x80, 1]), (300, &[0b1010_1100, 0b10])] {
             let mut out = Vec::new();
             put(value, &mut out);

@@ -1,4 +1,5 @@
-//! The index of a bundle: which tensors there are, and where. Pure: from bytes to a value.
+//! The index of a bundle: its tensors and their offsets. Parsing is a pure function from bytes to a
+//! value.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,18 +16,17 @@ pub struct BundleIndex {
     pub(super) n_shards: usize,
     /// By name: whole tensors, and partitioned ones, which have no data of their own.
     pub(super) tensors: BTreeMap<String, BundleEntryProto>,
-    /// By key: the slices of the partitioned ones.
+    /// By key: the slices of partitioned tensors.
     pub(super) slices: BTreeMap<Vec<u8>, BundleEntryProto>,
 }
 
 impl BundleIndex {
-    /// Reads the bytes of an index, with the default [`Limits`]. `path` is for the error's text
-    /// only.
+    /// Parses the bytes of an index, with the default [`Limits`]. `path` appears only in errors.
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<BundleIndex> {
         BundleIndex::parse_within(path, bytes, &Limits::default())
     }
 
-    /// Reads the bytes of an index of at most [`Limits::entries`] tensors.
+    /// Parses the bytes of an index with at most [`Limits::entries`] tensors.
     pub fn parse_within(path: &Path, bytes: &[u8], limits: &Limits) -> Result<BundleIndex> {
         let damaged = |message: String| Error::checkpoint(path, message);
         let mut pairs = sstable::read(path, bytes, limits)?.into_iter();
@@ -57,7 +57,7 @@ impl BundleIndex {
     }
 }
 
-/// The number of data files, if this is a bundle that we can read.
+/// Returns the number of data files, if the format is supported.
 fn check_header(header: BundleHeaderProto) -> Result<usize, String> {
     if header.endianness != Endianness::Little as i32 {
         return Err("the checkpoint was written on a big-endian machine".to_string());
@@ -69,7 +69,7 @@ fn check_header(header: BundleHeaderProto) -> Result<usize, String> {
     usize::try_from(header.num_shards).map_err(|_| format!("{} data files", header.num_shards))
 }
 
-/// Element type and sizes of an entry, if an array can have them.
+/// The element type and sizes of an entry, if arrays support them.
 pub(super) fn spec(entry: &BundleEntryProto) -> Result<(DType, Dims), String> {
     let dtype = DataType::try_from(entry.dtype)
         .ok()
@@ -81,7 +81,7 @@ pub(super) fn spec(entry: &BundleEntryProto) -> Result<(DType, Dims), String> {
     Ok((dtype, dims))
 }
 
-/// The number of elements of these sizes, if there can be so many.
+/// The number of elements for these sizes; an error if it overflows.
 pub(super) fn count(dims: &[usize]) -> Result<usize, String> {
     element_count(dims).map_err(|e| e.message().to_string())
 }

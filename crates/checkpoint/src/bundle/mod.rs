@@ -1,8 +1,8 @@
-//! Bundles: one index and its data files, TensorFlow's checkpoint of version 2.
+//! Bundles: an index and its data files, TensorFlow's checkpoint format of version 2.
 //!
-//! `index.rs` understands the index, `read.rs` and `write.rs` are the two directions; `objects.rs`
-//! finds variables in the files of Keras, `strings.rs` is how string tensors are laid out,
-//! `slice.rs` how the pieces of a partitioned variable are named and put together.
+//! `index.rs` parses the index; `read.rs` reads and `write.rs` writes bundles. `objects.rs` finds
+//! variables in checkpoints of Keras. `strings.rs` is the layout of string tensors. `slice.rs`
+//! names the slices of a partitioned variable and joins them.
 
 mod index;
 mod objects;
@@ -20,7 +20,7 @@ pub use write::BundleWriter;
 /// The version of the bundle format that we write, and the newest that we read.
 const VERSION: i32 = 1;
 
-/// The key of the header, the first of the index.
+/// The key of the header, which is the first key of the index.
 const HEADER_KEY: &[u8] = b"";
 
 /// The file that holds the index of a checkpoint.
@@ -32,7 +32,7 @@ fn data_path(prefix: &Path, shard: usize, n_shards: usize) -> PathBuf {
     with_suffix(prefix, &format!(".data-{shard:05}-of-{n_shards:05}"))
 }
 
-/// Not `Path::with_extension`: the `.ckpt-7` of a prefix stays.
+/// Unlike `Path::with_extension`, keeps the `.ckpt-7` of a prefix.
 fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_os_string();
     name.push(suffix);

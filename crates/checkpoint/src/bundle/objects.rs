@@ -1,5 +1,5 @@
-//! Checkpoints of objects, as `tf.train.Checkpoint` and Keras write them: tensors under the paths
-//! of their objects, and the names of variables in a table.
+//! Object-based checkpoints, as `tf.train.Checkpoint` and Keras write them: tensors are stored
+//! under the paths of their objects, and a table holds the names of the variables.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::read::BundleReader;
 const OBJECT_GRAPH: &str = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 impl BundleReader {
-    /// The name of each variable with that of its tensor, if this is a checkpoint of objects;
-    /// nothing if tensors have the names of variables.
+    /// Maps the name of each variable to the name of its tensor, in an object-based checkpoint.
+    /// Empty if tensors are stored under the names of variables.
     pub fn object_keys(&self) -> Result<BTreeMap<String, String>> {
         if !self.contains(OBJECT_GRAPH) {
             return Ok(BTreeMap::new());

@@ -1,4 +1,4 @@
-//! Reading a bundle: the index at once, a tensor when it is asked for.
+//! Reads a bundle: the index at once, each tensor on request.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -14,11 +14,11 @@ use super::index::{BundleIndex, count, spec};
 use super::slice::{self, Region};
 use super::{data_path, index_path, strings};
 
-/// Bytes that are converted at a time: enough to be fast, little beside a tensor.
+/// The number of bytes converted at a time: enough to be fast, and small compared with a tensor.
 const CHUNK: usize = 64 << 10;
 
-/// An open checkpoint. Its files stay open: a trainer that removes an old checkpoint does not
-/// disturb whoever reads it.
+/// An open checkpoint. Its files stay open, so a trainer that removes an old checkpoint does not
+/// disturb its readers.
 pub struct BundleReader {
     prefix: PathBuf,
     index: BundleIndex,
@@ -48,14 +48,14 @@ impl Shard {
 }
 
 impl BundleReader {
-    /// Reads the index of the checkpoint with this prefix, such as `model/model.ckpt-100`.
+    /// Opens the checkpoint with this prefix, such as `model/model.ckpt-100`, and reads its index.
     ///
-    /// With the default [`Limits`].
+    /// The default [`Limits`] apply.
     pub fn open(prefix: impl AsRef<Path>) -> Result<BundleReader> {
         BundleReader::open_within(prefix, &Limits::default())
     }
 
-    /// Reads the index of a checkpoint of at most [`Limits::entries`] tensors.
+    /// Opens a checkpoint with at most [`Limits::entries`] tensors, and reads its index.
     pub fn open_within(prefix: impl AsRef<Path>, limits: &Limits) -> Result<BundleReader> {
         let prefix = prefix.as_ref();
         let path = index_path(prefix);
@@ -71,7 +71,7 @@ impl BundleReader {
         Ok(BundleReader { prefix: prefix.to_path_buf(), index, shards })
     }
 
-    /// The common beginning of its files' names.
+    /// The common prefix of its files' names.
     pub(super) fn prefix(&self) -> &Path {
         &self.prefix
     }
@@ -81,18 +81,18 @@ impl BundleReader {
         self.index.names()
     }
 
-    /// Whether there is a tensor of this name.
+    /// Whether there is a tensor with this name.
     pub fn contains(&self, name: &str) -> bool {
         self.index.tensors.contains_key(name)
     }
 
-    /// Element type and sizes of a tensor. An error if there is none, or none that an [`Array`] can
-    /// hold.
+    /// The element type and sizes of a tensor. An error if there is none, or if an [`Array`] cannot
+    /// hold it.
     pub fn spec(&self, name: &str) -> Result<(DType, Dims)> {
         spec(self.entry(name)?).map_err(|message| self.damaged(name, message))
     }
 
-    /// Reads a tensor and checks its checksum.
+    /// Reads a tensor and verifies its checksum.
     pub fn read(&self, name: &str) -> Result<Array> {
         let entry = self.entry(name)?;
         let array = match entry.slices.as_slice() {
@@ -130,7 +130,7 @@ impl BundleReader {
         Ok(array)
     }
 
-    /// The bytes of an entry, not yet read, known to be inside their file.
+    /// The bytes of an entry, not yet read. Checks that they lie inside their file.
     fn data_of(&self, entry: &BundleEntryProto) -> Result<Data<'_>, String> {
         let shard = usize::try_from(entry.shard_id)
             .ok()
@@ -160,8 +160,8 @@ impl BundleReader {
             regions.push(region);
             parts.push(part);
         }
-        // Before memory is taken for the whole: the slices make up the whole, and the files are
-        // long enough for them.
+        // Checked before memory is allocated for the tensor: the slices cover the tensor, and the
+        // files are long enough for them.
         let available: u64 = self.shards.iter().map(|shard| shard.len).sum();
         let claimed = parts.iter().try_fold(0, |sum: u64, part| sum.checked_add(u64::try_from(part.size).ok()?));
         if claimed.is_none_or(|claimed| claimed > available) {
@@ -199,17 +199,17 @@ fn check_apart(index: &BundleIndex) -> Result<(), String> {
     }
 }
 
-/// The bytes of one tensor, on their way from the file.
+/// The bytes of one tensor, read from the file on request.
 struct Data<'a> {
     shard: &'a Shard,
-    /// Of the next byte that is read.
+    /// The offset of the next byte to read.
     offset: u64,
     size: usize,
     crc: Crc,
 }
 
 impl Data<'_> {
-    /// Converts as it reads, so that a large table is in memory only once.
+    /// Converts numbers while it reads, so a large table is in memory only once.
     fn numbers<T: Element, const N: usize>(
         &mut self,
         dims: &[usize],

@@ -1,14 +1,14 @@
-//! Partitioned variables: each slice has an index entry of its own, under a key made of the name
-//! and the slice.
+//! Partitioned variables. Each slice has its own index entry, under a key made of the name and the
+//! slice.
 
 use estimand_tensor::{Dims, element_count};
 use estimand_wire::bundle::TensorSliceProto;
 
-/// Keys of slices begin with this byte, and names do not.
+/// The first byte of the keys of slices; names never begin with it.
 pub(super) const KEY_MARK: u8 = 0;
 
-/// The key of a slice's own entry: a zero, the name, the rank, then start and length per dimension,
-/// each written so that the order of bytes is the order of values.
+/// The key of a slice's entry: a zero, the name, the rank, then start and length per dimension.
+/// Each is encoded so that bytes sort in the order of values.
 pub(super) fn key(name: &str, slice: &TensorSliceProto) -> Vec<u8> {
     let mut key = vec![KEY_MARK];
     for byte in name.bytes() {
@@ -30,18 +30,18 @@ pub(super) fn key(name: &str, slice: &TensorSliceProto) -> Vec<u8> {
     key
 }
 
-/// A signed number in `n` bytes: the first `n` bits are ones (zeros if it is negative), the value
-/// is in the rest.
+/// Appends a signed number in `n` bytes. The first `n` bits are ones (zeros if the number is
+/// negative), and the value is in the rest.
 fn put_ordered(value: i64, key: &mut Vec<u8>) {
     let magnitude = if value < 0 { !value } else { value } as u64;
     let bits = 64 - magnitude.leading_zeros() as usize;
-    // n bytes have n bits of length, one that ends it and serves as sign, and 7 n - 1 of value.
+    // n bytes hold n bits of length, one end bit that is also the sign, and 7 n - 1 bits of value.
     let n = bits / 7 + 1;
     let length_bits = ((1i128 << n) - 1) << (7 * n);
     key.extend(&(i128::from(value) ^ length_bits).to_be_bytes()[16 - n..]);
 }
 
-/// A block of a tensor: first index and size in each dimension.
+/// A block of a tensor: the first index and the size in each dimension.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Region {
     start: Dims,
@@ -49,7 +49,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    /// The block a slice means in a tensor of these sizes; `None` if it is not inside.
+    /// The block of a slice in a tensor with these sizes; `None` if it does not lie inside.
     pub(super) fn of(slice: &TensorSliceProto, dims: &[usize]) -> Option<Region> {
         if slice.extent.len() != dims.len() {
             return None;
@@ -70,9 +70,9 @@ impl Region {
             .all(|d| self.start[d] < other.start[d] + other.size[d] && other.start[d] < self.start[d] + self.size[d])
     }
 
-    /// Copies the block's elements to their places in the whole tensor.
+    /// Copies the elements of the block to their places in the whole tensor.
     ///
-    /// `part` must have as many elements as the region, and `whole` as the tensor of sizes `dims`.
+    /// `part` must have the size of the region, and `whole` the size of the tensor `dims`.
     pub(super) fn place<T: Clone>(&self, part: &[T], whole: &mut [T], dims: &[usize]) {
         let Some((&run, outer)) = self.size.split_last() else {
             return whole.clone_from_slice(part);
@@ -96,7 +96,7 @@ impl Region {
     }
 }
 
-/// Whether the regions cover a tensor of `len` elements, each element once.
+/// Whether the regions cover each of a tensor's `len` elements exactly once.
 pub(super) fn is_partition(regions: &[Region], len: usize) -> bool {
     let covered = regions.iter().try_fold(0usize, |n, r| n.checked_add(element_count(&r.size).ok()?));
     covered == Some(len) && regions.iter().enumerate().all(|(i, a)| !regions[..i].iter().any(|b| a.overlaps(b)))
@@ -127,10 +127,10 @@ mod tests {
         assert_eq!(ordered(-64), [0x40]);
         assert_eq!(ordered(64), [0xc0, 0x40]);
         assert_eq!(ordered(-65), [0x3f, 0xbf]);
-        // Four bytes, so four ones and a zero in front.
+        // Four bytes: four ones and a zero come first.
         assert_eq!(ordered(0x42_4242), [0xf0, 0x42, 0x42, 0x42]);
         assert_eq!(ordered(-0x800), [0x38, 0x00]);
-        // Ten bytes: ten ones and the end bit, of which the value overlaps none.
+        // Ten bytes: ten ones and the end bit. The value does not overlap them.
         assert_eq!(ordered(i64::MAX), [0xff, 0xc0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(ordered(i64::MIN), [0x00, 0x3f, 0x80, 0, 0, 0, 0, 0, 0, 0]);
     }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn blocks_find_their_place() {
-        // A 3 x 4 matrix of columns 0-2 and column 3.
+        // A 3 x 4 matrix, split into columns 0-2 and column 3.
         let dims = [3, 4];
         let left = Region::of(&slice(&[(0, None), (0, Some(3))]), &dims).unwrap();
         let right = Region::of(&slice(&[(0, Some(3)), (3, Some(1))]), &dims).unwrap();

@@ -1,13 +1,13 @@
 //! String tensors in a data file: all lengths (varints), a checksum of the lengths, then the bytes
 //! of all strings.
 //!
-//! The checksums cover a length as four bytes, or as eight if it does not fit, and not as the
-//! varint that is stored.
+//! The checksums cover each length as four bytes, or as eight if it does not fit, and not as the
+//! stored varint.
 
 use estimand_wire::crc::Crc;
 use estimand_wire::varint;
 
-/// Everything in front of the strings' own bytes, and the checksum so far.
+/// Everything before the bytes of the strings, and the checksum so far.
 pub(super) fn header<'a>(strings: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, Crc) {
     let mut header = Vec::new();
     let mut crc = Crc::default();
@@ -21,10 +21,10 @@ pub(super) fn header<'a>(strings: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, C
     (header, crc)
 }
 
-/// The `n` strings in the bytes of a tensor, and the checksum of them all.
+/// Parses the `n` strings in the bytes of a tensor, and computes the checksum of them all.
 pub(super) fn parse(mut bytes: &[u8], n: usize) -> Result<(Vec<&[u8]>, Crc), &'static str> {
     let mut crc = Crc::default();
-    // A length takes at least one byte, so more strings than bytes cannot be.
+    // A length takes at least one byte, so there cannot be more strings than bytes.
     if n > bytes.len() {
         return Err("its strings are cut off");
     }

@@ -1,4 +1,4 @@
-//! Writing a bundle: tensors go to the data file as they come, the index is written at the end.
+//! Writes a bundle: tensors go to the data file one by one, and the index is written at the end.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,8 +16,8 @@ use crate::sstable::TableWriter;
 #[cfg(test)]
 mod tests;
 
-/// A checkpoint being written. Its files appear under their names in [`finish`](Self::finish);
-/// dropped before that, it leaves nothing behind.
+/// A checkpoint that is being written. [`finish`](Self::finish) gives the files their names. If it
+/// is dropped before that, nothing is left on disk.
 pub struct BundleWriter {
     prefix: PathBuf,
     data: TemporaryFile,
@@ -27,8 +27,8 @@ pub struct BundleWriter {
 }
 
 impl BundleWriter {
-    /// Starts a checkpoint with this prefix, such as `model/model.ckpt-100`. Makes the folder if
-    /// there is none.
+    /// Starts a checkpoint with this prefix, such as `model/model.ckpt-100`. Creates the folder if
+    /// it does not exist.
     pub fn create(prefix: impl AsRef<Path>) -> Result<BundleWriter> {
         BundleWriter::mounted(prefix.as_ref(), |file| Box::new(file))
     }
@@ -38,7 +38,7 @@ impl BundleWriter {
         Ok(BundleWriter { prefix: prefix.to_path_buf(), data, offset: 0, entries: BTreeMap::new(), mount })
     }
 
-    /// Appends a tensor. Names may come in any order, each once.
+    /// Appends a tensor. Names may come in any order, but each only once.
     pub fn add(&mut self, name: &str, array: &Array) -> Result<()> {
         if name.is_empty() || name.as_bytes()[0] == slice::KEY_MARK {
             return Err(self.refused(name, "it must not be empty nor begin with a zero byte"));
@@ -76,25 +76,25 @@ impl BundleWriter {
         Ok(())
     }
 
-    /// Appends bytes of our own as a string without dimensions: what TensorFlow has no variable
-    /// for, and ignores.
+    /// Appends custom bytes as a string tensor without dimensions. TensorFlow has no variable for
+    /// it and ignores it.
     pub fn add_bytes(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.add(name, &Array::from_strings([], [bytes])?)
     }
 
-    /// Writes the index and gives the files their names. A checkpoint that had the prefix is
-    /// replaced; if that fails, it is still there.
+    /// Writes the index and gives the files their names. Replaces an older checkpoint with the same
+    /// prefix; if that fails, the older one is still there.
     pub fn finish(mut self) -> Result<()> {
         let written = self.data.sync()?;
         if written != self.offset {
-            // An `add` failed half-way and the caller went on.
+            // An `add` failed half-way and the caller continued.
             let message = format!("{written} bytes of data were written, {} were meant to be", self.offset);
             return Err(Error::checkpoint(&self.prefix, message));
         }
         let mut index = self.write_index()?;
         index.sync()?;
 
-        // The index last: who finds it, finds the data.
+        // The index comes last: a reader that finds it also finds the data.
         let data_name = data_path(&self.prefix, 0, 1);
         let backup = Backup::of(&data_name);
         self.data.rename()?;

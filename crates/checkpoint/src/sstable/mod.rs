@@ -1,5 +1,5 @@
-//! Sorted tables: TensorFlow's variant of LevelDB's immutable table file, the format of a
-//! checkpoint's index.
+//! Sorted tables: TensorFlow's variant of LevelDB's immutable table file. The index of a checkpoint
+//! has this format.
 //!
 //! ```text
 //! table    data blocks, metaindex block (empty), index block, footer
@@ -11,7 +11,7 @@
 //! footer   handle of the metaindex block, handle of the index block, zeros up to 40 bytes, magic number
 //! ```
 //!
-//! An entry at a restart shares nothing, so that a search can begin there.
+//! An entry at a restart shares no bytes with the key before, so a search can begin there.
 
 mod read;
 mod snappy;
@@ -23,12 +23,12 @@ pub use write::TableWriter;
 
 const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
 const FOOTER_LEN: usize = 48;
-/// Type and checksum after each block.
+/// The length of the type and checksum after each block.
 const TRAILER_LEN: usize = 5;
 const PLAIN: u8 = 0;
 const SNAPPY: u8 = 1;
 
-/// Where a block is in the file.
+/// The offset and size of a block in the file.
 #[derive(Clone, Copy)]
 struct Handle {
     offset: u64,
@@ -69,8 +69,8 @@ mod tests {
     #[test]
     fn bytes_by_hand() {
         let table = written(&vec![(b"ab".to_vec(), b"1".to_vec()), (b"ac".to_vec(), b"22".to_vec())]);
-        // Entry (0 shared, 2 own, 1 value) "ab" "1"; entry (1, 1, 2) "c" "22"; one restart at 0;
-        // plain.
+        // An entry (0 shared, 2 own, 1 value) "ab" "1"; an entry (1, 1, 2) "c" "22"; one restart at
+        // 0; plain.
         assert_eq!(&table[..21], b"\x00\x02\x01ab1\x01\x01\x02c22\0\0\0\0\x01\0\0\0\x00");
         // Blocks of 20, 8 and 14 bytes with 5 each: the metaindex at 25, the index at 38. The
         // index's only key is the shortest that is not below "ac": "b".
@@ -107,7 +107,7 @@ mod tests {
             damaged[position] ^= 0x41;
             match read_back(&damaged) {
                 Err(error) => assert!(error.to_string().contains("test.index"), "{error}"),
-                // The padding of the footer is nobody's, and nor is the metaindex.
+                // A change in the padding of the footer or in the metaindex has no effect.
                 Ok(pairs) => assert!(pairs == read_back(&table).unwrap(), "byte {position}"),
             }
             assert!(read_back(&table[..position]).is_err(), "cut to {position}");
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn blocks_must_not_overlap() {
-        // Two index entries for one block: what a file must not use to make us read it without end.
+        // Two index entries for one block: a file must not make a reader read it without end.
         let mut writer = TableWriter::new(Vec::new());
         writer.add(b"a", b"1").unwrap();
         let table = writer.finish().unwrap();
-        // Its block: 5 bytes of entry, 8 of restarts, 5 of trailer.
+        // The block: 5 bytes of entry, 8 of restarts, 5 of trailer.
         let handle = [0, 13];
         let mut index = vec![0, 1, 2, b'b'];
         index.extend(handle);

@@ -1,4 +1,4 @@
-//! Reading a table, front to back.
+//! Reads a table from front to back.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,17 +8,17 @@ use estimand_wire::{crc, varint};
 
 use super::{FOOTER_LEN, Handle, MAGIC, PLAIN, SNAPPY, TRAILER_LEN, snappy};
 
-/// What is wrong with a table; becomes an [`Error`] with the file's name in [`read`].
+/// The error text of a damaged table. [`read`] adds the file's name and makes an [`Error`] of it.
 type Parse<T> = Result<T, String>;
 
-/// Keys may repeat the key before at no cost, so a small file can hold long ones: how far to go
-/// along.
+/// The limit on the expansion of keys: a key can repeat the key before at no cost, so a small file
+/// can hold long keys.
 const MAX_KEY_EXPANSION: usize = 64;
 
-/// All keys and values of a table, in order, at most [`Limits::entries`]. `path` is for the error's
-/// text only.
+/// Reads all keys and values of a table, in order, at most [`Limits::entries`]. `path` appears only
+/// in errors.
 ///
-/// Memory is bounded by the table's length: blocks do not overlap, snappy makes 22 bytes of one at
+/// Memory is bounded by the table's length: blocks do not overlap, snappy expands a byte to 22 at
 /// most, and keys have a budget.
 pub fn read(path: &Path, table: &[u8], limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     pairs(table, limits.entries).map_err(|message| {
@@ -27,13 +27,13 @@ pub fn read(path: &Path, table: &[u8], limits: &Limits) -> Result<Vec<(Vec<u8>, 
     })
 }
 
-/// How the message of that limit ends.
+/// The end of the message about that limit.
 const ENTRIES: &str = "(`entries`)";
 
 fn pairs(table: &[u8], max_entries: usize) -> Parse<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut key_bytes_left = table.len().max(1 << 14) * MAX_KEY_EXPANSION;
-    // Blocks follow each other, so that the work is bounded by the file's length.
+    // Blocks follow each other, so the work is bounded by the file's length.
     let mut previous_end = 0;
     for_each_entry(&block(table, index_handle(table)?)?, |_, mut value| {
         let handle = Handle::take(&mut value).ok_or("an index entry is not a block's position")?;
@@ -71,7 +71,7 @@ fn index_handle(table: &[u8]) -> Parse<Handle> {
     metaindex.and_then(|_| Handle::take(&mut handles)).ok_or_else(|| "the footer is damaged".to_string())
 }
 
-/// The contents of a block, its checksum verified.
+/// Returns the contents of a block, after verifying its checksum.
 fn block(table: &[u8], handle: Handle) -> Parse<Cow<'_, [u8]>> {
     let outside = || format!("a block of {} bytes at {} is outside the file", handle.size, handle.offset);
     let start = usize::try_from(handle.offset).map_err(|_| outside())?;
@@ -116,7 +116,7 @@ fn entries(block: &[u8]) -> Option<&[u8]> {
     rest.get(..rest.len().checked_sub(restarts_len)?)
 }
 
-/// Takes an entry: how much of the key before is kept, what is added to it, and the value.
+/// Takes an entry: the length shared with the key before, the rest of the key, and the value.
 fn entry<'a>(rest: &mut &'a [u8]) -> Option<(u64, &'a [u8], &'a [u8])> {
     let shared = varint::take(rest)?;
     let own_len = usize::try_from(varint::take(rest)?).ok()?;

@@ -1,14 +1,14 @@
-//! Snappy's raw format, reading only: TensorFlow reads tables compressed with it.
+//! Decompresses Snappy's raw format, which TensorFlow accepts in tables.
 //!
-//! The length of the result (varint), then literals and copies of what came before. The low two
-//! bits of a tag say which.
+//! The format is the length of the result (varint), then literals and copies of earlier bytes. The
+//! low two bits of a tag select between them.
 
 use estimand_wire::varint;
 
-/// The uncompressed bytes, or `None` if the input is damaged.
+/// Decompresses bytes; `None` if the input is damaged.
 ///
-/// The result grows as it is made: a claimed length is checked, never allocated. At most 22 bytes
-/// come out per byte in.
+/// The output grows with the decoded bytes: a claimed length is checked but never allocated. One
+/// input byte makes at most 22 output bytes.
 pub(super) fn decompress(mut input: &[u8]) -> Option<Vec<u8>> {
     let length = usize::try_from(varint::take(&mut input)?).ok()?;
     let mut out = Vec::new();
@@ -16,7 +16,8 @@ pub(super) fn decompress(mut input: &[u8]) -> Option<Vec<u8>> {
         let upper = tag >> 2;
         match tag & 3 {
             0 => {
-                // Up to 59 the length itself less one, above it the number of bytes that hold it.
+                // Up to 59, this is the length less one. Above, it is the number of bytes that hold
+                // the length.
                 let n = if upper < 60 { upper } else { little_endian(&mut input, upper - 59)? } + 1;
                 let (literal, rest) = input.split_at_checked(n)?;
                 out.extend_from_slice(literal);
@@ -33,7 +34,7 @@ pub(super) fn decompress(mut input: &[u8]) -> Option<Vec<u8>> {
     (out.len() == length).then_some(out)
 }
 
-/// Repeats `n` bytes from `offset` before the end; they may include bytes just written.
+/// Appends `n` bytes copied from `offset` before the end. They may include bytes just written.
 fn copy(out: &mut Vec<u8>, offset: usize, n: usize) -> Option<()> {
     let start = out.len().checked_sub(offset).filter(|_| offset > 0)?;
     for i in start..start + n {

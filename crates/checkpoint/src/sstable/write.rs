@@ -1,4 +1,4 @@
-//! Writing a table, uncompressed, with the same bytes as TensorFlow's.
+//! Writes a table, uncompressed, with the same bytes as TensorFlow.
 
 use std::io::{self, Write};
 
@@ -9,26 +9,26 @@ use super::{FOOTER_LEN, Handle, MAGIC, PLAIN, TRAILER_LEN};
 const BLOCK_SIZE: usize = 256 << 10;
 const RESTART_INTERVAL: usize = 16;
 
-/// Writes a table to an output, keys in ascending order.
+/// Writes a table to an output, with keys in ascending order.
 pub struct TableWriter<W> {
     output: W,
     offset: u64,
     data: Block,
     index: Block,
-    /// The block just written. Its index entry waits for the next key, so as to separate the two
-    /// with few bytes.
+    /// The block just written. Its index entry waits for the next key, so that a short key can
+    /// separate the two blocks.
     finished: Option<Handle>,
     last_key: Option<Vec<u8>>,
 }
 
 impl<W: Write> TableWriter<W> {
-    /// An empty table.
+    /// Starts an empty table.
     pub fn new(output: W) -> TableWriter<W> {
         let (data, index) = (Block::new(RESTART_INTERVAL), Block::new(1));
         TableWriter { output, offset: 0, data, index, finished: None, last_key: None }
     }
 
-    /// Appends a key, above all before it, and its value.
+    /// Appends a key and its value. The key must be greater than all keys before it.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
         if let Some(last) = &self.last_key {
             if key <= last.as_slice() {
@@ -46,7 +46,7 @@ impl<W: Write> TableWriter<W> {
         Ok(())
     }
 
-    /// Writes what is left, the index and the footer.
+    /// Writes the last block, the index and the footer.
     pub fn finish(mut self) -> io::Result<W> {
         if !self.data.bytes.is_empty() {
             self.finish_block()?;
@@ -83,7 +83,7 @@ impl<W: Write> TableWriter<W> {
     }
 }
 
-/// A block in the making.
+/// A block that is being built.
 struct Block {
     bytes: Vec<u8>,
     restarts: Vec<u32>,
@@ -125,7 +125,7 @@ impl Block {
         self.bytes.len() + 4 * (self.restarts.len() + 1)
     }
 
-    /// The contents; the block is empty again.
+    /// Returns the contents and empties the block.
     fn finish(&mut self) -> Vec<u8> {
         let mut block = std::mem::replace(self, Block::new(self.restart_interval));
         for restart in &block.restarts {
@@ -136,7 +136,7 @@ impl Block {
     }
 }
 
-/// A short key that is not below `last` and below `next`.
+/// A short key that is not less than `last` and less than `next`.
 fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     let same = last.iter().zip(next).take_while(|(a, b)| a == b).count();
     let mut key = last.to_vec();
@@ -150,7 +150,7 @@ fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
     key
 }
 
-/// A short key that is not below `last`.
+/// A short key that is not less than `last`.
 fn successor(last: &[u8]) -> Vec<u8> {
     let mut key = last.to_vec();
     if let Some(i) = key.iter().position(|&byte| byte < 0xff) {

@@ -1,4 +1,4 @@
-//! What data sets there are, as flat data.
+//! The catalogue of data sets, as flat data.
 
 use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result};
 
@@ -11,7 +11,7 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     about: &'static str,
     origin: &'static str,
-    /// The label among them.
+    /// The columns, including the label.
     pub(crate) columns: &'static [Column],
     pub(crate) label: &'static str,
     pub(crate) classes: &'static [&'static str],
@@ -19,24 +19,24 @@ pub(crate) struct Entry {
     pub(crate) splits: &'static [Split],
 }
 
-/// A feature or label: its name, element type, and the sizes of one row's axes.
+/// A feature or label: its name, its element type, and the sizes of one row's axes.
 #[derive(Debug)]
 pub(crate) struct Column(pub(crate) &'static str, pub(crate) DType, pub(crate) &'static [usize]);
 
-/// How the files of a split are read.
+/// The file format of a split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
-    /// One archive, in the library.
+    /// One archive, embedded in the library.
     Npz,
-    /// A file of images and one of labels.
+    /// One file of images and one of labels.
     Idx,
     Cifar10,
-    /// One file with a header; it may have more columns. Missing numbers are NaN, missing text is
-    /// empty.
+    /// One file with a header, which may have more columns. Missing numbers are NaN; missing text
+    /// is empty.
     Csv,
 }
 
-/// The rows for one purpose.
+/// A split of a data set.
 #[derive(Debug)]
 pub(crate) struct Split {
     pub(crate) name: &'static str,
@@ -48,7 +48,7 @@ pub(crate) struct Split {
 #[derive(Debug)]
 pub(crate) enum SetFile {
     Embedded(&'static [u8]),
-    /// Its name as published, and the SHA-256 of that file where it is known.
+    /// Its published name, and the SHA-256 of the file where it is known.
     Published(&'static str, Option<&'static str>),
 }
 
@@ -83,7 +83,7 @@ impl Entry {
         }
     }
 
-    /// The columns as they are read from text: with the value of a field that is empty.
+    /// The columns as they are read from CSV, with the default for empty fields.
     pub(crate) fn csv_spec(&self) -> Result<BatchSpec> {
         let spec = |Column(name, dtype, _): &Column| {
             let spec = match dtype {

@@ -1,4 +1,4 @@
-//! Where the files of data sets lie, or are fetched to.
+//! The folder that holds the files of data sets, and fetching them into it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use super::{Loaded, catalogue::Entry};
 use crate::Compression;
 use crate::writer::output::{Output, publish};
 
-/// The variable that names the folder.
+/// The environment variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
 
-/// A folder of data sets, each in a folder of its own name or directly in it, its files packed
-/// (`.gz`) or not.
+/// A folder of data sets. The files of a set lie in a sub-folder with the set's name, or directly
+/// in the folder. They may be compressed (`.gz`).
 ///
 /// ```
 /// use estimand_data::datasets::Folder;
@@ -32,12 +32,12 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder of a path.
+    /// Creates the folder from a path. Reads nothing.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
         Folder { path: path.into(), address: None }
     }
 
-    /// The folder that the environment variable `ESTIMAND_DATA` names.
+    /// Takes the folder from the environment variable `ESTIMAND_DATA`.
     pub fn from_env() -> Result<Folder> {
         match std::env::var_os(VARIABLE) {
             Some(path) if !path.is_empty() => Ok(Folder::new(path)),
@@ -46,20 +46,22 @@ impl Folder {
         }
     }
 
-    /// Fetches missing files from `address/set/file`, once. By default, a missing file is an error.
+    /// Fetches each missing file once from `address/set/file`. By default, a missing file is an
+    /// error.
     ///
-    /// Plain `http://` only. A file whose SHA-256 is known (MNIST's) is refused if it has another.
+    /// Supports only plain `http://`. A file whose SHA-256 is known (MNIST's) is refused if it
+    /// differs.
     pub fn fetch_from(mut self, address: impl Into<String>) -> Folder {
         self.address = Some(address.into());
         self
     }
 
-    /// As [`datasets::load`](super::load), from this folder.
+    /// Like [`datasets::load`](super::load), from this folder.
     pub fn load(&self, name: &str, split: &str) -> Result<Loaded> {
         Loaded::new(name, split, || Ok(self.clone()))
     }
 
-    /// Where a file of a set is; fetched if it must be.
+    /// Finds a file of a set, and fetches it if necessary.
     pub(super) fn find(&self, entry: &Entry, published: &str, digest: Option<&str>) -> Result<PathBuf> {
         let plain = published.strip_suffix(".gz").unwrap_or(published);
         for folder in [self.path.join(entry.name), self.path.clone()] {
@@ -86,7 +88,7 @@ impl Folder {
     }
 }
 
-/// Fetches a file; it appears whole and checked, or not at all.
+/// Fetches a file. It appears complete and verified, or not at all.
 fn fetch(address: &str, path: &Path, digest: Option<&str>) -> Result<()> {
     let bytes = http::get(address)?;
     let found = Sha256::new().update(&bytes).finish();

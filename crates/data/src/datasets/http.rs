@@ -1,7 +1,7 @@
-//! As much of HTTP/1.1 as fetching a file takes.
+//! A minimal HTTP/1.1 client that fetches files.
 //!
-//! Plain `http://` over one connection: TLS would be most of the crate's build, and needs a C
-//! compiler or an assembler. What has a known digest is checked by it.
+//! It supports plain `http://` over one connection. TLS would be most of the crate's build, and
+//! needs a C compiler or an assembler. Files with a known digest are verified.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use estimand_tensor::{Error, Result};
 
-/// How long the other side may say nothing.
+/// The timeout for the server to send something.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The longest line of a head, and the most lines.
+/// The longest line of a response head, and the largest number of lines.
 const MAX_LINE: u64 = 8 << 10;
 const MAX_LINES: usize = 128;
-/// The most bytes of a body.
+/// The largest number of bytes of a body.
 const MAX_BODY: u64 = 1 << 30;
 
-/// The body that an address answers with.
+/// Fetches the body at an address.
 pub(crate) fn get(address: &str) -> Result<Vec<u8>> {
     let failed = |message: String| Error::data(format!("cannot fetch {address}: {message}"));
     let (host, path) = parse(address)?;
@@ -25,18 +25,18 @@ pub(crate) fn get(address: &str) -> Result<Vec<u8>> {
     exchange(connection, &host, &path).map_err(failed)
 }
 
-/// Host with port, and path.
+/// Splits an address into the host with its port, and the path.
 fn parse(address: &str) -> Result<(String, String)> {
     let Some(rest) = address.strip_prefix("http://") else {
         return Err(Error::unsupported(format!("`{address}` is no http:// address"))
             .help("https is not spoken here: fetch the file by other means, and put it into the folder"));
     };
-    // Anything else could end the line of the request.
+    // Other bytes could end the request line.
     if !rest.bytes().all(|b| b.is_ascii_graphic()) {
         return Err(Error::config(format!("the address {address:?} has spaces or characters beyond ASCII")));
     }
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
-    // Colons before a bracket are those of an IPv6 address.
+    // Colons before a bracket belong to an IPv6 address.
     let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
     let host = if has_port { host.to_string() } else { format!("{host}:80") };
     Ok((host, format!("/{path}")))
@@ -65,7 +65,7 @@ fn exchange(mut connection: impl Read + Write, host: &str, path: &str) -> Result
     respond(&mut BufReader::new(connection))
 }
 
-/// Reads an answer.
+/// Reads a response and returns its body.
 fn respond(answer: &mut impl BufRead) -> Result<Vec<u8>, String> {
     let status = line(answer)?;
     let code = status.strip_prefix("HTTP/1.").and_then(|rest| rest.split(' ').nth(1)).unwrap_or("");
@@ -113,7 +113,7 @@ fn chunks(answer: &mut impl BufRead) -> Result<Vec<u8>, String> {
         if size == 0 {
             return Ok(body);
         }
-        // Checked against what is left before anything is read.
+        // Checked before the chunk is read.
         if size > MAX_BODY - body.len() as u64 {
             return Err(too_long(size));
         }
@@ -137,7 +137,7 @@ fn too_long(length: u64) -> String {
     format!("{length} bytes; at most {MAX_BODY} are fetched")
 }
 
-/// A line of a head, without its end.
+/// Reads a line of a response head, without its line end.
 fn line(answer: &mut impl BufRead) -> Result<String, String> {
     let mut line = Vec::new();
     answer.take(MAX_LINE).read_until(b'\n', &mut line).map_err(|e| e.to_string())?;

@@ -1,4 +1,5 @@
-//! Data sets by name: small ones inside the library, others from a folder, or fetched into it once.
+//! Data sets by name: small ones are embedded in the library, others are read from a folder or
+//! fetched into it once.
 //!
 //! ```
 //! use estimand_data::datasets;
@@ -14,8 +15,8 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `catalogue.rs` says what there is, `folder.rs` finds or fetches files, `read.rs` makes rows of
-//! them, `split.rs` understands `train[:80%]`, and `part.rs` is the stage for that.
+//! `catalogue.rs` lists the data sets, `folder.rs` finds or fetches files, `read.rs` reads rows
+//! from them, `split.rs` parses `train[:80%]`, and `row_range.rs` is the stage for such a piece.
 
 mod catalogue;
 mod folder;
@@ -36,48 +37,49 @@ use crate::source::loaded::Loaded as LoadedRows;
 use catalogue::Entry;
 use row_range::{Cut, RowRange};
 
-/// A data set that is part of the library, or lies in the folder that `ESTIMAND_DATA` names.
+/// Loads a data set that is embedded in the library, or lies in the folder that `ESTIMAND_DATA`
+/// names.
 ///
 /// The split is one of [`Info::splits`], or a piece of one in brackets: `train[:80%]`,
-/// `train[80%:]`, `train[:1000]`. Pieces are cut from the split's rows in one fixed random order,
-/// so that those that do not overlap share no row, and each is like the whole.
+/// `train[80%:]`, `train[:1000]`. Pieces are cut from one fixed random order of the split's rows.
+/// So pieces that do not overlap share no row, and each resembles the whole.
 ///
-/// Reads nothing yet: that is when rows are first needed.
+/// Reads nothing yet; files are read when rows are first needed.
 pub fn load(name: &str, split: &str) -> Result<Loaded> {
     Loaded::new(name, split, Folder::from_env)
 }
 
-/// What is known of a data set without reading it.
+/// Facts about a data set that are known without reading it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Info {
-    /// The name it is loaded by.
+    /// The name to load it by.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// Where it comes from, and on which terms.
+    /// Its origin, and its terms of use.
     pub origin: &'static str,
     /// The features, without the label.
     pub features: BatchSpec,
     /// The name of the label.
     pub label: &'static str,
-    /// The classes by their number; none if the label is a quantity.
+    /// The names of the classes, indexed by label; empty if the label is a quantity.
     pub classes: &'static [&'static str],
-    /// The splits and their rows, as published.
+    /// The splits and their numbers of rows, as published.
     pub splits: Vec<(&'static str, u64)>,
 }
 
-/// A data set: its rows and what is known of them.
+/// A data set: its rows, and facts about them.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Features and label alike.
+    /// The rows, with the label among the features.
     rows: Dataset,
     entry: &'static Entry,
     one_hot: bool,
 }
 
 impl Loaded {
-    /// The folder is asked for only if the set is not part of the library.
+    /// Calls `folder` only if the set is not embedded in the library.
     fn new(name: &str, split: &str, folder: impl FnOnce() -> Result<Folder>) -> Result<Loaded> {
         let entry = Entry::named(name)?;
         let (split, piece) = split::parse(entry, split)?;
@@ -93,7 +95,7 @@ impl Loaded {
         Ok(Loaded { rows, entry, one_hot: false })
     }
 
-    /// The rows, the label set apart from the features.
+    /// The rows, with the label separate from the features.
     pub fn dataset(&self) -> Dataset {
         let Entry { label, classes, .. } = *self.entry;
         let data = self.rows.label(label);
@@ -103,12 +105,12 @@ impl Loaded {
         data.map(move |batch| one_hot::label_of(batch, label, classes.len()))
     }
 
-    /// What is known without reading.
+    /// The facts that are known without reading.
     pub fn info(&self) -> Info {
         self.entry.info()
     }
 
-    /// The same with labels of f32 `[n_classes]`: 1 for the class, 0 for the others.
+    /// Converts labels to one-hot vectors, f32 `[n_classes]`: 1 for the class, 0 for the others.
     pub fn one_hot(self) -> Result<Loaded> {
         if self.entry.classes.is_empty() {
             return Err(Error::config(format!(
@@ -120,7 +122,8 @@ impl Loaded {
         Ok(Loaded { one_hot: true, ..self })
     }
 
-    /// Two parts that share no row, the second with this fraction of them; the same every time.
+    /// Splits the rows into two parts that share no row. The second has this fraction of them. The
+    /// result is always the same.
     pub fn validation_split(&self, fraction: f64) -> Result<(Loaded, Loaded)> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::config(format!(

@@ -1,8 +1,8 @@
-//! Classes as vectors.
+//! One-hot vectors of classes.
 
 use estimand_tensor::{Array, Batch, DType, Error, Feature, Result};
 
-/// Classes i64 `[...]` as f32 `[..., n_classes]`: 1 for the class, 0 for the others.
+/// Converts classes i64 `[...]` to f32 `[..., n_classes]`: 1 for the class, 0 for the others.
 ///
 /// ```
 /// # use estimand_data::datasets::one_hot;
@@ -23,7 +23,7 @@ pub fn one_hot(classes: &Array, n_classes: usize) -> Result<Array> {
     Ok(vectors)
 }
 
-/// The batch with its label in that form.
+/// Converts the label of a batch to one-hot vectors.
 pub(super) fn label_of(batch: Batch, label: &str, n_classes: usize) -> Result<Batch> {
     match batch.labels().get(label) {
         Some(Feature::Dense(classes)) => {

@@ -1,4 +1,4 @@
-//! The files of a split as rows.
+//! Reads the rows of a split from its files.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::folder::Folder;
 use crate::rows::{collect, concat};
 use crate::{Csv, Files, InputContext, Position, cifar10, idx, npz};
 
-/// All rows of a split. The folder is there unless the split is part of the library.
+/// Reads all rows of a split. `folder` is `None` only if the split is embedded in the library.
 pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Result<Batch> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for file in split.files {
@@ -44,7 +44,7 @@ fn csv_rows(entry: &Entry, path: &PathBuf) -> Result<Batch> {
     Ok(rows.ok_or_else(|| Error::data("no rows").in_file(path))?.batch)
 }
 
-/// Images with an axis of one colour, labels as i64.
+/// Reads images, with an axis for their one channel, and labels as i64.
 fn idx_rows(entry: &Entry, images: &PathBuf, labels: &PathBuf) -> Result<Batch> {
     let [Column(image, _, dims), Column(label, ..)] = entry.columns else {
         return Err(Error::internal(format!("columns of {}", entry.name)));

@@ -1,4 +1,5 @@
-//! A piece of rows that can be had by number, cut from one fixed random order of all of them.
+//! A piece of a dataset whose rows can be read by index, cut from one fixed random order of its
+//! rows.
 
 use estimand_tensor::random::{Key, Stream as Random};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
@@ -6,11 +7,11 @@ use estimand_tensor::{Batch, BatchSpec, Error, Result};
 use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
-/// A place in the order.
+/// A boundary of a piece, as a place in the order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Cut {
     Row(u64),
-    /// A share of all rows.
+    /// A fraction of all rows.
     Share(f64),
 }
 
@@ -18,7 +19,8 @@ impl Cut {
     pub(crate) const BEGINNING: Cut = Cut::Row(0);
     pub(crate) const END: Cut = Cut::Row(u64::MAX);
 
-    /// The number of rows before it, of `n`. Rounded: 29 % of 100 is 29 however a float holds it.
+    /// The number of rows before it, out of `n`. Rounded: 29 % of 100 is 29, however a float stores
+    /// it.
     fn of(self, n: u64) -> u64 {
         match self {
             Cut::Row(row) => row.min(n),
@@ -27,7 +29,7 @@ impl Cut {
     }
 }
 
-/// The position is the number of the next row in the piece.
+/// The stage of a piece. The position is the number of the next row in the piece.
 pub(crate) struct RowRange {
     pub(crate) input: Dataset,
     pub(crate) from: Cut,
@@ -39,7 +41,7 @@ impl RowRange {
         self.input.stage().indexed().ok_or_else(|| Error::internal("a part of rows that have no numbers"))
     }
 
-    /// The first row in the order, the number of rows in the piece, and of all.
+    /// The first row of the piece in the order, its number of rows, and the number of all rows.
     fn extent(&self) -> Result<(u64, u64, u64)> {
         let n = self.input()?.n_rows()?;
         let (from, to) = (self.from.of(n), self.to.of(n));
@@ -47,7 +49,8 @@ impl RowRange {
     }
 }
 
-/// Frozen: another order would move rows from validation to training.
+/// The fixed order. It must never change: another order would move rows from validation to
+/// training.
 fn order() -> Random {
     Random::new(Key::new(0, "datasets/part"), 0)
 }

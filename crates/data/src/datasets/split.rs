@@ -1,11 +1,11 @@
-//! Splits by name, and pieces of them: `train`, `train[:80%]`, `test[100:200]`.
+//! Parses the names of splits and pieces of them: `train`, `train[:80%]`, `test[100:200]`.
 
 use estimand_tensor::{Error, Result};
 
 use super::catalogue::{Entry, Split};
 use super::row_range::Cut;
 
-/// The split, and where its piece begins and ends if brackets say so.
+/// Returns the split and, if there are brackets, the two boundaries of its piece.
 pub(crate) fn parse(entry: &'static Entry, text: &str) -> Result<(&'static Split, Option<[Cut; 2]>)> {
     let (name, piece) = match text.split_once('[') {
         None => (text, None),

@@ -1,4 +1,4 @@
-//! The ceiling over unpacking: what comes out of a decoder is counted beside what went in.
+//! A limit on decompression: counts the bytes that go into a decoder and the bytes that come out.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use estimand_tensor::{Error, Limits};
 
-/// Counts the bytes that are read.
+/// A reader that counts the bytes it reads.
 pub(super) struct Counted<R> {
     input: R,
     n: Arc<AtomicU64>,
@@ -21,7 +21,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A decoder that stops where its input grew more than [`Limits::ratio`] allows.
+/// A decoder that fails when its output exceeds [`Limits::ratio`] times its input.
 pub(super) struct Ceiling<D> {
     decoder: D,
     packed: Arc<AtomicU64>,
@@ -30,7 +30,7 @@ pub(super) struct Ceiling<D> {
 }
 
 impl<D> Ceiling<D> {
-    /// Over the decoder that a function makes of the packed bytes.
+    /// Wraps the decoder that `decoder` builds over the compressed bytes.
     pub(super) fn over<R: Read>(packed: R, limits: Limits, decoder: impl FnOnce(Counted<R>) -> D) -> Ceiling<D> {
         let n = Arc::new(AtomicU64::new(0));
         Ceiling { decoder: decoder(Counted { input: packed, n: n.clone() }), packed: n, unpacked: 0, limits }
@@ -41,7 +41,7 @@ impl<D: Read> Read for Ceiling<D> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let n = self.decoder.read(out)?;
         self.unpacked += n as u64;
-        // Nothing is asked of the other counter while the bytes are free.
+        // The counter of compressed bytes is read only after the free bytes are used up.
         if self.unpacked > self.limits.free_bytes {
             self.limits.check_ratio(self.unpacked, self.packed.load(Ordering::Relaxed)).map_err(io::Error::other)?;
         }
@@ -49,7 +49,7 @@ impl<D: Read> Read for Ceiling<D> {
     }
 }
 
-/// What a failed read means: a limit, which says so itself, or the operating system.
+/// Converts an error of reading: an exceeded limit keeps its own error; others are I/O errors.
 pub(crate) fn read_error(path: &Path, error: &io::Error) -> Error {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(limit) => limit.clone().in_file(path),

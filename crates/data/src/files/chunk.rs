@@ -1,4 +1,4 @@
-//! Files cut into chunks of whole records, by what a format says of their ends.
+//! Cuts files into chunks of whole records. A format says where records end.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -10,39 +10,38 @@ use estimand_tensor::{Batch, Error, Limits, Result};
 use super::Files;
 use super::ceiling::read_error;
 
-/// How records lie in the bytes of a file, and what they hold.
+/// The layout of records in the bytes of a file, and how to parse them.
 pub(crate) trait Format: Send + Sync + 'static {
-    /// What messages call a record: "row", "record".
+    /// The word for a record in messages: "row", "record".
     const RECORD: &'static str;
 
-    /// The limit of the bytes that a record may have, and its name.
+    /// The limit on the bytes of a record, and the name of that limit.
     fn longest(limits: &Limits) -> (usize, &'static str);
 
-    /// Finds the end of the last whole record. `is_last` says that no bytes follow these in the
-    /// file.
+    /// Finds the end of the last whole record. `is_last` means that these bytes end the file.
     fn cut(&self, bytes: &[u8], is_last: bool) -> Cut;
 
-    /// Reads all records of a chunk.
+    /// Parses all records of a chunk.
     fn parse(&self, chunk: &Chunk) -> Parsed;
 
-    /// Where byte `offset` of a file is, in words that help to find it.
+    /// Describes the place of byte `offset` in a file, so that a user can find it.
     fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
         let _ = (files, path);
         format!("at byte {offset}")
     }
 }
 
-/// What a format found in some bytes.
+/// The result of cutting some bytes into records.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Cut {
-    /// The end of the last whole record; 0 if none is.
+    /// The end of the last whole record; 0 if there is none.
     pub(crate) end: usize,
-    /// Why no record can begin at `end`: what follows is lost. With it, the limit that was met, if
-    /// one was.
+    /// Why no record can begin at `end`: the rest of the file is lost. Names the exceeded limit, if
+    /// any.
     pub(crate) damage: Option<Damage>,
 }
 
-/// What a format found instead of a record.
+/// The reason why a format found no record.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Damage {
     pub(crate) message: String,
@@ -56,7 +55,7 @@ impl From<String> for Damage {
 }
 
 impl Damage {
-    /// A record beyond a limit.
+    /// A record that exceeds a limit.
     pub(crate) fn limit(field: &str, limit: usize, found: &str) -> Damage {
         let message = format!("{found}; the limit is {limit} (`{field}`)");
         Damage { message, help: Some(Limits::remedy(field)) }
@@ -66,10 +65,10 @@ impl Damage {
 /// Whole records, one after another.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// The number of its file.
+    /// The index of its file.
     pub(crate) file: usize,
     pub(crate) path: PathBuf,
-    /// Where it begins in the unpacked file.
+    /// Its offset in the decompressed file.
     pub(crate) offset: u64,
     pub(crate) bytes: Vec<u8>,
 }
@@ -77,22 +76,22 @@ pub(crate) struct Chunk {
 /// The records of a chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Parsed {
-    /// The good ones.
+    /// The records that could be parsed.
     pub(crate) batch: Batch,
-    /// Where each of the good ones ends in the chunk.
+    /// For each of them, its end in the chunk.
     pub(crate) ends: Vec<usize>,
-    /// The others, in order.
+    /// The records that could not be parsed, in order.
     pub(crate) bad: VecDeque<Bad>,
-    /// Why nothing of the file can be read.
+    /// Why no record of the file can be read.
     pub(crate) fatal: Option<Error>,
 }
 
 /// A record that cannot be read.
 #[derive(Debug)]
 pub(crate) struct Bad {
-    /// How many good records stand before it in its chunk.
+    /// The number of good records before it in its chunk.
     pub(crate) n_good: usize,
-    /// Where it lies in the chunk.
+    /// Its start in the chunk.
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) column: Option<String>,
@@ -100,23 +99,23 @@ pub(crate) struct Bad {
     pub(crate) help: Option<String>,
 }
 
-/// Reads files one after another as chunks.
+/// Reads files one after another, as chunks.
 pub(crate) struct Chunks<F> {
     files: Files,
     paths: Arc<[PathBuf]>,
     format: Arc<F>,
     file: usize,
-    /// Where the rest begins in the file.
+    /// The offset of `rest` in the file.
     offset: u64,
     reader: Option<Box<dyn Read + Send>>,
-    /// Read, but not yet in a chunk.
+    /// Bytes that were read and are not yet in a chunk.
     rest: Vec<u8>,
 }
 
-/// A chunk, or the end of what can be read: records are lost from `offset` on.
+/// A chunk, or the place where reading failed: records from `offset` on are lost.
 pub(crate) type NextChunk = Result<Chunk, Broken>;
 
-/// Where a file cannot be read any further.
+/// The place where a file cannot be read any further.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) file: usize,
@@ -126,14 +125,14 @@ pub(crate) struct Broken {
 
 #[derive(Debug)]
 pub(crate) enum Reason {
-    /// The operating system, or the unpacking.
+    /// The operating system or the decoder failed.
     Unreadable(Error),
-    /// What the format found instead of a record.
+    /// The format found no record.
     Damage(Damage),
 }
 
 impl<F: Format> Chunks<F> {
-    /// From a byte of a file on; `file` may be the number of files.
+    /// Starts at a byte of a file; `file` may equal the number of files.
     pub(crate) fn new(files: Files, paths: Arc<[PathBuf]>, format: Arc<F>, file: usize, offset: u64) -> Result<Self> {
         let reader = paths.get(file).map(|path| files.open(path, offset)).transpose()?;
         Ok(Chunks { files, paths, format, file, offset, reader, rest: Vec::new() })
@@ -160,7 +159,7 @@ impl<F: Format> Chunks<F> {
         }
     }
 
-    /// The next whole records of the file, or `None` at its end.
+    /// Returns the next whole records of the file, or `None` at its end.
     fn read(&mut self, path: &Path) -> Result<Option<Vec<u8>>, Reason> {
         if self.reader.is_none() {
             self.reader = Some(self.files.open(path, 0).map_err(Reason::Unreadable)?);

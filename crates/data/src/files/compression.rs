@@ -1,4 +1,4 @@
-//! Files that are packed as a whole: unpacked while they are read.
+//! Compressed files, decompressed while they are read.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -10,12 +10,12 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::ceiling::{Ceiling, Counted, read_error};
 
-/// How a whole file is packed.
+/// The compression of a whole file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// gzip, also of several members one after another: `.gz`, `.gzip`.
+    /// gzip, also with several members one after another: `.gz`, `.gzip`.
     Gzip,
     /// zlib, TensorFlow's `ZLIB`: `.zlib`, `.zz`.
     Zlib,
@@ -26,7 +26,7 @@ pub enum Compression {
 const BUFFER: usize = 128 << 10;
 
 impl Compression {
-    /// What the ending of a file's name says.
+    /// The compression that the extension of a file's name stands for.
     pub fn of(path: &Path) -> Compression {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("");
         match extension.to_ascii_lowercase().as_str() {
@@ -37,8 +37,8 @@ impl Compression {
         }
     }
 
-    /// The unpacked bytes of a file from `offset` on, with the default [`Limits`]. What is packed
-    /// is unpacked and forgotten up to there.
+    /// Opens the decompressed bytes of a file from `offset` on, with the default [`Limits`]. For a
+    /// compressed file, the bytes before `offset` are decompressed and dropped.
     pub fn open(self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
         self.open_within(path, offset, Limits::default())
     }
@@ -79,7 +79,7 @@ fn behind_the_end(path: &Path, offset: u64, length: u64) -> Error {
         .help("the file has changed since the position was taken")
 }
 
-/// Frames one after another, as `zstd -T` and `cat` make them.
+/// A reader of several frames, one after another, as `zstd -T` and `cat` make them.
 struct Zstd<R> {
     packed: R,
     frame: Option<FrameDecoder>,

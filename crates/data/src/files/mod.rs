@@ -1,7 +1,8 @@
-//! The files of a source: paths and patterns, packed or not, and what to do about bad rows in them.
+//! The files of a source: their paths and patterns, their compression, and the handling of bad
+//! rows.
 //!
-//! `chunk.rs` cuts them into whole records, `stream.rs` has those parsed in threads and hands out
-//! rows; a format is what it takes to find the records and to parse them.
+//! `chunk.rs` cuts files into whole records. `stream.rs` parses the records in threads and yields
+//! rows. A format finds the records and parses them.
 
 pub(crate) mod ceiling;
 pub(crate) mod chunk;
@@ -23,10 +24,11 @@ use estimand_tensor::{Error, Limits, Result};
 use crate::stage::InputContext;
 use ceiling::read_error;
 
-/// Files by path, list of paths, or pattern (`data/train-*.csv`), read one after another.
+/// Files given by a path, a list of paths, or a pattern (`data/train-*.csv`), read one after
+/// another.
 ///
-/// A pattern stands for the files that match it when reading begins, in the order of their names.
-/// Whatever takes `Files` takes a path or a list of paths too.
+/// A pattern stands for the files that match it when reading begins, sorted by name. Functions that
+/// take `Files` also take a path or a list of paths.
 ///
 /// ```
 /// use estimand_data::{Compression, Files};
@@ -47,65 +49,67 @@ pub struct Files {
     limits: Limits,
 }
 
-/// Enough for a thread to be busy with, little enough to lie in its cache.
+/// Large enough to keep a thread busy, small enough for its cache.
 const BUFFER: usize = 512 << 10;
 
 impl Files {
-    /// The files of a path or pattern, or of a list of them.
+    /// Creates the list of files from a path, a pattern, or a list of them.
     pub fn new(patterns: impl Into<Files>) -> Files {
         patterns.into()
     }
 
-    /// How every file is packed. By default, each as its name ends: `.gz`, `.zlib`, `.zst`, or not
-    /// at all.
+    /// The compression of every file. By default, it follows from each file's extension: `.gz`,
+    /// `.zlib`, `.zst`, or none.
     pub fn compression(mut self, compression: Compression) -> Files {
         self.compression = Some(compression);
         self
     }
 
-    /// How many bytes are read at a time, and parsed by one thread. By default, 512 KiB. What is
-    /// read does not depend on it.
+    /// The number of bytes that are read at a time and parsed by one thread. By default, 512 KiB.
+    /// It does not affect the rows.
     pub fn buffer_size(mut self, bytes: usize) -> Files {
         self.buffer_size = bytes.max(1);
         self
     }
 
-    /// How much is taken from one file: how far packed bytes may grow, how long rows and records
+    /// The limits for one file: how far compressed bytes may grow, and how long rows and records
     /// may be. By default, [`Limits::default`], which is more than real data needs.
     pub fn limits(mut self, limits: Limits) -> Files {
         self.limits = limits;
         self
     }
 
-    /// What is done about a row that cannot be read. By default, it ends the reading.
+    /// The handling of a row that cannot be read. By default, it ends the reading with an error.
     pub fn on_error(mut self, on_error: OnError) -> Files {
         self.on_error = on_error;
         self
     }
 
-    /// Reads the files in an order that depends on `seed`, the run's seed and the epoch. By
-    /// default, in the order given.
+    /// Reads the files in a random order that depends on `seed`, the run's seed and the epoch. By
+    /// default, files are read in the given order.
     pub fn shuffle(mut self, seed: u64) -> Files {
         self.shuffled = Some(seed);
         self
     }
 
-    /// Gives every worker files of its own: those whose number, counted in the order of reading, is
-    /// its own modulo the number of workers. Less is read than by
-    /// [`Dataset::shard_by_worker`](crate::Dataset::shard_by_worker) of rows; but workers have
-    /// different positions and may run out at different times, and their number cannot change when
-    /// reading goes on.
+    /// Divides the files among the workers: worker w reads the files whose number, counted in the
+    /// order of reading, is w modulo the number of workers.
+    ///
+    /// Each worker reads fewer bytes than with
+    /// [`Dataset::shard_by_worker`](crate::Dataset::shard_by_worker), which divides rows. But
+    /// workers have different positions and may run out of rows at different times, and their
+    /// number cannot change when reading resumes.
     pub fn shard_by_worker(mut self) -> Files {
         self.by_worker = true;
         self
     }
 
-    /// How a file is packed.
+    /// The compression of a file.
     pub fn compression_of(&self, path: &Path) -> Compression {
         self.compression.unwrap_or_else(|| Compression::of(path))
     }
 
-    /// The paths: patterns are looked up now. At least one; a pattern that matches nothing is an
+    /// Looks up the patterns and returns the paths, at least one. A pattern without a match is an
     /// error.
     pub fn resolve(&self) -> Result<Arc<[PathBuf]>> {
         if self.patterns.is_empty() {
@@ -121,7 +125,7 @@ impl Files {
         Ok(paths.into())
     }
 
-    /// The paths in the order in which a reader goes through them.
+    /// The paths in the order in which a reader with this context reads them.
     pub fn order(&self, cx: &InputContext) -> Result<Arc<[PathBuf]>> {
         let mut paths = self.resolve()?;
         let n = paths.len();
@@ -139,33 +143,33 @@ impl Files {
         Ok(paths)
     }
 
-    /// What is done about a row that cannot be read.
+    /// The handling of rows that cannot be read.
     pub fn policy(&self) -> &OnError {
         &self.on_error
     }
 
-    /// How much is taken from one file.
+    /// The limits for one file.
     pub fn reading_limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// How many bytes are read at a time.
+    /// The number of bytes that are read at a time.
     pub fn piece_size(&self) -> usize {
         self.buffer_size
     }
 
-    /// What decides the rows that a reader of this context gets, beside what
-    /// [`describe`](Files::describe) says.
+    /// All that decides the rows that a reader with this context gets, except the text of
+    /// [`describe`](Files::describe).
     pub fn identity(&self, cx: &InputContext) -> String {
         let seed = if self.shuffled.is_some() { format!(", in a run of seed {}", cx.seed) } else { String::new() };
         let worker = if self.by_worker { format!(", worker {} of {}", cx.worker, cx.n_workers) } else { String::new() };
-        // A description names only the first of several files.
+        // The description names only the first of several files.
         let all: Vec<u8> =
             self.patterns.iter().flat_map(|path| [path.as_os_str().as_encoded_bytes(), b"\0"].concat()).collect();
         format!(", paths {:016x}{seed}{worker}", fingerprint64(&all))
     }
 
-    /// What `explain()` says of them.
+    /// The text about these files in `explain()`.
     pub fn describe(&self) -> String {
         let mut text = self.to_string();
         if let Some(seed) = self.shuffled {
@@ -185,13 +189,13 @@ impl Files {
         text
     }
 
-    /// The unpacked bytes of a file from `offset` on.
+    /// Opens the decompressed bytes of a file from `offset` on.
     pub fn open(&self, path: &Path, offset: u64) -> Result<Box<dyn Read + Send>> {
         self.compression_of(path).open_within(path, offset, self.limits)
     }
 
-    /// All unpacked bytes of a file; at most [`Limits::unpacked_bytes`], unless the file itself is
-    /// as long.
+    /// Reads all decompressed bytes of a file. There may be at most [`Limits::unpacked_bytes`],
+    /// unless the file itself is as long.
     pub fn read(&self, path: &Path) -> Result<Vec<u8>> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "open", &e))?;
         let is_plain = metadata.is_file() && self.compression_of(path) == Compression::None;
@@ -206,7 +210,7 @@ impl Files {
         Ok(bytes)
     }
 
-    /// The only path, for readers of one file.
+    /// Returns the path, for readers of exactly one file.
     pub(crate) fn only(&self) -> Result<PathBuf> {
         match &*self.resolve()? {
             [path] => Ok(path.clone()),
@@ -239,7 +243,7 @@ fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The first path, and how many there are.
+/// The first path, and the number of the others.
 impl std::fmt::Display for Files {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &*self.patterns {
@@ -367,7 +371,7 @@ mod tests {
             let error = files.open(&path, text.len() as u64 + 1).err().unwrap().to_string();
             assert!(error.contains("at byte 488891 of") && error.contains("which has 488890"), "{error}");
             if name != "x" {
-                // Cut short, and not packed at all.
+                // Truncated, and not compressed at all.
                 std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
                 let error = files.read(&path).unwrap_err().to_string();
                 assert!(error.contains("cannot read") && error.contains(name), "{error}");

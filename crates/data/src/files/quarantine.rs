@@ -1,4 +1,5 @@
-//! Bad rows set aside: counted, written to a file with the reason, and too many of them an error.
+//! The quarantine of bad rows: counts them, writes them to a file with the reason, and fails if
+//! there are too many.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -8,23 +9,23 @@ use estimand_tensor::{Error, ErrorKind, Result};
 
 use crate::stage::InputContext;
 
-/// What a source does about a row that it cannot read.
+/// The handling of rows that a source cannot read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// Ends the reading with an error that names file, row and column.
+    /// Ends the reading with an error that names the file, row and column.
     #[default]
     Fail,
     /// Leaves the row out and writes it to a file.
     Quarantine {
-        /// A CSV file of `file,row,column,reason,text`. The first worker writes it, in the first
-        /// epoch; reading that goes on from a position goes on with it.
+        /// A CSV file of `file,row,column,reason,text`. The first worker writes it in the first
+        /// epoch. When reading resumes from a position, the file is continued.
         file: PathBuf,
-        /// How many rows of an epoch may be bad; one more is an error.
+        /// The number of bad rows allowed in an epoch; one more is an error.
         budget: u64,
     },
 }
 
-/// A row to be set aside.
+/// A bad row to write to the quarantine.
 pub(crate) struct Record<'a> {
     pub(crate) path: &'a Path,
     pub(crate) row: u64,
@@ -33,22 +34,23 @@ pub(crate) struct Record<'a> {
     pub(crate) text: &'a [u8],
 }
 
-/// The rows set aside so far.
+/// The quarantine of one reader.
 pub(crate) struct Quarantined {
     path: PathBuf,
     budget: u64,
     n: u64,
-    /// `None` for whom it is not to write.
+    /// `None` for readers that do not write the file.
     file: Option<File>,
 }
 
 const HEADER: &str = "file,row,column,reason,text\n";
 
-/// The most bytes of a row that are kept.
+/// The largest number of bytes of a row that is written.
 const LONGEST: usize = 64 << 10;
 
 impl Quarantined {
-    /// Behind `n` rows; what the file holds beyond them will be met again and is cut off.
+    /// Opens the quarantine after `n` bad rows. Later rows in the file are cut off, because reading
+    /// will find them again.
     pub(crate) fn open(path: &Path, budget: u64, cx: &InputContext, n: u64) -> Result<Quarantined> {
         let mut file = None;
         if cx.worker == 0 && cx.epoch == 0 {
@@ -104,7 +106,7 @@ impl Quarantined {
     }
 }
 
-/// The length of the header and the first `n` rows of the file's text.
+/// The length of the header and the first `n` rows in the text of the file.
 fn kept(text: &[u8], n: u64) -> usize {
     let (mut quoted, mut n_lines) = (false, 0);
     for (i, byte) in text.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The rows of files: chunks are parsed in threads and handed out in order, with the position
-//! behind every row.
+//! The stream of the rows of files. Threads parse chunks, and the stream yields their rows in
+//! order, with the position after every row.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use crate::ordered::Ordered;
 use crate::rows::slice;
 use crate::stage::{InputContext, Stream, StreamItem};
 
-/// Chunks that lie ready for each thread.
+/// The number of chunks that may wait per thread.
 const AHEAD_A_THREAD: usize = 2;
 
-/// The position is the file, the byte of the next record in it, how many records came before it in
-/// that file, and how many of all so far were bad.
+/// The rows of files. The position holds four numbers: the file, the offset of the next record in
+/// it, the number of records before it in that file, and the number of bad records so far in all
+/// files.
 pub(crate) struct FileStream<F: Format> {
     files: Files,
     paths: Arc<[PathBuf]>,
@@ -27,7 +28,7 @@ pub(crate) struct FileStream<F: Format> {
     current: Option<Current>,
     file: usize,
     offset: u64,
-    /// Records of the file so far, bad ones included.
+    /// Records read from the file so far, including bad ones.
     n_records: u64,
     n_bad: u64,
     quarantine: Option<Quarantined>,
@@ -37,7 +38,7 @@ pub(crate) struct FileStream<F: Format> {
 struct Current {
     chunk: Chunk,
     parsed: Parsed,
-    /// Good records given.
+    /// Good records already yielded.
     n_given: usize,
 }
 
@@ -82,7 +83,7 @@ impl<F: Format> FileStream<F> {
         })
     }
 
-    /// Makes the next chunk the current one; `false` behind the last.
+    /// Makes the next chunk the current one; `false` after the last.
     fn advance(&mut self) -> Result<bool> {
         self.current = None;
         match self.chunks.take()? {
@@ -118,7 +119,7 @@ impl<F: Format> FileStream<F> {
         self.offset = offset;
     }
 
-    /// Deals with a bad record: counts it, or ends the reading.
+    /// Handles a bad record: puts it into the quarantine, or ends the reading.
     fn set_aside(&mut self, chunk: &Chunk, bad: Bad) -> Result<()> {
         let offset = chunk.offset + bad.start as u64;
         let Bad { column, message, help, start, end, .. } = bad;

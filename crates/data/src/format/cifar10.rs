@@ -1,5 +1,5 @@
-//! CIFAR-10's binary files: rows of one label byte and an image of 32 x 32 pixels, colour by
-//! colour.
+//! CIFAR-10's binary files: each row is one label byte and an image of 32 x 32 pixels, with the
+//! colour channels one after another.
 
 use std::path::PathBuf;
 
@@ -9,19 +9,19 @@ use crate::rows::concat;
 use crate::source::loaded::Loaded;
 use crate::{Dataset, Files};
 
-/// Height and width of an image.
+/// The height and width of an image.
 const SIDE: usize = 32;
 const COLOURS: usize = 3;
 const PIXELS: usize = SIDE * SIDE;
 const ROW: usize = 1 + PIXELS * COLOURS;
 
-/// The classes by their number.
+/// The names of the classes, indexed by label.
 pub const CLASSES: [&str; 10] =
     ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
 impl Dataset {
-    /// The images of CIFAR-10's binary files, one file after another: `image` u8 `[32, 32, 3]` and
-    /// `label` i64.
+    /// Creates a dataset from CIFAR-10's binary files, read one after another. Each row has `image`
+    /// u8 `[32, 32, 3]` and `label` i64.
     pub fn from_cifar10(files: impl Into<Files>) -> Dataset {
         let files = files.into();
         let description = format!("cifar10: {files}");
@@ -33,7 +33,7 @@ impl Dataset {
     }
 }
 
-/// The images and labels in the bytes of a file.
+/// Parses the images and labels in the bytes of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Batch> {
     let (rows, rest) = bytes.as_chunks::<ROW>();
     if !rest.is_empty() || rows.is_empty() {

@@ -1,4 +1,4 @@
-//! IDX, the format of MNIST: a magic, the sizes, and big-endian numbers.
+//! IDX, the format of MNIST: a magic number, the sizes, and big-endian numbers.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::numbers::{ByteOrder, Stored, check_length};
 use crate::{Dataset, Files};
 
 impl Dataset {
-    /// The rows of IDX files, one feature each. Packed files (`.gz`) are unpacked.
+    /// Creates a dataset from IDX files, one feature per file. `.gz` files are decompressed.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -25,13 +25,13 @@ impl Dataset {
     }
 }
 
-/// The array in a file.
+/// Reads the array in a file.
 pub fn read(path: impl AsRef<Path>) -> Result<Array> {
     let path = path.as_ref();
     from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
 }
 
-/// The array in the bytes of a file.
+/// Parses the array in the bytes of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
     let cut = || Error::data(format!("{} bytes, which is less than an IDX header", bytes.len()));
     let (magic, rest) = bytes.split_first_chunk::<4>().ok_or_else(cut)?;

@@ -1,5 +1,5 @@
-//! Files that hold whole arrays. Each format is a function from bytes to arrays, and a source of
-//! rows read when first needed.
+//! Files that hold whole arrays. Each format has a function from bytes to arrays, and a source that
+//! reads the file when rows are first needed.
 
 pub mod cifar10;
 pub mod idx;
@@ -14,7 +14,7 @@ use estimand_tensor::{Array, Batch, Error, Result};
 use crate::source::loaded::Loaded;
 use crate::{Dataset, Files};
 
-/// A dataset of one array from each named file.
+/// Creates a dataset from one array per named file.
 fn from_files<N: Into<String>, F: Into<Files>>(
     format: &'static str,
     files: impl IntoIterator<Item = (N, F)>,

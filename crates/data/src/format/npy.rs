@@ -1,8 +1,8 @@
-//! NPY, numpy's file of one array: read with [`read`], written with [`write()`].
+//! NPY, numpy's file format for one array: [`read`] reads it and [`write()`] writes it.
 //!
-//! Versions 1 to 3, both byte orders, row-major and Fortran order; `bool`, integers, floats, and
-//! strings of fixed width (`S` as they are, `U` as UTF-8). Integers that arrays have no type for
-//! are widened.
+//! Supports versions 1 to 3, both byte orders, row-major and Fortran order. The element types are
+//! `bool`, integers, floats, and strings of fixed width (`S` as bytes, `U` as UTF-8). Integers
+//! whose type arrays do not have are widened.
 //!
 //! ```
 //! use estimand_data::npy;
@@ -23,18 +23,19 @@ use super::numbers::{ByteOrder, check_length};
 use crate::writer::output::{Output, publish};
 use crate::{Compression, Dataset, Files};
 
-/// Numpy's alignment of the data behind the header.
+/// Numpy's alignment of the data after the header.
 const ALIGN: usize = 64;
 
 impl Dataset {
-    /// The rows of one NPY file, as the unnamed feature. Packed files (`.npy.gz`) are unpacked.
+    /// Creates a dataset from one NPY file, as the unnamed feature. `.npy.gz` files are
+    /// decompressed.
     ///
-    /// The file is a path, or [`Files`] of one path with options.
+    /// `file` is a path, or [`Files`] with one path and options.
     pub fn from_npy(file: impl Into<Files>) -> Dataset {
         from_files("npy", [("", file)], from_bytes)
     }
 
-    /// The rows of several NPY files, one feature each.
+    /// Creates a dataset from several NPY files, one feature per file.
     ///
     /// ```
     /// # use estimand_data::{Dataset, npy};
@@ -53,13 +54,13 @@ impl Dataset {
     }
 }
 
-/// The array in a file.
+/// Reads the array in a file.
 pub fn read(path: impl AsRef<Path>) -> Result<Array> {
     let path = path.as_ref();
     from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
 }
 
-/// The array in the bytes of a file.
+/// Parses the array in the bytes of a file.
 pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
     let (Header { descr, fortran_order, shape }, data) = Header::parse(bytes)?;
     let size = descr.size().ok_or_else(|| Error::data("elements larger than memory"))?;
@@ -84,7 +85,7 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Array> {
     }
 }
 
-/// A string without the NULs that fill it up.
+/// Removes the NULs that pad a string.
 fn unfilled(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1);
     &bytes[..end]
@@ -102,7 +103,7 @@ fn utf8(points: &[u8], order: ByteOrder) -> Result<String> {
     Ok(string)
 }
 
-/// The elements of `bytes`, whose first axis varies fastest, with the last varying fastest.
+/// Converts elements from Fortran order to row-major order.
 fn row_major(shape: &[usize], size: usize, bytes: &[u8]) -> Vec<u8> {
     let mut strides = vec![size; shape.len()];
     for axis in 1..shape.len() {
@@ -125,7 +126,8 @@ fn row_major(shape: &[usize], size: usize, bytes: &[u8]) -> Vec<u8> {
     reordered
 }
 
-/// Writes an array, packed if the name ends so (`.npy.gz`); the file appears whole or not at all.
+/// Writes an array to a file. The file is compressed if its name ends so (`.npy.gz`), and appears
+/// whole or not at all.
 pub fn write(path: impl AsRef<Path>, array: &Array) -> Result<()> {
     let bytes = to_bytes(array)?;
     let mut output = Output::create(path.as_ref(), Compression::of(path.as_ref()))?;
@@ -134,8 +136,7 @@ pub fn write(path: impl AsRef<Path>, array: &Array) -> Result<()> {
     Ok(())
 }
 
-/// The bytes that `numpy.save` writes for the same array; strings become `S` of the longest one's
-/// width.
+/// Encodes an array as `numpy.save` does. Strings become `S` with the width of the longest.
 pub fn to_bytes(array: &Array) -> Result<Vec<u8>> {
     let width = match array.dtype() {
         DType::Str => string_width(array)?,
@@ -164,7 +165,7 @@ fn string_width(array: &Array) -> Result<usize> {
     Ok(width)
 }
 
-/// Magic, version 1.0, length, dictionary, and spaces up to the alignment.
+/// The magic, version 1.0, the length, the dictionary, and spaces up to the alignment.
 fn header(array: &Array, width: usize) -> Vec<u8> {
     let descr = match array.dtype() {
         DType::F32 => "<f4".to_string(),
@@ -177,7 +178,7 @@ fn header(array: &Array, width: usize) -> Vec<u8> {
     };
     let sizes: Vec<String> = array.dims().iter().map(usize::to_string).collect();
     let shape = if let [size] = sizes.as_slice() { format!("{size},") } else { sizes.join(", ") };
-    // Numpy leaves room for the first size to grow to 21 digits in place.
+    // Numpy leaves room for the first size to grow in place to 21 digits.
     let room = sizes.first().map_or(0, |size| 21 - size.len());
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}{}", " ".repeat(room));
     let unpadded = MAGIC.len() + 4 + text.len() + 1;

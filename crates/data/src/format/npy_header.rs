@@ -1,4 +1,4 @@
-//! The header of an NPY file: a magic, a version, and a Python dictionary as text.
+//! The header of an NPY file: a magic number, a version, and a Python dictionary as text.
 
 use estimand_tensor::{Error, Result};
 
@@ -6,29 +6,29 @@ use super::numbers::{ByteOrder, Stored};
 
 pub(crate) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The longest header that is read: no array of eight axes needs a hundredth of it.
+/// The longest header that is read. An array of eight axes needs less than a hundredth of it.
 const MAX_LENGTH: usize = 64 << 10;
 
-/// What one element is.
+/// The type of one element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Descr {
     Number(Stored, ByteOrder),
-    /// Bytes, filled up with NULs.
+    /// Bytes, padded with NULs.
     Bytes(usize),
-    /// Unicode code points of four bytes, filled up with NULs.
+    /// Unicode code points of four bytes each, padded with NULs.
     Unicode(usize, ByteOrder),
 }
 
 #[derive(PartialEq, Debug)]
 pub(crate) struct Header {
     pub(crate) descr: Descr,
-    /// The first axis varies fastest.
+    /// Whether the first axis varies fastest.
     pub(crate) fortran_order: bool,
     pub(crate) shape: Vec<usize>,
 }
 
 impl Descr {
-    /// Bytes of one element.
+    /// The number of bytes of one element.
     pub(crate) fn size(self) -> Option<usize> {
         match self {
             Descr::Number(stored, _) => Some(stored.size()),
@@ -61,7 +61,7 @@ impl Descr {
 
     fn parse_strings(kind: &str, order: ByteOrder) -> Option<Descr> {
         let (letter, width) = kind.split_at_checked(1)?;
-        // A width of 0 would let a short file name any number of elements.
+        // A width of 0 would let a short file claim any number of elements.
         let width = width.parse().ok().filter(|&width| width > 0)?;
         match letter {
             "S" | "a" => Some(Descr::Bytes(width)),
@@ -84,7 +84,7 @@ fn unsupported(descr: &str) -> Error {
 }
 
 impl Header {
-    /// Reads the header and returns the data behind it.
+    /// Parses the header and returns it with the data after it.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Header, &[u8])> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| {
             let found = String::from_utf8_lossy(&bytes[..bytes.len().min(MAGIC.len())]);
@@ -116,14 +116,14 @@ impl Header {
     }
 }
 
-/// A reader of the few kinds of Python literals that headers are made of.
+/// A parser of the few kinds of Python literals that headers contain.
 struct Literal<'a> {
     text: &'a str,
     rest: &'a str,
 }
 
 impl<'a> Literal<'a> {
-    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, the keys in any order.
+    /// `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, with the keys in any order.
     fn header(&mut self) -> Result<Header> {
         let (mut descr, mut fortran_order, mut shape) = (None, None, None);
         self.expect("{")?;
@@ -168,7 +168,7 @@ impl<'a> Literal<'a> {
             let (digits, rest) = self.rest.split_at(n_digits);
             shape.push(digits.parse().map_err(|_| self.bad("a size that is not a number"))?);
             self.rest = rest;
-            // Python 2 wrote long integers so.
+            // Python 2 wrote long integers with this suffix.
             self.take("L");
             if !self.take(",") {
                 self.expect(")")?;

@@ -10,7 +10,7 @@ use crate::source::loaded::Loaded;
 use crate::{Dataset, Files};
 
 impl Dataset {
-    /// The rows of all arrays of an NPZ file, each a feature of its name.
+    /// Creates a dataset from all arrays of an NPZ file. Each is a feature with the array's name.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -18,7 +18,7 @@ impl Dataset {
     /// assert_eq!(data.explain(), "batch(32)\n  label(`y`)\n    npz: train.npz\n");
     /// ```
     ///
-    /// The file is a path, or [`Files`] of one path with options.
+    /// `file` is a path, or [`Files`] with one path and options.
     pub fn from_npz(file: impl Into<Files>) -> Dataset {
         let file = file.into();
         let description = format!("npz: {file}");
@@ -36,20 +36,20 @@ impl Dataset {
     }
 }
 
-/// The named arrays in a file, in the order of the archive.
+/// Reads the named arrays in a file, in the order of the archive.
 pub fn read(path: impl AsRef<Path>) -> Result<Vec<(String, Array)>> {
     let path = path.as_ref();
     from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path))
 }
 
-/// The named arrays in the bytes of a file, with the default [`Limits`].
+/// Parses the named arrays in the bytes of a file, with the default [`Limits`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Array)>> {
     from_bytes_within(bytes, &Limits::default())
 }
 
-/// The named arrays in the bytes of a file, which may unpack to as much as the limits allow.
+/// Parses the named arrays in the bytes of a file, decompressing no more than the limits allow.
 ///
-/// Members that share bytes are refused, whatever the limits.
+/// Members that share bytes are always refused.
 pub fn from_bytes_within(bytes: &[u8], limits: &Limits) -> Result<Vec<(String, Array)>> {
     let mut arrays: Vec<(String, Array)> = Vec::new();
     let mut names = HashSet::new();

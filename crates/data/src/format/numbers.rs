@@ -1,4 +1,4 @@
-//! Numbers as files store them, widened to the element types that arrays have.
+//! Numbers as files store them, widened to the element types of arrays.
 
 use estimand_tensor::{Array, DType, Element, Error, Result, element_count};
 
@@ -17,7 +17,7 @@ pub(crate) enum Stored {
     F64,
 }
 
-/// Which byte of a number comes first.
+/// The byte order of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ByteOrder {
     Little,
@@ -25,7 +25,7 @@ pub(crate) enum ByteOrder {
 }
 
 impl Stored {
-    /// Bytes of one number.
+    /// The number of bytes of one number.
     pub(crate) fn size(self) -> usize {
         match self {
             Stored::Bool | Stored::I8 | Stored::U8 => 1,
@@ -35,8 +35,8 @@ impl Stored {
         }
     }
 
-    /// Reads numbers in row-major order. What arrays have no type for becomes the next wider one
-    /// that holds it.
+    /// Parses numbers in row-major order. A type that arrays do not have becomes the next wider one
+    /// that holds its values.
     pub(crate) fn array(self, order: ByteOrder, dims: &[usize], bytes: &[u8]) -> Result<Array> {
         match self {
             Stored::Bool if bytes.iter().all(|&b| b <= 1) => Array::from_bytes(DType::Bool, dims, bytes),
@@ -75,8 +75,8 @@ fn convert<const N: usize, T: Element>(
     Array::from_vec(dims, values)
 }
 
-/// Checks that there are exactly the bytes of an array, so that no header makes us ask for more
-/// memory than the file is long.
+/// Checks that the bytes are exactly those of the array. So no header makes the reader allocate
+/// more memory than the file is long.
 pub(crate) fn check_length(dims: &[usize], size: usize, bytes: &[u8]) -> Result<()> {
     let expected = element_count(dims)?.checked_mul(size);
     if expected == Some(bytes.len()) {

@@ -1,5 +1,5 @@
-//! As much of zip archives as NPZ needs: members stored or deflated, listed in the directory at the
-//! end.
+//! The part of the zip format that NPZ needs: stored or deflated members, listed in the directory
+//! at the end.
 
 use std::io::Read;
 
@@ -15,7 +15,7 @@ const LOCAL_SIZE: usize = 30;
 const STORED: u16 = 0;
 const DEFLATED: u16 = 8;
 
-/// Stands in a field of four bytes for a number that needs more of them.
+/// The value of a four-byte field whose number needs more bytes and is stored elsewhere.
 const ELSEWHERE: usize = u32::MAX as usize;
 
 /// A file in an archive.
@@ -26,17 +26,17 @@ pub(crate) struct Member<'a> {
     crc: u32,
     packed: &'a [u8],
     size: usize,
-    /// Where it lies in the archive, local header included: where it begins, and where it ends.
+    /// The bytes of the member in the archive, with its local header: their start and end.
     start: usize,
     end: usize,
 }
 
-/// The members of an archive, in the order of its directory. None shares bytes with another, and
-/// together they unpack to no more than the limits allow.
+/// Lists the members of an archive, in the order of its directory. No two members share bytes, and
+/// together they decompress to no more than the limits allow.
 pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Member<'a>>> {
     let (n_members, mut directory) = directory(archive)?;
     limits.check_entries(n_members, "arrays in the archive")?;
-    // An entry is 46 bytes or more: the count is never believed beyond the bytes there are.
+    // An entry has 46 bytes or more, so the count may not exceed what the bytes can hold.
     let mut members = Vec::new();
     for number in 1..=n_members {
         let (member, rest) =
@@ -51,7 +51,7 @@ pub(crate) fn members<'a>(archive: &'a [u8], limits: &Limits) -> Result<Vec<Memb
     Ok(members)
 }
 
-/// Refuses members over the same bytes: a small archive would unpack them again and again.
+/// Refuses members that share bytes: a small archive could decompress them again and again.
 fn check_apart(members: &[Member<'_>]) -> Result<()> {
     let mut places: Vec<_> = members.iter().map(|member| (member.start, member.end, member.name)).collect();
     places.sort_unstable();
@@ -62,7 +62,7 @@ fn check_apart(members: &[Member<'_>]) -> Result<()> {
     }
 }
 
-/// The number of members, and the directory's bytes up to the end of the file.
+/// The number of members, and the bytes from the directory to the end of the file.
 fn directory(archive: &[u8]) -> Result<(usize, &[u8])> {
     // A comment of up to 64 KiB may follow; the last signature counts.
     let from = archive.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
@@ -114,12 +114,12 @@ fn too_large() -> Error {
 }
 
 impl Member<'_> {
-    /// The unpacked bytes, checked against their checksum.
+    /// Decompresses the member and verifies its checksum.
     pub(crate) fn unpack(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let unpacked = match self.method {
             STORED => (&mut &*self.packed).read_to_end(&mut bytes),
-            // One byte more than it says, to see that it has more.
+            // Reads one byte more than the claimed size, to detect a longer member.
             DEFLATED => {
                 flate2::read::DeflateDecoder::new(self.packed).take(self.size as u64 + 1).read_to_end(&mut bytes)
             }
@@ -140,7 +140,7 @@ impl Member<'_> {
     }
 }
 
-/// A number of two bytes; the callers have checked that they are there.
+/// Reads a number of two bytes. The caller has checked the bounds.
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }

@@ -1,4 +1,4 @@
-//! PNG and JPEG files to arrays, by the crates `png` and `zune-jpeg`.
+//! Decodes PNG and JPEG files to arrays, with the crates `png` and `zune-jpeg`.
 
 use std::io::Cursor;
 
@@ -9,24 +9,24 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// The most bytes that one byte of deflated data stands for, and more than any of JPEG does: what a
-/// file says of its size is not believed beyond that.
+/// The most bytes that one byte of deflated data can expand to; JPEG expands less. A file that
+/// claims a larger image than that is refused.
 const MAX_EXPANSION: usize = 1032;
-/// The widest and highest image of either format that a decoder is asked for.
+/// The largest width and height that a decoder accepts, for both formats.
 const MAX_SIDE: usize = 1 << 24;
 
-/// The pixels of a PNG or JPEG file, u8 `[height, width, channels]`.
+/// Decodes a PNG or JPEG file to its pixels, u8 `[height, width, channels]`.
 ///
-/// With 1 (grey), 3 (RGB) or 4 (RGBA) channels if asked for; otherwise as many as the file has.
-/// Grey is the luma of JPEG, 0.299 red + 0.587 green + 0.114 blue; an alpha channel is dropped, or
-/// 255 where there was none. 16 bits a channel become 8.
+/// `channels` is 1 (grey), 3 (RGB) or 4 (RGBA); `None` keeps the channels of the file. Grey is the
+/// luma of JPEG, 0.299 red + 0.587 green + 0.114 blue. An alpha channel is dropped, or added with
+/// the value 255. Channels of 16 bits become 8 bits.
 ///
-/// With the default [`Limits`].
+/// The default [`Limits`] apply.
 pub fn decode(bytes: &[u8], channels: Option<usize>) -> Result<Array> {
     decode_within(bytes, channels, &Limits::default())
 }
 
-/// As [`decode`], an image of as many pixels as the limits allow.
+/// Decodes like [`decode`], with a limit on the number of pixels.
 pub fn decode_within(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result<Array> {
     if let Some(n) = channels.filter(|n| ![1, 3, 4].contains(n)) {
         return Err(Error::config(format!("{n} channels of an image; expected 1, 3 or 4")));
@@ -84,7 +84,7 @@ fn decode_png(bytes: &[u8], limits: &Limits) -> Result<Pixels> {
 
 fn decode_jpeg(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result<Pixels> {
     let damaged = |e| Error::data(format!("the JPEG is damaged: {e:?}"));
-    // Strict: an image cut short is an error and not half grey.
+    // Strict mode: a truncated image is an error, not half grey.
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(MAX_SIDE).set_max_height(MAX_SIDE);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(damaged)?;
@@ -103,7 +103,7 @@ fn decode_jpeg(bytes: &[u8], channels: Option<usize>, limits: &Limits) -> Result
     Ok(Pixels { height, width, values })
 }
 
-/// Pixels of `from` channels with `to` of them.
+/// Converts pixels from `from` channels to `to` channels.
 fn recoloured(values: Vec<u8>, from: usize, to: usize) -> Vec<u8> {
     if from == to || from == 0 {
         return values;

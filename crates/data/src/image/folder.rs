@@ -1,5 +1,5 @@
-//! A folder of images: a sub-folder for each class. Files are decoded when their rows are needed,
-//! in threads.
+//! A folder of images with one sub-folder per class. Threads decode the files when their rows are
+//! needed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use super::{Method, decode_within, resize};
 use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
-/// The most images that are decoded together.
+/// The largest number of images that are decoded together.
 const PIECE: usize = 64;
 
-/// Images in a folder of sub-folders, and how to read them; [`dataset`](ImageFolder::dataset) makes
-/// the [`Dataset`].
+/// A folder of images in sub-folders, with options; [`dataset`](ImageFolder::dataset) builds the
+/// [`Dataset`].
 ///
-/// The classes are the names of the sub-folders in order; PNG and JPEG files (`.png`, `.jpg`,
-/// `.jpeg`) below them, at any depth, are the rows, class by class and in the order of their paths.
-/// Rows are `image` `[height, width, channels]` and the label `label`, i64.
+/// The classes are the names of the sub-folders, sorted. The rows are the PNG and JPEG files
+/// (`.png`, `.jpg`, `.jpeg`) below them, at any depth, class by class and sorted by path. Each row
+/// has the feature `image` `[height, width, channels]` and the label `label`, i64.
 ///
 /// ```
 /// use estimand_data::image::{ImageFolder, Method};
@@ -39,50 +39,51 @@ pub struct ImageFolder {
 }
 
 impl Dataset {
-    /// The images of a folder, in RGB and all of one size; [`ImageFolder`] has the options.
+    /// Creates a dataset from a folder of images, in RGB and all of one size. [`ImageFolder`] has
+    /// options.
     pub fn from_image_folder(path: impl Into<PathBuf>) -> Dataset {
         ImageFolder::new(path).dataset()
     }
 }
 
 impl ImageFolder {
-    /// The images below a path.
+    /// Describes the images below a path.
     pub fn new(path: impl Into<PathBuf>) -> ImageFolder {
         ImageFolder { path: path.into(), size: None, channels: 3, limits: Limits::default() }
     }
 
-    /// Resizes every image to a height and width. By default, none is resized, and one of another
-    /// size than the first is an error.
+    /// Resizes every image to a height and width. By default, images keep their size, and one that
+    /// differs in size from the first is an error.
     pub fn size(mut self, size: [usize; 2], method: Method) -> ImageFolder {
         self.size = Some((size, method));
         self
     }
 
-    /// 1 for grey, 3 for RGB, 4 for RGBA. By default, 3.
+    /// The number of channels: 1 for grey, 3 for RGB, 4 for RGBA. By default, 3.
     pub fn channels(mut self, channels: usize) -> ImageFolder {
         self.channels = channels;
         self
     }
 
-    /// How many pixels an image may have, and how long a file may be ([`Limits::pixels`],
-    /// [`Limits::record_bytes`]). By default, 268 million, and 2 GiB.
+    /// The limits on the pixels of an image and the bytes of a file ([`Limits::pixels`],
+    /// [`Limits::record_bytes`]). By default, 268 million pixels and 2 GiB.
     pub fn limits(mut self, limits: Limits) -> ImageFolder {
         self.limits = limits;
         self
     }
 
-    /// The names of the classes, by their number. Reads the folder.
+    /// The names of the classes, indexed by label. Reads the folder.
     pub fn classes(&self) -> Result<Vec<String>> {
         Ok(class_folders(&self.path)?.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// The rows, labels set apart; nothing is read yet.
+    /// Builds the dataset, with its labels separate from its features. Reads nothing yet.
     pub fn dataset(&self) -> Dataset {
         let source = Source { folder: self.clone(), listing: Mutex::new(None) };
         Dataset::new(source).label("label")
     }
 
-    /// The pixels of a file, as this folder wants them.
+    /// Reads a file and decodes it with the options of this folder.
     fn read(&self, path: &Path) -> Result<Array> {
         let bytes = self.limits.read_message(path)?;
         let decoded = decode_within(&bytes, Some(self.channels), &self.limits).and_then(|image| match self.size {
@@ -112,7 +113,7 @@ impl ImageFolder {
     }
 }
 
-/// The sub-folders and their names, in order. Those that begin with a dot are passed over.
+/// The sub-folders and their names, sorted. Names that begin with a dot are skipped.
 fn class_folders(path: &Path) -> Result<Vec<(String, PathBuf)>> {
     let folders: Vec<_> = entries(path)?
         .into_iter()
@@ -141,7 +142,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn add_images(folder: &Path, class: i64, files: &mut Vec<(PathBuf, i64)>) -> Result<()> {
     for path in entries(folder)? {
-        // A link to a folder could lead back here.
+        // A link to a folder could lead back to this one.
         if path.is_dir() && !path.is_symlink() {
             add_images(&path, class, files)?;
         } else if path
@@ -154,14 +155,14 @@ fn add_images(folder: &Path, class: i64, files: &mut Vec<(PathBuf, i64)>) -> Res
     Ok(())
 }
 
-/// What is in the folder: found once.
+/// The contents of the folder, listed once.
 struct Listing {
     files: Vec<(PathBuf, i64)>,
     dtype: DType,
     dims: Vec<usize>,
 }
 
-/// The position is the number of the next file.
+/// The stage of an image folder. The position is the index of the next file.
 struct Source {
     folder: ImageFolder,
     listing: Mutex<Option<Arc<Listing>>>,
@@ -241,7 +242,7 @@ impl Indexed for Source {
 }
 
 impl Listing {
-    /// The images of some files, decoded in threads, and their classes.
+    /// Decodes some files in threads, and returns the images with their classes.
     fn batch(&self, folder: &ImageFolder, files: &[&(PathBuf, i64)]) -> Result<Batch> {
         let decoded: Vec<OnceLock<Result<Array>>> = files.iter().map(|_| OnceLock::new()).collect();
         Pool::global().run(files.len(), &|i| {

@@ -1,8 +1,8 @@
-//! Images as arrays `[height, width, channels]`, or batches of them `[n, height, width, channels]`:
-//! decoded, resized and normalised.
+//! Decodes, resizes and normalises images: arrays `[height, width, channels]`, or batches of them
+//! `[n, height, width, channels]`.
 //!
-//! Pure functions, for [`Dataset::map_feature`] before or behind `batch`. PNG and JPEG files, and
-//! folders of them, come with the cargo feature `image`, which is on by default.
+//! All are pure functions, for [`Dataset::map_feature`] before or after `batch`. The cargo feature
+//! `image`, on by default, adds PNG and JPEG files and folders of them.
 //!
 //! ```
 //! use estimand_data::{Dataset, image};
@@ -37,7 +37,7 @@ use estimand_tensor::{Array, DType, Error, Feature, Result};
 use crate::Dataset;
 
 impl Dataset {
-    /// Changes one feature by a function of its array, as [`map`](Dataset::map) changes batches.
+    /// Changes one feature with a function of its array, as [`map`](Dataset::map) changes batches.
     pub fn map_feature(
         &self,
         name: impl Into<String>,
@@ -56,7 +56,7 @@ impl Dataset {
     }
 }
 
-/// Number of images, height, width and channels.
+/// The number of images, the height, the width and the channels.
 fn image_dims(images: &Array) -> Result<[usize; 4]> {
     match *images.dims() {
         [height, width, channels] => Ok([1, height, width, channels]),
@@ -68,7 +68,7 @@ fn image_dims(images: &Array) -> Result<[usize; 4]> {
     }
 }
 
-/// The values as f32, whether they are or become so.
+/// The values as f32, converted if necessary.
 fn as_f32(images: &Array) -> Result<Array> {
     match images.dtype() {
         DType::F32 => Ok(images.clone()),

@@ -1,10 +1,10 @@
-//! Pixels brought into the range that models like.
+//! Scales pixels to the ranges that models expect.
 
 use estimand_tensor::{Array, Error, Result};
 
 use super::{as_f32, image_dims};
 
-/// u8 0 to 255 as f32 0 to 1: each divided by 255.
+/// Converts u8 from 0 to 255 into f32 from 0 to 1: divides by 255.
 ///
 /// ```
 /// # use estimand_data::image::to_unit;
@@ -17,8 +17,8 @@ pub fn to_unit(images: &Array) -> Result<Array> {
     Array::from_vec(images.dims(), pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect())
 }
 
-/// `(x - mean) / deviation` by channel, u8 or f32 to f32; one number of each for every value of the
-/// last axis.
+/// Computes `(x - mean) / deviation` for each channel, from u8 or f32 to f32. `mean` and
+/// `deviation` have one number per channel, the last axis.
 pub fn standardize(images: &Array, mean: &[f32], deviation: &[f32]) -> Result<Array> {
     let n_channels = images.dims().last().copied().unwrap_or(1);
     if mean.len() != n_channels || deviation.len() != n_channels {
@@ -42,7 +42,7 @@ pub fn standardize(images: &Array, mean: &[f32], deviation: &[f32]) -> Result<Ar
     Ok(images)
 }
 
-/// Each image with mean 0 and deviation 1, u8 or f32 to f32, as
+/// Scales each image to mean 0 and deviation 1, from u8 or f32 to f32, like
 /// `tf.image.per_image_standardization`.
 pub fn per_image_standardization(images: &Array) -> Result<Array> {
     let [_, height, width, channels] = image_dims(images)?;

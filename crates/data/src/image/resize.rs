@@ -1,5 +1,4 @@
-//! Images of another size, as `tf.image.resize` makes them with half-pixel centres and no
-//! antialiasing.
+//! Resizes images like `tf.image.resize` with half-pixel centres and no antialiasing.
 
 use estimand_tensor::cpu::resize::{Resize, resize_bilinear, resize_nearest};
 use estimand_tensor::parallel::Pool;
@@ -7,16 +6,16 @@ use estimand_tensor::{Array, DType, Error, Result};
 
 use super::{as_f32, image_dims};
 
-/// What a pixel of the result is made of.
+/// The interpolation method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Method {
-    /// The four pixels around its place; f32, also from u8.
+    /// Interpolates between the four nearest pixels; the result is f32, also from u8.
     Bilinear,
-    /// The pixel at its place, of the type it had.
+    /// Takes the nearest pixel and keeps its type.
     Nearest,
 }
 
-/// One image or a batch of them, u8 or f32, at another height and width.
+/// Resizes one image or a batch of them, u8 or f32, to a height and width.
 ///
 /// ```
 /// # use estimand_data::image::{Method, resize};
@@ -53,7 +52,7 @@ pub fn resize(images: &Array, [height, width]: [usize; 2], method: Method) -> Re
     if !out.is_empty() {
         kernel(Pool::global(), &resize, as_f32(images)?.as_slice()?, out.as_mut_slice()?);
     }
-    // Copies of pixels: bytes come back as they went in.
+    // Pixels are only copied, so u8 converts to f32 and back without loss.
     if images.dtype() == DType::U8 && method == Method::Nearest {
         return Array::from_vec(dims, out.as_slice::<f32>()?.iter().map(|&v| v as u8).collect());
     }

@@ -1,4 +1,4 @@
-//! Rows held against a schema.
+//! Checks rows against a schema.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::stage::{InputContext, PIECE};
 use crate::statistics::Role;
 use crate::{Dataset, Position};
 
-/// The longest text of a value that is shown.
+/// The longest text of a value that a message shows.
 const SHOWN: usize = 80;
 
 pub(super) fn dataset(data: &Dataset, schema: &Schema) -> Result<Misfits> {
@@ -23,7 +23,7 @@ pub(super) fn dataset(data: &Dataset, schema: &Schema) -> Result<Misfits> {
     Ok(checker.finish())
 }
 
-/// Holds batches, one after another, against a schema.
+/// Checks batches, one after another, against a schema.
 pub(super) struct Checker<'a> {
     names: HashSet<(Role, &'a str)>,
     columns: Vec<(&'a SchemaColumn, Domain<'a>)>,
@@ -31,7 +31,7 @@ pub(super) struct Checker<'a> {
     found: Found,
 }
 
-/// A column's domain, to look values up in.
+/// The domain of a column, as a set for lookups.
 struct Domain<'a> {
     texts: HashSet<&'a [u8]>,
     ints: HashSet<i64>,
@@ -95,7 +95,7 @@ fn missing(column: &SchemaColumn, batch: &Batch) -> String {
     }
 }
 
-/// A column of a batch.
+/// The values of a column in a batch.
 struct Values<'a> {
     column: &'a SchemaColumn,
     domain: &'a Domain<'a>,
@@ -128,7 +128,7 @@ impl Values<'_> {
                 return found.add_once(name, format!("has {actual}, expected {expected}"));
             }
         };
-        // The dtype was compared above, so that these reads succeed.
+        // The dtype was compared above, so these reads succeed.
         let checked = match dtype {
             DType::F32 => {
                 array.as_slice::<f32>().map(|values| self.floats(values.iter().map(|&v| f64::from(v)), found))
@@ -145,7 +145,7 @@ impl Values<'_> {
         }
     }
 
-    /// The number of the row that a value belongs to.
+    /// The number of the row that holds a value.
     fn row(&self, i: usize) -> Option<u64> {
         let row = match self.feature {
             Feature::Dense(array) => i / array.dims().iter().skip(1).product::<usize>().max(1),
@@ -157,7 +157,7 @@ impl Values<'_> {
     fn floats(&self, values: impl Iterator<Item = f64>, found: &mut Found) {
         let SchemaColumn { name, dtype, required, .. } = self.column;
         let (min, max) = (self.column.min.as_ref().map(Value::to_f64), self.column.max.as_ref().map(Value::to_f64));
-        // With the digits that the value has.
+        // Prints a float with the digits of its own type.
         let shown = |value: f64| if *dtype == DType::F32 { (value as f32).to_string() } else { value.to_string() };
         for (i, value) in values.enumerate() {
             if value.is_nan() {

@@ -6,23 +6,24 @@ use estimand_tensor::{Array, DType, Error, FeatureSpec, Result, element_count};
 
 use crate::statistics::Role;
 
-/// What is said about a column.
+/// The constraints on a column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SchemaColumn {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its role: feature, label or weights.
     pub role: Role,
     /// The type of its values.
     pub dtype: DType,
-    /// Sizes of one row's axes, none for one value a row; `None` for ragged rows.
+    /// The sizes of one row's axes, empty for one value per row; `None` for ragged rows.
     pub dims: Option<Vec<usize>>,
-    /// What a model could make of it: a suggestion.
+    /// A suggestion of how a model could use it.
     pub kind: ColumnKind,
-    /// Whether no value may be missing: NaN, the empty string, a ragged row without values.
+    /// Whether values must be present. NaN, the empty string, and a ragged row without values are
+    /// missing.
     pub required: bool,
-    /// What stands for a value that a file does not have. Without, that is an error.
+    /// The value to use where a file has none. Without a default, a missing value is an error.
     pub default: Option<Value>,
     /// The smallest value allowed.
     pub min: Option<Value>,
@@ -32,16 +33,16 @@ pub struct SchemaColumn {
     pub domain: Option<Vec<Value>>,
 }
 
-/// What a model could make of a column.
+/// How a model could use a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ColumnKind {
     /// A number to compute with.
     Numeric,
-    /// One of some known terms: a vocabulary.
+    /// One of a known set of terms: a vocabulary.
     Vocabulary,
     /// One of very many terms: hash them.
     Hash,
-    /// Different in nearly every row: nothing can be learnt from it.
+    /// A different value in nearly every row: a model cannot learn from it.
     Id,
 }
 
@@ -64,16 +65,16 @@ impl fmt::Display for ColumnKind {
 /// A bound, a default, or a member of a domain. Booleans are the numbers 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Of a column of whole numbers or booleans.
+    /// A value of a column of whole numbers or booleans.
     Int(i64),
-    /// Of a column of floats.
+    /// A value of a column of floats.
     Float(f64),
-    /// Of a column of strings.
+    /// A value of a column of strings.
     Text(String),
 }
 
 impl Value {
-    /// As a float, to compare; NaN for text.
+    /// Converts the value to a float for comparisons; NaN for text.
     pub(super) fn to_f64(&self) -> f64 {
         match self {
             Value::Int(int) => *int as f64,
@@ -95,7 +96,7 @@ impl fmt::Display for Value {
 }
 
 impl SchemaColumn {
-    /// How the column is read from files.
+    /// The spec to read the column from files.
     pub fn feature_spec(&self) -> Result<FeatureSpec> {
         match (&self.dims, &self.default) {
             (None, _) => Ok(FeatureSpec::ragged(self.dtype)),
@@ -104,7 +105,7 @@ impl SchemaColumn {
         }
     }
 
-    /// An array of one value again and again.
+    /// An array that repeats one value.
     fn filled(&self, dims: &[usize], value: &Value) -> Result<Array> {
         let n = element_count(dims)?;
         match (self.dtype, value) {

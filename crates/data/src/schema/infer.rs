@@ -1,4 +1,4 @@
-//! From statistics to a schema.
+//! Infers a schema from statistics.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use super::column::{ColumnKind, SchemaColumn, Value};
 use crate::Statistics;
 use crate::statistics::{ColumnStatistics, Role, TermStatistics};
 
-/// Strings of at most so many distinct values get a domain.
+/// The largest number of distinct strings that become a domain.
 const MAX_DOMAIN: u64 = 100;
 
-/// Whole numbers of at most so many distinct values, each seen this often on average, are taken for
-/// categories.
+/// The largest number of distinct integers that count as categories, and how often each must occur
+/// on average.
 const MAX_CODES: u64 = 20;
 const CODE_REPEATS: u64 = 10;
 
-/// A vocabulary of more terms than this is better hashed.
+/// The largest size of a vocabulary. Hash columns with more terms.
 const MAX_VOCABULARY: u64 = 50_000;
 
-/// Where so many of a hundred values are distinct they are names of rows, if there are enough rows
-/// to tell.
+/// The percentage of distinct values, and the least number of rows, at which a column counts as an
+/// identifier of rows.
 const ID_PERCENT: u64 = 95;
 const ID_ROWS: u64 = 50;
 
@@ -55,7 +55,7 @@ fn column(found: &ColumnStatistics) -> Result<SchemaColumn> {
     let is_complete = found.n_missing() == 0 && found.lengths.is_none_or(|lengths| lengths.n_empty == 0);
     let domain = domain(found, kind);
     let (min, max) = match &found.numbers {
-        // The domain says more.
+        // The domain is stricter than bounds.
         Some(_) if domain.is_some() || found.dtype == DType::Bool => (None, None),
         Some(numbers) => match numbers.int_range() {
             Some((min, max)) => (Some(Value::Int(min)), Some(Value::Int(max))),
@@ -106,7 +106,7 @@ fn is_id(n_distinct: u64, terms: &TermStatistics) -> bool {
     terms.n_values >= ID_ROWS && n_distinct.saturating_mul(100) >= terms.n_values.saturating_mul(ID_PERCENT)
 }
 
-/// All values, most frequent first, if there are few.
+/// All values, most frequent first, if there are few enough.
 fn domain(found: &ColumnStatistics, kind: ColumnKind) -> Option<Vec<Value>> {
     let terms = found.terms.as_ref().filter(|_| kind == ColumnKind::Vocabulary)?;
     let n = terms.n_distinct().filter(|&n| n > 0 && n <= MAX_DOMAIN)? as usize;

@@ -1,34 +1,35 @@
-//! What does not fit a schema: counted, and the first of every column told.
+//! The rows and columns that do not fit a schema. All are counted, and the first of every column
+//! are listed.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use estimand_tensor::{Error, ErrorKind, Result};
 
-/// Misfits of a column that are told one by one; more are counted.
+/// The largest number of misfits listed per column; more are only counted.
 const LISTED: usize = 10;
 
-/// What does not fit a schema. Prints a line for each.
+/// A report of the values that do not fit a schema. Prints one line per misfit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfits {
-    /// Rows that were looked at.
+    /// The number of rows checked.
     pub n_rows: u64,
-    /// Values and columns that do not fit.
+    /// The number of values and columns that do not fit.
     pub n_misfits: u64,
-    /// The first ten of every column.
+    /// The first ten misfits of every column.
     pub listed: Vec<Misfit>,
 }
 
-/// One thing that does not fit.
+/// One value or column that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Misfit {
     /// The column.
     pub column: String,
-    /// The row, from 1; `None` if it is the column as a whole.
+    /// The row, from 1; `None` if the whole column does not fit.
     pub row: Option<u64>,
-    /// What does not fit, with the value found and what was expected.
+    /// The problem, with the value found and the value expected.
     pub problem: String,
 }
 
@@ -38,7 +39,7 @@ impl Misfits {
         self.n_misfits == 0
     }
 
-    /// An error of the first misfits, if there are any.
+    /// Returns an error that lists the first misfits, if there are any.
     pub fn into_result(self) -> Result<()> {
         let Some(first) = self.listed.first() else { return Ok(()) };
         let kind = ErrorKind::Data { path: None, row: first.row, column: Some(first.column.clone()) };
@@ -71,12 +72,12 @@ impl fmt::Display for Misfit {
 pub(super) struct Found {
     n_misfits: u64,
     listed: Vec<Misfit>,
-    /// For each column that has some, which of the listed are its own.
+    /// For each column with misfits, the indices of its misfits in the list.
     of_column: HashMap<String, Vec<usize>>,
 }
 
 impl Found {
-    /// The problem is put into words only if it is listed.
+    /// Adds a misfit. Formats the problem only if it is listed.
     pub(super) fn add(&mut self, column: &str, row: Option<u64>, problem: impl FnOnce() -> String) {
         self.n_misfits += 1;
         let own = match self.of_column.get_mut(column) {
@@ -89,7 +90,7 @@ impl Found {
         }
     }
 
-    /// A misfit of a whole column, which every batch has: told once.
+    /// Adds a misfit of a whole column, once, although every batch shows it.
     pub(super) fn add_once(&mut self, column: &str, problem: String) {
         let own = self.of_column.get(column).map_or(&[][..], Vec::as_slice);
         if !own.iter().any(|i| self.listed[*i].problem == problem) {

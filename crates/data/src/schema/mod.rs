@@ -1,5 +1,5 @@
-//! What the rows of a dataset should look like: inferred from data, written as TOML that people
-//! edit, read back, and held against data.
+//! Schemas: descriptions of the rows that a dataset should have. A schema is inferred from data,
+//! written as TOML that people edit, read back, and checked against data.
 //!
 //! ```
 //! use estimand_data::{Dataset, Schema};
@@ -18,8 +18,9 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `column.rs` is what is said about a column, `infer.rs` how it is found, `write.rs` and `read.rs`
-//! its text, `check.rs` holds it against batches and `misfits.rs` is what that finds.
+//! `column.rs` holds the constraints on a column, and `infer.rs` infers them. `write.rs` and
+//! `read.rs` convert them to and from text. `check.rs` checks batches, and `misfits.rs` is the
+//! report.
 
 mod check;
 mod column;
@@ -40,38 +41,39 @@ use crate::statistics::Role;
 use crate::writer::write_whole;
 use crate::{Dataset, Statistics};
 
-/// What the columns of a dataset should look like.
+/// A description of the columns that a dataset should have.
 #[derive(Clone, Debug)]
 pub struct Schema {
     columns: Vec<SchemaColumn>,
-    /// As it was written or read, comments included.
+    /// The text as it was written or read, including comments.
     text: String,
 }
 
 impl Schema {
-    /// Inferred from all rows of a dataset. Of some rows: `Schema::of(&data.take(10_000))`.
+    /// Infers a schema from all rows of a dataset. To use only some rows:
+    /// `Schema::of(&data.take(10_000))`.
     pub fn of(data: &Dataset) -> Result<Schema> {
         Schema::infer(&data.statistics()?)
     }
 
-    /// Inferred from statistics.
+    /// Infers a schema from statistics.
     pub fn infer(statistics: &Statistics) -> Result<Schema> {
         let columns = infer::columns(statistics)?;
         let text = write::text(&columns, statistics);
         Ok(Schema { columns, text })
     }
 
-    /// Reads a schema's text. An error names the line and the key.
+    /// Parses the text of a schema. An error names the line and the key.
     pub fn from_toml(text: &str) -> Result<Schema> {
         Ok(Schema { columns: read::columns(text, None)?, text: text.to_string() })
     }
 
-    /// Reads a schema's file. An error names the file, the line and the key.
+    /// Reads a schema from a file. An error names the file, the line and the key.
     pub fn read(path: impl AsRef<Path>) -> Result<Schema> {
         Schema::read_within(path, &Limits::default())
     }
 
-    /// Reads a schema's file of at most [`Limits::text_bytes`].
+    /// Reads a schema from a file of at most [`Limits::text_bytes`].
     pub fn read_within(path: impl AsRef<Path>, limits: &Limits) -> Result<Schema> {
         let path = path.as_ref();
         let text = String::from_utf8(limits.read_text(path).map_err(|e| e.context("reading a schema"))?)
@@ -79,13 +81,13 @@ impl Schema {
         Ok(Schema { columns: read::columns(&text, Some(path))?, text })
     }
 
-    /// Writes the schema's text to a file, whole or not at all.
+    /// Writes the schema to a file. The file appears whole or not at all.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         write_whole(path.as_ref(), self.text.as_bytes())
     }
 
-    /// The text: what was read, with all its comments, or what was inferred, with comments that say
-    /// why.
+    /// The text of the schema. A schema that was read keeps its text and comments; an inferred
+    /// schema has comments that give reasons.
     pub fn to_toml(&self) -> &str {
         &self.text
     }
@@ -95,7 +97,7 @@ impl Schema {
         &self.columns
     }
 
-    /// The column of a name.
+    /// The column with a name.
     pub fn column(&self, name: &str) -> Result<&SchemaColumn> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
             let names = self.columns.iter().map(|column| column.name.as_str());
@@ -103,13 +105,13 @@ impl Schema {
         })
     }
 
-    /// How the columns are read from files, labels and weights included: what
-    /// [`Dataset::from_tfrecord`] and [`Csv::features`](crate::Csv::features) take.
+    /// The specs to read all columns from files, including labels and weights.
+    /// [`Dataset::from_tfrecord`] and [`Csv::features`](crate::Csv::features) take them.
     pub fn feature_specs(&self) -> Result<BatchSpec> {
         self.columns.iter().map(|column| Ok((column.name.clone(), column.feature_spec()?))).collect()
     }
 
-    /// Gives columns the roles that the schema says: labels and weights.
+    /// Turns columns into labels and weights, as the schema specifies.
     pub fn with_roles(&self, data: &Dataset) -> Dataset {
         self.columns.iter().fold(data.clone(), |data, column| match column.role {
             Role::Feature => data,
@@ -118,7 +120,7 @@ impl Schema {
         })
     }
 
-    /// What in a batch does not fit. Rows are counted from 1.
+    /// Checks a batch and reports the values that do not fit. Rows are counted from 1.
     pub fn check(&self, batch: &Batch) -> Misfits {
         let mut checker = check::Checker::new(self);
         checker.check(batch);
@@ -127,8 +129,8 @@ impl Schema {
 }
 
 impl Dataset {
-    /// What in all rows does not fit a schema. Rows are counted from 1; an error only if rows
-    /// cannot be read.
+    /// Checks all rows against a schema and reports the values that do not fit. Rows are counted
+    /// from 1. Returns an error only if rows cannot be read.
     pub fn check_schema(&self, schema: &Schema) -> Result<Misfits> {
         check::dataset(self, schema)
     }

@@ -1,10 +1,10 @@
-//! How deep the keys of a schema's text are, before a parser follows them.
+//! Finds keys in the text of a schema that are nested too deeply, before the parser sees them.
 
-/// The most parts of a dotted key. The parser has a limit for brackets and none for dots, and
-/// tables of tables take stack to drop.
+/// The largest number of parts in a dotted key. The parser limits brackets but not dots, and
+/// dropping nested tables takes stack.
 pub(super) const MAX_PARTS: usize = 64;
 
-/// Where a key has too many parts. Texts in quotes and comments are passed over.
+/// The offset of the first key with too many parts. Quoted text and comments are skipped.
 pub(super) fn deep_key(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let (mut at, mut n_dots) = (0, 0);
@@ -26,7 +26,7 @@ pub(super) fn deep_key(text: &str) -> Option<usize> {
     None
 }
 
-/// The bytes of a quoted text at the beginning of `bytes`, quotes included; all of them if it is
+/// The length of the quoted text at the beginning of `bytes`, including quotes; all bytes if it is
 /// never closed.
 fn quoted_len(bytes: &[u8]) -> usize {
     let quote = bytes[0];
@@ -36,7 +36,7 @@ fn quoted_len(bytes: &[u8]) -> usize {
         if bytes[at..].starts_with(&[quote; 3][..n_quotes]) {
             return at + n_quotes;
         }
-        // A text of one line that is not closed ends with it.
+        // A one-line text that is not closed ends with its line.
         if n_quotes == 1 && bytes[at] == b'\n' {
             return at;
         }

@@ -1,4 +1,4 @@
-//! A schema from TOML: every mistake is named by line, column and key.
+//! Reads a schema from TOML. Every error names the line, the column and the key.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,11 +15,11 @@ use crate::statistics::Role;
 
 const KEYS: [&str; 9] = ["role", "type", "shape", "kind", "required", "default", "min", "max", "domain"];
 
-/// The most values of a row, and of all defaults together: a default is made as large as the shape
-/// says.
+/// The largest number of values in a row, and in all defaults together: a default is allocated with
+/// the size of the shape.
 const MAX_VALUES: usize = 1 << 24;
 
-/// The columns of a text, and of which file it is, for messages.
+/// Parses the columns in a text. `path` is the file's name for messages.
 pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColumn>> {
     let source = Source { text, path };
     if let Some(offset) = deep_key(text) {
@@ -53,7 +53,7 @@ pub(super) fn columns(text: &str, path: Option<&Path>) -> Result<Vec<SchemaColum
     if tables.is_empty() {
         return Err(source.error(0, None, "a schema without columns".to_string()).help("write `[columns.NAME]`"));
     }
-    // A table of the parser is in the order of names; a schema is in the order of its lines.
+    // The parser sorts tables by name; a schema keeps the order of its lines.
     tables.sort_by_key(|(name, _)| name.span().start);
     let mut n_defaults = 0usize;
     let read = |(name, table)| {
@@ -89,7 +89,7 @@ impl Source<'_> {
     }
 }
 
-/// One column's table.
+/// A reader of one column's table.
 struct Reader<'a> {
     source: Source<'a>,
     name: &'a Spanned<Cow<'a, str>>,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         self.source.error(offset, Some(name), format!("column `{name}`: {message}"))
     }
 
-    /// A key whose value is of the right type but makes no sense.
+    /// An error for a value that has the right type but is not valid.
     fn wrong(&self, key: &str, message: &str) -> Error {
         let start = self.get(key).map_or(self.name.span().start, |value| value.span().start);
         self.error(start, format!("`{key}`: {message}"))
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         Ok(domain)
     }
 
-    /// A value of the column's type.
+    /// Parses a value of the column's type.
     fn value(&self, key: &str, value: &Spanned<DeValue<'_>>, dtype: DType) -> Result<Value> {
         let range = match dtype {
             DType::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
             (DType::Str, DeValue::String(text)) => Some(Value::Text(text.to_string())),
             (DType::Bool, DeValue::Boolean(flag)) => Some(Value::Int(i64::from(*flag))),
             (DType::F64, DeValue::Float(float)) => float.as_str().parse().ok().map(Value::Float),
-            // Written with the digits of an f32, and compared with values that are.
+            // Rounded to f32, because it is compared with values of that type.
             (DType::F32, DeValue::Float(float)) => {
                 float.as_str().parse::<f32>().ok().map(|float| Value::Float(float.into()))
             }

@@ -1,4 +1,4 @@
-//! An inferred schema as TOML, with what was seen beside what is said.
+//! Writes an inferred schema as TOML, with the statistics in comments.
 
 use estimand_tensor::DType;
 
@@ -17,7 +17,7 @@ const HEAD: &str = "\
 #   min, max, domain   the values that are allowed
 ";
 
-/// Where comments begin, if the line is not longer.
+/// The column where comments begin, if the line is not longer.
 const COMMENT: usize = 32;
 
 pub(super) fn text(columns: &[SchemaColumn], statistics: &Statistics) -> String {
@@ -78,7 +78,7 @@ fn write(column: &SchemaColumn, seen: &ColumnStatistics, text: &mut String) {
     }
 }
 
-/// Why a kind is suggested.
+/// The reason for the suggested kind.
 fn why(column: &SchemaColumn, seen: &ColumnStatistics) -> String {
     let distinct = match (&seen.terms, &seen.numbers) {
         (Some(terms), _) => terms.n_distinct(),
@@ -93,12 +93,12 @@ fn why(column: &SchemaColumn, seen: &ColumnStatistics) -> String {
     }
 }
 
-/// A value as TOML has it.
+/// Formats a value as TOML.
 fn value(column: &SchemaColumn, value: &Value) -> String {
     match (value, column.dtype) {
         (Value::Int(int), DType::Bool) => (*int != 0).to_string(),
         (Value::Int(int), _) => int.to_string(),
-        // TOML's nan has no other spelling.
+        // TOML has only this spelling of NaN.
         (Value::Float(float), _) if float.is_nan() => "nan".to_string(),
         (Value::Float(float), DType::F32) => format!("{:?}", *float as f32),
         (Value::Float(float), _) => format!("{float:?}"),
@@ -111,7 +111,7 @@ fn key(name: &str) -> String {
     if !name.is_empty() && name.chars().all(is_bare) { name.to_string() } else { quoted(name) }
 }
 
-/// A basic string of TOML.
+/// Formats a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

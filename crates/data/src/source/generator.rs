@@ -1,4 +1,4 @@
-//! Rows that a function makes.
+//! Rows from a function.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Rows that a function makes: it is called once for each epoch and returns an iterator over
-    /// batches of any number of rows.
+    /// Creates a dataset from a function. The function is called once per epoch and returns an
+    /// iterator over batches of any number of rows.
     ///
-    /// To go on from a position, the rows before it are made again and thrown away. So the function
-    /// must make the same rows whenever it is given the same context; randomness comes from the
-    /// context's seed and epoch.
+    /// To resume from a position, the rows before it are generated again and dropped. So the
+    /// function must make the same rows for the same context. Take randomness from the context's
+    /// seed and epoch.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -44,7 +44,7 @@ impl Dataset {
 
 type Pieces = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
-/// The position is the number of rows given.
+/// The stage of a generator. The position is the number of rows yielded.
 struct Generator {
     spec: BatchSpec,
     function: Arc<dyn Fn(&InputContext) -> Pieces + Send + Sync>,
@@ -56,7 +56,7 @@ impl Stage for Generator {
         format!("generator: {}; going on makes all rows before again", names.join(", "))
     }
 
-    /// The function may look at all of the context.
+    /// The function may use all of the context.
     fn identity(&self, cx: &InputContext) -> String {
         let InputContext { mode, worker, n_workers, n_replicas, seed, .. } = cx;
         format!("generator for {mode:?} by worker {worker} of {n_workers}, {n_replicas} replicas, seed {seed}")
@@ -85,18 +85,18 @@ impl Stage for Generator {
 }
 
 struct Made {
-    /// `None` behind the end or an error.
+    /// `None` after the end or an error.
     pieces: Option<Pieces>,
     spec: BatchSpec,
-    /// Rows of which not all are given.
+    /// A piece of which some rows were not yielded.
     piece: Option<Batch>,
     given: u64,
-    /// Rows given before the position that reading began at.
+    /// The number of rows before the position where reading began.
     to_skip: u64,
 }
 
 impl Made {
-    /// The next piece that has rows, checked.
+    /// Returns the next piece that has rows, checked against the spec.
     fn next(&mut self) -> Result<Option<Batch>> {
         if let Some(piece) = self.piece.take() {
             return Ok(Some(piece));
@@ -119,7 +119,7 @@ impl Made {
         }
     }
 
-    /// The features in the spec's order, if they are those of the spec.
+    /// Checks that the features match the spec, and puts them in its order.
     fn check(&self, batch: Batch) -> Result<Batch> {
         let found = spec_of(&batch);
         let in_order: BatchSpec =

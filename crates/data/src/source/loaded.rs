@@ -1,4 +1,4 @@
-//! Rows that are read whole when they are first needed, and then are rows in memory.
+//! Rows that are read into memory, all together, when they are first needed.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -10,23 +10,24 @@ use crate::{Position, rows};
 
 type LoadFn = dyn Fn() -> Result<Batch> + Send + Sync;
 
-/// The position is the number of the next row.
+/// The stage of rows read on demand. The position is the number of the next row.
 pub(crate) struct Loaded {
     description: String,
     load: Box<LoadFn>,
-    /// Held while reading, so that two readers do not read twice.
+    /// Held while reading, so that two readers do not read the rows twice.
     reading: Mutex<()>,
     rows: OnceLock<Batch>,
 }
 
 impl Loaded {
-    /// The rows that a function reads; the description is what [`explain`](crate::Dataset::explain)
-    /// prints.
+    /// Creates the stage from a function that reads the rows. [`explain`](crate::Dataset::explain)
+    /// prints the description.
     pub(crate) fn new(description: String, load: impl Fn() -> Result<Batch> + Send + Sync + 'static) -> Loaded {
         Loaded { description, load: Box::new(load), reading: Mutex::new(()), rows: OnceLock::new() }
     }
 
-    /// What failed once is tried again the next time: the file may have come.
+    /// The rows, read on the first call. A failed read is tried again on the next call: the file
+    /// may exist by then.
     fn rows(&self) -> Result<&Batch> {
         if let Some(rows) = self.rows.get() {
             return Ok(rows);

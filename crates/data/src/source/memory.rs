@@ -1,4 +1,4 @@
-//! Rows in memory. Pieces share the arrays' memory; any row can be had by its number.
+//! Rows in memory. Pieces share the memory of the arrays, and any row can be read by its index.
 
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
@@ -6,9 +6,9 @@ use crate::Position;
 use crate::rows;
 use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem};
 
-/// The position is the number of the next row.
+/// The stage of rows in memory. The position is the number of the next row.
 pub(crate) struct Memory {
-    /// Or what is wrong with the arrays.
+    /// The rows, or the error in the arrays.
     rows: Result<Batch>,
 }
 
@@ -72,7 +72,7 @@ impl Stage for Memory {
     }
 }
 
-/// The rows of a batch from a position on.
+/// Opens a stream over the rows of a batch from a position on.
 pub(crate) fn open(rows: Batch, from: &Position) -> Result<Box<dyn Stream>> {
     let ([next], []) = from.parts()?;
     let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Where rows come from.
+//! The sources of rows, one per file.
 
 pub(crate) mod csv;
 pub(crate) mod generator;

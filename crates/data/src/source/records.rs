@@ -1,4 +1,4 @@
-//! TFRecord files: records by their framing, rows by whatever parser knows what is in them.
+//! TFRecord files. The framing delimits the records, and a parser turns their contents into rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::files::chunk::{Bad, Chunk, Cut, Damage, Format, Parsed};
 use crate::files::stream::FileStream;
 use crate::stage::{InputContext, Stage, Stream};
 
-/// The rows of TFRecord files.
+/// The stage that reads TFRecord files.
 pub(super) struct RecordSource<P> {
-    /// What stands in the records, for `explain`.
+    /// The kind of content of the records, for `explain`.
     what: &'static str,
     files: Files,
     spec: BatchSpec,
@@ -28,8 +28,8 @@ impl<P: RowParser> RecordSource<P> {
     }
 }
 
-/// Refuses a feature whose width would depend on which rows are read together, and so on where
-/// reading began.
+/// Refuses a padded feature: its width would depend on the rows that are read together, and so on
+/// the position where reading began.
 pub(super) fn check_not_padded(name: &str, spec: &FeatureSpec) -> Result<()> {
     if matches!(spec, FeatureSpec::Padded { .. }) {
         return Err(Error::unsupported(format!("feature `{name}` is padded, which rows before `batch` cannot be"))
@@ -60,22 +60,22 @@ impl<P: RowParser> Stage for RecordSource<P> {
     }
 }
 
-/// What makes rows of the contents of records.
+/// Parses the contents of records into rows.
 pub(super) trait RowParser: Send + Sync + 'static {
     fn batch<'a>(&self, records: impl Iterator<Item = &'a [u8]>) -> Result<Batch>;
 }
 
-/// Records by their framing, and what is in them by a parser.
+/// The format of TFRecord files with a parser of the contents.
 struct Records<P> {
     parser: P,
-    /// The most bytes of what is in a record.
+    /// The largest number of bytes in a record's payload.
     record_bytes: usize,
 }
 
 impl<P: RowParser> Format for Records<P> {
     const RECORD: &'static str = "record";
 
-    /// Longer ones are refused by what they say of their length, which has a checksum.
+    /// A longer record is refused by its length field, which has a checksum.
     fn longest(limits: &Limits) -> (usize, &'static str) {
         (limits.record_bytes.saturating_add(record::FRAME_LEN), "record_bytes")
     }
@@ -127,7 +127,7 @@ impl<P: RowParser> Format for Records<P> {
     }
 }
 
-/// A record whose checksum is right.
+/// A record whose checksum is valid.
 struct Good<'a> {
     payload: &'a [u8],
     place: Range<usize>,
@@ -161,7 +161,8 @@ impl<P: RowParser> Records<P> {
             bad.n_good = kept.partition_point(|record| record.place.start < bad.start);
         }
         parsed.bad = bad.into();
-        // Each can be parsed alone, so all can; if not, none is given and the first says why.
+        // Each record can be parsed alone, so all can be parsed together. If not, none is yielded
+        // and the first reports the error.
         match self.batch(&kept) {
             Ok(batch) => parsed.batch = batch,
             Err(error) => {

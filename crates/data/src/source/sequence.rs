@@ -8,16 +8,17 @@ use super::records::{RecordSource, RowParser, check_not_padded};
 use crate::Dataset;
 use crate::files::Files;
 
-/// What the feature of step lengths is called, behind the name of its list.
+/// The suffix of the feature that holds the lengths of steps, after the name of its list.
 const LENGTHS: &str = "/lengths";
 
 impl Dataset {
-    /// The `tf.SequenceExample`s of TFRecord files, read by specs of their context and of their
-    /// lists of steps: `tf.io.parse_sequence_example`.
+    /// Creates a dataset from the `tf.SequenceExample`s in TFRecord files, like
+    /// `tf.io.parse_sequence_example`. `context` and `lists` are the specs of the context features
+    /// and of the feature lists.
     ///
-    /// Every list becomes a ragged feature. With steps of one size, a row has its steps, each of
-    /// the spec's sizes. With [`ListSpec::ragged`] steps, a row has the values of all its steps,
-    /// and `NAME/lengths` how many each step has.
+    /// Every list becomes a ragged feature. For steps of one size, a row holds its steps, each with
+    /// the sizes of the spec. For [`ListSpec::ragged`] steps, a row holds the values of all its
+    /// steps, and the feature `NAME/lengths` holds the number of values in each step.
     ///
     /// ```
     /// use estimand_data::{Dataset, ListSpec};
@@ -53,7 +54,7 @@ impl Dataset {
 
 struct Sequences {
     parser: SequenceExampleParser,
-    /// Of the context's features, then of the lists.
+    /// The names of the context features, then of the lists.
     names: Vec<String>,
 }
 
@@ -107,7 +108,8 @@ impl RowParser for Sequences {
     }
 }
 
-/// Steps of rows as two features of one axis: the values of each row, and the lengths of its steps.
+/// Splits the steps of rows into two features with one axis: the values of each row, and the
+/// lengths of its steps.
 fn by_row(steps: &Ragged, row_splits: &[i64]) -> Result<(Feature, Feature)> {
     let step_splits = steps.row_splits();
     let ends = row_splits.iter().map(|&step| step_splits.get(step as usize).copied());

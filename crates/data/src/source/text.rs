@@ -11,8 +11,8 @@ use crate::stage::{InputContext, Stage, Stream};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// The lines of text files as one unnamed feature, without their ends (`\n` or `\r\n`):
-    /// `tf.data.TextLineDataset`.
+    /// Creates a dataset from the lines of text files, as one unnamed feature without line ends
+    /// (`\n` or `\r\n`), like `tf.data.TextLineDataset`.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("estimand-lines-{}.txt", std::process::id()));
@@ -52,7 +52,7 @@ impl Stage for TextLines {
     }
 }
 
-/// Bytes up to a line end; whatever they are, they can be read.
+/// The format of text: bytes up to a line end. Any bytes are valid.
 struct Lines;
 
 impl Format for Lines {

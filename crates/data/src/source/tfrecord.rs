@@ -8,10 +8,11 @@ use crate::Dataset;
 use crate::files::Files;
 
 impl Dataset {
-    /// The `tf.Example`s of TFRecord files, file after file, read by a spec of their features.
+    /// Creates a dataset from the `tf.Example`s in TFRecord files, with a spec of their features.
+    /// Files are read one after another.
     ///
-    /// Files are paths, patterns or [`Files`] with options; gzip and zlib are TensorFlow's
-    /// `compression_type`.
+    /// `files` are paths, patterns or [`Files`] with options. Gzip and zlib correspond to
+    /// TensorFlow's `compression_type`.
     pub fn from_tfrecord<N: Into<String>>(
         files: impl Into<Files>,
         features: impl IntoIterator<Item = (N, FeatureSpec)>,

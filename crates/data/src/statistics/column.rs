@@ -1,4 +1,4 @@
-//! One column in the making: values wait until there are whole blocks of them.
+//! Collects the statistics of one column. Values wait until they fill whole blocks.
 
 use std::ops::Range;
 
@@ -9,38 +9,38 @@ use super::numbers::{Block, NumberKind, Numbers};
 use super::terms::Terms;
 use super::{NumberStatistics, Role, TermStatistics};
 
-/// Values of a block. Blocks are counted from the column's first value, so that pieces cannot be
-/// seen in the result.
+/// The number of values in a block. Blocks are counted from the column's first value, so the result
+/// does not depend on how rows are cut into pieces.
 pub(super) const BLOCK: usize = 4096;
 
-/// What is known about a column.
+/// The statistics of a column.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ColumnStatistics {
     /// Its name; empty for weights.
     pub name: String,
-    /// What it is for.
+    /// Its role: feature, label or weights.
     pub role: Role,
     /// The type of its values.
     pub dtype: DType,
-    /// Sizes of one row's axes; `None` if they differ from row to row.
+    /// The sizes of one row's axes; `None` if they differ from row to row.
     pub dims: Option<Vec<usize>>,
-    /// Of ragged rows, their lengths.
+    /// The lengths of rows, if the column is ragged.
     pub lengths: Option<RowLengths>,
-    /// Of numbers and booleans.
+    /// The statistics of numbers and booleans.
     pub numbers: Option<NumberStatistics>,
-    /// Of strings, whole numbers and booleans.
+    /// The statistics of strings, integers and booleans.
     pub terms: Option<TermStatistics>,
 }
 
 impl ColumnStatistics {
-    /// Values that are missing: NaN, or the empty string.
+    /// The number of missing values: NaN, or the empty string.
     pub fn n_missing(&self) -> u64 {
         let of_numbers = self.numbers.as_ref().map_or(0, |numbers| numbers.n_missing);
         of_numbers + self.terms.as_ref().map_or(0, |terms| terms.n_missing)
     }
 
-    /// Values that are not missing.
+    /// The number of values that are not missing.
     pub fn n_values(&self) -> u64 {
         let of_numbers = self.numbers.as_ref().map(|numbers| numbers.n_values);
         of_numbers.or(self.terms.as_ref().map(|terms| terms.n_values)).unwrap_or(0)
@@ -51,15 +51,15 @@ impl ColumnStatistics {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct RowLengths {
-    /// Rows without values.
+    /// The number of rows without values.
     pub n_empty: u64,
-    /// The shortest row.
+    /// The length of the shortest row.
     pub min: u64,
-    /// The longest row.
+    /// The length of the longest row.
     pub max: u64,
 }
 
-/// A column, and those of its values that do not fill a block yet.
+/// A column, and the values that do not fill a block yet.
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) role: Role,
@@ -97,7 +97,7 @@ impl Column {
         })
     }
 
-    /// Takes the values of some more rows.
+    /// Adds the values of some more rows.
     pub(super) fn take(&mut self, feature: &Feature) -> Result<()> {
         let values = values_of(feature);
         if values.dtype() != self.dtype {
@@ -131,7 +131,7 @@ impl Column {
         Ok(())
     }
 
-    /// Values that wait.
+    /// The number of waiting values.
     pub(super) fn n_waiting(&self) -> usize {
         match &self.waiting {
             Waiting::Ints(waiting) => waiting.len(),
@@ -140,8 +140,8 @@ impl Column {
         }
     }
 
-    /// Where the blocks among the waiting numbers lie; the last may be short at the end of the
-    /// rows. Strings have none.
+    /// The ranges of the blocks among the waiting numbers. With `is_end`, the last block may be
+    /// short. Strings have none.
     pub(super) fn blocks(&self, is_end: bool) -> Vec<Range<usize>> {
         if matches!(self.waiting, Waiting::Strings(_)) {
             return Vec::new();
@@ -151,7 +151,7 @@ impl Column {
         (0..end).step_by(BLOCK).map(|start| start..end.min(start + BLOCK)).collect()
     }
 
-    /// Sums up a block of waiting numbers.
+    /// Summarises a block of waiting numbers.
     pub(super) fn sum_up(&self, block: Range<usize>) -> Block {
         match &self.waiting {
             Waiting::Ints(waiting) => Block::of_ints(&waiting[block]),
@@ -160,13 +160,13 @@ impl Column {
         }
     }
 
-    /// Adds the next block.
+    /// Adds the summary of the next block.
     pub(super) fn absorb(&mut self, block: &Block) {
         self.numbers.absorb(block);
     }
 
-    /// Counts the terms among the first `n` waiting numbers, or all waiting strings, and lets these
-    /// go.
+    /// Counts the terms among the first `n` waiting numbers, or all waiting strings, and drops
+    /// these values.
     pub(super) fn release(&mut self, pool: &Pool, n: usize) -> Result<()> {
         match (&mut self.waiting, &mut self.terms) {
             (Waiting::Strings(waiting), Some(terms)) => {

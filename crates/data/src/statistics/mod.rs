@@ -1,5 +1,5 @@
-//! What is in the columns of a dataset: counts, moments, quantiles, frequent terms. One pass over
-//! the rows, all columns at once.
+//! Statistics of the columns of a dataset: counts, moments, quantiles, frequent terms. One pass
+//! over the rows covers all columns.
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -19,12 +19,12 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! Every number here is the same, bit by bit, however many threads compute it and however the rows
-//! are cut into pieces: values are taken in blocks of fixed size, and blocks joined in their order.
+//! Every number is the same, bit by bit, for any number of threads and however the rows are cut
+//! into pieces: values are summarised in blocks of fixed size, and blocks are merged in order.
 //!
-//! `pass.rs` reads and shares the work out, `column.rs` collects one column; `numbers.rs` is made
-//! of `moments.rs` and `quantiles.rs`, `terms.rs` of
-//! [`TermCounts`](estimand_tensor::vocabulary::TermCounts); `table.rs` prints.
+//! `pass.rs` reads the rows and divides the work, and `column.rs` collects one column. `numbers.rs`
+//! builds on `moments.rs` and `quantiles.rs`; `terms.rs` builds on
+//! [`TermCounts`](estimand_tensor::vocabulary::TermCounts). `table.rs` prints.
 
 mod column;
 mod moments;
@@ -45,7 +45,7 @@ use estimand_tensor::{DType, Error, Result};
 
 use crate::Dataset;
 
-/// What a column is for.
+/// The role of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// A feature.
@@ -66,7 +66,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// What is in the columns of a dataset. Prints itself as a table.
+/// The statistics of all columns of a dataset. Prints itself as a table.
 #[derive(Debug)]
 pub struct Statistics {
     n_rows: u64,
@@ -74,7 +74,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Reads all rows of a dataset once, on all cores. [`StatisticsPass`] has choices.
+    /// Reads all rows of a dataset once, on all cores. [`StatisticsPass`] has options.
     pub fn of(data: &Dataset) -> Result<Statistics> {
         StatisticsPass::new().run(data)
     }
@@ -84,12 +84,12 @@ impl Statistics {
         self.n_rows
     }
 
-    /// All columns: features, labels, weights. None if there were no rows.
+    /// All columns: features, labels, weights. Empty if there were no rows.
     pub fn columns(&self) -> &[ColumnStatistics] {
         &self.columns
     }
 
-    /// The column of a name; the weights have the empty one.
+    /// The column with a name; the weights have the empty name.
     pub fn column(&self, name: &str) -> Result<&ColumnStatistics> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
             let names = self.columns.iter().map(|column| column.name.as_str());
@@ -97,7 +97,7 @@ impl Statistics {
         })
     }
 
-    /// The numbers of a column; an error if it holds strings.
+    /// The statistics of a column's numbers; an error if it holds strings.
     pub fn numbers(&self, name: &str) -> Result<&NumberStatistics> {
         let column = self.column(name)?;
         column.numbers.as_ref().ok_or_else(|| {
@@ -106,7 +106,8 @@ impl Statistics {
         })
     }
 
-    /// The terms of a column: its strings, whole numbers or booleans. An error if it holds floats.
+    /// The statistics of a column's terms: strings, integers or booleans. An error if it holds
+    /// floats.
     pub fn terms(&self, name: &str) -> Result<&TermStatistics> {
         let column = self.column(name)?;
         column.terms.as_ref().ok_or_else(|| {
@@ -117,7 +118,8 @@ impl Statistics {
 }
 
 impl Dataset {
-    /// What is in the columns: reads all rows once, on all cores. The same as [`Statistics::of`].
+    /// Computes the statistics of all columns. Reads all rows once, on all cores, like
+    /// [`Statistics::of`].
     pub fn statistics(&self) -> Result<Statistics> {
         Statistics::of(self)
     }

@@ -1,18 +1,18 @@
-//! Mean and variance, from blocks of fixed size: stable, and the same bits however the blocks were
-//! shared out.
+//! Mean and variance from blocks of fixed size. They are numerically stable, and the same bits
+//! however the blocks are divided among threads.
 
-/// Count, mean, and sum of squared deviations from it.
+/// The count, the mean, and the sum of squared deviations from the mean.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moments {
     n: u64,
     mean: f64,
-    /// What the mean lost when it was rounded: a small deviation of large numbers is made of it.
+    /// The rounding error of the mean. Small deviations of large numbers need it.
     rest: f64,
     m2: f64,
 }
 
 impl Moments {
-    /// Of one block, in passes over it.
+    /// Computes the moments of one block, in several passes over it.
     pub(super) fn of(values: &[f64]) -> Moments {
         if values.is_empty() {
             return Moments::default();
@@ -24,7 +24,8 @@ impl Moments {
         Moments { n: values.len() as u64, mean, rest: off / n, m2 }
     }
 
-    /// Of two sets together: Chan, Golub and LeVeque's update, with the mean in two parts.
+    /// Merges the moments of two sets: Chan, Golub and LeVeque's update, with the mean in two
+    /// parts.
     pub(super) fn merge(self, other: Moments) -> Moments {
         if self.n == 0 || other.n == 0 {
             return if self.n == 0 { other } else { self };
@@ -33,7 +34,7 @@ impl Moments {
         let share = other.n as f64 / n as f64;
         let delta = (other.mean - self.mean) + (other.rest - self.rest);
         let step = self.rest + delta * share;
-        // Knuth's sum of two: `rest` is exactly what rounding takes off `mean`.
+        // Knuth's two-sum: `rest` is exactly the rounding error of `mean`.
         let mean = self.mean + step;
         let taken = mean - self.mean;
         let rest = (self.mean - (mean - taken)) + (step - taken);
@@ -44,13 +45,13 @@ impl Moments {
         if self.n == 0 { f64::NAN } else { self.mean }
     }
 
-    /// The standard deviation of the values themselves: divided by their number.
+    /// The population standard deviation: divided by the number of values.
     pub(super) fn std(self) -> f64 {
         if self.n == 0 { f64::NAN } else { (self.m2 / self.n as f64).sqrt() }
     }
 }
 
-/// A sum in eight lanes, which the compiler may put into vector registers; the order is part of the
+/// Sums in eight lanes, which the compiler may put into vector registers. The order affects the
 /// result.
 fn sum(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     let mut lanes = [0.0; 8];
@@ -80,13 +81,13 @@ mod tests {
 
     #[test]
     fn large_numbers_with_small_differences() {
-        // 1e9 + {0, 1} in turn: the naive sum of squares loses all digits of the variance, which is
-        // 1/4.
+        // Alternating 1e9 and 1e9 + 1: the naive sum of squares loses all digits of the variance,
+        // which is 1/4.
         let values: Vec<f64> = (0..40_960).map(|i| 1e9 + f64::from(i % 2)).collect();
         let moments = values.chunks(4096).map(Moments::of).fold(Moments::default(), Moments::merge);
         assert_eq!((moments.mean(), moments.std()), (1e9 + 0.5, 0.5));
-        // One value more or less in a block moves its mean by less than a mean of 1e9 has digits
-        // for.
+        // One value more or less in a block moves its mean by less than the precision of a mean of
+        // 1e9.
         let values: Vec<f64> = (0..409_600).map(|i| 1e9 + f64::from(i % 3)).collect();
         let moments = values.chunks(4096).map(Moments::of).fold(Moments::default(), Moments::merge);
         // 136,534 zeros, 136,533 ones and twos: mean 1 - 1/409,600, variance (5 * 136,533) /

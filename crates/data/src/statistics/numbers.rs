@@ -1,20 +1,20 @@
-//! Numbers of a column: how many, how large, and where their quantiles are.
+//! Statistics of a column's numbers: their count, range, moments and quantiles.
 
 use super::moments::Moments;
 use super::quantiles::{Ranks, Sketch, key_of, value_of};
 
-/// What is known about the numbers of a column. NaN means missing; whole numbers and booleans are
-/// never missing.
+/// The statistics of a column's numbers. NaN means missing; integers and booleans are never
+/// missing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NumberStatistics {
-    /// Values that are not missing.
+    /// The number of values that are not missing.
     pub n_values: u64,
-    /// Values that are NaN.
+    /// The number of NaN values.
     pub n_missing: u64,
-    /// Values that are infinite; they count for everything but mean and deviation.
+    /// The number of infinite values; they count for everything but mean and deviation.
     pub n_infinite: u64,
-    /// Values that are zero.
+    /// The number of values that are zero.
     pub n_zeros: u64,
     /// The mean of finite values; NaN if there are none.
     pub mean: f64,
@@ -30,12 +30,12 @@ pub struct NumberStatistics {
     kind: NumberKind,
 }
 
-/// What the keys of numbers stand for.
+/// The meaning of the keys of numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum NumberKind {
-    /// Themselves.
+    /// Keys are the integers themselves.
     Int,
-    /// Floats, by [`key_of`].
+    /// Keys are floats, converted by [`key_of`].
     Float,
 }
 
@@ -49,10 +49,11 @@ impl NumberKind {
 }
 
 impl NumberStatistics {
-    /// The value below which a share `q` of the values lie, between neighbours in proportion:
-    /// `numpy.quantile`'s default. NaN if there are no values or `q` is not from 0 to 1.
+    /// The value below which a fraction `q` of the values lies, interpolated linearly between
+    /// neighbours, like `numpy.quantile`'s default. NaN if there are no values or `q` is not from 0
+    /// to 1.
     ///
-    /// Exact up to 65,536 distinct values; beyond that see
+    /// The result is exact up to 65,536 distinct values. Beyond that, see
     /// [`rank_error`](NumberStatistics::rank_error).
     pub fn quantile(&self, q: f64) -> f64 {
         if self.n_values == 0 || !(0.0..=1.0).contains(&q) {
@@ -65,12 +66,12 @@ impl NumberStatistics {
         if low == high || part == 0.0 {
             return low;
         }
-        // Both ends are met exactly, which one formula alone would not do.
+        // Exact at both ends, which one formula alone would not be.
         if part < 0.5 { low + (high - low) * part } else { high - (high - low) * (1.0 - part) }
     }
 
     fn at(&self, rank: u64) -> f64 {
-        // A sketch may have dropped the ends.
+        // The sketch may have dropped the smallest and the largest value.
         match rank {
             0 => self.min,
             rank if rank + 1 == self.n_values => self.max,
@@ -78,17 +79,17 @@ impl NumberStatistics {
         }
     }
 
-    /// How far [`quantile`](NumberStatistics::quantile) may be from `q`, as a share of the values:
-    /// 0 if quantiles are exact. A bound that always holds.
+    /// The largest error of [`quantile`](NumberStatistics::quantile) in `q`, as a fraction of the
+    /// values. The bound always holds; it is 0 if quantiles are exact.
     pub fn rank_error(&self) -> f64 {
         if self.ranks.error == 0 { 0.0 } else { self.ranks.error as f64 / self.ranks.n() as f64 }
     }
 
-    /// Boundaries that cut the values into up to `n_buckets` parts of about equal size, ascending:
-    /// what a bucketized column takes.
+    /// Boundaries that divide the values into up to `n_buckets` parts of about equal size,
+    /// ascending. A bucketized column takes them.
     ///
-    /// Fewer where values repeat: a boundary stands once, and none would leave its first bucket
-    /// empty.
+    /// There are fewer where values repeat: boundaries are distinct, and none leaves its first
+    /// bucket empty.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -114,16 +115,16 @@ impl NumberStatistics {
         self.ranks.n_distinct()
     }
 
-    /// The smallest and the largest of whole numbers or booleans, with all their digits.
+    /// The smallest and the largest integer or boolean, with all digits.
     pub fn int_range(&self) -> Option<(i64, i64)> {
         self.range.filter(|_| self.kind == NumberKind::Int)
     }
 }
 
-/// A block of numbers, summed up.
+/// The summary of a block of numbers.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// Of values that are not missing, in order.
+    /// The keys of values that are not missing, sorted.
     keys: Vec<i64>,
     n_missing: u64,
     n_infinite: u64,
@@ -158,7 +159,7 @@ impl Block {
     }
 }
 
-/// The blocks of a column so far.
+/// The statistics of the blocks of a column so far.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     n_values: u64,
@@ -171,7 +172,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Adds the next block.
+    /// Adds the summary of the next block.
     pub(super) fn absorb(&mut self, block: &Block) {
         self.n_values += block.keys.len() as u64;
         self.n_missing += block.n_missing;

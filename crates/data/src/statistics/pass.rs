@@ -1,4 +1,4 @@
-//! The one pass over the rows: read ahead in a thread, summed up block by block in a pool.
+//! The pass over the rows: one thread reads ahead, and a pool summarises the blocks.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -10,14 +10,14 @@ use super::{Role, Statistics};
 use crate::stage::{InputContext, PIECE};
 use crate::{Dataset, Position};
 
-/// Values of the fullest column that wait before all columns are summed up: enough blocks for the
-/// threads of a large machine.
+/// The number of waiting values, in the fullest column, at which all columns are summarised. It
+/// makes enough blocks for the threads of a large machine.
 const CHUNK: usize = 16 * BLOCK;
 
-/// Pieces that are read ahead.
+/// The number of pieces that are read ahead.
 const AHEAD: usize = 16;
 
-/// How [`Statistics`] are computed.
+/// The options for computing [`Statistics`].
 ///
 /// ```
 /// # use estimand_data::{Dataset, statistics::StatisticsPass};
@@ -45,9 +45,10 @@ impl StatisticsPass {
         StatisticsPass::default()
     }
 
-    /// Keeps at most so many distinct terms of a column, and 64 MB of text. By default, 262,144.
+    /// Limits the distinct terms of a column, which may also have at most 64 MB of text. By
+    /// default, 262,144 terms.
     ///
-    /// While a column has no more, its counts are exact; beyond that rare terms make room, see
+    /// Within the limit, counts are exact. Beyond it, rare terms are dropped; see
     /// [`TermCounts`](estimand_tensor::vocabulary::TermCounts).
     pub fn max_terms(self, max_terms: usize) -> StatisticsPass {
         StatisticsPass { max_terms }
@@ -58,8 +59,8 @@ impl StatisticsPass {
         self.run_on(Pool::global(), data)
     }
 
-    /// Reads all rows of a dataset once, on the threads of a pool. The result does not depend on
-    /// their number.
+    /// Reads all rows of a dataset once, on the threads of a pool. The number of threads does not
+    /// affect the result.
     pub fn run_on(&self, pool: &Pool, data: &Dataset) -> Result<Statistics> {
         let mut rows = data.prefetch(AHEAD).open(&InputContext::default(), &Position::default())?;
         let mut columns = Vec::new();
@@ -103,7 +104,7 @@ fn check_names(columns: &[Column], features: &[(Role, &str, Feature)], n_rows: u
     Err(Error::shape(format!("from row {} on there are {found:?}, before there were {expected:?}", n_rows + 1)))
 }
 
-/// Sums up the whole blocks of all columns; at the end also what does not fill one.
+/// Summarises the whole blocks of all columns, and at the end also the rest.
 fn sum_up(pool: &Pool, columns: &mut [Column], is_end: bool) -> Result<()> {
     let blocks: Vec<_> = columns.iter().map(|column| column.blocks(is_end)).collect();
     let tasks: Vec<_> =
@@ -111,11 +112,11 @@ fn sum_up(pool: &Pool, columns: &mut [Column], is_end: bool) -> Result<()> {
     let sums: Vec<OnceLock<_>> = tasks.iter().map(|_| OnceLock::new()).collect();
     pool.run(tasks.len(), &|task| {
         let (i, range) = tasks[task].clone();
-        // Nobody else sets this one.
+        // No other task sets this one.
         let _ = sums[task].set(columns[i].sum_up(range));
     });
 
-    // Blocks of one column in their order, columns side by side.
+    // Merges the blocks of a column in order; columns are independent.
     let mut rest = sums.as_slice();
     let mut parts = Vec::new();
     for (column, ranges) in columns.iter_mut().zip(&blocks) {

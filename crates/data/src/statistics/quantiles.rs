@@ -1,16 +1,17 @@
-//! Quantiles of a stream of numbers: exact while there are few distinct ones, then by a sketch of
-//! known error.
+//! Quantiles of a stream of numbers: exact while there are few distinct values, then from a sketch
+//! with a known error.
 //!
-//! Values travel as keys, integers in the order of the numbers ([`key_of`]), so that whole numbers
-//! lose no digit and sorting is fast.
+//! Values are stored as keys: integers in the order of the numbers ([`key_of`]). So integers lose
+//! no digits, and sorting is fast.
 
-/// While there are at most so many distinct values, each is kept with its count.
+/// The largest number of distinct values that are kept with their counts.
 const MAX_DISTINCT: usize = 1 << 16;
 
-/// Values of one weight in the sketch; must be even.
+/// The number of values of one weight in the sketch; must be even.
 const ROOM: usize = 1 << 13;
 
-/// The place of a number among all numbers; its own inverse, bit by bit. Both zeros are one value.
+/// The key of a number, in the order of all numbers. The bit operation is its own inverse. Both
+/// zeros have one key.
 pub(super) fn key_of(value: f64) -> i64 {
     let bits = (value + 0.0).to_bits() as i64;
     bits ^ (((bits >> 63) as u64) >> 1) as i64
@@ -24,9 +25,9 @@ pub(super) fn value_of(key: i64) -> f64 {
 /// The keys seen so far.
 #[derive(Debug)]
 pub(super) enum Sketch {
-    /// Distinct keys in order, and how often each occurs.
+    /// Distinct keys, sorted, with their counts.
     Counted(Vec<(i64, u64)>),
-    /// Some of the keys, each standing for as many as its weight says.
+    /// Some of the keys, each with the weight of the values it represents.
     Compacted(Compactors),
 }
 
@@ -50,8 +51,8 @@ impl Sketch {
         }
     }
 
-    /// The keys in order with the number of values up to and including each, and by how much that
-    /// number may be wrong.
+    /// The sorted keys, each with the number of values up to and including it, and the error bound
+    /// of that number.
     pub(super) fn finish(self) -> Ranks {
         let (mut weighted, error) = match self {
             Sketch::Counted(counted) => (counted, 0),
@@ -66,7 +67,7 @@ impl Sketch {
     }
 }
 
-/// Counts of distinct keys and a sorted block, together.
+/// Merges counts of distinct keys with a sorted block.
 fn merge(counted: &[(i64, u64)], block: &[i64]) -> Vec<(i64, u64)> {
     let mut merged = Vec::with_capacity(counted.len() + block.len());
     let mut old = counted.iter().copied().peekable();
@@ -82,14 +83,14 @@ fn merge(counted: &[(i64, u64)], block: &[i64]) -> Vec<(i64, u64)> {
     merged
 }
 
-/// The sketch: level h holds keys of weight 2^h. A full level is sorted and every second key moves
-/// one level up.
+/// The sketch. Level h holds keys of weight 2^h. When a level is full, it is sorted and every
+/// second key moves one level up.
 ///
-/// Moving changes the number of values below any point by at most the weight of the level, in
-/// either direction; `error` adds these up, so that it is a bound that always holds and not one of
-/// probability. A level is emptied once in `ROOM` of its weights: `n` values make an error of at
-/// most `n / ROOM` in each of 1 + log2(n / ROOM) levels, 0.2 % of 10^9 values. Which second keys
-/// stay alternates, so that errors of one level mostly cancel out.
+/// A move changes the number of values below any point by at most the weight of the level, in
+/// either direction. `error` adds these up, so the bound always holds and is not one of
+/// probability. A level is emptied once in `ROOM` of its weights, so `n` values make an error of at
+/// most `n / ROOM` in each of 1 + log2(n / ROOM) levels: 0.2 % of 10^9 values. The choice between
+/// odd and even keys alternates, so that errors of one level mostly cancel out.
 #[derive(Debug, Default)]
 pub(super) struct Compactors {
     levels: Vec<Level>,
@@ -103,7 +104,7 @@ struct Level {
 }
 
 impl Compactors {
-    /// Takes counted keys over without error: a count is a sum of powers of two.
+    /// Converts counted keys without error: a count is a sum of powers of two.
     fn of(counted: &[(i64, u64)]) -> Compactors {
         let mut compactors = Compactors::default();
         for level in 0..u64::BITS as usize {
@@ -126,7 +127,7 @@ impl Compactors {
         if kept.len() < ROOM {
             return;
         }
-        // Stable, because that is fast where sorted runs lie one after another, as they do here.
+        // The stable sort is fast on sorted runs that lie one after another, as they do here.
         kept.sort();
         let even = kept.len() & !1;
         let up: Vec<i64> = kept[..even].iter().skip(usize::from(*keeps_second)).step_by(2).copied().collect();
@@ -136,7 +137,7 @@ impl Compactors {
         self.add(level + 1, &up);
     }
 
-    /// All keys in order, equal ones together, with their weights.
+    /// All keys, sorted, with their weights; equal keys are merged.
     fn weighted(&self) -> Vec<(i64, u64)> {
         let mut all: Vec<(i64, u64)> = Vec::new();
         for (level, Level { keys, .. }) in self.levels.iter().enumerate() {
@@ -155,9 +156,9 @@ impl Compactors {
 /// Keys by rank.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranks {
-    /// Keys in order; and how many values are not greater.
+    /// Sorted keys, each with the number of values that are not greater.
     ends: Vec<(i64, u64)>,
-    /// By how much a rank may be wrong; 0 if all is exact.
+    /// The error bound of a rank; 0 if all ranks are exact.
     pub(super) error: u64,
 }
 
@@ -172,7 +173,7 @@ impl Ranks {
         (self.error == 0).then_some(self.ends.len() as u64)
     }
 
-    /// The key of a rank, from 0.
+    /// The key at a rank, from 0.
     pub(super) fn at(&self, rank: u64) -> Option<i64> {
         let i = self.ends.partition_point(|&(_, end)| end <= rank);
         self.ends.get(i).map(|&(key, _)| key)

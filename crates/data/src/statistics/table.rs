@@ -1,16 +1,16 @@
-//! Statistics as a table that people read.
+//! Prints statistics as a table.
 
 use std::fmt;
 
 use super::{ColumnStatistics, NumberStatistics, Role, Statistics, TermStatistics};
 
-/// Terms that are shown of a column.
+/// The number of terms shown per column.
 const SHOWN: usize = 3;
 
 /// The longest term that is shown whole, in characters.
 const LONGEST: usize = 24;
 
-/// Numbers and strings, each in a table of its own.
+/// Prints numbers and strings in separate tables.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} rows", self.n_rows())?;
@@ -65,7 +65,7 @@ fn kind(column: &ColumnStatistics) -> String {
     }
 }
 
-/// Whole numbers as they are, others to five digits.
+/// Formats integers in full, other numbers to five digits.
 fn short(value: f64) -> String {
     if value.is_nan() {
         return "-".to_string();

@@ -1,27 +1,28 @@
-//! Terms of a column: strings, whole numbers, booleans; which there are and how often.
+//! Statistics of a column's terms (strings, integers, booleans): the terms and their counts.
 
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::vocabulary::{TermCounts, Vocabulary};
 use estimand_tensor::{DType, Error, Result, StringSlice, Strings};
 
-/// The sign of a number's bits turned around, so that bytes compare as the numbers do.
+/// The sign bit, flipped so that bytes compare in the order of the numbers.
 const SIGN: u64 = 1 << 63;
 
-/// Bytes of text that are kept of a column: terms are short, and what is long is no term.
+/// The largest number of bytes of text kept per column: terms are short, and a long text is not a
+/// term.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What is known about the terms of a column. The empty string means missing and is no term.
+/// The statistics of a column's terms. The empty string means missing and is not a term.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TermStatistics {
-    /// Values that are not missing.
+    /// The number of values that are not missing.
     pub n_values: u64,
-    /// Values that are the empty string.
+    /// The number of empty strings.
     pub n_missing: u64,
-    /// The mean length of strings that are not missing, in bytes; NaN for numbers, and if there are
-    /// none.
+    /// The mean length of strings that are not missing, in bytes; NaN for numbers, or if there are
+    /// no strings.
     pub mean_length: f64,
-    /// The longest string, in bytes; 0 for numbers.
+    /// The length of the longest string, in bytes; 0 for numbers.
     pub max_length: u64,
     counts: TermCounts,
     kind: TermKind,
@@ -41,13 +42,13 @@ impl TermStatistics {
         (self.counts.undercount() == 0).then_some(self.counts.len() as u64)
     }
 
-    /// By how much counts may be too small: 0 while every distinct term could be kept.
+    /// The most by which a count may be too small; 0 while every distinct term is kept.
     pub fn undercount(&self) -> u64 {
         self.counts.undercount()
     }
 
-    /// The `k` most frequent terms that occur at least `min_count` times, as text, with their
-    /// counts: most frequent first, of equally frequent ones the smaller first.
+    /// The `k` most frequent terms that occur at least `min_count` times, as text with their
+    /// counts. Sorted by descending count, and then by ascending term.
     pub fn top(&self, k: usize, min_count: u64) -> Vec<(String, u64)> {
         let (terms, counts) = self.counts.top(k, min_count);
         terms.iter().map(|term| self.show(term)).zip(counts).collect()
@@ -61,8 +62,8 @@ impl TermStatistics {
         }
     }
 
-    /// The vocabulary of the `k` most frequent terms that occur at least `min_count` times, in the
-    /// order of [`top`](TermStatistics::top). Strings as they are; whole numbers as numbers.
+    /// A vocabulary of the `k` most frequent terms that occur at least `min_count` times, in the
+    /// order of [`top`](TermStatistics::top). Strings stay strings, and integers stay integers.
     pub fn vocabulary(&self, k: usize, min_count: u64) -> Result<Vocabulary> {
         let (terms, _) = self.counts.top(k, min_count);
         if terms.is_empty() {
@@ -90,12 +91,12 @@ impl TermStatistics {
     }
 }
 
-/// The number of a term.
+/// The integer that a term encodes.
 fn int_of(term: &[u8]) -> i64 {
     term.try_into().map_or(0, |bytes| (u64::from_be_bytes(bytes) ^ SIGN) as i64)
 }
 
-/// The terms of a column so far.
+/// The counts of a column's terms so far.
 #[derive(Debug)]
 pub(super) struct Terms {
     counts: TermCounts,
@@ -107,7 +108,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// For the values of a dtype, if they are terms.
+    /// Creates the counts for a dtype; `None` if its values are not terms.
     pub(super) fn new(dtype: DType, max_terms: usize) -> Result<Option<Terms>> {
         let kind = match dtype {
             DType::Str => TermKind::Text,

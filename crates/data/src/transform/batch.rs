@@ -1,4 +1,5 @@
-//! Rows to batches. Asks for exactly the rows it needs, so that its position is that of its input.
+//! Joins rows into batches. It asks for exactly the rows it needs, so its position is that of its
+//! input.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
@@ -55,7 +56,7 @@ impl Stage for Batched {
     }
 }
 
-/// `drop_remainder` after a stage that has no remainder: a mistake that `check` reports.
+/// `drop_remainder` after a stage that has no remainder. This is a mistake, which `check` reports.
 pub(crate) struct NoRemainder {
     pub(crate) input: Dataset,
 }

@@ -1,4 +1,4 @@
-//! Batches of rows that are about equally long.
+//! Batches rows of similar length.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use crate::transform::buckets::Buckets;
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Batches of rows of similar length, so that little is padded. A batch is given when its
-    /// bucket is full; at the end follow the buckets that are not, shortest rows first. The order
-    /// is tf.data's.
+    /// Batches rows of similar length, so that little padding is needed. A bucket yields a batch
+    /// when it is full. At the end, the other buckets yield their rows, shortest rows first. The
+    /// order is tf.data's.
     ///
     /// ```
     /// # use estimand_data::{Buckets, Dataset};
@@ -33,8 +33,10 @@ impl Dataset {
     }
 }
 
-/// The position is the rows read and, for each bucket, those given since the oldest piece with a
-/// row that waits, and the input's before that piece.
+/// The stage of `bucket_by_sequence_length`. The oldest piece is the first with a row that still
+/// waits in a bucket. The position holds the number of rows read since the start of the oldest
+/// piece, the number that each bucket has yielded since then, and the input's position before that
+/// piece.
 struct BucketByLength {
     input: Dataset,
     buckets: Buckets,
@@ -95,40 +97,40 @@ struct BucketStream {
     input: Box<dyn Stream>,
     buckets: Buckets,
     waiting: Vec<Waiting>,
-    /// From the oldest of which a row was not given.
+    /// Starts with the oldest piece that has rows not yet yielded.
     pieces: VecDeque<Piece>,
-    /// Pieces before those.
+    /// The number of pieces before those.
     n_gone: usize,
-    /// The input's position behind the last piece.
+    /// The input's position after the last piece.
     after: Position,
-    /// The buckets of the last piece's rows that have not arrived.
+    /// The buckets of the last piece's rows that have not entered their bucket yet.
     coming: VecDeque<usize>,
-    /// Rows that had arrived at the position where reading began, until they have again.
+    /// Rows still to replay after resuming: they had entered their buckets before the position.
     to_replay: u64,
-    /// Rows of each bucket given since the oldest piece.
+    /// For each bucket, the rows yielded since the oldest piece.
     given: Vec<u64>,
     ended: bool,
 }
 
-/// A bucket.
+/// The rows that wait in a bucket.
 #[derive(Default)]
 struct Waiting {
-    /// Rows, each with the number of its piece.
+    /// Rows, each part with the number of its piece.
     parts: VecDeque<(usize, Batch)>,
-    /// Those of them that have arrived.
+    /// The number of these rows that have entered the bucket.
     n: usize,
 }
 
 struct Piece {
     before: Position,
     n_rows: usize,
-    /// Rows of each bucket.
+    /// The number of rows per bucket.
     counts: Vec<u64>,
     n_given: usize,
 }
 
 impl BucketStream {
-    /// Reads a piece and sorts its rows into parts; `false` at the end.
+    /// Reads a piece and divides its rows among the buckets; `false` at the end.
     fn read(&mut self) -> Result<bool> {
         let Some(StreamItem { batch, after }) = self.input.pull(PIECE)? else { return Ok(false) };
         let of_rows = self.buckets.of(&batch)?;
@@ -147,7 +149,7 @@ impl BucketStream {
         Ok(true)
     }
 
-    /// The first `n` rows of a bucket, in which at least so many have arrived.
+    /// Takes the first `n` rows of a bucket; at least `n` rows must have entered it.
     fn take(&mut self, bucket: usize, n: usize) -> Result<Batch> {
         let waiting = &mut self.waiting[bucket];
         waiting.n -= n;
@@ -167,7 +169,7 @@ impl BucketStream {
         concat(taken)
     }
 
-    /// Takes out again what had been given at the position where reading began.
+    /// Removes the rows that were already yielded before the position where reading began.
     fn forget_given(&mut self) -> Result<()> {
         for bucket in 0..self.waiting.len() {
             let (given, arrived) = (self.given[bucket], self.waiting[bucket].n);

@@ -1,4 +1,4 @@
-//! Which rows `bucket_by_sequence_length` puts together, and how they are padded.
+//! The options of `bucket_by_sequence_length`: its buckets, and the padding of their rows.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
 use crate::transform::padded_batch::Pad;
 
-/// The length of each of a batch's rows.
+/// Returns the length of each row of a batch.
 type LengthFn = dyn Fn(&Batch) -> Result<Vec<usize>> + Send + Sync;
 
-/// Which rows are batched together: bucket i has the rows from boundary i - 1 on and below boundary
-/// i.
+/// The buckets of rows that are batched together. Bucket i has the rows whose length is at least
+/// boundary i - 1 and less than boundary i.
 #[derive(Clone)]
 #[must_use]
 pub struct Buckets {
     length: Arc<LengthFn>,
     boundaries: Vec<usize>,
     pub(crate) batch_sizes: Vec<usize>,
-    /// `None` leaves ragged features ragged.
+    /// `None` keeps ragged features ragged.
     pad: Option<Pad>,
     pad_to_bucket_boundary: bool,
     pub(crate) drop_remainder: bool,
 }
 
 impl Buckets {
-    /// By the number of values in a ragged feature's row. There is one batch size more than there
-    /// are boundaries, which rise.
+    /// Buckets by the number of values in a ragged feature's row. The boundaries ascend, and there
+    /// is one more batch size than boundaries.
     pub fn by_feature(
         name: impl Into<String>,
         boundaries: impl Into<Vec<usize>>,
@@ -35,8 +35,8 @@ impl Buckets {
         Buckets::by(move |batch| row_lengths(batch, &name), boundaries, batch_sizes)
     }
 
-    /// By a length that a function tells of each row: it gets any number of rows, and returns as
-    /// many lengths.
+    /// Buckets by the length that a function computes. The function gets any number of rows and
+    /// returns one length per row.
     pub fn by(
         length: impl Fn(&Batch) -> Result<Vec<usize>> + Send + Sync + 'static,
         boundaries: impl Into<Vec<usize>>,
@@ -52,26 +52,27 @@ impl Buckets {
         }
     }
 
-    /// How ragged features are filled up. By default with zeros, to the longest row of the batch.
+    /// The padding of ragged features. By default, zeros up to the longest row of the batch.
     pub fn pad(mut self, pad: Pad) -> Buckets {
         self.pad = Some(pad);
         self
     }
 
-    /// Leaves ragged features ragged. By default they are padded.
+    /// Keeps ragged features ragged. By default, they are padded.
     pub fn no_padding(mut self) -> Buckets {
         self.pad = None;
         self
     }
 
-    /// Fills up to one less than the bucket's boundary, so that there are few sizes; a row that
-    /// reaches the last boundary is then an error. By default, to the longest row of the batch.
+    /// Pads to one less than the bucket's boundary, so that batches have few different sizes. A row
+    /// at least as long as the last boundary is then an error. By default, rows are padded to the
+    /// longest row of the batch.
     pub fn pad_to_bucket_boundary(mut self, yes: bool) -> Buckets {
         self.pad_to_bucket_boundary = yes;
         self
     }
 
-    /// Leaves out the last batch of each bucket if it is not full. By default it is kept.
+    /// Leaves out the last batch of each bucket if it is not full. By default, it is kept.
     pub fn drop_remainder(mut self) -> Buckets {
         self.drop_remainder = true;
         self
@@ -108,7 +109,7 @@ impl Buckets {
         }
     }
 
-    /// The bucket of each row.
+    /// Returns the bucket of each row.
     pub(crate) fn of(&self, batch: &Batch) -> Result<Vec<usize>> {
         let place = "in the lengths for `bucket_by_sequence_length`";
         let lengths = (self.length)(batch).map_err(|e| e.context(place))?;
@@ -119,7 +120,7 @@ impl Buckets {
         Ok(lengths.iter().map(|length| self.boundaries.partition_point(|boundary| boundary <= length)).collect())
     }
 
-    /// What rows of a bucket are padded to, if not to the longest.
+    /// The size to pad the rows of a bucket to; `None` pads to the longest row.
     pub(crate) fn padded_size(&self, bucket: usize) -> Result<Option<usize>> {
         match (self.pad_to_bucket_boundary && self.pad.is_some(), self.boundaries.get(bucket)) {
             (false, _) => Ok(None),
@@ -132,7 +133,7 @@ impl Buckets {
         }
     }
 
-    /// The batch as it is given.
+    /// Pads a batch before it is yielded.
     pub(crate) fn finish(&self, batch: Batch, bucket: usize) -> Result<Batch> {
         match &self.pad {
             Some(pad) => pad.apply(&batch, self.padded_size(bucket)?),

@@ -1,4 +1,4 @@
-//! One dataset behind another.
+//! Reads one dataset after another.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
@@ -7,7 +7,7 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// The elements of this dataset, and then those of another. Their features must agree.
+    /// Appends the elements of another dataset. The features of both must agree.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -22,7 +22,8 @@ impl Dataset {
     }
 }
 
-/// The position is which input is read, and its position.
+/// The stage of `concatenate`. The position holds the number of the current input, and its
+/// position.
 struct Concatenate {
     inputs: [Dataset; 2],
 }
@@ -59,7 +60,7 @@ impl Stage for Concatenate {
 
 struct ConcatenateStream {
     current: Box<dyn Stream>,
-    /// The second input, until it is read.
+    /// The second input, until it is opened.
     next: Option<Dataset>,
     cx: InputContext,
 }

@@ -1,4 +1,4 @@
-//! A dense feature as a ragged one.
+//! Converts a dense feature to a ragged one.
 
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, FeatureSpec, Ragged, Result};
 
@@ -7,8 +7,8 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Makes a dense feature of several values a row ragged, so that rows of other lengths can
-    /// follow, and ops that take ragged features can be used. Batches of what is ragged are ragged.
+    /// Makes a dense feature of several values per row ragged. Then rows of other lengths can
+    /// follow, and ops on ragged features accept it. Batches of ragged rows are ragged.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -23,7 +23,7 @@ impl Dataset {
     }
 }
 
-/// Its position is that of its input.
+/// The stage of `dense_to_ragged`. Its position is that of its input.
 struct DenseToRagged {
     input: Dataset,
     name: String,

@@ -1,4 +1,4 @@
-//! The number of each element as a feature.
+//! Adds the index of each element as a feature.
 
 use estimand_tensor::{Array, Batch, BatchSpec, DType, Error, FeatureSpec, Result};
 
@@ -7,8 +7,8 @@ use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Adds the number of each element, counted from `start`, as an `i64` feature. Behind
-    /// [`batch`](Dataset::batch) all rows of a batch have the batch's number.
+    /// Adds the index of each element, counted from `start`, as an `i64` feature. After
+    /// [`batch`](Dataset::batch), all rows of a batch have the batch's index.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -22,7 +22,8 @@ impl Dataset {
     }
 }
 
-/// The position is the number of elements given, and the input's.
+/// The stage of `enumerate`. The position holds the number of elements yielded, and the input's
+/// position.
 struct Enumerate {
     input: Dataset,
     rule: Numbers,

@@ -1,4 +1,4 @@
-//! Rows left out.
+//! Leaves out rows.
 
 use std::sync::Arc;
 

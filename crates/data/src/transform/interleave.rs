@@ -1,4 +1,4 @@
-//! Several datasets in turn, a block of each.
+//! Reads several datasets in turn, a block of each.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
@@ -8,11 +8,11 @@ use crate::transform::mixed::{Ahead, Mixed, MixedStream, Mixing};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Reads `cycle_length` of the datasets at a time, in turn, `block_length` elements of each. In
-    /// the place of one that has ended comes the next that was not read yet. The order is tf.data's
-    /// with deterministic order.
+    /// Reads `cycle_length` datasets at a time, in turn, `block_length` elements from each. When a
+    /// dataset ends, the next one that was not read yet takes its place. The order is tf.data's
+    /// deterministic order.
     ///
-    /// Files are interleaved as a dataset for each:
+    /// To interleave files, make a dataset of each:
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -27,8 +27,9 @@ impl Dataset {
     }
 }
 
-/// The position is the place in the cycle, the elements given of its block, the next dataset, and
-/// for each place the number of its dataset from 1 on, or 0; and their positions.
+/// The stage of `interleave`. The position holds the place in the cycle whose turn it is, the
+/// elements yielded of its block, the next dataset, and for each place the number of its dataset,
+/// counted from 1, or 0 if it is empty; and the positions of these datasets.
 struct Interleave {
     inputs: Vec<Dataset>,
     cycle_length: usize,
@@ -94,13 +95,13 @@ struct Turns {
     inputs: Vec<Dataset>,
     block_length: u64,
     cx: InputContext,
-    /// The place whose turn it is.
+    /// The place in the cycle whose turn it is.
     place: usize,
-    /// Elements of its block already given.
+    /// The elements of its block already yielded.
     given: u64,
-    /// The first dataset that was not read yet.
+    /// The first dataset that was not opened yet.
     next: usize,
-    /// The number of a dataset, and its rows.
+    /// For each place, the number of its dataset, and its rows.
     places: Vec<Option<(usize, Ahead)>>,
 }
 

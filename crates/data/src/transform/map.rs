@@ -1,4 +1,4 @@
-//! A function over batches.
+//! Applies a function to batches.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Stream for MapStream {
     }
 }
 
-/// The function's answer for an item.
+/// Applies the function to an item.
 pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: StreamItem) -> Result<StreamItem> {
     let n_rows = batch.n_rows();
     let batch = function(batch).map_err(|e| e.context("in the function of `map`"))?;
@@ -66,7 +66,8 @@ pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: S
     Ok(StreamItem { batch, after })
 }
 
-/// The spec of the first rows: nothing else tells what a function does.
+/// Finds the spec by running the stage on the first rows: only a call shows the result of a
+/// function.
 pub(crate) fn spec_of_first(stage: &dyn Stage) -> Result<BatchSpec> {
     let mut stream = stage.open(&InputContext { n_threads: 1, ..InputContext::default() }, &Position::default())?;
     let sample = stream

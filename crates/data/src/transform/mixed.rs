@@ -1,7 +1,8 @@
-//! Rows of several inputs in one piece: what `interleave` and `sample_from_datasets` are made of.
+//! Mixes rows of several inputs into one piece. `interleave` and `sample_from_datasets` are built
+//! on it.
 //!
-//! Taking rows one by one from each input would cost a small batch for every row. So inputs are
-//! read ahead, and a piece is noted as runs of rows and put together at once.
+//! Taking rows one by one from each input would cost a small batch for every row. Instead, inputs
+//! are read ahead. A piece is recorded as runs of rows, and then assembled at once.
 
 use estimand_tensor::{Batch, Error, Result};
 
@@ -9,19 +10,19 @@ use crate::rows::{concat, discard, gather, slice};
 use crate::stage::{InputContext, PIECE, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
-/// An input read ahead. Its position is how many rows of a piece were given, and the input's before
-/// that piece.
+/// An input that is read ahead. Its position holds the number of rows yielded of a piece, and the
+/// input's position before that piece.
 pub(crate) struct Ahead {
     input: Box<dyn Stream>,
     unit: Unit,
     piece: Option<StreamItem>,
-    /// Counts pieces, so that they can be told apart.
+    /// The number of the current piece, which identifies it.
     number: usize,
-    /// The first row of the piece that was not given.
+    /// The first row of the piece that was not yielded.
     start: usize,
     /// The input's position before the piece.
     before: Position,
-    /// Rows given since then: those of the piece, and those passed over to come to it.
+    /// Rows yielded since then: those of this piece, and those skipped to resume inside it.
     given: u64,
 }
 
@@ -37,11 +38,11 @@ impl Ahead {
         Ok(Ahead { input: stream, unit: input.unit(), piece: None, number: 0, start: 0, before: before.clone(), given })
     }
 
-    /// The elements that lie ready, after reading some if there were none: 0 at the end.
+    /// The number of elements ready. Reads a piece if there are none; 0 at the end.
     pub(crate) fn available(&mut self) -> Result<usize> {
         if self.piece.is_none() {
-            // A piece that began before the position ends where it ended then, so that `given`
-            // stays small.
+            // When reading resumes inside a piece, the rest of the piece ends where it ended
+            // before, so `given` stays below `PIECE`.
             let want = PIECE - usize::try_from(self.given).unwrap_or(0);
             self.piece = self.input.pull(want)?;
             (self.number, self.start) = (self.number + 1, 0);
@@ -57,7 +58,7 @@ impl Ahead {
         Position::new([self.given], [self.before.clone()])
     }
 
-    /// Gives the next `n` elements, of which at least so many are available.
+    /// Marks the next `n` elements as yielded; at least `n` must be available.
     fn advance(&mut self, n: usize) {
         let Some(piece) = &self.piece else { return };
         (self.start, self.given) = (self.start + n, self.given + n as u64);
@@ -68,18 +69,18 @@ impl Ahead {
     }
 }
 
-/// A piece in the making.
+/// A piece that is being assembled.
 #[derive(Default)]
 pub(crate) struct Mixed {
     parts: Vec<PieceRows>,
-    /// The last part of each input.
+    /// For each input, its last part.
     last: Vec<Option<usize>>,
-    /// Runs of rows: the part, and how many.
+    /// Runs of rows: the part, and the number of rows.
     runs: Vec<(usize, usize)>,
     n: usize,
 }
 
-/// Rows of one piece of an input, in order.
+/// Rows from one piece of an input, in order.
 struct PieceRows {
     /// The number of the piece.
     number: usize,
@@ -89,7 +90,7 @@ struct PieceRows {
 }
 
 impl Mixed {
-    /// Adds the next `n` elements of an input, of which at least so many are available.
+    /// Adds the next `n` elements of an input; at least `n` must be available.
     pub(crate) fn add(&mut self, which: usize, input: &mut Ahead, n: usize) {
         self.last.resize(self.last.len().max(which + 1), None);
         let known = self.last[which].filter(|&part| self.parts[part].number == input.number);
@@ -105,7 +106,7 @@ impl Mixed {
         input.advance(n);
     }
 
-    /// The elements in the order in which they were added: rows, or one batch.
+    /// Assembles the elements in the order in which they were added: rows, or one batch.
     fn finish(self, unit: Unit) -> Result<Batch> {
         if let (Unit::Batch, [part]) = (unit, &self.parts[..]) {
             return Ok(part.batch.clone());
@@ -131,20 +132,20 @@ impl Mixed {
     }
 }
 
-/// What decides the order of a [`MixedStream`].
+/// Decides the order of a [`MixedStream`].
 pub(crate) trait Mixing: Send {
-    /// Adds up to `want` elements that come next, or does what is to do before; `false` at the end.
+    /// Adds up to `want` of the next elements, or prepares the next step; `false` at the end.
     fn step(&mut self, want: usize, mixed: &mut Mixed) -> Result<bool>;
 
-    /// The position behind what was added.
+    /// The position after the added elements.
     fn position(&self) -> Position;
 }
 
-/// Elements of several inputs.
+/// A stream that mixes the elements of several inputs.
 pub(crate) struct MixedStream<M> {
     mixing: M,
     unit: Unit,
-    /// Met behind rows that were still good.
+    /// An error found after good rows. The rows are yielded first.
     error: Option<Error>,
 }
 

@@ -1,7 +1,7 @@
-//! What is done to rows and batches on their way.
+//! Transformations of rows and batches, one stage per file.
 //!
-//! A stage whose position is that of its input adds nothing of its own to it: `batch`, `map`,
-//! `filter`, `shard`, `roles`, padding.
+//! These stages add nothing to the position of their input: `batch`, `map`, `filter`, `shard`,
+//! `roles`, padding.
 
 pub(crate) mod batch;
 pub(crate) mod bucket;

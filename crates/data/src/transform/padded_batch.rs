@@ -1,4 +1,4 @@
-//! Rows of different length made equally long: `padded_batch`, and [`Pad`], which says how.
+//! Pads rows of different lengths to one length: `padded_batch`, and its options, [`Pad`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Joins `n` rows to a batch in which ragged features are dense: `[rows, longest row, ..]`,
-    /// filled up as `pad` says.
+    /// Joins `n` rows into a batch and makes ragged features dense: `[rows, longest row, ..]`.
+    /// `pad` sets the sizes and the values of the padding.
     ///
     /// ```
     /// # use estimand_data::{Dataset, Pad};
@@ -27,8 +27,8 @@ impl Dataset {
     }
 }
 
-/// How rows of different length are filled up. By default all ragged features are, with zeros or
-/// empty strings, to the longest row of the batch.
+/// The padding of rows of different lengths. By default, all ragged features are padded with zeros
+/// or empty strings, to the longest row of the batch.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Pad {
@@ -37,22 +37,22 @@ pub struct Pad {
 }
 
 impl Pad {
-    /// Zeros and empty strings, to the longest row of each batch.
+    /// Pads with zeros and empty strings, to the longest row of each batch.
     pub fn new() -> Pad {
         Pad::default()
     }
 
-    /// Fills the rows of a feature or label up to this size; a longer one is an error. By default,
-    /// to the longest of the batch.
+    /// Pads the rows of a feature or label to this size; a longer row is an error. By default, rows
+    /// are padded to the longest of the batch.
     ///
-    /// Of a dense feature, the first axis behind that of rows is filled up.
+    /// In a dense feature, the first axis after the row axis is padded.
     pub fn size(mut self, name: impl Into<String>, size: usize) -> Pad {
         self.sizes.insert(name.into(), size);
         self
     }
 
-    /// The value that a feature or label is filled up with, of its element type. By default 0,
-    /// `false`, or the empty string.
+    /// The padding value of a feature or label, with its element type. By default, 0, `false`, or
+    /// the empty string.
     pub fn value(mut self, name: impl Into<String>, value: impl Into<Array>) -> Pad {
         self.values.insert(name.into(), value.into());
         self
@@ -91,8 +91,8 @@ impl Pad {
         spec
     }
 
-    /// The batch with every ragged feature dense; those without a size of their own get `size`, or
-    /// their longest row's.
+    /// Makes every ragged feature of a batch dense. Features without their own size get `size`, or
+    /// the size of their longest row.
     pub(crate) fn apply(&self, batch: &Batch, size: Option<usize>) -> Result<Batch> {
         let known = || batch.features().keys().chain(batch.labels().keys()).map(|name| &**name);
         if let Some(name) =
@@ -134,7 +134,7 @@ impl Pad {
     }
 }
 
-/// Ranges of values as rows of `dims`, each filled up with a value.
+/// Copies ranges of values into rows of `dims`, and pads each row with a value.
 fn fill(values: &Array, rows: &[Range<usize>], dims: &[usize], value: Option<&Array>) -> Result<Array> {
     by_number!(values.dtype(), fill_numbers(values, rows, dims, value), strings => {
         let filler = match value {
@@ -173,7 +173,7 @@ fn fill_numbers<T: Element>(
     Ok(filled)
 }
 
-/// Its position is that of its input.
+/// The stage of `padded_batch`. Its position is that of its input.
 struct Padded {
     input: Dataset,
     pad: Pad,

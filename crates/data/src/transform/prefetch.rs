@@ -1,4 +1,4 @@
-//! Reading ahead, and functions run in several threads: what both do is the same, done by
+//! Reads ahead, and runs functions in several threads. Both `prefetch` and `parallel_map` use
 //! [`Ordered`] threads.
 
 use std::sync::Arc;
@@ -11,28 +11,29 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::transform::map::{MapFn, apply, spec_of_first};
 use crate::{Dataset, Position};
 
-/// The position is how many rows of a piece were given, and the input's before that piece. What
-/// lies ready does not count.
+/// The stage of `prefetch` and `parallel_map`. The position holds the number of rows yielded of a
+/// piece, and the input's position before that piece. Items read ahead do not count.
 pub(crate) struct Prefetch {
     pub(crate) input: Dataset,
-    /// Items that may lie ready.
+    /// The largest number of items that may wait.
     pub(crate) n: usize,
-    /// What the threads do to items.
+    /// The function that the threads apply to items.
     pub(crate) function: Option<Arc<MapFn>>,
 }
 
-/// Items that lie ready for each thread of a `map`.
+/// The number of items that may wait per thread of a `map`.
 const AHEAD_A_THREAD: usize = 2;
 
 impl Dataset {
-    /// Reads up to `n` items ahead in a thread of its own. Changes nothing else.
+    /// Reads up to `n` items ahead in a separate thread. Changes nothing else.
     pub fn prefetch(&self, n: usize) -> Dataset {
         Dataset::new(Prefetch { input: self.clone(), n, function: None })
     }
 
-    /// [`map`](Dataset::map) in all threads that the input may use, a few items ahead.
+    /// Applies a function like [`map`](Dataset::map), in all threads that the input may use, a few
+    /// items ahead.
     ///
-    /// What comes out, in which order, and the positions are those of `map`: only the time differs.
+    /// The batches, their order and the positions are those of `map`; only the time differs.
     pub fn parallel_map(&self, function: impl Fn(Batch) -> Result<Batch> + Send + Sync + 'static) -> Dataset {
         Dataset::new(Prefetch { input: self.clone(), n: AHEAD_A_THREAD, function: Some(Arc::new(function)) })
     }
@@ -98,7 +99,7 @@ impl Stage for Prefetch {
     }
 }
 
-/// The threads start with the first pull, which tells how large the pieces should be.
+/// The state before the first pull. That pull starts the threads and sets the size of the pieces.
 struct Idle {
     input: Box<dyn Stream>,
     function: Option<Arc<MapFn>>,
@@ -132,11 +133,11 @@ struct PrefetchStream {
     idle: Option<Idle>,
     items: Option<Ordered<Result<StreamItem>, Result<StreamItem>>>,
     unit: Unit,
-    /// Rows of which not all are given.
+    /// A piece of which some rows were not yielded.
     piece: Option<StreamItem>,
     /// The input's position before the piece.
     before: Position,
-    /// Rows given since then. More than the piece's own after starting within one.
+    /// Rows yielded since then. After resuming inside a piece, this includes the skipped rows.
     given: u64,
 }
 

@@ -1,18 +1,18 @@
-//! The same elements again, epoch after epoch.
+//! Repeats the elements, epoch after epoch.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
 use crate::stage::{InputContext, Stage, Stream, StreamItem};
 use crate::{Dataset, Position};
 
-/// Epochs in a row that may be empty. Each can differ, since shuffling does, but an endless search
-/// would look like a hang.
+/// The largest number of empty epochs in a row. A later epoch may have elements, because shuffling
+/// differs, but an endless search would look like a hang.
 const MAX_EMPTY: u64 = 16;
 
-/// The position is the epoch, and the input's position in it.
+/// The stage of `repeat`. The position holds the epoch, and the input's position in it.
 pub(crate) struct Repeat {
     pub(crate) input: Dataset,
-    /// `None`: for ever.
+    /// `None` repeats without end.
     pub(crate) n: Option<u64>,
 }
 
@@ -65,9 +65,9 @@ struct RepeatStream {
     n: Option<u64>,
     cx: InputContext,
     epoch: u64,
-    /// The epoch's stream; `None` behind the last.
+    /// The stream of the current epoch; `None` after the last.
     current: Option<Box<dyn Stream>>,
-    /// Epochs before this one, in a row, that were empty.
+    /// The number of empty epochs in a row before this one.
     n_empty: u64,
     /// Whether this epoch had an element.
     found: bool,
@@ -76,8 +76,8 @@ struct RepeatStream {
 
 impl RepeatStream {
     fn open_epoch(&self, from: &Position) -> Result<Box<dyn Stream>> {
-        // A repetition within a repetition goes on counting, so that no two passes are shuffled
-        // alike.
+        // A repeat inside a repeat continues the count of epochs, so no two passes get the same
+        // shuffle.
         let epoch = self.cx.epoch.wrapping_mul(self.n.unwrap_or(1)).wrapping_add(self.epoch);
         self.input.stage().open(&InputContext { epoch, ..self.cx }, from)
     }

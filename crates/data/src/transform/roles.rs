@@ -1,4 +1,4 @@
-//! Features that become labels or weights.
+//! Turns features into labels or weights.
 
 use estimand_tensor::{Batch, BatchSpec, Error, Feature, Result};
 
@@ -73,7 +73,7 @@ impl Stage for Roles {
 struct RoleStream {
     input: Box<dyn Stream>,
     rule: Rule,
-    /// Where a label was among the features.
+    /// The index of a label among the features.
     place: usize,
 }
 
@@ -100,13 +100,13 @@ impl Stream for RoleStream {
 }
 
 impl Rule {
-    /// Where the feature is among the others.
+    /// The index of the feature in the batch.
     fn place(&self, batch: &Batch) -> Result<usize> {
         let place = batch.features().get_index_of(self.name.as_str());
         place.ok_or_else(|| self.missing(batch.features().keys().map(|name| &**name)))
     }
 
-    /// The batch with the feature as its weights.
+    /// Makes the feature the weights of the batch.
     fn weigh(&self, batch: &Batch) -> Result<Batch> {
         let Some(Feature::Dense(weights)) = batch.features().get(self.name.as_str()) else {
             return Err(Error::shape(format!("the weights `{}` are ragged; expected one number a row", self.name)));

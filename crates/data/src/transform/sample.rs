@@ -1,4 +1,4 @@
-//! Elements of several datasets in a random order that is a function of (seed, epoch) alone.
+//! Samples elements from several datasets. The random order is a function of (seed, epoch) alone.
 
 use estimand_tensor::random::{self, Key};
 use estimand_tensor::{BatchSpec, Error, Result};
@@ -11,9 +11,9 @@ use crate::{Dataset, Position};
 impl Dataset {
     /// Draws every element from one of the datasets, chosen at random with these weights.
     ///
-    /// When a dataset ends, so does the result if `stop_on_empty_dataset`, which keeps the
-    /// proportions; otherwise the others go on until all have ended. Which dataset the i-th element
-    /// is from depends on the seeds and the epoch alone.
+    /// With `stop_on_empty_dataset`, the result ends with the first dataset that ends, which keeps
+    /// the proportions. Otherwise, the remaining datasets continue until all have ended. The choice
+    /// for the i-th element depends only on the seeds and the epoch.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -36,8 +36,8 @@ impl Dataset {
     }
 }
 
-/// The position is the number of draws, 1 for each dataset that was found to have ended, and those
-/// of the datasets.
+/// The stage of `sample_from_datasets`. The position holds the number of draws, 1 for each dataset
+/// that was found to have ended, and the positions of the datasets.
 struct Sample {
     inputs: Vec<Dataset>,
     weights: Vec<f64>,
@@ -104,15 +104,15 @@ struct Draws {
     stop_on_empty_dataset: bool,
     order: random::Stream,
     draw: u64,
-    /// The numbers of some draws, from this one on.
+    /// The first draw in the buffer, and the random numbers from it on.
     drawn: (u64, Vec<i64>),
-    /// `None` once it has ended.
+    /// `None` for datasets that have ended.
     inputs: Vec<Option<Ahead>>,
-    /// Of those that have not: which, and the weight of it and all before.
+    /// For each dataset that has not ended: its index, and the sum of the weights up to it.
     sums: Vec<(usize, f64)>,
 }
 
-/// Draws are numbers below this one, so that each is a fraction that `f64` holds.
+/// The range of the random numbers: each draw is a fraction that `f64` holds exactly.
 const STEPS: i64 = 1 << 53;
 
 fn running_sums(inputs: &[Option<Ahead>], weights: &[f64]) -> Vec<(usize, f64)> {
@@ -125,7 +125,7 @@ fn running_sums(inputs: &[Option<Ahead>], weights: &[f64]) -> Vec<(usize, f64)> 
 }
 
 impl Draws {
-    /// Which of the datasets that have not ended a draw chooses; `None` if all have.
+    /// The dataset that a draw chooses among those that have not ended; `None` if all have.
     fn choice(&mut self, draw: u64) -> Option<usize> {
         let (_, total) = *self.sums.last()?;
         let known = |drawn: &(u64, Vec<i64>)| {
@@ -138,7 +138,7 @@ impl Draws {
             self.drawn.1[0]
         });
         let place = step as f64 / STEPS as f64 * total;
-        // Rounding may put it on the last sum.
+        // Rounding may put the draw on the last sum.
         let i = self.sums.partition_point(|(_, sum)| *sum <= place).min(self.sums.len() - 1);
         Some(self.sums[i].0)
     }

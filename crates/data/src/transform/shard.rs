@@ -1,4 +1,4 @@
-//! Every n-th element, for one of n workers.
+//! Keeps every n-th element, for one of n workers.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
@@ -6,11 +6,11 @@ use crate::rows::{collect, gather};
 use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
-/// Reads whole rounds of one element for each worker. So its position is the input's and the same
-/// for all workers, and their number may change when reading goes on.
+/// The stage of `shard`. It reads whole rounds of one element per worker. So its position is that
+/// of its input and the same for all workers, and their number may change when reading resumes.
 pub(crate) struct Shard {
     pub(crate) input: Dataset,
-    /// Number of shards and which of them; `None` for those of the context.
+    /// The number of shards and the index of this one; `None` takes both from the context.
     pub(crate) shard: Option<(usize, usize)>,
 }
 
@@ -83,7 +83,7 @@ impl ShardStream {
             return Ok(None);
         };
         let mine: Vec<u64> = (self.index..batch.n_rows()).step_by(self.n).map(|row| row as u64).collect();
-        // Only the last round can be too short to have a row for everybody.
+        // Only the last round can be too short to have a row for every worker.
         if mine.is_empty() {
             return Ok(None);
         }

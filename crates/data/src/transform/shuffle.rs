@@ -1,7 +1,7 @@
-//! A random order that is a function of (seed, epoch) alone.
+//! Shuffles elements. The random order is a function of (seed, epoch) alone.
 //!
-//! Rows that can be had by number are permuted by a keyed bijection, computed index by index. A
-//! stream is permuted in blocks; to go on in the middle of one, the block is read again.
+//! Rows that can be read by index are permuted by a keyed bijection, computed index by index. A
+//! stream is permuted in blocks; to resume inside a block, the block is read again.
 
 use estimand_tensor::random::{self, Key};
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
@@ -14,7 +14,7 @@ pub(crate) struct Shuffle {
     pub(crate) input: Dataset,
     pub(crate) buffer_size: usize,
     pub(crate) seed: u64,
-    /// Whether each worker has an order of its own.
+    /// Whether each worker has its own order.
     pub(crate) by_worker: bool,
 }
 
@@ -92,13 +92,13 @@ impl Stage for Shuffle {
     }
 }
 
-/// The position is the number of rows given.
+/// A stream of permuted rows. The position is the number of rows yielded.
 struct Permuted {
     input: Dataset,
     order: random::Permutation,
     next: u64,
     n_rows: u64,
-    /// Of the rows of an item.
+    /// The row numbers of the current item.
     numbers: Vec<u64>,
     spare: Option<StreamItem>,
 }
@@ -120,8 +120,8 @@ impl Stream for Permuted {
     }
 }
 
-/// The position is the block, how many of its elements were given, and the input's where the block
-/// began.
+/// A stream of shuffled blocks. The position holds the number of the block, the elements yielded of
+/// it, and the input's position before the block.
 struct Blocks {
     input: Box<dyn Stream>,
     unit: Unit,
@@ -136,7 +136,7 @@ struct Blocks {
 struct Block {
     elements: Elements,
     order: Vec<u64>,
-    /// Where the next block begins.
+    /// The input's position before the next block.
     after: Position,
 }
 

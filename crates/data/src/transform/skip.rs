@@ -1,4 +1,4 @@
-//! All but the first elements.
+//! Skips the first elements.
 
 use estimand_tensor::{BatchSpec, Result};
 
@@ -6,7 +6,8 @@ use crate::rows::discard;
 use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
-/// The position is 1 once the elements are skipped, and the input's.
+/// The stage of `skip`. The position holds 1 once the elements are skipped, and the input's
+/// position.
 pub(crate) struct Skip {
     pub(crate) input: Dataset,
     pub(crate) n: u64,

@@ -1,4 +1,4 @@
-//! The first elements.
+//! Keeps the first elements.
 
 use estimand_tensor::{BatchSpec, Result};
 
@@ -6,7 +6,7 @@ use crate::rows::count;
 use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
-/// The position is the number of elements taken, and the input's.
+/// The stage of `take`. The position holds the number of elements taken, and the input's position.
 pub(crate) struct Take {
     pub(crate) input: Dataset,
     pub(crate) n: u64,

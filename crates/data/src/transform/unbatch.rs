@@ -1,4 +1,4 @@
-//! Batches to rows.
+//! Splits batches into rows.
 
 use estimand_tensor::{BatchSpec, Error, Result};
 
@@ -7,7 +7,7 @@ use crate::stage::{InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Takes batches apart: elements are rows again, to be shuffled, filtered or batched otherwise.
+    /// Splits batches into rows, which can be shuffled, filtered or batched differently.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -22,7 +22,8 @@ impl Dataset {
     }
 }
 
-/// The position is how many rows of a batch were given, and the input's before it.
+/// The stage of `unbatch`. The position holds the number of rows yielded of a batch, and the
+/// input's position before the batch.
 struct Unbatch {
     input: Dataset,
 }
@@ -60,11 +61,11 @@ impl Stage for Unbatch {
 
 struct UnbatchStream {
     input: Box<dyn Stream>,
-    /// The batch that is being given.
+    /// The batch whose rows are being yielded.
     current: Option<StreamItem>,
     /// The input's position before it.
     before: Position,
-    /// Rows of it already given.
+    /// The number of its rows already yielded.
     given: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Windows that slide over rows: each is a row with one more axis.
+//! Slides windows over rows. Each window is a row with one more axis.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,13 @@ use crate::stage::{InputContext, PIECE, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Windows of `size` rows: window i has the rows `i * shift`, `i * shift + stride`, and so on.
+    /// Makes windows of `size` rows: window i has the rows `i * shift`, `i * shift + stride`, and
+    /// so on.
     ///
-    /// A window is one row whose features have one more axis, the rows of the window: what
-    /// tf.data's windows become by `flat_map(lambda w: w.batch(size))`. With
-    /// [`drop_remainder`](Dataset::drop_remainder) all windows are whole and the features dense,
-    /// `[size, ..]`; without, the last ones are shorter, so all features are ragged.
+    /// A window is one row whose features have one more axis, for the rows of the window. It is the
+    /// result of `flat_map(lambda w: w.batch(size))` on tf.data's windows. With
+    /// [`drop_remainder`](Dataset::drop_remainder), all windows are whole and the features dense,
+    /// `[size, ..]`. Without it, the last windows are shorter, so all features are ragged.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -30,8 +31,8 @@ impl Dataset {
     }
 }
 
-/// The position is how many rows to leave out before the next window, counted from the input's
-/// position.
+/// The stage of `window`. The position holds the number of rows to skip before the next window,
+/// counted from the input's position, and that position.
 struct Window {
     input: Dataset,
     shape: Shape,
@@ -46,7 +47,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// The rows from a window's first to its last.
+    /// The number of rows from a window's first row to its last.
     fn span(&self) -> u64 {
         (self.size.saturating_sub(1) as u64).saturating_mul(self.stride as u64).saturating_add(1)
     }
@@ -122,10 +123,10 @@ impl Stage for Window {
 struct WindowStream {
     input: Box<dyn Stream>,
     shape: Shape,
-    /// Where pieces begin, by number of row: the last before the next window, and those behind.
-    /// Never empty.
+    /// Row numbers and positions where pieces begin: the last one before the next window, and all
+    /// later ones. Never empty.
     anchors: VecDeque<(u64, Position)>,
-    /// The rows from number `held_from` to `n_read`. Numbers count from where reading began.
+    /// The rows from number `held_from` to `n_read`, counted from where reading began.
     held: Batch,
     held_from: u64,
     n_read: u64,
@@ -135,7 +136,7 @@ struct WindowStream {
 }
 
 impl WindowStream {
-    /// Reads until row `end`, and forgets what lies before the next window.
+    /// Reads up to row `end`, and drops the rows before the next window.
     fn read(&mut self, end: u64) -> Result<()> {
         let mut pieces = vec![std::mem::take(&mut self.held)];
         while self.n_read < end && !self.ended {
@@ -158,14 +159,14 @@ impl WindowStream {
         Ok(())
     }
 
-    /// The rows of the window that begins at `start`, numbered from those held.
+    /// The rows of the window that begins at `start`, as indices into `held`.
     fn rows_of(&self, start: u64) -> impl Iterator<Item = u64> + use<> {
         let (stride, n_read, base) = (self.shape.stride as u64, self.n_read, self.held_from);
         let numbers = (0..self.shape.size as u64).map(move |j| start.saturating_add(j.saturating_mul(stride)));
         numbers.take_while(move |&row| row < n_read).map(move |row| row - base)
     }
 
-    /// Moves on to another window.
+    /// Moves to the window that begins at row `next`.
     fn advance(&mut self, next: u64) -> Result<()> {
         let old = next.saturating_sub(self.held_from).min(self.held.n_rows() as u64) as usize;
         self.held = slice(&self.held, old..self.held.n_rows())?;
@@ -203,7 +204,7 @@ impl Stream for WindowStream {
     }
 }
 
-/// Rows, window after window, as one row for each window; `ends` are the windows' row splits.
+/// Stacks the rows of each window into one row. `ends` are the row splits of the windows.
 fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
     if rows.weights().is_some() {
         return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` behind `window`"));

@@ -1,4 +1,4 @@
-//! Features of several datasets side by side, element by element.
+//! Joins the features of several datasets, element by element.
 
 use estimand_tensor::{Batch, BatchSpec, Error, Result};
 
@@ -8,11 +8,11 @@ use crate::stage::{Indexed, InputContext, Stage, Stream, StreamItem, Unit};
 use crate::{Dataset, Position};
 
 impl Dataset {
-    /// Puts the features of several datasets side by side: element i has those of every dataset's
-    /// element i. Ends with the shortest.
+    /// Joins the features of several datasets: element i has the features of every dataset's
+    /// element i. Ends with the shortest dataset.
     ///
-    /// Two features of one name are an error. Of batches, those that meet must have equally many
-    /// rows: better zip first and batch the result.
+    /// Two features with one name are an error. Batches that are joined must have the same number
+    /// of rows; it is better to zip rows first and batch the result.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -29,7 +29,8 @@ impl Dataset {
     }
 }
 
-/// The position is 1 once an input has ended, and those of the inputs.
+/// The stage of `zip`. The position holds 1 once an input has ended, and the positions of the
+/// inputs.
 struct Zip {
     inputs: Vec<Dataset>,
 }
@@ -101,7 +102,7 @@ impl Stream for ZipStream {
         }
         let (mut parts, mut below): (Vec<Batch>, Vec<Position>) = Default::default();
         for input in &mut self.inputs {
-            // The first input says how many rows; the others must give as many.
+            // The first input sets the number of rows; the others must yield the same number.
             let item = match (self.unit, parts.first()) {
                 (Unit::Row, Some(first)) => collect(&mut **input, first.n_rows())?,
                 _ => input.pull(want)?,

@@ -1,4 +1,4 @@
-//! CSV files, quoted as RFC 4180 says.
+//! Writes CSV files, quoted according to RFC 4180.
 
 mod line;
 
@@ -11,18 +11,18 @@ use super::output::{Output, publish};
 use super::{Written, columns, each_piece};
 use crate::{Compression, Dataset};
 
-/// Writes the rows of a dataset as CSV, as [`Csv`](crate::Csv) reads it.
+/// Writes the rows of a dataset to a CSV file, which [`Csv`](crate::Csv) can read.
 ///
-/// - A float is the shortest text that reads back to the same bits, with a point or an exponent:
-///   `1.0`, `1e-7`, `inf`. NaN, which means missing, is an empty field.
-/// - A string is written byte by byte; it is quoted if it holds the delimiter, a quote or a line
+/// - A float is the shortest text that parses to the same bits, with a point or an exponent: `1.0`,
+///   `1e-7`, `inf`. NaN, which means missing, is an empty field.
+/// - A string is written byte by byte. It is quoted if it holds the delimiter, a quote or a line
 ///   end, or begins or ends with a space.
 /// - Booleans are 1 and 0.
-/// - A row of several values has a column for each, named `pair_0`, `pair_1`; of several axes
+/// - A row of several values has a column for each, named `pair_0`, `pair_1`, or with several axes
 ///   `image_0_0`, `image_0_1`.
-/// - Ragged features are refused. Labels stand behind the features, then the weights.
+/// - Ragged features are refused. Labels come after the features, then the weights.
 ///
-/// A dataset without rows makes an empty file: only rows tell which columns there are.
+/// A dataset without rows makes an empty file, because the columns are known only from rows.
 ///
 /// ```no_run
 /// use estimand_data::{Dataset, writer::CsvWriter};
@@ -42,34 +42,34 @@ pub struct CsvWriter {
 }
 
 impl CsvWriter {
-    /// Writes to a path; folders on the way are made.
+    /// Writes to a path. Missing folders are created.
     pub fn new(path: impl AsRef<Path>) -> CsvWriter {
         let path = path.as_ref().to_path_buf();
         CsvWriter { path, delimiter: b',', header: true, compression: None, weights: None }
     }
 
-    /// What stands between fields. By default, a comma.
+    /// The delimiter of fields. By default, a comma.
     pub fn delimiter(self, delimiter: u8) -> CsvWriter {
         CsvWriter { delimiter, ..self }
     }
 
-    /// Whether the first line has the names. By default, it has.
+    /// Whether the first line is a header with the names. By default, it is.
     pub fn header(self, header: bool) -> CsvWriter {
         CsvWriter { header, ..self }
     }
 
-    /// Packs the file. By default, as the name ends: `.gz` is gzip, `.zlib` zlib.
+    /// Compresses the file. By default, the extension decides: `.gz` is gzip, `.zlib` zlib.
     pub fn compression(self, compression: Compression) -> CsvWriter {
         CsvWriter { compression: Some(compression), ..self }
     }
 
-    /// Writes the weights of the rows too, as the last column, of this name. Rows with weights need
-    /// it.
+    /// Also writes the weights of the rows, as the last column, with this name. Required if rows
+    /// have weights.
     pub fn weights(self, name: impl Into<String>) -> CsvWriter {
         CsvWriter { weights: Some(name.into()), ..self }
     }
 
-    /// Writes all rows.
+    /// Writes all rows of a dataset.
     pub fn write(&self, data: &Dataset) -> Result<Written> {
         if !self.delimiter.is_ascii() || matches!(self.delimiter, b'"' | b'\r' | b'\n') {
             let delimiter = char::from(self.delimiter);
@@ -120,7 +120,7 @@ impl CsvWriter {
     }
 }
 
-/// The names of the fields: a row of several values has several.
+/// The names of the fields; a row of several values has several fields.
 fn field_names(columns: &[(String, Feature)]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for (name, feature) in columns {
@@ -149,8 +149,8 @@ fn numbered(name: &str, dims: &[usize]) -> Vec<String> {
 }
 
 impl Dataset {
-    /// Writes all rows to a CSV file with a header; packed if the name ends in `.gz` or `.zlib`.
-    /// [`CsvWriter`] has more choices.
+    /// Writes all rows to a CSV file with a header, compressed if the name ends in `.gz` or
+    /// `.zlib`. [`CsvWriter`] has options.
     pub fn write_csv(&self, path: impl AsRef<Path>) -> Result<Written> {
         CsvWriter::new(path).write(self)
     }

@@ -1,6 +1,6 @@
-//! Writing the rows of a dataset to files, which appear under their names only when they are whole.
+//! Writes the rows of a dataset to files. A file appears under its name only when it is complete.
 //!
-//! `output.rs` is a file in the making; one file here for each format.
+//! `output.rs` is a file that is being written; each format has its own module.
 //!
 //! ```
 //! use estimand_data::Dataset;
@@ -31,12 +31,12 @@ use estimand_tensor::{Batch, Error, Feature, Result};
 use crate::stage::{InputContext, PIECE};
 use crate::{Compression, Dataset, Position};
 
-/// What a writer has written.
+/// The result of a writer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Written {
-    /// Rows of all files.
+    /// The number of rows in all files.
     pub n_rows: u64,
-    /// Bytes of all files, as they lie on the disk.
+    /// The number of bytes of all files on disk.
     pub n_bytes: u64,
     /// The files, in order.
     pub paths: Vec<PathBuf>,
@@ -49,8 +49,8 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     publish(vec![file]).map(drop)
 }
 
-/// Hands every piece of a dataset to `write`, in order, with the number of rows before it; returns
-/// the number of rows.
+/// Passes every piece of a dataset to `write`, in order, with the number of rows before it. Returns
+/// the number of all rows.
 pub fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<()>) -> Result<u64> {
     let mut stream = data.open(&InputContext::default(), &Position::default())?;
     let mut n_rows = 0;
@@ -61,8 +61,7 @@ pub fn each_piece(data: &Dataset, mut write: impl FnMut(u64, &Batch) -> Result<(
     Ok(n_rows)
 }
 
-/// What becomes a column: features, labels, and the weights under the name that was chosen for
-/// them.
+/// The columns to write: features, labels, and the weights under the given name.
 pub fn columns(batch: &Batch, weights: Option<&str>) -> Result<Vec<(String, Feature)>> {
     let mut columns: Vec<(String, Feature)> = Vec::new();
     let mut add = |name: &str, feature: Feature| {

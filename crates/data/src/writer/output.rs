@@ -1,5 +1,5 @@
-//! A file in the making: packed if asked for, and under its own name only when all of it is on the
-//! disk.
+//! A file that is being written, with optional compression. It gets its own name only when all of
+//! it is on disk.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::Compression;
 
-/// A file in the making, for a format of one's own: written beside its target, and removed again if
-/// it is dropped before [`publish`].
+/// A file that is being written, also for custom formats. It lies beside its target, and is removed
+/// if it is dropped before [`publish`].
 pub struct Output {
     sink: Sink,
     target: PathBuf,
@@ -24,8 +24,8 @@ enum Sink {
 }
 
 impl Output {
-    /// Starts a file that will be `target`. Folders on the way are made, and what a killed writer
-    /// of the same file has left is removed.
+    /// Starts a file that will become `target`. Creates missing folders, and removes leftovers of a
+    /// killed writer of the same file.
     pub fn create(target: &Path, compression: Compression) -> Result<Output> {
         let file = || {
             remove_leftovers_of(target);
@@ -49,12 +49,12 @@ impl Output {
         self.write_all(bytes).map_err(|e| self.failed(&e))
     }
 
-    /// The error of a failed write, with the name that the user knows.
+    /// An error of a failed write, with the name of the target.
     pub(crate) fn failed(&self, error: &io::Error) -> Error {
         Error::io(&self.target, "write", error)
     }
 
-    /// Ends the packing and waits until every byte is on the disk; returns how many there are.
+    /// Ends the compression and waits until every byte is on disk. Returns the number of bytes.
     fn finish(&mut self) -> Result<u64> {
         let packed = match &mut self.sink {
             Sink::Plain(_) => Ok(()),
@@ -92,10 +92,11 @@ impl Write for Output {
     }
 }
 
-/// Gives complete files their names, in place of what had them; returns their bytes and paths.
+/// Renames complete files to their targets, replacing older files. Returns the number of bytes and
+/// the paths.
 ///
-/// All are on the disk before the first is renamed, so that a full disk leaves the old files as
-/// they were.
+/// All files are on disk before the first is renamed, so a full disk leaves the old files
+/// unchanged.
 pub fn publish(mut outputs: Vec<Output>) -> Result<(u64, Vec<PathBuf>)> {
     let mut n_bytes = 0;
     for output in &mut outputs {

@@ -1,4 +1,4 @@
-//! TFRecord files of `tf.Example`s, one for each row.
+//! Writes TFRecord files with one `tf.Example` per row.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use super::output::{Output, publish};
 use super::{Written, columns, each_piece};
 use crate::{Compression, Dataset};
 
-/// More files than anybody opens at once.
+/// The largest number of shards: more files than anyone needs open at once.
 const MAX_SHARDS: usize = 4096;
 
-/// Writes the rows of a dataset as `tf.Example`s, as TensorFlow's `TFRecordDataset` and
-/// [`Dataset::from_tfrecord`] read them.
+/// Writes the rows of a dataset as `tf.Example`s, which TensorFlow's `TFRecordDataset` and
+/// [`Dataset::from_tfrecord`] can read.
 ///
-/// Whole numbers and booleans become `int64_list`s, f32 `float_list`s, strings `bytes_list`s. Rows
-/// of several axes are written flat; a ragged row without values is an empty list. Labels stand
-/// beside the features.
+/// Integers and booleans become `int64_list`s, f32 becomes `float_list`s, and strings become
+/// `bytes_list`s. Rows of several axes are flattened; a ragged row without values is an empty list.
+/// Labels are written like features.
 ///
 /// ```no_run
 /// use estimand_data::{Compression, Dataset, writer::TfRecordWriter};
@@ -38,30 +38,31 @@ pub struct TfRecordWriter {
 }
 
 impl TfRecordWriter {
-    /// Writes to a path; folders on the way are made.
+    /// Writes to a path. Missing folders are created.
     pub fn new(path: impl AsRef<Path>) -> TfRecordWriter {
         TfRecordWriter { path: path.as_ref().to_path_buf(), n_shards: None, compression: None, weights: None }
     }
 
-    /// Deals the rows to so many files, `name-00000-of-00005` and so on: row i goes to file i
-    /// modulo `n`. By default, one file of the name alone.
+    /// Distributes the rows over `n` files, `name-00000-of-00005` and so on: row i goes to file i
+    /// modulo `n`. By default, there is one file with the plain name.
     ///
-    /// What the end of the name says about compression stays at the end: `name-00000-of-00005.gz`.
+    /// The extension of a compressed file stays at the end: `name-00000-of-00005.gz`.
     pub fn n_shards(self, n: usize) -> TfRecordWriter {
         TfRecordWriter { n_shards: Some(n), ..self }
     }
 
-    /// Packs the files. By default, as the name ends: `.gz` is gzip, `.zlib` zlib.
+    /// Compresses the files. By default, the extension decides: `.gz` is gzip, `.zlib` zlib.
     pub fn compression(self, compression: Compression) -> TfRecordWriter {
         TfRecordWriter { compression: Some(compression), ..self }
     }
 
-    /// Writes the weights of the rows too, as a feature of this name. Rows with weights need it.
+    /// Also writes the weights of the rows, as a feature with this name. Required if rows have
+    /// weights.
     pub fn weights(self, name: impl Into<String>) -> TfRecordWriter {
         TfRecordWriter { weights: Some(name.into()), ..self }
     }
 
-    /// Writes all rows.
+    /// Writes all rows of a dataset.
     pub fn write(&self, data: &Dataset) -> Result<Written> {
         let paths = self.paths()?;
         let compression = self.compression.unwrap_or_else(|| Compression::of(&self.path));
@@ -86,7 +87,7 @@ impl TfRecordWriter {
         if n == 0 || n > MAX_SHARDS {
             return Err(Error::config(format!("{n} files to write records to, expected 1 to {MAX_SHARDS}")));
         }
-        // A reader tells how a file is packed by the end of its name.
+        // A reader finds the compression from the extension.
         let ending = match Compression::of(&self.path) {
             Compression::None => None,
             _ => self.path.extension(),
@@ -106,8 +107,8 @@ impl TfRecordWriter {
 }
 
 impl Dataset {
-    /// Writes all rows to a TFRecord file of `tf.Example`s; packed if the name ends in `.gz` or
-    /// `.zlib`. [`TfRecordWriter`] has more choices.
+    /// Writes all rows to a TFRecord file of `tf.Example`s, compressed if the name ends in `.gz` or
+    /// `.zlib`. [`TfRecordWriter`] has options.
     pub fn write_tfrecord(&self, path: impl AsRef<Path>) -> Result<Written> {
         TfRecordWriter::new(path).write(self)
     }

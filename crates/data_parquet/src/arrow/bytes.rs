@@ -1,5 +1,4 @@
-//! Where the bytes of Arrow streams come from: a file, which can be skipped in, or anything that
-//! can be read once.
+//! The input of Arrow streams: a file, which can skip bytes, or any reader, which can be read once.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,7 +9,7 @@ use estimand_tensor::{Error, Result};
 pub(super) enum Bytes {
     File {
         reader: BufReader<File>,
-        /// Bytes behind those that were read.
+        /// The number of bytes after those that were read.
         left: u64,
     },
     Stream(Box<dyn Read + Send>),
@@ -23,7 +22,7 @@ impl Bytes {
         Ok(Bytes::File { reader: BufReader::with_capacity(buffer_size, file), left })
     }
 
-    /// Appends the next `n` bytes. Takes memory as they come, not as they are promised.
+    /// Appends the next `n` bytes. Allocates as bytes arrive, not by the claimed length.
     pub(super) fn append(&mut self, n: u64, to: &mut Vec<u8>) -> io::Result<()> {
         let read = match self {
             Bytes::File { reader, left } => {
@@ -36,7 +35,7 @@ impl Bytes {
         if (read as u64) < n { Err(cut_short(n)) } else { Ok(()) }
     }
 
-    /// Passes over the next `n` bytes.
+    /// Skips the next `n` bytes.
     pub(super) fn skip(&mut self, n: u64) -> io::Result<()> {
         match self {
             Bytes::File { reader, left } => {
@@ -51,7 +50,7 @@ impl Bytes {
     }
 }
 
-/// One byte at a time is only asked for where a message begins.
+/// Reads single bytes only at the start of a message.
 impl Read for Bytes {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {

@@ -1,9 +1,9 @@
-//! The messages of Arrow's IPC formats: a stream of them, which an IPC file has between its magic
-//! and its footer.
+//! The messages of Arrow's IPC formats. A stream consists of them; an IPC file has the same stream
+//! between its magic number and its footer.
 //!
-//! A message is `0xffffffff`, the length of its header, the header, and a body whose length the
-//! header tells. Reading them one after another serves both formats; lengths are believed only as
-//! far as there are bytes.
+//! A message is `0xffffffff`, the length of its header, the header, and a body whose length is in
+//! the header. Reading them one after another serves both formats. No more is allocated than bytes
+//! are present.
 
 use std::io::{self, Read};
 
@@ -20,7 +20,7 @@ const MAGIC: &[u8; 6] = b"ARROW1";
 
 pub(super) struct Messages {
     bytes: Bytes,
-    /// The first bytes of the first message, which were looked at.
+    /// The first bytes of the first message, which were read to detect the format.
     peeked: Option<[u8; 4]>,
     is_file: bool,
     origin: Origin,
@@ -33,19 +33,19 @@ pub(super) struct Encapsulated {
     pub(super) bytes: Buffer,
 }
 
-/// A message of which the body is still to be read or passed over.
+/// A message whose body must still be read or skipped.
 pub(super) struct Header {
     bytes: Vec<u8>,
-    /// Where the header itself begins.
+    /// The offset of the header itself.
     start: usize,
     body: u64,
     pub(super) header_type: MessageHeader,
-    /// The rows of a record batch.
+    /// The number of rows of a record batch.
     pub(super) n_rows: u64,
 }
 
 impl Messages {
-    /// Finds out which format it is.
+    /// Detects the format and starts reading.
     pub(super) fn new(mut bytes: Bytes, origin: Origin, limits: Limits) -> Result<Messages> {
         let mut first = [0; 4];
         let n = read_up_to(&mut bytes, &mut first).map_err(|e| damaged(&origin, e))?;
@@ -59,7 +59,7 @@ impl Messages {
             if n < 4 || rest[..2] != MAGIC[4..] {
                 return Err(damaged(&origin, "it begins like an Arrow file, and is none"));
             }
-            // Some writers put the first message at a multiple of 64 bytes.
+            // Some writers align the first message to 64 bytes.
             first = [0; 4];
             for _ in 0..16 {
                 if first == [0; 4] && read_up_to(&mut bytes, &mut first).map_err(|e| damaged(&origin, e))? < 4 {
@@ -70,7 +70,7 @@ impl Messages {
         Ok(Messages { bytes, peeked: Some(first), is_file, origin, limits })
     }
 
-    /// The header of the next message; `None` at the end.
+    /// Reads the header of the next message; `None` at the end.
     pub(super) fn header(&mut self) -> Result<Option<Header>> {
         let mut prefix = [0; 4];
         let n = match self.peeked.take() {
@@ -80,7 +80,7 @@ impl Messages {
             }
             None => read_up_to(&mut self.bytes, &mut prefix).map_err(|e| damaged(&self.origin, e))?,
         };
-        // A stream may just end; a file has a mark there, and its footer behind it.
+        // A stream may end without a marker. A file has an end marker, followed by its footer.
         match n {
             0 if !self.is_file => return Ok(None),
             4 => {}
@@ -91,7 +91,7 @@ impl Messages {
             self.append(4, &mut bytes)?;
             prefix.copy_from_slice(&bytes[4..]);
         }
-        // Streams of Arrow before 0.15 have the length alone.
+        // Streams of Arrow before 0.15 have only the length.
         let start = bytes.len();
         let length = match i32::from_le_bytes(prefix) {
             0 => return Ok(None),
@@ -110,7 +110,7 @@ impl Messages {
         Ok(Some(Header { bytes, start, body, header_type, n_rows }))
     }
 
-    /// Reads the body too.
+    /// Reads the body of a message.
     pub(super) fn body(&mut self, header: Header) -> Result<Encapsulated> {
         let Header { mut bytes, start, body, .. } = header;
         let length = bytes.len();
@@ -124,7 +124,7 @@ impl Messages {
         Ok(Encapsulated { block: Block::new(0, length, body), bytes: Buffer::from_vec(bytes) })
     }
 
-    /// Passes over the body.
+    /// Skips the body of a message.
     pub(super) fn skip(&mut self, header: &Header) -> Result<()> {
         self.bytes.skip(header.body).map_err(|e| damaged(&self.origin, e))
     }
@@ -141,12 +141,14 @@ impl Header {
     }
 }
 
-/// Packed buffers begin with the size they unpack to, and the decoder asks for that much memory.
+/// Checks the sizes of compressed buffers. A buffer begins with its decompressed size, and the
+/// decoder allocates that much memory.
 fn check_sizes(message: &Message<'_>, body: &[u8], limits: &Limits) -> Result<(), String> {
     let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
     let Some(records): Option<RecordBatch<'_>> = message.header_as_record_batch().or(dictionary) else { return Ok(()) };
     let Some(compression) = records.compression() else { return Ok(()) };
-    // A byte of LZ4 lengthens a copy by 255; four bytes of zstd make a block of 128 KiB.
+    // One byte of LZ4 can extend a copy by 255 bytes; four bytes of zstd can make a block of 128
+    // KiB.
     let ratio = if compression.codec() == CompressionType::LZ4_FRAME { 256 } else { 1 << 15 };
     let mut unpacked = 0u64;
     for buffer in records.buffers().iter().flatten() {
@@ -157,7 +159,7 @@ fn check_sizes(message: &Message<'_>, body: &[u8], limits: &Limits) -> Result<()
         if size > packed.len() as i64 * ratio {
             return Err(format!("{} bytes cannot become {size} bytes", packed.len()));
         }
-        // All together, so that buffers over the same bytes count as often as they are unpacked.
+        // The sum over all buffers: buffers that share bytes count each time they are decompressed.
         unpacked = unpacked.saturating_add(u64::try_from(size).unwrap_or(0));
         limits.check_ratio(unpacked, body.len() as u64).map_err(|e| e.to_string())?;
     }

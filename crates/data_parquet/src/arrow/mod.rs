@@ -1,7 +1,7 @@
-//! Arrow: files and streams in its IPC formats, and record batches that other code makes.
+//! Arrow: files and streams in its IPC formats, and record batches from other code.
 //!
-//! From the bottom: `bytes.rs` and `messages.rs` take the formats apart, `reader.rs` decodes record
-//! batches, `source.rs` is the source. `writer.rs` writes files.
+//! From the bottom up: `bytes.rs` and `messages.rs` parse the formats, `reader.rs` decodes record
+//! batches, and `source.rs` is the source. `writer.rs` writes files.
 
 mod bytes;
 mod messages;
@@ -24,16 +24,17 @@ use self::source::Input;
 use crate::columns::Origin;
 use crate::reader::{Reader, Source};
 
-/// Reads files in Arrow's IPC formats, file after file: the file format (Feather 2) and the stream
-/// format, told apart by their first bytes, also packed as a whole (`.gz`, `.zst`).
+/// Reads files in Arrow's IPC formats, one after another. The first bytes show whether a file has
+/// the file format (Feather 2) or the stream format. Files may be compressed as a whole (`.gz`,
+/// `.zst`).
 pub fn read(files: impl Into<Files>) -> Reader {
     Reader::new(Source::Arrow(Input::Files(files.into())))
 }
 
-/// Reads what another process writes in Arrow's stream format: a pipe, a socket, standard input.
+/// Reads Arrow's stream format from another process: a pipe, a socket, standard input.
 ///
-/// `open` is called whenever reading begins. What it opens is read from its beginning, also to go
-/// on from a position: what can be opened only once can be read only once.
+/// `open` is called each time reading begins. Its stream is read from the beginning, even to resume
+/// from a position. An input that can be opened only once can be read only once.
 ///
 /// ```no_run
 /// use estimand_data_parquet::arrow;
@@ -48,11 +49,11 @@ pub fn from_stream<R: Read + Send + 'static>(open: impl Fn() -> Result<R> + Send
     Reader::new(Source::Arrow(Input::Opened(Arc::new(opener))))
 }
 
-/// Takes record batches from any code that makes them;
-/// [`RecordBatchIterator`](arrow_array::RecordBatchIterator) makes a reader of an iterator.
+/// Takes record batches from other code. [`RecordBatchIterator`](arrow_array::RecordBatchIterator)
+/// turns an iterator into a reader.
 ///
-/// `open` is called whenever reading begins, also to go on from a position: the batches before it
-/// are made again.
+/// `open` is called each time reading begins. To resume from a position, the batches before it are
+/// made again.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Record batches one after another: decoded from the bytes of Arrow's IPC formats, or made by
-//! somebody else.
+//! Readers of record batches: decoded from the bytes of Arrow's IPC formats, or taken from other
+//! code.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,21 +21,21 @@ use crate::guard::{damaged, guarded};
 pub(crate) trait Batches: Send {
     fn schema(&self) -> SchemaRef;
 
-    /// Only these columns will be asked for. Comes before the first batch.
+    /// Selects the columns to decode. Called before the first batch.
     fn select(&mut self, _columns: &Columns) {}
 
     fn next(&mut self) -> Result<Option<RecordBatch>>;
 
-    /// Passes over a batch; returns its number of rows.
+    /// Skips a batch; returns its number of rows.
     fn skip(&mut self) -> Result<Option<u64>> {
         Ok(self.next()?.map(|batch| batch.num_rows() as u64))
     }
 }
 
-/// The batches of an IPC file or stream.
+/// A reader of the batches of an IPC file or stream.
 pub(super) struct IpcReader {
     messages: Messages,
-    /// Holds the dictionaries too.
+    /// The decoder, which also holds the dictionaries.
     decoder: FileDecoder,
     schema: SchemaRef,
     version: MetadataVersion,
@@ -43,7 +43,7 @@ pub(super) struct IpcReader {
 }
 
 impl IpcReader {
-    /// A file of either format; packed as a whole, or not.
+    /// Opens a file of either format, compressed as a whole or not.
     pub(super) fn open(files: &Files, path: &Path) -> Result<IpcReader> {
         let bytes = match files.compression_of(path) {
             Compression::None => Bytes::open(path, files.piece_size())?,
@@ -57,7 +57,7 @@ impl IpcReader {
             .map_err(|e| e.help("is it in Arrow's IPC format, file (Feather 2) or stream?"))
     }
 
-    /// Reads up to the schema.
+    /// Reads up to and including the schema.
     fn begin(bytes: Bytes, origin: Origin, limits: Limits) -> Result<IpcReader> {
         let mut messages = Messages::new(bytes, origin.clone(), limits)?;
         let header = messages.header()?.ok_or_else(|| damaged(&origin, "it has no schema"))?;
@@ -72,7 +72,7 @@ impl IpcReader {
         Ok(IpcReader { messages, decoder, schema, version, origin })
     }
 
-    /// The header of the next record batch. Dictionaries before it are kept.
+    /// Reads the header of the next record batch. Keeps the dictionaries before it.
     fn next_header(&mut self) -> Result<Option<Header>> {
         while let Some(header) = self.messages.header()? {
             match header.header_type {
@@ -98,7 +98,7 @@ impl Batches for IpcReader {
     fn select(&mut self, columns: &Columns) {
         let fields = self.schema.fields().iter().enumerate();
         let selected = fields.filter(|(_, field)| columns.names().any(|name| name == field.name())).map(|(i, _)| i);
-        // Nothing has been decoded yet: no dictionary is lost.
+        // Nothing has been decoded yet, so no dictionary is lost.
         self.decoder = FileDecoder::new(self.schema.clone(), self.version).with_projection(selected.collect());
     }
 
@@ -115,7 +115,7 @@ impl Batches for IpcReader {
     }
 }
 
-/// The batches that somebody else makes.
+/// Batches from other code.
 pub(super) struct Foreign(pub(super) Box<dyn RecordBatchReader + Send>);
 
 impl Batches for Foreign {

@@ -1,5 +1,5 @@
-//! Record batches as a source of rows: of files, one after another, or of one that is opened by a
-//! function.
+//! The source of rows from record batches: of files, read one after another, or of one input that a
+//! function opens.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ use super::reader::{Batches, IpcReader};
 use crate::columns::{Columns, Origin, Selection, refuse_quarantine};
 use crate::guard::caught;
 
-/// Opens the batches of one other program, each time from the beginning.
+/// Opens an input from other code, each time from the beginning.
 pub(crate) type Opener = Arc<dyn Fn() -> Result<Box<dyn Batches>> + Send + Sync>;
 
 #[derive(Clone)]
@@ -20,13 +20,15 @@ pub(crate) enum Input {
     Opened(Opener),
 }
 
-/// The position is the file, the record batch in it, and the next row in that.
+/// The stage of record batches. The position holds the file, the record batch in it, and the next
+/// row in that batch.
 pub(crate) struct Records {
     input: Input,
     selection: Selection,
-    /// Of the first file; all others must have the same.
+    /// The columns of the first file; all other files must have the same.
     columns: OnceLock<Result<Arc<Columns>>>,
-    /// Opened to look at the schema. Perhaps it cannot be opened again: the first reader gets it.
+    /// An input that was opened to read the schema. It may not open a second time, so the first
+    /// reader gets it.
     parked: Mutex<Option<Box<dyn Batches>>>,
 }
 
@@ -35,8 +37,7 @@ impl Records {
         Records { input, selection, columns: OnceLock::new(), parked: Mutex::new(None) }
     }
 
-    /// Where batches can be opened, in the order of reading; for nobody in particular, as they were
-    /// named.
+    /// The inputs in the order of reading; without a context, in the order they were given.
     fn places(&self, cx: Option<&InputContext>) -> Result<Places> {
         Ok(match &self.input {
             Input::Files(files) => {
@@ -111,7 +112,7 @@ fn foreign(what: String) -> Error {
     Error::config(what).help("a position continues only the data it was taken from, as they were")
 }
 
-/// Where batches can be opened, now that patterns are looked up.
+/// The inputs, after patterns are looked up.
 enum Places {
     Files(Files, Arc<[PathBuf]>),
     Opened(Opener),
@@ -144,15 +145,16 @@ struct Rows {
     places: Places,
     columns: Arc<Columns>,
     file: usize,
-    /// The record batch that the next row lies in or follows, and that row.
+    /// The record batch that holds the next row, or ends just before it, and the number of that
+    /// row.
     batch: u64,
     row: u64,
-    /// Rows of the file before that record batch.
+    /// The number of rows in the file before that record batch.
     before: u64,
     open: Option<Box<dyn Batches>>,
-    /// What is left of the record batch.
+    /// The rest of the record batch.
     piece: Option<Batch>,
-    /// Met behind rows that were still good.
+    /// An error found after good rows. The rows are yielded first.
     error: Option<Error>,
 }
 
@@ -168,7 +170,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Goes on to a row of a batch of the file that is open.
+    /// Skips to a row of a record batch in the open file.
     fn pass_over(&mut self, batch: u64, row: u64) -> Result<()> {
         let gone =
             |rows: &Rows, what: String| foreign(format!("a position at {what} of {}", rows.places.origin(rows.file)));
@@ -189,7 +191,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The next record batch of the file, converted.
+    /// Decodes and converts the next record batch of the file.
     fn decode(&mut self) -> Result<Option<Batch>> {
         let Some(records) = self.open.as_mut().map(|open| open.next()).transpose()?.flatten() else { return Ok(None) };
         let origin = self.places.origin(self.file);
@@ -198,7 +200,7 @@ impl Rows {
         Ok(Some(batch))
     }
 
-    /// Rows of which at least one is left.
+    /// Returns rows that are not yet yielded, at least one; `None` at the end.
     fn next_piece(&mut self) -> Result<Option<Batch>> {
         loop {
             if let Some(piece) = self.piece.take() {
@@ -240,8 +242,8 @@ impl Stream for Rows {
         };
         let n_rows = piece.n_rows();
         let batch = slice_rows(&piece, 0..n_rows.min(want))?;
-        // Kept when it is empty too: then the record batch is counted once the next one is asked
-        // for.
+        // An empty rest is kept too: the record batch counts as read only when the next one is
+        // requested.
         self.piece = Some(slice_rows(&piece, n_rows.min(want)..n_rows)?);
         self.row += batch.n_rows() as u64;
         let after = Position::new([self.file as u64, self.batch, self.row], []);

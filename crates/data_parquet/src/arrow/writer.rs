@@ -1,4 +1,4 @@
-//! Writing Arrow files.
+//! Writes Arrow files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use estimand_tensor::{Error, ErrorKind, Result};
 
 use crate::records::Rows;
 
-/// How the buffers of an Arrow file are compressed.
+/// The compression of the buffers of an Arrow file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Not at all: readers may map the file into memory.
+    /// No compression: readers may map the file into memory.
     None,
-    /// Quick.
+    /// Fast.
     Lz4,
     /// Smaller. Needs this crate's feature `zstd`, which is on by default.
     Zstd,
@@ -24,7 +24,7 @@ pub enum Compression {
 
 /// Writes the rows of a dataset to a file in Arrow's IPC file format, also known as Feather 2.
 ///
-/// Columns are those that [`parquet::Writer`](crate::parquet::Writer) makes.
+/// The columns are the same as those of [`parquet::Writer`](crate::parquet::Writer).
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Writer {
@@ -34,23 +34,24 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes to a path; folders on the way are made.
+    /// Writes to a path. Missing folders are created.
     pub fn new(path: impl AsRef<Path>) -> Writer {
         Writer { path: path.as_ref().to_path_buf(), compression: Compression::None, rows: Rows::default() }
     }
 
-    /// How buffers are compressed. By default, not at all.
+    /// The compression of buffers. By default, none.
     pub fn compression(self, compression: Compression) -> Writer {
         Writer { compression, ..self }
     }
 
-    /// Columns of strings that are any bytes, not UTF-8. By default, none.
+    /// Columns of strings with arbitrary bytes instead of UTF-8. By default, none.
     pub fn binary<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Writer {
         self.rows.binary = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Writes the weights of the rows too, as a column of this name. Rows with weights need it.
+    /// Also writes the weights of the rows, as a column with this name. Required if rows have
+    /// weights.
     pub fn weights(mut self, name: impl Into<String>) -> Writer {
         self.rows.weights = Some(name.into());
         self
@@ -91,7 +92,7 @@ impl Writer {
     }
 }
 
-/// Writes all rows of a dataset to a file in Arrow's IPC file format. [`Writer`] has more choices.
+/// Writes all rows of a dataset to a file in Arrow's IPC file format. [`Writer`] has options.
 pub fn write(data: &Dataset, path: impl AsRef<Path>) -> Result<Written> {
     Writer::new(path).write(data)
 }

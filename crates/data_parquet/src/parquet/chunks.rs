@@ -1,5 +1,5 @@
-//! The bytes of a Parquet file for the decoder, which believes what they say about lengths: what
-//! cannot be true is refused here, before memory is asked for.
+//! Serves the bytes of a Parquet file to the decoder, which trusts the lengths in them. Impossible
+//! lengths are refused here, before memory is allocated.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,11 +18,11 @@ use estimand_tensor::{Error, Limits, Result};
 pub(super) struct Chunks {
     file: File,
     length: u64,
-    /// Where the columns of the row group that is read lie, and how many bytes one byte of them can
-    /// become at most.
+    /// The byte ranges of the columns of the current row group, each with its largest possible
+    /// compression ratio.
     columns: Vec<(Range<u64>, u64)>,
     limits: Limits,
-    /// What the pages of the row group say that they unpack to, so far.
+    /// The sum of the decompressed sizes that the pages of the row group claim so far.
     unpacked: Arc<AtomicU64>,
 }
 
@@ -33,7 +33,7 @@ impl Chunks {
         Ok(Chunks { file, length, columns: Vec::new(), limits: *limits, unpacked: Arc::default() })
     }
 
-    /// For reading one row group.
+    /// Prepares to read one row group.
     pub(super) fn of_group(mut self, group: &RowGroupMetaData) -> Chunks {
         let columns = group.columns().iter().map(|column| {
             let (start, length) = column.byte_range();
@@ -50,19 +50,19 @@ impl Chunks {
     }
 }
 
-/// How many bytes a byte can become at most. What a page claims beyond that is damage.
+/// The largest number of bytes that one byte can decompress to. A page that claims more is damaged.
 fn largest_ratio(compression: Compression) -> u64 {
     match compression {
         Compression::UNCOMPRESSED => 1,
-        // A copy of 64 bytes takes three.
+        // A copy of 64 bytes takes three bytes.
         Compression::SNAPPY => 22,
-        // A byte lengthens a copy by 255.
+        // One byte extends a copy by 255 bytes.
         Compression::LZ4 | Compression::LZ4_RAW => 256,
         // A copy of 258 bytes takes two bits.
         Compression::GZIP(_) => 1_032,
         // A block of 128 KiB takes four bytes.
         Compression::ZSTD(_) => 1 << 15,
-        // A few bytes make 16 MiB.
+        // A few bytes can make 16 MiB.
         _ => 1 << 22,
     }
 }
@@ -100,13 +100,14 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// What is read from a place in the file. Within a column that is the header of a page.
+/// A reader that starts at an offset of the file. Inside a column it starts with the header of a
+/// page.
 pub(super) struct PageHeader {
     reader: BufReader<File>,
-    /// Of the column, until the header has been looked at.
+    /// The ratio of the column, until the header has been checked.
     ratio: Option<u64>,
     limits: Limits,
-    /// Of the whole file.
+    /// The length of the whole file.
     length: u64,
     unpacked: Arc<AtomicU64>,
 }
@@ -116,8 +117,8 @@ impl Read for PageHeader {
         if let Some(ratio) = self.ratio.take() {
             let header = self.reader.fill_buf()?;
             check_page(header, ratio)?;
-            // All pages of the row group together: many small ones, or columns over the same bytes,
-            // are a bomb as well.
+            // The sum over all pages of the row group: many small pages, or columns that share
+            // bytes, are a decompression bomb too.
             let page = page_sizes(header).map_or(0, |(unpacked, _)| unpacked);
             let unpacked = self.unpacked.fetch_add(page, Ordering::Relaxed).saturating_add(page);
             self.limits.check_ratio(unpacked, self.length).map_err(io::Error::other)?;
@@ -126,11 +127,11 @@ impl Read for PageHeader {
     }
 }
 
-/// Room for values that the header's sizes do not count, and for empty pages.
+/// Slack for values that the sizes in the header do not count, and for empty pages.
 const SLACK: u64 = 1 << 16;
 
 fn check_page(header: &[u8], ratio: u64) -> io::Result<()> {
-    // Anything but three sizes is for the decoder to refuse.
+    // Anything but three sizes is left for the decoder to refuse.
     if let Some((unpacked, packed)) = page_sizes(header)
         && unpacked > packed.saturating_mul(ratio).saturating_add(SLACK)
     {
@@ -141,18 +142,18 @@ fn check_page(header: &[u8], ratio: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The unpacked and the packed size of a page. Its header is a Thrift struct in the compact
-/// protocol that begins with three 32-bit numbers: the type of the page and these.
+/// The decompressed and the compressed size of a page. Its header is a Thrift struct in the compact
+/// protocol that begins with three 32-bit numbers: the type of the page and these two sizes.
 fn page_sizes(mut header: &[u8]) -> Option<(u64, u64)> {
     let mut number = || {
-        // The field behind the one before, and a 32-bit number.
+        // A field header: the next field, with a 32-bit number.
         header.split_off_first().filter(|&&byte| byte == 0x15)?;
         let mut value = 0u64;
         for shift in (0..35).step_by(7) {
             let byte = *header.split_off_first()?;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
-                // Zigzag: an odd number stands for a negative one, which the decoder refuses.
+                // Zigzag encoding: an odd number is negative, and the decoder refuses it.
                 return Some(value >> 1);
             }
         }
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(page_sizes(&header[..6]), None);
         assert_eq!(page_sizes(&[0x15, 0, 0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]), None);
         assert!(check_page(&header, 22).is_ok(), "small pages are not worth a word");
-        // 2^31 - 1 bytes of 5.
+        // 5 bytes that claim to decompress to 2^31 - 1.
         let hostile = [0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 10];
         assert_eq!(page_sizes(&hostile), Some(((1 << 31) - 1, 5)));
         let error = check_page(&hostile, 22).unwrap_err().to_string();

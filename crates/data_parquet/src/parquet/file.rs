@@ -16,7 +16,7 @@ use super::chunks::Chunks;
 use crate::columns::{Columns, Origin};
 use crate::guard::{damaged, guarded};
 
-/// The most rows of one piece.
+/// The largest number of rows in a piece.
 const PIECE_ROWS: u64 = 1 << 13;
 
 /// A file whose footer has been read.
@@ -48,13 +48,13 @@ impl ParquetFile {
         groups.get(group).ok_or_else(|| Error::index(format!("row group {group} of {}", groups.len())))
     }
 
-    /// The rows of a row group.
+    /// The number of rows in a row group.
     pub(super) fn n_rows(&self, group: usize) -> Result<u64> {
         u64::try_from(self.group(group)?.num_rows())
             .map_err(|_| damaged(&self.origin, format!("row group {group} has a negative number of rows")))
     }
 
-    /// The rows of a row group from `row` on, in pieces of about `piece_size` bytes.
+    /// Reads the rows of a row group from `row` on, in pieces of about `piece_size` bytes.
     pub(super) fn read(
         self: &Arc<Self>,
         columns: &Arc<Columns>,
@@ -76,7 +76,7 @@ impl ParquetFile {
                 .with_row_groups(vec![group])
                 .with_projection(ProjectionMask::roots(self.metadata.parquet_schema(), selected))
                 .with_batch_size(piece as usize);
-            // Also an offset of 0 would make it look for rows to pass over.
+            // Even an offset of 0 would make the decoder look for rows to skip.
             match usize::try_from(row) {
                 Ok(0) => builder.build(),
                 row => builder.with_offset(row.unwrap_or(usize::MAX)).build(),
@@ -97,18 +97,18 @@ impl ParquetFile {
     }
 }
 
-/// The rows of a row group, piece by piece. Ends after an error.
+/// An iterator over the rows of a row group, piece by piece. Ends after an error.
 pub(super) struct Pieces {
     file: Arc<ParquetFile>,
     columns: Arc<Columns>,
     reader: Option<ParquetRecordBatchReader>,
     group: usize,
-    /// Rows of the file before this row group.
+    /// The number of rows in the file before this row group.
     before: u64,
-    /// The next row, and the rows that there should be.
+    /// The next row, and the number of rows that the footer claims.
     row: u64,
     n_rows: u64,
-    /// Met behind rows that were still good.
+    /// An error found after good rows. The rows are yielded first.
     error: Option<Error>,
 }
 
@@ -146,7 +146,7 @@ impl Pieces {
         Ok(batch)
     }
 
-    /// Fewer rows than the footer counts are damage, not an end.
+    /// Checks the number of rows. Fewer than the footer claims means damage, not an end.
     fn end(&self) -> Result<()> {
         if self.row == self.n_rows {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Parquet files.
 //!
-//! From the bottom: `chunks.rs` hands out bytes, `file.rs` decodes a row group, `workers.rs` does
-//! so on several threads, `scan.rs` is the source. `writer.rs` writes files.
+//! From the bottom up: `chunks.rs` serves bytes, `file.rs` decodes a row group, `workers.rs`
+//! decodes row groups on several threads, and `scan.rs` is the source. `writer.rs` writes files.
 
 mod chunks;
 mod file;
@@ -15,7 +15,7 @@ use estimand_data::Files;
 
 use crate::reader::{Reader, Source};
 
-/// Reads Parquet files, file after file: a path, a list of paths, or patterns.
+/// Reads Parquet files, one after another, given by a path, a list of paths, or patterns.
 ///
 /// ```no_run
 /// # use estimand_data_parquet::parquet;

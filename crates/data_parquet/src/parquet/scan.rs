@@ -1,4 +1,4 @@
-//! Parquet files as a source of rows, file after file.
+//! The source of rows from Parquet files, read one after another.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -10,11 +10,12 @@ use super::file::ParquetFile;
 use super::workers::{Group, Start, Workers};
 use crate::columns::{Columns, Selection, refuse_quarantine};
 
-/// The position is the file, the row group in it, and the next row in that.
+/// The stage of Parquet files. The position holds the file, the row group in it, and the next row
+/// in that group.
 pub(crate) struct Scan {
     files: Files,
     selection: Selection,
-    /// Of the first file; all others must have the same.
+    /// The columns of the first file; all other files must have the same.
     columns: OnceLock<Result<Arc<Columns>>>,
 }
 
@@ -98,14 +99,14 @@ impl Stage for Scan {
 struct Rows {
     workers: Workers,
     group: Option<Group>,
-    /// Rows of the group of which not all are given.
+    /// A piece of the group of which some rows were not yielded.
     piece: Option<Batch>,
-    /// Where the next row lies.
+    /// The position of the next row.
     at: Start,
 }
 
 impl Rows {
-    /// Rows of which none is given yet; the next ones in the order of the files.
+    /// Returns the next piece of which no row is yielded yet, in the order of the files.
     fn next_piece(&mut self) -> Result<Option<Batch>> {
         loop {
             if self.group.is_none() {

@@ -1,8 +1,8 @@
-//! Row groups on several threads, handed on in their order.
+//! Decodes row groups on several threads, and yields them in order.
 //!
-//! A thread takes the next row group under a lock that also puts its receiver into the queue; the
-//! reader empties one receiver after another. Both kinds of queues are short, so that what lies
-//! ready is bounded however large the files are.
+//! A thread takes the next row group under a lock, and puts the group's receiver into the queue
+//! under the same lock. The reader empties one receiver after another. Both kinds of queues are
+//! short, so the memory for decoded rows is bounded for files of any size.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,10 +15,10 @@ use super::file::ParquetFile;
 use crate::columns::Columns;
 use crate::guard::caught;
 
-/// Pieces of one row group that may lie ready.
+/// The number of decoded pieces of one row group that may wait.
 const PIECES_AHEAD: usize = 128;
 
-/// Where to begin.
+/// The place where reading begins.
 #[derive(Clone, Copy)]
 pub(super) struct Start {
     pub(super) file: usize,
@@ -26,10 +26,10 @@ pub(super) struct Start {
     pub(super) row: u64,
 }
 
-/// The pieces of a row group, as they come.
+/// The pieces of a row group, received as they are decoded.
 pub(super) struct Group {
     pub(super) start: Start,
-    /// The rows of the whole row group.
+    /// The number of rows in the whole row group.
     pub(super) n_rows: u64,
     pub(super) pieces: Receiver<Result<Batch>>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    /// `first` is the open file that `start` lies in.
+    /// Starts the threads. `first` is the open file that `start` refers to.
     pub(super) fn begin(
         paths: Arc<[PathBuf]>,
         columns: Arc<Columns>,
@@ -64,12 +64,12 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Nothing comes any more.
+    /// Stops: no more row groups are taken.
     pub(super) fn stop(&mut self) {
         self.groups = None;
     }
 
-    /// The next row group; `None` behind the last.
+    /// The next row group; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<Group>> {
         let next = self.groups.as_ref().and_then(|groups| groups.recv().ok());
         next.transpose()
@@ -78,30 +78,30 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        // Threads end when nobody takes what they make.
+        // Threads end when nobody receives their pieces.
         self.stop();
         for thread in self.threads.drain(..) {
-            // The reader has seen that a row group ended too early, or did not care.
+            // The reader saw a panic as a row group that ended too early, or no longer needs it.
             let _ = thread.join();
         }
     }
 }
 
-/// Which row group comes next.
+/// Selects the next row group.
 struct Schedule {
     paths: Arc<[PathBuf]>,
     columns: Arc<Columns>,
-    /// The file that `next` lies in, once it is open.
+    /// The file of the next row group, once it is open.
     file: Option<Arc<ParquetFile>>,
     next: Start,
-    /// Gone when nothing comes any more.
+    /// `None` when no more row groups are needed.
     queue: Option<SyncSender<Result<Group>>>,
-    /// About the bytes of a piece.
+    /// The approximate number of bytes in a piece.
     piece_size: usize,
     limits: Limits,
 }
 
-/// A row group to be decoded.
+/// A row group to decode.
 struct Task {
     file: Arc<ParquetFile>,
     columns: Arc<Columns>,
@@ -117,7 +117,7 @@ fn work(schedule: &Mutex<Schedule>) {
         let mut rows = match caught(&file.origin, || file.read(&columns, start.group, start.row, piece_size)) {
             Ok(rows) => rows,
             Err(error) => {
-                // The next row group fails by itself, or nobody asks for it.
+                // The next row group reports its own error, or nobody asks for it.
                 let _ = pieces.send(Err(error));
                 continue;
             }
@@ -152,7 +152,7 @@ impl Schedule {
         }
     }
 
-    /// The next row group, which may lie in a file that is still to be opened.
+    /// Finds the next row group, and opens the next file if necessary.
     fn find(&mut self) -> Result<Option<Task>> {
         while self.queue.is_some() && self.next.file < self.paths.len() {
             let file = match &self.file {

@@ -1,4 +1,4 @@
-//! Writing Parquet files.
+//! Writes Parquet files.
 
 use std::path::{Path, PathBuf};
 
@@ -11,28 +11,28 @@ use estimand_tensor::{Error, ErrorKind, Result};
 
 use crate::records::Rows;
 
-/// How the pages of a Parquet file are compressed.
+/// The compression of the pages of a Parquet file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
-    /// Quick; every reader has it.
+    /// Fast; every reader supports it.
     Snappy,
     /// Slow to write.
     Gzip,
     /// Small and slow to write.
     Brotli,
-    /// Quick to read.
+    /// Fast to read.
     Lz4,
-    /// Small and quick to read. Needs this crate's feature `zstd`, which is on by default.
+    /// Small and fast to read. Needs this crate's feature `zstd`, which is on by default.
     Zstd,
 }
 
 /// Writes the rows of a dataset to a Parquet file.
 ///
-/// Dense rows of several values become lists of a fixed size, ragged ones lists; strings are UTF-8.
-/// Labels stand beside the features. No column is nullable. A dataset without rows makes a file
-/// with the columns that its specs tell.
+/// Dense rows of several values become lists of a fixed size, and ragged rows become lists. Strings
+/// are UTF-8. Labels are written like features. No column is nullable. A dataset without rows makes
+/// a file with the columns of its specs.
 ///
 /// ```no_run
 /// use estimand_data::Dataset;
@@ -52,7 +52,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes to a path; folders on the way are made.
+    /// Writes to a path. Missing folders are created.
     pub fn new(path: impl AsRef<Path>) -> Writer {
         Writer {
             path: path.as_ref().to_path_buf(),
@@ -62,23 +62,25 @@ impl Writer {
         }
     }
 
-    /// How pages are compressed. By default, by Snappy.
+    /// The compression of pages. By default, Snappy.
     pub fn compression(self, compression: Compression) -> Writer {
         Writer { compression, ..self }
     }
 
-    /// The rows of a row group: what a reader decodes as one, in one thread. By default, 131,072.
+    /// The number of rows in a row group, which a reader decodes in one thread. By default,
+    /// 131,072.
     pub fn row_group_size(self, n_rows: usize) -> Writer {
         Writer { row_group_size: n_rows, ..self }
     }
 
-    /// Columns of strings that are any bytes, not UTF-8. By default, none.
+    /// Columns of strings with arbitrary bytes instead of UTF-8. By default, none.
     pub fn binary<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Writer {
         self.rows.binary = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Writes the weights of the rows too, as a column of this name. Rows with weights need it.
+    /// Also writes the weights of the rows, as a column with this name. Required if rows have
+    /// weights.
     pub fn weights(mut self, name: impl Into<String>) -> Writer {
         self.rows.weights = Some(name.into());
         self
@@ -131,8 +133,7 @@ impl Writer {
     }
 }
 
-/// Writes all rows of a dataset to a Parquet file, compressed by Snappy. [`Writer`] has more
-/// choices.
+/// Writes all rows of a dataset to a Parquet file, compressed with Snappy. [`Writer`] has options.
 pub fn write(data: &Dataset, path: impl AsRef<Path>) -> Result<Written> {
     Writer::new(path).write(data)
 }

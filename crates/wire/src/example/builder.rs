@@ -1,7 +1,7 @@
-//! Writing `tf.Example`s: one by one, or a batch of arrays at once.
+//! Builds serialized `tf.Example`s: one by one, or from a batch of arrays.
 //!
-//! Names are sorted and numbers packed, so that equal rows are equal bytes, those of TensorFlow's
-//! deterministic serialization.
+//! Names are sorted and numbers packed, so equal rows have equal bytes. They are the bytes of
+//! TensorFlow's deterministic serialization.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::cursor::{DELIMITED, tag};
 use super::values::ListKind;
 use crate::varint;
 
-/// One `tf.Example` in the making.
+/// A builder of one `tf.Example`.
 ///
 /// ```
 /// # use estimand_wire::example::ExampleBuilder;
@@ -23,12 +23,12 @@ use crate::varint;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExampleBuilder {
-    /// By name: an encoded `Feature`.
+    /// Encoded `Feature`s, by name.
     features: BTreeMap<String, Vec<u8>>,
 }
 
 impl ExampleBuilder {
-    /// An Example without features.
+    /// Starts an Example without features.
     pub fn new() -> ExampleBuilder {
         ExampleBuilder::default()
     }
@@ -58,36 +58,36 @@ impl ExampleBuilder {
         self
     }
 
-    /// Sets a feature that has no list, not even an empty one.
+    /// Adds a feature without a list, not even an empty one.
     #[must_use]
     pub fn nothing(mut self, name: impl Into<String>) -> ExampleBuilder {
         self.features.insert(name.into(), Vec::new());
         self
     }
 
-    /// The serialized Example.
+    /// Returns the serialized Example.
     pub fn build(&self) -> Vec<u8> {
         let mut example = Vec::new();
         put_message(1, &self.features(), &mut example);
         example
     }
 
-    /// A `Features` message.
+    /// Encodes a `Features` message.
     fn features(&self) -> Vec<u8> {
         map(self.features.iter().map(|(name, feature)| (name.as_str(), feature.as_slice())))
     }
 }
 
-/// One `tf.SequenceExample` in the making.
+/// A builder of one `tf.SequenceExample`.
 #[derive(Clone, Debug, Default)]
 pub struct SequenceExampleBuilder {
     context: ExampleBuilder,
-    /// By name: an encoded `FeatureList`.
+    /// Encoded `FeatureList`s, by name.
     lists: BTreeMap<String, Vec<u8>>,
 }
 
 impl SequenceExampleBuilder {
-    /// A SequenceExample without features.
+    /// Starts a SequenceExample without features.
     pub fn new() -> SequenceExampleBuilder {
         SequenceExampleBuilder::default()
     }
@@ -99,7 +99,7 @@ impl SequenceExampleBuilder {
         self
     }
 
-    /// Makes sure that there is a list of this name, if only one without steps.
+    /// Adds a list with this name, without steps, if it does not exist.
     #[must_use]
     pub fn list(mut self, name: impl Into<String>) -> SequenceExampleBuilder {
         self.lists.entry(name.into()).or_default();
@@ -133,7 +133,7 @@ impl SequenceExampleBuilder {
         self
     }
 
-    /// The serialized SequenceExample.
+    /// Returns the serialized SequenceExample.
     pub fn build(&self) -> Vec<u8> {
         let mut example = Vec::new();
         put_message(1, &self.context.features(), &mut example);
@@ -142,8 +142,7 @@ impl SequenceExampleBuilder {
     }
 }
 
-/// A serialized `tf.Example` for each row of a batch. Whole numbers and booleans become
-/// `int64_list`s.
+/// Serializes each row of a batch as a `tf.Example`. Integers and booleans become `int64_list`s.
 ///
 /// ```
 /// # use estimand_tensor::{Array, Feature};
@@ -175,10 +174,10 @@ pub fn encode_batch<'a>(features: impl IntoIterator<Item = (&'a str, &'a Feature
     Ok(all)
 }
 
-/// One feature of a batch, ready to be cut into rows.
+/// One feature of a batch, prepared for encoding row by row.
 struct Column<'a> {
     values: Slice<'a>,
-    /// Values of a row, or of a step of a ragged row.
+    /// The number of values in a row, or in a step of a ragged row.
     width: usize,
     row_splits: Option<&'a [i64]>,
 }
@@ -199,7 +198,7 @@ impl<'a> Column<'a> {
         Ok(Column { values: Slice::new(array)?, width, row_splits })
     }
 
-    /// The encoded `Feature` of a row.
+    /// Encodes the `Feature` of a row.
     fn feature(&self, row: usize) -> Vec<u8> {
         let rows = match self.row_splits {
             None => row..row + 1,
@@ -231,21 +230,21 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// A field that has a length.
+/// Appends a length-delimited field.
 fn put(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag(number, DELIMITED));
     varint::put(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// A message that is left out if it is empty.
+/// Appends a message, unless it is empty.
 fn put_message(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     if !bytes.is_empty() {
         put(number, bytes, out);
     }
 }
 
-/// The entries of a map, in the order given.
+/// Encodes the entries of a map, in the given order.
 fn map<'a>(entries: impl Iterator<Item = (&'a str, &'a [u8])>) -> Vec<u8> {
     let (mut all, mut entry) = (Vec::new(), Vec::new());
     for (key, value) in entries {
@@ -263,7 +262,7 @@ fn feature(kind: ListKind, list: &[u8]) -> Vec<u8> {
     feature
 }
 
-/// A list of numbers, packed; an empty one has no field.
+/// Encodes a packed list of numbers; an empty list has no field.
 fn packed(kind: ListKind, numbers: &[u8]) -> Vec<u8> {
     let mut list = Vec::with_capacity(numbers.len() + 6);
     if !numbers.is_empty() {

@@ -1,7 +1,7 @@
-//! One row, read with care: every legal encoding, duplicates, and an error that says what is wrong.
+//! The slow path for one row: accepts every legal encoding and duplicates, and reports precise
+//! errors.
 //!
-//! The parser's quick way (`parser.rs`) gives up at the first thing out of the ordinary and comes
-//! here.
+//! The fast path (`parser.rs`) gives up at the first unusual byte and calls this module.
 
 use estimand_tensor::{Error, ErrorKind, Result};
 
@@ -10,23 +10,23 @@ use super::plan::{FeaturePlan, Length, Plan};
 use super::rows::Rows;
 use super::values::{ListKind, Values};
 
-/// Key and value of a map's entry.
+/// The key and value of a map entry.
 pub(super) type Entry<'a> = (&'a [u8], &'a [u8]);
 
-/// What is wrong with the bytes.
+/// The error of damaged bytes.
 pub(super) type Damage = &'static str;
 
-/// An error in a row, counted from 0 here and from 1 in the message, and in a feature, if it is
-/// known in which.
+/// An error in a row. `row` counts from 0, and the message from 1. `feature` is `None` if the
+/// feature is not known.
 pub(super) fn row_error(row: usize, feature: Option<&str>, message: String) -> Error {
     let kind = ErrorKind::Data { path: None, row: Some(row as u64 + 1), column: feature.map(str::to_string) };
     Error::new(kind, message).context(format!("in row {} of the batch", row + 1))
 }
 
-/// Calls `visit` with the fields of a message: their numbers, and the contents of those that have a
-/// length.
+/// Calls `visit` with the fields of a message: their numbers, and the contents of length-delimited
+/// ones.
 ///
-/// There may be several of one number: protobuf's way to merge messages is to join their bytes.
+/// A field may occur several times: protobuf merges messages by joining their bytes.
 pub(super) fn fields<'a>(
     message: &'a [u8],
     mut visit: impl FnMut(u64, Option<&'a [u8]>) -> Result<(), Damage>,
@@ -45,7 +45,7 @@ pub(super) fn fields<'a>(
     Ok(())
 }
 
-/// Appends the entries of a map message in their order.
+/// Appends the entries of a map message, in order.
 pub(super) fn entries<'a>(map: &'a [u8], out: &mut Vec<Entry<'a>>) -> Result<(), Damage> {
     const DAMAGE: Damage = "an entry of a map is damaged";
     fields(map, |number, contents| {
@@ -56,8 +56,8 @@ pub(super) fn entries<'a>(map: &'a [u8], out: &mut Vec<Entry<'a>>) -> Result<(),
     })
 }
 
-/// A key and a value in either order; one that is left out is empty. Nothing else may be there:
-/// implementations of protobuf disagree about what such an entry means.
+/// Parses a key and a value in either order; a missing one is empty. Other fields are refused,
+/// because implementations of protobuf disagree about such entries.
 fn entry(bytes: &[u8]) -> Option<Entry<'_>> {
     let (mut key, mut value) = (None, None);
     let mut entry = Cursor::new(bytes);
@@ -74,7 +74,7 @@ fn entry(bytes: &[u8]) -> Option<Entry<'_>> {
     Some((key.unwrap_or_default(), value.unwrap_or_default()))
 }
 
-/// The list in a `Feature`, or `None` if there is none.
+/// The list in a `Feature`; `None` if it has no list.
 pub(super) fn list(feature: &[u8]) -> Result<Option<(ListKind, &[u8])>, Damage> {
     const DAMAGE: Damage = "its bytes are damaged";
     let mut found = None;
@@ -84,7 +84,7 @@ pub(super) fn list(feature: &[u8]) -> Result<Option<(ListKind, &[u8])>, Damage> 
         match ListKind::ALL.into_iter().find(|&kind| kind as u64 == number) {
             None => feature.skip(wire).ok_or(DAMAGE)?,
             Some(_) if wire != DELIMITED => return Err("its list has a wrong wire type"),
-            // Of two lists protobuf takes the last and TensorFlow the first.
+            // If there are two lists, protobuf takes the last and TensorFlow the first.
             Some(_) if found.is_some() => return Err("it has two lists"),
             Some(kind) => found = Some((kind, feature.delimited().ok_or(DAMAGE)?)),
         }
@@ -92,17 +92,17 @@ pub(super) fn list(feature: &[u8]) -> Result<Option<(ListKind, &[u8])>, Damage> 
     Ok(found)
 }
 
-/// Appends one row, given the entries of its features in their order.
+/// Appends one row from the entries of its features, in order.
 pub(super) fn append_row(plan: &Plan, rows: &mut Rows, entries: &[Entry<'_>], row: usize) -> Result<()> {
     let n_rows = rows.n_rows;
-    // From the last to the first, since of equal keys the last counts.
+    // From last to first, because the last of equal keys counts.
     for &(key, value) in entries.iter().rev() {
         let Some(i) = plan.index.find(key) else { continue };
         let (feature, column) = (&plan.features[i], &mut rows.columns[i]);
         let error = |message: String| row_error(row, Some(&feature.name), message);
         let list = list(value).map_err(|damage| error(format!("feature `{}`: {damage}", feature.name)))?;
         match (list, &feature.length) {
-            // TF: for a feature of fixed or padded length an empty value does not count, not even
+            // TF: for a feature of fixed or padded length, an empty value does not count, not even
             // as the last of its key.
             (None, Length::Fixed { .. } | Length::Padded { .. }) => {}
             _ if column.is_found(n_rows) => {}
@@ -131,7 +131,7 @@ pub(super) fn wrong_kind(feature: &FeaturePlan, kind: ListKind) -> String {
     format!("feature `{name}` is {}, expected {} ({dtype})", kind.name(), expected.name())
 }
 
-/// Why a list of the right kind was refused.
+/// The reason why a list of the right kind was refused.
 fn wrong_list(feature: &FeaturePlan, list: &[u8]) -> String {
     let FeaturePlan { name, kind, length } = feature;
     let mut values = Values::new(*kind, 0);

@@ -1,4 +1,4 @@
-//! Protobuf's wire format, read in place: a position in bytes that somebody else owns.
+//! A cursor over protobuf's wire format, which reads borrowed bytes in place.
 
 /// Wire types.
 pub(super) const VARINT: u8 = 0;
@@ -6,12 +6,12 @@ pub(super) const FIXED64: u8 = 1;
 pub(super) const DELIMITED: u8 = 2;
 pub(super) const FIXED32: u8 = 5;
 
-/// The byte before field `number`, for numbers below 16.
+/// The tag byte of field `number`, for numbers below 16.
 pub(super) const fn tag(number: u8, wire: u8) -> u8 {
     number << 3 | wire
 }
 
-/// What is left to read. Everything answers `None` where the bytes end too early.
+/// The bytes left to read. Every method returns `None` if the bytes end too early.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a>(&'a [u8]);
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
     fn long_varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for (i, &byte) in self.0.iter().take(10).enumerate() {
-            // Of the tenth byte only one bit fits; protobuf drops the others, as this shift does.
+            // Only one bit of the tenth byte fits; protobuf drops the others, as this shift does.
             value |= u64::from(byte & 0x7f) << (7 * i);
             if byte < 0x80 {
                 self.0 = &self.0[i + 1..];
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         None
     }
 
-    /// A length and as many bytes.
+    /// Takes a length and then that number of bytes.
     #[inline]
     pub(super) fn delimited(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
@@ -72,14 +72,14 @@ impl<'a> Cursor<'a> {
         Some(*bytes)
     }
 
-    /// The number and wire type of the next field. Number 0 is none.
+    /// Takes the number and wire type of the next field. Number 0 is invalid.
     pub(super) fn field(&mut self) -> Option<(u64, u8)> {
         let tag = self.varint()?;
         (tag >> 3 != 0).then_some((tag >> 3, tag as u8 & 7))
     }
 
-    /// Passes over the contents of a field. Groups, which nobody has written for twenty years, are
-    /// refused as TensorFlow refuses them.
+    /// Skips the contents of a field. Groups, which have been out of use for twenty years, are
+    /// refused as in TensorFlow.
     pub(super) fn skip(&mut self, wire: u8) -> Option<()> {
         match wire {
             VARINT => self.varint().map(drop),
@@ -97,8 +97,8 @@ mod tests {
 
     #[test]
     fn integers_by_hand() {
-        // 300 = 0b10_0101100. Ten bytes hold 64 bits: nine times seven and one; what is more of the
-        // tenth is dropped.
+        // 300 = 0b10_0101100. Ten bytes hold 64 bits: nine times seven and one; the other bits of
+        // the tenth byte are dropped.
         let most = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
         for (bytes, value) in [
             (&[0][..], Some(0)),
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn skipping() {
-        // Field 1 of each wire type, then a byte that must be left.
+        // Field 1 of each wire type, then a byte that must remain.
         for (bytes, left) in [
             (&[8, 0x80, 1, 7][..], Some(1)),
             (&[9, 0, 0, 0, 0, 0, 0, 0, 0, 7], Some(1)),

@@ -1,9 +1,9 @@
-//! From a feature's name to its number: a hash table made once, for names that arrive as bytes.
+//! A hash table, built once, from the names of features (as bytes) to their numbers.
 
-/// A place of the table that holds nobody.
+/// An empty slot of the table.
 const EMPTY: u32 = u32::MAX;
 
-/// The numbers of a list of names.
+/// A table from names to their numbers.
 #[derive(Debug)]
 pub(super) struct Index {
     names: Vec<Box<[u8]>>,
@@ -12,7 +12,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Numbers the names in their order; a name that comes twice is the error.
+    /// Numbers the names in order. A duplicate name is returned as the error.
     pub(super) fn new<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<Index, N> {
         let names: Vec<N> = names.into_iter().collect();
         let n_places = (4 * names.len()).next_power_of_two();
@@ -42,7 +42,7 @@ impl Index {
     #[inline]
     pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
         let mut place = self.first_place(name);
-        // Ends at an empty place, of which there are more than of the others.
+        // Ends at an empty slot; most slots are empty.
         while self.places[place] != EMPTY {
             let i = self.places[place] as usize;
             if self.is(i, name) {
@@ -59,8 +59,8 @@ impl Index {
     }
 }
 
-/// Eight bytes at a time. Names of features come from the model, not from the data: nobody can make
-/// them collide.
+/// Hashes eight bytes at a time. Names of features come from the model and not from the data, so
+/// nobody can force collisions.
 #[inline]
 fn hash(name: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,9 +1,9 @@
 //! `tf.Example` and `tf.SequenceExample`: the rows of TensorFlow's data files and of its serving
 //! requests.
 //!
-//! An Example is a map from names to lists of floats, integers or byte strings. The parser goes
-//! from the serialized bytes to arrays without a map in between: a spec becomes an
-//! [`ExampleParser`] once, and every row is appended to the columns it describes.
+//! An Example is a map from names to lists of floats, integers or byte strings. The parser turns
+//! serialized bytes into arrays without a map in between. A spec becomes an [`ExampleParser`] once,
+//! and every row is appended to the columns of the spec.
 //!
 //! ```
 //! use estimand_tensor::{Array, DType, Feature, FeatureSpec};
@@ -26,9 +26,9 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! # What is read how
+//! # Parsing rules
 //!
-//! The values are those of `tf.io.parse_example`, case by case in `oracles/gen/example.py`:
+//! The values are those of `tf.io.parse_example`, checked case by case in `oracles/gen/example.py`:
 //!
 //! | in the row | [`Dense`](estimand_tensor::FeatureSpec::Dense) | `Ragged` | `Padded` |
 //! |---|---|---|---|
@@ -38,14 +38,14 @@
 //! | another number of values | an error | - | an error if no multiple |
 //! | the key twice | the last that has a list | the last | the last that has a list |
 //!
-//! Packed and unpacked numbers, entries with the value before the key, joined Examples and fields
-//! we do not know are read. What is damaged is an error: TensorFlow reads some messages that end
-//! too early, we read none. Where TensorFlow and protobuf disagree about the meaning of bytes (two
-//! packed lists in one, two lists in one feature) we refuse.
+//! The parser accepts packed and unpacked numbers, entries with the value before the key, joined
+//! Examples and unknown fields. Damaged bytes are an error: TensorFlow reads some messages that end
+//! too early, this parser reads none. Where TensorFlow and protobuf disagree about the meaning of
+//! bytes (two packed lists in one, two lists in one feature), the parser refuses them.
 //!
-//! From the bottom: `cursor.rs` reads the wire format, `values.rs` lists; `plan.rs` is a checked
-//! spec, `index.rs` finds names in it; `rows.rs` is the columns in the making; `parser.rs` and
-//! `sequence.rs` read rows, `careful.rs` those that are out of the ordinary; `builder.rs` writes.
+//! From the bottom up: `cursor.rs` reads the wire format, and `values.rs` reads lists. `plan.rs` is
+//! a checked spec, and `index.rs` finds names in it. `rows.rs` collects the columns. `parser.rs`
+//! and `sequence.rs` parse rows, and `careful.rs` parses unusual ones. `builder.rs` writes.
 
 mod builder;
 mod careful;

@@ -1,4 +1,4 @@
-//! `ExampleParser`: serialized `tf.Example`s to features.
+//! `ExampleParser`: parses serialized `tf.Example`s to features.
 
 use std::sync::OnceLock;
 
@@ -10,24 +10,24 @@ use super::cursor::{Cursor, DELIMITED, tag};
 use super::plan::{Length, Plan};
 use super::rows::Rows;
 
-/// The fewest rows that are worth a task of their own, some 20 us.
+/// The smallest number of rows worth a separate task, about 20 us.
 const MIN_ROWS_PER_TASK: usize = 64;
 
-/// The most tasks that a batch is cut into.
+/// The largest number of tasks for a batch.
 const MAX_TASKS: usize = 16;
 
-/// Positions in a row for which the feature of the row before is remembered.
+/// The number of positions in a row for which the feature of the previous row is remembered.
 const MAX_GUESSES: usize = 1024;
 
-/// Reads the features of a spec out of serialized `tf.Example`s; see the [module](super) for what
-/// is read how.
+/// A parser of serialized `tf.Example`s for the features of a spec. The [module](super) lists the
+/// parsing rules.
 #[derive(Debug)]
 pub struct ExampleParser {
     plan: Plan,
 }
 
 impl ExampleParser {
-    /// Checks the features to read, whose order is the order of the results.
+    /// Checks the features to parse. Results come in the same order.
     pub fn new<N: Into<String>>(features: impl IntoIterator<Item = (N, FeatureSpec)>) -> Result<ExampleParser> {
         Ok(ExampleParser { plan: Plan::new(features)? })
     }
@@ -37,12 +37,12 @@ impl ExampleParser {
         self.plan.features.iter().map(|feature| feature.name.as_str())
     }
 
-    /// Reads a batch, one serialized `tf.Example` for each row.
+    /// Parses a batch, one serialized `tf.Example` per row.
     pub fn parse<S: AsRef<[u8]>>(&self, serialized: impl IntoIterator<Item = S>) -> Result<Vec<Feature>> {
         self.rows(serialized, 0)?.finish(&self.plan)
     }
 
-    /// Reads a batch on the threads of a pool. The result, also if it is an error, is that of
+    /// Parses a batch on the threads of a pool. The result or error is the same as that of
     /// [`parse`](ExampleParser::parse).
     pub fn parse_parallel<S: AsRef<[u8]> + Sync>(&self, serialized: &[S], pool: &Pool) -> Result<Vec<Feature>> {
         let per_task = serialized.len().div_ceil(MAX_TASKS).max(MIN_ROWS_PER_TASK);
@@ -54,7 +54,7 @@ impl ExampleParser {
         in_parallel(pool, self.plan.features.len(), &|i| Rows::join(&parts, &self.plan, i))
     }
 
-    /// Reads rows; `first` is the number of the first in its batch.
+    /// Parses rows; `first` is the index of the first one in its batch.
     fn rows<S: AsRef<[u8]>>(&self, serialized: impl IntoIterator<Item = S>, first: usize) -> Result<Rows> {
         let serialized = serialized.into_iter();
         let mut rows = Rows::new(&self.plan, serialized.size_hint().0);
@@ -67,8 +67,8 @@ impl ExampleParser {
         Ok(rows)
     }
 
-    /// Appends a row that is encoded as everybody encodes them, without duplicates and errors;
-    /// `None` if it is not, with part of the row appended.
+    /// Appends a row in the usual encoding, without duplicates and errors. For any other row,
+    /// returns `None`, with part of the row appended.
     #[inline]
     fn quick_row(&self, row: &[u8], rows: &mut Rows, guesses: &mut Guesses) -> Option<()> {
         let Plan { features, index } = &self.plan;
@@ -138,7 +138,7 @@ impl ExampleParser {
     }
 }
 
-/// The results of tasks, in their order; of several errors the first.
+/// Runs tasks and returns their results in order, or the first error.
 fn in_parallel<T: Send + Sync>(
     pool: &Pool,
     n_tasks: usize,
@@ -146,23 +146,23 @@ fn in_parallel<T: Send + Sync>(
 ) -> Result<Vec<T>> {
     let results: Vec<OnceLock<Result<T>>> = (0..n_tasks).map(|_| OnceLock::new()).collect();
     pool.run(n_tasks, &|i| {
-        // Nobody else sets this result.
+        // No other task sets this result.
         let _ = results[i].set(task(i));
     });
     results.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// The tags of a message's first and second fields, which have a length.
+/// The tags of a message's first and second fields, which are length-delimited.
 const FIRST: u8 = tag(1, DELIMITED);
 const SECOND: u8 = tag(2, DELIMITED);
 
-/// Which feature was at which position of the row before: the rows of a file usually have the same
+/// The feature at each position of the previous row: the rows of a file usually have the same
 /// order.
 #[derive(Default)]
 struct Guesses(Vec<usize>);
 
 impl Guesses {
-    /// The number of a feature, or one that no feature has.
+    /// The number of a feature, or a number that no feature has.
     #[inline]
     fn at(&self, position: usize) -> usize {
         self.0.get(position).copied().unwrap_or(usize::MAX)

@@ -1,18 +1,18 @@
-//! A list of features, checked once: what the parser looks at for every row.
+//! A list of features, checked once. The parser uses it for every row.
 
 use estimand_tensor::{Array, DType, Error, FeatureSpec, Result, element_count};
 
 use super::index::Index;
 use super::values::{ListKind, Values};
 
-/// The features to read, in the order of the results.
+/// The features to parse, in the order of the results.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) features: Vec<FeaturePlan>,
     pub(super) index: Index,
 }
 
-/// One feature to read.
+/// One feature to parse.
 #[derive(Debug)]
 pub(super) struct FeaturePlan {
     pub(super) name: String,
@@ -20,14 +20,14 @@ pub(super) struct FeaturePlan {
     pub(super) length: Length,
 }
 
-/// How many values a row has.
+/// The number of values in a row.
 #[derive(Debug)]
 pub(super) enum Length {
     /// The product of `dims`.
     Fixed { dims: Vec<usize>, width: usize, default: Option<Values> },
     /// Any number.
     Ragged,
-    /// A multiple of `width`; rows are filled up in the end.
+    /// A multiple of `width`; rows are padded at the end.
     Padded { dims: Vec<usize>, width: usize, padding: Values },
 }
 
@@ -52,8 +52,8 @@ impl FeaturePlan {
             FeatureSpec::Dense { dtype, dims, default } => {
                 let width = element_count(&dims)?;
                 let default = default.map(|value| expect(&value, dtype, &dims)).transpose()?;
-                // TF: a default without elements is none, so that a feature of no values must still
-                // be there.
+                // TF: a default without elements counts as none, so a feature without values must
+                // still be present.
                 let default = default.filter(|value| value.len() > 0);
                 Length::Fixed { dims, width, default }
             }
@@ -81,7 +81,7 @@ pub(super) fn list_kind(dtype: DType) -> Result<ListKind> {
     })
 }
 
-/// The elements of a default, if it is of this dtype and these sizes.
+/// The elements of a default, checked against this dtype and these sizes.
 fn expect(value: &Array, dtype: DType, dims: &[usize]) -> Result<Values> {
     if value.dtype() != dtype {
         let message = format!("the default is {}, the feature {dtype}", value.dtype());

@@ -1,30 +1,31 @@
-//! The rows read so far, feature by feature: what a parser appends to and what becomes the result.
+//! The rows parsed so far, feature by feature. A parser appends to them, and they become the
+//! result.
 
 use estimand_tensor::{Array, Error, Feature, Ragged, Result, Strings, element_count};
 
 use super::plan::{FeaturePlan, Length, Plan};
 use super::values::Values;
 
-/// Memory taken in advance, in values: large batches grow as they are read.
+/// The most values to reserve memory for in advance; large batches grow as they are parsed.
 const MAX_RESERVE: usize = 1 << 16;
 
-/// The most bytes that padding may make of a batch: one long row makes all rows long.
+/// The largest number of bytes of a padded batch: one long row makes all rows long.
 const PADDED_LIMIT: usize = 1 << 30;
 
-/// The features of the rows read so far.
+/// The features of the rows parsed so far.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) n_rows: usize,
     pub(super) columns: Vec<Column>,
 }
 
-/// One feature of the rows read so far.
+/// One feature of the rows parsed so far.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) values: Values,
-    /// Where rows begin, and the end of the last; not for features of fixed length.
+    /// The row splits; unused for features of fixed length.
     splits: Vec<i64>,
-    /// The row, counted from 1, that the feature was last found in.
+    /// The last row, counted from 1, in which the feature was found.
     found_in: usize,
 }
 
@@ -49,7 +50,7 @@ impl Rows {
         features.map(|(column, feature)| column.finish(feature, n_rows)).collect()
     }
 
-    /// Feature number `i` of a batch that was read in parts.
+    /// Joins feature number `i` of a batch that was parsed in parts.
     pub(super) fn join(parts: &[Rows], plan: &Plan, i: usize) -> Result<Feature> {
         let feature = &plan.features[i];
         let columns = || parts.iter().map(|part| &part.columns[i]);
@@ -58,7 +59,7 @@ impl Rows {
         for column in columns() {
             let shift = values.len() as i64;
             values.append(&column.values);
-            // A part begins where the one before has ended.
+            // A part begins where the one before ends.
             splits.extend(column.splits.iter().skip(usize::from(!splits.is_empty())).map(|split| split + shift));
         }
         let n_rows = parts.iter().map(|part| part.n_rows).sum();
@@ -67,13 +68,13 @@ impl Rows {
 }
 
 impl Column {
-    /// Whether the feature was found in the row being read.
+    /// Whether the feature was found in the current row.
     #[inline]
     pub(super) fn is_found(&self, n_rows: usize) -> bool {
         self.found_in == n_rows + 1
     }
 
-    /// Takes the list of the row being read; `None` if it is damaged or has a wrong number of
+    /// Appends the list of the current row; `None` if the list is damaged or has a wrong number of
     /// values.
     #[inline]
     pub(super) fn read(&mut self, list: &[u8], length: &Length, n_rows: usize) -> Option<()> {
@@ -90,13 +91,13 @@ impl Column {
         Some(())
     }
 
-    /// Takes a feature that is in the row, but empty.
+    /// Appends a feature that is in the row, but empty.
     pub(super) fn read_nothing(&mut self, n_rows: usize) {
         self.splits.push(self.values.len() as i64);
         self.found_in = n_rows + 1;
     }
 
-    /// Ends the row being read for a feature that was not found in it; `None` if it must be there.
+    /// Ends the current row for a feature that was not found in it; `None` if it is required.
     #[inline]
     pub(super) fn miss(&mut self, length: &Length) -> Option<()> {
         match length {
@@ -106,7 +107,7 @@ impl Column {
         Some(())
     }
 
-    /// Forgets what was taken of the row being read.
+    /// Removes the values of the current row.
     pub(super) fn roll_back(&mut self, length: &Length, n_rows: usize) {
         self.found_in = 0;
         if let Length::Fixed { width, .. } = length {
@@ -138,7 +139,7 @@ fn with_rows(rows: &[usize], dims: &[usize]) -> Vec<usize> {
     [rows, dims].concat()
 }
 
-/// Rows filled up to `longest` values.
+/// Pads rows to `longest` values.
 fn pad(values: &Values, splits: &[i64], dims: &[usize], longest: usize, padding: &Values) -> Result<Array> {
     let bytes = element_count(dims)?.saturating_mul(8);
     if bytes > PADDED_LIMIT {

@@ -1,4 +1,4 @@
-//! `SequenceExampleParser`: serialized `tf.SequenceExample`s to features and sequences.
+//! `SequenceExampleParser`: parses serialized `tf.SequenceExample`s to features and sequences.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use super::plan::{Plan, list_kind};
 use super::rows::Rows;
 use super::values::{ListKind, Values};
 
-/// What one list of steps looks like in every row.
+/// The spec of one list of steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ListSpec {
     /// Every step has the same number of values.
     Fixed {
         /// Element type.
         dtype: DType,
-        /// Sizes of one step's axes: empty for one value a step.
+        /// Sizes of one step's axes; empty for one value per step.
         dims: Vec<usize>,
-        /// Whether a row without the list is an error; otherwise it has no steps.
+        /// Whether a row without the list is an error. Otherwise, the row has no steps.
         required: bool,
     },
-    /// Any number of values in a step. A row without the list has no steps.
+    /// Steps have any number of values. A row without the list has no steps.
     Ragged {
         /// Element type.
         dtype: DType,
@@ -35,7 +35,7 @@ impl ListSpec {
         ListSpec::Fixed { dtype, dims: dims.into(), required: true }
     }
 
-    /// Steps of the same size; a row without the list has none.
+    /// Steps of the same size; a row without the list has no steps.
     pub fn optional(dtype: DType, dims: impl Into<Vec<usize>>) -> ListSpec {
         ListSpec::Fixed { dtype, dims: dims.into(), required: false }
     }
@@ -46,13 +46,13 @@ impl ListSpec {
     }
 }
 
-/// One list of steps, of all rows.
+/// One list of steps, for all rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sequence {
-    /// Steps of the same size: values of `[steps of all rows, dims...]`, with the steps of each
-    /// row.
+    /// Steps of the same size: values of `[steps of all rows, dims...]`, and the row splits of the
+    /// steps.
     Fixed(Ragged),
-    /// Steps of different size.
+    /// Steps of different sizes.
     Ragged {
         /// The steps of all rows, each a range of values.
         steps: Ragged,
@@ -61,7 +61,7 @@ pub enum Sequence {
     },
 }
 
-/// Reads context features and lists of steps out of serialized `tf.SequenceExample`s.
+/// A parser of the context features and lists of steps in serialized `tf.SequenceExample`s.
 ///
 /// ```
 /// use estimand_tensor::{DType, FeatureSpec};
@@ -86,22 +86,22 @@ pub struct SequenceExampleParser {
 struct ListPlan {
     name: String,
     kind: ListKind,
-    /// Sizes and number of values of a step, if it is fixed.
+    /// The sizes and the number of values of a step, if they are fixed.
     step: Option<(Vec<usize>, usize)>,
     required: bool,
 }
 
-/// A list of the rows read so far.
+/// One list of the rows parsed so far.
 struct Column {
     values: Values,
-    /// Where steps begin; only if they are of different size.
+    /// The start of each step; only for steps of different sizes.
     step_splits: Vec<i64>,
     n_steps: i64,
     row_splits: Vec<i64>,
 }
 
 impl SequenceExampleParser {
-    /// Checks the features and lists to read, whose order is the order of the results.
+    /// Checks the features and lists to parse. Results come in the same order.
     pub fn new<C: Into<String>, L: Into<String>>(
         context: impl IntoIterator<Item = (C, FeatureSpec)>,
         lists: impl IntoIterator<Item = (L, ListSpec)>,
@@ -117,8 +117,8 @@ impl SequenceExampleParser {
         Ok(SequenceExampleParser { context, lists, index })
     }
 
-    /// Reads a batch, one serialized `tf.SequenceExample` for each row: the features of the
-    /// context, and the lists.
+    /// Parses a batch, one serialized `tf.SequenceExample` per row. Returns the context features
+    /// and the lists.
     pub fn parse<S: AsRef<[u8]>>(
         &self,
         serialized: impl IntoIterator<Item = S>,
@@ -206,7 +206,7 @@ impl Column {
         })
     }
 
-    /// Appends one step; the error is what the step does wrong.
+    /// Appends one step; the error describes the problem of the step.
     fn read_step(
         &mut self,
         kind: ListKind,

@@ -1,10 +1,10 @@
-//! The values of one feature in the making, and the three kinds of lists they are read from.
+//! The values of one feature, and the three kinds of lists that they are parsed from.
 
 use estimand_tensor::{Array, DType, Result, Strings};
 
 use super::cursor::{Cursor, DELIMITED, FIXED32, VARINT, tag};
 
-/// The kinds of lists in a `Feature`; the numbers are those of the fields.
+/// The kinds of lists in a `Feature`, with their field numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ListKind {
     Bytes = 1,
@@ -15,7 +15,7 @@ pub(super) enum ListKind {
 impl ListKind {
     pub(super) const ALL: [ListKind; 3] = [ListKind::Bytes, ListKind::Float, ListKind::Int64];
 
-    /// The kind that holds a dtype.
+    /// The kind of list that holds a dtype.
     pub(super) fn of(dtype: DType) -> Option<ListKind> {
         ListKind::ALL.into_iter().find(|kind| kind.dtype() == dtype)
     }
@@ -28,7 +28,7 @@ impl ListKind {
         }
     }
 
-    /// What to call it in a message.
+    /// The name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             ListKind::Bytes => "bytes_list",
@@ -37,7 +37,7 @@ impl ListKind {
         }
     }
 
-    /// The byte before the list in a `Feature`.
+    /// The tag byte of the list in a `Feature`.
     #[inline]
     pub(super) fn tag(self) -> u8 {
         tag(self as u8, DELIMITED)
@@ -61,7 +61,7 @@ impl Values {
         }
     }
 
-    /// The elements of an array of one of the three dtypes.
+    /// Copies the elements of an array of one of the three dtypes.
     pub(super) fn of(array: &Array) -> Result<Values> {
         Ok(match array.dtype() {
             DType::F32 => Values::F32(array.as_slice()?.to_vec()),
@@ -97,8 +97,8 @@ impl Values {
         }
     }
 
-    /// Appends the values of a list of this kind; `None` if the list is damaged, some of it
-    /// appended.
+    /// Appends the values of a list of this kind. If the list is damaged, returns `None`, with part
+    /// of it appended.
     #[inline]
     pub(super) fn read(&mut self, list: &[u8]) -> Option<()> {
         match self {
@@ -117,7 +117,7 @@ impl Values {
     }
 }
 
-/// The only field of a list, packed or as a string.
+/// The tag of the only field of a list, packed or a string.
 const PACKED: u8 = tag(1, DELIMITED);
 
 fn read_ints(list: &[u8], out: &mut Vec<i64>) -> Option<()> {
@@ -177,8 +177,8 @@ fn read_strings(list: &[u8], out: &mut Strings) -> Option<()> {
     Some(())
 }
 
-/// Nothing may follow a packed list: protobuf would append a second one and TensorFlow ignores it,
-/// so we refuse it.
+/// Checks that nothing follows a packed list. Protobuf would append a second list and TensorFlow
+/// ignores it, so it is refused.
 fn one_piece(rest: Cursor<'_>) -> Option<()> {
     rest.is_empty().then_some(())
 }

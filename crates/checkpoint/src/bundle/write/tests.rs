@@ -1,4 +1,4 @@
-//! Saves that fail: the files of the checkpoint before stay as they were, and nothing else is left.
+//! Saves that fail. The files of the previous checkpoint stay unchanged, and nothing else is left.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use estimand_wire::temporary::Disk;
 use super::*;
 use crate::BundleReader;
 
-/// A disk that takes all bytes and cannot say that they are safe.
+/// A disk that accepts all bytes and fails to sync them.
 struct Unsynced(File);
 
 /// A disk with room for 1,000 bytes.
@@ -87,7 +87,7 @@ fn a_disk_that_fails_leaves_the_checkpoint_before() {
         (unsynced, "cannot sync", "the device does not answer"),
         (full, "cannot write", &ErrorKind::StorageFull.to_string()),
     ] {
-        // The same prefix and another one.
+        // The same prefix, and another one.
         for prefix in [&prefix, &folder.join("model.ckpt-2")] {
             let error = save(prefix, mount, vec![3.0; 1_000]).unwrap_err().to_string();
             let file = format!("{}.data-00000-of-00001", prefix.display());
@@ -95,7 +95,7 @@ fn a_disk_that_fails_leaves_the_checkpoint_before() {
             assert_eq!(names(), before, "no file has come or gone");
         }
     }
-    // Too small for its index, which comes last.
+    // Too small for the index, which comes last.
     let long: Mount = |file| Box::new(Full(file));
     let mut writer = BundleWriter::mounted(&folder.join("model.ckpt-3"), long).unwrap();
     for i in 0..50 {
@@ -109,8 +109,8 @@ fn a_disk_that_fails_leaves_the_checkpoint_before() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A trainer removes its oldest checkpoint, or writes another one under the same name, while
-/// somebody reads it.
+/// A trainer removes its oldest checkpoint, or writes another one under the same name, while a
+/// reader has it open.
 #[test]
 fn an_open_checkpoint_is_read_to_its_end() {
     let folder = folder("gone");

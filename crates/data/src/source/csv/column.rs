@@ -1,4 +1,4 @@
-//! The values of one CSV column.
+//! Parses the values of one CSV column.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,26 +8,26 @@ use estimand_tensor::{Array, DType, Element, Error, FeatureSpec, Result, Strings
 
 use super::infer::InferredColumn;
 
-/// How the fields of a column are read.
+/// The type and options of a column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// Its number among the file's columns.
+    /// Its index among the file's columns.
     pub(crate) index: usize,
     pub(crate) spec: FeatureSpec,
     pub(crate) dtype: DType,
-    /// What stands for a missing field, if it may be missing.
+    /// The value for a missing field; `None` if a missing field is an error.
     default: Option<Array>,
-    /// Axes of size 1 behind that of the rows.
+    /// The number of axes of size 1 after the row axis.
     n_axes: usize,
-    /// Why it has its type, for messages.
+    /// The origin of its type, for messages.
     origin: Origin,
-    /// The texts, besides the empty one, that stand for no value.
+    /// The texts, besides the empty one, that mean a missing value.
     missing: Arc<[Vec<u8>]>,
 }
 
-/// Where the type of a column comes from. Put into words only where a message wants it: there may
-/// be a million columns.
+/// The origin of a column's type. It is formatted only when a message needs it: there may be a
+/// million columns.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     Declared,
@@ -43,13 +43,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A field that could not be read.
+/// A field that could not be parsed.
 pub(crate) struct BadField {
     pub(crate) message: String,
     pub(crate) help: String,
 }
 
-/// A field's text as messages show it.
+/// Formats the text of a field for messages.
 pub(crate) fn shown(text: &[u8]) -> String {
     const MOST: usize = 80;
     let more = if text.len() > MOST { "..." } else { "" };
@@ -83,7 +83,7 @@ impl Column {
         Ok(Column { name: name.to_string(), index, spec, dtype, default, n_axes, origin, missing })
     }
 
-    /// The values of the fields of all rows.
+    /// Parses the fields of all rows.
     pub(crate) fn parse<'a>(&self, fields: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Result<Array, BadField> {
         match self.dtype {
             DType::I32 => self.numbers::<i32>(fields),

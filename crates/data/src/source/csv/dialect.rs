@@ -1,16 +1,16 @@
-//! Where the records and fields of CSV text lie.
+//! Finds the records and fields in CSV text.
 //!
-//! RFC 4180 as TensorFlow and pandas read it: a field in quotes may hold delimiters, line ends and
-//! doubled quotes; a quote anywhere else is a mistake of its record. A record ends with `\n`,
-//! `\r\n`, or `\r` alone, as old Macs wrote. Where a record ends depends on nothing before it, so
-//! that reading may begin at any record.
+//! It follows RFC 4180 as TensorFlow and pandas do. A quoted field may hold delimiters, line ends
+//! and doubled quotes; a quote anywhere else is an error in its record. A record ends with `\n`,
+//! `\r\n`, or `\r` alone, as on old Macs. The end of a record depends on nothing before the record,
+//! so reading may begin at any record.
 
 use estimand_tensor::{Error, Result};
 
 use super::records::{Place, QuoteFault, Records};
 use crate::files::chunk::Cut;
 
-/// The bytes that separate fields, and whether quotes mean anything.
+/// The delimiter of fields, and whether quotes enclose fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
@@ -26,12 +26,12 @@ impl Dialect {
         Ok(())
     }
 
-    /// The end of the last whole record.
+    /// Finds the end of the last whole record.
     pub(crate) fn cut(self, bytes: &[u8], is_last: bool) -> Cut {
         if is_last {
             return Cut { end: bytes.len(), damage: None };
         }
-        // From quote to quote; between them every line end ends a record.
+        // Jumps from quote to quote. Outside quotes, every line end ends a record.
         let (mut end, mut at) = (0, 0);
         let mut open = false;
         while self.quoting
@@ -45,7 +45,7 @@ impl Dialect {
                 continue;
             }
             match closing_quote(bytes, quote + 1) {
-                // A quote at the end may be the first of two.
+                // A quote at the end of the bytes may be the first of a doubled one.
                 Some(close) if close + 1 < bytes.len() => at = close + 1,
                 _ => {
                     open = true;
@@ -53,7 +53,7 @@ impl Dialect {
                 }
             }
         }
-        // A `\r` at the end may be the first half of `\r\n`.
+        // A `\r` at the end of the bytes may be the first half of `\r\n`.
         let known = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if !open && let Some(line_end) = known.get(at..).and_then(|rest| memchr::memrchr2(b'\n', b'\r', rest)) {
             end = at + line_end + 1;
@@ -61,25 +61,26 @@ impl Dialect {
         Cut { end, damage: None }
     }
 
-    /// Whether a quote stands where a field begins. Bytes begin with a record.
+    /// Whether a quote stands where a field begins. The bytes must begin with a record.
     fn opens(self, bytes: &[u8], quote: usize) -> bool {
         quote == 0 || matches!(bytes[quote - 1], b'\n' | b'\r') || bytes[quote - 1] == self.delimiter
     }
 
-    /// The fields of whole records; of each at most `max_fields` and one more.
+    /// Splits whole records into fields; keeps at most `max_fields` + 1 fields per record.
     pub(crate) fn split(self, bytes: &[u8], max_fields: usize) -> Records {
         let lone_cr = has_lone_cr(bytes);
         if lone_cr || self.quoting && memchr::memchr(b'"', bytes).is_some() {
             self.split_careful(bytes, max_fields, lone_cr)
         } else if bytes.len() < max_fields {
-            // A record has no more fields than bytes and one: nothing to count.
+            // A record has at most one more field than bytes, so no count is needed.
             self.split_plain::<false>(bytes, max_fields)
         } else {
             self.split_plain::<true>(bytes, max_fields)
         }
     }
 
-    /// Every delimiter and every line end is one. Eight bytes are looked at together.
+    /// Splits text without quotes, where every delimiter and every line end counts. Tests eight
+    /// bytes at once.
     fn split_plain<const COUNTED: bool>(self, bytes: &[u8], max_fields: usize) -> Records {
         let (mut out, mut at) = Records::new(max_fields);
         if !COUNTED {
@@ -107,7 +108,7 @@ impl Dialect {
         out
     }
 
-    /// Field by field: for quotes, and for records that a `\r` ends.
+    /// Splits text field by field: for quotes, and for records that end with a lone `\r`.
     fn split_careful(self, bytes: &[u8], max_fields: usize, lone_cr: bool) -> Records {
         let (mut out, mut at) = Records::new(max_fields);
         let mut fault = None;
@@ -166,8 +167,8 @@ fn plain_field<const COUNTED: bool>(out: &mut Records, bytes: &[u8], at: &mut Pl
     }
 }
 
-/// Whether a `\r` ends a record by itself. One at the very end does so too, and is the same as
-/// none.
+/// Whether a lone `\r` ends a record. One at the very end ends a record too, but has the same
+/// effect as none.
 fn has_lone_cr(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\r', bytes).any(|i| bytes.get(i + 1).is_some_and(|&next| next != b'\n'))
 }
@@ -177,7 +178,7 @@ fn has_lone_cr(bytes: &[u8]) -> bool {
 fn equal_bytes(word: u64, byte: u8) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let different = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
-    // A byte's sum reaches the high bit unless its low bits are 0; no sum carries into the next
+    // The sum of a byte sets the high bit unless its low bits are 0. No sum carries into the next
     // byte.
     !(((different & LOW) + LOW) | different | LOW)
 }
@@ -187,7 +188,7 @@ fn without_cr(bytes: &[u8], start: usize, end: usize) -> usize {
     if end > start && bytes[end - 1] == b'\r' { end - 1 } else { end }
 }
 
-/// The quote that closes a field whose text begins at `from`: the first that is not doubled.
+/// Finds the closing quote of a field whose text begins at `from`: the first that is not doubled.
 fn closing_quote(bytes: &[u8], mut from: usize) -> Option<usize> {
     loop {
         let quote = from + memchr::memchr(b'"', bytes.get(from..)?)?;
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(split(tabs, "a\"b\t\"c,\nd\te"), good(&[&["a\"b", "\"c,"], &["d", "e"]]));
     }
 
-    /// What old Macs wrote, and what pandas and TensorFlow read as lines.
+    /// Line ends of old Macs, which pandas and TensorFlow accept.
     #[test]
     fn a_carriage_return_ends_a_record() {
         assert_eq!(split(COMMA, "a,b\rc,d\r"), good(&[&["a", "b"], &["c", "d"]]));
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(split(tabs, "\"a\t1\rb\"\t2\r"), good(&[&["\"a", "1"], &["b\"", "2"]]));
     }
 
-    /// Of a record with too many fields one more than allowed is kept.
+    /// A record with too many fields keeps one more than allowed.
     #[test]
     fn fields_are_counted() {
         for text in ["a,b,c,d,e\nf,g\n", "a,b,c,\"d\",e\nf,g\n", "a,b,c,d,e\rf,g\r"] {
@@ -271,8 +272,8 @@ mod tests {
         );
     }
 
-    /// Cut anywhere, the whole records are those of the uncut text, and what is left is cut the
-    /// same way.
+    /// However the text is cut, the whole records are those of the uncut text, and the rest is cut
+    /// the same way.
     #[test]
     fn a_cut_is_where_a_record_ends() {
         for text in [
@@ -289,7 +290,8 @@ mod tests {
                 let cut = COMMA.cut(&text.as_bytes()[..length], false);
                 let whole = ends.iter().copied().filter(|&end| end <= length).max().unwrap_or(0);
                 assert!(cut.end == 0 || ends.contains(&cut.end), "{text:?} to {length}: {cut:?} of {ends:?}");
-                // A quote at the very end may be one of two, and costs a record at most.
+                // A quote at the very end may be half of a doubled one, and delays at most one
+                // record.
                 let before = ends.iter().copied().filter(|&end| end < whole).max().unwrap_or(0);
                 assert!(cut.end == whole || cut.end == before, "{text:?} to {length}: {cut:?} of {ends:?}");
             }

@@ -1,4 +1,4 @@
-//! The rows of CSV text, as a format of files.
+//! The format of CSV text: turns chunks of files into rows.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::records::{Records, Span};
 use crate::files::Files;
 use crate::files::chunk::{Bad, Chunk, Cut, Format, Parsed};
 
-/// What is known of the files before their rows are read.
+/// All that is known about the files before their rows are read.
 #[derive(Debug)]
 pub(crate) struct CsvFormat {
     pub(crate) dialect: Dialect,
-    /// Whether the first record of a file is its header, and whether it must name `names`.
+    /// Whether the first record of a file is its header, and whether the header must match `names`.
     pub(crate) header: Header,
-    /// All columns of the files.
+    /// The names of all columns of the files.
     pub(crate) names: Vec<String>,
-    /// Those that are read.
+    /// The columns that are read.
     pub(crate) columns: Vec<Column>,
     /// Whether text must be UTF-8.
     pub(crate) utf8: bool,
@@ -29,26 +29,26 @@ pub(crate) struct CsvFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Header {
     Absent,
-    /// There is one, and other names were given.
+    /// There is a header, but the names were given by the user.
     Ignored,
     Checked,
 }
 
-/// The most bytes of a row. Places of fields are numbers of 32 bits, and text with doubled quotes
-/// is kept behind the row's own.
+/// The largest number of bytes in a row. Offsets of fields have 32 bits, and text with doubled
+/// quotes is stored after the text of the chunk.
 pub(crate) fn longest_row(limits: &Limits) -> usize {
     limits.line_bytes.min(i32::MAX as usize)
 }
 
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Rows whose fields are all there.
+/// Rows that have all their fields.
 struct Rows<'a> {
     bytes: &'a [u8],
     records: &'a Records,
     /// For each row, the index of its first field.
     first_fields: Vec<usize>,
-    /// For each row, its place in the text.
+    /// For each row, its range in the text.
     places: Vec<(usize, usize)>,
 }
 
@@ -102,7 +102,7 @@ impl Format for CsvFormat {
         parsed
     }
 
-    /// The number of the line, counted where it is wanted.
+    /// The line number, counted only when a message needs it.
     fn place(&self, files: &Files, path: &Path, offset: u64) -> String {
         let count = || {
             let mut reader = files.open(path, 0).ok()?.take(offset);
@@ -112,7 +112,7 @@ impl Format for CsvFormat {
                 if n_read == 0 {
                     return Some(n);
                 }
-                // `\r\n` is one line end.
+                // `\r\n` counts as one line end.
                 for &byte in &buffer[..n_read] {
                     n += usize::from(byte == b'\r' || (byte == b'\n' && !after_cr));
                     after_cr = byte == b'\r';
@@ -127,7 +127,8 @@ impl Format for CsvFormat {
 }
 
 impl CsvFormat {
-    /// The rows with the right number of fields. Empty lines are none, unless a row has one field.
+    /// The rows with the right number of fields. Empty lines are skipped, unless rows have one
+    /// field.
     fn whole_rows<'a>(&self, bytes: &'a [u8], records: &'a Records, skip: usize, bad: &mut Vec<Bad>) -> Rows<'a> {
         let n_columns = self.names.len();
         let n = records.records.len();
@@ -162,8 +163,8 @@ impl CsvFormat {
         rows
     }
 
-    /// What is wrong with fields that are too long. Most chunks are shorter than the limit and
-    /// cannot have one.
+    /// The error for a field that is too long. Most chunks are shorter than the limit, so no field
+    /// of theirs can exceed it.
     fn too_long(&self, bytes: &[u8], fields: &[Span]) -> Option<Bad> {
         let limit = self.limits.field_bytes;
         if bytes.len() <= limit {
@@ -180,7 +181,7 @@ impl CsvFormat {
         })
     }
 
-    /// The features of rows, or `None` if a field of theirs cannot be read.
+    /// Parses the features of rows; `None` if a field cannot be parsed.
     fn batch(&self, rows: &Rows<'_>) -> Option<Batch> {
         let mut batch = Batch::new();
         for column in &self.columns {
@@ -190,7 +191,7 @@ impl CsvFormat {
         Some(batch)
     }
 
-    /// Looks at rows one by one, and takes out those that cannot be read.
+    /// Parses rows one by one, and removes those that cannot be parsed.
     #[cold]
     fn sort_out(&self, rows: &mut Rows<'_>, bad: &mut Vec<Bad>) {
         let all = rows.first_fields.drain(..).zip(rows.places.drain(..)).collect::<Vec<_>>();
@@ -208,7 +209,7 @@ impl CsvFormat {
         }
     }
 
-    /// What is wrong with the field of a column in a row.
+    /// The error in a column's field of one row, if there is one.
     fn fault(&self, rows: &Rows<'_>, first_field: usize, column: &Column) -> Option<BadField> {
         let text = rows.records.text(rows.bytes, rows.records.fields[first_field + column.index]);
         if self.utf8 && std::str::from_utf8(text).is_err() {
@@ -219,7 +220,7 @@ impl CsvFormat {
         column.parse(std::iter::once(text)).err()
     }
 
-    /// What is wrong with a file's header.
+    /// The error in the header of a file, if there is one.
     fn check_header(&self, bytes: &[u8], records: &Records) -> Option<Error> {
         let first = records.records.first()?;
         let texts = records.fields[..first.fields_end].iter().map(|field| records.text(bytes, *field));

@@ -1,4 +1,4 @@
-//! The types of columns, found in a sample of every file, with the reason for each.
+//! Infers the types of columns from a sample of every file, and records the reason for each.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use estimand_tensor::cpu::text::ParseNumber;
 use estimand_tensor::{Array, DType, Error, ErrorKind, FeatureSpec, Result};
 
-/// What the fields of a column look like, from narrow to wide.
+/// The type of a column's fields, from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum FieldType {
     I32,
@@ -25,7 +25,7 @@ impl FieldType {
         if i64::parse(text).is_some() {
             return FieldType::I64;
         }
-        // White space alone could be read as 0, and is not meant so.
+        // White space alone would parse as 0, but counts as text.
         match f64::parse(text).filter(|_| !text.trim_ascii().is_empty()) {
             Some(value) if value.is_finite() && value.abs() > f64::from(f32::MAX) => FieldType::F64,
             Some(_) => FieldType::F32,
@@ -44,12 +44,12 @@ impl FieldType {
     }
 }
 
-/// What the samples say of one column.
+/// The type of one column, inferred from samples.
 #[derive(Clone, Debug)]
 pub struct InferredColumn {
     name: String,
     kind: Option<FieldType>,
-    /// The field that made it as wide as it is.
+    /// The field that required this type.
     because: Option<Evidence>,
     n_values: usize,
     n_missing: usize,
@@ -72,13 +72,13 @@ impl InferredColumn {
         &self.name
     }
 
-    /// Its type: the narrowest of i32, i64, f32, f64 and str that every value of the samples has;
-    /// str if there was none.
+    /// Its type: the narrowest of i32, i64, f32, f64 and str that fits every value of the samples;
+    /// str if there were no values.
     pub fn dtype(&self) -> DType {
         self.kind.map_or(DType::Str, FieldType::dtype)
     }
 
-    /// As TensorFlow has it: a missing number is 0, a missing string is empty.
+    /// The spec with TensorFlow's defaults: a missing number is 0, a missing string is empty.
     pub(crate) fn spec(&self) -> Result<FeatureSpec> {
         let default = match self.dtype() {
             DType::Str => Array::from_strings([0_usize; 0], [""])?,
@@ -87,8 +87,8 @@ impl InferredColumn {
         Ok(FeatureSpec::dense_or(default))
     }
 
-    /// Looks at one field. `is_first` says that no other file was sampled before: only there may
-    /// numbers turn into text.
+    /// Takes one field into account. `is_first` means that this is the first file that was sampled:
+    /// only there may the type change from number to text.
     pub(crate) fn see(
         &mut self,
         text: &[u8],
@@ -127,7 +127,7 @@ impl InferredColumn {
         Ok(())
     }
 
-    /// Why it has its type.
+    /// The reason for its type.
     pub fn reason(&self) -> String {
         match &self.because {
             None => "no value in the sample".to_string(),

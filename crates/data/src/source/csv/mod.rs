@@ -1,8 +1,8 @@
-//! CSV files as `make_csv_dataset` users know them.
+//! CSV files, with the options of TensorFlow's `make_csv_dataset`.
 //!
-//! `dialect.rs` finds `records.rs` and their fields, `sample.rs` reads the first ones, `infer.rs`
-//! finds the types of columns, `column.rs` reads their values, and `format.rs` makes rows of it all
-//! for the chunks of [`Files`].
+//! `dialect.rs` finds records (`records.rs`) and their fields. `sample.rs` reads the first records,
+//! `infer.rs` infers the types of columns, and `column.rs` parses their values. `format.rs`
+//! combines these into rows for the chunks of [`Files`].
 
 mod column;
 mod dialect;
@@ -29,14 +29,14 @@ use dialect::Dialect;
 use format::{CsvFormat, Header};
 use sample::Sample;
 
-/// Columns that a message or a plan lists by name.
+/// The largest number of columns that a message or a plan lists by name.
 const LISTED: usize = 100;
 
-/// CSV files and how to read them; [`dataset`](Csv::dataset) makes the [`Dataset`].
+/// CSV files, with options; [`dataset`](Csv::dataset) builds the [`Dataset`].
 ///
-/// Columns whose type is not declared get one from the first rows of every file: the narrowest of
-/// i32, i64, f32, f64 and str that fits, with 0 or the empty string for a missing value.
-/// [`inferred`](Csv::inferred) says what was found and why.
+/// The type of an undeclared column is inferred from the first rows of every file: the narrowest of
+/// i32, i64, f32, f64 and str that fits. A missing value becomes 0 or the empty string.
+/// [`inferred`](Csv::inferred) reports the types and the reasons.
 ///
 /// ```
 /// use estimand_data::Csv;
@@ -65,15 +65,15 @@ pub struct Csv {
 }
 
 impl Dataset {
-    /// The rows of CSV files with a header, the types of their columns found out; [`Csv`] has the
-    /// options.
+    /// Creates a dataset from CSV files with a header, and infers the types of the columns. [`Csv`]
+    /// has options.
     pub fn from_csv(files: impl Into<Files>) -> Dataset {
         Csv::new(files).dataset()
     }
 }
 
 impl Csv {
-    /// Files by path, list, or pattern, read one after another.
+    /// Describes CSV files given by a path, a list or a pattern, read one after another.
     pub fn new(files: impl Into<Files>) -> Csv {
         Csv {
             files: files.into(),
@@ -89,40 +89,41 @@ impl Csv {
         }
     }
 
-    /// Whether the first record of every file names its columns. By default, it does.
+    /// Whether the first record of every file is a header with the names of the columns. By
+    /// default, it is.
     pub fn header(mut self, header: bool) -> Csv {
         self.header = header;
         self
     }
 
-    /// The names of all columns of the files. By default, those of the header; with names, a header
-    /// is passed over.
+    /// The names of all columns of the files. By default, the header has them. If names are given,
+    /// a header is skipped.
     pub fn column_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
         self.names = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The columns to read, in any order; they stay in that of the file. By default, all.
+    /// The columns to read. They keep the order of the file. By default, all columns are read.
     pub fn select<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Csv {
         self.select = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Declares the type of a column, and with [`FeatureSpec::dense_or`] its value where the file
-    /// has none.
+    /// Declares the type of a column. [`FeatureSpec::dense_or`] also sets the value for missing
+    /// fields.
     pub fn feature(mut self, name: impl Into<String>, spec: FeatureSpec) -> Csv {
         self.specs.insert(name.into(), spec);
         self
     }
 
-    /// Declares the types of columns, as the spec of feature columns has them. Columns beyond them
-    /// keep the type that is found.
+    /// Declares the types of columns, as the spec of feature columns lists them. The types of other
+    /// columns are inferred.
     pub fn features<N: Into<String>>(mut self, specs: impl IntoIterator<Item = (N, FeatureSpec)>) -> Csv {
         self.specs.extend(specs.into_iter().map(|(name, spec)| (name.into(), spec)));
         self
     }
 
-    /// Texts that stand for no value, besides the empty one. By default, none.
+    /// Texts that mean a missing value, besides the empty text. By default, there are none.
     pub fn na_values<T: AsRef<[u8]>>(mut self, texts: impl IntoIterator<Item = T>) -> Csv {
         self.missing = texts.into_iter().map(|text| text.as_ref().to_vec()).collect();
         self
@@ -146,39 +147,39 @@ impl Csv {
         self
     }
 
-    /// How many rows of every file are looked at to find types. By default, 100.
+    /// The number of rows of every file that are used to infer types. By default, 100.
     pub fn n_rows_for_inference(mut self, n: usize) -> Csv {
         self.n_sampled = n;
         self
     }
 
-    /// Whether text must be UTF-8. By default, other text is an error; without, bytes are taken as
-    /// they are.
+    /// Whether text must be UTF-8. By default, other text is an error; with `false`, any bytes are
+    /// accepted.
     pub fn utf8(mut self, utf8: bool) -> Csv {
         self.utf8 = utf8;
         self
     }
 
-    /// How the files are packed. By default, as their names end.
+    /// The compression of the files. By default, it follows from their extensions.
     pub fn compression(mut self, compression: Compression) -> Csv {
         self.files = self.files.compression(compression);
         self
     }
 
-    /// How many columns there may be, and how long rows and fields are ([`Limits`]). By default,
-    /// those of the [`Files`].
+    /// The limits on the number of columns and the length of rows and fields ([`Limits`]). By
+    /// default, those of the [`Files`].
     pub fn limits(mut self, limits: Limits) -> Csv {
         self.files = self.files.limits(limits);
         self
     }
 
-    /// What is done about a row that cannot be read. By default, it ends the reading.
+    /// The handling of a row that cannot be read. By default, it ends the reading with an error.
     pub fn on_error(mut self, on_error: OnError) -> Csv {
         self.files = self.files.on_error(on_error);
         self
     }
 
-    /// The rows, one value for each column; nothing is read yet.
+    /// Builds the dataset, with one value per column. Reads nothing yet.
     pub fn dataset(self) -> Dataset {
         let label = self.label.clone();
         let rows = Dataset::new(CsvSource { csv: self, format: OnceLock::new() });
@@ -188,14 +189,14 @@ impl Csv {
         }
     }
 
-    /// What a sample of the files says of the columns that are read, whether declared or not.
+    /// The types that a sample of the files shows for the columns that are read, declared or not.
     pub fn inferred(&self) -> Result<Vec<InferredColumn>> {
         let (names, _) = self.all_names()?;
         let read = self.read_columns(&names)?;
         self.infer(&names, &read)
     }
 
-    /// The names of all columns, and what they say about a header.
+    /// The names of all columns, and how to treat the header.
     fn all_names(&self) -> Result<(Vec<String>, Header)> {
         self.dialect.check()?;
         let (names, header) = match &self.names {
@@ -233,7 +234,7 @@ impl Csv {
         Err(Limits::exceeded("columns", limit as u64, format!("more than {limit} columns")))
     }
 
-    /// The numbers of the columns that are read.
+    /// The indices of the columns that are read.
     fn read_columns(&self, names: &[String]) -> Result<Vec<usize>> {
         let wanted = self.select.iter().flatten();
         let numbers: HashMap<&str, usize> = names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
@@ -265,7 +266,7 @@ impl Csv {
             let sample = Sample::read(&self.files, path, self.dialect, n_header + 1, n)?;
             let path: Arc<Path> = path.as_path().into();
             for (row, fields) in sample.rows().skip(n_header).enumerate() {
-                // What is wrong with other rows is said when they are read.
+                // Errors in other rows are reported when those rows are read.
                 for &i in undeclared.iter().filter(|_| fields.len() == names.len()) {
                     columns[i].see(fields.field(read[i]), &self.missing, &path, row + 1, number == 0)?;
                 }
@@ -279,7 +280,7 @@ impl Csv {
         let read = self.read_columns(&names)?;
         let declared = read.iter().all(|i| self.specs.contains_key(&names[*i]));
         let mut found = if declared { Vec::new() } else { self.infer(&names, &read)? }.into_iter();
-        // The same default for all columns of a type: there may be a million.
+        // One default is shared by all columns of a type: there may be a million columns.
         let mut specs: HashMap<DType, FeatureSpec> = HashMap::new();
         let mut columns = Vec::with_capacity(read.len());
         for index in read {
@@ -302,7 +303,7 @@ impl Csv {
     }
 }
 
-/// The first of many names.
+/// Lists the first of many names.
 fn listed<T: std::fmt::Display>(names: impl ExactSizeIterator<Item = T>) -> String {
     let n = names.len();
     let text = names.take(LISTED).map(|name| name.to_string()).collect::<Vec<_>>().join(", ");

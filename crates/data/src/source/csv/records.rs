@@ -1,6 +1,6 @@
 //! The records and fields that [`Dialect`](super::dialect::Dialect) finds in CSV text.
 
-/// Where a field's text is: in the chunk, or behind its end among the texts that had doubled
+/// The place of a field's text: in the chunk, or after its end, among the texts that had doubled
 /// quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -9,7 +9,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The bytes of the text.
+    /// The number of bytes in the text.
     pub(crate) fn len(self) -> usize {
         (self.end - self.start) as usize
     }
@@ -20,12 +20,11 @@ impl Span {
 pub(crate) struct Records {
     /// All fields, record after record.
     pub(crate) fields: Vec<Span>,
-    /// For each record, the end of its fields in `fields`, its place in the text, and what is wrong
-    /// with it.
+    /// For each record, the end of its fields in `fields`, its range in the text, and its error.
     pub(crate) records: Vec<Record>,
-    /// Texts of fields that had doubled quotes.
+    /// The texts of fields that had doubled quotes.
     unescaped: Vec<u8>,
-    /// One more than this is kept of a record's fields, so that it is seen to have too many.
+    /// Each record keeps at most one field more than this, which shows that it has too many.
     max_fields: usize,
 }
 
@@ -37,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) fault: Option<QuoteFault>,
 }
 
-/// What is wrong with a record as such. It still ends where it would end.
+/// An error in the quotes of a record. The record ends where it would end without the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QuoteFault {
     /// A quote within a field that does not begin with one.
@@ -67,7 +66,7 @@ impl QuoteFault {
     }
 }
 
-/// Where the current record and field begin, and how many fields `fields` may hold before the next
+/// The start of the current record and field, and the largest size of `fields` before the next
 /// record.
 pub(super) struct Place {
     pub(super) record: usize,
@@ -81,7 +80,7 @@ impl Records {
         (Records { max_fields, ..Records::default() }, place)
     }
 
-    /// The text of a field of these records, which were found in `bytes`.
+    /// The text of a field of these records. `bytes` is the text they were found in.
     #[inline]
     pub(crate) fn text<'a>(&'a self, bytes: &'a [u8], field: Span) -> &'a [u8] {
         let (start, end) = (field.start as usize, field.end as usize);
@@ -91,9 +90,9 @@ impl Records {
         }
     }
 
-    /// Adds a field; `COUNTED` says that a record may have more than are kept.
+    /// Adds a field. `COUNTED` means that a record may have more fields than are kept.
     ///
-    /// Offsets fit: a chunk has at most 2 GiB, and unescaped text is part of it.
+    /// Offsets fit into 32 bits: a chunk has at most 2 GiB, and unescaped text is part of it.
     #[inline]
     pub(super) fn field<const COUNTED: bool>(&mut self, at: &Place, start: usize, end: usize) {
         if !COUNTED || self.fields.len() < at.most {

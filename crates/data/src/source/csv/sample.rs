@@ -1,4 +1,4 @@
-//! The first records of a file: its header, and rows to find types in.
+//! Reads the first records of a file: its header, and rows to infer types from.
 
 use std::io::Read;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::records::Records;
 use crate::files::Files;
 use crate::files::ceiling::read_error;
 
-/// A sample that has this many bytes is large enough, if it has a row.
+/// The number of bytes after which a sample is large enough, if it has a row.
 const ENOUGH: usize = 16 << 20;
 
 /// The first records of a file, as text.
@@ -20,12 +20,12 @@ pub(crate) struct Sample {
     /// Whole records.
     bytes: Vec<u8>,
     records: Records,
-    /// The fields of those that have no fault.
+    /// The fields of each record without an error.
     rows: Vec<Range<usize>>,
 }
 
 impl Sample {
-    /// Reads `n` records, but no more than is enough once there are `at_least`.
+    /// Reads `n` records, or fewer if the sample is large enough and has `at_least` records.
     pub(crate) fn read(files: &Files, path: &Path, dialect: Dialect, at_least: usize, n: usize) -> Result<Sample> {
         let limits = files.reading_limits();
         let longest = longest_row(limits);
@@ -64,7 +64,7 @@ impl Sample {
         Sample { bytes, records, rows }
     }
 
-    /// The records that have no fault, in order.
+    /// The records without errors, in order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = SampleRow<'_>> {
         self.rows.iter().map(|fields| SampleRow { sample: self, fields: fields.clone() })
     }
@@ -77,7 +77,7 @@ pub(crate) struct SampleRow<'a> {
 }
 
 impl<'a> SampleRow<'a> {
-    /// The number of its fields.
+    /// The number of fields.
     pub(crate) fn len(&self) -> usize {
         self.fields.len()
     }

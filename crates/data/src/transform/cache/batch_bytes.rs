@@ -1,15 +1,15 @@
-//! A batch in bytes, and back: what a cache file holds of rows.
+//! Encodes batches as bytes, and decodes them. Cache files store rows in this form.
 //!
-//! Features, labels, and weights (a list of none or one): each list is its length and, for each
-//! entry, a name and a feature. A feature is 0 and an array, or 1, the number of rows, their
-//! lengths, and an array. An array is its type, the number of axes, their sizes, and its numbers as
-//! they lie in memory; or, of strings, all lengths and then all bytes. Counts and lengths are
-//! varints.
+//! A batch is three lists: features, labels, and weights (none or one). A list is its length and
+//! then, for each entry, a name and a feature. A feature is 0 and an array, or 1, the number of
+//! rows, their lengths, and an array. An array is its type, the number of axes, their sizes, and
+//! its numbers as they lie in memory. An array of strings has all lengths and then all bytes
+//! instead of numbers. Counts and lengths are varints.
 
 use estimand_tensor::{Array, Batch, DType, Feature, Ragged, Result, Strings, element_count};
 use estimand_wire::varint;
 
-/// The bytes of a batch.
+/// Encodes a batch.
 pub(super) fn encode(batch: &Batch) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for features in [batch.features(), batch.labels()] {
@@ -49,7 +49,8 @@ fn put_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// The batch, or `None` if the bytes are none. Nothing is reserved beyond the bytes that are there.
+/// Decodes a batch; `None` if the bytes are not one. Allocates no more than the bytes present can
+/// fill.
 pub(super) fn decode(mut bytes: &[u8]) -> Option<Batch> {
     let bytes = &mut bytes;
     let mut batch = Batch::new();
@@ -112,7 +113,7 @@ fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// Frozen: files have them.
+/// The codes of element types in files. They must never change.
 const CODES: [DType; 7] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool, DType::Str];
 
 fn code(dtype: DType) -> u8 {

@@ -1,9 +1,9 @@
-//! The file of a cache: records framed as in TFRecord files, with their checksums.
+//! The file of a cache: records with the framing and checksums of TFRecord files.
 //!
-//! The first record is a line that names the format, and what decides the rows, stage by stage.
-//! Then come the pieces (`batch_bytes.rs`), and an index: the number of elements, the number of
-//! pieces, and where each begins, as varints, each but the first as the distance from the one
-//! before. The last record is where the index begins, 8 bytes, little-endian.
+//! The first record is a line that names the format, followed by the identity of the plan, stage by
+//! stage. Then come the pieces (`batch_bytes.rs`) and an index: the number of elements, the number
+//! of pieces, and the offset of each piece, as varints. Each offset but the first is the distance
+//! from the one before. The last record is the offset of the index, 8 bytes, little-endian.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind as IoKind, Read, Seek, SeekFrom};
@@ -18,20 +18,20 @@ use crate::Compression;
 use crate::stage::PIECE;
 use crate::writer::output::{Output, publish};
 
-/// How the first line of every version begins.
+/// The beginning of the first line, in every version.
 const NAME: &str = "estimand cache ";
 
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// The bytes of a record beside its payload.
+/// The bytes of a record in addition to its payload.
 const FRAME: u64 = 16;
 
 fn first_line() -> String {
     format!("{NAME}{VERSION}, pieces of {PIECE} rows\n")
 }
 
-/// A cache in the making, which nobody sees before it is complete.
+/// A cache that is being written. Its file appears only when it is complete.
 pub(super) struct CacheWriter {
     records: RecordWriter<Output>,
     offset: u64,
@@ -80,12 +80,12 @@ pub(super) struct CacheFile {
     file: File,
     pieces: Vec<u64>,
     n_elements: u64,
-    /// A reader that stands before the piece of this number.
+    /// A reader, and the number of the piece it reads next.
     reader: Option<(usize, RecordReader<BufReader<File>>)>,
 }
 
 impl CacheFile {
-    /// The cache of that path, if there is one; an error if it is not one of these rows.
+    /// Opens the cache at a path; `None` if there is no file. A cache of other rows is an error.
     pub(super) fn open(path: &Path, identity: &str) -> Result<Option<CacheFile>> {
         let mut file = match File::open(path) {
             Ok(file) => file,
@@ -107,7 +107,7 @@ impl CacheFile {
         self.n_elements
     }
 
-    /// The piece of a number, `None` behind the last.
+    /// Reads a piece by its number; `None` after the last.
     pub(super) fn piece(&mut self, number: usize) -> Result<Option<Batch>> {
         let Some(&offset) = self.pieces.get(number) else { return Ok(None) };
         let mut reader = match self.reader.take() {
@@ -162,7 +162,7 @@ fn reader_at(path: &Path, file: &mut File, offset: u64) -> Result<RecordReader<B
         file.try_clone()
     };
     let file = seek(file).map_err(|e| Error::io(path, "read", &e))?;
-    // Our own file: a piece of rows may be as large as memory.
+    // This library wrote the file, so a piece of rows may be as large as memory allows.
     Ok(RecordReader::new(BufReader::with_capacity(256 << 10, file)).record_bytes(usize::MAX))
 }
 

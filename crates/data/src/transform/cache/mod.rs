@@ -1,10 +1,10 @@
-//! Rows read once and kept: in memory, or in a file that later runs read too.
+//! Caches rows: in memory, or in a file that later runs read too.
 //!
-//! Rows are kept in pieces of [`PIECE`], batches one by one, so that a place in a cache is a
-//! number. The input is always read as in epoch 0: what a cache holds must not depend on when it
-//! was made.
+//! Rows are stored in pieces of [`PIECE`], and batches one by one, so a position in a cache is a
+//! number. The input is always read as in epoch 0, so the contents of a cache do not depend on when
+//! it was made.
 //!
-//! `batch_bytes.rs` is a piece in bytes, `file.rs` the file.
+//! `batch_bytes.rs` encodes a piece, and `file.rs` is the file.
 
 mod batch_bytes;
 mod file;
@@ -20,11 +20,11 @@ use crate::{Dataset, Position};
 use file::{CacheFile, CacheWriter};
 
 impl Dataset {
-    /// Keeps the elements in memory: the first complete pass reads them, later ones do not. What a
-    /// pass that was given up has read is forgotten.
+    /// Caches the elements in memory. The first complete pass reads the input; later passes read
+    /// the cache. An incomplete pass leaves nothing in the cache.
     ///
-    /// A shuffle below is no longer shuffled anew each epoch; put it behind. The memory is free
-    /// when the plan is.
+    /// A shuffle before `cache` gives the same order in every epoch; put the shuffle after it. The
+    /// memory is freed with the plan.
     ///
     /// ```
     /// # use estimand_data::Dataset;
@@ -38,18 +38,18 @@ impl Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::Memory(Arc::default()) })
     }
 
-    /// [`cache`](Dataset::cache) in a file, which the first complete pass writes: later passes read
-    /// it, and later runs too.
+    /// Caches the elements like [`cache`](Dataset::cache), in a file. The first complete pass
+    /// writes it; later passes and later runs read it.
     ///
-    /// The file says of which plan it is, by [`fingerprint`](Dataset::fingerprint); that of another
-    /// is refused. What it cannot know is that rows in files, values of arrays or functions below
-    /// have changed: delete it then.
+    /// The file records its plan, by [`fingerprint`](Dataset::fingerprint), and is refused by
+    /// another plan. It does not notice changes of rows in files, values of arrays or functions
+    /// before it: delete the file after such a change.
     pub fn cache_to(&self, path: impl Into<PathBuf>) -> Dataset {
         Dataset::new(Cache { input: self.clone(), store: Store::File(path.into()) })
     }
 }
 
-/// The position is the number of elements given.
+/// The stage of `cache`. The position is the number of elements yielded.
 struct Cache {
     input: Dataset,
     store: Store,
@@ -60,7 +60,7 @@ enum Store {
     File(PathBuf),
 }
 
-/// The complete passes in memory, for each kind of reader.
+/// The complete passes in memory, one per input context; its epoch and threads do not matter.
 type Kept = Mutex<Vec<(InputContext, Arc<[Batch]>)>>;
 
 impl Stage for Cache {
@@ -74,7 +74,7 @@ impl Stage for Cache {
         )
     }
 
-    /// Where rows are kept does not matter.
+    /// The place where rows are cached does not affect them.
     fn identity(&self, _cx: &InputContext) -> String {
         "cache".to_string()
     }
@@ -124,15 +124,15 @@ impl Stage for Cache {
 }
 
 fn lock(kept: &Kept) -> MutexGuard<'_, Vec<(InputContext, Arc<[Batch]>)>> {
-    // What a thread that panicked has left is whole: entries are added at once.
+    // Entries are added whole, so the list is valid even after a panic.
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The input's pieces as they are kept.
+/// Reads the input in pieces of the size that the cache stores.
 struct FirstPass {
     input: Box<dyn Stream>,
     unit: Unit,
-    /// Met behind rows that were still good.
+    /// An error found after good rows. The rows are yielded first.
     error: Option<Error>,
     ended: bool,
 }
@@ -171,7 +171,7 @@ enum Source {
     },
     ToFile {
         pass: FirstPass,
-        /// Until the file is complete.
+        /// `None` once the file is complete.
         writer: Option<Box<CacheWriter>>,
         n_pieces: u64,
         n_elements: u64,
@@ -179,7 +179,7 @@ enum Source {
 }
 
 impl Source {
-    /// The piece of a number, which is not below that of the last call; `None` behind the last.
+    /// Reads a piece by its number, which never decreases from call to call; `None` after the last.
     fn piece(&mut self, number: u64) -> Result<Option<Batch>> {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         match self {
@@ -217,7 +217,7 @@ impl Source {
         }
     }
 
-    /// Once all are known.
+    /// The number of elements. Valid once all pieces are known.
     fn n_elements(&self, unit: Unit) -> u64 {
         match self {
             Source::Memory(pieces) => pieces.iter().map(|piece| count(unit, piece)).sum(),
@@ -232,7 +232,7 @@ struct CacheStream {
     source: Source,
     unit: Unit,
     given: u64,
-    /// The last piece and its number.
+    /// The last piece read, and its number.
     current: Option<(u64, Batch)>,
 }
 
@@ -268,8 +268,8 @@ impl Stream for CacheStream {
                     Some(piece) if start < piece.n_rows() => {
                         slice(piece, start..start.saturating_add(want).min(piece.n_rows()))?
                     }
-                    // Behind the rows of the last piece comes the end, or the error that cut it
-                    // short.
+                    // After the rows of the last piece comes the end, or the error that cut the
+                    // piece short.
                     Some(_) => match self.piece(given / size + 1)? {
                         Some(_) => return Err(Error::internal("a piece of a cache is too short")),
                         None => return self.end(),

@@ -1,14 +1,14 @@
-//! The text of fields: numbers that read back as they were, strings quoted where they must be.
+//! Formats fields: numbers that parse to the same bits, and strings quoted where necessary.
 
 use std::fmt::Debug;
 use std::io::Write;
 
 use estimand_tensor::{Array, DType, Error, Feature, Result, StringSlice};
 
-/// One column of a piece.
+/// One column of a piece of rows.
 pub(super) struct Column<'a> {
     values: Values<'a>,
-    /// Fields of a row.
+    /// The number of fields per row.
     width: usize,
 }
 
@@ -84,17 +84,17 @@ impl<'a> Line<'a> {
     fn plain(&mut self, text: std::fmt::Arguments<'_>) {
         let start = self.out.len() + usize::from(self.n_fields > 0);
         self.next_field();
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = self.out.write_fmt(text);
-        // A number may hold the delimiter too, if that is a digit, a point or a minus sign.
+        // A number may contain the delimiter, if that is a digit, a point or a minus sign.
         if self.out[start..].contains(&self.delimiter) {
             self.out.insert(start, b'"');
             self.out.push(b'"');
         }
     }
 
-    /// `Debug` writes the shortest digits that read back to the same bits, and a point or an
-    /// exponent always.
+    /// Writes a float. `Debug` prints the shortest digits that parse to the same bits, and always a
+    /// point or an exponent.
     fn float(&mut self, value: impl Debug, is_missing: bool) {
         match is_missing {
             true => self.next_field(),
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
 
     /// Ends the line and begins the next.
     pub(super) fn end(&mut self) {
-        // Most readers would skip a line with nothing on it.
+        // Most readers skip an empty line, so an empty field is quoted.
         if self.out.len() == self.start {
             self.out.extend_from_slice(b"\"\"");
         }
