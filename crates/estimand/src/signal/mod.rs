@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a scenario of the other tests"]
+    #[ignore = "other tests start it as a process"]
     fn child() {
         // A shell that runs the tests in the background has them ignore Ctrl-C.
         // SAFETY: the default needs no handler.
