@@ -23,15 +23,15 @@
 //!
 //! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/`
 //! looks at a dataset, `fingerprints.rs` at checkpoints; `next.rs` says what to do; `text.rs` and
-//! `html.rs` with `chart.rs` show it.
+//! `html.rs` with `chart.rs` show it. `markup.rs` escapes all text of the page.
 
 mod chart;
 mod columns;
-mod escape;
 mod evaluations;
 mod fingerprints;
 mod html;
 mod log;
+mod markup;
 mod next;
 mod text;
 
@@ -182,7 +182,7 @@ impl Report {
 
     /// The report as one HTML page, which needs nothing else. The same report gives the same bytes.
     pub fn html(&self) -> String {
-        html::page(self)
+        html::page(self).into_string()
     }
 
     /// Writes the page to a file, all or nothing.
