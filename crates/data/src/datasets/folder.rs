@@ -3,12 +3,9 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result, Sha256};
+use estimand_tensor::{Error, Result};
 
-use super::http;
 use super::{Loaded, catalogue::Entry};
-use crate::Compression;
-use crate::writer::output::{Output, publish};
 
 /// The variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
@@ -19,7 +16,7 @@ const VARIABLE: &str = "ESTIMAND_DATA";
 /// ```
 /// use estimand_data::datasets::Folder;
 ///
-/// let mnist = Folder::new("data").fetch_from("http://mirror.example/sets").load("mnist", "train[:90%]")?;
+/// let mnist = Folder::new("data").fetch_from("https://mirror.example/sets").load("mnist", "train[:90%]")?;
 /// // Nothing is looked for or fetched before rows are needed.
 /// assert_eq!(mnist.info().splits, [("train", 60_000), ("test", 10_000)]);
 /// # Ok::<(), estimand_tensor::Error>(())
@@ -28,12 +25,13 @@ const VARIABLE: &str = "ESTIMAND_DATA";
 pub struct Folder {
     path: PathBuf,
     address: Option<String>,
+    certificates: Option<PathBuf>,
 }
 
 impl Folder {
     /// The folder of a path.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
-        Folder { path: path.into(), address: None }
+        Folder { path: path.into(), address: None, certificates: None }
     }
 
     /// The folder that the environment variable `ESTIMAND_DATA` names.
@@ -47,9 +45,18 @@ impl Folder {
 
     /// Fetches missing files from `address/set/file`, once. By default, a missing file is an error.
     ///
-    /// Plain `http://` only. A file whose SHA-256 is known (MNIST's) is refused if it has another.
+    /// Needs the feature `download`, which is off by default. The address begins with `https://`,
+    /// or with `http://` for a server on this machine. A file appears in the folder when all of it
+    /// is on the disk. One whose SHA-256 is known (MNIST's) is refused if it has another.
     pub fn fetch_from(mut self, address: impl Into<String>) -> Folder {
         self.address = Some(address.into());
+        self
+    }
+
+    /// Trusts only servers that an authority of this PEM file knows, such as that of a company. By
+    /// default, the authorities that Mozilla trusts.
+    pub fn certificates(mut self, path: impl Into<PathBuf>) -> Folder {
+        self.certificates = Some(path.into());
         self
     }
 
@@ -72,7 +79,8 @@ impl Folder {
         let path = self.path.join(entry.name).join(published);
         match &self.address {
             Some(address) => {
-                fetch(&format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name), &path, digest)?
+                let address = format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name);
+                fetch(&address, self.certificates.as_deref(), &path, digest)?
             }
             None => {
                 let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
@@ -86,17 +94,26 @@ impl Folder {
 }
 
 /// Fetches a file; it appears whole and checked, or not at all.
-fn fetch(address: &str, path: &Path, digest: Option<&str>) -> Result<()> {
-    let bytes = http::get(address)?;
-    let found = Sha256::new().update(&bytes).finish();
+#[cfg(feature = "download")]
+fn fetch(address: &str, certificates: Option<&Path>, path: &Path, digest: Option<&str>) -> Result<()> {
+    use crate::Compression;
+    use crate::writer::output::{Output, publish};
+
+    let sink = || Output::create(path, Compression::None);
+    let (output, found) = super::download::get(address, certificates, sink)?;
     if let Some(expected) = digest.filter(|&expected| expected != found) {
         return Err(Error::data(format!("{address} has the SHA-256 {found}, expected {expected}"))
             .help("it is another file, or was changed on the way; nothing was kept"));
     }
-    let mut output = Output::create(path, Compression::None)?;
-    output.write(&bytes)?;
     publish(vec![output])?;
     Ok(())
+}
+
+/// Says how to get the file.
+#[cfg(not(feature = "download"))]
+fn fetch(address: &str, _: Option<&Path>, path: &Path, _: Option<&str>) -> Result<()> {
+    Err(Error::unsupported(format!("cannot fetch {address}: this program was built without the feature `download`"))
+        .help(format!("turn it on in Cargo.toml (features = [\"download\"]), or put the file at {}", path.display())))
 }
 
 impl fmt::Display for Folder {

@@ -14,12 +14,14 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `catalogue.rs` says what there is, `folder.rs` finds or fetches files, `read.rs` makes rows of
-//! them, `split.rs` understands `train[:80%]`, and `part.rs` is the stage for that.
+//! `catalogue.rs` says what there is, `folder.rs` finds files, `download.rs` fetches them,
+//! `read.rs` makes rows of them, `split.rs` understands `train[:80%]`, and `part.rs` is the stage
+//! for that.
 
 mod catalogue;
+#[cfg(feature = "download")]
+mod download;
 mod folder;
-mod http;
 mod one_hot;
 mod part;
 mod read;
