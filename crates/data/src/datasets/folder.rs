@@ -3,12 +3,23 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result};
+use estimand_tensor::{BatchSpec, Error, Result};
 
-use super::{Loaded, catalogue::Entry};
+use super::Loaded;
+use super::catalogue::{Entry, Format};
+use crate::Dataset;
 
 /// The variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
+
+/// A format of tables that another crate reads, for [`Folder::tables`].
+#[derive(Clone, Copy, Debug)]
+pub struct TableFormat {
+    /// How the names of its files end, after the point.
+    pub extension: &'static str,
+    /// The plan that reads the columns of a spec from a file.
+    pub read: fn(&Path, &BatchSpec) -> Dataset,
+}
 
 /// A folder of data sets, each in a folder of its own name or directly in it, its files packed
 /// (`.gz`) or not.
@@ -21,17 +32,18 @@ const VARIABLE: &str = "ESTIMAND_DATA";
 /// assert_eq!(mnist.info().splits, [("train", 60_000), ("test", 10_000)]);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
     address: Option<String>,
     certificates: Option<PathBuf>,
+    tables: Vec<TableFormat>,
 }
 
 impl Folder {
     /// The folder of a path.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
-        Folder { path: path.into(), address: None, certificates: None }
+        Folder { path: path.into(), address: None, certificates: None, tables: Vec::new() }
     }
 
     /// The folder that the environment variable `ESTIMAND_DATA` names.
@@ -60,6 +72,14 @@ impl Folder {
         self
     }
 
+    /// Reads tables of this format too, where there is no CSV file. By default, CSV alone.
+    ///
+    /// `estimand_data_parquet::parquet::TABLES` is the format of Parquet files.
+    pub fn tables(mut self, format: TableFormat) -> Folder {
+        self.tables.push(format);
+        self
+    }
+
     /// As [`datasets::load`](super::load), from this folder.
     pub fn load(&self, name: &str, split: &str) -> Result<Loaded> {
         Loaded::new(name, split, || Ok(self.clone()))
@@ -68,29 +88,48 @@ impl Folder {
     /// Where a file of a set is; fetched if it must be.
     pub(super) fn find(&self, entry: &Entry, published: &str, digest: Option<&str>) -> Result<PathBuf> {
         let plain = published.strip_suffix(".gz").unwrap_or(published);
-        for folder in [self.path.join(entry.name), self.path.clone()] {
-            for name in [plain.to_string(), format!("{plain}.gz")] {
-                let path = folder.join(name);
-                if path.is_file() {
-                    return Ok(path);
-                }
-            }
+        let mut names = vec![plain.to_string(), format!("{plain}.gz")];
+        if entry.format == Format::Table {
+            names.extend(self.tables.iter().map(|format| with_extension(plain, format.extension)));
+        }
+        if let Some(path) = names.iter().find_map(|name| self.existing(entry, name)) {
+            return Ok(path);
         }
         let path = self.path.join(entry.name).join(published);
-        match &self.address {
-            Some(address) => {
-                let address = format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name);
-                fetch(&address, self.certificates.as_deref(), &path, digest)?
-            }
-            None => {
-                let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
-                return Err(Error::config(message)
-                    .context(format!("looking for the data set {}", entry.name))
-                    .help("put the file there, or fetch it: datasets::Folder::new(path).fetch_from(address)"));
-            }
+        if let Some(address) = &self.address {
+            let address = format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name);
+            fetch(&address, self.certificates.as_deref(), &path, digest)?;
+            return Ok(path);
         }
-        Ok(path)
+        let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
+        let error = Error::config(message).context(format!("looking for the data set {}", entry.name));
+        match self.existing(entry, &with_extension(plain, "parquet")) {
+            Some(parquet) if entry.format == Format::Table => Err(error.help(format!(
+                "there is {}: the crate estimand-data-parquet reads it, by Folder::tables(parquet::TABLES)",
+                parquet.display()
+            ))),
+            _ => Err(error.help("put the file there, or fetch it: datasets::Folder::new(path).fetch_from(address)")),
+        }
     }
+
+    /// A file of this name in the folder of a set, or beside that.
+    fn existing(&self, entry: &Entry, name: &str) -> Option<PathBuf> {
+        [self.path.join(entry.name), self.path.clone()]
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+    }
+
+    /// The format of a table, unless it is CSV.
+    pub(super) fn format_of(&self, path: &Path) -> Option<TableFormat> {
+        let extension = path.extension()?;
+        self.tables.iter().find(|format| extension == format.extension).copied()
+    }
+}
+
+/// The name of a CSV file in another format.
+fn with_extension(csv: &str, extension: &str) -> String {
+    format!("{}.{extension}", csv.strip_suffix(".csv").unwrap_or(csv))
 }
 
 /// Fetches a file; it appears whole and checked, or not at all.

@@ -28,7 +28,7 @@ mod read;
 mod split;
 
 pub use catalogue::names;
-pub use folder::Folder;
+pub use folder::{Folder, TableFormat};
 pub use one_hot::one_hot;
 
 use estimand_tensor::{BatchSpec, Error, Result};
