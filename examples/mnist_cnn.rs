@@ -2,7 +2,7 @@
 //! dropout, Adam, 5,000 batches of 128.
 //!
 //! `cargo run --release --example mnist_cnn -- FOLDER`, where FOLDER (or `$ESTIMAND_DATA/mnist`)
-//! holds the four IDX files.
+//! holds the four IDX files. Without them it is an error.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -48,13 +48,10 @@ fn input(folder: &Folder, cx: &InputFnContext<'_>) -> Result<Dataset> {
 fn main() -> Result<()> {
     console::verbosity(Level::Info);
     let given = std::env::args().nth(1).map(PathBuf::from);
-    let Some(path) = given.or_else(|| Some(PathBuf::from(std::env::var_os("ESTIMAND_DATA")?).join("mnist"))) else {
-        println!(
-            "mnist_cnn needs the four IDX files of MNIST: name their folder as first argument, or set ESTIMAND_DATA"
-        );
-        return Ok(());
+    let folder = match given {
+        Some(path) => Folder::new(path),
+        None => Folder::from_env().map_err(|e| e.help("set it, or name the folder of MNIST's four IDX files"))?,
     };
-    let folder = Folder::new(path);
 
     let params = HParams::new().set("learning_rate", 0.002);
     let config = RunConfig::new().tf_random_seed(1).save_checkpoints(Every::Steps(1_000));

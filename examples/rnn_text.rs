@@ -1,8 +1,8 @@
-//! Is a word written forwards or backwards? Learnt from the words of this project's book.
+//! Is a word written forwards or backwards? Learnt from the words of *Alice in Wonderland*.
 //!
-//! Both have the same letters, so a model that only counts letters is right half of the time. A GRU
-//! reads them one after the other. The model function receives raw text. The host splits it into
-//! letters and numbers them; the lengths of the words mask the GRU's steps.
+//! Both have the same letters, so a model that only counts them is right half of the time: a GRU
+//! reads them one after the other. The model function is given raw text; the host cuts it into
+//! letters and numbers them, and the lengths of words tell the GRU which steps count.
 //!
 //!     cargo run --release --example rnn_text
 
@@ -12,25 +12,12 @@ use estimand::console::{self, Level};
 use estimand::nn::metric;
 use estimand::prelude::*;
 
-const BOOK: [&str; 12] = [
-    include_str!("../ARCHITECTURE.md"),
-    include_str!("../CONTRIBUTING.md"),
-    include_str!("../README.md"),
-    include_str!("../docs/checkpoints.md"),
-    include_str!("../docs/columns.md"),
-    include_str!("../docs/data.md"),
-    include_str!("../docs/determinism.md"),
-    include_str!("../docs/heads.md"),
-    include_str!("../docs/layers.md"),
-    include_str!("../docs/model_fn.md"),
-    include_str!("../docs/premade.md"),
-    include_str!("../docs/tf-parity.md"),
-];
+/// Lewis Carroll's book of 1865, which is in the public domain.
+const BOOK: &str = include_str!("data/alice.txt");
 
-/// Returns the words of five letters or more, each once, without those in code.
+/// The words of five letters and more, each once, without names.
 fn words() -> BTreeSet<&'static str> {
-    let prose = BOOK.iter().flat_map(|file| file.split("```").step_by(2));
-    let words = prose.flat_map(|text| text.split(|c: char| !c.is_ascii_alphabetic()));
+    let words = BOOK.split(|c: char| !c.is_ascii_alphabetic());
     words.filter(|word| word.len() >= 5 && word.chars().all(|c| c.is_ascii_lowercase())).collect()
 }
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet as pq
+from left_out import left_out
 
 PROGRAM, FOLDER = sys.argv[1:]
 N_ROWS = 1_000
@@ -222,7 +223,7 @@ def of_pandas(random):
 def real():
     root = os.environ.get("ESTIMAND_DATA")
     if not root:
-        print("  not read, because ESTIMAND_DATA is not set: adult.parquet, california_housing.parquet")
+        left_out("adult.parquet and california_housing.parquet", "ESTIMAND_DATA is not set")
         return
     for name in ["adult", "california_housing"]:
         path = os.path.join(root, name, f"{name}.parquet")

@@ -18,6 +18,7 @@ import urllib.parse
 import urllib.request
 
 import browser
+from left_out import left_out
 
 PROGRAM, FOLDER = sys.argv[1:3]
 PICTURES = sys.argv[3] if len(sys.argv) > 3 else None
@@ -150,12 +151,12 @@ PAGES = {
 
 def pages(board):
     if not shutil.which("chromium"):
-        print("  no Chromium here: the pages themselves were left out")
+        left_out("the pages of TensorBoard", "there is no Chromium")
         return
     try:
         window = browser.Browser(os.path.join(FOLDER, "profile"))
     except browser.CannotStart:
-        print("  Chromium does not start here: the pages themselves were left out")
+        left_out("the pages of TensorBoard", "Chromium does not start")
         return
     with contextlib.closing(window):
         for page, expected in PAGES.items():

@@ -72,13 +72,9 @@ fn ask_for_huge_pages(start: *mut u8, len: usize) {
     // Miri knows no `madvise`.
     #[cfg(all(target_os = "linux", not(miri)))]
     {
-        unsafe extern "C" {
-            fn madvise(start: *mut std::ffi::c_void, len: usize, advice: std::ffi::c_int) -> std::ffi::c_int;
-        }
-        const MADV_HUGEPAGE: std::ffi::c_int = 14;
         // SAFETY: whole pages of memory that we own; the advice changes no contents. Only whole
         // huge pages are named, so that nothing behind the buffer is concerned.
-        unsafe { madvise(start.cast(), len / HUGE * HUGE, MADV_HUGEPAGE) };
+        unsafe { libc::madvise(start.cast(), len / HUGE * HUGE, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(all(target_os = "linux", not(miri))))]
     let _ = (start, len);

@@ -56,7 +56,7 @@ fn the_page_of_a_training() -> Result<()> {
 #[test]
 fn hostile_names_and_numbers() -> Result<()> {
     let folder = Folder::new();
-    let inner = folder.path().join("a&b\"'");
+    let inner = folder.path().join("a&b\"'<script>");
     let bad = "<script>alert(1)</script>";
     let mut events = EventWriter::create(&inner)?;
     for (step, loss) in [(1, f32::NAN), (2, f32::INFINITY), (3, 1.0), (4, f32::NEG_INFINITY), (5, f32::MAX)] {
@@ -69,8 +69,9 @@ fn hostile_names_and_numbers() -> Result<()> {
         evaluated.scalar(5, name, value)?;
     }
     let names = Array::from_strings([60], vec!["<b>"; 60])?;
-    let odd = Dataset::from_arrays([("<img src=x>", names), ("y", Array::from(vec![1f32; 60]))]).label("y");
-    let params = HParams::new().set("<p>", "</td>");
+    let columns = [("<img src=x>", names.clone()), ("<script>", names), ("y", Array::from(vec![1f32; 60]))];
+    let odd = Dataset::from_arrays(columns).label("y");
+    let params = HParams::new().set("<p>", "</td>").set("<script>", "<script>");
     let model = Estimator::new(linear).model_dir(&inner).params(params).build()?;
     let report = model.report()?.examine(&odd)?;
     let page = report.html();

@@ -86,8 +86,8 @@ fn block(table: &[u8], handle: Handle) -> Parse<Cow<'_, [u8]>> {
     match checked[size] {
         PLAIN => Ok(Cow::Borrowed(contents)),
         SNAPPY => match snappy::decompress(contents) {
-            Some(plain) => Ok(Cow::Owned(plain)),
-            None => Err(format!("the block at {start} is damaged inside its compression")),
+            Ok(plain) => Ok(Cow::Owned(plain)),
+            Err(why) => Err(format!("the block at {start} is damaged inside its compression: {why}")),
         },
         other => Err(format!("the block at {start} has the unknown compression {other}")),
     }

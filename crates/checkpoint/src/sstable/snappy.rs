@@ -1,54 +1,17 @@
-//! Decompresses Snappy's raw format, which TensorFlow accepts in tables.
-//!
-//! The format is the length of the result (varint), then literals and copies of earlier bytes. The
-//! low two bits of a tag select between them.
+//! Blocks packed by Snappy, reading only: TensorFlow reads tables compressed with it.
 
-use estimand_wire::varint;
+/// The most bytes that one packed byte can become: a tag and an offset of two bytes copy 64.
+const MAX_EXPANSION: usize = 22;
 
-/// Decompresses bytes; `None` if the input is damaged.
+/// The unpacked bytes, or what is wrong with the input.
 ///
-/// The output grows with the decoded bytes: a claimed length is checked but never allocated. One
-/// input byte makes at most 22 output bytes.
-pub(super) fn decompress(mut input: &[u8]) -> Option<Vec<u8>> {
-    let length = usize::try_from(varint::take(&mut input)?).ok()?;
-    let mut out = Vec::new();
-    while let Some(tag) = little_endian(&mut input, 1) {
-        let upper = tag >> 2;
-        match tag & 3 {
-            0 => {
-                // Up to 59, this is the length less one. Above, it is the number of bytes that hold
-                // the length.
-                let n = if upper < 60 { upper } else { little_endian(&mut input, upper - 59)? } + 1;
-                let (literal, rest) = input.split_at_checked(n)?;
-                out.extend_from_slice(literal);
-                input = rest;
-            }
-            1 => copy(&mut out, ((upper >> 3) << 8) | little_endian(&mut input, 1)?, (upper & 7) + 4)?,
-            2 => copy(&mut out, little_endian(&mut input, 2)?, upper + 1)?,
-            _ => copy(&mut out, little_endian(&mut input, 4)?, upper + 1)?,
-        }
-        if out.len() > length {
-            return None;
-        }
+/// The length that the input claims is compared with its own length before anything is allocated.
+pub(super) fn decompress(input: &[u8]) -> Result<Vec<u8>, String> {
+    let length = snap::raw::decompress_len(input).map_err(|e| e.to_string())?;
+    if length > input.len().saturating_mul(MAX_EXPANSION) {
+        return Err(format!("{} bytes cannot hold {length}", input.len()));
     }
-    (out.len() == length).then_some(out)
-}
-
-/// Appends `n` bytes copied from `offset` before the end. They may include bytes just written.
-fn copy(out: &mut Vec<u8>, offset: usize, n: usize) -> Option<()> {
-    let start = out.len().checked_sub(offset).filter(|_| offset > 0)?;
-    for i in start..start + n {
-        out.push(out[i]);
-    }
-    Some(())
-}
-
-/// Takes a number of up to four bytes.
-fn little_endian(input: &mut &[u8], n: usize) -> Option<usize> {
-    let (bytes, rest) = input.split_at_checked(n)?;
-    *input = rest;
-    let value = bytes.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-    usize::try_from(value).ok()
+    snap::raw::Decoder::new().decompress_vec(input).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -73,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_none() {
+    fn damage_is_an_error() {
         for input in [
             &b""[..],
             b"\x05\x0cabcd",                         // shorter than claimed
@@ -85,7 +48,19 @@ mod tests {
             b"\x08\xfc\xff\xff\xff\xff",             // a literal of 4 GiB
             b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f", // a claim of 2^62 bytes
         ] {
-            assert_eq!(decompress(input), None, "{input:?}");
+            assert!(decompress(input).is_err(), "{input:?}");
         }
+    }
+
+    /// A claim is refused by its size alone, and 64 bytes for each copy of three are not.
+    #[test]
+    fn claims_are_held_against_the_length_of_the_input() {
+        // 2^31 bytes in 6.
+        let error = decompress(b"\x80\x80\x80\x80\x08\x00").unwrap_err();
+        assert_eq!(error, "6 bytes cannot hold 2147483648");
+        // Literal "x", then 1,000 copies of 64 bytes from 1 before.
+        let mut dense = vec![0x81, 0xf4, 0x03, 0x00, b'x'];
+        dense.extend([0xfe, 0x01, 0x00].repeat(1_000));
+        assert_eq!(decompress(&dense).unwrap(), [b'x'; 64_001]);
     }
 }

@@ -31,9 +31,9 @@ pub(crate) enum Format {
     /// One file of images and one of labels.
     Idx,
     Cifar10,
-    /// One file with a header, which may have more columns. Missing numbers are NaN; missing text
-    /// is empty.
-    Csv,
+    /// One table, a CSV file with a header or a file of another format. It may have more columns.
+    /// Missing numbers are NaN, missing text is empty.
+    Table,
 }
 
 /// A split of a data set.
@@ -83,8 +83,8 @@ impl Entry {
         }
     }
 
-    /// The columns as they are read from CSV, with the default for empty fields.
-    pub(crate) fn csv_spec(&self) -> Result<BatchSpec> {
+    /// The columns as they are read from a table: with the value that stands for a missing one.
+    pub(crate) fn table_spec(&self) -> Result<BatchSpec> {
         let spec = |Column(name, dtype, _): &Column| {
             let spec = match dtype {
                 DType::F32 => FeatureSpec::dense_or(Array::scalar(f32::NAN)),
@@ -296,7 +296,7 @@ static ALL: &[Entry] = &[
         ],
         label: "MedHouseVal",
         classes: &[],
-        format: Format::Csv,
+        format: Format::Table,
         splits: &[Split {
             name: "train",
             n_rows: 20_640,
@@ -325,7 +325,7 @@ static ALL: &[Entry] = &[
         ],
         label: "medv",
         classes: &[],
-        format: Format::Csv,
+        format: Format::Table,
         splits: &[Split { name: "train", n_rows: 506, files: &[SetFile::Published("boston_housing.csv", None)] }],
     },
     Entry {
@@ -350,7 +350,7 @@ static ALL: &[Entry] = &[
         ],
         label: "survived",
         classes: &["died", "survived"],
-        format: Format::Csv,
+        format: Format::Table,
         splits: &[Split { name: "train", n_rows: 891, files: &[SetFile::Published("titanic.csv", None)] }],
     },
 ];

@@ -3,38 +3,47 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use estimand_tensor::{Error, Result, Sha256};
+use estimand_tensor::{BatchSpec, Error, Result};
 
-use super::http;
-use super::{Loaded, catalogue::Entry};
-use crate::Compression;
-use crate::writer::output::{Output, publish};
+use super::Loaded;
+use super::catalogue::{Entry, Format};
+use crate::Dataset;
 
 /// The environment variable that names the folder.
 const VARIABLE: &str = "ESTIMAND_DATA";
 
-/// A folder of data sets. The files of a set lie in a sub-folder with the set's name, or directly
-/// in the folder. They may be compressed (`.gz`).
+/// A format of tables that another crate reads, for [`Folder::tables`].
+#[derive(Clone, Copy, Debug)]
+pub struct TableFormat {
+    /// How the names of its files end, after the point.
+    pub extension: &'static str,
+    /// The plan that reads the columns of a spec from a file.
+    pub read: fn(&Path, &BatchSpec) -> Dataset,
+}
+
+/// A folder of data sets, each in a folder of its own name or directly in it, its files packed
+/// (`.gz`) or not.
 ///
 /// ```
 /// use estimand_data::datasets::Folder;
 ///
-/// let mnist = Folder::new("data").fetch_from("http://mirror.example/sets").load("mnist", "train[:90%]")?;
+/// let mnist = Folder::new("data").fetch_from("https://mirror.example/sets").load("mnist", "train[:90%]")?;
 /// // Nothing is looked for or fetched before rows are needed.
 /// assert_eq!(mnist.info().splits, [("train", 60_000), ("test", 10_000)]);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use]
+#[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
     address: Option<String>,
+    certificates: Option<PathBuf>,
+    tables: Vec<TableFormat>,
 }
 
 impl Folder {
     /// Creates the folder from a path. Reads nothing.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
-        Folder { path: path.into(), address: None }
+        Folder { path: path.into(), address: None, certificates: None, tables: Vec::new() }
     }
 
     /// Takes the folder from the environment variable `ESTIMAND_DATA`.
@@ -49,14 +58,30 @@ impl Folder {
     /// Fetches each missing file once from `address/set/file`. By default, a missing file is an
     /// error.
     ///
-    /// Supports only plain `http://`. A file whose SHA-256 is known (MNIST's) is refused if it
-    /// differs.
+    /// Needs the feature `download`, which is off by default. The address begins with `https://`,
+    /// or with `http://` for a server on this machine. A file appears in the folder when all of it
+    /// is on the disk. One whose SHA-256 is known (MNIST's) is refused if it has another.
     pub fn fetch_from(mut self, address: impl Into<String>) -> Folder {
         self.address = Some(address.into());
         self
     }
 
-    /// Like [`datasets::load`](super::load), from this folder.
+    /// Trusts only servers that an authority of this PEM file knows, such as that of a company. By
+    /// default, the authorities that Mozilla trusts.
+    pub fn certificates(mut self, path: impl Into<PathBuf>) -> Folder {
+        self.certificates = Some(path.into());
+        self
+    }
+
+    /// Reads tables of this format too, where there is no CSV file. By default, CSV alone.
+    ///
+    /// `estimand_data_parquet::parquet::TABLES` is the format of Parquet files.
+    pub fn tables(mut self, format: TableFormat) -> Folder {
+        self.tables.push(format);
+        self
+    }
+
+    /// As [`datasets::load`](super::load), from this folder.
     pub fn load(&self, name: &str, split: &str) -> Result<Loaded> {
         Loaded::new(name, split, || Ok(self.clone()))
     }
@@ -64,42 +89,71 @@ impl Folder {
     /// Finds a file of a set, and fetches it if necessary.
     pub(super) fn find(&self, entry: &Entry, published: &str, digest: Option<&str>) -> Result<PathBuf> {
         let plain = published.strip_suffix(".gz").unwrap_or(published);
-        for folder in [self.path.join(entry.name), self.path.clone()] {
-            for name in [plain.to_string(), format!("{plain}.gz")] {
-                let path = folder.join(name);
-                if path.is_file() {
-                    return Ok(path);
-                }
-            }
+        let mut names = vec![plain.to_string(), format!("{plain}.gz")];
+        if entry.format == Format::Table {
+            names.extend(self.tables.iter().map(|format| with_extension(plain, format.extension)));
+        }
+        if let Some(path) = names.iter().find_map(|name| self.existing(entry, name)) {
+            return Ok(path);
         }
         let path = self.path.join(entry.name).join(published);
-        match &self.address {
-            Some(address) => {
-                fetch(&format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name), &path, digest)?
-            }
-            None => {
-                let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
-                return Err(Error::config(message)
-                    .context(format!("looking for the data set {}", entry.name))
-                    .help("put the file there, or fetch it: datasets::Folder::new(path).fetch_from(address)"));
-            }
+        if let Some(address) = &self.address {
+            let address = format!("{}/{}/{published}", address.trim_end_matches('/'), entry.name);
+            fetch(&address, self.certificates.as_deref(), &path, digest)?;
+            return Ok(path);
         }
-        Ok(path)
+        let message = format!("there is no {}, nor {plain} packed or beside it", path.display());
+        let error = Error::config(message).context(format!("looking for the data set {}", entry.name));
+        match self.existing(entry, &with_extension(plain, "parquet")) {
+            Some(parquet) if entry.format == Format::Table => Err(error.help(format!(
+                "there is {}: the crate estimand-data-parquet reads it, by Folder::tables(parquet::TABLES)",
+                parquet.display()
+            ))),
+            _ => Err(error.help("put the file there, or fetch it: datasets::Folder::new(path).fetch_from(address)")),
+        }
+    }
+
+    /// A file of this name in the folder of a set, or beside that.
+    fn existing(&self, entry: &Entry, name: &str) -> Option<PathBuf> {
+        [self.path.join(entry.name), self.path.clone()]
+            .iter()
+            .map(|folder| folder.join(name))
+            .find(|path| path.is_file())
+    }
+
+    /// The format of a table, unless it is CSV.
+    pub(super) fn format_of(&self, path: &Path) -> Option<TableFormat> {
+        let extension = path.extension()?;
+        self.tables.iter().find(|format| extension == format.extension).copied()
     }
 }
 
-/// Fetches a file. It appears complete and verified, or not at all.
-fn fetch(address: &str, path: &Path, digest: Option<&str>) -> Result<()> {
-    let bytes = http::get(address)?;
-    let found = Sha256::new().update(&bytes).finish();
+/// The name of a CSV file in another format.
+fn with_extension(csv: &str, extension: &str) -> String {
+    format!("{}.{extension}", csv.strip_suffix(".csv").unwrap_or(csv))
+}
+
+/// Fetches a file; it appears whole and checked, or not at all.
+#[cfg(feature = "download")]
+fn fetch(address: &str, certificates: Option<&Path>, path: &Path, digest: Option<&str>) -> Result<()> {
+    use crate::Compression;
+    use crate::writer::output::{Output, publish};
+
+    let sink = || Output::create(path, Compression::None);
+    let (output, found) = super::download::get(address, certificates, sink)?;
     if let Some(expected) = digest.filter(|&expected| expected != found) {
         return Err(Error::data(format!("{address} has the SHA-256 {found}, expected {expected}"))
             .help("it is another file, or was changed on the way; nothing was kept"));
     }
-    let mut output = Output::create(path, Compression::None)?;
-    output.write(&bytes)?;
     publish(vec![output])?;
     Ok(())
+}
+
+/// Says how to get the file.
+#[cfg(not(feature = "download"))]
+fn fetch(address: &str, _: Option<&Path>, path: &Path, _: Option<&str>) -> Result<()> {
+    Err(Error::unsupported(format!("cannot fetch {address}: this program was built without the feature `download`"))
+        .help(format!("turn it on in Cargo.toml (features = [\"download\"]), or put the file at {}", path.display())))
 }
 
 impl fmt::Display for Folder {

@@ -15,19 +15,21 @@
 //! # Ok::<(), estimand_tensor::Error>(())
 //! ```
 //!
-//! `catalogue.rs` lists the data sets, `folder.rs` finds or fetches files, `read.rs` reads rows
-//! from them, `split.rs` parses `train[:80%]`, and `row_range.rs` is the stage for such a piece.
+//! `catalogue.rs` lists the data sets, `folder.rs` finds files, `download.rs` fetches them,
+//! `read.rs` reads rows from them, `split.rs` parses `train[:80%]`, and `row_range.rs` is the stage
+//! for such a piece.
 
 mod catalogue;
+#[cfg(feature = "download")]
+mod download;
 mod folder;
-mod http;
 mod one_hot;
 mod read;
 mod row_range;
 mod split;
 
 pub use catalogue::names;
-pub use folder::Folder;
+pub use folder::{Folder, TableFormat};
 pub use one_hot::one_hot;
 
 use estimand_tensor::{BatchSpec, Error, Result};

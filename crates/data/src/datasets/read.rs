@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use estimand_tensor::{Array, Batch, Error, Result};
 
 use super::catalogue::{Column, Entry, Format, SetFile, Split};
-use super::folder::Folder;
+use super::folder::{Folder, TableFormat};
 use crate::rows::{collect, concat};
 use crate::{Csv, Files, InputContext, Position, cifar10, idx, npz};
 
@@ -25,8 +25,8 @@ pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Res
             let of = |path: &PathBuf| cifar10::from_bytes(&Files::new(path).read(path)?).map_err(|e| e.in_file(path));
             concat(paths.iter().map(of).collect::<Result<_>>()?)
         }
-        (Format::Csv, [path]) => csv_rows(entry, path),
-        (Format::Npz | Format::Idx | Format::Csv, _) => {
+        (Format::Table, [path]) => table_rows(entry, path, folder.and_then(|folder| folder.format_of(path))),
+        (Format::Npz | Format::Idx | Format::Table, _) => {
             Err(Error::internal(format!("files of {}: {paths:?}", entry.name)))
         }
     }
@@ -36,9 +36,13 @@ fn npz_rows(bytes: &[u8]) -> Result<Batch> {
     npz::from_bytes(bytes)?.into_iter().try_fold(Batch::new(), |rows, (name, array)| rows.with_feature(&name, array))
 }
 
-fn csv_rows(entry: &Entry, path: &PathBuf) -> Result<Batch> {
-    let spec = entry.csv_spec()?;
-    let data = Csv::new(path).select(spec.keys()).features(spec.clone()).dataset();
+/// The rows of a CSV file, or of one in another format.
+fn table_rows(entry: &Entry, path: &PathBuf, format: Option<TableFormat>) -> Result<Batch> {
+    let spec = entry.table_spec()?;
+    let data = match format {
+        Some(format) => (format.read)(path, &spec),
+        None => Csv::new(path).select(spec.keys()).features(spec.clone()).dataset(),
+    };
     let mut stream = data.open(&InputContext::default(), &Position::default())?;
     let rows = collect(&mut *stream, usize::MAX)?;
     Ok(rows.ok_or_else(|| Error::data("no rows").in_file(path))?.batch)

@@ -1,5 +1,4 @@
-//! Data sets by name: those of the library, of a folder, and of a server.
+//! Data sets by name: those of the library and of a folder. `tests/download` is about servers.
 
 mod catalogue;
 mod folder;
-mod server;

@@ -12,6 +12,7 @@ mod writer;
 pub use writer::{Compression, Writer, write};
 
 use estimand_data::Files;
+use estimand_data::datasets::TableFormat;
 
 use crate::reader::{Reader, Source};
 
@@ -25,3 +26,19 @@ use crate::reader::{Reader, Source};
 pub fn read(files: impl Into<Files>) -> Reader {
     Reader::new(Source::Parquet(files.into()))
 }
+
+/// Parquet files of data sets, which a [`Folder`](estimand_data::datasets::Folder) then finds as it
+/// finds CSV files.
+///
+/// ```no_run
+/// use estimand_data::datasets::Folder;
+/// use estimand_data_parquet::parquet;
+///
+/// let houses = Folder::new("data").tables(parquet::TABLES).load("california_housing", "train")?;
+/// # let _ = houses;
+/// # Ok::<(), estimand_tensor::Error>(())
+/// ```
+pub const TABLES: TableFormat = TableFormat {
+    extension: "parquet",
+    read: |path, spec| read(path).select(spec.keys()).features(spec.clone()).dataset(),
+};

@@ -1,6 +1,7 @@
 //! What is read and written, and the law of exact resume over it.
 
 mod bad_input;
+mod datasets;
 mod resume;
 mod rows;
 mod types;

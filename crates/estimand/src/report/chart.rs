@@ -1,7 +1,9 @@
 //! Line charts over steps as hand-written SVG: axes with round numbers, one line per series, best
 //! steps marked.
 
-use super::escape::escape;
+use std::fmt::Display;
+
+use super::markup::{Element, Html, el};
 use crate::console::number;
 
 /// The size of the image, and of the margins around the plot.
@@ -31,21 +33,22 @@ pub(super) struct Series {
     pub(super) colour: usize,
 }
 
-/// Draws a chart of some lines, with their names above it. Values that are not finite are left out
-/// and counted.
-pub(super) fn chart(title: &str, series: &[Series]) -> String {
+/// The picture of some lines, and the names of them above it. What is not finite is left out, and
+/// counted.
+pub(super) fn chart(title: &str, series: &[Series]) -> Element {
     let finite = || series.iter().flat_map(|s| &s.points).filter(|(_, value)| value.is_finite());
-    let mut legend = String::new();
-    for Series { name, points, colour, best } in series {
+    let key = |Series { name, points, colour, best }: &Series| {
         let n_odd = points.iter().filter(|(_, value)| !value.is_finite()).count();
         let odd = if n_odd > 0 { format!(", {n_odd} not finite") } else { String::new() };
         let best = best.map_or(String::new(), |step| format!(", best at step {step}"));
-        legend += &format!("<span class=\"key c{colour}\">{}</span>", escape(&format!("{name}{best}{odd}")));
-    }
+        el("span").class(format!("key c{colour}")).text(format!("{name}{best}{odd}"))
+    };
+    let legend: Html = series.iter().map(key).collect();
     let values: Vec<f64> = finite().map(|(_, value)| *value).collect();
     let steps = finite().map(|(step, _)| *step);
     let (Some(first), Some(last)) = (steps.clone().min(), steps.max()) else {
-        return format!("<figure><figcaption>{}{legend}</figcaption><p>No finite values.</p></figure>", escape(title));
+        let caption = el("figcaption").text(title).put(legend);
+        return el("figure").put(caption).put(el("p").text("No finite values."));
     };
     // Start at step 0, so that all charts of a training have the same scale, unless the series
     // starts late.
@@ -55,66 +58,72 @@ pub(super) fn chart(title: &str, series: &[Series]) -> String {
     let is_log = low > 0.0 && high / low >= LOG_RATIO;
     let y = Axis::new(low, high, is_log, HEIGHT - BOTTOM - INSET, TOP + INSET);
 
+    let picture = el("svg").attr("viewBox", format!("0 0 {WIDTH} {HEIGHT}")).attr("role", "img");
+    let mut picture = picture.attr("aria-label", format!("{title} by step"));
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-    let mut lines = format!("<path class=\"axis\" d=\"M{LEFT} {bottom}H{right}\"/>");
-    lines += &format!("<text class=\"t\" x=\"{right}\" y=\"{}\" text-anchor=\"end\">step</text>", HEIGHT - 3.0);
+    picture = picture.put(path("axis", format!("M{LEFT} {bottom}H{right}")));
+    picture = picture.put(label(right, HEIGHT - 3.0, "end").text("step"));
     for step in x.ticks(6).into_iter().filter(|step| step.fract() == 0.0) {
-        let (at, text) = (x.place(step), number(step));
-        lines += &format!("<path class=\"axis\" d=\"M{at:.1} {bottom}v4\"/>");
-        lines +=
-            &format!("<text class=\"t\" x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", bottom + 16.0);
+        let at = x.place(step);
+        picture = picture.put(path("axis", format!("M{at:.1} {bottom}v4")));
+        picture = picture.put(label(format!("{at:.1}"), bottom + 16.0, "middle").text(number(step)));
     }
     for value in y.ticks(5) {
-        let (at, text) = (y.place(value), number(value));
-        lines += &format!("<path class=\"grid\" d=\"M{LEFT} {at:.1}H{right}\"/>");
-        let (left, below) = (LEFT - 6.0, at + 4.0);
-        lines += &format!("<text class=\"t\" x=\"{left}\" y=\"{below:.1}\" text-anchor=\"end\">{text}</text>");
+        let at = y.place(value);
+        picture = picture.put(path("grid", format!("M{LEFT} {at:.1}H{right}")));
+        picture = picture.put(label(LEFT - 6.0, format!("{:.1}", at + 4.0), "end").text(number(value)));
     }
     for one in series {
-        lines += &draw(one, &x, &y);
+        picture = picture.put(draw(one, &x, &y));
     }
-    let scale = if is_log { " <small>(log scale)</small>" } else { "" };
-    let label = escape(title);
-    format!(
-        "<figure><figcaption><b>{label}</b>{scale} {legend}</figcaption>\n\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label} by step\">{lines}</svg></figure>"
-    )
+    let mut caption = el("figcaption").put(el("b").text(title));
+    if is_log {
+        caption = caption.text(" ").put(el("small").text("(log scale)"));
+    }
+    el("figure").line(caption.text(" ").put(legend)).put(picture)
 }
 
-/// Draws the line of a series, broken at values that are not finite.
-fn draw(series: &Series, x: &Axis, y: &Axis) -> String {
+/// A line through some points.
+fn path(class: &str, points: String) -> Element {
+    el("path").class(class).attr("d", points)
+}
+
+/// The place of a number or word at an axis.
+fn label(x: impl Display, y: impl Display, anchor: &str) -> Element {
+    el("text").class("t").attr("x", x).attr("y", y).attr("text-anchor", anchor)
+}
+
+/// The line of a series: broken where values are not finite.
+fn draw(series: &Series, x: &Axis, y: &Axis) -> Element {
     let Series { name, points, best, colour } = series;
-    let mut out = format!("<g class=\"c{colour}\">");
-    let says = |step: u64, value: f64| {
-        format!("<title>{}</title>", escape(&format!("{name}: {} at step {step}", number(value))))
-    };
+    let mut out = el("g").class(format!("c{colour}"));
+    let says = |step: u64, value: f64| el("title").text(format!("{name}: {} at step {step}", number(value)));
     if let Some(step) = best.filter(|&step| x.contains(step as f64)) {
         let at = x.place(step as f64);
-        let title = escape(&format!("best of {name}: step {step}"));
-        out +=
-            &format!("<path class=\"best\" d=\"M{at:.1} {TOP}V{:.1}\"><title>{title}</title></path>", HEIGHT - BOTTOM);
+        let title = el("title").text(format!("best of {name}: step {step}"));
+        out = out.put(path("best", format!("M{at:.1} {TOP}V{:.1}", HEIGHT - BOTTOM)).put(title));
     }
-    let mut path = String::new();
+    let mut line = String::new();
     let mut is_broken = true;
     for (step, value) in thinned(points) {
         if value.is_finite() {
             let command = if is_broken { 'M' } else { 'L' };
-            path += &format!("{command}{:.1} {:.1}", x.place(step as f64), y.place(value));
+            line += &format!("{command}{:.1} {:.1}", x.place(step as f64), y.place(value));
         }
         is_broken = !value.is_finite();
     }
     let last = points.iter().rev().find(|(_, value)| value.is_finite());
-    let title = last.map_or(String::new(), |&(step, value)| says(step, value));
-    out += &format!("<path class=\"line\" d=\"{path}\">{title}</path>");
+    let title = last.map_or(Html::new(), |&(step, value)| says(step, value).into());
+    out = out.put(path("line", line).put(title));
     for &(step, value) in points.iter().filter(|(_, value)| value.is_finite()) {
         let is_best = *best == Some(step);
         if points.len() <= MAX_DOTS || is_best {
+            let (cx, cy) = (format!("{:.1}", x.place(step as f64)), format!("{:.1}", y.place(value)));
             let r = if is_best { 4.5 } else { 2.5 };
-            let (cx, cy) = (x.place(step as f64), y.place(value));
-            out += &format!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{r}\">{}</circle>", says(step, value));
+            out = out.put(el("circle").attr("cx", cx).attr("cy", cy).attr("r", r).put(says(step, value)));
         }
     }
-    out + "</g>"
+    out
 }
 
 /// Reduces each group of neighbours to its minimum and maximum, in order. Values that are not
@@ -188,6 +197,10 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn chart(title: &str, series: &[Series]) -> String {
+        Html::from(super::chart(title, series)).into_string()
+    }
 
     fn series(points: &[(u64, f64)]) -> Series {
         Series { name: "test <b>".to_string(), points: points.to_vec(), best: None, colour: 0 }

@@ -2,12 +2,13 @@
 //! setting.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use super::chart::{N_COLOURS, Series, chart};
-use super::escape::escape;
+use super::markup::{Element, Html, el};
 use super::next::advice;
 use super::text::secs;
-use super::{Report, Suspicion};
+use super::{Finding, Report, Suspicion, TrainingRun};
 use crate::console::{number, slice_of};
 use crate::{Evaluated, Metrics};
 
@@ -15,78 +16,83 @@ const STYLE: &str = include_str!("style.css");
 /// The maximum number of charts; TensorBoard shows the others.
 const MAX_CHARTS: usize = 24;
 
-/// Makes the page.
-pub(super) fn page(report: &Report) -> String {
-    let name = escape(&report.name);
+/// The page.
+pub(super) fn page(report: &Report) -> Html {
+    let title = el("title").text(&report.name).text(": training report");
+    let style = el("style").newline().put(Html::new().literal(STYLE));
+    let head = el("head")
+        .newline()
+        .put(Html::new().literal("<meta charset=\"utf-8\">\n"))
+        .put(Html::new().literal("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"))
+        .line(title)
+        .line(style);
     let sections = [curves(report), evaluations(report), slices(report), columns(report), runs(report), facts(report)];
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{name}: training report</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{}{}</main>\n</body>\n</html>\n",
-        head(report),
-        sections.concat()
-    )
+    let main = el("main").newline().put(heading(report)).put(Html::from_iter(sections));
+    let body = el("body").newline().line(main);
+    let page = el("html").attr("lang", "en").newline().line(head).line(body);
+    Html::new().literal("<!DOCTYPE html>\n").line(page)
 }
 
-/// Same as [`escape`], with names in backticks formatted as code.
-fn prose(text: &str) -> String {
-    let parts: Vec<String> = escape(text).split('`').map(str::to_string).collect();
-    if parts.len().is_multiple_of(2) {
-        // A name contains a backtick.
-        return parts.join("`");
+/// Text with names in backticks, which are set as code.
+fn prose(text: &str) -> Html {
+    if !text.matches('`').count().is_multiple_of(2) {
+        // A name has a backtick of its own.
+        return Html::new().text(text);
     }
-    let part = |(i, part): (usize, &String)| if i % 2 == 1 { format!("<code>{part}</code>") } else { part.clone() };
-    parts.iter().enumerate().map(part).collect()
+    let part = |(i, part)| if i % 2 == 1 { el("code").text(part).into() } else { Html::new().text(part) };
+    text.split('`').enumerate().map(part).collect()
 }
 
-fn head(report: &Report) -> String {
-    let mut out = format!("<header>\n<p class=\"kind\">Training report</p>\n<h1>{}</h1>\n", escape(&report.name));
-    let mut cards = String::new();
+fn heading(report: &Report) -> Html {
+    let mut out = el("header").newline();
+    out = out.line(el("p").class("kind").text("Training report")).line(el("h1").text(&report.name));
+    let mut cards = el("div").class("cards").newline();
     match report.end() {
         Some(run) => {
             let why = run.reason.as_deref().unwrap_or("not recorded: it was killed, or still runs");
-            out += &format!("<p class=\"why\"><b>Why it ended:</b> {}</p>\n", prose(why));
-            cards += &card("step", &run.last_step.to_string(), &format!("{} in the last run", run.n_steps()));
+            out = out.line(el("p").class("why").put(el("b").text("Why it ended:")).text(" ").put(prose(why)));
+            cards = cards.line(card("step", run.last_step, &format!("{} in the last run", run.n_steps())));
             if run.secs > 0.0 && run.n_steps() > 0 {
                 let rate = format!("{:.0} steps a second, evaluations included", run.n_steps() as f64 / run.secs);
-                cards += &card("time of the last run", &secs(run.secs), &rate);
+                cards = cards.line(card("time of the last run", secs(run.secs), &rate));
             }
         }
-        None => out += "<p class=\"why\">No training is recorded in the event files.</p>\n",
+        None => out = out.line(el("p").class("why").text("No training is recorded in the event files.")),
     }
     if let Some((step, loss)) = report.curves.get("loss").and_then(|curve| curve.last_key_value()) {
-        cards += &card("training loss", &number(*loss), &format!("at step {step}"));
+        cards = cards.line(card("training loss", number(*loss), &format!("at step {step}")));
     }
     for set in &report.evaluations {
         let Some(best) = &set.best else { continue };
         let metric = set.by.rsplit(' ').next().unwrap_or("loss");
         let value = best.get(metric).or_else(|_| best.get("loss")).map_or("?".to_string(), number);
         let what = format!("{} of {}", set.by, set_name(set));
-        cards += &card(&what, &value, &format!("at step {}", best.global_step()));
+        cards = cards.line(card(&what, value, &format!("at step {}", best.global_step())));
     }
     if let Some(examined) = &report.examined {
-        cards += &card("suspicious columns", &examined.findings.len().to_string(), &examined.extent());
+        cards = cards.line(card("suspicious columns", examined.findings.len(), &examined.extent()));
     }
-    let advice: String = advice(report).iter().map(|text| format!("<li>{}</li>\n", prose(text))).collect();
+    let advice = advice(report);
     if !advice.is_empty() {
-        out += &format!("<p><b>What next:</b></p>\n<ul>\n{advice}</ul>\n");
+        let items = advice.iter().fold(el("ul").newline(), |items, text| items.line(el("li").put(prose(text))));
+        out = out.line(el("p").put(el("b").text("What next:"))).line(items);
     }
-    out + &format!("<div class=\"cards\">\n{cards}</div>\n</header>\n")
+    Html::new().line(out.line(cards))
 }
 
-fn card(name: &str, value: &str, note: &str) -> String {
-    let (name, value, note) = (escape(name), escape(value), escape(note));
-    format!("<div class=\"card\"><p>{name}</p><p class=\"value\">{value}</p><p>{note}</p></div>\n")
+fn card(name: &str, value: impl Display, note: &str) -> Element {
+    let value = el("p").class("value").text(value);
+    el("div").class("card").put(el("p").text(name)).put(value).put(el("p").text(note))
 }
 
-/// Makes one chart per tag, with the curves of the training and of the evaluations.
-fn curves(report: &Report) -> String {
+/// A chart for each tag: that of the training and those of the evaluations together.
+fn curves(report: &Report) -> Html {
     let mut tags: Vec<&str> = vec!["loss"];
     for set in &report.evaluations {
         tags.extend(metrics_of(set).into_iter().filter(|tag| !tags.contains(tag)).collect::<Vec<_>>());
     }
     tags.extend(report.curves.keys().map(String::as_str).filter(|tag| !tags.contains(tag)).collect::<Vec<_>>());
-    let mut charts: Vec<String> = Vec::new();
+    let mut charts: Vec<Element> = Vec::new();
     for tag in tags {
         let mut all: Vec<Series> = Vec::new();
         if let Some(curve) = report.curves.get(tag) {
@@ -107,12 +113,15 @@ fn curves(report: &Report) -> String {
         }
     }
     if charts.is_empty() {
-        return section("Learning curves", "<p>No numbers are recorded in the event files.</p>\n");
+        return section("Learning curves", paragraph("No numbers are recorded in the event files."));
     }
     let n_left = charts.len().saturating_sub(MAX_CHARTS);
     charts.truncate(MAX_CHARTS);
-    let more = if n_left > 0 { format!("<p>{n_left} more are in TensorBoard.</p>\n") } else { String::new() };
-    section("Learning curves", &format!("<div class=\"charts\">\n{}\n</div>\n{more}", charts.join("\n")))
+    let mut out = Html::new().line(charts.into_iter().fold(el("div").class("charts").newline(), Element::line));
+    if n_left > 0 {
+        out = out.put(paragraph(&format!("{n_left} more are in TensorBoard.")));
+    }
+    section("Learning curves", out)
 }
 
 fn set_name(set: &Evaluated) -> &str {
@@ -126,13 +135,13 @@ fn metrics_of(set: &Evaluated) -> Vec<&str> {
     all.iter().copied().filter(|key| slice_of(key, |whole| all.contains(whole)).is_none()).collect()
 }
 
-/// Shows the newest and the best evaluation of each input.
-fn evaluations(report: &Report) -> String {
+/// What the newest and the best evaluation of each input have found.
+fn evaluations(report: &Report) -> Html {
     if report.evaluations.is_empty() {
-        let text = "<p>Nothing was evaluated: whether the model works on rows that it has not seen is not known.</p>\n";
-        return section("Evaluations", text);
+        let text = "Nothing was evaluated: whether the model works on rows that it has not seen is not known.";
+        return section("Evaluations", paragraph(text));
     }
-    let (mut sets, mut steps) = (String::new(), String::new());
+    let (mut sets, mut steps) = (el("tr").put(el("th")), el("tr").put(el("th")));
     let mut shown: Vec<&Metrics> = Vec::new();
     for set in &report.evaluations {
         let last = set.history.last();
@@ -140,41 +149,33 @@ fn evaluations(report: &Report) -> String {
         let best = set.best.as_ref().map(|m| (m, if is_one { "best and last" } else { "best" }));
         let both: Vec<_> = best.into_iter().chain(last.filter(|_| !is_one).map(|m| (m, "last"))).collect();
         let by = if set.best.is_some() { format!("best: {}", set.by) } else { String::new() };
-        sets += &format!(
-            "<th colspan=\"{}\">{} <small>evaluated {}, {}</small></th>",
-            both.len(),
-            escape(set_name(set)),
-            times(set.history.len()),
-            escape(&by)
-        );
+        let note = el("small").text(format!("evaluated {}, {by}", times(set.history.len())));
+        sets = sets.put(el("th").attr("colspan", both.len()).text(set_name(set)).text(" ").put(note));
         for (metrics, what) in both {
-            steps += &format!("<th>{what}<br><small>step {}</small></th>", metrics.global_step());
+            let step = el("small").text(format!("step {}", metrics.global_step()));
+            steps = steps.put(el("th").text(what).put(Html::new().literal("<br>")).put(step));
             shown.push(metrics);
         }
     }
     let names: BTreeSet<&str> = report.evaluations.iter().flat_map(metrics_of).collect();
-    let mut body = String::new();
-    for name in names {
-        let cells: String = shown.iter().map(|metrics| cell(metrics.get(name).ok())).collect();
-        body += &format!("<tr><th>{}</th>{cells}</tr>\n", escape(name));
-    }
-    let table = format!(
-        "<div class=\"wide\"><table>\n<thead><tr><th></th>{sets}</tr>\n<tr><th></th>{steps}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
-    );
-    section("Evaluations", &table)
+    let row = |name: &str| {
+        let cells: Html = shown.iter().map(|metrics| cell(metrics.get(name).ok())).collect();
+        el("tr").put(el("th").text(name)).put(cells)
+    };
+    section("Evaluations", table(el("thead").line(sets).put(steps), names.into_iter().map(row)))
 }
 
 fn times(n: usize) -> String {
     if n == 1 { "once".to_string() } else { format!("{n} times") }
 }
 
-fn cell(value: Option<f64>) -> String {
-    format!("<td class=\"n\">{}</td>", value.map_or(String::new(), number))
+fn cell(value: Option<f64>) -> Element {
+    el("td").class("n").text(value.map_or(String::new(), number))
 }
 
-/// Shows the metrics of slices, for the best evaluation of each input.
-fn slices(report: &Report) -> String {
-    let mut out = String::new();
+/// The metrics of slices, of the best evaluation of each input.
+fn slices(report: &Report) -> Html {
+    let mut out = Html::new();
     for set in &report.evaluations {
         let Some(metrics) = set.best.as_ref().or(set.history.last()) else { continue };
         let parts = |key| slice_of(key, |whole| metrics.get(whole).is_ok());
@@ -184,96 +185,98 @@ fn slices(report: &Report) -> String {
         if slices.is_empty() {
             continue;
         }
-        let header: String = names.iter().map(|name| format!("<th>{}</th>", escape(name))).collect();
-        let row = |slice: Option<&str>| -> String {
+        let row = |slice: Option<&str>| {
             let key = |name: &str| slice.map_or(name.to_string(), |slice| format!("{name}/{slice}"));
-            let cells: String = names.iter().map(|name| cell(metrics.get(&key(name)).ok())).collect();
-            format!("<tr><th>{}</th>{cells}</tr>\n", escape(slice.unwrap_or("all rows")))
+            let cells: Html = names.iter().map(|name| cell(metrics.get(&key(name)).ok())).collect();
+            el("tr").put(el("th").text(slice.unwrap_or("all rows"))).put(cells)
         };
-        let rows: String = std::iter::once(None).chain(slices.into_iter().map(Some)).map(row).collect();
-        out += &format!(
-            "<h3>{} <small>at step {}</small></h3>\n<div class=\"wide\"><table>\n<thead><tr><th>slice</th>{header}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
-            escape(set_name(set)),
-            metrics.global_step()
-        );
+        let note = el("small").text(format!("at step {}", metrics.global_step()));
+        out = out.line(el("h3").text(set_name(set)).text(" ").put(note));
+        let header = header(std::iter::once("slice").chain(names.iter().copied()));
+        out = out.put(table(header, std::iter::once(None).chain(slices.into_iter().map(Some)).map(row)));
     }
-    if out.is_empty() { out } else { section("Slices", &out) }
+    if out.is_empty() { out } else { section("Slices", out) }
 }
 
-fn columns(report: &Report) -> String {
+fn columns(report: &Report) -> Html {
     let Some(examined) = &report.examined else {
-        return section(
-            "Columns",
-            "<p>No dataset was examined: <code>report.examine(&amp;data)</code> looks at one.</p>\n",
-        );
+        let call = el("code").text("report.examine(&data)");
+        let text = el("p").text("No dataset was examined: ").put(call).text(" looks at one.");
+        return section("Columns", Html::new().line(text));
     };
-    let mut out = format!("<p>Looked at {}.", examined.extent());
+    let mut text = el("p").text(format!("Looked at {}.", examined.extent()));
     if !examined.not_examined.is_empty() {
         let names = examined.not_examined.join(", ");
-        out += &format!(" Columns of several values a row were not: {}.", escape(&names));
+        text = text.text(format!(" Columns of several values a row were not: {names}."));
     }
-    out += "</p>\n";
+    let out = Html::new().line(text);
     if examined.findings.is_empty() {
-        return section("Columns", &(out + "<p>Nothing suspicious.</p>\n"));
+        return section("Columns", out.put(paragraph("Nothing suspicious.")));
     }
-    let mut rows = String::new();
-    for finding in &examined.findings {
+    let row = |finding: &Finding| {
         let level = if finding.suspicion == Suspicion::Leaking { "bad" } else { "odd" };
-        rows += &format!(
-            "<tr><th>{}</th><td><span class=\"{level}\">{}</span></td><td>{}</td><td>{}</td></tr>\n",
-            escape(&finding.column),
-            finding.suspicion,
-            prose(&finding.evidence),
-            prose(&finding.advice)
-        );
-    }
-    let header = "<th>column</th><th>looks</th><th>evidence</th><th>what to do</th>";
-    out += &format!(
-        "<div class=\"wide\"><table>\n<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-    );
-    section("Columns", &out)
+        el("tr")
+            .put(el("th").text(&finding.column))
+            .put(el("td").put(el("span").class(level).text(finding.suspicion)))
+            .put(el("td").put(prose(&finding.evidence)))
+            .put(el("td").put(prose(&finding.advice)))
+    };
+    let header = header(["column", "looks", "evidence", "what to do"]);
+    section("Columns", out.put(table(header, examined.findings.iter().map(row))))
 }
 
-/// Lists all runs, if there were several, and the parts that could not be read.
-fn runs(report: &Report) -> String {
-    let mut out = String::new();
+/// All runs, if there were several, and what could not be read.
+fn runs(report: &Report) -> Html {
+    let mut out = Html::new();
     if report.runs.len() > 1 {
-        let row = |(i, run): (usize, &super::TrainingRun)| {
-            let reason = run.reason.as_deref().unwrap_or("not recorded");
-            let (first, time) = (run.first_step.map(|step| step as f64), secs(run.secs));
-            let (first, last) = (cell(first), cell(Some(run.last_step as f64)));
-            format!("<tr><th>{}</th>{first}{last}<td class=\"n\">{time}</td><td>{}</td></tr>\n", i + 1, prose(reason))
+        let row = |(i, run): (usize, &TrainingRun)| {
+            el("tr")
+                .put(el("th").text(i + 1))
+                .put(cell(run.first_step.map(|step| step as f64)))
+                .put(cell(Some(run.last_step as f64)))
+                .put(el("td").class("n").text(secs(run.secs)))
+                .put(el("td").put(prose(run.reason.as_deref().unwrap_or("not recorded"))))
         };
-        let rows: String = report.runs.iter().enumerate().map(row).collect();
-        let header = "<th>run</th><th>first step</th><th>last step</th><th>time</th><th>why it ended</th>";
-        out += &format!(
-            "<div class=\"wide\"><table>\n<thead><tr>{header}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
-        );
+        let header = header(["run", "first step", "last step", "time", "why it ended"]);
+        out = out.put(table(header, report.runs.iter().enumerate().map(row)));
     }
     for note in &report.notes {
-        out += &format!("<p class=\"note\">{}</p>\n", escape(note));
+        out = out.line(el("p").class("note").text(note));
     }
-    if out.is_empty() { out } else { section("Runs", &out) }
+    if out.is_empty() { out } else { section("Runs", out) }
 }
 
-/// Shows fingerprints and parameters.
-fn facts(report: &Report) -> String {
+/// Fingerprints and parameters.
+fn facts(report: &Report) -> Html {
     let table = |facts: &[(String, String)]| {
         let row = |(name, value): &(String, String)| {
-            format!("<tr><th>{}</th><td><code>{}</code></td></tr>\n", escape(name), escape(value))
+            el("tr").put(el("th").text(name)).put(el("td").put(el("code").text(value)))
         };
-        format!(
-            "<div class=\"wide\"><table><tbody>\n{}</tbody></table></div>\n",
-            facts.iter().map(row).collect::<String>()
-        )
+        let rows = facts.iter().map(row).fold(el("tbody").newline(), Element::line);
+        Html::new().line(el("div").class("wide").put(el("table").put(rows)))
     };
-    let mut out = section("Fingerprints", &table(&report.fingerprints()));
-    if !report.parameters.is_empty() {
-        out += &section("Parameters", &table(&report.parameters));
+    let out = section("Fingerprints", table(&report.fingerprints()));
+    if report.parameters.is_empty() {
+        return out;
     }
-    out
+    out.put(section("Parameters", table(&report.parameters)))
 }
 
-fn section(title: &str, body: &str) -> String {
-    format!("<section>\n<h2>{title}</h2>\n{body}</section>\n")
+/// A table that can be scrolled where it is wider than the page.
+fn table(header: Element, rows: impl Iterator<Item = Element>) -> Html {
+    let rows = rows.fold(el("tbody").newline(), Element::line);
+    Html::new().line(el("div").class("wide").put(el("table").newline().line(header).line(rows)))
+}
+
+/// The head of a table with one name for each column.
+fn header<'a>(names: impl IntoIterator<Item = &'a str>) -> Element {
+    el("thead").put(names.into_iter().fold(el("tr"), |row, name| row.put(el("th").text(name))))
+}
+
+fn paragraph(text: &str) -> Html {
+    Html::new().line(el("p").text(text))
+}
+
+fn section(title: &str, body: Html) -> Html {
+    Html::new().line(el("section").newline().line(el("h2").text(title)).put(body))
 }

@@ -21,17 +21,17 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! `log.rs` reads event files, `evaluations.rs` the evaluations and the best of them. `columns/`
-//! examines a dataset, `fingerprints.rs` checkpoints. `next.rs` gives advice. `text.rs`, and
-//! `html.rs` with `chart.rs`, format the report.
+//! `log.rs` reads event files, `evaluations.rs` the evaluations and which was best, `columns/`
+//! looks at a dataset, `fingerprints.rs` at checkpoints; `next.rs` says what to do; `text.rs` and
+//! `html.rs` with `chart.rs` show it. `markup.rs` escapes all text of the page.
 
 mod chart;
 mod columns;
-mod escape;
 mod evaluations;
 mod fingerprints;
 mod html;
 mod log;
+mod markup;
 mod next;
 mod text;
 
@@ -183,7 +183,7 @@ impl Report {
 
     /// The report as one self-contained HTML page. The same report gives the same bytes.
     pub fn html(&self) -> String {
-        html::page(self)
+        html::page(self).into_string()
     }
 
     /// Writes the page to a file, completely or not at all.

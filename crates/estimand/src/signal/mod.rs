@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a scenario of the other tests"]
+    #[ignore = "other tests start it as a process"]
     fn child() {
         // A shell that runs the tests in the background makes them ignore Ctrl-C.
         // SAFETY: the default needs no handler.
