@@ -1,4 +1,4 @@
-//! SHA-256, as FIPS 180-4 defines it: whether bytes are the ones that were meant.
+//! SHA-256, as FIPS 180-4 defines it, for checking that bytes are the expected ones.
 
 /// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 const ROUNDS: [u32; 64] = [
@@ -16,7 +16,7 @@ const ROUNDS: [u32; 64] = [
 const START: [u32; 8] =
     [0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19];
 
-/// A digest in the making, for bytes that come in pieces.
+/// A digest in progress, for bytes that arrive in pieces.
 ///
 /// ```
 /// use estimand_tensor::Sha256;
@@ -38,12 +38,12 @@ impl Default for Sha256 {
 }
 
 impl Sha256 {
-    /// The digest of nothing, so far.
+    /// Starts a digest without any bytes.
     pub fn new() -> Sha256 {
         Sha256 { state: START, rest: Vec::with_capacity(64), n_bytes: 0 }
     }
 
-    /// Adds some bytes.
+    /// Adds bytes to the digest.
     #[must_use]
     pub fn update(mut self, mut bytes: &[u8]) -> Sha256 {
         self.n_bytes += bytes.len() as u64;
@@ -64,7 +64,7 @@ impl Sha256 {
 
     /// The digest in hex.
     pub fn finish(mut self) -> String {
-        // A one bit, zeros, and the number of bits, up to the end of a block.
+        // The padding: a one bit, zeros, and the number of bits, up to the end of a block.
         let n = self.rest.len();
         self.rest.push(0x80);
         self.rest.resize((n + 9).next_multiple_of(64) - 8, 0);
@@ -104,7 +104,7 @@ fn compress(state: &mut [u32; 8], block: &[u8; 64]) {
 mod tests {
     use super::*;
 
-    /// Python's `hashlib.sha256(b"a" * n).hexdigest()`, around the borders of a block.
+    /// Python's `hashlib.sha256(b"a" * n).hexdigest()`, for lengths around the size of a block.
     #[test]
     fn digests_as_python_gives_them() {
         for (n, digest) in [
