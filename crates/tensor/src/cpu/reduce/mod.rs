@@ -75,7 +75,7 @@ pub unsafe fn reduce(
     assert!(scratch.len() >= needed, "{} bytes of scratch for a reduction that needs {needed}", scratch.len());
     debug_assert!(needed == 0 || scratch.as_ptr().cast::<f64>().is_aligned(), "scratch is aligned to 8");
     let job = Job { kernels, layout: &layout, size: dtype.size(), x, out, scratch: scratch.as_mut_ptr() };
-    // SAFETY: passed on.
+    // SAFETY: the caller upholds the contract.
     unsafe { job.run(pool) };
     Ok(())
 }

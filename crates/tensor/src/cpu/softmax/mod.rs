@@ -110,7 +110,7 @@ twins! { fn rows_kernel[T: Real](job: &Job<T>, from: usize, to: usize) = rows_of
 /// The job's arrays have the rows `from..to`, on which no other thread works.
 #[inline(always)]
 unsafe fn rows_of<T: Real>(job: &Job<T>, from: usize, to: usize) {
-    // SAFETY: passed on.
+    // SAFETY: the caller upholds the contract.
     unsafe {
         if job.classes <= LANES {
             for row in (from..to).step_by(LANES) {
@@ -156,7 +156,7 @@ pub unsafe fn softmax(
 ) -> Result<()> {
     with_float!(dtype, T => {
         let job = Job::<T> { kind: SoftmaxOutput::Softmax, classes, logits: logits.cast(), out: out.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
@@ -174,7 +174,7 @@ pub unsafe fn log_softmax(
 ) -> Result<()> {
     with_float!(dtype, T => {
         let job = Job::<T> { kind: SoftmaxOutput::LogSoftmax, classes, logits: logits.cast(), out: out.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
@@ -198,7 +198,7 @@ pub unsafe fn cross_entropy(
     with_float!(dtype, T => {
         let kind = SoftmaxOutput::Dense { labels: labels.cast(), loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
@@ -240,7 +240,7 @@ pub unsafe fn sparse_cross_entropy(
     with_float!(dtype, T => {
         let kind = SoftmaxOutput::Sparse { labels, loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
