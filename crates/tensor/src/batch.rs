@@ -198,8 +198,8 @@ pub enum FeatureSpec {
         /// Element type.
         dtype: DType,
     },
-    /// A row has any number of steps, padded to the longest row of the batch: `[rows, steps,
-    /// dims...]`.
+    /// A row has any number of steps, padded to the longest row of the batch:
+    /// `[rows, steps, dims...]`.
     Padded {
         /// Element type.
         dtype: DType,

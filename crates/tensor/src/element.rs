@@ -104,9 +104,9 @@ catalogue! {
         FloorMod = "FloorMod",
         /// `x^y`
         Pow = "Pow",
-        /// The larger; NaN if either is
+        /// The larger; NaN if either is NaN
         Maximum = "Maximum",
-        /// The smaller; NaN if either is
+        /// The smaller; NaN if either is NaN
         Minimum = "Minimum",
         /// `(x - y)^2`
         SquaredDifference = "SquaredDifference",

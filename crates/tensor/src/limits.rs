@@ -1,4 +1,4 @@
-//! [`Limits`]: how far a reader follows what a file says of itself.
+//! [`Limits`]: how much of the size that a file claims a reader accepts.
 
 use std::fs::{self, File};
 use std::io::Read;

@@ -4,8 +4,9 @@ use crate::bounds::rounded;
 use crate::width::{self, Element, ZeroGradient};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `m` and `v` are decaying means of the gradient and of its square; `w -= rate' * m / (sqrt(v) +
-/// epsilon)`, where `rate'` corrects the bias of both, which start at zero.
+/// `m` and `v` are decaying means of the gradient and of its square;
+/// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects the bias of both, which start at
+/// zero.
 ///
 /// A row without a gradient takes the same step with a gradient of zero, so a sparse update equals
 /// the dense one bit for bit.

@@ -11,8 +11,8 @@
 //!    vector width).
 //! 4. For a sparse gradient, `update` is called for each touched row; duplicates are summed
 //!    beforehand, in order of position. If the rule is [`SparseRule::DecayWholeTable`], rows
-//!    without a gradient go through [`UpdateRule::decay`]. A lazy caller may skip the decay; every
-//!    rule stays well defined, and the slots of a row keep their values since its last gradient.
+//!    without a gradient go through [`UpdateRule::decay`]. A lazy caller may skip the decay. Every
+//!    rule stays well defined: the slots of a row keep the values from its last gradient.
 //! 5. [`Constraint::project`] moves the new weights into their allowed range, if the variable has a
 //!    constraint.
 //!

@@ -4,10 +4,10 @@ use crate::bounds::rounded;
 use crate::width::{self, Element, Scale};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// Step t mixes gradient and mean gradient by `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) /
-/// 2)`: `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`. Here `g'`, `m'`
-/// and `v'` are corrected for having started at zero, the first two by the product of all `mu` so
-/// far.
+/// Step t mixes gradient and mean gradient by
+/// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
+/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`. Here `g'`, `m'` and
+/// `v'` are corrected for having started at zero, the first two by the product of all `mu` so far.
 ///
 /// A sparse gradient decays the slots of all rows. Unlike Adam, it changes only the weights of its
 /// own rows.

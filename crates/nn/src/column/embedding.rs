@@ -153,8 +153,8 @@ macro_rules! table_setters {
                 self
             }
 
-            /// The initializer of the table. By default, a normal distribution with deviation `1 /
-            /// sqrt(dimension)`, truncated at two deviations.
+            /// The initializer of the table. By default, a normal distribution with deviation
+            /// `1 / sqrt(dimension)`, truncated at two deviations.
             pub fn initializer(mut self, initializer: Initializer) -> Self {
                 self.table.initializer = Some(initializer);
                 self

@@ -1,7 +1,7 @@
 //! A macro for layers that add or remove borders of sequences and images.
 
-/// Defines a layer with a [`Border`](crate::Border) on its inner axes. The function `fn(&Tensor,
-/// Border<N>) -> Tensor` computes its result.
+/// Defines a layer with a [`Border`](crate::Border) on its inner axes. The function
+/// `fn(&Tensor, Border<N>) -> Tensor` computes its result.
 macro_rules! bordered_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
         $(#[$doc])*

@@ -62,8 +62,8 @@ impl Conv1d {
         self
     }
 
-    /// The distance between the elements under a window; strides must then be 1. By default 1: no
-    /// gaps.
+    /// The distance between the elements under a window. A distance above 1 requires strides of 1.
+    /// By default 1: no gaps.
     pub fn dilation(mut self, dilation: usize) -> Conv1d {
         self.dilation = dilation;
         self

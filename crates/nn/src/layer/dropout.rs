@@ -5,8 +5,8 @@ use estimand_tensor::{Error, Shape};
 
 use super::{Config, Layer, LayerCall, config_setters};
 
-/// In training, sets elements to 0 with probability `rate` and scales the others by `1 / (1 -
-/// rate)`. Outside of training it changes nothing.
+/// In training, sets elements to 0 with probability `rate` and scales the others by
+/// `1 / (1 - rate)`. Outside of training it changes nothing.
 ///
 /// The choice of elements is a pure function of the seed, the layer's name, the step and the row.
 /// It depends neither on threads nor on the other rows of the batch.

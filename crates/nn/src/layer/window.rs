@@ -97,8 +97,8 @@ macro_rules! window_setters {
                 self
             }
 
-            /// The distance between the elements under a window; strides must then be 1. By default
-            /// 1: no gaps.
+            /// The distance between the elements under a window. A distance above 1 requires
+            /// strides of 1. By default 1: no gaps.
             pub fn dilation(mut self, dilation: impl Into<crate::Size2d>) -> Self {
                 self.window.dilation = dilation.into();
                 self

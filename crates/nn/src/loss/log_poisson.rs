@@ -8,8 +8,8 @@ use super::{Loss, Reduction, matched, reduction_setter};
 /// The loss `exp(x) - z * x`: the negative log-likelihood of a count `z` under a Poisson
 /// distribution with mean `exp(x)`, up to the term `ln(z!)`.
 ///
-/// The term `ln(z!)` changes no gradient. It is added in Stirling's approximation, `z ln z - z +
-/// ln(2 pi z) / 2` for counts above 1, as in TensorFlow's `log_poisson_loss`.
+/// The term `ln(z!)` changes no gradient. It is added in Stirling's approximation,
+/// `z ln z - z + ln(2 pi z) / 2` for counts above 1, as in TensorFlow's `log_poisson_loss`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LogPoisson {

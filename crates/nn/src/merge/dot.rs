@@ -7,8 +7,8 @@ use super::{Merge, described, pair};
 use crate::layer::resolve_axis;
 
 /// The dot products of two inputs along one axis of each, for each row. Along the last axes,
-/// `[batch, a, n]` and `[batch, b, n]` give `[batch, a, b]`; two vectors `[batch, n]` give `[batch,
-/// 1]`.
+/// `[batch, a, n]` and `[batch, b, n]` give `[batch, a, b]`; two vectors `[batch, n]` give
+/// `[batch, 1]`.
 ///
 /// ```
 /// use estimand_engine::Eval;

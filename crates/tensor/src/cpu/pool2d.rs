@@ -401,9 +401,9 @@ unsafe fn mean_grad_images_generic<S: Simd>(shape: &PoolShape, task: &Task, dy: 
     }
 }
 
-/// Adds to each element of `dx` the contributions of the windows that see it. `begin(output,
-/// elements under the window)` is called once per window, then `take(state, element)` for its
-/// elements, row by row.
+/// Adds to each element of `dx` the contributions of the windows that see it.
+/// `begin(output, elements under the window)` is called once per window, then
+/// `take(state, element)` for its elements, row by row.
 #[inline(always)]
 unsafe fn scatter_images<S: Simd, State>(
     shape: &PoolShape,

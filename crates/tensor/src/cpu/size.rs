@@ -1,8 +1,8 @@
 //! Products and sums of sizes that cannot overflow silently.
 //!
-//! Kernels read and write through pointers as far as their sizes allow. In a release build `2^32 *
-//! 2^32` is 0, which matches an empty slice. So every product of sizes that a pointer relies on is
-//! computed here, once per call of a kernel.
+//! Kernels read and write through pointers as far as their sizes allow. In a release build
+//! `2^32 * 2^32` is 0, which matches an empty slice. So every product of sizes that a pointer
+//! relies on is computed here, once per call of a kernel.
 
 use crate::shape::checked_len;
 

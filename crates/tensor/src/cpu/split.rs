@@ -37,8 +37,8 @@ pub(crate) fn for_each_part<T: Send>(
     });
 }
 
-/// Like [`for_each_part`], with parts of whole rows of `width` elements: calls `work(first row,
-/// rows)`.
+/// Like [`for_each_part`], with parts of whole rows of `width` elements: calls
+/// `work(first row, rows)`.
 pub(super) fn for_each_rows<T: Send>(
     pool: &Pool,
     out: &mut [T],

@@ -42,8 +42,9 @@ impl Window {
 
     /// The number of positions of the window along an axis of `len` elements.
     ///
-    /// Every kernel calls this when it checks its operands. After that, `position * stride + tap *
-    /// dilation` cannot overflow: it is below the sum of `len` and the margins.
+    /// Every kernel calls this when it checks its operands. After that,
+    /// `position * stride + tap * dilation` cannot overflow: it is below the sum of `len` and the
+    /// margins.
     ///
     /// # Panics
     /// If stride or dilation is 0, or if the axis with its margins is larger than any array.
@@ -143,8 +144,8 @@ fn gcd(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Checks against the definition: position p sees element `p * stride + tap * dilation -
-    /// padding`.
+    /// Checks against the definition: position p sees element
+    /// `p * stride + tap * dilation - padding`.
     #[test]
     fn an_element_is_seen_by_the_positions_that_reach_it() {
         for (size, stride, dilation, before, len) in [

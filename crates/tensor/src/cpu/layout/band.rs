@@ -4,8 +4,8 @@ use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::Pool;
 
-/// Keeps element (i, j) of each matrix of `[rows, columns]` if `i - j <= lower` and `j - i <=
-/// upper`; the others become zero bytes.
+/// Keeps element (i, j) of each matrix of `[rows, columns]` if `i - j <= lower` and
+/// `j - i <= upper`; the others become zero bytes.
 pub fn band_part(
     pool: &Pool,
     [rows, columns]: [usize; 2],

@@ -217,9 +217,9 @@ fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]
     });
 }
 
-/// Cuts the positions [start, start + count) at the ends of the last axis: calls `visit(offset,
-/// position, length)` for each run. The coordinates are incremented, since a division per axis and
-/// run would cost more than a short copy.
+/// Cuts the positions [start, start + count) at the ends of the last axis: calls
+/// `visit(offset, position, length)` for each run. The coordinates are incremented, since a
+/// division per axis and run would cost more than a short copy.
 #[inline(always)]
 fn for_each_row(axes: &[Axis], offset: usize, start: usize, count: usize, visit: &mut impl FnMut(usize, usize, usize)) {
     let (last, leading) = axes.split_last().expect("a collapsed view has an axis");

@@ -52,8 +52,8 @@ struct Operands<'a> {
 // SAFETY: the tasks write disjoint parts of C and only read the rest.
 unsafe impl Sync for Operands<'_> {}
 
-/// A block of A in the form that the kernels read: element `(i, kk)` is at `start + i * row + kk *
-/// k`.
+/// A block of A in the form that the kernels read: element `(i, kk)` is at
+/// `start + i * row + kk * k`.
 #[derive(Clone, Copy)]
 struct Left {
     start: *const f32,

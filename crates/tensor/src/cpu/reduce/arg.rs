@@ -15,8 +15,8 @@ pub enum Extreme {
 /// The number of elements of a task.
 const TASK: usize = 1 << 14;
 
-/// Finds the position of the first extreme along the middle axis of a dense array `[outer, n,
-/// inner]`, as `i32` or `i64`.
+/// Finds the position of the first extreme along the middle axis of a dense array
+/// `[outer, n, inner]`, as `i32` or `i64`.
 ///
 /// NaN is never an extreme; if there is nothing else, and if `n` is 0, the position is 0. Returns
 /// an error if the dtype has no order or the index dtype cannot hold positions.

@@ -180,9 +180,9 @@ pub unsafe fn log_softmax(
     })
 }
 
-/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row, the loss `-sum(labels *
-/// log_softmax(logits))` and its gradient with respect to the logits, `softmax(logits) - labels`.
-/// Returns an error if the dtype is not a float.
+/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row, the loss
+/// `-sum(labels * log_softmax(logits))` and its gradient with respect to the logits,
+/// `softmax(logits) - labels`. Returns an error if the dtype is not a float.
 ///
 /// # Safety
 /// `logits`, `labels` and `backprop` must hold `rows * classes` elements and `loss` `rows`, all

@@ -12,9 +12,9 @@ impl TermCounts {
     /// Drops rare terms if there are too many. About half of the allowed terms remain, so the next
     /// time is far away.
     ///
-    /// Subtracting m from every count subtracts at least m from each of the more than `max_terms /
-    /// 2` largest ones. So in a stream of n strings, no more than 2 n / `max_terms` can be
-    /// subtracted in total.
+    /// Subtracting m from every count subtracts at least m from each of the more than
+    /// `max_terms / 2` largest ones. So in a stream of n strings, no more than 2 n / `max_terms`
+    /// can be subtracted in total.
     pub(super) fn make_room(&mut self, pool: &Pool) -> Result<()> {
         let n_bytes: usize = self.shards.iter().map(Shard::byte_len).sum();
         if self.len() <= self.max_terms && n_bytes <= self.max_bytes {
