@@ -1,5 +1,5 @@
-//! Activations by name, as `tf.keras.activations` defines them: an option of other layers, and a
-//! layer of its own.
+//! Activations by name, as `tf.keras.activations` defines them. An activation is an option of other
+//! layers and also a layer of its own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use estimand_tensor::Error;
 
 use crate::layer::{Config, Layer, LayerCall};
 
-/// A function of each element (softmax: of each row).
+/// A function that is applied to each element (softmax: to each row).
 ///
 /// ```
 /// use estimand_nn::Activation;
@@ -46,7 +46,8 @@ pub enum Activation {
     Gelu,
     /// `x * sigmoid(x)`
     Swish,
-    /// `x` above 0, this times `x` below. By name it is 0.2, as `tf.nn.leaky_relu` has it.
+    /// `x` above 0, the factor times `x` below. Looked up by name, the factor is 0.2, as in
+    /// `tf.nn.leaky_relu`.
     LeakyRelu(f64),
     /// `e^x`
     Exponential,
@@ -72,7 +73,7 @@ pub const ALL_ACTIVATIONS: [Activation; 15] = [
 ];
 
 impl Activation {
-    /// TensorFlow's name.
+    /// TensorFlow's name of the activation.
     pub fn name(self) -> &'static str {
         match self {
             Activation::Linear => "linear",
@@ -93,7 +94,7 @@ impl Activation {
         }
     }
 
-    /// The function's value, without a layer around it.
+    /// Applies the function to a tensor, without a layer around it.
     #[track_caller]
     pub(crate) fn of(self, x: &Tensor) -> Tensor {
         match self {
@@ -131,7 +132,7 @@ impl FromStr for Activation {
     }
 }
 
-/// `Activation::Relu.apply(&x)`. It has no weights; its name is made for it.
+/// `Activation::Relu.apply(&x)`. An activation has no weights, and its layer name is generated.
 impl Layer for Activation {
     fn kind(&self) -> &'static str {
         "activation"

@@ -1,11 +1,11 @@
-//! Labels and weights brought beside what they belong to, for losses and metrics: by broadcasting,
-//! but never by chance.
+//! Shape alignment of labels and weights for losses and metrics. It allows only the broadcasts that
+//! are meant, and reports an error for the others.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Dim, Error, Shape};
 
-/// The labels in the predictions' dtype: an error unless both have the same sizes. Broadcasting
-/// `[n]` against `[n, 1]` would quietly compare everything with everything.
+/// Casts the labels to the predictions' dtype. Reports an error unless both have the same sizes:
+/// broadcasting `[n]` against `[n, 1]` would silently compare every label with every prediction.
 #[track_caller]
 pub(crate) fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tensor {
     if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
@@ -21,8 +21,9 @@ pub(crate) fn matched(name: &str, labels: &Tensor, predictions: &Tensor) -> Tens
     labels.cast(predictions.dtype())
 }
 
-/// Labels that are class numbers, one for each row (the last axis) of the predictions; a last axis
-/// of 1 is dropped. `otherwise` says who takes labels that are rows themselves.
+/// Checks that labels are class numbers, one for each row (the last axis) of the predictions. A
+/// last axis of size 1 is dropped. `otherwise` names the item that takes rows of probabilities as
+/// labels; the error message suggests it.
 #[track_caller]
 pub(crate) fn one_for_each_row(labels: &Tensor, predictions: &Tensor, otherwise: &str) -> Tensor {
     if let Some(error) = [labels, predictions].into_iter().find(|t| t.is_poisoned()) {
@@ -40,13 +41,14 @@ pub(crate) fn one_for_each_row(labels: &Tensor, predictions: &Tensor, otherwise:
     labels
 }
 
-/// Weights in a shape that stands beside some values, which the error calls by their plural: a
-/// number, as many leading axes as there are, or the same number of axes.
+/// Reshapes weights so that they broadcast against `values`. Weights may be a single number, have
+/// fewer axes than the values (they then match the leading ones), or have the same number of axes.
+/// `plural` names the values in the error message.
 #[track_caller]
 pub(crate) fn beside(weights: &Tensor, values: &Tensor, plural: &str) -> Tensor {
     let (w, l) = (weights.shape().dims(), values.shape().dims());
     let fits = |(w, l): (&Dim, &Dim)| w == l || *w == Dim::Known(1) || w.known().is_none() || l.known().is_none();
-    // [n, 1] weighs the rows of [n], as Keras has it.
+    // Weights [n, 1] apply to the rows of values [n], as in Keras.
     let extra = w.len() > l.len() && w[l.len()..].iter().all(|d| *d == Dim::Known(1));
     if !(weights.is_poisoned() || (w.len() <= l.len() || extra) && w.iter().zip(l).all(fits)) {
         let error = Error::shape(format!("weights {} for {plural} {}", weights.describe(), values.shape()));

@@ -1,4 +1,4 @@
-//! `Border`: how much there is on both sides of each inner axis, given as one number, one for each
+//! `Border`: the sizes before and after each inner axis, given as one number, one number for each
 //! axis, or two.
 
 /// Sizes before and after each of `N` inner axes.
@@ -13,7 +13,7 @@
 pub struct Border<const N: usize>(pub [(usize, usize); N]);
 
 impl<const N: usize> Border<N> {
-    /// As the engine takes it: nothing around batch and channels.
+    /// The border in the form that the engine takes: batch and channels get a border of 0.
     pub(crate) fn with_outer_axes(self) -> Vec<(usize, usize)> {
         [&[(0, 0)], &self.0[..], &[(0, 0)]].concat()
     }
@@ -25,14 +25,14 @@ impl<const N: usize> From<usize> for Border<N> {
     }
 }
 
-/// Before and after.
+/// Sizes before and after the axis.
 impl From<(usize, usize)> for Border<1> {
     fn from(sizes: (usize, usize)) -> Border<1> {
         Border([sizes])
     }
 }
 
-/// Above and below, left and right.
+/// One size for above and below, one for left and right.
 impl From<(usize, usize)> for Border<2> {
     fn from((rows, columns): (usize, usize)) -> Border<2> {
         Border([(rows, rows), (columns, columns)])

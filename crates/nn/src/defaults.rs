@@ -7,7 +7,7 @@ use estimand_graph::{Graph, Initializer};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
-/// Options that layers use which did not set their own.
+/// Options for layers that do not set their own.
 ///
 /// ```
 /// use estimand_graph::{Graph, Initializer};
@@ -35,58 +35,58 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// No defaults: every layer has its own.
+    /// Creates an empty set of defaults: every layer uses its own.
     pub fn new() -> Defaults {
         Defaults::default()
     }
 
-    /// How kernels begin. A layer's own default is Glorot's uniform distribution.
+    /// The initializer of kernels. Without it, a layer uses Glorot's uniform distribution.
     pub fn kernel_initializer(mut self, initializer: Initializer) -> Defaults {
         self.kernel_initializer = Some(initializer);
         self
     }
 
-    /// How biases begin. A layer's own default is 0.
+    /// The initializer of biases. Without it, a layer's biases start at 0.
     pub fn bias_initializer(mut self, initializer: Initializer) -> Defaults {
         self.bias_initializer = Some(initializer);
         self
     }
 
-    /// What kernels cost. A layer's own default is nothing.
+    /// The penalty on kernels. Without it, a layer has none.
     pub fn regularizer(mut self, regularizer: Regularizer) -> Defaults {
         self.kernel_regularizer = Some(regularizer);
         self
     }
 
-    /// What biases cost. A layer's own default is nothing.
+    /// The penalty on biases. Without it, a layer has none.
     pub fn bias_regularizer(mut self, regularizer: Regularizer) -> Defaults {
         self.bias_regularizer = Some(regularizer);
         self
     }
 
-    /// What follows a product or convolution. A layer's own default is nothing; `.linear()` on a
-    /// layer says so against this.
+    /// The activation after a product or convolution. Without it, a layer has none. `.linear()` on
+    /// a layer overrides this default.
     pub fn activation(mut self, activation: Activation) -> Defaults {
         self.activation = Some(activation);
         self
     }
 
-    /// Builds something in which layers use these defaults, and those of the scopes around it where
-    /// these say nothing.
+    /// Runs `build` with these defaults. Options that are not set here come from the enclosing
+    /// scopes.
     pub fn scope<T>(&self, graph: &Graph, build: impl FnOnce() -> T) -> T {
         let outer = Defaults::of(graph);
         graph.attachment::<Stack>().0.borrow_mut().push(self.clone().or(outer));
-        // Closes the scope also when `build` panics and someone goes on with the graph.
+        // Closes the scope even if `build` panics and the caller continues with the graph.
         let _open = Open(graph);
         build()
     }
 
-    /// What the open scopes say, the innermost first.
+    /// The options of the open scopes. Inner scopes override outer ones.
     pub(crate) fn of(graph: &Graph) -> Defaults {
         graph.attachment::<Stack>().0.borrow().last().cloned().unwrap_or_default()
     }
 
-    /// These, and the outer ones where these say nothing.
+    /// Fills options that are not set here from `outer`.
     pub(crate) fn or(self, outer: Defaults) -> Defaults {
         Defaults {
             kernel_initializer: self.kernel_initializer.or(outer.kernel_initializer),
@@ -98,7 +98,7 @@ impl Defaults {
     }
 }
 
-/// The open scopes of a graph, each already joined with those around it.
+/// The open scopes of a graph, each already merged with its enclosing scopes.
 #[derive(Default)]
 struct Stack(RefCell<Vec<Defaults>>);
 

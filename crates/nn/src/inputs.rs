@@ -1,5 +1,5 @@
 //! `Inputs`: the features or labels of a batch in a graph, by name. Model functions and feature
-//! columns take them from here.
+//! columns read them from here.
 
 use estimand_graph::{Graph, Parsed, RaggedTensor, Tensor};
 use estimand_tensor::{BatchSpec, Dim, Error, FeatureSpec, Result, Shape};
@@ -8,9 +8,9 @@ use indexmap::IndexMap;
 /// A feature or label in the graph.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The same number of values in every row.
+    /// Every row has the same number of values.
     Dense(Tensor),
-    /// Rows of different length.
+    /// Rows differ in length.
     Ragged(RaggedTensor),
 }
 
@@ -57,8 +57,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Placeholders for all that a spec names, in the open scope; `what` is what an error calls one
-    /// of them.
+    /// Creates a placeholder for each entry of a spec, in the open scope. Error messages use `what`
+    /// as the noun for one entry.
     pub fn new(graph: &Graph, what: &'static str, spec: &BatchSpec) -> Inputs {
         let place = |(name, spec): (&String, &FeatureSpec)| {
             let shown = if name.is_empty() { what } else { name };
@@ -83,7 +83,7 @@ impl Inputs {
         Inputs { graph: graph.clone(), what, inputs: spec.iter().map(place).collect() }
     }
 
-    /// Tensors that are there already, such as those of parsed examples.
+    /// Wraps existing tensors, such as those of parsed examples.
     pub fn of<I: Into<Input>>(
         graph: &Graph,
         what: &'static str,
@@ -93,7 +93,7 @@ impl Inputs {
         Inputs { graph: graph.clone(), what, inputs }
     }
 
-    /// The graph that they are in.
+    /// The graph that the tensors belong to.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -103,27 +103,27 @@ impl Inputs {
         self.inputs.keys().map(String::as_str)
     }
 
-    /// All of them, in order.
+    /// All names and tensors, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Input)> {
         self.inputs.iter().map(|(name, input)| (name.as_str(), input))
     }
 
-    /// Whether there are none.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    /// One by name, if it is there.
+    /// The entry with this name, if it exists.
     pub fn get(&self, name: &str) -> Option<&Input> {
         self.inputs.get(name)
     }
 
-    /// One by name, or the error that says which there are.
+    /// The entry with this name, or an error that lists the existing names.
     pub fn find(&self, name: &str) -> Result<&Input> {
         self.inputs.get(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// A dense one by name.
+    /// The dense entry with this name.
     #[track_caller]
     pub fn dense(&self, name: &str) -> Tensor {
         match self.inputs.get(name) {
@@ -136,7 +136,7 @@ impl Inputs {
         }
     }
 
-    /// A ragged one by name.
+    /// The ragged entry with this name.
     #[track_caller]
     pub fn ragged(&self, name: &str) -> RaggedTensor {
         match self.inputs.get(name) {
@@ -149,7 +149,7 @@ impl Inputs {
         }
     }
 
-    /// The only one there is, whatever its name.
+    /// The only entry, whatever its name.
     #[track_caller]
     pub fn single(&self) -> Tensor {
         match self.inputs.len() {

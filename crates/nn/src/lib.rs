@@ -1,13 +1,14 @@
-//! What a model is written with: feature columns, layers, activations, regularizers, losses,
+//! The building blocks of models: feature columns, layers, activations, regularizers, losses and
 //! metrics.
 //!
-//! Everything here is a plain value that adds nodes and variables to a
-//! [`Graph`](estimand_graph::Graph) when it is applied; nothing holds a weight. In the order a
+//! Every item is a plain value. When it is applied, it adds nodes and variables to a
+//! [`Graph`](estimand_graph::Graph); the value itself holds no weights. The modules, in the order a
 //! model uses them: `inputs` (features by name), `column` ([`FeatureColumn`](column::FeatureColumn)
 //! and one file for each kind), `layer` ([`Layer`] and one file for each kind), `merge` ([`Merge`]:
 //! several tensors become one), `activation`, `regularizer`, `defaults` (options for all layers of
 //! a scope), `loss` ([`Loss`] and one file for each), `metric` ([`Metric`](metric::Metric) and a
-//! file for each family). `testing` holds what every column, layer, merge, loss and metric must do.
+//! file for each family). `testing` holds the contract checks for columns, layers, merges, losses
+//! and metrics.
 //!
 //! ```
 //! use estimand_engine::Session;

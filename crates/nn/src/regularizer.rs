@@ -1,9 +1,9 @@
-//! Regularizers: what large weights cost. Layers add their losses to the graph; a model adds
-//! `graph.regularization_loss()` to its own.
+//! Regularizers: penalties on large weights. Layers add their penalties to the graph. A model adds
+//! `graph.regularization_loss()` to its own loss.
 
 use estimand_graph::Tensor;
 
-/// `l1 * sum(|w|) + l2 * sum(w^2)`, as `tf.keras.regularizers` has it (without the half of
+/// `l1 * sum(|w|) + l2 * sum(w^2)`, as in `tf.keras.regularizers` (without the factor 1/2 of
 /// TensorFlow's `l2_loss`).
 ///
 /// ```
@@ -23,22 +23,22 @@ pub struct Regularizer {
 }
 
 impl Regularizer {
-    /// Pulls weights to 0, and many of them all the way.
+    /// An L1 penalty: pulls weights towards 0, and many of them to exactly 0.
     pub fn l1(l1: f64) -> Regularizer {
         Regularizer { l1, l2: 0.0 }
     }
 
-    /// Pulls large weights more than small ones.
+    /// An L2 penalty: pulls large weights more than small ones.
     pub fn l2(l2: f64) -> Regularizer {
         Regularizer { l1: 0.0, l2 }
     }
 
-    /// Both.
+    /// Both penalties.
     pub fn l1_l2(l1: f64, l2: f64) -> Regularizer {
         Regularizer { l1, l2 }
     }
 
-    /// What these weights cost: a single number.
+    /// The penalty for these weights: a scalar.
     #[track_caller]
     pub fn loss(&self, weights: &Tensor) -> Tensor {
         match (self.l1, self.l2) {

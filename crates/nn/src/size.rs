@@ -8,14 +8,14 @@
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size2d {
-    /// Along the image's second axis.
+    /// The size along the image's second axis.
     pub height: usize,
-    /// Along the image's third axis.
+    /// The size along the image's third axis.
     pub width: usize,
 }
 
 impl Size2d {
-    /// As the engine takes it.
+    /// The size in the form that the engine takes.
     pub(crate) fn pair(self) -> (usize, usize) {
         (self.height, self.width)
     }

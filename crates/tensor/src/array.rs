@@ -1,4 +1,4 @@
-//! `Array`: a concrete value. Contiguous and row-major; a clone and a range of rows share the
+//! `Array`: a concrete value. It is contiguous and row-major; clones and ranges of rows share the
 //! buffer.
 //!
 //! ```
@@ -21,7 +21,7 @@ use crate::{DType, Dims, Element, Error, MAX_RANK, Result, StringSlice, Strings}
 pub struct Array {
     dtype: DType,
     dims: Dims,
-    /// Index of the first element in the buffer: not 0 only in a range of rows.
+    /// The index of the first element in the buffer. It is not 0 only in a range of rows.
     start: usize,
     len: usize,
     data: Data,
@@ -33,8 +33,7 @@ enum Data {
     Strings(Arc<Strings>),
 }
 
-/// The number of elements of an array with these sizes, or the error that says why there can be
-/// none.
+/// The number of elements of an array with these sizes, or an error if such an array cannot exist.
 pub fn element_count(dims: &[usize]) -> Result<usize> {
     if dims.len() > MAX_RANK {
         return Err(Error::shape(format!("{dims:?} has {} axes, at most {MAX_RANK} are supported", dims.len())));
@@ -43,7 +42,7 @@ pub fn element_count(dims: &[usize]) -> Result<usize> {
 }
 
 impl Array {
-    /// Takes the elements over, in row-major order.
+    /// Takes ownership of the elements, in row-major order.
     pub fn from_vec<T: Element>(dims: impl AsRef<[usize]>, values: Vec<T>) -> Result<Array> {
         let dims = dims.as_ref();
         let len = expect_count(dims, values.len())?;
@@ -93,7 +92,7 @@ impl Array {
         Ok(array)
     }
 
-    /// Byte strings in row-major order.
+    /// Copies byte strings, in row-major order.
     pub fn from_strings<S: AsRef<[u8]>>(
         dims: impl AsRef<[usize]>,
         strings: impl IntoIterator<Item = S>,
@@ -101,7 +100,7 @@ impl Array {
         Array::from_string_list(dims, strings.into_iter().collect())
     }
 
-    /// Takes over a list of byte strings, in row-major order.
+    /// Takes ownership of a list of byte strings, in row-major order.
     pub fn from_string_list(dims: impl AsRef<[usize]>, strings: Strings) -> Result<Array> {
         let dims = dims.as_ref();
         let len = expect_count(dims, strings.len())?;
@@ -150,7 +149,8 @@ impl Array {
         Err(Error::dtype(Some(dtype), self.dtype, format!("this array holds {}, not {dtype}", self.dtype)))
     }
 
-    /// The elements, to be changed. An error if the buffer is shared with another array.
+    /// The elements as a mutable slice. Returns an error if the buffer is shared with another
+    /// array.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.expect_dtype(T::DTYPE)?;
         let len = self.len;
@@ -158,7 +158,8 @@ impl Array {
             Error::config("this array shares its buffer with another and cannot be changed in place")
                 .help("copy it first with Array::from_slice")
         })?;
-        // SAFETY: as in `as_slice`; `bytes_mut` has made sure that nobody else looks.
+        // SAFETY: as in `as_slice`; `bytes_mut` has made sure that no other array shares the
+        // buffer.
         Ok(unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast::<T>(), len) })
     }
 
@@ -196,10 +197,10 @@ impl Array {
         }
     }
 
-    /// Makes this array one of `dtype` and `dims`, with unspecified elements, in the memory it
-    /// already has if that is its own and large enough.
+    /// Gives this array another dtype and other sizes, with unspecified elements. It reuses the
+    /// array's memory if that is not shared and large enough.
     ///
-    /// This is how a caller that fetches the same values every step does so without allocating.
+    /// A caller that fetches the same values every step can do so without allocating.
     pub fn reuse(&mut self, dtype: DType, dims: &[usize]) -> Result<()> {
         if !self.reuse_own(dtype, dims)? {
             *self = Array::zeros(dtype, dims)?;
@@ -207,8 +208,8 @@ impl Array {
         Ok(())
     }
 
-    /// As [`reuse`](Array::reuse), but where that would allocate, nothing changes and the answer is
-    /// `false`.
+    /// Like [`reuse`](Array::reuse), but never allocates: where `reuse` would, nothing changes and
+    /// the result is `false`.
     pub fn reuse_own(&mut self, dtype: DType, dims: &[usize]) -> Result<bool> {
         let len = element_count(dims)?;
         if let (Data::Plain(buffer), true) = (&mut self.data, dtype != DType::Str)
@@ -227,10 +228,11 @@ impl Array {
         Ok(false)
     }
 
-    /// As [`reuse_own`](Array::reuse_own) for strings: `fill` writes them to an empty list in this
-    /// array's memory.
+    /// Like [`reuse_own`](Array::reuse_own) for strings: `fill` writes them to an empty list in
+    /// this array's memory.
     ///
-    /// If they are not as many as `dims` say, that is an error, and they are a list of their own.
+    /// If the number of strings does not match `dims`, the result is an error, and the array
+    /// becomes a plain list of the strings.
     pub fn reuse_own_strings(&mut self, dims: &[usize], fill: impl FnOnce(&mut Strings)) -> Result<bool> {
         let Data::Strings(strings) = &mut self.data else { return Ok(false) };
         let Some(owned) = Arc::get_mut(strings) else { return Ok(false) };
@@ -251,7 +253,8 @@ impl Array {
         Ok(self.string_slice()?.iter())
     }
 
-    /// The strings of a string array, as kernels take them: offsets and bytes of its row range.
+    /// The strings of a string array in the form that kernels take: offsets and bytes of its row
+    /// range.
     pub fn string_slice(&self) -> Result<StringSlice<'_>> {
         match &self.data {
             Data::Strings(strings) => Ok(strings.as_slice().range(self.start..self.start + self.len)),
@@ -281,7 +284,7 @@ impl Array {
         if range.start > range.end || range.end > n_rows {
             return Err(Error::index(format!("rows {range:?} of an array with {n_rows} rows")));
         }
-        // Rows too wide for any memory are only in arrays that have none.
+        // Rows whose size overflows can exist only in arrays without rows.
         let width = checked_len(&self.dims[1..]).unwrap_or(0);
         let mut dims = self.dims.clone();
         dims[0] = range.len();
@@ -303,7 +306,7 @@ impl Array {
         }
     }
 
-    /// Every element as a double: for printing and comparing, not for arithmetic.
+    /// Converts every element to a double, for printing and comparing, not for arithmetic.
     pub fn to_f64_vec(&self) -> Result<Vec<f64>> {
         match self.dtype {
             DType::F32 => Ok(self.as_slice::<f32>()?.iter().map(|&v| v.into()).collect()),

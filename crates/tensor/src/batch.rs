@@ -1,4 +1,5 @@
-//! What an input pipeline hands to the engine: named features, optional labels, optional weights.
+//! Batches: named features, optional labels and optional weights. Input pipelines pass them to the
+//! engine.
 
 use std::sync::Arc;
 
@@ -9,14 +10,14 @@ use crate::{Array, DType, Error, Ragged, Result};
 /// One feature of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Feature {
-    /// The same number of values in every row.
+    /// Every row has the same number of values.
     Dense(Array),
-    /// Rows of different length.
+    /// Rows differ in length.
     Ragged(Ragged),
 }
 
 impl Feature {
-    /// The number of rows; `None` for a single number.
+    /// The number of rows; `None` for a scalar.
     pub fn n_rows(&self) -> Option<usize> {
         match self {
             Feature::Dense(a) => a.dims().first().copied(),
@@ -47,7 +48,7 @@ impl From<Ragged> for Feature {
 
 /// Features and labels by name, in the order they were added; all have the same number of rows.
 ///
-/// A model of one unnamed feature uses the empty name.
+/// A model with one unnamed feature uses the empty name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
     features: IndexMap<Arc<str>, Feature>,
@@ -85,10 +86,10 @@ impl Batch {
         Ok(self)
     }
 
-    /// Makes this a batch of the same names as another, in the memory it has where the names are
-    /// already its own; `fill` makes each feature, label and the weights from the other's.
+    /// Fills this batch with the names of another. It reuses its memory for names that it already
+    /// has. `fill` makes each feature, label and the weights from those of the other batch.
     ///
-    /// This is how a pipeline that gathers rows step after step does so without allocating.
+    /// A pipeline that gathers rows step after step can do so without allocating.
     pub fn refill(&mut self, from: &Batch, mut fill: impl FnMut(&Feature, &mut Feature) -> Result<()>) -> Result<()> {
         let alike = |a: &IndexMap<Arc<str>, Feature>, b: &IndexMap<Arc<str>, Feature>| a.keys().eq(b.keys());
         if !alike(&self.features, &from.features) || !alike(&self.labels, &from.labels) {
@@ -118,7 +119,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Makes a feature a label, in place; `false` if there is no such feature.
+    /// Turns a feature into a label, in place. Returns `false` if there is no such feature.
     pub fn feature_to_label(&mut self, name: &str) -> bool {
         match self.features.shift_remove_entry(name) {
             Some((name, feature)) => {
@@ -129,7 +130,7 @@ impl Batch {
         }
     }
 
-    /// Makes a label the feature of a place among the features, as it was before
+    /// Turns a label into a feature at a position among the features, as it was before
     /// [`feature_to_label`](Batch::feature_to_label).
     pub fn label_to_feature(&mut self, name: &str, place: usize) {
         if let Some((name, label)) = self.labels.shift_remove_entry(name) {
@@ -137,12 +138,12 @@ impl Batch {
         }
     }
 
-    /// The number of rows; 0 when the batch holds nothing.
+    /// The number of rows; 0 for an empty batch.
     pub fn n_rows(&self) -> usize {
         self.n_rows.unwrap_or(0)
     }
 
-    /// The feature of a name.
+    /// The feature with this name.
     pub fn feature(&self, name: &str) -> Result<&Feature> {
         self.features
             .get(name)
@@ -165,7 +166,7 @@ impl Batch {
     }
 }
 
-/// Whether what is added has as many rows as the rest.
+/// Checks that an added feature has as many rows as the others.
 fn agree(n_rows: &mut Option<usize>, what: &str, name: &str, feature: &Feature) -> Result<()> {
     let Some(rows) = feature.n_rows() else {
         return Err(Error::shape(format!("{what} `{name}` is a single number; a batch needs an axis of rows")));
@@ -179,53 +180,53 @@ fn agree(n_rows: &mut Option<usize>, what: &str, name: &str, feature: &Feature) 
     }
 }
 
-/// What one feature looks like in every batch.
+/// The format of one feature in every batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FeatureSpec {
-    /// The same number of values in every row.
+    /// Every row has the same number of values.
     Dense {
         /// Element type.
         dtype: DType,
-        /// Sizes of one row's axes: empty for one value a row.
+        /// Sizes of one row's axes; empty for one value per row.
         dims: Vec<usize>,
-        /// The value of a row in which the feature is missing; without one that is an error.
+        /// The value for rows in which the feature is missing. Without it, a missing feature is an
+        /// error.
         default: Option<Array>,
     },
-    /// Any number of values in a row.
+    /// A row has any number of values.
     Ragged {
         /// Element type.
         dtype: DType,
     },
-    /// Any number of steps in a row, filled up to the longest row of the batch:
+    /// A row has any number of steps, padded to the longest row of the batch:
     /// `[rows, steps, dims...]`.
     Padded {
         /// Element type.
         dtype: DType,
-        /// Sizes of one step's axes: empty for one value a step.
+        /// Sizes of one step's axes; empty for one value per step.
         dims: Vec<usize>,
-        /// The single value that shorter rows are filled up with: zero or the empty string if
-        /// absent.
+        /// The single value that shorter rows are padded with. By default zero or the empty string.
         padding: Option<Array>,
     },
 }
 
 impl FeatureSpec {
-    /// The same number of values in every row, none of which may be missing.
+    /// Every row has the same number of values, and none may be missing.
     pub fn dense(dtype: DType, dims: impl Into<Vec<usize>>) -> FeatureSpec {
         FeatureSpec::Dense { dtype, dims: dims.into(), default: None }
     }
 
-    /// As [`FeatureSpec::dense`], with the value of rows in which the feature is missing.
+    /// Like [`FeatureSpec::dense`], with a value for rows in which the feature is missing.
     pub fn dense_or(default: Array) -> FeatureSpec {
         FeatureSpec::Dense { dtype: default.dtype(), dims: default.dims().to_vec(), default: Some(default) }
     }
 
-    /// Any number of values in a row.
+    /// A row has any number of values.
     pub fn ragged(dtype: DType) -> FeatureSpec {
         FeatureSpec::Ragged { dtype }
     }
 
-    /// Any number of steps in a row, filled up with zeros or empty strings.
+    /// A row has any number of steps, padded with zeros or empty strings.
     pub fn padded(dtype: DType, dims: impl Into<Vec<usize>>) -> FeatureSpec {
         FeatureSpec::Padded { dtype, dims: dims.into(), padding: None }
     }
@@ -240,7 +241,7 @@ impl FeatureSpec {
     }
 }
 
-/// The features of every batch, by name.
+/// The formats of all features of a batch, by name.
 pub type BatchSpec = IndexMap<String, FeatureSpec>;
 
 #[cfg(test)]

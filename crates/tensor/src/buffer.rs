@@ -1,5 +1,5 @@
-//! The bytes behind an [`Array`](crate::Array): a vector taken over as it is, or 64-byte aligned
-//! memory of our own.
+//! The memory of an [`Array`](crate::Array): a vector that was passed in, or 64-byte aligned memory
+//! allocated here.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 
 use crate::Element;
 
-/// A cache line and a vector register.
+/// The size of a cache line and of a vector register.
 const ALIGN: usize = 64;
 
-/// A huge page. Tables and arenas of this size or more ask for such pages: fewer address
-/// translations, a fifth less time for lookups in large tables.
+/// The size of a huge page. Tables and arenas of this size or more request huge pages: there are
+/// fewer address translations, and lookups in large tables take a fifth less time.
 const HUGE: usize = 2 << 20;
 
 /// Plain bytes at a fixed address.
@@ -34,7 +34,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Zeroed, aligned memory; `None` if the system does not give it.
+    /// Zeroed, aligned memory; `None` if the allocation fails.
     pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
         let align = if len >= HUGE { HUGE } else { ALIGN };
         let layout = Layout::from_size_align(len.max(1), align).ok()?;
@@ -49,7 +49,7 @@ impl Buffer {
         Some(Buffer { ptr, len, owner: Owner::Aligned(layout) })
     }
 
-    /// Takes a vector over without copying it.
+    /// Takes ownership of a vector without copying it.
     pub(crate) fn from_vec<T: Element>(mut values: Vec<T>) -> Buffer {
         let ptr = NonNull::new(values.as_mut_ptr().cast::<u8>()).expect("a vector's pointer is never null");
         let len = size_of_val(values.as_slice());
@@ -67,9 +67,10 @@ impl Buffer {
     }
 }
 
-/// Must come before the memory is first touched. The system may ignore it.
+/// Requests huge pages. Must be called before the memory is first touched. The system may ignore
+/// the request.
 fn ask_for_huge_pages(start: *mut u8, len: usize) {
-    // Miri knows no `madvise`.
+    // Miri does not support `madvise`.
     #[cfg(all(target_os = "linux", not(miri)))]
     {
         // SAFETY: whole pages of memory that we own; the advice changes no contents. Only whole

@@ -1,5 +1,5 @@
-//! `Collective`: what workers exchange between gradients and updates. One process is the trivial
-//! case.
+//! `Collective`: the interface through which workers exchange values between gradients and updates.
+//! A single process is the trivial case.
 
 use crate::Result;
 
@@ -16,7 +16,7 @@ pub trait Collective: Send + Sync {
     /// numbers.
     fn all_reduce_sum(&self, values: &mut [f32]) -> Result<()>;
 
-    /// Everybody's bytes, in the order of the workers' numbers.
+    /// Gathers the bytes of all workers, in the order of the workers' numbers.
     fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
 
     /// Replaces the bytes by those of worker `root`.
@@ -26,7 +26,7 @@ pub trait Collective: Send + Sync {
     fn barrier(&self) -> Result<()>;
 }
 
-/// The collective of a job of one worker.
+/// The collective for a job with one worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OneProcess;
 

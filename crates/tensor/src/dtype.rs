@@ -26,7 +26,8 @@ impl DType {
     /// Every dtype, in the order of their declaration.
     pub const ALL: [DType; 7] = [DType::F32, DType::F64, DType::I32, DType::I64, DType::U8, DType::Bool, DType::Str];
 
-    /// Bytes of one element in a buffer; strings live elsewhere and have no fixed size.
+    /// The number of bytes of one element in a buffer. Strings are stored elsewhere and have no
+    /// fixed size.
     pub fn size(self) -> usize {
         match self {
             DType::F32 | DType::I32 => 4,
@@ -46,7 +47,7 @@ impl DType {
         matches!(self, DType::I32 | DType::I64 | DType::U8)
     }
 
-    /// A float or an integer: something that can be added.
+    /// A float or an integer, which arithmetic is defined on.
     pub fn is_number(self) -> bool {
         self.is_float() || self.is_integer()
     }
@@ -72,7 +73,7 @@ mod sealed {
 
 /// A Rust type that an [`Array`](crate::Array) stores directly.
 ///
-/// Sealed: the buffer code relies on these being plain data of exactly `DType::size` bytes.
+/// Sealed: the buffer code relies on these types being plain data of exactly `DType::size` bytes.
 pub trait Element: sealed::Sealed + Copy + PartialEq + Default + fmt::Debug + Send + Sync + 'static {
     /// The dtype of this element.
     const DTYPE: DType;

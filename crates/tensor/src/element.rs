@@ -1,4 +1,4 @@
-//! The element-wise operations, by TensorFlow's names: which dtypes they take and what they return.
+//! The element-wise operations, by TensorFlow's names: the dtypes they accept and return.
 //!
 //! The graph's ops, the tile interpreter in `cpu::elementwise` and the GraphDef writer share this
 //! table.
@@ -24,7 +24,7 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    /// One input, one output of the same shape.
+    /// Operations with one input and one output of the same shape.
     Unary {
         /// `-x`
         Neg = "Neg",
@@ -86,7 +86,7 @@ catalogue! {
 }
 
 catalogue! {
-    /// Two inputs of one dtype, broadcast against each other.
+    /// Operations with two inputs of one dtype, broadcast against each other.
     Binary {
         /// `x + y`
         Add = "AddV2",
@@ -104,9 +104,9 @@ catalogue! {
         FloorMod = "FloorMod",
         /// `x^y`
         Pow = "Pow",
-        /// The larger; NaN if either is
+        /// The larger; NaN if either is NaN
         Maximum = "Maximum",
-        /// The smaller; NaN if either is
+        /// The smaller; NaN if either is NaN
         Minimum = "Minimum",
         /// `(x - y)^2`
         SquaredDifference = "SquaredDifference",
@@ -152,7 +152,7 @@ catalogue! {
 }
 
 impl Unary {
-    /// Whether TensorFlow and we define the operation on this dtype.
+    /// Whether TensorFlow and Estimand define the operation on this dtype.
     pub fn accepts(self, dtype: DType) -> bool {
         use Unary::*;
         match self {
@@ -173,7 +173,7 @@ impl Unary {
 }
 
 impl Binary {
-    /// Whether TensorFlow and we define the operation on this dtype.
+    /// Whether TensorFlow and Estimand define the operation on this dtype.
     pub fn accepts(self, dtype: DType) -> bool {
         use Binary::*;
         let signed = dtype.is_float() || matches!(dtype, DType::I32 | DType::I64);
@@ -197,7 +197,7 @@ impl Binary {
         }
     }
 
-    /// Compares and returns booleans.
+    /// Whether the operation compares and returns booleans.
     pub fn is_comparison(self) -> bool {
         use Binary::*;
         matches!(self, Less | LessEqual | Greater | GreaterEqual | Equal | NotEqual)

@@ -1,4 +1,4 @@
-//! The one error of all crates: what went wrong, where, and how to fix it.
+//! The error type of all crates: what went wrong, where, and how to fix it.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::DType;
 
-/// The result of everything that can fail.
+/// The result type of all functions that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error with its place and its remedy.
+/// An error with its location and its remedy.
 ///
-/// Displayed on up to three lines: what, where, help.
+/// Displayed on up to three lines: what happened, where, and help.
 ///
 /// ```
 /// # use estimand_tensor::Error;
@@ -30,27 +30,27 @@ struct Inner {
     is_transient: bool,
 }
 
-/// What sort of thing went wrong. "Your input" and "our bug" are told apart: only `Internal` is
-/// ours.
+/// The kind of error. It separates errors of the input from bugs in Estimand: only `Internal` is a
+/// bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// Shapes that do not fit together.
     Shape,
-    /// An element type an operation is not defined on.
+    /// An element type that an operation is not defined on.
     DType {
-        /// What was expected, if a single type was.
+        /// The expected type, if there is only one.
         expected: Option<DType>,
-        /// What was passed.
+        /// The type that was passed.
         actual: DType,
     },
     /// An index outside the range it must lie in.
     Index,
-    /// An option, argument or combination that makes no sense.
+    /// An invalid option, argument or combination.
     Config,
     /// Bad data, with its position.
     Data {
-        /// The file, if it came from one.
+        /// The file, if the data came from one.
         path: Option<PathBuf>,
         /// Row, from 1.
         row: Option<u64>,
@@ -64,23 +64,23 @@ pub enum ErrorKind {
     },
     /// A variable that does not exist.
     MissingVariable {
-        /// The closest name that does.
+        /// The closest existing name.
         nearest: Option<String>,
     },
-    /// Something the chosen executor or file format cannot do.
+    /// Something that the chosen executor or file format cannot do.
     Unsupported,
-    /// The cluster's description or one of its members.
+    /// A problem with the cluster's description or with one of its members.
     Cluster,
-    /// Training that left the numbers: a loss that is NaN, or weights that are not finite.
+    /// Training diverged: the loss is NaN, or weights are not finite.
     Diverged,
-    /// Another process or object holds what is needed.
+    /// Another process or object holds the file or folder.
     Busy {
         /// The file or folder.
         path: PathBuf,
     },
-    /// Somebody asked for an end: Ctrl-C, or the system. What was done is saved.
+    /// The run was interrupted by Ctrl-C or by the system. The progress is saved.
     Interrupted,
-    /// The operating system said no.
+    /// The operating system reported an error.
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -90,7 +90,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// An error of a kind, with what happened.
+    /// Creates an error from its kind and a message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let (message, context) = (message.into(), Vec::new());
         Error(Box::new(Inner { kind, message, context, help: None, is_transient: false }))
@@ -116,12 +116,12 @@ impl Error {
         Error::new(ErrorKind::Config, message)
     }
 
-    /// Bad data, whose place is added later or not known.
+    /// Bad data. Its location is added later or not known.
     pub fn data(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Data { path: None, row: None, column: None }, message)
     }
 
-    /// Something that cannot be done here.
+    /// An operation that is not supported here.
     pub fn unsupported(message: impl Into<String>) -> Error {
         Error::new(ErrorKind::Unsupported, message)
     }
@@ -131,7 +131,7 @@ impl Error {
         Error::new(ErrorKind::Internal, message).help("this is a bug in Estimand; please report it with the program")
     }
 
-    /// A damaged or foreign checkpoint.
+    /// A checkpoint that is damaged or does not belong to the model.
     pub fn checkpoint(path: impl AsRef<Path>, message: impl Into<String>) -> Error {
         let path = path.as_ref().to_path_buf();
         let place = format!("in checkpoint {}", path.display());
@@ -151,8 +151,7 @@ impl Error {
         }
     }
 
-    /// Something that is not there by its name, with the nearest of the names that are, or a list
-    /// of them.
+    /// A name that does not exist. The help suggests the nearest of the known names, or lists them.
     ///
     /// ```
     /// use estimand_tensor::Error;
@@ -166,7 +165,7 @@ impl Error {
         Error::config(format!("there is no {what} `{name}`")).suggest(name, known)
     }
 
-    /// Adds the name among `known` that is nearest to `name`, or a list of them, as help.
+    /// Adds help: the name among `known` that is nearest to `name`, or a list of them.
     pub fn suggest<'a>(self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
         let known: Vec<&str> = known.into_iter().collect();
         match (nearest_name(name, known.iter().copied()), &known[..]) {
@@ -178,7 +177,7 @@ impl Error {
         }
     }
 
-    /// A variable that is not there, with the nearest of the names that are.
+    /// A variable that does not exist. The help suggests the nearest of the known names.
     pub fn missing_variable<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
         let nearest = nearest_name(name, known);
         let error = Error::new(
@@ -191,13 +190,13 @@ impl Error {
         }
     }
 
-    /// Adds where it happened; the innermost place is added first.
+    /// Adds the location of the error. The innermost location is added first.
     pub fn context(mut self, place: impl Into<String>) -> Error {
         self.0.context.push(place.into());
         self
     }
 
-    /// Says which file it happened in. Whatever was wrong is then bad data of that file.
+    /// Names the file in which the error happened. The error becomes bad data of that file.
     pub fn in_file(mut self, path: impl AsRef<Path>) -> Error {
         let path = path.as_ref();
         let (row, column) = match self.0.kind {
@@ -208,35 +207,35 @@ impl Error {
         self.context(format!("in {}", path.display()))
     }
 
-    /// Adds a source line as the place.
+    /// Adds a source line as the location.
     pub fn at(self, site: &Location<'_>) -> Error {
         self.context(format!("at {}:{}", site.file(), site.line()))
     }
 
-    /// Says how to fix it.
+    /// Adds help on how to fix the error.
     pub fn help(mut self, help: impl Into<String>) -> Error {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Marks it as one that may be gone when the same is tried again: a server that is busy, a
-    /// connection that was lost.
+    /// Marks the error as transient: a retry may succeed, as with a busy server or a lost
+    /// connection.
     pub fn transient(mut self) -> Error {
         self.0.is_transient = true;
         self
     }
 
-    /// Whether it may be gone when the same is tried again.
+    /// Whether a retry may succeed.
     pub fn is_transient(&self) -> bool {
         self.0.is_transient
     }
 
-    /// What sort of error it is.
+    /// The kind of error.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// What happened, without place and remedy.
+    /// The message, without location and help.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -255,7 +254,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// The same text as `Display`: an error that ends a `main` is read by a person.
+/// The same text as `Display`, since a person reads the error that ends a `main`.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -264,15 +263,14 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// How many names help lists.
+/// The number of names that a help text lists.
 const LISTED_NAMES: usize = 20;
 
-/// The longest name that is compared: names come from files, and comparing takes time with the
+/// The longest name that is compared. Names come from files, and the time to compare grows with the
 /// square of their length.
 const LONGEST_NAME: usize = 256;
 
-/// The candidate with the smallest edit distance, if it is close enough to be a likely slip of the
-/// pen.
+/// The candidate with the smallest edit distance, if it is close enough to be a likely typo.
 pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     known
         .into_iter()

@@ -1,8 +1,8 @@
-//! Values and what is computed on them: arrays, shapes, errors, random numbers, the thread pool and
-//! the CPU kernels.
+//! Values and computations on them: arrays, shapes, errors, random numbers, the thread pool and the
+//! CPU kernels.
 //!
-//! Everything else in Estimand passes these types to its neighbour. Nothing here knows a graph; the
-//! only files read are vocabularies.
+//! All other crates of Estimand exchange these types. Nothing here depends on a graph; the only
+//! files read are vocabularies.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

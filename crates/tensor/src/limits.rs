@@ -1,4 +1,4 @@
-//! [`Limits`]: how far a reader follows what a file says of itself.
+//! [`Limits`]: how much of the size that a file claims a reader accepts.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::{Error, ErrorKind, Result};
 
-/// How much a reader takes from one file before it gives up.
+/// Limits on the resources that a reader spends on one file.
 ///
-/// A small file can ask for a lot: packed bytes that grow a thousand times, a directory that lists
+/// A small file can demand a lot: packed bytes that grow a thousand times, a directory that lists
 /// the same bytes many times, a line without end. Every reader stops at these limits with an error
-/// that names the limit, what was found, and how to raise it. The defaults are beyond what real
-/// data needs; raise one where a file that you trust has more.
+/// that names the limit, the value found, and how to raise the limit. The defaults are beyond the
+/// needs of real data; raise one if a file that you trust has more.
 ///
 /// ```
 /// use estimand_tensor::Limits;
@@ -21,34 +21,35 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that a packed file, or one whose length nobody knows, may become where it is read
+    /// The size of a packed file after unpacking, or of a file of unknown length, if it is read
     /// whole into memory. By default, 64 GiB.
     ///
-    /// Streams (CSV, text, TFRecord) may be longer: of those only the current piece is in memory.
+    /// Streams (CSV, text, TFRecord) may be longer, since only the current piece is in memory.
     pub unpacked_bytes: u64,
-    /// How many bytes one packed byte may become, counted over the file so far, beyond
+    /// The number of bytes that one packed byte may become, counted over the file so far, beyond
     /// [`free_bytes`](Limits::free_bytes). By default, 500. Text packs 5 to 50 times; deflate
     /// cannot pack more than 1,032 times, zstd 32,768 times.
     pub ratio: u64,
-    /// Unpacked bytes that the ratio is not asked for. By default, 256 MiB: arrays of zeros are no
-    /// attack.
+    /// The number of unpacked bytes that are exempt from the ratio. By default, 256 MiB: arrays of
+    /// zeros are no attack.
     pub free_bytes: u64,
-    /// Members of an archive, and tensors in the index of a checkpoint. By default, 1,048,576.
+    /// The number of members of an archive, or of tensors in the index of a checkpoint. By default,
+    /// 1,048,576.
     pub entries: usize,
-    /// Columns of a CSV file. By default, 2,097,152.
+    /// The number of columns of a CSV file. By default, 2,097,152.
     pub columns: usize,
-    /// Bytes of one CSV field, or of one line of a vocabulary. By default, 64 MiB.
+    /// The number of bytes of one CSV field, or of one line of a vocabulary. By default, 64 MiB.
     pub field_bytes: usize,
-    /// Bytes of one row of a CSV file or one line of a text file. By default, 256 MiB; never more
-    /// than 2 GiB.
+    /// The number of bytes of one row of a CSV file or one line of a text file. By default, 256
+    /// MiB; never more than 2 GiB.
     pub line_bytes: usize,
-    /// Bytes of one record of a TFRecord or event file, and of one protobuf message (SavedModel).
-    /// By default, 2 GiB, as much as protobuf allows.
+    /// The number of bytes of one record of a TFRecord or event file, or of one protobuf message
+    /// (SavedModel). By default, 2 GiB, the maximum of protobuf.
     pub record_bytes: usize,
-    /// Bytes of a text that is parsed whole: the schema of a dataset, the state of checkpoints. By
-    /// default, 256 MiB.
+    /// The number of bytes of a text that is parsed whole: the schema of a dataset, the state of
+    /// checkpoints. By default, 256 MiB.
     pub text_bytes: u64,
-    /// Pixels of one image. By default, 268,435,456: 16,384 by 16,384.
+    /// The number of pixels of one image. By default, 268,435,456: 16,384 by 16,384.
     pub pixels: u64,
 }
 
@@ -70,21 +71,21 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What a file says beyond a limit, as an error: `found` says what, `field` and `limit` are the
-    /// name and the value of the limit.
+    /// The error for a file that exceeds a limit. `found` describes the file's content; `field` and
+    /// `limit` are the name and the value of the limit.
     pub fn exceeded(field: &str, limit: u64, found: impl Into<String>) -> Error {
         Error::data(format!("{}; the limit is {limit} (`{field}`)", found.into())).help(Limits::remedy(field))
     }
 
-    /// How to raise a limit.
+    /// The help text on how to raise a limit.
     pub fn remedy(field: &str) -> String {
         format!(
             "if you trust the file, read it with `Limits {{ {field}: .., ..Limits::default() }}` and a larger number"
         )
     }
 
-    /// Refuses to unpack `packed` bytes to `unpacked` if that is more than [`ratio`](Limits::ratio)
-    /// allows.
+    /// Refuses to unpack `packed` bytes to `unpacked` bytes if [`ratio`](Limits::ratio) does not
+    /// allow it.
     pub fn check_ratio(&self, unpacked: u64, packed: u64) -> Result<()> {
         if unpacked <= self.free_bytes.max(packed.saturating_mul(self.ratio)) {
             return Ok(());
@@ -94,7 +95,7 @@ impl Limits {
         Err(Limits::exceeded("ratio", self.ratio, found))
     }
 
-    /// Refuses to hold more than [`unpacked_bytes`](Limits::unpacked_bytes).
+    /// Refuses to hold more bytes than [`unpacked_bytes`](Limits::unpacked_bytes).
     pub fn check_unpacked(&self, bytes: u64, what: &str) -> Result<()> {
         if bytes <= self.unpacked_bytes {
             return Ok(());
@@ -102,7 +103,7 @@ impl Limits {
         Err(Limits::exceeded("unpacked_bytes", self.unpacked_bytes, format!("{what} of {bytes} bytes")))
     }
 
-    /// Refuses a list of more than [`entries`](Limits::entries).
+    /// Refuses a list longer than [`entries`](Limits::entries).
     pub fn check_entries(&self, n: usize, what: &str) -> Result<()> {
         if n <= self.entries {
             return Ok(());
@@ -110,18 +111,19 @@ impl Limits {
         Err(Limits::exceeded("entries", self.entries as u64, format!("{n} {what}")))
     }
 
-    /// The bytes of a text file, at most [`text_bytes`](Limits::text_bytes).
+    /// Reads a text file of at most [`text_bytes`](Limits::text_bytes).
     pub fn read_text(&self, path: &Path) -> Result<Vec<u8>> {
         read(path, "text_bytes", self.text_bytes)
     }
 
-    /// The bytes of a file that is one message, at most [`record_bytes`](Limits::record_bytes).
+    /// Reads a file that holds one message, of at most [`record_bytes`](Limits::record_bytes).
     pub fn read_message(&self, path: &Path) -> Result<Vec<u8>> {
         read(path, "record_bytes", self.record_bytes as u64)
     }
 }
 
-/// Measured first; a file that grows meanwhile, or is a device, is cut off where the limit is.
+/// Reads a file after checking its size. A file that grows meanwhile, or a device, is cut off at
+/// the limit.
 fn read(path: &Path, field: &str, limit: u64) -> Result<Vec<u8>> {
     let failed = |e| Error::io(path, "read", &e);
     let too_large = |n: String| {
@@ -149,7 +151,7 @@ mod tests {
     #[test]
     fn the_ratio_counts_beyond_the_free_bytes() {
         let limits = Limits { free_bytes: 1000, ratio: 10, ..Limits::default() };
-        // 1,000 are free; 200 packed bytes may become 2,000.
+        // 1,000 bytes are free; 200 packed bytes may become 2,000.
         assert!(limits.check_ratio(1000, 0).is_ok());
         assert!(limits.check_ratio(2000, 200).is_ok());
         let error = limits.check_ratio(2001, 200).unwrap_err().to_string();

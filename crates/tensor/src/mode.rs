@@ -1,8 +1,8 @@
-//! What a model is run for.
+//! The mode of a model: training, evaluation or prediction.
 
 use std::fmt;
 
-/// Training, evaluation or prediction: what model and input are built for.
+/// The purpose that a model and its input are built for: training, evaluation or prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// Learning from labelled batches.
@@ -14,7 +14,7 @@ pub enum Mode {
     Predict,
 }
 
-/// TensorFlow's word for it.
+/// TensorFlow's word for the mode.
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

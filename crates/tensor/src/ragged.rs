@@ -1,4 +1,4 @@
-//! Rows of different length.
+//! Ragged arrays: rows of different length.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ pub struct Ragged {
 }
 
 impl Ragged {
-    /// Checks that the splits start at 0, never fall, and end at the number of values.
+    /// Creates a ragged array. Checks that the splits start at 0, never decrease, and end at the
+    /// number of values.
     pub fn new(values: Array, row_splits: impl Into<Arc<[i64]>>) -> Result<Ragged> {
         let row_splits = row_splits.into();
         let Some(&n_values) = values.dims().first() else {
@@ -28,7 +29,7 @@ impl Ragged {
         &self.values
     }
 
-    /// Where rows begin; one longer than the number of rows.
+    /// The start of each row, followed by the number of values; one longer than the number of rows.
     pub fn row_splits(&self) -> &[i64] {
         &self.row_splits
     }

@@ -1,8 +1,8 @@
 //! Counter-based random numbers: every value is a pure function of its position.
 //!
-//! A value depends on (seed, op name, step, row, index in the row) and on nothing else, so a batch
-//! split over threads, workers or calls draws the same bits as the whole, and a run resumed at step
-//! n needs only n.
+//! A value depends only on (seed, op name, step, row, index in the row). So a batch split over
+//! threads, workers or calls draws the same bits as the whole, and a run resumed at step n needs
+//! only n.
 //!
 //! ```
 //! use estimand_tensor::random::{Key, Stream};
@@ -14,8 +14,8 @@
 //! assert_eq!(whole[20..30], third);
 //! ```
 //!
-//! Key derivation, counter layout and every conversion here are frozen: changing one changes users'
-//! runs.
+//! Key derivation, counter layout and all conversions here are frozen: changing one of them changes
+//! users' runs.
 
 mod normal;
 mod permutation;
@@ -27,7 +27,7 @@ use normal::Normal;
 pub use permutation::Permutation;
 use philox::{Draw, LANES, Words, draw_rows};
 
-/// Names a source of randomness: one per (seed, op).
+/// The key of a source of randomness: one per (seed, op).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Key(u64);
 
@@ -47,7 +47,8 @@ impl Key {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64's finaliser: a bijection of 64 bits in which every input bit moves every output bit.
+/// SplitMix64's finaliser: a bijection of 64 bits in which every input bit affects every output
+/// bit.
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -56,8 +57,8 @@ fn mix(mut x: u64) -> u64 {
 
 /// The values of one key at one step.
 ///
-/// Each `fill` writes `out.len() / width` rows of `width` values, of which the first has number
-/// `first_row`; a last row may be cut short. A row holds up to 2^33 values.
+/// Each `fill` writes `out.len() / width` rows of `width` values, starting with row `first_row`;
+/// the last row may be shorter. A row holds up to 2^33 values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream {
     key: u64,
@@ -69,17 +70,18 @@ impl Stream {
         Stream { key: mix(key.0.wrapping_add(step.wrapping_mul(GOLDEN))) }
     }
 
-    /// Uniform in [0, 1): multiples of 2^-24.
+    /// Fills with uniform numbers in [0, 1): multiples of 2^-24.
     pub fn fill_uniform_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
         self.run(uniform_f32(Isa::active()), first_row, width, out);
     }
 
-    /// Normal with mean 0 and deviation 1.
+    /// Fills with normal numbers of mean 0 and deviation 1.
     pub fn fill_normal_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
         self.run(normal_f32(Isa::active()), first_row, width, out);
     }
 
-    /// Normal, redrawn until it lies in (-2, 2). The deviation of the result is about 0.88.
+    /// Fills with normal numbers, redrawn until they lie in (-2, 2). The deviation of the result is
+    /// about 0.88.
     pub fn fill_truncated_normal_f32(&self, first_row: u64, width: usize, out: &mut [f32]) {
         if width == 0 {
             return;
@@ -89,8 +91,8 @@ impl Stream {
             for (index, value) in values.iter_mut().enumerate() {
                 let mut attempt = 1;
                 while value.abs() >= 2.0 {
-                    // The counter's attempt word keeps the redrawn value a function of its
-                    // position.
+                    // The attempt is part of the counter, so a redrawn value is still a function of
+                    // its position.
                     let words = philox::block(self.key, [(index / 4) as u32, attempt, row as u32, (row >> 32) as u32]);
                     let pair = index % 4 / 2 * 2;
                     *value = normal::pair(words[pair], words[pair + 1])[index % 2];
@@ -101,29 +103,29 @@ impl Stream {
     }
 
     fn run(&self, fill: Fill, first_row: u64, width: usize, out: &mut [f32]) {
-        // SAFETY: `Isa::active` names a set that this processor has.
+        // SAFETY: `Isa::active` names an instruction set that this processor supports.
         unsafe { fill(self.key, first_row, width, out) };
     }
 
-    /// Integers in [low, high); all `low` if that range is empty.
+    /// Fills with integers in [low, high); all are `low` if that range is empty.
     pub fn fill_integers_i32(&self, first_row: u64, width: usize, low: i32, high: i32, out: &mut [i32]) {
         draw_rows(self.key, first_row, width, out, &Integers::between(low.into(), high.into()));
     }
 
-    /// Integers in [low, high); all `low` if that range is empty.
+    /// Fills with integers in [low, high); all are `low` if that range is empty.
     pub fn fill_integers_i64(&self, first_row: u64, width: usize, low: i64, high: i64, out: &mut [i64]) {
         draw_rows(self.key, first_row, width, out, &Integers::between(low, high));
     }
 
-    /// The numbers 0..out.len() in random order, by Fisher and Yates' shuffle.
+    /// Fills with the numbers 0..out.len() in random order, by the Fisher-Yates shuffle.
     pub fn fill_permutation(&self, out: &mut [u64]) {
         permutation::fill(self.key, out);
     }
 
-    /// Where a random bijection of 0..n sends `i`: a shuffle of any size without memory.
+    /// The image of `i` under a random bijection of 0..n: a shuffle of any size without memory.
     ///
-    /// Not the order of [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n is
-    /// returned as it is.
+    /// The order differs from [`fill_permutation`](Stream::fill_permutation). An `i` outside 0..n
+    /// is returned unchanged.
     pub fn permute(&self, i: u64, n: u64) -> u64 {
         self.permutation(n).at(i)
     }
@@ -165,8 +167,8 @@ impl Draw<f32, 4> for Uniform {
     }
 }
 
-/// Low, and how many integers from there on, each drawn from 64 bits: the bias is below range /
-/// 2^64.
+/// The lowest integer and the number of integers from there. Each is drawn from 64 bits: the bias
+/// is below range / 2^64.
 struct Integers {
     low: i64,
     range: u64,

@@ -3,22 +3,23 @@
 
 use crate::DType;
 
-/// What a reduction computes of its elements.
+/// The function that a reduction computes of its elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
-    /// The sum; 0 of nothing. Integers wrap.
+    /// The sum; 0 for no elements. Integers wrap.
     Sum,
-    /// The sum divided by the number of elements; NaN of nothing. Integers truncate.
+    /// The sum divided by the number of elements; NaN for no elements. Integers truncate.
     Mean,
-    /// The largest; NaN if one is. Minus infinity or the smallest integer of nothing.
+    /// The largest element; NaN if one is NaN. For no elements, minus infinity or the smallest
+    /// integer.
     Max,
-    /// The smallest; NaN if one is. Infinity or the largest integer of nothing.
+    /// The smallest element; NaN if one is NaN. For no elements, infinity or the largest integer.
     Min,
-    /// The product; 1 of nothing. Integers wrap.
+    /// The product; 1 for no elements. Integers wrap.
     Prod,
-    /// Whether all are true.
+    /// Whether all elements are true.
     All,
-    /// Whether one is true.
+    /// Whether any element is true.
     Any,
 }
 
@@ -34,7 +35,7 @@ impl Reduction {
         Reduction::Any,
     ];
 
-    /// TensorFlow's name.
+    /// TensorFlow's name of the reduction.
     pub fn tf_name(self) -> &'static str {
         match self {
             Reduction::Sum => "Sum",

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sha2::Digest;
 
-/// A digest in the making, for bytes that come in pieces.
+/// A digest in progress, for bytes that arrive in pieces.
 ///
 /// ```
 /// use estimand_tensor::Sha256;
@@ -17,12 +17,12 @@ pub struct Sha256 {
 }
 
 impl Sha256 {
-    /// The digest of nothing, so far.
+    /// Starts a digest without any bytes.
     pub fn new() -> Sha256 {
         Sha256::default()
     }
 
-    /// Adds some bytes.
+    /// Adds bytes to the digest.
     #[must_use]
     pub fn update(mut self, bytes: &[u8]) -> Sha256 {
         self.digest.update(bytes);
@@ -42,7 +42,7 @@ impl Sha256 {
 mod tests {
     use super::*;
 
-    /// Python's `hashlib.sha256(b"a" * n).hexdigest()`, around the borders of a block.
+    /// Python's `hashlib.sha256(b"a" * n).hexdigest()`, for lengths around the size of a block.
     #[test]
     fn digests_as_python_gives_them() {
         for (n, digest) in [

@@ -1,5 +1,5 @@
-//! Shapes: of values (`Dims`, all known) and of symbols (`Shape`, a dimension is known or a symbol;
-//! the rank is always known).
+//! Shapes: `Dims` of values, where all sizes are known, and `Shape` of symbolic tensors, where a
+//! dimension is known or a symbol. The rank is always known.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub type Dims = SmallVec<[usize; 4]>;
 /// The largest number of axes.
 pub const MAX_RANK: usize = 8;
 
-/// A size that is known only when a program runs. Symbol 0 is the batch.
+/// A size that is known only at run time. Symbol 0 is the batch.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol(pub u32);
 
@@ -25,7 +25,7 @@ impl Symbol {
 pub enum Dim {
     /// A size known when the graph is built.
     Known(usize),
-    /// A size known when the program runs.
+    /// A size known at run time.
     Sym(Symbol),
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Dim {
 pub struct Shape(pub SmallVec<[Dim; 4]>);
 
 impl Shape {
-    /// The shape of a single number.
+    /// The shape of a scalar.
     pub fn scalar() -> Shape {
         Shape::default()
     }
@@ -84,7 +84,7 @@ impl Shape {
         &self.0
     }
 
-    /// All sizes, if they are known.
+    /// All sizes, if all are known.
     pub fn known(&self) -> Option<Dims> {
         self.0.iter().map(|d| d.known()).collect()
     }
@@ -118,9 +118,9 @@ impl fmt::Display for Shape {
     }
 }
 
-/// The number of elements, or `None` when it does not fit the address space.
+/// The number of elements, or `None` if it does not fit the address space.
 pub fn checked_len(dims: &[usize]) -> Option<usize> {
-    // A zero anywhere makes the array empty, however large the other axes are.
+    // A zero anywhere makes the array empty, whatever the other sizes are.
     if dims.contains(&0) {
         return Some(0);
     }

@@ -1,4 +1,4 @@
-//! What is known of a tensor before it has a value.
+//! The dtype and shape of a tensor, which are known before it has a value.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
-    /// A dtype and a shape.
+    /// Creates a spec from a dtype and a shape.
     pub fn new(dtype: DType, shape: impl Into<Shape>) -> TensorSpec {
         TensorSpec { dtype, shape: shape.into() }
     }

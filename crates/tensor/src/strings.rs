@@ -1,7 +1,7 @@
-//! Byte strings in one piece of memory: offsets and bytes.
+//! Lists of byte strings in contiguous memory: offsets and bytes.
 //!
-//! [`Strings`] owns a list and grows it; [`StringSlice`] is a range of one, what kernels take. An
-//! [`Array`] of strings shares one list with its row ranges and lends them as slices.
+//! [`Strings`] owns a list and can grow; [`StringSlice`] is a borrowed range of one, which kernels
+//! take. An [`Array`] of strings shares one list with its row ranges and lends them as slices.
 //!
 //! ```
 //! # use estimand_tensor::{Array, Strings};
@@ -25,10 +25,10 @@ use std::ops::Range;
 use crate::cpu::prefetch;
 use crate::{Error, Result};
 
-/// Strings up to this length are copied by one load and one store.
+/// Strings up to this length are copied with one load and one store.
 const SHORT: usize = 16;
 
-/// Copies a range of bytes. Behind it, `to` has room for `SHORT` more bytes.
+/// Copies a range of bytes. After the range, `to` has room for `SHORT` more bytes.
 #[inline]
 fn copy(to: &mut [u8], from: &[u8], range: Range<usize>) {
     match from.get(range.start..range.start + SHORT) {
@@ -37,13 +37,13 @@ fn copy(to: &mut [u8], from: &[u8], range: Range<usize>) {
     }
 }
 
-/// A list of byte strings. Not necessarily UTF-8: what a file holds is kept as it is.
+/// A list of byte strings. They need not be UTF-8: the bytes of a file are kept unchanged.
 #[derive(Clone)]
 pub struct Strings {
-    /// One longer than the list and never falling; string `i` is
+    /// Offsets that never decrease, one longer than the list; string `i` is
     /// `bytes[offsets[i]..offsets[i + 1]]`. The first is 0.
     offsets: Vec<u64>,
-    /// The finished strings, then the parts of the one being written.
+    /// The finished strings, followed by the parts of the string being written.
     bytes: Vec<u8>,
 }
 
@@ -66,10 +66,10 @@ impl Strings {
         self.bytes.reserve(n);
     }
 
-    /// Takes over a list as a file or another library holds it: string `i` is
+    /// Takes ownership of a list in the form of a file or another library: string `i` is
     /// `bytes[offsets[i]..offsets[i + 1]]`.
     ///
-    /// The offsets must begin at 0, never fall, and end at the number of bytes.
+    /// The offsets must begin at 0, never decrease, and end at the number of bytes.
     pub fn from_parts(offsets: Vec<u64>, bytes: Vec<u8>) -> Result<Strings> {
         let bad = |what: String| Err(Error::shape(format!("invalid string offsets: {what}")));
         match (offsets.first(), offsets.last()) {
@@ -92,29 +92,29 @@ impl Strings {
         (self.offsets, self.bytes)
     }
 
-    /// Appends one string; behind parts that were [written](Strings::write), the last part of
-    /// theirs.
+    /// Appends one string. If parts were [written](Strings::write) before, the string is appended
+    /// to them as the last part.
     #[inline]
     pub fn push(&mut self, string: &[u8]) {
         self.bytes.extend_from_slice(string);
         self.finish();
     }
 
-    /// Appends to the string being written; [`finish`](Strings::finish) ends it. Until then it is
-    /// not in the list.
+    /// Appends bytes to the string being written; [`finish`](Strings::finish) ends it. Until then
+    /// the string is not in the list.
     #[inline]
     pub fn write(&mut self, part: &[u8]) {
         self.bytes.extend_from_slice(part);
     }
 
-    /// The bytes of all strings and of the one being written.
+    /// The bytes of all strings and of the string being written.
     #[inline]
     pub(crate) fn written_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Ends the string being written and appends it to the list: the empty one if nothing was
-    /// written.
+    /// Ends the string being written and appends it to the list. If nothing was written, the string
+    /// is empty.
     #[inline]
     pub fn finish(&mut self) {
         self.offsets.push(self.bytes.len() as u64);
@@ -134,8 +134,8 @@ impl Strings {
         self.offsets.extend(offsets[1..].iter().map(|offset| offset - first + end));
     }
 
-    /// Appends ranges of a slice, one after another. They may lie anywhere: memory is asked for
-    /// several of them at a time.
+    /// Appends ranges of a slice, one after another. The ranges may lie anywhere: several of them
+    /// are prefetched at a time.
     ///
     /// # Panics
     /// If a range passes the end, as slicing a slice does.
@@ -143,8 +143,8 @@ impl Strings {
         const AT_ONCE: usize = 32;
         let (offsets, bytes) = (from.offsets(), from.bytes());
         self.bytes.truncate(self.byte_len());
-        // As many bytes as strings have on average: growing in steps would copy them again and
-        // again.
+        // Reserves the bytes for strings of average length: growing in steps would copy them
+        // repeatedly.
         let average = from.packed_bytes().len() / from.len().max(1) + 1;
         self.bytes.reserve((ranges.size_hint().0 * average).min(from.packed_bytes().len()) + SHORT);
         let mut places: [(Range<usize>, Range<usize>); AT_ONCE] = std::array::from_fn(|_| (0..0, 0..0));
@@ -187,7 +187,7 @@ impl Strings {
         change(&mut self.bytes[start..]);
     }
 
-    /// Keeps the first `n` strings; does nothing if there are no more.
+    /// Keeps the first `n` strings. Does nothing if there are no more than `n`.
     pub fn truncate(&mut self, n: usize) {
         if n < self.len() {
             self.offsets.truncate(n + 1);
@@ -207,12 +207,12 @@ impl Strings {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of all strings together.
+    /// The total number of bytes of all strings.
     pub fn byte_len(&self) -> usize {
         self.offsets.last().map_or(0, |&end| end as usize)
     }
@@ -226,7 +226,7 @@ impl Strings {
         &self.bytes[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
 
-    /// All strings, as kernels take them.
+    /// All strings, in the form that kernels take.
     #[inline]
     pub fn as_slice(&self) -> StringSlice<'_> {
         StringSlice::of(&self.offsets, &self.bytes[..self.byte_len()])
@@ -238,7 +238,7 @@ impl Strings {
     }
 }
 
-/// Equal strings in equal order; a string being written does not count.
+/// Equal strings in equal order. A string being written is ignored.
 impl PartialEq for Strings {
     fn eq(&self, other: &Strings) -> bool {
         self.offsets == other.offsets && self.as_slice().bytes() == other.as_slice().bytes()
@@ -293,8 +293,8 @@ mod tests {
 
     #[test]
     fn ranges_are_those_of_single_strings() {
-        // Lengths around that of one copy, and short ones at the very end, where one copy would
-        // pass it.
+        // Lengths around the size of one copy, and short strings at the very end, where a full copy
+        // would pass the end.
         let words: Vec<Vec<u8>> = (0..100u8).map(|i| vec![i; usize::from(i) * 7 % 35]).collect();
         let all: Strings = words.iter().collect();
         let from = all.as_slice().range(3..100);

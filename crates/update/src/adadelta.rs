@@ -1,4 +1,4 @@
-//! Adadelta: RMSprop whose rate is the root mean square of its own previous changes.
+//! Adadelta: RMSprop with a rate that is the root mean square of the previous changes.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element};
@@ -26,7 +26,7 @@ impl Adadelta {
         self
     }
 
-    /// Added under both roots; sets the size of the first steps. By default 1e-7.
+    /// A number added under both roots. It determines the size of the first steps. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self

@@ -1,4 +1,4 @@
-//! Adagrad: each weight's rate falls with the sum of its squared gradients.
+//! Adagrad: the learning rate of each weight falls with the sum of its squared gradients.
 
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
@@ -18,13 +18,13 @@ impl Default for Adagrad {
 }
 
 impl Adagrad {
-    /// What the sum of squares starts from. By default 0.1.
+    /// The initial sum of squares. By default 0.1.
     pub fn initial_accumulator(mut self, initial_accumulator: f64) -> Self {
         self.initial_accumulator = initial_accumulator;
         self
     }
 
-    /// Added to the root. By default 1e-7; TensorFlow 1 has 0.
+    /// A number added to the root. By default 1e-7; 0 in TensorFlow 1.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self
@@ -47,7 +47,7 @@ impl UpdateRule for Adagrad {
     fn check(&self) -> Result<(), String> {
         bounds::at_least_zero("initial_accumulator", self.initial_accumulator)?;
         bounds::at_least_zero("epsilon", self.epsilon)?;
-        // A zero gradient would then divide zero by zero.
+        // If both were zero, a zero gradient would divide zero by zero.
         bounds::positive("initial_accumulator + epsilon", self.initial_accumulator + self.epsilon)
     }
 

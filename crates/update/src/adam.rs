@@ -1,11 +1,12 @@
-//! Adam and its relatives by parameter: AMSGrad, and AdamW with decoupled weight decay.
+//! Adam and its variants: AMSGrad, and AdamW with decoupled weight decay.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element, ZeroGradient};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
 /// `m` and `v` are decaying means of the gradient and of its square;
-/// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects both for having started at zero.
+/// `w -= rate' * m / (sqrt(v) + epsilon)`, where `rate'` corrects the bias of both, which start at
+/// zero.
 ///
 /// A row without a gradient takes the same step with a gradient of zero, so a sparse update equals
 /// the dense one bit for bit.
@@ -38,20 +39,22 @@ impl Adam {
         self
     }
 
-    /// Added to the root. By default 1e-7; TensorFlow 1 has 1e-8.
+    /// A number added to the root. By default 1e-7; 1e-8 in TensorFlow 1.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self
     }
 
-    /// Divides by the largest mean square so far instead of the current one. By default off.
+    /// Whether to divide by the largest mean square so far instead of the current one. By default
+    /// off.
     pub fn amsgrad(mut self, amsgrad: bool) -> Self {
         self.amsgrad = amsgrad;
         self
     }
 
-    /// Makes it AdamW: each step first takes `rate * weight_decay` of every weight away, whether or
-    /// not it has a gradient. By default off; `tf.keras.optimizers.AdamW` has 0.004.
+    /// Turns Adam into AdamW: each step first subtracts `rate * weight_decay` times the weight from
+    /// every weight, with or without a gradient. By default off; `tf.keras.optimizers.AdamW` uses
+    /// 0.004.
     pub fn weight_decay(mut self, weight_decay: f64) -> Self {
         self.weight_decay = Some(weight_decay);
         self
@@ -88,8 +91,8 @@ impl UpdateRule for Adam {
         let Some(decay) = self.weight_decay else {
             return Hyper::round([corrected, beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, self.epsilon]);
         };
-        // TF: AdamW is of Keras's later generation, which subtracts in f64 and then rounds: 1 -
-        // 0.999 differs by 5e-5. (fixture cases adamw*)
+        // TF: AdamW belongs to Keras's newer optimizers, which subtract in f64 and then round:
+        // 1 - 0.999 differs by 5e-5. (fixture cases adamw*)
         let complements = (1.0 - self.beta_1, 1.0 - self.beta_2);
         Hyper::round([corrected, beta_1, complements.0, beta_2, complements.1, self.epsilon, rate * decay])
     }

@@ -33,7 +33,7 @@ impl Adamax {
         self
     }
 
-    /// Added to the maximum. By default 1e-7.
+    /// A number added to the maximum. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self

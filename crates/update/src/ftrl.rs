@@ -1,17 +1,17 @@
-//! Follow the regularized leader (proximal): sparse linear models, weights of exactly zero under
-//! L1.
+//! FTRL (follow the regularized leader, proximal): for sparse linear models; L1 makes weights
+//! exactly zero.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// With `p(n) = n^-power`, a square root by default:
-/// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`, and then the weight
-/// is a function of the slots alone:
+/// With `p(n) = n^-power`, a square root by default, each step changes the slots by
+/// `z += g + 2 * l2_shrinkage * w - (p(n + g^2) - p(n)) / rate * w; n += g^2`. The weight is then a
+/// function of the slots alone:
 /// `w = |z| > l1 ? (sign(z) * l1 - z) / (p(n) / rate + 2 * l2 + beta / rate) : 0`.
 ///
-/// A weight that does not start at zero is therefore mostly forgotten in the first step. At a
-/// learning rate of zero, where the formula divides by zero, nothing changes.
+/// A weight that does not start at zero is therefore mostly forgotten in the first step. If the
+/// learning rate is zero, where the formula would divide by zero, nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Ftrl {
@@ -30,32 +30,33 @@ impl Default for Ftrl {
 }
 
 impl Ftrl {
-    /// How the rate falls with the sum of squared gradients; 0 keeps it fixed. By default -0.5.
+    /// The exponent with which the rate falls with the sum of squared gradients; 0 keeps the rate
+    /// fixed. By default -0.5.
     pub fn learning_rate_power(mut self, learning_rate_power: f64) -> Self {
         self.learning_rate_power = learning_rate_power;
         self
     }
 
-    /// What the sum of squared gradients starts from. By default 0.1.
+    /// The initial sum of squared gradients. By default 0.1.
     pub fn initial_accumulator(mut self, initial_accumulator: f64) -> Self {
         self.initial_accumulator = initial_accumulator;
         self
     }
 
-    /// L1 strength: weights with `|z|` up to it are zero. By default 0.
+    /// The L1 strength. Weights with `|z|` up to it are zero. By default 0.
     pub fn l1(mut self, l1: f64) -> Self {
         self.l1 = l1;
         self
     }
 
-    /// L2 strength, a penalty at the solution. By default 0.
+    /// The L2 strength, a penalty at the solution. By default 0.
     pub fn l2(mut self, l2: f64) -> Self {
         self.l2 = l2;
         self
     }
 
-    /// L2 strength as a penalty on the current weight, added to the gradient but not to its square.
-    /// By default 0.
+    /// The L2 strength as a penalty on the current weight. It is added to the gradient but not to
+    /// its square. By default 0.
     pub fn l2_shrinkage(mut self, l2_shrinkage: f64) -> Self {
         self.l2_shrinkage = l2_shrinkage;
         self
@@ -78,7 +79,7 @@ impl UpdateRule for Ftrl {
     }
 
     fn scalars(&self, _steps: u64) -> Vec<(&'static str, f64)> {
-        // TF: the shrinkage is no hyper-parameter there, and not in its files.
+        // TF: the shrinkage is not a hyper-parameter in TensorFlow and not in its files.
         vec![
             ("beta", self.beta),
             ("decay", 0.0),
@@ -112,7 +113,7 @@ impl UpdateRule for Ftrl {
         if rate == 0.0 {
             return;
         }
-        // TF: the usual power has its own branch; powf is slower and rounds otherwise. (fixture
+        // TF: the usual power has its own branch; powf is slower and rounds differently. (fixture
         // case ftrl_power)
         if power == 0.5 {
             width::apply(Step { rate, l1, twice_l2, twice_shrinkage, power: f32::sqrt }, w, g, slots)

@@ -1,20 +1,19 @@
 //! Optimizer update rules as plain element-wise functions over slices, and learning-rate schedules.
 //!
-//! A leaf: it depends on nothing, so that the CPU executor and a parameter server link the same
-//! functions and produce the same bits, whatever the length of the slice, the thread or the width
-//! of the vectors.
+//! This crate has no dependencies, so the CPU executor and a parameter server link the same
+//! functions. They produce the same bits for any slice length, thread and vector width.
 //!
 //! The flow of one step, for one variable:
 //! 1. [`Schedule::rate`] turns the step into a learning rate.
-//! 2. [`UpdateRule::hyper`] turns step and rate into the few scalars of the step: computed once, in
-//!    `f64`, rounded once.
-//! 3. [`UpdateRule::update`] walks over weights, gradient and slots together (`width.rs` picks the
+//! 2. [`UpdateRule::hyper`] turns step and rate into the scalars of the step. They are computed
+//!    once, in `f64`, and rounded once.
+//! 3. [`UpdateRule::update`] updates weights and slots from the gradient (`width.rs` picks the
 //!    vector width).
-//! 4. A sparse gradient calls it per touched row, duplicates summed beforehand in order of
-//!    position. If the rule is [`SparseRule::DecayWholeTable`], the rows without a gradient go
-//!    through [`UpdateRule::decay`]; a lazy caller leaves that out, and every rule stays well
-//!    defined: slots keep the values of the row's last gradient.
-//! 5. [`Constraint::project`] takes the new weights to where they may be, if the variable has a
+//! 4. For a sparse gradient, `update` is called for each touched row; duplicates are summed
+//!    beforehand, in order of position. If the rule is [`SparseRule::DecayWholeTable`], rows
+//!    without a gradient go through [`UpdateRule::decay`]. A lazy caller may skip the decay. Every
+//!    rule stays well defined: the slots of a row keep the values from its last gradient.
+//! 5. [`Constraint::project`] moves the new weights into their allowed range, if the variable has a
 //!    constraint.
 //!
 //! ```
@@ -52,7 +51,7 @@ pub use rmsprop::RmsProp;
 pub use schedule::Schedule;
 pub use sgd::Sgd;
 
-/// All scalars of one step; each rule knows the meaning of its own places.
+/// The scalars of one step. Each rule defines the meaning of its positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hyper(pub [f32; 8]);
 
@@ -65,7 +64,7 @@ impl Hyper {
 /// A tensor of a variable's shape that the rule keeps between steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slot {
-    /// TensorFlow's name of the slot, which ends its name in a checkpoint.
+    /// TensorFlow's name of the slot. It is the last part of the slot's name in a checkpoint.
     pub name: &'static str,
     /// The value of every element before the first step.
     pub initial: f32,
@@ -77,19 +76,19 @@ impl Slot {
     }
 }
 
-/// What TensorFlow does to the rows of a table that have no gradient in a step.
+/// TensorFlow's treatment of the rows of a table that have no gradient in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SparseRule {
-    /// Nothing.
+    /// The rows stay unchanged.
     TouchedRows,
-    /// They go through [`UpdateRule::decay`].
+    /// The rows go through [`UpdateRule::decay`].
     DecayWholeTable,
 }
 
-/// How an optimizer changes weights, given gradients.
+/// An optimizer's rule for changing weights by gradients.
 ///
-/// Slices passed together have equal lengths, and slots come in the order of
-/// [`slots`](UpdateRule::slots); anything else is a bug of the caller, and panics.
+/// Slices passed together must have equal lengths, and slots must be in the order of
+/// [`slots`](UpdateRule::slots). Otherwise the call panics, since this is a bug of the caller.
 pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// TensorFlow's name of the optimizer.
     fn name(&self) -> &'static str;
@@ -102,29 +101,29 @@ pub trait UpdateRule: Send + Sync + std::fmt::Debug {
     /// The slots of every variable, in TensorFlow's order.
     fn slots(&self) -> Vec<Slot>;
 
-    /// The numbers that TensorFlow keeps beside the slots, under its names, after so many updates:
-    /// settings, and Nadam's product. All but the learning rate, which is the schedule's.
+    /// The scalars that TensorFlow stores next to the slots, under its names, after `steps`
+    /// updates: settings, and Nadam's product. The learning rate is not included; it belongs to the
+    /// schedule.
     fn scalars(&self, steps: u64) -> Vec<(&'static str, f64)>;
 
-    /// Refuses settings outside their range, in words for the user.
+    /// Checks that settings are in their range. The error message is written for the user.
     fn check(&self) -> Result<(), String>;
 
     /// The scalars of one step; `step` counts from 0, the first update.
     fn hyper(&self, step: u64, learning_rate: f64) -> Hyper;
 
-    /// How a sparse gradient treats the rows it does not name.
+    /// The treatment of rows that a sparse gradient does not name.
     fn sparse(&self) -> SparseRule;
 
-    /// One step. Element-wise; no reduction and no contraction to FMA, so any split of the slices
-    /// gives the same bits.
+    /// Runs one step. It is element-wise, without reductions or contraction to FMA, so any split of
+    /// the slices gives the same bits.
     fn update(&self, h: &Hyper, w: &mut [f32], g: &[f32], slots: &mut [&mut [f32]]);
 
-    /// One step for elements in rows without a gradient, for [`SparseRule::DecayWholeTable`].
+    /// Runs one step for elements in rows without a gradient, for [`SparseRule::DecayWholeTable`].
     fn decay(&self, _h: &Hyper, _w: &mut [f32], _slots: &mut [&mut [f32]]) {}
 }
 
-/// Every rule with its defaults, for looking one up by name and for the tests that hold for all of
-/// them.
+/// Every rule with its defaults, for lookup by name and for tests of all rules.
 pub const ALL_RULES: [fn() -> Box<dyn UpdateRule>; 8] = [
     || Box::new(Sgd::default()),
     || Box::new(Adagrad::default()),

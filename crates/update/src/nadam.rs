@@ -1,4 +1,4 @@
-//! Nadam: Adam with Nesterov momentum on a schedule that warms the momentum up.
+//! Nadam: Adam with Nesterov momentum, where a schedule warms up the momentum.
 
 use crate::bounds::rounded;
 use crate::width::{self, Element, Scale};
@@ -6,11 +6,11 @@ use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
 /// Step t mixes gradient and mean gradient by
 /// `mu(t) = beta_1 * (1 - 0.96^(schedule_decay * t) / 2)`:
-/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`, where `g'`, `m'` and
+/// `w -= rate * ((1 - mu(t)) * g' + mu(t + 1) * m') / (sqrt(v') + epsilon)`. Here `g'`, `m'` and
 /// `v'` are corrected for having started at zero, the first two by the product of all `mu` so far.
 ///
-/// A sparse gradient decays the slots of all rows, but unlike Adam's it moves the weights of its
-/// own rows only.
+/// A sparse gradient decays the slots of all rows. Unlike Adam, it changes only the weights of its
+/// own rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Nadam {
@@ -27,7 +27,7 @@ impl Default for Nadam {
 }
 
 impl Nadam {
-    /// Decay of the mean gradient per step, and what the momentum rises to. By default 0.9.
+    /// The decay of the mean gradient per step, and the final momentum. By default 0.9.
     pub fn beta_1(mut self, beta_1: f64) -> Self {
         self.beta_1 = beta_1;
         self
@@ -39,13 +39,13 @@ impl Nadam {
         self
     }
 
-    /// Added to the root. By default 1e-7.
+    /// A number added to the root. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self
     }
 
-    /// How fast the momentum rises from half of `beta_1` to all of it. By default 0.004.
+    /// The speed at which the momentum rises from half of `beta_1` to all of it. By default 0.004.
     pub fn schedule_decay(mut self, schedule_decay: f64) -> Self {
         self.schedule_decay = schedule_decay;
         self
@@ -54,8 +54,8 @@ impl Nadam {
     /// TensorFlow's scalar `momentum_cache` after `steps` updates: the product of `mu(1)` to
     /// `mu(steps)`.
     ///
-    /// Computed anew each time: every factor is below `beta_1`, so the product is soon zero in
-    /// `f32`, by default after some 130 factors, however many steps there were.
+    /// It is computed anew each time. Every factor is below `beta_1`, so the product soon becomes
+    /// zero in `f32`: by default after about 130 factors, whatever the number of steps.
     pub fn momentum_cache(&self, steps: u64) -> f64 {
         let beta_1 = rounded(self.beta_1);
         let fall = 0.96f64.powf(self.schedule_decay);

@@ -5,18 +5,18 @@ use crate::bounds::rounded;
 use crate::width::{self, Element, Scale};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `rms = rho * rms + (1 - rho) * g^2`; centered, `mg` is the mean gradient and the variance
-/// `rms - mg^2` stands for `rms`.
+/// `rms = rho * rms + (1 - rho) * g^2`. In the centered form, `mg` is the mean gradient, and the
+/// variance `rms - mg^2` replaces `rms`.
 ///
-/// TensorFlow has two forms, and the settings decide which one runs:
-/// - Keras without momentum: `w -= rate * g / (sqrt(rms) + epsilon)`; a sparse gradient decays the
+/// TensorFlow has two forms. The settings decide which one runs:
+/// - Keras without momentum: `w -= rate * g / (sqrt(rms) + epsilon)`. A sparse gradient decays the
 ///   slots of all rows.
-/// - With momentum, and always in [`v1`](RmsProp::v1):
-///   `momentum' = momentum * momentum' + rate * g / sqrt(rms + epsilon); w -= momentum'`, epsilon
-///   inside the root; a sparse gradient changes its own rows only.
+/// - With momentum, and always in [`v1`](RmsProp::v1): `momentum' = momentum * momentum' + rate * g
+///   / sqrt(rms + epsilon); w -= momentum'`, with epsilon inside the root. A sparse gradient
+///   changes its own rows only.
 ///
-/// Centered without momentum, a gradient that hardly varies lets rounding push the variance below
-/// zero, and the weight becomes NaN, as in TensorFlow; momentum avoids it.
+/// In the centered form without momentum, a gradient that hardly varies may let rounding push the
+/// variance below zero. The weight then becomes NaN, as in TensorFlow. Momentum avoids this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct RmsProp {
@@ -46,20 +46,21 @@ impl RmsProp {
         self
     }
 
-    /// How much of the previous step is repeated, between 0 and 1. By default 0.
+    /// The fraction of the previous step that is repeated, between 0 and 1. By default 0.
     pub fn momentum(mut self, momentum: f64) -> Self {
         self.momentum = momentum;
         self
     }
 
-    /// Keeps the denominator away from zero. By default 1e-7; 1e-10 in [`v1`](RmsProp::v1).
+    /// A number that keeps the denominator away from zero. By default 1e-7; 1e-10 in
+    /// [`v1`](RmsProp::v1).
     pub fn epsilon(mut self, epsilon: f64) -> Self {
         self.epsilon = epsilon;
         self
     }
 
-    /// Divides by the root of the variance of the gradient instead of its mean square. By default
-    /// off.
+    /// Whether to divide by the root of the gradient's variance instead of its mean square. By
+    /// default off.
     pub fn centered(mut self, centered: bool) -> Self {
         self.centered = centered;
         self

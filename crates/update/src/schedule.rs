@@ -4,7 +4,7 @@
 
 use crate::bounds;
 
-/// A learning rate that depends on the step; a plain number is a constant one.
+/// A learning rate that depends on the step. A plain number is a constant schedule.
 ///
 /// ```
 /// use estimand_update::Schedule;
@@ -16,17 +16,17 @@ use crate::bounds;
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub enum Schedule {
-    /// The same rate for ever.
+    /// The same rate at every step.
     Constant(f64),
     /// `initial * decay_rate^(step / decay_steps)`.
     Exponential {
         /// The rate at step 0.
         initial: f64,
-        /// Steps after which the rate has fallen once.
+        /// The number of steps after which the rate has decayed once.
         decay_steps: u64,
-        /// What remains of the rate then.
+        /// The factor by which the rate decays.
         decay_rate: f64,
-        /// Falls at multiples of `decay_steps` instead of at every step.
+        /// Whether the rate falls at multiples of `decay_steps` instead of at every step.
         staircase: bool,
     },
     /// `initial / (1 + decay_rate * step / decay_steps)`. Keras's old argument `decay` is the
@@ -34,32 +34,32 @@ pub enum Schedule {
     InverseTime {
         /// The rate at step 0.
         initial: f64,
-        /// Steps per unit of time.
+        /// The number of steps in a unit of time.
         decay_steps: u64,
-        /// Growth of the divisor per unit of time.
+        /// The growth of the divisor in a unit of time.
         decay_rate: f64,
-        /// Falls at multiples of `decay_steps` instead of at every step.
+        /// Whether the rate falls at multiples of `decay_steps` instead of at every step.
         staircase: bool,
     },
     /// From `initial` to `end` along `(1 - step / decay_steps)^power`.
     Polynomial {
         /// The rate at step 0.
         initial: f64,
-        /// Steps until `end` is reached.
+        /// The number of steps until `end` is reached.
         decay_steps: u64,
         /// The last rate.
         end: f64,
-        /// 1 falls along a line.
+        /// The exponent; 1 is a straight line.
         power: f64,
-        /// Stretches `decay_steps` to its next multiple each time it is passed, instead of staying
-        /// at `end`.
+        /// Whether `decay_steps` grows to its next multiple each time it is passed, instead of the
+        /// rate staying at `end`.
         cycle: bool,
     },
     /// Half a cosine wave from `initial` to `alpha * initial`.
     Cosine {
         /// The rate at step 0.
         initial: f64,
-        /// Steps until the lowest rate.
+        /// The number of steps until the lowest rate.
         decay_steps: u64,
         /// The lowest rate as a fraction of `initial`.
         alpha: f64,
@@ -69,29 +69,30 @@ pub enum Schedule {
     CosineRestarts {
         /// The rate at step 0.
         initial: f64,
-        /// Steps of the first wave.
+        /// The number of steps of the first wave.
         first_decay_steps: u64,
-        /// Growth of a wave's length; at least 1.
+        /// The growth of a wave's length; at least 1.
         t_mul: f64,
-        /// Growth of a wave's height.
+        /// The growth of a wave's height.
         m_mul: f64,
         /// The lowest rate as a fraction of `initial`.
         alpha: f64,
     },
-    /// `values[i]` up to and including step `boundaries[i]`, and the last value after that.
+    /// `values[i]` up to and including step `boundaries[i]`, and the last value after the last
+    /// boundary.
     Piecewise {
-        /// The last step of each value but the last; ascending.
+        /// The last step of each value except the last; ascending.
         boundaries: Vec<u64>,
-        /// One more than there are boundaries.
+        /// The rates; one more than there are boundaries.
         values: Vec<f64>,
     },
-    /// A line up to the first rate of `then`, which begins when it is reached.
+    /// A linear rise to the first rate of `then`, followed by `then`.
     WarmUp {
-        /// Length of the line.
+        /// The number of steps of the rise.
         steps: u64,
         /// The rate at step 0.
         from: f64,
-        /// What follows, counting from its own step 0.
+        /// The schedule after the rise. It counts its steps from 0.
         then: Box<Schedule>,
     },
 }
@@ -103,12 +104,12 @@ impl From<f64> for Schedule {
 }
 
 impl Schedule {
-    /// This schedule after a linear rise from zero over `steps`.
+    /// Puts a linear rise from zero over `steps` before this schedule.
     pub fn warm_up(self, steps: u64) -> Schedule {
         Schedule::WarmUp { steps, from: 0.0, then: Box::new(self) }
     }
 
-    /// The learning rate of a step, counting from 0.
+    /// The learning rate at a step, counted from 0.
     pub fn rate(&self, step: u64) -> f64 {
         match *self {
             Schedule::Constant(rate) => rate,
@@ -138,8 +139,8 @@ impl Schedule {
         }
     }
 
-    /// The rate and the `decay` of Keras's optimizers, if these two say it all: a constant rate has
-    /// decay 0.
+    /// The rate and `decay` of Keras's optimizers, if they describe this schedule completely. A
+    /// constant rate has decay 0.
     pub fn rate_and_decay(&self) -> Option<(f64, f64)> {
         match *self {
             Schedule::Constant(rate) => Some((rate, 0.0)),
@@ -148,8 +149,8 @@ impl Schedule {
         }
     }
 
-    /// Refuses settings outside their range, in words for the user. A schedule that passes never
-    /// panics.
+    /// Checks that settings are in their range. The error message is written for the user. A
+    /// schedule that passes never panics.
     pub fn check(&self) -> Result<(), String> {
         match self {
             Schedule::Constant(rate) => bounds::at_least_zero("learning_rate", *rate),
@@ -206,21 +207,20 @@ fn time(step: u64, decay_steps: u64, staircase: bool) -> f64 {
     if staircase { time.floor() } else { time }
 }
 
-/// Half a cosine wave from `height` down to zero, squeezed so that zero becomes `alpha`.
+/// Half a cosine wave from `height` down to zero, scaled so that zero becomes `alpha`.
 fn wave(place: f64, height: f64, alpha: f64) -> f64 {
     (1.0 - alpha) * 0.5 * height * (1.0 + (std::f64::consts::PI * place).cos()) + alpha
 }
 
-/// How many waves have ended at `time`, counted in first waves, and the place inside the current
-/// one, 0 to 1.
+/// The number of waves that have ended at `time`, which is measured in lengths of the first wave,
+/// and the position inside the current wave, from 0 to 1.
 fn restart(time: f64, t_mul: f64) -> (f64, f64) {
     if t_mul == 1.0 {
         return (time.floor(), time.fract());
     }
     let start = |waves: f64| (t_mul.powf(waves) - 1.0) / (t_mul - 1.0);
     let mut waves = (1.0 + time * (t_mul - 1.0)).log(t_mul).floor();
-    // The logarithm of a boundary may round to either side of the whole number; the comparison does
-    // not.
+    // The logarithm at a boundary may round to either side of the whole number, so compare exactly.
     if time >= start(waves + 1.0) {
         waves += 1.0;
     } else if time < start(waves) {

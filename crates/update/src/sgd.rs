@@ -3,8 +3,8 @@
 use crate::width::{self, Element};
 use crate::{Hyper, Slot, SparseRule, UpdateRule, bounds};
 
-/// `velocity = momentum * velocity - rate * g; w += velocity`; without momentum `w -= rate * g`,
-/// and no slot.
+/// `velocity = momentum * velocity - rate * g; w += velocity`. Without momentum, `w -= rate * g`
+/// and there is no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[must_use]
 pub struct Sgd {
@@ -13,14 +13,14 @@ pub struct Sgd {
 }
 
 impl Sgd {
-    /// How much of the previous step is repeated, between 0 and 1. By default 0.
+    /// The fraction of the previous step that is repeated, between 0 and 1. By default 0.
     pub fn momentum(mut self, momentum: f64) -> Self {
         self.momentum = momentum;
         self
     }
 
-    /// Looks one step of momentum ahead: `w += momentum * velocity - rate * g`, which is the plain
-    /// rule at momentum 0. By default off.
+    /// Whether to look one step of momentum ahead: `w += momentum * velocity - rate * g`, which is
+    /// the plain rule at momentum 0. By default off.
     pub fn nesterov(mut self, nesterov: bool) -> Self {
         self.nesterov = nesterov;
         self

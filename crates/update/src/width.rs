@@ -1,17 +1,17 @@
-//! The loop that every rule runs in, compiled for plain, AVX2 and AVX-512 vectors and chosen at run
+//! The loop that runs every rule, compiled for plain, AVX2 and AVX-512 vectors and chosen at run
 //! time.
 //!
 //! A rule supplies one [`Element`]: a pure function of one weight, one gradient and its slots. Rust
 //! never contracts `a * b + c`, and IEEE defines square root and division exactly, so the three
 //! loops give the same bits.
 
-/// One element of one step.
+/// The computation of one element in one step.
 pub(crate) trait Element<const SLOTS: usize>: Copy {
-    /// False for decay, which is then called without a gradient.
+    /// False for decay, which has no gradient.
     const READS_GRADIENT: bool = true;
 
-    /// New weight and slots. Implementations are `#[inline(always)]`: only then is each loop
-    /// compiled for its width.
+    /// Computes the new weight and slots. Implementations must be `#[inline(always)]`, so that each
+    /// loop is compiled for its width.
     fn step(self, w: f32, g: f32, slots: [f32; SLOTS]) -> (f32, [f32; SLOTS]);
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn apply<E: Element<S>, const S: usize>(element: E, w: &mut [f32], g:
     }
 }
 
-/// Three slices rather than an array of slices: as parameters they are known not to overlap, so the
-/// loop vectorises. Slots beyond `S` are empty.
+/// Takes three slices rather than an array of slices: the compiler knows that parameters do not
+/// overlap, so the loop vectorises. Slots beyond `S` are empty.
 #[inline(always)]
 fn walk<E: Element<S>, const S: usize>(
     element: E,
@@ -117,7 +117,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The widest there is; the standard library remembers what it detected.
+    /// The widest width that this CPU supports. The standard library caches the detection.
     fn of_this_cpu() -> Width {
         #[cfg(test)]
         if let Some(width) = tests::FORCED.get() {
@@ -146,7 +146,7 @@ mod tests {
         pub(super) static FORCED: Cell<Option<Width>> = const { Cell::new(None) };
     }
 
-    /// Every kernel: each rule and each of its settings that selects another loop.
+    /// Every kernel: each rule, and each setting that selects another loop.
     fn rules() -> Vec<Box<dyn UpdateRule>> {
         vec![
             Box::new(Sgd::default()),
@@ -167,13 +167,13 @@ mod tests {
         ]
     }
 
-    /// Numbers of every size without a generator: the fractional parts of multiples of an
-    /// irrational, spread by cubing.
+    /// Numbers of different magnitudes without a generator: the fractional parts of multiples of an
+    /// irrational number, spread by cubing.
     fn numbers(n: usize, irrational: f64) -> Vec<f32> {
         (1..=n).map(|i| (2.0 * (i as f64 * irrational).fract() - 1.0).powi(3) as f32).collect()
     }
 
-    /// Bits of weights and slots after two updates and a decay.
+    /// The bits of weights and slots after two updates and a decay.
     fn run(rule: &dyn UpdateRule, n: usize, width: Option<Width>) -> Vec<u32> {
         FORCED.set(width);
         let mut w = numbers(n, std::f64::consts::SQRT_2);

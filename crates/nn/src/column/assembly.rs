@@ -1,5 +1,5 @@
-//! What all layers of columns do first: columns checked and in order, and their variables' scopes
-//! named.
+//! The first steps of every layer of columns: check and order the columns, and name the scopes of
+//! their variables.
 
 use estimand_graph::Graph;
 use estimand_tensor::{Error, Result};
@@ -7,7 +7,7 @@ use estimand_tensor::{Error, Result};
 use super::{Columns, FeatureColumn};
 use crate::layer::name;
 
-/// The columns by name in the order of bytes, each right and there once.
+/// Checks the columns and sorts them by the bytes of their names. Duplicate names are an error.
 pub(super) fn sorted(columns: impl Into<Columns>) -> Result<Vec<FeatureColumn>> {
     let Columns(mut columns) = columns.into();
     if columns.is_empty() {
@@ -38,9 +38,9 @@ pub(super) fn layer_name(graph: &Graph, kind: &str) -> String {
     full.strip_prefix(&format!("{path}/")).unwrap_or(&full).to_string()
 }
 
-/// A column's name as a scope's.
+/// Converts a column's name to the name of a scope.
 ///
-/// TF: whatever a scope's name cannot hold becomes `_`.
+/// TF: characters that are not allowed in the name of a scope become `_`.
 pub(super) fn scope_name(name: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     name.chars().map(|c| if allowed(c) { c } else { '_' }).collect()

@@ -1,4 +1,4 @@
-//! `bucketized_column`: numbers by the range they are in.
+//! `bucketized_column`: maps numbers to the range they are in.
 
 use std::panic::Location;
 
@@ -9,11 +9,11 @@ use super::numeric::NumericColumn;
 use super::{CategoricalColumn, Categories, Column, DenseColumn, place};
 use crate::inputs::Inputs;
 
-/// The range that each number is in. Made by [`bucketized_column`].
+/// The range of each number. Made by [`bucketized_column`].
 ///
-/// It is both: one-hot numbers `[d, ranges]` for a network, and ids for a linear model, a cross or
-/// an embedding. The id of the number at place `i` of a row is its range plus `i` times the number
-/// of ranges.
+/// The column has two sides: one-hot numbers `[d, ranges]` for a network, and ids for a linear
+/// model, a cross or an embedding. The id of the number at position `i` of a row is its range plus
+/// `i` times the number of ranges.
 #[derive(Clone, Debug)]
 pub struct BucketizedColumn {
     source: NumericColumn,
@@ -21,8 +21,8 @@ pub struct BucketizedColumn {
     site: &'static Location<'static>,
 }
 
-/// The numbers of a column by the range they are in: below the first boundary, from each boundary
-/// to the next, and from the last on. NaN is in the last range, as in TensorFlow.
+/// Maps the numbers of a column to ranges: below the first boundary, from each boundary to the
+/// next, and from the last boundary upwards. NaN is in the last range, as in TensorFlow.
 ///
 /// ```
 /// use estimand_nn::column::{Column, bucketized_column, numeric_column};

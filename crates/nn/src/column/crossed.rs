@@ -20,7 +20,7 @@ pub struct CrossedColumn {
     site: &'static Location<'static>,
 }
 
-/// What is crossed: a feature of strings or integers by its name, or a categorical column.
+/// A key of a cross: the name of a feature of strings or integers, or a categorical column.
 #[derive(Clone, Debug)]
 pub enum ColumnKey {
     /// A feature.
@@ -29,16 +29,17 @@ pub enum ColumnKey {
     Column(FeatureColumn),
 }
 
-/// Every combination of one value for each key, as a category by its hash.
+/// Makes a category of every combination of one value for each key. Combinations are hashed into
+/// buckets.
 ///
-/// Keys are features by name (strings or integers) and categorical columns other than hashed ones,
-/// whose ids are crossed; the keys of a cross stand for it. A row in which a key has no value has
-/// no combination.
+/// A key is the name of a feature (strings or integers) or a categorical column whose ids are
+/// crossed. Hashed columns are refused. A cross as a key is replaced by its own keys. A row in
+/// which a key has no value has no combination.
 ///
-/// The keys are hashed in the order given, however the features are fed: this is what TensorFlow
-/// computes for parsed `tf.Example`s, with which models are served. (Fed dense tensors, TensorFlow
-/// takes features given by name after all columns.) A dense feature given by name has no missing
-/// values: `""` and -1 are crossed like others.
+/// The keys are hashed in the order given, however the features are fed. TensorFlow does the same
+/// for parsed `tf.Example`s, with which models are served. (If TensorFlow is fed dense tensors, it
+/// puts features given by name after all columns.) A dense feature given by name has no missing
+/// values: `""` and -1 are crossed like other values.
 ///
 /// ```
 /// use estimand_nn::column::{Column, ColumnKey, bucketized_column, crossed_column, numeric_column};
@@ -54,7 +55,7 @@ pub fn crossed_column(keys: impl IntoIterator<Item = impl Into<ColumnKey>>, hash
 }
 
 impl CrossedColumn {
-    /// What the hash begins with. By default, TensorFlow's number, for which 0 stands too.
+    /// The initial value of the hash. By default TensorFlow's value; 0 stands for it too.
     pub fn hash_key(mut self, hash_key: u64) -> CrossedColumn {
         self.hash_key = hash_key;
         self
@@ -83,7 +84,7 @@ impl CrossedColumn {
         })
     }
 
-    /// Features and columns; those of a cross among them in its place.
+    /// The features and columns of the cross. Nested crosses are replaced by their keys.
     fn leaves(&self) -> Vec<&ColumnKey> {
         fn leaves(key: &ColumnKey) -> Vec<&ColumnKey> {
             match key {
@@ -207,8 +208,8 @@ impl CategoricalColumn for CrossedColumn {
             }
         };
         let mut keys = self.leaves().into_iter().map(key).collect::<Result<Vec<CrossKey>>>()?;
-        // The graph's cross takes ragged keys first: a dense one in front of a ragged one becomes
-        // ragged too.
+        // The graph's cross needs ragged keys first, so a dense key before a ragged one is made
+        // ragged.
         let last_ragged = keys.iter().rposition(|key| matches!(key, CrossKey::Ragged(_))).unwrap_or(0);
         for key in &mut keys[..last_ragged] {
             if let CrossKey::Dense(dense) = key {

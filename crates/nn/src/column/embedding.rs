@@ -21,11 +21,12 @@ pub struct EmbeddingColumn {
     site: &'static Location<'static>,
 }
 
-/// A vector of `dimension` numbers for each category of a column: those of a row are combined into
-/// one.
+/// Learns a vector of `dimension` numbers for each category of a column. The vectors of a row are
+/// combined into one.
 ///
-/// Ids below 0 do not count, nor, unless vectors are summed, ids whose weight is not above 0; a row
-/// without ids is zero. A step costs as much as the categories of a batch, however large the table.
+/// Ids below 0 are ignored. Unless vectors are summed, ids whose weight is not above 0 are ignored
+/// too. A row without ids yields zeros. The cost of a step depends on the categories of a batch,
+/// not on the size of the table.
 ///
 /// ```
 /// use estimand_graph::Combiner;
@@ -39,7 +40,7 @@ pub fn embedding_column(column: impl Into<FeatureColumn>, dimension: usize) -> E
     EmbeddingColumn { column: column.into(), table: Table::new(Some(dimension)), site: Location::caller() }
 }
 
-/// As [`embedding_column`], with the fourth root of the number of categories, rounded up, as
+/// Like [`embedding_column`], with the fourth root of the number of categories, rounded up, as the
 /// dimension.
 ///
 /// ```
@@ -85,13 +86,12 @@ impl Table {
         }
     }
 
-    /// The variable, in the open scope.
+    /// Makes the variable in the open scope.
     pub(super) fn variable(&self, graph: &Graph, name: &str, n_buckets: usize) -> Result<Tensor> {
         let dimension = self.dimension(n_buckets);
         let stddev = 1.0 / (dimension as f64).sqrt();
         let initializer = match (&self.checkpoint, &self.initializer) {
-            // Only training begins with initial values; whoever predicts need not have the other
-            // checkpoint.
+            // Only training uses initial values. Prediction must not require the other checkpoint.
             (Some((path, tensor)), _) if graph.mode() == Mode::Train => {
                 restored(path, tensor, &[n_buckets, dimension])?
             }
@@ -102,7 +102,7 @@ impl Table {
         Ok(graph.variable_with(name, DType::F32, [n_buckets, dimension], initializer, role))
     }
 
-    /// The vectors of each row, combined.
+    /// Looks up the vectors of each row and combines them.
     pub(super) fn lookup(&self, table: &Tensor, found: &Categories) -> Tensor {
         let mut how = Lookup::new(self.combiner);
         if let Some(weights) = &found.weights {
@@ -122,7 +122,7 @@ impl Table {
         vectors
     }
 
-    /// The vector of each step, `[batch, steps, dimension]`.
+    /// Looks up the vector of each step, `[batch, steps, dimension]`.
     pub(super) fn steps(&self, table: &Tensor, ids: &RaggedTensor, n_steps: &Tensor) -> Tensor {
         let dimension = table.shape().dims().last().copied().unwrap_or(1.into());
         let ids = ids.to_steps(n_steps, &[], -1);
@@ -132,7 +132,7 @@ impl Table {
     }
 }
 
-/// The values of a tensor of a checkpoint: a prefix, or a folder whose newest counts.
+/// Reads a tensor of a checkpoint. `path` is a prefix, or a folder whose newest checkpoint is used.
 fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Initializer> {
     let newest = if path.is_dir() { latest_checkpoint(path)? } else { None };
     let value = BundleReader::open(newest.as_deref().unwrap_or(path))?.read(tensor)?;
@@ -143,33 +143,33 @@ fn restored(path: &Path, tensor: &str, dims: &[usize]) -> Result<Initializer> {
     Ok(Initializer::Value(value))
 }
 
-/// The setters of something with a field `table`.
+/// The setters of a column with a field `table`.
 macro_rules! table_setters {
     ($column:ty) => {
         impl $column {
-            /// How the vectors of a row become one. By default, their mean.
+            /// The way the vectors of a row are combined. By default, their mean.
             pub fn combiner(mut self, combiner: Combiner) -> Self {
                 self.table.combiner = combiner;
                 self
             }
 
-            /// How the table begins. By default, a normal distribution of deviation
-            /// `1 / sqrt(dimension)`, cut off at two deviations.
+            /// The initializer of the table. By default, a normal distribution with deviation
+            /// `1 / sqrt(dimension)`, truncated at two deviations.
             pub fn initializer(mut self, initializer: Initializer) -> Self {
                 self.table.initializer = Some(initializer);
                 self
             }
 
-            /// Begins with a tensor of a checkpoint: a prefix such as `model.ckpt-100`, or a folder
-            /// whose newest checkpoint counts. It is read when a model is built for training. By
-            /// default, the initializer decides.
+            /// Initializes the table from a tensor of a checkpoint. `path` is a prefix such as
+            /// `model.ckpt-100`, or a folder whose newest checkpoint is used. The checkpoint is
+            /// read when a model is built for training. By default, the initializer is used.
             pub fn checkpoint(mut self, path: impl Into<PathBuf>, tensor_name: impl Into<String>) -> Self {
                 self.table.checkpoint = Some((path.into(), tensor_name.into()));
                 self
             }
 
-            /// Scales vectors that are longer down to this length before they are combined. By
-            /// default, they are used as they are.
+            /// Scales longer vectors down to this length before they are combined. By default,
+            /// vectors are used as they are.
             pub fn max_norm(mut self, max_norm: f64) -> Self {
                 self.table.max_norm = Some(max_norm);
                 self
@@ -187,7 +187,7 @@ pub(super) use table_setters;
 
 table_setters!(EmbeddingColumn);
 
-/// What tables of vectors call their variable.
+/// The name of the variable of an embedding table.
 const WEIGHTS: &str = "embedding_weights";
 
 impl Column for EmbeddingColumn {

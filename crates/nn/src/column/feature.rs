@@ -1,12 +1,12 @@
-//! Raw features as columns read them: found by name, of the right type, with or without their
-//! missing values.
+//! Access to raw features for columns: finds them by name, checks their type, and handles missing
+//! values.
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Error, Result};
 
 use crate::inputs::{Input, Inputs};
 
-/// What a categorical column is made of.
+/// The kind of values that a categorical column reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CategoryKind {
     Text,
@@ -14,7 +14,7 @@ pub(super) enum CategoryKind {
 }
 
 impl CategoryKind {
-    /// What a column's dtype asks for; other dtypes name no categories.
+    /// The kind for a column's dtype. Other dtypes are an error.
     pub(super) fn of(dtype: DType) -> Result<CategoryKind> {
         match dtype {
             DType::Str => Ok(CategoryKind::Text),
@@ -32,10 +32,10 @@ impl CategoryKind {
     }
 }
 
-/// The rows of a feature, if it holds what a column takes.
+/// The rows of a feature. Reports an error if the feature is not of the kind that the column reads.
 ///
-/// TF: a dense feature loses its missing values, `""` and -1; in a ragged one these are values like
-/// others (cases 9 and 10).
+/// TF: missing values, `""` and -1, are dropped from a dense feature; in a ragged feature they are
+/// values like others (cases 9 and 10).
 pub(super) fn categories(features: &Inputs, key: &str, takes: CategoryKind) -> Result<RaggedTensor> {
     let input = features.find(key)?;
     let values = match input {
@@ -96,7 +96,7 @@ pub(super) fn numbers(features: &Inputs, key: &str, dims: &[usize]) -> Result<Te
     if fits { Ok(dense.clone()) } else { Ok(dense.reshape(rows_of(dims))) }
 }
 
-/// Strings are no numbers.
+/// Reports an error for strings, which are no numbers.
 pub(super) fn expect_numbers(key: &str, dtype: DType) -> Result<()> {
     match dtype {
         DType::Str => Err(Error::dtype(
@@ -109,7 +109,7 @@ pub(super) fn expect_numbers(key: &str, dtype: DType) -> Result<()> {
     }
 }
 
-/// Sizes for `reshape`: any number of rows like this.
+/// Sizes for `reshape`: any number of rows with these sizes.
 pub(super) fn rows_of(dims: &[usize]) -> Vec<i64> {
     std::iter::once(-1).chain(dims.iter().map(|&n| n as i64)).collect()
 }

@@ -1,4 +1,5 @@
-//! `FeatureColumn`, any column, and `Columns`, a list of them: what functions take.
+//! `FeatureColumn`, a column of any kind, and `Columns`, a list of them. Functions take these
+//! types.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,7 +13,7 @@ use super::{
     SharedEmbeddingColumn, VocabularyFileColumn, VocabularyListColumn, WeightedColumn, place,
 };
 
-/// Any column. Cheap to clone.
+/// A column of any kind. Cheap to clone.
 ///
 /// ```
 /// use estimand_nn::column::{FeatureColumn, categorical_column_with_hash_bucket, embedding_column, numeric_column};
@@ -25,17 +26,17 @@ use super::{
 pub struct FeatureColumn(Arc<dyn Column>);
 
 impl FeatureColumn {
-    /// A column of one's own.
+    /// Wraps a custom column.
     pub fn new(column: impl Column + 'static) -> FeatureColumn {
         FeatureColumn(Arc::new(column))
     }
 
-    /// An error with the column it is about, and the line that made it.
+    /// Adds to an error this column and the line that made it.
     pub(super) fn place(&self, error: Error) -> Error {
         place(&*self.0, error)
     }
 
-    /// Its ids, or the error that it has none.
+    /// The categorical side, or an error if the column has none.
     pub(super) fn expect_categorical(&self) -> Result<&dyn CategoricalColumn> {
         self.categorical().ok_or_else(|| {
             let error = Error::config(format!("{} is not categorical", self.describe()));
@@ -43,7 +44,7 @@ impl FeatureColumn {
         })
     }
 
-    /// Its id for each step, or the error that it has none.
+    /// The categorical side for sequences, or an error if the column has none.
     pub(super) fn expect_steps(&self) -> Result<&dyn CategoricalSequenceColumn> {
         self.categorical_sequence().ok_or_else(|| {
             let error = Error::config(format!("{} is not a categorical sequence", self.describe()));
@@ -51,7 +52,7 @@ impl FeatureColumn {
         })
     }
 
-    /// The number of its ids, of rows or of steps, or the error that it has none.
+    /// The number of ids, of rows or of steps, or an error if the column has none.
     pub(super) fn expect_ids(&self) -> Result<usize> {
         match self.categorical_sequence() {
             Some(steps) => Ok(steps.n_buckets()),
@@ -64,8 +65,8 @@ impl FeatureColumn {
     }
 }
 
-/// A list of columns, as functions take it: `[age.into(), words.into()]`, or a list of
-/// [`FeatureColumn`] or a reference to one.
+/// A list of columns as a function argument: `[age.into(), words.into()]`, a list of
+/// [`FeatureColumn`], or a reference to one.
 ///
 /// ```
 /// use estimand_nn::column::{Columns, FeatureColumn, numeric_column};

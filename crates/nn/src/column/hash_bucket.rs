@@ -18,8 +18,8 @@ pub struct HashBucketColumn {
     site: &'static Location<'static>,
 }
 
-/// Any strings, by TensorFlow's hash of their bytes: the same buckets to the last one. Different
-/// strings may share a bucket.
+/// Maps any string to a bucket by TensorFlow's hash of its bytes. The buckets are exactly those of
+/// TensorFlow. Different strings may share a bucket.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket};
@@ -33,7 +33,7 @@ pub fn categorical_column_with_hash_bucket(key: impl Into<String>, hash_bucket_s
 }
 
 impl HashBucketColumn {
-    /// What the feature holds. By default, strings. Integers are hashed by their decimal text.
+    /// The dtype of the feature. By default, strings. Integers are hashed by their decimal text.
     pub fn dtype(mut self, dtype: DType) -> HashBucketColumn {
         self.dtype = dtype;
         self
@@ -45,7 +45,7 @@ impl HashBucketColumn {
     }
 }
 
-/// A mistake in the number of buckets of a hash.
+/// Reports an error unless the number of buckets is valid.
 pub(super) fn check_size(n_buckets: usize) -> Result<()> {
     match i64::try_from(n_buckets) {
         Ok(1..) => Ok(()),

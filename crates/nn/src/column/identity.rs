@@ -18,10 +18,11 @@ pub struct IdentityColumn {
     site: &'static Location<'static>,
 }
 
-/// Integers from 0 to below `n_buckets`, each its own id.
+/// Takes integers from 0 to below `n_buckets` as ids.
 ///
-/// An integer outside of them passes, as in TensorFlow, unless there is a default: an indicator
-/// does not count it, a lookup drops it if it is below 0 and is an error of the run otherwise.
+/// Integers outside of this range pass through, as in TensorFlow, unless there is a default value.
+/// An indicator ignores such an id. A lookup drops it if it is below 0; otherwise it is an error at
+/// run time.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_identity};
@@ -34,7 +35,7 @@ pub fn categorical_column_with_identity(key: impl Into<String>, n_buckets: usize
 }
 
 impl IdentityColumn {
-    /// The id of integers that are out of range. By default, they pass as they are.
+    /// The id of integers out of range. By default, they pass through unchanged.
     pub fn default_value(mut self, id: i64) -> IdentityColumn {
         self.default_value = Some(id);
         self

@@ -1,4 +1,4 @@
-//! `indicator_column`: how often each category is in a row.
+//! `indicator_column`: counts how often each category occurs in a row.
 
 use std::panic::Location;
 
@@ -15,10 +15,10 @@ pub struct IndicatorColumn {
     site: &'static Location<'static>,
 }
 
-/// How often each category of a column is in a row: a number for each category, or the sum of its
-/// weights.
+/// Counts how often each category of a column occurs in a row: one number for each category. If ids
+/// have weights, the number is the sum of the weights.
 ///
-/// Of a sequence column it is a row of 0 and 1 for each step, for
+/// For a sequence column, the result is a row of 0 and 1 for each step, for
 /// [`sequence_input_layer`](super::sequence_input_layer).
 ///
 /// ```

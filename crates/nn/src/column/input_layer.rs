@@ -1,4 +1,4 @@
-//! `input_layer`: dense columns side by side, what a network begins with.
+//! `input_layer`: concatenates dense columns into the input of a network.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Result};
@@ -8,8 +8,8 @@ use super::feature::rows_of;
 use super::{Columns, DenseColumn, FeatureColumn};
 use crate::inputs::Inputs;
 
-/// The values of dense columns side by side, f32 `[batch, n]`: by name in the order of bytes
-/// (capital letters first), each flattened.
+/// Concatenates the values of dense columns, f32 `[batch, n]`. Columns are sorted by the bytes of
+/// their names (capital letters first), and each is flattened.
 ///
 /// Variables: `input_layer/<column>/embedding_weights`, inside the open scope. A second layer in
 /// the same scope is `input_layer_1`.

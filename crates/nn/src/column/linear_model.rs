@@ -11,8 +11,8 @@ use crate::inputs::Inputs;
 
 /// A weighted sum of columns, with options.
 ///
-/// Categorical columns (bucketized ones too) have a weight for each id, dense ones one for each
-/// number. All begin at 0.
+/// Categorical columns (also bucketized ones) have a weight for each id, dense columns one for each
+/// number. All weights start at 0.
 ///
 /// Variables: `linear_model/<column>/weights` and `linear_model/bias_weights`, inside the open
 /// scope.
@@ -40,15 +40,15 @@ pub struct LinearModel {
     trainable: bool,
 }
 
-/// What a linear model calls the weights of a column.
+/// The name of the weights of a column.
 const WEIGHTS: &str = "weights";
 
-/// What a linear model makes.
+/// The result of a linear model.
 #[derive(Clone, Debug)]
 pub struct LinearOutput {
     /// The sums, f32 `[batch, units]`.
     pub logits: Tensor,
-    /// The variable that is added to every row, `[units]`.
+    /// The bias variable, `[units]`, which is added to every row.
     pub bias: Tensor,
     /// The weights of each column by its name, `[ids or numbers, units]`.
     pub weights: IndexMap<String, Tensor>,
@@ -67,20 +67,20 @@ impl LinearModel {
         LinearModel { columns: columns.into(), units: 1, sparse_combiner: Combiner::Sum, trainable: true }
     }
 
-    /// How many sums there are, each with weights of its own. By default, 1.
+    /// The number of sums, each with its own weights. By default, 1.
     pub fn units(mut self, units: usize) -> LinearModel {
         self.units = units;
         self
     }
 
-    /// How the weights of a row's ids become one. By default, their sum.
+    /// The way the weights of a row's ids are combined. By default, their sum.
     pub fn sparse_combiner(mut self, combiner: Combiner) -> LinearModel {
         self.sparse_combiner = combiner;
         self
     }
 
-    /// Whether optimizers change weights and bias. By default, they do. (Embeddings among the
-    /// columns say so themselves.)
+    /// Whether optimizers change weights and bias. By default, they do. (Embedding columns have
+    /// their own `trainable` option.)
     pub fn trainable(mut self, trainable: bool) -> LinearModel {
         self.trainable = trainable;
         self
@@ -123,7 +123,7 @@ impl LinearModel {
         Ok(LinearOutput { logits, bias, weights })
     }
 
-    /// What a column adds to the sums, and its weights.
+    /// The contribution of a column to the sums, and its weights.
     fn part(&self, column: &FeatureColumn, features: &Inputs) -> Result<(Tensor, Tensor)> {
         let _scope = features.graph().reopen(&scope_name(&column.name()));
         let _about = features.graph().about(&column.name());
@@ -151,7 +151,8 @@ impl LinearModel {
         let x = flat(column, features)?;
         let n = column.dims().iter().product();
         let weights = self.variable(features, WEIGHTS, &[n, self.units]);
-        // One number a row is multiplied where all columns are added up, in one pass.
+        // With one number per row, a plain product is used: it is fused with the sum over all
+        // columns into one pass.
         let part = if n == 1 { &x * &weights } else { x.matmul(&weights) };
         Ok((part, weights))
     }

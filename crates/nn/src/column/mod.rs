@@ -1,14 +1,15 @@
-//! Feature columns: what a model makes of its raw features, as plain values with TensorFlow's names
-//! and numbers.
+//! Feature columns: they describe how a model uses its raw features. They are plain values with
+//! TensorFlow's names and numbers.
 //!
-//! A column says which features it reads and has one or more *sides*: dense (numbers for a
-//! network), categorical (ids), and both as sequences. [`input_layer`], [`linear_model`] and
-//! [`sequence_input_layer`] put columns into a graph; [`make_parse_example_spec`] tells how their
-//! features stand in a `tf.Example`. This file is the seam; `feature` reads raw features,
-//! `assembly` orders and names columns, the others hold one column or one function each.
+//! A column names the features it reads and has one or more *sides*: dense (numbers for a network),
+//! categorical (ids), and both as sequences. [`input_layer`], [`linear_model`] and
+//! [`sequence_input_layer`] put columns into a graph; [`make_parse_example_spec`] returns the spec
+//! for parsing their features from a `tf.Example`. This file defines the traits; `feature` reads
+//! raw features, `assembly` orders and names columns, and the other files hold one column or one
+//! function each.
 //!
-//! A constructor only stores. What is wrong with a column comes back from [`Column::check`], with
-//! the line that made it, and from everything that columns are given to.
+//! A constructor only stores its arguments. [`Column::check`] reports mistakes in a column, with
+//! the line that made it; so does every function that takes columns.
 //!
 //! ```
 //! use estimand_engine::Session;
@@ -84,70 +85,71 @@ pub use weighted::{WeightedColumn, weighted_categorical_column};
 
 /// A feature column.
 ///
-/// A column of one's own needs the first five methods and the side that it has;
-/// [`FeatureColumn::new`] makes it fit where columns are taken, and
+/// A custom column needs the first five methods and the sides that it has. [`FeatureColumn::new`]
+/// wraps it for use wherever columns are accepted, and
 /// [`check_column`](crate::testing::check_column) runs the contract.
 pub trait Column: fmt::Debug + Send + Sync {
-    /// What sort of column it is, in the words of its constructor: `numeric`.
+    /// The kind of column, in the words of its constructor: `numeric`.
     fn kind(&self) -> &'static str;
 
-    /// TensorFlow's name for it: columns are ordered and variables are called by it.
+    /// TensorFlow's name for the column. It determines the order of columns and the names of
+    /// variables.
     fn name(&self) -> String;
 
-    /// The line that made it.
+    /// The source line that made the column.
     fn site(&self) -> &'static Location<'static>;
 
-    /// What is wrong with its options or with the columns it is made of.
+    /// Reports mistakes in the column's options or in the columns it is made of.
     fn check(&self) -> Result<()>;
 
-    /// The features that it reads, as they stand in a `tf.Example`.
+    /// The features that the column reads, and their format in a `tf.Example`.
     fn parse_spec(&self) -> BatchSpec;
 
-    /// Its numbers for a network, if it has some.
+    /// The dense side, if the column has one: numbers for a network.
     fn dense(&self) -> Option<&dyn DenseColumn> {
         None
     }
 
-    /// Its ids, if it has some.
+    /// The categorical side, if the column has one: ids.
     fn categorical(&self) -> Option<&dyn CategoricalColumn> {
         None
     }
 
-    /// Its numbers for each step of a sequence, if it has some.
+    /// The dense side for sequences, if the column has one: numbers for each step.
     fn sequence(&self) -> Option<&dyn SequenceColumn> {
         None
     }
 
-    /// Its id for each step of a sequence, if it has one.
+    /// The categorical side for sequences, if the column has one: an id for each step.
     fn categorical_sequence(&self) -> Option<&dyn CategoricalSequenceColumn> {
         None
     }
 
-    /// Itself, if it is a cross, whose keys stand for it in another cross.
+    /// The column as a cross, if it is one. A cross inside another cross is replaced by its keys.
     fn crossed(&self) -> Option<&CrossedColumn> {
         None
     }
 }
 
-/// The side of a column that is numbers for a network.
+/// The dense side of a column: numbers for a network.
 pub trait DenseColumn {
     /// The sizes of one row's axes.
     fn dims(&self) -> Vec<usize>;
 
-    /// Its values, f32 `[batch, dims...]`. Variables are made in the open scope.
+    /// The column's values, f32 `[batch, dims...]`. Variables are made in the open scope.
     fn tensor(&self, features: &Inputs) -> Result<Tensor>;
 }
 
-/// The side of a column that is ids.
+/// The categorical side of a column: ids.
 pub trait CategoricalColumn {
     /// The number of ids.
     fn n_buckets(&self) -> usize;
 
-    /// The ids of each row. An id below 0 counts nowhere.
+    /// The ids of each row. An id below 0 is ignored everywhere.
     fn categories(&self, features: &Inputs) -> Result<Categories>;
 }
 
-/// Ids and, if there are some, their weights.
+/// Ids and, optionally, their weights.
 #[derive(Clone, Debug)]
 pub struct Categories {
     /// The ids of each row, i32 or i64.
@@ -156,47 +158,47 @@ pub struct Categories {
     pub weights: Option<Tensor>,
 }
 
-/// The side of a column that is numbers for each step of a sequence.
+/// The dense side of a column for sequences: numbers for each step.
 pub trait SequenceColumn {
     /// The sizes of one step's axes.
     fn dims(&self) -> Vec<usize>;
 
-    /// How long the sequences are.
+    /// The lengths of the sequences.
     fn extent(&self, features: &Inputs) -> Result<Extent>;
 
-    /// Its values, f32 `[batch, steps, dims...]`, for this number of steps. Variables are made in
-    /// the open scope.
+    /// The column's values, f32 `[batch, steps, dims...]`, padded to `n_steps` steps. Variables are
+    /// made in the open scope.
     fn tensor(&self, features: &Inputs, n_steps: &Tensor) -> Result<Tensor>;
 }
 
-/// The side of a column that is an id for each step of a sequence.
+/// The categorical side of a column for sequences: an id for each step.
 pub trait CategoricalSequenceColumn {
     /// The number of ids.
     fn n_buckets(&self) -> usize;
 
-    /// How long the sequences are.
+    /// The lengths of the sequences.
     fn extent(&self, features: &Inputs) -> Result<Extent>;
 
-    /// The id of each step of each row. An id below 0 counts nowhere.
+    /// The id of each step of each row. An id below 0 is ignored everywhere.
     fn ids(&self, features: &Inputs) -> Result<RaggedTensor>;
 }
 
-/// How long the sequences of a batch are.
+/// The lengths of the sequences of a batch.
 #[derive(Clone, Debug)]
 pub struct Extent {
     /// The number of steps of each row, i64 `[batch]`.
     pub lengths: Tensor,
-    /// The number of steps that hold all rows, a single i64.
+    /// The number of steps of the longest row, a single i64.
     pub n_steps: Tensor,
 }
 
-/// An error with the column it is about, and the line that made it.
+/// Adds to an error the column it is about and the line that made the column.
 fn place(column: &dyn Column, error: Error) -> Error {
     let site = column.site();
     error.context(format!("in column `{}`, made at {}:{}", column.name(), site.file(), site.line()))
 }
 
-/// Every column of this crate, in its plainest form. Their features are called `x` (numbers), `id`
+/// Every column of this crate, in its simplest form. Their features are called `x` (numbers), `id`
 /// and `word`, and `weight`.
 pub const ALL_COLUMNS: [fn() -> FeatureColumn; 17] = [
     || numeric_column("x").into(),

@@ -1,4 +1,4 @@
-//! What becomes of numbers before a model sees them.
+//! Normalizers: functions that columns apply to numbers before a model sees them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use estimand_graph::Tensor;
 use estimand_graph::meaning::Listing;
 use estimand_tensor::{DType, Error, Result};
 
-/// A function of numbers, by name or by code.
+/// A function of numbers: a named one, or code.
 #[derive(Clone)]
 pub(super) enum Normalizer {
     ZScore { mean: f64, stddev: f64 },
@@ -32,7 +32,7 @@ impl Normalizer {
         }
     }
 
-    /// The numbers as the model sees them, f32.
+    /// Applies the function; the result is f32.
     pub(super) fn apply(&self, x: &Tensor) -> Result<Tensor> {
         let float = || x.cast(DType::F32);
         let y = match self {
@@ -54,7 +54,7 @@ impl Normalizer {
                 y
             }
             Normalizer::Function(function) => {
-                // Nobody can tell what code means, but its numbers often come from data.
+                // The meaning of code is unknown, but its constants often come from data.
                 let (y, constants) = x.graph().constants_of(|| function(x));
                 y.means("normalisation", "a function");
                 if !constants.is_empty() {
@@ -82,7 +82,7 @@ impl fmt::Debug for Normalizer {
     }
 }
 
-/// Numbers of any dtype as the model sees them, f32.
+/// Normalizes numbers of any dtype; the result is f32.
 pub(super) fn normalised(x: &Tensor, normalizer: Option<&Normalizer>) -> Result<Tensor> {
     match normalizer {
         Some(normalizer) => normalizer.apply(x),

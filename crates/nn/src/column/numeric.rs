@@ -1,4 +1,4 @@
-//! `numeric_column`: numbers as they are, or normalised.
+//! `numeric_column`: numbers, unchanged or normalised.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::normalizer::{Normalizer, normalised};
 use super::{Column, DenseColumn, feature, place};
 use crate::inputs::Inputs;
 
-/// Numbers of a feature, f32. Made by [`numeric_column`].
+/// The numbers of a feature, f32. Made by [`numeric_column`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NumericColumn {
@@ -23,7 +23,7 @@ pub struct NumericColumn {
     site: &'static Location<'static>,
 }
 
-/// Numbers of a dense feature: by default one in each row.
+/// Reads the numbers of a dense feature: by default one in each row.
 ///
 /// ```
 /// use estimand_nn::column::numeric_column;
@@ -53,21 +53,21 @@ impl NumericColumn {
         self
     }
 
-    /// How the feature stands in files. By default, f32. The column's values are f32 in any case.
+    /// The dtype of the feature in files. By default, f32. The column's values are always f32.
     pub fn dtype(mut self, dtype: DType) -> NumericColumn {
         self.dtype = dtype;
         self
     }
 
-    /// What a parsed `tf.Example` without the feature has: one number for all, or an array of the
-    /// column's shape. By default, such an example is an error.
+    /// The value for a parsed `tf.Example` without the feature: one number for all elements, or an
+    /// array of the column's shape. By default, such an example is an error.
     pub fn default_value(mut self, value: impl Into<Array>) -> NumericColumn {
         self.default_value = Some(value.into());
         self
     }
 
-    /// A function of the raw numbers, `[batch, dims...]` of the feature's dtype, whose result is
-    /// then made f32. By default, the numbers are used as they are.
+    /// A function of the raw numbers, `[batch, dims...]` in the feature's dtype. Its result is cast
+    /// to f32. By default, the numbers are used unchanged.
     pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> NumericColumn {
         self.normalizer = Some(Normalizer::Function(Arc::new(function)));
         self
@@ -91,7 +91,7 @@ impl NumericColumn {
         self
     }
 
-    /// The feature that it reads.
+    /// The name of the feature that the column reads.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -109,7 +109,7 @@ impl NumericColumn {
         self.default().map(drop)
     }
 
-    /// The default for a parser, as large as a row.
+    /// The default for a parser, in the size of a row.
     fn default(&self) -> Result<Option<Array>> {
         let Some(value) = &self.default_value else { return Ok(None) };
         if value.rank() > 0 && value.dims() != self.dims {
@@ -127,7 +127,7 @@ impl NumericColumn {
     }
 }
 
-/// A mistake in sizes or dtype that columns of numbers share.
+/// Reports mistakes in sizes or dtype, for all columns of numbers.
 pub(super) fn check_shape(dims: &[usize], dtype: DType) -> Result<()> {
     if dims.contains(&0) {
         return Err(Error::shape(format!("a shape of {dims:?}; expected sizes of at least 1")));
@@ -142,9 +142,9 @@ pub(super) fn check_shape(dims: &[usize], dtype: DType) -> Result<()> {
     }
 }
 
-/// The elements of a default; none if the dtype cannot hold them.
+/// The elements of a default value, or `None` if the dtype cannot hold them.
 ///
-/// TF: a float is no default of an integer column, even if it is whole (case 45).
+/// TF: a float is not accepted as the default of an integer column, even if it is whole (case 45).
 fn number_like(value: &Array, dtype: DType) -> Result<Option<Vec<f64>>> {
     let fits = value.dtype() != DType::Str && (dtype.is_float() || !value.dtype().is_float());
     if fits { value.to_f64_vec().map(Some) } else { Ok(None) }

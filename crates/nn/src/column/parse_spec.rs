@@ -1,10 +1,10 @@
-//! How the features of columns stand in a `tf.Example`.
+//! The specs for parsing the features of columns from a `tf.Example`.
 
 use estimand_tensor::{Array, BatchSpec, DType, Error, FeatureSpec, Result};
 
 use super::Columns;
 
-/// The features that columns read, each as a parser of `tf.Example`s must take it.
+/// The spec for parsing all features that the columns read from `tf.Example`s.
 ///
 /// ```
 /// use estimand_nn::column::{categorical_column_with_hash_bucket, make_parse_example_spec, numeric_column};
@@ -33,8 +33,8 @@ pub fn make_parse_example_spec(columns: impl Into<Columns>) -> Result<BatchSpec>
     Ok(all)
 }
 
-/// As [`make_parse_example_spec`], with the label of a classifier (one value a row; i64 numbers of
-/// classes or strings) and, if there is one, the feature that weighs rows.
+/// Like [`make_parse_example_spec`], with the label of a classifier (one value per row: i64 class
+/// numbers or strings) and optionally the feature that holds the weights of rows.
 pub fn classifier_parse_example_spec(
     columns: impl Into<Columns>,
     label_key: &str,
@@ -45,8 +45,8 @@ pub fn classifier_parse_example_spec(
     with_label(columns, label_key, label_dtype, 1, label_default, weight_key)
 }
 
-/// As [`make_parse_example_spec`], with the label of a regressor (f32, `label_dimension` numbers a
-/// row) and, if there is one, the feature that weighs rows.
+/// Like [`make_parse_example_spec`], with the label of a regressor (f32, `label_dimension` numbers
+/// per row) and optionally the feature that holds the weights of rows.
 pub fn regressor_parse_example_spec(
     columns: impl Into<Columns>,
     label_key: &str,
@@ -74,7 +74,7 @@ fn with_label(
     Ok(spec)
 }
 
-/// A default of the label's dtype and size, from one value or as many.
+/// A default of the label's dtype and size. `value` holds one value or one for each number.
 fn label_default(value: &Array, dtype: DType, n: usize) -> Result<Array> {
     if value.dtype() != dtype || value.len() != n {
         let text = format!("a default of {}{:?} for a label of {dtype}[{n}]", value.dtype(), value.dims());

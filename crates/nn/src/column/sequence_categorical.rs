@@ -14,14 +14,14 @@ use super::{HashBucketColumn, IdentityColumn, VocabularyFileColumn, VocabularyLi
 use crate::inputs::{Input, Inputs};
 
 /// A categorical column whose values are the steps of a sequence. Made by the functions of this
-/// file, or of a column with options by [`SequenceCategoricalColumn::of`].
+/// file, or from a column with options by [`SequenceCategoricalColumn::of`].
 #[derive(Clone, Debug)]
 pub struct SequenceCategoricalColumn {
     column: FeatureColumn,
     key: String,
 }
 
-/// A sequence of integers, each its own id. Wrap it in an indicator or embedding column.
+/// A sequence of integers that are ids. Wrap it in an indicator or embedding column.
 #[track_caller]
 pub fn sequence_categorical_column_with_identity(
     key: impl Into<String>,
@@ -30,7 +30,7 @@ pub fn sequence_categorical_column_with_identity(
     SequenceCategoricalColumn::of(categorical_column_with_identity(key, n_buckets))
 }
 
-/// A sequence of strings, by their hash. Wrap it in an indicator or embedding column.
+/// A sequence of strings, mapped to ids by their hash. Wrap it in an indicator or embedding column.
 #[track_caller]
 pub fn sequence_categorical_column_with_hash_bucket(
     key: impl Into<String>,
@@ -39,7 +39,8 @@ pub fn sequence_categorical_column_with_hash_bucket(
     SequenceCategoricalColumn::of(categorical_column_with_hash_bucket(key, hash_bucket_size))
 }
 
-/// A sequence of categories, by their place in a list. Wrap it in an indicator or embedding column.
+/// A sequence of categories, mapped to ids by their position in a list. Wrap it in an indicator or
+/// embedding column.
 #[track_caller]
 pub fn sequence_categorical_column_with_vocabulary_list(
     key: impl Into<String>,
@@ -48,7 +49,8 @@ pub fn sequence_categorical_column_with_vocabulary_list(
     SequenceCategoricalColumn::of(categorical_column_with_vocabulary_list(key, vocabulary_list))
 }
 
-/// A sequence of categories, by their line in a file. Wrap it in an indicator or embedding column.
+/// A sequence of categories, mapped to ids by their line in a file. Wrap it in an indicator or
+/// embedding column.
 #[track_caller]
 pub fn sequence_categorical_column_with_vocabulary_file(
     key: impl Into<String>,
@@ -57,7 +59,7 @@ pub fn sequence_categorical_column_with_vocabulary_file(
     SequenceCategoricalColumn::of(categorical_column_with_vocabulary_file(key, vocabulary_file))
 }
 
-/// The categorical columns whose values can be steps: those that read one feature.
+/// The categorical columns that can be used for sequences: those that read one feature.
 pub trait Steps: Into<FeatureColumn> {}
 
 impl Steps for HashBucketColumn {}
@@ -66,7 +68,7 @@ impl Steps for VocabularyFileColumn {}
 impl Steps for VocabularyListColumn {}
 
 impl SequenceCategoricalColumn {
-    /// The values of a categorical column as steps.
+    /// Uses the values of a categorical column as steps.
     ///
     /// ```
     /// use estimand_nn::column::{SequenceCategoricalColumn, categorical_column_with_hash_bucket, embedding_column};
@@ -125,8 +127,8 @@ impl CategoricalSequenceColumn for SequenceCategoricalColumn {
         let column = self.column.expect_categorical()?;
         match features.find(&self.key)? {
             Input::Ragged(_) => Ok(column.categories(features)?.ids),
-            // TF: a missing value keeps its step, without an id; so the column gets all values, as
-            // if they were ragged.
+            // TF: a missing value keeps its step, without an id. So the column receives all values,
+            // as if they were ragged.
             Input::Dense(dense) => {
                 let dense = steps(dense)?;
                 let all = Input::Ragged(RaggedTensor::from_rows(&dense));
@@ -140,7 +142,7 @@ impl CategoricalSequenceColumn for SequenceCategoricalColumn {
     }
 }
 
-/// A dense feature as one value a step, `[batch, steps]`.
+/// A dense feature with one value per step, `[batch, steps]`.
 fn steps(dense: &Tensor) -> Result<Tensor> {
     match dense.rank() {
         1 => Ok(dense.expand_dims(1)),
@@ -151,7 +153,7 @@ fn steps(dense: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Where values are missing.
+/// Booleans that are true where values are missing.
 fn missing(dense: &Tensor) -> Result<Tensor> {
     match dense.dtype() {
         DType::Str => Ok(dense.string_equal(&dense.graph().constant(Array::from_strings([], [""])?))),

@@ -1,4 +1,4 @@
-//! `sequence_input_layer`: sequence columns side by side, what a recurrent network begins with.
+//! `sequence_input_layer`: concatenates sequence columns into the input of a recurrent network.
 
 use estimand_graph::{RaggedTensor, Tensor};
 use estimand_tensor::{DType, Error, Result};
@@ -7,12 +7,12 @@ use super::assembly::{layer_name, scope_name, sorted};
 use super::{Columns, Extent, FeatureColumn, SequenceColumn};
 use crate::inputs::Inputs;
 
-/// The values of sequence columns side by side, f32 `[batch, steps, n]`, by name in the order of
-/// bytes, and the length of each sequence, i64 `[batch]`. Shorter sequences are filled up with
-/// zeros, or what a column says.
+/// Concatenates the values of sequence columns, f32 `[batch, steps, n]`, sorted by the bytes of
+/// their names. Also returns the length of each sequence, i64 `[batch]`. Shorter sequences are
+/// padded with zeros, or with the column's own default.
 ///
 /// Variables: `sequence_input_layer/<column>/embedding_weights`, inside the open scope. Columns
-/// whose sequences have different lengths are an error of the run.
+/// whose sequences differ in length are an error at run time.
 ///
 /// ```
 /// use estimand_engine::Session;
@@ -87,13 +87,13 @@ fn not_a_sequence(column: &FeatureColumn) -> Error {
 }
 
 impl Extent {
-    /// Of ragged rows, of which a step takes `n` values.
+    /// The lengths of ragged rows, where a step takes `n` values.
     pub(super) fn of_rows(rows: &RaggedTensor, n: usize) -> Extent {
         Extent::of_lengths(steps(&rows.row_lengths(), n))
     }
 
-    /// Of dense rows `[batch, values]`, given where values are there: a sequence ends with its
-    /// last.
+    /// The lengths of dense rows `[batch, values]`. `present` marks the values that exist; a
+    /// sequence ends with its last one.
     pub(super) fn of_dense(present: &Tensor, n: usize) -> Extent {
         let width = present.shape().dims().get(1).copied().unwrap_or(1.into());
         let places = present.graph().range(width, DType::I64) + 1;
@@ -102,13 +102,13 @@ impl Extent {
     }
 
     fn of_lengths(lengths: Tensor) -> Extent {
-        // A batch without rows has no longest one.
+        // A batch without rows has no longest row.
         let n_steps = lengths.max().maximum(0);
         Extent { lengths, n_steps }
     }
 }
 
-/// Numbers of values as numbers of steps of `n` values, rounded up.
+/// Converts numbers of values to numbers of steps of `n` values, rounded up.
 fn steps(values: &Tensor, n: usize) -> Tensor {
     if n == 1 { values.clone() } else { (values + (n as i64 - 1)).floor_div(n as i64) }
 }

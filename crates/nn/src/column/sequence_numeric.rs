@@ -24,7 +24,7 @@ pub struct SequenceNumericColumn {
     site: &'static Location<'static>,
 }
 
-/// Numbers of a ragged feature, by default one a step.
+/// Reads the numbers of a ragged feature: by default one per step.
 ///
 /// ```
 /// use estimand_nn::column::{Column, sequence_numeric_column};
@@ -50,26 +50,27 @@ impl SequenceNumericColumn {
         self
     }
 
-    /// How the feature stands in files. By default, f32.
+    /// The dtype of the feature in files. By default, f32.
     pub fn dtype(mut self, dtype: DType) -> SequenceNumericColumn {
         self.dtype = dtype;
         self
     }
 
-    /// What shorter sequences are filled up with. By default, 0.
+    /// The padding of shorter sequences. By default, 0.
     pub fn default_value(mut self, value: f32) -> SequenceNumericColumn {
         self.default_value = value;
         self
     }
 
-    /// A function of the raw numbers, whose result is then made f32. By default, they are used as
-    /// they are.
+    /// A function of the raw numbers. Its result is cast to f32. By default, the numbers are used
+    /// unchanged.
     pub fn normalizer(mut self, function: impl Fn(&Tensor) -> Tensor + Send + Sync + 'static) -> SequenceNumericColumn {
         self.normalizer = Some(Normalizer::Function(Arc::new(function)));
         self
     }
 
-    /// TF: numbers of a dense feature have no end, and are refused.
+    /// The feature's rows. TF: the sequences of a dense feature have no known end, so it is
+    /// refused.
     fn rows<'a>(&self, features: &'a Inputs) -> Result<&'a RaggedTensor> {
         match features.find(&self.key)? {
             Input::Ragged(rows) => expect_numbers(&self.key, rows.values.dtype()).map(|()| rows),

@@ -26,12 +26,13 @@ pub struct SharedEmbeddings {
 /// One of the columns that share a table. Made by [`SharedEmbeddings::columns`].
 #[derive(Clone, Debug)]
 pub struct SharedEmbeddingColumn {
-    /// One for all of them, which is how a graph knows its variable.
+    /// The shared table. A graph identifies its variable by this `Arc`.
     shared: Arc<SharedEmbeddings>,
     column: FeatureColumn,
 }
 
-/// Vectors that several categorical columns share: of the same kind, with the same ids.
+/// Makes a table of vectors that several categorical columns share. The columns must be of the same
+/// kind and have the same ids.
 ///
 /// Variable: named after all columns, outside of all scopes, so that the parts of a model share it
 /// too.
@@ -62,7 +63,7 @@ impl SharedEmbeddings {
         self
     }
 
-    /// The columns, one for each that was given, in the same order.
+    /// The columns, one for each given column, in the same order.
     pub fn columns(self) -> Vec<SharedEmbeddingColumn> {
         let shared = Arc::new(self);
         let column = |column: &FeatureColumn| SharedEmbeddingColumn { shared: shared.clone(), column: column.clone() };
@@ -92,12 +93,13 @@ impl SharedEmbeddings {
     }
 }
 
-/// The variables of a graph's shared tables, by the address of what made them.
+/// The variables of a graph's shared tables, by the address of the `SharedEmbeddings` that made
+/// them.
 #[derive(Default)]
 struct Made(RefCell<Vec<(Arc<SharedEmbeddings>, VarId)>>);
 
 impl SharedEmbeddingColumn {
-    /// The one variable of the graph.
+    /// The table's variable in the graph. It is made only once.
     fn variable(&self, features: &Inputs, n_buckets: usize) -> Result<Tensor> {
         let graph = features.graph();
         let made = graph.attachment::<Made>();

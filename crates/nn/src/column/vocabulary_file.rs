@@ -1,4 +1,4 @@
-//! `categorical_column_with_vocabulary_file`: categories by their line in a file.
+//! `categorical_column_with_vocabulary_file`: maps categories to their line in a file.
 
 use std::panic::Location;
 use std::path::PathBuf;
@@ -21,16 +21,16 @@ pub struct VocabularyFileColumn {
     size: Option<usize>,
     dtype: DType,
     unknown: Unknown,
-    /// Read once, when it is first needed; clones share it.
+    /// The table. It is read once, when it is first needed; clones share it.
     table: Arc<OnceLock<Result<LookupTable>>>,
     site: &'static Location<'static>,
 }
 
-/// Categories that stand in a file, one a line, each with its line as id from 0. By default, others
-/// have the id -1, which counts nowhere.
+/// Takes categories from a file, one per line; the id is the number of the line, from 0. By
+/// default, other values have the id -1, which is ignored everywhere.
 ///
-/// The file is read when the column is first checked or used, and a training's exports take it
-/// along.
+/// The file is read when the column is first checked or used. Exports of a trained model include
+/// it.
 ///
 /// ```no_run
 /// use estimand_nn::column::{Column, categorical_column_with_vocabulary_file};
@@ -55,28 +55,29 @@ pub fn categorical_column_with_vocabulary_file(
 }
 
 impl VocabularyFileColumn {
-    /// The number of lines that count, of which the file must have as many. By default, all do.
+    /// The number of lines to use. The file must have at least this number of lines. By default,
+    /// all are used.
     pub fn vocabulary_size(mut self, n: usize) -> VocabularyFileColumn {
         self.size = Some(n);
         self.table = Arc::default();
         self
     }
 
-    /// What lines and feature hold. By default, strings.
+    /// The dtype of the lines and the feature. By default, strings.
     pub fn dtype(mut self, dtype: DType) -> VocabularyFileColumn {
         self.dtype = dtype;
         self.table = Arc::default();
         self
     }
 
-    /// The id of what is not in the file. By default, -1.
+    /// The id of values that are not in the file. By default, -1.
     pub fn default_value(mut self, id: i64) -> VocabularyFileColumn {
         self.unknown.default_value = Some(id);
         self
     }
 
-    /// Gives what is not in the file one of `n` ids behind it, by its hash. By default, there are
-    /// none.
+    /// Maps values that are not in the file to `n` additional ids, by their hash. By default, there
+    /// are none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabularyFileColumn {
         self.unknown.n_oov_buckets = n;
         self

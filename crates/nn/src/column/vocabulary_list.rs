@@ -1,4 +1,4 @@
-//! `categorical_column_with_vocabulary_list`: categories by their place in a list.
+//! `categorical_column_with_vocabulary_list`: maps categories to their position in a list.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::feature::{self, CategoryKind};
 use super::{CategoricalColumn, Categories, Column, place};
 use crate::inputs::Inputs;
 
-/// Categories by their place in a list. Made by [`categorical_column_with_vocabulary_list`].
+/// Categories by their position in a list. Made by [`categorical_column_with_vocabulary_list`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct VocabularyListColumn {
     key: String,
-    /// Made once, so that graphs share the terms and equal lookups are one.
+    /// The table. It is made once, so that graphs share the terms and equal lookups are merged.
     table: Arc<Result<LookupTable>>,
     unknown: Unknown,
     site: &'static Location<'static>,
@@ -31,8 +31,8 @@ pub enum TermList {
     Integers(Vec<i64>),
 }
 
-/// Categories of a list, each with its place as id. By default, others have the id -1, which counts
-/// nowhere.
+/// Takes categories from a list; the id is the position in the list. By default, other values have
+/// the id -1, which is ignored everywhere.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_vocabulary_list};
@@ -53,14 +53,14 @@ pub fn categorical_column_with_vocabulary_list(
 }
 
 impl VocabularyListColumn {
-    /// The id of what is not in the list. By default, -1.
+    /// The id of values that are not in the list. By default, -1.
     pub fn default_value(mut self, id: i64) -> VocabularyListColumn {
         self.unknown.default_value = Some(id);
         self
     }
 
-    /// Gives what is not in the list one of `n` ids behind it, by its hash. By default, there are
-    /// none.
+    /// Maps values that are not in the list to `n` additional ids, by their hash. By default, there
+    /// are none.
     pub fn n_oov_buckets(mut self, n: usize) -> VocabularyListColumn {
         self.unknown.n_oov_buckets = n;
         self
@@ -76,7 +76,7 @@ impl VocabularyListColumn {
     }
 }
 
-/// What columns with a vocabulary do with what is not in it.
+/// The ids of values that are not in a vocabulary.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Unknown {
     pub default_value: Option<i64>,
@@ -95,7 +95,7 @@ impl Unknown {
     }
 }
 
-/// The ids of a feature's categories in a table.
+/// Looks up the ids of a feature's categories in a table.
 pub(super) fn find(features: &Inputs, key: &str, table: &LookupTable) -> Result<Categories> {
     let rows = feature::categories(features, key, CategoryKind::of(table.dtype())?)?;
     let terms = if rows.values.dtype() == DType::I32 { rows.values.cast(DType::I64) } else { rows.values.clone() };

@@ -1,4 +1,4 @@
-//! `weighted_categorical_column`: categories that count more or less.
+//! `weighted_categorical_column`: gives categories weights.
 
 use std::panic::Location;
 
@@ -18,10 +18,10 @@ pub struct WeightedColumn {
     site: &'static Location<'static>,
 }
 
-/// The ids of a column, each with the number at its place in another feature.
+/// Pairs each id of a column with the number at the same position of another feature, its weight.
 ///
-/// TF: in dense weights 0 stands for a missing one, so that a weight of 0 beside an id is an error
-/// of the run (case 42); feed ragged weights instead.
+/// TF: in dense weights, 0 stands for a missing weight. A weight of 0 next to an id is therefore an
+/// error at run time (case 42); feed ragged weights instead.
 ///
 /// ```
 /// use estimand_nn::column::{Column, categorical_column_with_hash_bucket, weighted_categorical_column};
@@ -38,7 +38,7 @@ pub fn weighted_categorical_column(
 }
 
 impl WeightedColumn {
-    /// What the weights are in files. By default, f32.
+    /// The dtype of the weights in files. By default, f32.
     pub fn dtype(mut self, dtype: DType) -> WeightedColumn {
         self.dtype = dtype;
         self

@@ -1,4 +1,4 @@
-//! What `Dense` and the convolutions have in common: a kernel, a bias, an activation, regularizers
+//! The parts that `Dense` and the convolutions share: a kernel, a bias, an activation, regularizers
 //! and constraints.
 
 use estimand_graph::{Initializer, Tensor};
@@ -9,8 +9,8 @@ use super::{Build, LayerCall};
 use crate::activation::Activation;
 use crate::regularizer::Regularizer;
 
-/// The options around a product with a kernel: what the layer itself says, before the scope's
-/// defaults.
+/// The options of a layer with a kernel, as set on the layer itself. Defaults of the scope are not
+/// included.
 #[derive(Clone, Debug)]
 pub(super) struct Affine {
     pub kernel: WeightOptions,
@@ -31,14 +31,14 @@ impl Affine {
         }
     }
 
-    /// Makes kernel and bias; the kernel's last axis counts the outputs.
+    /// Makes kernel and bias. The kernel's last axis is the number of outputs.
     #[track_caller]
     pub fn build(&self, build: &mut Build<'_>, kernel: &[usize]) {
         build_kernel(&self.kernel, build, "kernel", kernel);
         self.build_bias(build, kernel.last().copied().unwrap_or(1));
     }
 
-    /// Makes the bias, if there is one.
+    /// Makes the bias, if the layer has one.
     #[track_caller]
     pub fn build_bias(&self, build: &mut Build<'_>, outputs: usize) {
         if self.use_bias {
@@ -48,7 +48,7 @@ impl Affine {
         }
     }
 
-    /// Bias and activation of what the kernel made of the input.
+    /// Adds the bias to the product of input and kernel, and applies the activation.
     #[track_caller]
     pub fn finish(&self, call: &LayerCall<'_>, product: &Tensor) -> Tensor {
         let sum = match call.find("bias") {
@@ -58,7 +58,7 @@ impl Affine {
         let activation = self.activation.or(call.defaults().activation);
         let y = activation.unwrap_or(Activation::Linear).of(&sum);
         if let Some(regularizer) = self.activity_regularizer {
-            // TF: a mean over the rows, whatever else the result's axes are.
+            // TF: the penalty is a mean over the rows, whatever the result's other axes are.
             let rows = y.size(0).cast(DType::F32);
             y.graph().add_regularization_loss(&(regularizer.loss(&y) / rows));
         }
@@ -66,7 +66,7 @@ impl Affine {
     }
 }
 
-/// Makes a kernel, as the scope's defaults say where the layer says nothing.
+/// Makes a kernel. Options that the layer does not set come from the scope's defaults.
 #[track_caller]
 pub(super) fn build_kernel(options: &WeightOptions, build: &mut Build<'_>, name: &'static str, dims: &[usize]) {
     let defaults = build.defaults();
@@ -86,7 +86,7 @@ macro_rules! affine_setters {
 }
 pub(super) use affine_setters;
 
-/// The setters of a layer with a field `affine: Affine` for all that follows the kernel.
+/// The setters of a layer with a field `affine: Affine` for the options that follow the kernel.
 macro_rules! result_setters {
     ($layer:ty) => {
         super::weight_options::weight_setters!(
@@ -94,45 +94,45 @@ macro_rules! result_setters {
         );
 
         impl $layer {
-            /// Whether a bias is added. By default it is.
+            /// Whether the layer adds a bias. By default it does.
             pub fn use_bias(mut self, use_bias: bool) -> Self {
                 self.affine.use_bias = use_bias;
                 self
             }
 
-            /// What the result costs, as a mean over the batch. By default nothing.
+            /// The penalty on the result, as a mean over the batch. By default none.
             pub fn activity_regularizer(mut self, regularizer: crate::Regularizer) -> Self {
                 self.affine.activity_regularizer = Some(regularizer);
                 self
             }
 
-            /// What follows. By default what [`Defaults`](crate::Defaults) say, or nothing.
+            /// The activation. By default that of [`Defaults`](crate::Defaults), or none.
             pub fn activation(mut self, activation: crate::Activation) -> Self {
                 self.affine.activation = Some(activation);
                 self
             }
 
-            /// No activation, whatever [`Defaults`](crate::Defaults) say.
+            /// No activation, even if [`Defaults`](crate::Defaults) set one.
             pub fn linear(self) -> Self {
                 self.activation(crate::Activation::Linear)
             }
 
-            /// `max(x, 0)` follows.
+            /// Applies `max(x, 0)` to the result.
             pub fn relu(self) -> Self {
                 self.activation(crate::Activation::Relu)
             }
 
-            /// The hyperbolic tangent follows.
+            /// Applies the hyperbolic tangent to the result.
             pub fn tanh(self) -> Self {
                 self.activation(crate::Activation::Tanh)
             }
 
-            /// `1 / (1 + e^-x)` follows.
+            /// Applies `1 / (1 + e^-x)` to the result.
             pub fn sigmoid(self) -> Self {
                 self.activation(crate::Activation::Sigmoid)
             }
 
-            /// A softmax over the last axis follows.
+            /// Applies a softmax over the last axis to the result.
             pub fn softmax(self) -> Self {
                 self.activation(crate::Activation::Softmax)
             }

@@ -1,5 +1,5 @@
-//! `BatchNorm`: channels of mean 0 and variance 1, measured on the batch in training and remembered
-//! for afterwards.
+//! `BatchNorm`: normalizes channels to mean 0 and variance 1. Training uses the statistics of the
+//! batch; evaluation and prediction use moving averages of them.
 
 use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{DType, Dim, Error, Shape};
@@ -10,10 +10,10 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// `(x - mean) / sqrt(variance + epsilon) * gamma + beta` for each channel.
 ///
-/// In training mean and variance are the batch's, and the moving statistics follow them through
-/// [`Graph::updates`], which run with every step of an Estimator; elsewhere the moving statistics
-/// are used. A frozen layer (`trainable(false)`) never looks at the batch and updates nothing, as
-/// in Keras.
+/// In training, mean and variance are those of the batch. The moving statistics follow them through
+/// [`Graph::updates`], which run with every step of an Estimator. Outside of training the moving
+/// statistics are used. A frozen layer (`trainable(false)`) never uses the batch's statistics and
+/// updates nothing, as in Keras.
 ///
 /// Variables: `gamma`, `beta`, and untrained `moving_mean`, `moving_variance`, each `[channels]`.
 ///
@@ -34,7 +34,7 @@ pub struct BatchNorm {
 }
 
 impl BatchNorm {
-    /// Over the last axis, with momentum 0.99.
+    /// Normalizes over the last axis, with momentum 0.99.
     pub fn new() -> BatchNorm {
         BatchNorm {
             axis: -1,
@@ -56,37 +56,37 @@ impl BatchNorm {
         self
     }
 
-    /// What remains of the moving statistics at a step. By default 0.99.
+    /// The fraction of the moving statistics that each step keeps. By default 0.99.
     pub fn momentum(mut self, momentum: f64) -> BatchNorm {
         self.momentum = momentum;
         self
     }
 
-    /// Added to variances. By default 0.001.
+    /// A small number added to variances. By default 0.001.
     pub fn epsilon(mut self, epsilon: f64) -> BatchNorm {
         self.epsilon = epsilon;
         self
     }
 
-    /// Whether there is a `beta`. By default there is.
+    /// Whether the layer has a `beta`. By default it does.
     pub fn center(mut self, center: bool) -> BatchNorm {
         self.center = center;
         self
     }
 
-    /// Whether there is a `gamma`. By default there is.
+    /// Whether the layer has a `gamma`. By default it does.
     pub fn scale(mut self, scale: bool) -> BatchNorm {
         self.scale = scale;
         self
     }
 
-    /// How the moving mean begins. By default at 0.
+    /// The initializer of the moving mean. By default 0.
     pub fn moving_mean_initializer(mut self, initializer: Initializer) -> BatchNorm {
         self.moving_mean_initializer = initializer;
         self
     }
 
-    /// How the moving variance begins. By default at 1.
+    /// The initializer of the moving variance. By default 1.
     pub fn moving_variance_initializer(mut self, initializer: Initializer) -> BatchNorm {
         self.moving_variance_initializer = initializer;
         self
@@ -139,7 +139,8 @@ impl Layer for BatchNorm {
         let Some(channels) = resolve_axis(x, self.axis).filter(|_| !moving_mean.is_poisoned()) else {
             return moving_mean;
         };
-        // One size for the channels and 1 elsewhere, so that a vector of channels stands beside x.
+        // The channels' size on their axis and 1 elsewhere, so that a vector of channels broadcasts
+        // against x.
         let beside = |v: &Tensor| {
             let size = |axis| if axis == channels { v.shape().dims()[0] } else { Dim::Known(1) };
             v.reshape_as((0..x.rank()).map(size).collect::<Shape>())
@@ -160,8 +161,8 @@ impl Layer for BatchNorm {
     }
 }
 
-/// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the
-/// fused kernel; what matrices leave is not (pinned by the cases `batch_norm` and
+/// TF: for images, the fused kernel writes the sample variance times n / (n - 1) to
+/// `moving_variance`; for matrices there is no such factor (pinned by the cases `batch_norm` and
 /// `batch_norm_image` of the fixture `layers.txt`).
 #[track_caller]
 fn unbiased(variance: &Tensor, x: &Tensor, axes: &[i64]) -> Tensor {

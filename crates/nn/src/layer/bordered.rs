@@ -1,7 +1,7 @@
-//! Layers that do something at the border of sequences and images.
+//! A macro for layers that add or remove borders of sequences and images.
 
-/// A layer with a [`Border`](crate::Border) on its inner axes, and what it makes of an input:
-/// `fn(&Tensor, Border<N>) -> Tensor`.
+/// Defines a layer with a [`Border`](crate::Border) on its inner axes. The function
+/// `fn(&Tensor, Border<N>) -> Tensor` computes its result.
 macro_rules! bordered_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $axes:literal, $form:literal, $new:literal, $make:ident) => {
         $(#[$doc])*

@@ -1,4 +1,5 @@
-//! What a layer sees while it is built and called, and what is left of it in between: `BuiltLayer`.
+//! The contexts that a layer's `build` and `call` receive, and `BuiltLayer`, the state between the
+//! two.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::{Layer, name};
 use crate::defaults::Defaults;
 use crate::regularizer::Regularizer;
 
-/// A layer's variables, and the defaults it was built under: all that calls of it share.
+/// A layer's variables and the defaults it was built under. All calls of the layer share them.
 #[derive(Clone, Debug)]
 pub(crate) struct BuiltLayer {
     name: String,
@@ -23,7 +24,7 @@ pub(crate) struct BuiltLayer {
 }
 
 impl BuiltLayer {
-    /// Names the layer and makes its variables for an input like this one.
+    /// Names the layer and makes its variables for an input of this shape.
     #[track_caller]
     pub fn new<L: Layer + ?Sized>(layer: &L, x: &Tensor) -> BuiltLayer {
         let graph = x.graph();
@@ -42,7 +43,7 @@ impl BuiltLayer {
             weights: Vec::new(),
             children: Vec::new(),
         };
-        // After an error there is no shape to build for; the graph has it already.
+        // A poisoned input has no shape to build for; the graph has already recorded the error.
         if !x.is_poisoned() {
             let _scope = graph.reopen(&built.name);
             layer.build(&mut Build { x, built: &mut built });
@@ -59,10 +60,11 @@ impl BuiltLayer {
         }
     }
 
-    /// The layer's variables and its scope, for as long as something is computed; `None` for an
-    /// input that stands for an error.
+    /// Opens the layer's scope and gives access to its variables while the result is computed.
+    /// Returns `None` if the input stands for an error.
     ///
-    /// Not a function that takes what to compute: a closure would hide the caller's line.
+    /// This is not a function with a closure argument, since a closure would hide the caller's
+    /// line.
     pub fn open<'a>(&'a self, x: &'a Tensor, training: bool) -> Option<Open<'a>> {
         if x.is_poisoned() {
             return None;
@@ -73,30 +75,30 @@ impl BuiltLayer {
     }
 }
 
-/// A call with the scope it happens in.
+/// A call together with the scope it runs in.
 pub(crate) struct Open<'a> {
     pub call: LayerCall<'a>,
     _scope: Option<Scope>,
 }
 
-/// What a layer's `build` gets: its input, and the means to make variables.
+/// The context of a layer's `build`: the layer's input, and methods that make variables.
 pub struct Build<'a> {
     x: &'a Tensor,
     built: &'a mut BuiltLayer,
 }
 
 impl Build<'_> {
-    /// What the layer is first called with.
+    /// The input of the layer's first call.
     pub fn input(&self) -> &Tensor {
         self.x
     }
 
-    /// The graph it is built in.
+    /// The graph that the layer is built in.
     pub fn graph(&self) -> &Graph {
         self.x.graph()
     }
 
-    /// The size of the input's last axis, which must be known.
+    /// The size of the input's last axis. It must be known.
     #[track_caller]
     pub fn channels(&self) -> usize {
         match self.x.shape().dims().last() {
@@ -111,7 +113,7 @@ impl Build<'_> {
         }
     }
 
-    /// The options of the scopes around the layer.
+    /// The options of the enclosing scopes.
     pub fn defaults(&self) -> &Defaults {
         &self.built.defaults
     }
@@ -131,7 +133,7 @@ impl Build<'_> {
         }
     }
 
-    /// Says what a variable that was made before must be like after every update.
+    /// Sets the constraint of a variable that was made before. It holds after every update.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -176,14 +178,14 @@ impl Build<'_> {
         self.variable(name, dims, initializer, false);
     }
 
-    /// Builds a layer inside this one, for the same input; its variables are in the scope of this
-    /// name, or in this layer's own if it is empty.
+    /// Builds a layer inside this one, for the same input. Its variables are in the scope of this
+    /// name, or in this layer's own scope if the name is empty.
     #[track_caller]
     pub(crate) fn child<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L) {
         self.child_for(key, scope, layer, &self.x.clone());
     }
 
-    /// As [`Build::child`], for another input.
+    /// Like [`Build::child`], for another input.
     #[track_caller]
     pub(crate) fn child_for<L: Layer + ?Sized>(&mut self, key: &'static str, scope: &str, layer: &L, x: &Tensor) {
         let mut built = BuiltLayer {
@@ -200,8 +202,8 @@ impl Build<'_> {
         self.built.children.push((key, built));
     }
 
-    /// Records an error unless the input is of f32, as weights are, and has this many axes; `form`
-    /// shows what is expected.
+    /// Records an error unless the input has dtype f32, as weights do, and this number of axes.
+    /// `form` shows the expected shape in the message.
     #[track_caller]
     pub(crate) fn takes(&self, ranks: RangeInclusive<usize>, form: &str) -> bool {
         let (rank, dtype) = (self.x.rank(), self.x.dtype());
@@ -229,7 +231,7 @@ impl Build<'_> {
     }
 }
 
-/// What a layer's `call` gets: its input, its variables, and whether this is training.
+/// The context of a layer's `call`: the layer's input, its variables, and whether this is training.
 pub struct LayerCall<'a> {
     x: &'a Tensor,
     training: bool,
@@ -252,7 +254,7 @@ impl LayerCall<'_> {
         self.built.trainable
     }
 
-    /// The options of the scopes around the layer when it was built.
+    /// The options of the enclosing scopes when the layer was built.
     pub fn defaults(&self) -> &Defaults {
         &self.built.defaults
     }
@@ -270,13 +272,13 @@ impl LayerCall<'_> {
         }
     }
 
-    /// A variable that `build` may have made.
+    /// A variable, if `build` has made it.
     pub fn find(&self, name: &str) -> Option<&Tensor> {
         self.built.weights.iter().find(|(n, _)| *n == name).map(|(_, weight)| weight)
     }
 
-    /// An axis of the input, counted from the end if negative, or the tensor that stands for the
-    /// error.
+    /// Resolves an axis of the input, counted from the end if negative. Returns the error's tensor
+    /// if there is no such axis.
     #[track_caller]
     pub(crate) fn axis(&self, axis: i64) -> Result<usize, Tensor> {
         match resolve_axis(self.x, axis) {
@@ -293,7 +295,7 @@ impl LayerCall<'_> {
         self.built.children.iter().find(|(k, _)| *k == key).map(|(_, built)| built)
     }
 
-    /// Records an error about the input's axes unless there are this many.
+    /// Records an error unless the input has this number of axes.
     #[track_caller]
     pub(crate) fn expect_rank(&self, ranks: RangeInclusive<usize>, form: &str) -> Option<Tensor> {
         if ranks.contains(&self.x.rank()) {
@@ -307,13 +309,13 @@ fn rank_error(layer: &str, x: &Tensor, form: &str) -> Error {
     Error::shape(format!("layer `{layer}` got {}; expected {form}", x.describe()))
 }
 
-/// The axis among a tensor's, counted from the end if negative.
+/// Resolves an axis of a tensor, counted from the end if negative.
 pub(crate) fn resolve_axis(x: &Tensor, axis: i64) -> Option<usize> {
     let axis = if axis < 0 { axis + x.rank() as i64 } else { axis };
     usize::try_from(axis).ok().filter(|axis| *axis < x.rank())
 }
 
-/// The sizes of a shape with one axis replaced.
+/// The sizes of a shape with the last axis replaced.
 pub(super) fn with_last(x: &Tensor, size: usize) -> estimand_tensor::Shape {
     let mut shape = x.shape().clone();
     if let Some(last) = shape.0.last_mut() {

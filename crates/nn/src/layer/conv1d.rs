@@ -1,4 +1,4 @@
-//! `Conv1d`: a window that slides over sequences.
+//! `Conv1d`: a convolution over sequences.
 
 use estimand_graph::{Padding, Tensor};
 use estimand_tensor::Error;
@@ -33,7 +33,7 @@ pub struct Conv1d {
     config: Config,
 }
 
-/// What happens at the ends of a sequence.
+/// The padding at the ends of a sequence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Edge {
     Both(Padding),
@@ -42,7 +42,7 @@ enum Edge {
 }
 
 impl Conv1d {
-    /// This many filters over so many steps, with a bias and without activation.
+    /// `filters` filters over `kernel_size` steps, with a bias and without activation.
     pub fn new(filters: usize, kernel_size: usize) -> Conv1d {
         Conv1d {
             filters,
@@ -56,26 +56,27 @@ impl Conv1d {
         }
     }
 
-    /// How far the window moves. By default 1.
+    /// The distance between windows, in steps. By default 1.
     pub fn strides(mut self, strides: usize) -> Conv1d {
         self.strides = strides;
         self
     }
 
-    /// The distance of the window's taps, where strides are 1. By default 1: no gaps.
+    /// The distance between the elements under a window. A distance above 1 requires strides of 1.
+    /// By default 1: no gaps.
     pub fn dilation(mut self, dilation: usize) -> Conv1d {
         self.dilation = dilation;
         self
     }
 
-    /// Into how many groups channels and filters are divided, each filter seeing only the channels
-    /// of its group. By default 1.
+    /// The number of groups that channels and filters are divided into. Each filter sees only the
+    /// channels of its group. By default 1.
     pub fn groups(mut self, groups: usize) -> Conv1d {
         self.groups = groups;
         self
     }
 
-    /// What happens at both ends. By default `Valid`: the window stays inside.
+    /// The padding at both ends. By default `Valid`: the window stays inside.
     pub fn padding(mut self, padding: Padding) -> Conv1d {
         self.edge = Edge::Both(padding);
         self
@@ -86,8 +87,8 @@ impl Conv1d {
         self.padding(Padding::Same)
     }
 
-    /// Zeros before the first step alone: a result depends on no later step, and with strides of 1
-    /// is as long as the sequence.
+    /// Zeros before the first step only. A result depends on no later step, and with strides of 1
+    /// it is as long as the sequence.
     pub fn causal(mut self) -> Conv1d {
         self.edge = Edge::Causal;
         self

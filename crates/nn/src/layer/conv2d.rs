@@ -1,4 +1,4 @@
-//! `Conv2d`: a window that slides over images.
+//! `Conv2d`: a convolution over images.
 
 use estimand_graph::Tensor;
 
@@ -31,15 +31,15 @@ pub struct Conv2d {
 }
 
 impl Conv2d {
-    /// This many filters of a size (one number or `(height, width)`), with a bias and without
+    /// `filters` filters of a size (one number or `(height, width)`), with a bias and without
     /// activation.
     pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> Conv2d {
         let window = Window::new(kernel_size.into());
         Conv2d { filters, groups: 1, window, affine: Affine::new(), config: Config::default() }
     }
 
-    /// Into how many groups channels and filters are divided, each filter seeing only the channels
-    /// of its group. By default 1.
+    /// The number of groups that channels and filters are divided into. Each filter sees only the
+    /// channels of its group. By default 1.
     pub fn groups(mut self, groups: usize) -> Conv2d {
         self.groups = groups;
         self

@@ -1,4 +1,4 @@
-//! `Conv2dTranspose`: a convolution the other way round, from small images to large ones.
+//! `Conv2dTranspose`: a transposed convolution, from small images to large ones.
 
 use estimand_graph::{Padding, Tensor};
 use estimand_tensor::{Dim, Error, Result};
@@ -8,9 +8,9 @@ use super::window::{Window, window_setters};
 use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
-/// What turns the result of a convolution back into images of the size it came from:
-/// `[batch, height, width, channels]` to images about `strides` times as large, with `filters`
-/// channels. Height and width must be known.
+/// A transposed convolution: turns the result of a convolution back into images of the original
+/// size. It maps `[batch, height, width, channels]` to images about `strides` times as large, with
+/// `filters` channels. Height and width must be known.
 ///
 /// Variables: `kernel` `[height, width, filters, channels]` and `bias` `[filters]`.
 ///
@@ -34,16 +34,16 @@ pub struct Conv2dTranspose {
 }
 
 impl Conv2dTranspose {
-    /// This many filters of a size (one number or `(height, width)`), with a bias and without
+    /// `filters` filters of a size (one number or `(height, width)`), with a bias and without
     /// activation.
     pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> Conv2dTranspose {
         let window = Window::new(kernel_size.into());
         Conv2dTranspose { filters, window, output_padding: None, affine: Affine::new(), config: Config::default() }
     }
 
-    /// Rows and columns added to the smallest result that gives the input back when it is
-    /// convolved; fewer than the strides. By default the result is the largest such, at most the
-    /// strides times the input for `Same`.
+    /// Rows and columns added to the smallest result whose convolution has the input's size. They
+    /// must be fewer than the strides. By default the result is the largest one with that property,
+    /// for `Same` at most the strides times the input.
     pub fn output_padding(mut self, output_padding: impl Into<Size2d>) -> Conv2dTranspose {
         self.output_padding = Some(output_padding.into());
         self

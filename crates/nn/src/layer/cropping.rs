@@ -1,4 +1,4 @@
-//! `Cropping1d` and `Cropping2d`: sequences and images without their borders.
+//! `Cropping1d` and `Cropping2d`: remove the borders of sequences and images.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -6,7 +6,7 @@ use estimand_tensor::Error;
 use super::bordered::bordered_layer;
 use crate::border::Border;
 
-/// The input without its border, or the error of one that leaves nothing.
+/// Removes the border of the input. Reports an error if nothing is left.
 #[track_caller]
 fn crop<const N: usize>(x: &Tensor, border: Border<N>) -> Tensor {
     for (&(before, after), size) in border.0.iter().zip(&x.shape().dims()[1..]) {

@@ -28,7 +28,7 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// A layer of this many outputs, with a bias and without activation.
+    /// A layer of `units` outputs, with a bias and without activation.
     pub fn new(units: usize) -> Dense {
         Dense { units, affine: Affine::new(), config: Config::default() }
     }
@@ -60,7 +60,7 @@ impl Layer for Dense {
         let kernel = call.weight("kernel");
         let product = match x.rank() {
             0..=2 => x.matmul(&kernel),
-            // One product over all rows, as Keras's tensordot.
+            // One product over all rows, like Keras's tensordot.
             _ => x.reshape([-1, x.channels() as i64]).matmul(&kernel).reshape_as(with_last(x, self.units)),
         };
         self.affine.finish(call, &product)

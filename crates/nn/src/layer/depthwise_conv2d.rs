@@ -1,4 +1,4 @@
-//! `DepthwiseConv2d`: a window of its own for each channel.
+//! `DepthwiseConv2d`: a convolution with separate filters for each channel.
 
 use estimand_graph::Tensor;
 
@@ -8,8 +8,8 @@ use super::window::{Window, window_setters};
 use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
-/// A convolution of images `[batch, height, width, channels]` in which channels do not see each
-/// other: each becomes `depth_multiplier` channels of the result.
+/// A convolution of images `[batch, height, width, channels]` that does not mix channels. Each
+/// input channel yields `depth_multiplier` channels of the result.
 ///
 /// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]` and `bias`
 /// `[channels * depth_multiplier]`.
@@ -30,7 +30,7 @@ impl DepthwiseConv2d {
         DepthwiseConv2d { depth_multiplier: 1, window, affine: Affine::new(), config: Config::default() }
     }
 
-    /// How many filters each channel has. By default 1.
+    /// The number of filters for each channel. By default 1.
     pub fn depth_multiplier(mut self, depth_multiplier: usize) -> DepthwiseConv2d {
         self.depth_multiplier = depth_multiplier;
         self

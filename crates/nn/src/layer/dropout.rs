@@ -1,4 +1,4 @@
-//! `Dropout`: in training, some elements are left out.
+//! `Dropout`: sets random elements to 0 in training.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{Error, Shape};
@@ -6,10 +6,10 @@ use estimand_tensor::{Error, Shape};
 use super::{Config, Layer, LayerCall, config_setters};
 
 /// In training, sets elements to 0 with probability `rate` and scales the others by
-/// `1 / (1 - rate)`; else it changes nothing.
+/// `1 / (1 - rate)`. Outside of training it changes nothing.
 ///
-/// Which elements is a pure function of the seed, the layer's name, the step and the row: it
-/// depends neither on threads nor on the batch a row sits in.
+/// The choice of elements is a pure function of the seed, the layer's name, the step and the row.
+/// It depends neither on threads nor on the other rows of the batch.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Dropout {
@@ -19,15 +19,15 @@ pub struct Dropout {
 }
 
 impl Dropout {
-    /// Leaves out this part of the elements.
+    /// Drops elements with probability `rate`.
     pub fn new(rate: f64) -> Dropout {
         Dropout { rate, noise_shape: None, config: Config::default() }
     }
 
-    /// The shape of the mask: `None` is the input's size, 1 leaves whole slices out together. By
-    /// default every element has its own draw.
+    /// The shape of the mask. `None` stands for the input's size; 1 drops whole slices together. By
+    /// default every element is drawn separately.
     ///
-    /// `[None, Some(1), Some(1), None]` leaves out whole channels of an image.
+    /// `[None, Some(1), Some(1), None]` drops whole channels of an image.
     pub fn noise_shape(mut self, shape: impl Into<Vec<Option<usize>>>) -> Dropout {
         self.noise_shape = Some(shape.into());
         self

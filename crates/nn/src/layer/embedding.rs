@@ -10,10 +10,10 @@ use super::weight_options::WeightOptions;
 use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::regularizer::Regularizer;
 
-/// The rows of a table that integer ids name: `[batch, ...]` to `[batch, ..., output_dim]`.
+/// Looks up integer ids in a table of vectors: `[batch, ...]` to `[batch, ..., output_dim]`.
 ///
-/// Its gradient is one of rows: a step costs as much as the rows a batch touches, however large the
-/// table. An id that is not in `0..input_dim` is an error of the run.
+/// The gradient is sparse: the cost of a step depends on the rows that a batch touches, not on the
+/// size of the table. An id outside of `0..input_dim` is an error at run time.
 ///
 /// Variable: `embeddings` `[input_dim, output_dim]`.
 #[derive(Clone, Debug)]
@@ -31,21 +31,20 @@ impl Embedding {
         Embedding { input_dim, output_dim, options: WeightOptions::default(), config: Config::default() }
     }
 
-    /// How the table begins. By default uniform in [-0.05, 0.05).
+    /// The initializer of the table. By default uniform in [-0.05, 0.05).
     pub fn initializer(mut self, initializer: Initializer) -> Embedding {
         self.options.initializer = Some(initializer);
         self
     }
 
-    /// What the table costs, all of it: the gradient is then of the whole table. By default
-    /// nothing.
+    /// The penalty on the whole table. With it, the gradient is dense. By default none.
     pub fn regularizer(mut self, regularizer: Regularizer) -> Embedding {
         self.options.regularizer = Some(regularizer);
         self
     }
 
-    /// What the table is like after every update, all of it: a step then costs as much as the table
-    /// is large. By default it may be anything.
+    /// The constraint of the table. It is applied to all rows after every update, so the cost of a
+    /// step grows with the table. By default none.
     pub fn constraint(mut self, constraint: impl Constraint + 'static) -> Embedding {
         self.options.constraint = Some(Arc::new(constraint));
         self

@@ -1,10 +1,10 @@
-//! `Flatten`: each row as one list.
+//! `Flatten`: turns each row into a vector.
 
 use estimand_graph::Tensor;
 
 use super::{Config, Layer, LayerCall, config_setters};
 
-/// All elements of a row behind each other: `[batch, ...]` to `[batch, n]`.
+/// Flattens the axes of each row into one: `[batch, ...]` to `[batch, n]`.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Flatten {
@@ -12,7 +12,7 @@ pub struct Flatten {
 }
 
 impl Flatten {
-    /// The layer; it has no options.
+    /// Creates the layer. It has no options.
     pub fn new() -> Flatten {
         Flatten::default()
     }

@@ -1,5 +1,5 @@
-//! `GlobalMaxPool1d`, `GlobalAvgPool2d` and their like: one number for each channel of a sequence
-//! or an image.
+//! `GlobalMaxPool1d`, `GlobalAvgPool2d` and similar layers: one number for each channel of a
+//! sequence or an image.
 
 use estimand_graph::Tensor;
 
@@ -16,12 +16,12 @@ macro_rules! global_pool {
         }
 
         impl $layer {
-            /// The result has two axes.
+            /// Creates the layer. Its result has two axes.
             pub fn new() -> $layer {
                 $layer::default()
             }
 
-            /// Whether the result has as many axes as the input, of size 1. By default it has not.
+            /// Whether the result keeps the reduced axes with size 1. By default it does not.
             pub fn keep_dims(mut self, keep_dims: bool) -> $layer {
                 self.keep_dims = keep_dims;
                 self

@@ -1,4 +1,4 @@
-//! `LayerNorm`: rows of mean 0 and variance 1.
+//! `LayerNorm`: normalizes rows to mean 0 and variance 1.
 
 use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
@@ -24,7 +24,7 @@ pub struct LayerNorm {
 }
 
 impl LayerNorm {
-    /// Over the last axis.
+    /// Normalizes over the last axis.
     pub fn new() -> LayerNorm {
         LayerNorm {
             axes: vec![-1],
@@ -44,26 +44,26 @@ impl LayerNorm {
         self
     }
 
-    /// Added to variances. By default 0.001.
+    /// A small number added to variances. By default 0.001.
     pub fn epsilon(mut self, epsilon: f64) -> LayerNorm {
         self.epsilon = epsilon;
         self
     }
 
-    /// Whether there is a `beta`. By default there is.
+    /// Whether the layer has a `beta`. By default it does.
     pub fn center(mut self, center: bool) -> LayerNorm {
         self.center = center;
         self
     }
 
-    /// Whether there is a `gamma`. By default there is.
+    /// Whether the layer has a `gamma`. By default it does.
     pub fn scale(mut self, scale: bool) -> LayerNorm {
         self.scale = scale;
         self
     }
 
-    /// The axes among the input's, in rising order; `None` if one is not there, is the batch, or is
-    /// named twice.
+    /// The normalized axes in rising order. Returns `None` if an axis does not exist, is the batch,
+    /// or occurs twice.
     fn resolved(&self, x: &Tensor) -> Option<Vec<usize>> {
         let mut axes = self.axes.iter().map(|&axis| resolve_axis(x, axis)).collect::<Option<Vec<usize>>>()?;
         axes.sort_unstable();
@@ -117,7 +117,7 @@ impl Layer for LayerNorm {
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         let x = call.input();
         let Some(axes) = self.resolved(x) else { return call.weight("gamma") };
-        // The sizes of the axes and 1 elsewhere, so that the variables stand beside x.
+        // The sizes of the axes and 1 elsewhere, so that the variables broadcast against x.
         let beside = |v: &Tensor| {
             let size = |axis| if axes.contains(&axis) { x.shape().dims()[axis] } else { Dim::Known(1) };
             if axes.len() == 1 && axes[0] + 1 == x.rank() {

@@ -1,13 +1,13 @@
-//! `Masking`: steps that hold nothing.
+//! `Masking`: marks padding steps of sequences.
 
 use estimand_graph::Tensor;
 
 use super::{Config, Layer, LayerCall, config_setters};
 
-/// Marks the steps of `[batch, time, ...]` at which every number is a certain one, as filled-up
-/// sequences have them, and sets them to 0.
+/// Sets a step of `[batch, time, ...]` to 0 if all its numbers equal `mask_value`, as in padded
+/// sequences.
 ///
-/// A graph of tensors carries no masks along: what follows is given the mask with `.mask(..)`.
+/// Tensors of a graph carry no mask. Pass the mask to the layers that follow with `.mask(..)`.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -27,12 +27,13 @@ pub struct Masking {
 }
 
 impl Masking {
-    /// Marks steps of this number.
+    /// Masks steps whose numbers all equal `mask_value`.
     pub fn new(mask_value: f64) -> Masking {
         Masking { mask_value, config: Config::default() }
     }
 
-    /// Which steps count: those at which some number is another, as booleans without the last axis.
+    /// The mask as booleans without the last axis: true for steps in which some number differs from
+    /// the mask value.
     #[track_caller]
     pub fn compute_mask(&self, x: &Tensor) -> Tensor {
         x.not_equal(self.mask_value).any_axes(&[-1], false)

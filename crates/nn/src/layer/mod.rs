@@ -1,9 +1,9 @@
 //! Layers: configuration as plain values, weights in the graph.
 //!
-//! A layer has two parts: `build` makes its variables for an input of some shape, `call` computes
-//! with them. `apply` does both, so every `apply` makes new variables; [`Shared`] builds once and
-//! calls many times. This file is the seam, `build` the contexts of the two parts, `name` how
-//! layers are called; the others hold one layer each.
+//! A layer has two parts: `build` makes its variables for an input shape, `call` computes with
+//! them. `apply` does both, so every `apply` makes new variables; [`Shared`] builds once and calls
+//! many times. This file defines the `Layer` trait. `build` holds the contexts passed to the two
+//! parts, `name` generates layer names, and the other files hold one layer each.
 
 mod affine;
 mod batch_norm;
@@ -83,9 +83,9 @@ pub use time_distributed::TimeDistributed;
 pub use up_sampling::{UpSampling1d, UpSampling2d};
 pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 
-/// One step of a model.
+/// A layer: a step of a model that may have weights.
 ///
-/// A layer of one's own needs `kind`, `config` and `call`, and `build` if it has weights:
+/// A custom layer needs `kind`, `config` and `call`, and `build` if it has weights:
 ///
 /// ```
 /// use estimand_engine::Eval;
@@ -117,11 +117,11 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub trait Layer: fmt::Debug {
-    /// What sort of layer it is, in TensorFlow's words: `dense`. Layers without a name are called
+    /// The kind of layer in TensorFlow's words, such as `dense`. Layers without a name are called
     /// `dense`, `dense_1`, ...
     fn kind(&self) -> &'static str;
 
-    /// Name and flags.
+    /// The layer's name and flags.
     fn config(&self) -> &Config;
 
     /// Makes the variables. By default there are none.
@@ -134,30 +134,31 @@ pub trait Layer: fmt::Debug {
     #[track_caller]
     fn call(&self, call: &LayerCall<'_>) -> Tensor;
 
-    /// Makes the variables and computes the result, as the graph's mode asks for.
+    /// Makes the variables and computes the result. The graph's mode decides whether this is
+    /// training.
     #[track_caller]
     fn apply(&self, x: &Tensor) -> Tensor {
         self.apply_training(x, x.graph().mode() == Mode::Train)
     }
 
-    /// As `apply`, as in training or not, whatever the graph's mode.
+    /// Like `apply`, but `training` decides instead of the graph's mode.
     #[track_caller]
     fn apply_training(&self, x: &Tensor, training: bool) -> Tensor {
         BuiltLayer::new(self, x).call(self, x, training)
     }
 }
 
-/// What all layers have.
+/// The options that all layers have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// The name of its variables' scope. By default it is made from the kind.
+    /// The name of the scope of the layer's variables. By default it is generated from the kind.
     pub name: Option<String>,
-    /// Whether optimizers change its weights. By default they do.
+    /// Whether optimizers change the layer's weights. By default they do.
     pub trainable: bool,
 }
 
 impl Config {
-    /// A made name, trainable.
+    /// A generated name, trainable.
     pub const DEFAULT: Config = Config { name: None, trainable: true };
 }
 
@@ -167,7 +168,7 @@ impl Default for Config {
     }
 }
 
-/// Every layer of this crate, in its plainest form.
+/// Every layer of this crate, in its simplest form.
 pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
     || Box::new(Activation::Relu),
     || Box::new(AlphaDropout::new(0.5)),
@@ -222,14 +223,14 @@ pub const ALL_LAYERS: [fn() -> Box<dyn Layer>; 47] = [
 macro_rules! config_setters {
     ($layer:ty) => {
         impl $layer {
-            /// The name of the variables' scope. By default it is made from the kind: `dense`,
+            /// The name of the variables' scope. By default it is generated from the kind: `dense`,
             /// `dense_1`, ...
             pub fn name(mut self, name: &str) -> Self {
                 self.config.name = Some(name.to_string());
                 self
             }
 
-            /// Whether optimizers change its weights. By default they do.
+            /// Whether optimizers change the layer's weights. By default they do.
             pub fn trainable(mut self, trainable: bool) -> Self {
                 self.config.trainable = trainable;
                 self

@@ -1,4 +1,4 @@
-//! `MultiHeadAttention`: every step takes what it needs from all others.
+//! `MultiHeadAttention`: every step attends to all other steps.
 
 use estimand_graph::{Initializer, Tensor};
 use estimand_tensor::{DType, Dim, Error, Mode, Shape};
@@ -7,11 +7,11 @@ use super::build::BuiltLayer;
 use super::weight_options::{WeightOptions, weight_setters};
 use super::{Build, Config, Layer, LayerCall, config_setters};
 
-/// `softmax(q k / sqrt(key_dim)) v` for several heads, with q, k and v projections of query, key
-/// and value; the heads' results are projected once more.
+/// `softmax(q k / sqrt(key_dim)) v` for several heads, where q, k and v are projections of query,
+/// key and value. The heads' results are projected once more.
 ///
-/// `apply` is given the query, `[batch, steps, inputs]`; value and key are the query too unless
-/// they are set. The result has as many steps as the query and, by default, as many outputs as it
+/// `apply` takes the query, `[batch, steps, inputs]`. Value and key are the query too unless they
+/// are set. The result has as many steps as the query and, by default, as many outputs as the query
 /// has inputs.
 ///
 /// Variables: `query/kernel` `[inputs, heads, key_dim]`, `query/bias` `[heads, key_dim]`, the same
@@ -48,12 +48,12 @@ pub struct MultiHeadAttention {
     config: Config,
 }
 
-/// A score that no softmax notices. TF: added, not put in the score's place, so a row without any
-/// place to look at still has scores.
+/// A score that softmax turns into 0. TF: it is added to the score and does not replace it, so a
+/// row in which all places are masked still has scores.
 const NEVER: f64 = -1e9;
 
 impl MultiHeadAttention {
-    /// This many heads, each with queries and keys of `key_dim` numbers.
+    /// `num_heads` heads, each with queries and keys of `key_dim` numbers.
     pub fn new(num_heads: usize, key_dim: usize) -> MultiHeadAttention {
         MultiHeadAttention {
             num_heads,
@@ -72,7 +72,7 @@ impl MultiHeadAttention {
         }
     }
 
-    /// The numbers of a head's values. By default as many as of its keys.
+    /// The size of each head's values. By default `key_dim`.
     pub fn value_dim(mut self, value_dim: usize) -> MultiHeadAttention {
         self.value_dim = value_dim;
         self
@@ -84,46 +84,46 @@ impl MultiHeadAttention {
         self
     }
 
-    /// In training, leaves out this part of the scores. By default none.
+    /// In training, drops this fraction of the attention scores. By default none.
     pub fn dropout(mut self, rate: f64) -> MultiHeadAttention {
         self.dropout = rate;
         self
     }
 
-    /// Whether projections have biases. By default they do.
+    /// Whether the projections have biases. By default they do.
     pub fn use_bias(mut self, use_bias: bool) -> MultiHeadAttention {
         self.use_bias = use_bias;
         self
     }
 
-    /// Whether a step looks only at itself and those before it. By default at all.
+    /// Whether a step attends only to itself and to earlier steps. By default it attends to all.
     pub fn use_causal_mask(mut self, use_causal_mask: bool) -> MultiHeadAttention {
         self.use_causal_mask = use_causal_mask;
         self
     }
 
-    /// What is looked at, `[batch, places, inputs]`. By default the query.
+    /// The value tensor, `[batch, places, inputs]`. By default the query.
     pub fn value(mut self, value: &Tensor) -> MultiHeadAttention {
         self.value = Some(value.clone());
         self
     }
 
-    /// What places are found by, `[batch, places, inputs]`. By default the value.
+    /// The key tensor, `[batch, places, inputs]`. By default the value.
     pub fn key(mut self, key: &Tensor) -> MultiHeadAttention {
         self.key = Some(key.clone());
         self
     }
 
-    /// Which step may look at which place, booleans that spread to `[batch, steps, places]`. By
-    /// default each at all.
+    /// Booleans that broadcast to `[batch, steps, places]`: whether a step may attend to a place.
+    /// By default every step attends to all places.
     ///
-    /// The mask of a sequence, `[batch, places]`, becomes one with `.expand_dims(1)`.
+    /// To use the mask of a sequence, `[batch, places]`, call `.expand_dims(1)` on it.
     pub fn attention_mask(mut self, mask: &Tensor) -> MultiHeadAttention {
         self.attention_mask = Some(mask.clone());
         self
     }
 
-    /// As `apply`, with the scores `[batch, heads, steps, places]`.
+    /// Like `apply`, but also returns the scores `[batch, heads, steps, places]`.
     #[track_caller]
     pub fn apply_scores(&self, query: &Tensor) -> (Tensor, Tensor) {
         let training = query.graph().mode() == Mode::Train;
@@ -134,7 +134,7 @@ impl MultiHeadAttention {
         }
     }
 
-    /// Query, key and value of a call.
+    /// The query, key and value of a call.
     fn inputs(&self, query: &Tensor) -> [Tensor; 3] {
         let value = self.value.as_ref().unwrap_or(query);
         [query.clone(), self.key.as_ref().unwrap_or(value).clone(), value.clone()]
@@ -154,14 +154,14 @@ impl MultiHeadAttention {
         y.reshape_as(shape).transpose(&[0, 2, 1, 3])
     }
 
-    /// Booleans that spread to the scores.
+    /// The combined mask: booleans that broadcast to the scores.
     #[track_caller]
     fn mask(&self, steps: Dim, places: Dim, graph: &estimand_graph::Graph) -> Option<Tensor> {
         let causal = self.use_causal_mask.then(|| {
             let step = graph.range(steps, DType::I64).expand_dims(-1);
             graph.range(places, DType::I64).less_equal(step)
         });
-        // The heads' axis stands behind the batch's, if the mask has one.
+        // Inserts the axis of heads after the batch axis, unless the mask already has one.
         let given = self.attention_mask.as_ref().map(|m| if m.rank() == 3 { m.expand_dims(1) } else { m.clone() });
         match (given, causal) {
             (Some(given), Some(causal)) => Some(given.logical_and(&causal)),

@@ -1,21 +1,21 @@
-//! How layers are called: `dense`, `dense_1`, ..., counted per graph, as Keras does in a fresh one.
+//! Names of layers: `dense`, `dense_1`, ..., counted per graph, as Keras does in a fresh graph.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
 use estimand_graph::Graph;
 
-/// The names of a graph's layers. They are counted apart from those of nodes, so that a placeholder
-/// called `dense` changes no variable's name.
+/// The layer names of a graph. They are counted separately from node names, so that a placeholder
+/// called `dense` does not change the name of a variable.
 #[derive(Default)]
 struct Names {
-    /// How many layers of a kind have got a made name.
+    /// The number of generated names for each kind.
     made: RefCell<HashMap<String, usize>>,
     given: RefCell<HashSet<String>>,
 }
 
-/// Notes a name that the user gave. Two layers may have the same: if both have weights, their
-/// variables are in conflict, which the graph reports.
+/// Records a name that the user gave. Two layers may have the same name; if both have weights, the
+/// graph reports the conflict of their variables.
 pub(super) fn given(graph: &Graph, name: &str) {
     graph.attachment::<Names>().given.borrow_mut().insert(name.to_string());
 }

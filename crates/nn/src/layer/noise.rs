@@ -1,5 +1,4 @@
-//! `GaussianNoise`, `GaussianDropout` and `AlphaDropout`: in training, elements are changed at
-//! random.
+//! `GaussianNoise`, `GaussianDropout` and `AlphaDropout`: change elements at random in training.
 
 use estimand_graph::Tensor;
 
@@ -7,10 +6,10 @@ use super::LayerCall;
 use super::one_number::one_number_layer;
 
 one_number_layer!(
-    /// Adds numbers of mean 0 to the elements.
+    /// Adds random numbers of mean 0 to the elements.
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
-    /// and row.
+    /// Outside of training it changes nothing. The random numbers are a pure function of seed,
+    /// name, step and row.
     GaussianNoise,
     "gaussian_noise",
     stddev: "The deviation of what is added.",
@@ -19,10 +18,10 @@ one_number_layer!(
     add_noise
 );
 one_number_layer!(
-    /// Multiplies elements with numbers of mean 1.
+    /// Multiplies elements by random numbers of mean 1.
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
-    /// and row.
+    /// Outside of training it changes nothing. The random numbers are a pure function of seed,
+    /// name, step and row.
     GaussianDropout,
     "gaussian_dropout",
     rate: "The deviation is `sqrt(rate / (1 - rate))`, as that of a dropout of this rate.",
@@ -31,11 +30,12 @@ one_number_layer!(
     multiply_noise
 );
 one_number_layer!(
-    /// Sets elements to the value that a SELU tends to, and scales so that mean and variance stay
-    /// as they were: the dropout of networks with [`Selu`](crate::Activation::Selu).
+    /// Sets elements to the value that a SELU tends to, and scales the result so that mean and
+    /// variance stay the same. It is the dropout for networks with
+    /// [`Selu`](crate::Activation::Selu).
     ///
-    /// Outside of training it changes nothing. What is drawn is a pure function of seed, name, step
-    /// and row.
+    /// Outside of training it changes nothing. The random numbers are a pure function of seed,
+    /// name, step and row.
     AlphaDropout,
     "alpha_dropout",
     rate: "Changes this part of the elements.",
@@ -68,7 +68,7 @@ fn drop_to_alpha(call: &LayerCall<'_>, rate: f64) -> Tensor {
     if !call.training() {
         return x.clone();
     }
-    // What SELU tends to below 0: minus its scale times its alpha.
+    // The limit of SELU at minus infinity: minus its scale times its alpha.
     const FLOOR: f64 = -1.050_700_987_355_480_5 * 1.673_263_242_354_377_2;
     let scale = ((1.0 - rate) * (1.0 + rate * FLOOR * FLOOR)).powf(-0.5);
     let keep = x.graph().random_uniform(x.shape().clone()).greater_equal(rate);

@@ -1,7 +1,8 @@
-//! Layers without weights that have one number as their only option.
+//! A macro for layers without weights whose only option is one number.
 
-/// Such a layer: its kind, the number's name and what it is, where it may lie, in words too, and
-/// what is made of an input: `fn(&LayerCall<'_>, f64) -> Tensor`.
+/// Defines such a layer. The arguments are its kind, the name and description of the number, its
+/// valid range (as code and in words), and the function `fn(&LayerCall<'_>, f64) -> Tensor` that
+/// computes the result.
 macro_rules! one_number_layer {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $option:ident: $what:literal, $range:expr, $expected:literal, $make:path) => {
         $(#[$doc])*

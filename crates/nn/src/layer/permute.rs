@@ -1,11 +1,11 @@
-//! `Permute`: the axes of each row in another order.
+//! `Permute`: reorders the axes of each row.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::{Config, Layer, LayerCall, config_setters};
 
-/// Axes in another order; the batch stays first.
+/// Reorders axes; the batch stays first.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -23,7 +23,7 @@ pub struct Permute {
 }
 
 impl Permute {
-    /// Which axis comes first, second, ... of a row; they are counted from 1, as Keras does.
+    /// The order of a row's axes. They are counted from 1, as in Keras.
     pub fn new(dims: impl Into<Vec<usize>>) -> Permute {
         Permute { dims: dims.into(), config: Config::default() }
     }

@@ -1,4 +1,4 @@
-//! `MaxPool1d` and `AvgPool1d`: sequences made shorter, one number for each window.
+//! `MaxPool1d` and `AvgPool1d`: shorten sequences to one number for each window.
 
 use estimand_graph::{Padding, Tensor};
 
@@ -17,25 +17,25 @@ macro_rules! pool {
         }
 
         impl $layer {
-            /// Windows of so many steps, side by side.
+            /// Windows of `size` steps that do not overlap.
             pub fn new(size: usize) -> $layer {
                 $layer { size, strides: size, padding: Padding::Valid, config: Config::default() }
             }
 
-            /// How far the window moves. By default as far as it is long.
+            /// The distance between windows. By default the size of a window.
             pub fn strides(mut self, strides: usize) -> $layer {
                 self.strides = strides;
                 self
             }
 
-            /// What happens at the ends. By default `Valid`: steps that fill no window are left
-            /// out.
+            /// The padding at the ends. By default `Valid`: steps that do not fill a window are
+            /// dropped.
             pub fn padding(mut self, padding: Padding) -> $layer {
                 self.padding = padding;
                 self
             }
 
-            /// Windows may reach over the ends; what is outside does not count.
+            /// Windows may extend past the ends; positions outside do not count.
             pub fn same(self) -> $layer {
                 self.padding(Padding::Same)
             }

@@ -1,4 +1,4 @@
-//! `MaxPool2d` and `AvgPool2d`: images made smaller, one number for each window.
+//! `MaxPool2d` and `AvgPool2d`: shrink images to one number for each window.
 
 use estimand_graph::{Padding, Tensor};
 
@@ -18,26 +18,26 @@ macro_rules! pool {
         }
 
         impl $layer {
-            /// Windows of a size (one number or `(height, width)`), side by side.
+            /// Windows of a size (one number or `(height, width)`) that do not overlap.
             pub fn new(size: impl Into<Size2d>) -> $layer {
                 let size = size.into();
                 $layer { size, strides: size, padding: Padding::Valid, config: Config::default() }
             }
 
-            /// How far the window moves. By default as far as it is large.
+            /// The distance between windows. By default the size of a window.
             pub fn strides(mut self, strides: impl Into<Size2d>) -> $layer {
                 self.strides = strides.into();
                 self
             }
 
-            /// What happens at the edges. By default `Valid`: rows and columns that fill no window
-            /// are left out.
+            /// The padding at the edges. By default `Valid`: rows and columns that do not fill a
+            /// window are dropped.
             pub fn padding(mut self, padding: Padding) -> $layer {
                 self.padding = padding;
                 self
             }
 
-            /// Windows may reach over the edges; what is outside does not count.
+            /// Windows may extend past the edges; positions outside do not count.
             pub fn same(self) -> $layer {
                 self.padding(Padding::Same)
             }

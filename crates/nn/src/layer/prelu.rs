@@ -34,7 +34,7 @@ impl PRelu {
         PRelu::default()
     }
 
-    /// The axes (the first of a row is 1) along which slopes are the same. By default none.
+    /// The axes that share one slope; the first axis of a row is 1. By default none.
     pub fn shared_axes(mut self, axes: impl Into<Vec<usize>>) -> PRelu {
         self.shared_axes = axes.into();
         self

@@ -1,5 +1,5 @@
 //! Activations with parameters, as layers: `LeakyRelu`, `Elu`, `ThresholdedRelu` and `Relu`.
-//! `PRelu`, whose parameter is learnt, has a file of its own.
+//! `PRelu`, whose parameter is learnt, is in `prelu`.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -8,7 +8,7 @@ use super::one_number::one_number_layer;
 use super::{Config, Layer, LayerCall, config_setters};
 
 one_number_layer!(
-    /// `x` above 0, `alpha * x` below. Keras's own alpha is 0.3.
+    /// `x` above 0, `alpha * x` below. Keras's default alpha is 0.3.
     LeakyRelu,
     "leaky_re_lu",
     alpha: "With this slope below 0.",
@@ -17,7 +17,7 @@ one_number_layer!(
     leaky
 );
 one_number_layer!(
-    /// `x` above 0, `alpha * (e^x - 1)` below. Keras's own alpha is 1.
+    /// `x` above 0, `alpha * (e^x - 1)` below. Keras's default alpha is 1.
     Elu,
     "elu",
     alpha: "With this factor below 0.",
@@ -26,7 +26,7 @@ one_number_layer!(
     elu
 );
 one_number_layer!(
-    /// `x` above `theta`, 0 elsewhere. Keras's own theta is 1.
+    /// `x` above `theta`, 0 elsewhere. Keras's default theta is 1.
     ThresholdedRelu,
     "thresholded_re_lu",
     theta: "With this threshold.",
@@ -85,7 +85,7 @@ impl Relu {
         self
     }
 
-    /// From where on `x` is the result. By default 0.
+    /// The result is `x` from this value upwards. By default 0.
     pub fn threshold(mut self, threshold: f64) -> Relu {
         self.threshold = threshold;
         self

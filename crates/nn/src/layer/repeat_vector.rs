@@ -1,4 +1,4 @@
-//! `RepeatVector`: a row as every step of a sequence.
+//! `RepeatVector`: repeats a row as every step of a sequence.
 
 use estimand_graph::Tensor;
 
@@ -13,7 +13,7 @@ pub struct RepeatVector {
 }
 
 impl RepeatVector {
-    /// Sequences of this many steps.
+    /// Repeats rows `n` times.
     pub fn new(n: usize) -> RepeatVector {
         RepeatVector { n, config: Config::default() }
     }

@@ -1,11 +1,11 @@
-//! `Reshape`: each row in another shape.
+//! `Reshape`: gives each row another shape.
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
 
 use super::{Config, Layer, LayerCall, config_setters};
 
-/// The elements of each row in other sizes; the batch stays as it is.
+/// Arranges the elements of each row in other sizes; the batch axis stays.
 ///
 /// ```
 /// use estimand_graph::Graph;

@@ -1,4 +1,4 @@
-//! `SeparableConv2d`: a convolution in space, channel by channel, and one over channels.
+//! `SeparableConv2d`: a convolution of each channel in space, followed by one across channels.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -9,8 +9,8 @@ use super::window::{Window, window_setters};
 use super::{Build, Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
-/// A depthwise convolution of images `[batch, height, width, channels]`, then one of single pixels
-/// that mixes the channels: fewer weights than a `Conv2d` of the same size.
+/// A depthwise convolution of images `[batch, height, width, channels]`, followed by a convolution
+/// of single pixels that mixes the channels. It has fewer weights than a `Conv2d` of the same size.
 ///
 /// Variables: `depthwise_kernel` `[height, width, channels, depth_multiplier]`, `pointwise_kernel`
 /// `[1, 1, channels * depth_multiplier, filters]` and `bias` `[filters]`.
@@ -26,7 +26,7 @@ pub struct SeparableConv2d {
 }
 
 impl SeparableConv2d {
-    /// This many filters of a size (one number or `(height, width)`), with a bias and without
+    /// `filters` filters of a size (one number or `(height, width)`), with a bias and without
     /// activation.
     pub fn new(filters: usize, kernel_size: impl Into<Size2d>) -> SeparableConv2d {
         SeparableConv2d {
@@ -39,7 +39,7 @@ impl SeparableConv2d {
         }
     }
 
-    /// How many channels each becomes before they are mixed. By default 1.
+    /// The number of channels that each input channel yields before they are mixed. By default 1.
     pub fn depth_multiplier(mut self, depth_multiplier: usize) -> SeparableConv2d {
         self.depth_multiplier = depth_multiplier;
         self

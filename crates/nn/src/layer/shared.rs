@@ -1,4 +1,4 @@
-//! `Shared`: one layer in several places, with the same weights.
+//! `Shared`: one layer used in several places, with the same weights.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use estimand_tensor::Error;
 use super::build::BuiltLayer;
 use super::{Config, Layer, LayerCall};
 
-/// A layer that is built once, when it is first applied, and may be applied many times.
+/// A layer that is built once, at its first `apply`, and may be applied many times.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -24,8 +24,8 @@ use super::{Config, Layer, LayerCall};
 /// # assert!(!distance.is_poisoned());
 /// ```
 ///
-/// Make it inside the model function: its weights are in one graph, and using it in another is an
-/// error.
+/// Create it inside the model function: its weights belong to one graph, and using it in another
+/// graph is an error.
 #[derive(Clone, Debug)]
 pub struct Shared {
     layer: Rc<dyn Layer>,
@@ -33,7 +33,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Clones of the result share the weights too.
+    /// Wraps a layer. Clones of the result share the weights too.
     pub fn new(layer: impl Layer + 'static) -> Shared {
         Shared { layer: Rc::new(layer), built: Rc::default() }
     }
@@ -48,7 +48,7 @@ impl Layer for Shared {
         self.layer.config()
     }
 
-    /// Calls the layer inside another: the weights are still its own.
+    /// Calls the layer inside another layer. It keeps its own weights.
     fn call(&self, call: &LayerCall<'_>) -> Tensor {
         self.apply_training(call.input(), call.training())
     }
@@ -58,7 +58,7 @@ impl Layer for Shared {
             return x.clone();
         }
         let earlier = self.built.borrow().clone();
-        // Not in a closure, which would hide the caller's line.
+        // No closure here: it would hide the caller's line.
         let (first, built) = match earlier {
             Some(earlier) => earlier,
             None => (x.clone(), BuiltLayer::new(&*self.layer, x)),

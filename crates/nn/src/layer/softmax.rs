@@ -1,4 +1,4 @@
-//! `Softmax`: shares that add up to 1 along an axis.
+//! `Softmax`: turns scores into probabilities that add up to 1 along an axis.
 
 use estimand_graph::Tensor;
 
@@ -13,7 +13,7 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// Along the last axis.
+    /// Softmax along the last axis.
     pub fn new() -> Softmax {
         Softmax { axis: -1, config: Config::default() }
     }
@@ -48,7 +48,7 @@ impl Layer for Softmax {
             Err(error) => error,
             Ok(axis) if axis + 1 == x.rank() => x.softmax(),
             Ok(axis) => {
-                // The axis trades places with the last one, and back.
+                // Swaps the axis with the last one, and swaps it back afterwards.
                 let mut order: Vec<usize> = (0..x.rank()).collect();
                 order.swap(axis, x.rank() - 1);
                 x.transpose(&order).softmax().transpose(&order)

@@ -1,4 +1,4 @@
-//! `SpatialDropout1d` and `SpatialDropout2d`: in training, some channels are left out.
+//! `SpatialDropout1d` and `SpatialDropout2d`: drop whole channels in training.
 
 use estimand_graph::Tensor;
 
@@ -8,8 +8,8 @@ macro_rules! spatial_dropout {
     ($(#[$doc:meta])* $layer:ident, $kind:literal, $form:literal, $mask:expr) => {
         $(#[$doc])*
         ///
-        /// What is left is scaled by `1 / (1 - rate)`. Which channels is a pure function of seed,
-        /// name, step and row, as with [`Dropout`].
+        /// The other channels are scaled by `1 / (1 - rate)`. The choice of channels is a pure
+        /// function of seed, name, step and row, as with [`Dropout`].
         #[derive(Clone, Debug)]
         #[must_use]
         pub struct $layer {
@@ -18,7 +18,7 @@ macro_rules! spatial_dropout {
         }
 
         impl $layer {
-            /// Leaves out this part of the channels.
+            /// Drops channels with probability `rate`.
             pub fn new(rate: f64) -> $layer {
                 $layer { rate, config: Config::default() }
             }

@@ -1,4 +1,4 @@
-//! `TimeDistributed`: a layer for every step.
+//! `TimeDistributed`: applies a layer to every step.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::{Build, Config, Layer, LayerCall, config_setters};
 
 /// Applies a layer to every step of `[batch, time, ...]`, with the same weights.
 ///
-/// All steps of all rows are one batch to the layer. Its variables are in the scope of this one.
+/// The layer sees all steps of all rows as one batch. Its variables are in the scope of this layer.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -29,7 +29,7 @@ pub struct TimeDistributed {
 }
 
 impl TimeDistributed {
-    /// Applies this layer.
+    /// Applies `layer` to every step.
     pub fn new(layer: impl Layer + 'static) -> TimeDistributed {
         TimeDistributed { layer: Rc::new(layer), config: Config::default() }
     }
@@ -39,7 +39,7 @@ config_setters!(TimeDistributed);
 
 const LAYER: &str = "layer";
 
-/// All steps of all rows, one after the other.
+/// Merges the batch and time axes: all steps of all rows, one after the other.
 #[track_caller]
 fn all_steps(x: &Tensor) -> Tensor {
     let rows = Shape::from([estimand_graph::Graph::ANY]);

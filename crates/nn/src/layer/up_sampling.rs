@@ -1,4 +1,4 @@
-//! `UpSampling1d` and `UpSampling2d`: sequences and images made larger.
+//! `UpSampling1d` and `UpSampling2d`: enlarge sequences and images.
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Error, Shape};
@@ -6,7 +6,7 @@ use estimand_tensor::{Error, Shape};
 use super::{Config, Layer, LayerCall, config_setters};
 use crate::size::Size2d;
 
-/// Every step of `[batch, steps, channels]` repeated.
+/// Repeats every step of `[batch, steps, channels]`.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct UpSampling1d {
@@ -15,7 +15,7 @@ pub struct UpSampling1d {
 }
 
 impl UpSampling1d {
-    /// Every step so many times.
+    /// Repeats every step `size` times.
     pub fn new(size: usize) -> UpSampling1d {
         UpSampling1d { size, config: Config::default() }
     }
@@ -45,8 +45,8 @@ impl Layer for UpSampling1d {
     }
 }
 
-/// Images `[batch, height, width, channels]` so many times as high and wide; height and width must
-/// be known.
+/// Enlarges images `[batch, height, width, channels]` by whole factors. Height and width must be
+/// known.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct UpSampling2d {
@@ -56,12 +56,12 @@ pub struct UpSampling2d {
 }
 
 impl UpSampling2d {
-    /// Every pixel repeated, by a size (one number or `(height, width)`).
+    /// Repeats every pixel by a size (one number or `(height, width)`).
     pub fn new(size: impl Into<Size2d>) -> UpSampling2d {
         UpSampling2d { size: size.into(), bilinear: false, config: Config::default() }
     }
 
-    /// Between pixels, colours change evenly. By default pixels are repeated.
+    /// Interpolates linearly between pixels. By default pixels are repeated.
     pub fn bilinear(mut self) -> UpSampling2d {
         self.bilinear = true;
         self

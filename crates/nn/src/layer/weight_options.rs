@@ -1,5 +1,4 @@
-//! What a layer may say about one of its weights: how it begins, what it costs, and what it must be
-//! like.
+//! The options of one weight of a layer: initializer, regularizer and constraint.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use estimand_update::Constraint;
 use super::Build;
 use crate::regularizer::Regularizer;
 
-/// The options of one weight; what is not said is the layer's own choice.
+/// The options of one weight. The layer decides about options that are not set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WeightOptions {
     pub initializer: Option<Initializer>,
@@ -18,7 +17,7 @@ pub(super) struct WeightOptions {
 }
 
 impl WeightOptions {
-    /// These, and the options of the scopes around the layer where these say nothing.
+    /// Fills options that are not set from those of the enclosing scopes.
     pub fn or(&self, initializer: Option<Initializer>, regularizer: Option<Regularizer>) -> WeightOptions {
         WeightOptions {
             initializer: self.initializer.clone().or(initializer),
@@ -27,7 +26,7 @@ impl WeightOptions {
         }
     }
 
-    /// Makes the variable, which begins like this unless the options say otherwise.
+    /// Makes the variable. `initializer` applies unless the options set another one.
     #[track_caller]
     pub fn build(&self, build: &mut Build<'_>, name: &'static str, dims: &[usize], initializer: Initializer) {
         build.weight(name, dims, self.initializer.clone().unwrap_or(initializer), self.regularizer);

@@ -1,4 +1,4 @@
-//! How a kernel slides over images: what all convolutions in two dimensions have in common.
+//! The window of a convolution in two dimensions: size, strides, dilation and padding.
 
 use estimand_graph::{Padding, Tensor};
 use estimand_tensor::Error;
@@ -6,7 +6,7 @@ use estimand_tensor::Error;
 use super::Build;
 use crate::size::Size2d;
 
-/// A kernel's size and way.
+/// The size of a kernel and how it moves over an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub size: Size2d,
@@ -33,7 +33,7 @@ impl Window {
             && build.takes(4..=4, "[batch, height, width, channels]")
     }
 
-    /// The convolution of images with a kernel, in groups of channels that do not see each other.
+    /// Convolves images with a kernel. Groups of channels are convolved separately.
     #[track_caller]
     pub fn convolve(&self, x: &Tensor, kernel: &Tensor, groups: usize) -> Tensor {
         let (strides, dilation) = (self.strides.pair(), self.dilation.pair());
@@ -42,7 +42,7 @@ impl Window {
         }
         let channels = x.channels();
         if groups == channels {
-            // A kernel for each channel is a depthwise one, in the same order.
+            // With one kernel for each channel this is a depthwise convolution, in the same order.
             let (height, width) = self.size.pair();
             let dims = [height, width, channels, kernel.channels() / groups];
             return self.convolve_channels(x, &kernel.reshape_as(dims));
@@ -54,20 +54,20 @@ impl Window {
         Tensor::concat(&parts.iter().collect::<Vec<_>>(), -1)
     }
 
-    /// The convolution of every channel with kernels of its own.
+    /// Convolves every channel with its own kernels.
     #[track_caller]
     pub fn convolve_channels(&self, x: &Tensor, kernel: &Tensor) -> Tensor {
         x.depthwise_conv2d_dilated(kernel, self.strides.pair(), self.dilation.pair(), self.padding)
     }
 }
 
-/// Records an error unless strides and dilation go together.
+/// Records an error unless strides and dilation can be combined.
 #[track_caller]
 pub(super) fn check_steps(build: &Build<'_>, strides: &[usize], dilation: &[usize]) -> bool {
     let error = if strides.contains(&0) || dilation.contains(&0) {
         format!("strides {strides:?} and dilation {dilation:?}; expected at least 1 of each")
     } else if strides.iter().any(|&s| s > 1) && dilation.iter().any(|&d| d > 1) {
-        // TF: refused since no kernel of TensorFlow has both.
+        // TF: refused, since no kernel of TensorFlow supports both.
         format!("strides {strides:?} and dilation {dilation:?}; expected 1 for one of them")
     } else {
         return true;
@@ -76,7 +76,7 @@ pub(super) fn check_steps(build: &Build<'_>, strides: &[usize], dilation: &[usiz
     false
 }
 
-/// Records an error unless the channels and filters can be put into so many groups.
+/// Records an error unless the channels and filters can be divided into this number of groups.
 #[track_caller]
 pub(super) fn check_groups(build: &Build<'_>, groups: usize, channels: usize, filters: usize) -> bool {
     let whole = groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups);
@@ -91,19 +91,20 @@ pub(super) fn check_groups(build: &Build<'_>, groups: usize, channels: usize, fi
 macro_rules! window_setters {
     ($layer:ty) => {
         impl $layer {
-            /// How far the window moves. By default 1.
+            /// The distance between windows. By default 1.
             pub fn strides(mut self, strides: impl Into<crate::Size2d>) -> Self {
                 self.window.strides = strides.into();
                 self
             }
 
-            /// The distance of the window's taps, where strides are 1. By default 1: no gaps.
+            /// The distance between the elements under a window. A distance above 1 requires
+            /// strides of 1. By default 1: no gaps.
             pub fn dilation(mut self, dilation: impl Into<crate::Size2d>) -> Self {
                 self.window.dilation = dilation.into();
                 self
             }
 
-            /// What happens at the edges. By default `Valid`: the window stays inside.
+            /// The padding at the edges. By default `Valid`: the window stays inside.
             pub fn padding(mut self, padding: estimand_graph::Padding) -> Self {
                 self.window.padding = padding;
                 self

@@ -1,4 +1,4 @@
-//! `ZeroPadding1d` and `ZeroPadding2d`: zeros around sequences and images.
+//! `ZeroPadding1d` and `ZeroPadding2d`: add zeros around sequences and images.
 
 use estimand_graph::Tensor;
 
@@ -11,7 +11,7 @@ fn pad<const N: usize>(x: &Tensor, border: Border<N>) -> Tensor {
 }
 
 bordered_layer!(
-    /// Zeros before and after the steps of `[batch, steps, channels]`.
+    /// Adds zeros before and after the steps of `[batch, steps, channels]`.
     ZeroPadding1d,
     "zero_padding1d",
     1,
@@ -20,7 +20,7 @@ bordered_layer!(
     pad
 );
 bordered_layer!(
-    /// Zeros around the images `[batch, height, width, channels]`.
+    /// Adds zeros around the images `[batch, height, width, channels]`.
     ZeroPadding2d,
     "zero_padding2d",
     2,

@@ -1,10 +1,10 @@
-//! `AbsoluteError`: how far off, in the labels' own unit.
+//! `AbsoluteError`: the absolute difference, in the labels' unit.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `|prediction - label|` of each element.
+/// The loss `|prediction - label|` of each element.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct AbsoluteError {
@@ -12,7 +12,7 @@ pub struct AbsoluteError {
 }
 
 impl AbsoluteError {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> AbsoluteError {
         AbsoluteError::default()
     }

@@ -1,11 +1,11 @@
-//! `CategoricalHinge`: how far the right class is ahead of the best other one.
+//! `CategoricalHinge`: the margin of the right class over the best other class.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `max(1 + the largest score of another class - the score of the right one, 0)` of rows, whose
-/// labels are one-hot.
+/// The loss `max(1 + the largest score of another class - the score of the right one, 0)` of each
+/// row. Labels are one-hot rows.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct CategoricalHinge {
@@ -13,7 +13,7 @@ pub struct CategoricalHinge {
 }
 
 impl CategoricalHinge {
-    /// The mean over all rows.
+    /// Reduces to the mean over all rows.
     pub fn new() -> CategoricalHinge {
         CategoricalHinge::default()
     }

@@ -1,11 +1,11 @@
-//! `CosineSimilarity`: whether vectors point the same way.
+//! `CosineSimilarity`: compares the directions of vectors.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// The negative cosine of the angle between label and prediction, which are rows: -1 for the same
-/// direction, 1 for the opposite one. A row of zeros costs 0.
+/// The negative cosine of the angle between the label row and the prediction row: -1 for the same
+/// direction, 1 for the opposite one. A row of zeros has a loss of 0.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct CosineSimilarity {
@@ -13,7 +13,7 @@ pub struct CosineSimilarity {
 }
 
 impl CosineSimilarity {
-    /// The mean over all rows.
+    /// Reduces to the mean over all rows.
     pub fn new() -> CosineSimilarity {
         CosineSimilarity::default()
     }
@@ -40,7 +40,7 @@ impl Loss for CosineSimilarity {
     }
 }
 
-/// Rows of length 1, as `tf.math.l2_normalize` makes them.
+/// Scales rows to length 1, like `tf.math.l2_normalize`.
 #[track_caller]
 fn normalized(x: &Tensor) -> Tensor {
     x * x.square().sum_axes(&[-1], true).maximum(1e-12).rsqrt()

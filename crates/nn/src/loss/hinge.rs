@@ -1,10 +1,10 @@
-//! `Hinge` and `SquaredHinge`: yes or no, with a margin.
+//! `Hinge` and `SquaredHinge`: binary labels, with a margin.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `max(1 - label * prediction, 0)` of elements. Labels are -1 and 1; 0 stands for -1.
+/// The loss `max(1 - label * prediction, 0)` of each element. Labels are -1 and 1; 0 stands for -1.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Hinge {
@@ -12,7 +12,7 @@ pub struct Hinge {
 }
 
 impl Hinge {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> Hinge {
         Hinge::default()
     }
@@ -34,7 +34,7 @@ impl Loss for Hinge {
     }
 }
 
-/// The square of [`Hinge`]'s loss, which has no corner.
+/// The square of [`Hinge`]'s loss, which is smooth.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SquaredHinge {
@@ -42,7 +42,7 @@ pub struct SquaredHinge {
 }
 
 impl SquaredHinge {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> SquaredHinge {
         SquaredHinge::default()
     }
@@ -64,11 +64,11 @@ impl Loss for SquaredHinge {
     }
 }
 
-/// How much is missing for a margin of 1 on the right side.
+/// The distance to a margin of 1 on the right side.
 #[track_caller]
 fn shortfall(labels: &Tensor, predictions: &Tensor) -> Tensor {
-    // TF: Keras moves labels to -1 and 1 only if a batch has none but 0 and 1; so it is for such
-    // labels here, in any batch.
+    // TF: Keras maps labels to -1 and 1 only if all labels of a batch are 0 or 1. Here a label of 0
+    // becomes -1 in any batch.
     let sides = labels.equal(0.0).select(-1.0f64, labels);
     (1.0f64 - sides * predictions).relu()
 }

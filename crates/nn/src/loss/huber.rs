@@ -1,11 +1,11 @@
-//! `Huber`: squared for small errors, linear for large ones.
+//! `Huber`: quadratic for small errors, linear for large ones.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `e^2 / 2` where the error is at most delta, `delta * (|e| - delta / 2)` beyond.
+/// `e^2 / 2` if the error is at most delta, `delta * (|e| - delta / 2)` above.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Huber {
@@ -14,12 +14,12 @@ pub struct Huber {
 }
 
 impl Huber {
-    /// With delta 1.
+    /// Uses delta 1.
     pub fn new() -> Huber {
         Huber { delta: 1.0, reduction: Reduction::default() }
     }
 
-    /// The error from which on the loss is linear. By default 1.
+    /// The error above which the loss is linear. By default 1.
     pub fn delta(mut self, delta: f64) -> Huber {
         self.delta = delta;
         self

@@ -1,11 +1,11 @@
-//! `KlDivergence`: how far one distribution is from another.
+//! `KlDivergence`: the distance of one distribution from another.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `sum(label * ln(label / prediction))` of rows, both of them probabilities, which are kept within
-/// 1e-7 and 1: Kullback and Leibler's divergence.
+/// The Kullback-Leibler divergence `sum(label * ln(label / prediction))` of each row. Labels and
+/// predictions are probabilities; both are clipped to 1e-7 and 1.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct KlDivergence {
@@ -13,7 +13,7 @@ pub struct KlDivergence {
 }
 
 impl KlDivergence {
-    /// The mean over all rows.
+    /// Reduces to the mean over all rows.
     pub fn new() -> KlDivergence {
         KlDivergence::default()
     }

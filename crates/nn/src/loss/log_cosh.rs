@@ -1,10 +1,10 @@
-//! `LogCosh`: squared for small errors, linear for large ones, without a corner.
+//! `LogCosh`: quadratic for small errors, linear for large ones, and smooth.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `ln(cosh(prediction - label))` of elements, in the form that does not overflow.
+/// The loss `ln(cosh(prediction - label))` of each element, in a form that does not overflow.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct LogCosh {
@@ -12,7 +12,7 @@ pub struct LogCosh {
 }
 
 impl LogCosh {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> LogCosh {
         LogCosh::default()
     }
@@ -30,7 +30,8 @@ impl Loss for LogCosh {
     }
 
     fn min_value(&self) -> f64 {
-        // The difference of numbers that are nearly equal, where the error is small.
+        // For small errors the result is a difference of nearly equal numbers, so rounding may make
+        // it negative.
         -f64::from(f32::EPSILON)
     }
 

@@ -1,16 +1,16 @@
-//! `LogLoss`: yes or no, from probabilities.
+//! `LogLoss`: binary labels, from probabilities.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of elements:
+/// The loss `-label * ln(p + epsilon) - (1 - label) * ln(1 - p + epsilon)` of each element:
 /// `tf.compat.v1.losses.log_loss`.
 ///
-/// Where a network gives logits, [`SigmoidCrossEntropy`](super::SigmoidCrossEntropy) is exact; its
-/// [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form of this
-/// loss.
+/// If the predictions are logits, use [`SigmoidCrossEntropy`](super::SigmoidCrossEntropy), which is
+/// exact. Its [`from_probabilities`](super::SigmoidCrossEntropy::from_probabilities) is Keras' form
+/// of this loss.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LogLoss {
@@ -19,12 +19,12 @@ pub struct LogLoss {
 }
 
 impl LogLoss {
-    /// With epsilon 1e-7.
+    /// Uses epsilon 1e-7.
     pub fn new() -> LogLoss {
         LogLoss { epsilon: EPSILON, reduction: Reduction::default() }
     }
 
-    /// What is added inside of the logarithms. By default 1e-7.
+    /// The number added inside the logarithms. By default 1e-7.
     pub fn epsilon(mut self, epsilon: f64) -> LogLoss {
         self.epsilon = epsilon;
         self
@@ -49,7 +49,7 @@ impl Loss for LogLoss {
     }
 
     fn min_value(&self) -> f64 {
-        // Of a certain prediction that is right.
+        // The loss of a prediction that is certain and right.
         -(1.0 + self.epsilon).ln()
     }
 

@@ -1,14 +1,14 @@
-//! `LogPoisson`: counts, from the logarithm of how many are expected.
+//! `LogPoisson`: counts, from the logarithm of the expected count.
 
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `exp(x) - z * x`, the negative logarithm of the probability of a count `z` where `exp(x)` are
-/// expected (Poisson), up to `ln(z!)`.
+/// The loss `exp(x) - z * x`: the negative log-likelihood of a count `z` under a Poisson
+/// distribution with mean `exp(x)`, up to the term `ln(z!)`.
 ///
-/// That term changes no gradient. It is added in Stirling's approximation,
+/// The term `ln(z!)` changes no gradient. It is added in Stirling's approximation,
 /// `z ln z - z + ln(2 pi z) / 2` for counts above 1, as in TensorFlow's `log_poisson_loss`.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -18,12 +18,12 @@ pub struct LogPoisson {
 }
 
 impl LogPoisson {
-    /// Of logarithms, with the term that changes no gradient.
+    /// Takes logarithms of expected counts, and includes the term `ln(z!)`.
     pub fn new() -> LogPoisson {
         LogPoisson { full: true, reduction: Reduction::default() }
     }
 
-    /// Whether `ln(z!)` is added. By default it is.
+    /// Whether the loss includes `ln(z!)`. By default it does.
     pub fn compute_full_loss(mut self, full: bool) -> LogPoisson {
         self.full = full;
         self
@@ -53,7 +53,7 @@ impl Loss for LogPoisson {
         if !self.full {
             return loss;
         }
-        // Counts up to 1 have nothing to add, and no logarithm that would be in the way.
+        // Counts up to 1 add nothing. The maximum keeps their logarithms finite.
         let z = counts.maximum(1.0);
         let stirling = &z * z.log() - &z + (&z * std::f64::consts::TAU).log() * 0.5;
         loss + counts.greater(1.0).select(stirling, 0.0)

@@ -1,10 +1,10 @@
-//! `MeanAbsolutePercentageError`: how far off, in hundredths of the label.
+//! `MeanAbsolutePercentageError`: the absolute difference in percent of the label.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `100 * |prediction - label| / max(|label|, 1e-7)` of elements.
+/// The loss `100 * |prediction - label| / max(|label|, 1e-7)` of each element.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct MeanAbsolutePercentageError {
@@ -12,7 +12,7 @@ pub struct MeanAbsolutePercentageError {
 }
 
 impl MeanAbsolutePercentageError {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> MeanAbsolutePercentageError {
         MeanAbsolutePercentageError::default()
     }

@@ -1,10 +1,10 @@
-//! `MeanSquaredError`: large errors count more.
+//! `MeanSquaredError`: the squared difference; large errors count more.
 
 use estimand_graph::Tensor;
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
-/// `(prediction - label)^2` of each element.
+/// The loss `(prediction - label)^2` of each element.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct MeanSquaredError {
@@ -12,7 +12,7 @@ pub struct MeanSquaredError {
 }
 
 impl MeanSquaredError {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> MeanSquaredError {
         MeanSquaredError::default()
     }

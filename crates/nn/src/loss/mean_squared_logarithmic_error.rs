@@ -1,10 +1,11 @@
-//! `MeanSquaredLogarithmicError`: how far off by factors, for labels of many sizes.
+//! `MeanSquaredLogarithmicError`: measures relative errors, for labels of different magnitudes.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `(ln(1 + prediction) - ln(1 + label))^2` of elements; whatever is below 1e-7 counts as that.
+/// The loss `(ln(1 + prediction) - ln(1 + label))^2` of each element. Values below 1e-7 count as
+/// 1e-7.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct MeanSquaredLogarithmicError {
@@ -12,7 +13,7 @@ pub struct MeanSquaredLogarithmicError {
 }
 
 impl MeanSquaredLogarithmicError {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> MeanSquaredLogarithmicError {
         MeanSquaredLogarithmicError::default()
     }

@@ -1,8 +1,9 @@
-//! Losses: how wrong predictions are, as one number to minimize.
+//! Losses: they measure the error of predictions as one number to minimize.
 //!
-//! A loss is a plain value. Its `elements` gives the loss of each element or example; weights and
-//! [`Reduction`] are the same for all and those of `tf.compat.v1.losses`. This file is the seam,
-//! `reduction` the arithmetic around it; the others hold one loss each.
+//! A loss is a plain value. Its `elements` method computes the loss of each element or example.
+//! Weights and [`Reduction`] work the same for all losses and follow `tf.compat.v1.losses`. This
+//! file defines the `Loss` trait, `reduction` the arithmetic of weights and reductions; the other
+//! files hold one loss each.
 
 mod absolute_error;
 mod categorical_hinge;
@@ -47,7 +48,7 @@ pub use sigmoid_cross_entropy::SigmoidCrossEntropy;
 pub use softmax_cross_entropy::SoftmaxCrossEntropy;
 pub use sparse_softmax_cross_entropy::SparseSoftmaxCrossEntropy;
 
-/// How wrong predictions are.
+/// A loss: measures the error of predictions.
 ///
 /// ```
 /// use estimand_engine::Eval;
@@ -65,30 +66,30 @@ pub use sparse_softmax_cross_entropy::SparseSoftmaxCrossEntropy;
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 pub trait Loss: fmt::Debug {
-    /// TensorFlow's name.
+    /// TensorFlow's name of the loss.
     fn name(&self) -> &'static str;
 
-    /// How the losses of elements become one number.
+    /// The way the losses of elements are reduced to one number.
     fn loss_reduction(&self) -> Reduction;
 
-    /// The least that an element can cost, right inputs given. By default 0.
+    /// The smallest possible loss of an element, for valid inputs. By default 0.
     fn min_value(&self) -> f64 {
         0.0
     }
 
-    /// The loss of each element, or of each example where a loss is one of whole rows.
+    /// The loss of each element, or of each example if the loss is defined on whole rows.
     #[track_caller]
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor;
 
-    /// The loss, all elements alike.
+    /// The loss without weights.
     #[track_caller]
     fn apply(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let _scope = predictions.graph().scope(self.name());
         self.loss_reduction().of(&self.elements(labels, predictions), None)
     }
 
-    /// The loss with weights: a single number, one for each example, or any shape that can be
-    /// broadcast to the elements.
+    /// The loss with weights: a single number, one for each example, or any shape that broadcasts
+    /// to the elements.
     #[track_caller]
     fn apply_weighted(&self, labels: &Tensor, predictions: &Tensor, weights: &Tensor) -> Tensor {
         let _scope = predictions.graph().scope(self.name());
@@ -96,7 +97,7 @@ pub trait Loss: fmt::Debug {
     }
 }
 
-/// Every loss of this crate, in its plainest form and from probabilities.
+/// Every loss of this crate, in its simplest form and from probabilities.
 pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 20] = [
     || Box::new(AbsoluteError::new()),
     || Box::new(CategoricalHinge::new()),
@@ -120,7 +121,7 @@ pub const ALL_LOSSES: [fn() -> Box<dyn Loss>; 20] = [
     || Box::new(SquaredHinge::new()),
 ];
 
-/// How far from 0 and 1 probabilities are kept: Keras's `epsilon`.
+/// Probabilities are kept at least this far from 0 and 1: Keras's `epsilon`.
 const EPSILON: f64 = 1e-7;
 
 /// Labels moved by `smoothing` towards `middle`: `labels * (1 - smoothing) + smoothing * middle`.
@@ -133,7 +134,7 @@ fn smoothed(labels: Tensor, smoothing: f64, middle: f64) -> Tensor {
     }
 }
 
-/// One loss for each row, in the rows' own axes.
+/// One loss for each row, without the rows' last axis.
 #[track_caller]
 fn rows_of(predictions: &Tensor, losses: &Tensor) -> Tensor {
     match predictions.shape().dims() {
@@ -146,8 +147,8 @@ fn rows_of(predictions: &Tensor, losses: &Tensor) -> Tensor {
 macro_rules! reduction_setter {
     ($loss:ty) => {
         impl $loss {
-            /// How the losses of elements become one number. By default `SumByNonzeroWeights`:
-            /// without weights, their mean.
+            /// The way the losses of elements are reduced to one number. By default
+            /// `SumByNonzeroWeights`: without weights, their mean.
             pub fn reduction(mut self, reduction: crate::Reduction) -> Self {
                 self.reduction = reduction;
                 self

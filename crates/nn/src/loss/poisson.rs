@@ -1,13 +1,13 @@
-//! `Poisson`: counts, from how many are expected.
+//! `Poisson`: counts, from the expected count.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter};
 
-/// `prediction - label * ln(prediction + 1e-7)` of elements: the negative logarithm of the
-/// probability of a count, up to what no prediction changes.
+/// The loss `prediction - label * ln(prediction + 1e-7)` of each element: the negative
+/// log-likelihood of a count, up to terms that do not depend on the prediction.
 ///
-/// Predictions are above 0. For their logarithms, as networks give them, take
+/// Predictions must be above 0. If a network predicts their logarithms, use
 /// [`LogPoisson`](super::LogPoisson).
 #[derive(Clone, Debug, Default)]
 #[must_use]
@@ -16,7 +16,7 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// The mean over all elements.
+    /// Reduces to the mean over all elements.
     pub fn new() -> Poisson {
         Poisson::default()
     }
@@ -34,7 +34,7 @@ impl Loss for Poisson {
     }
 
     fn min_value(&self) -> f64 {
-        // What is left out of the logarithm, ln(label!), would make it positive.
+        // The omitted term ln(label!) would make the loss positive.
         f64::NEG_INFINITY
     }
 

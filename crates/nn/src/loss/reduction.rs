@@ -1,31 +1,32 @@
-//! Weights, and how many losses become one: `tf.compat.v1.losses.compute_weighted_loss`.
+//! Weights and reductions of losses: `tf.compat.v1.losses.compute_weighted_loss`.
 
 use estimand_graph::Tensor;
 
 use crate::alignment::beside;
 
-/// How the losses of elements become one number. They are multiplied by their weights before.
+/// The way the losses of elements are reduced to one number. They are first multiplied by their
+/// weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Reduction {
-    /// They do not: the result has one loss for each element.
+    /// No reduction: the result has one loss for each element.
     None,
-    /// Their sum.
+    /// The sum of the weighted losses.
     Sum,
-    /// Their sum, divided by the sum of the weights.
+    /// The sum, divided by the sum of the weights.
     Mean,
-    /// Their sum, divided by the number of elements: what tf.keras calls the batch size.
+    /// The sum, divided by the number of elements, which tf.keras calls the batch size.
     SumOverBatchSize,
-    /// Their sum, divided by the number of weights that are not 0: TensorFlow 1's default.
+    /// The sum, divided by the number of nonzero weights: TensorFlow 1's default.
     #[default]
     SumByNonzeroWeights,
 }
 
 impl Reduction {
-    /// Every kind.
+    /// Every reduction.
     pub const ALL: [Reduction; 5] =
         [Reduction::None, Reduction::Sum, Reduction::Mean, Reduction::SumOverBatchSize, Reduction::SumByNonzeroWeights];
 
-    /// Weighs and reduces. Where there is nothing to divide by the result is 0.
+    /// Applies weights and the reduction. If the divisor is 0, the result is 0.
     #[track_caller]
     pub fn of(self, losses: &Tensor, weights: Option<&Tensor>) -> Tensor {
         if losses.is_poisoned() {
@@ -55,7 +56,7 @@ impl Reduction {
     }
 }
 
-/// The number of elements, as a number of their dtype.
+/// The number of elements, in their dtype.
 #[track_caller]
 fn n_elements(x: &Tensor) -> Tensor {
     let known: usize = x.shape().dims().iter().filter_map(|d| d.known()).product();

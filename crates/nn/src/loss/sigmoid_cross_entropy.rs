@@ -1,10 +1,10 @@
-//! `SigmoidCrossEntropy`: yes or no, for each element by itself.
+//! `SigmoidCrossEntropy`: independent binary labels.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter, smoothed};
 
-/// Cross entropy of each element with the probability that its label gives.
+/// The cross entropy of each element with the probability given by its label.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SigmoidCrossEntropy {
@@ -14,20 +14,19 @@ pub struct SigmoidCrossEntropy {
 }
 
 impl SigmoidCrossEntropy {
-    /// Of logits, in the form that does not overflow.
+    /// Takes logits, in a form that does not overflow.
     pub fn new() -> SigmoidCrossEntropy {
         SigmoidCrossEntropy::default()
     }
 
-    /// Predictions are probabilities; they are kept 1e-7 away from 0 and 1. By default they are
-    /// logits.
+    /// Takes probabilities, clipped to 1e-7 away from 0 and 1. By default predictions are logits.
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SigmoidCrossEntropy {
         self.probabilities = true;
         self
     }
 
-    /// Moves labels this far towards one half. By default not at all.
+    /// Moves labels towards one half by this fraction. By default 0.
     pub fn label_smoothing(mut self, smoothing: f64) -> SigmoidCrossEntropy {
         self.label_smoothing = smoothing;
         self
@@ -50,7 +49,7 @@ impl Loss for SigmoidCrossEntropy {
         if !self.probabilities {
             return predictions.sigmoid_cross_entropy(&labels);
         }
-        // TF: epsilon once to limit, and once more inside the logarithm.
+        // TF: epsilon is used twice, for clipping and inside the logarithm.
         let p = predictions.clip(EPSILON, 1.0 - EPSILON);
         let yes = &labels * (&p + EPSILON).log();
         let no = (1.0f64 - &labels) * (1.0f64 - &p + EPSILON).log();

@@ -1,11 +1,11 @@
-//! `SoftmaxCrossEntropy`: one class of several, with labels as rows of probabilities.
+//! `SoftmaxCrossEntropy`: one class of several, with rows of probabilities as labels.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smoothed};
 
-/// Cross entropy of each row (the last axis) with a row of label probabilities, such as one-hot
-/// rows.
+/// The cross entropy of each row (the last axis) with a row of label probabilities, such as a
+/// one-hot row.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SoftmaxCrossEntropy {
@@ -15,20 +15,20 @@ pub struct SoftmaxCrossEntropy {
 }
 
 impl SoftmaxCrossEntropy {
-    /// Of logits.
+    /// Takes logits.
     pub fn new() -> SoftmaxCrossEntropy {
         SoftmaxCrossEntropy::default()
     }
 
-    /// Predictions are probabilities: each row is divided by its sum and kept 1e-7 away from 0
-    /// and 1. By default they are logits.
+    /// Takes probabilities: each row is divided by its sum and clipped to 1e-7 away from 0 and 1.
+    /// By default predictions are logits.
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SoftmaxCrossEntropy {
         self.probabilities = true;
         self
     }
 
-    /// Spreads this part of the labels over all classes. By default none.
+    /// Spreads this fraction of the labels evenly over all classes. By default 0.
     pub fn label_smoothing(mut self, smoothing: f64) -> SoftmaxCrossEntropy {
         self.label_smoothing = smoothing;
         self

@@ -1,14 +1,15 @@
-//! `SparseSoftmaxCrossEntropy`: one class of several, with labels as class numbers.
+//! `SparseSoftmaxCrossEntropy`: one class of several, with class numbers as labels.
 
 use estimand_graph::Tensor;
 
 use super::{EPSILON, Loss, Reduction, reduction_setter, rows_of};
 use crate::alignment::one_for_each_row;
 
-/// Cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
+/// The cross entropy of each row (the last axis) with its class, an integer in `0..classes`.
 ///
 /// Labels have the predictions' shape without the last axis, or with a last axis of 1. A label that
-/// is not a class is an error of the run that names the label, its row and the number of classes.
+/// is not a class is an error at run time, which names the label, its row and the number of
+/// classes.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SparseSoftmaxCrossEntropy {
@@ -17,12 +18,12 @@ pub struct SparseSoftmaxCrossEntropy {
 }
 
 impl SparseSoftmaxCrossEntropy {
-    /// Of logits.
+    /// Takes logits.
     pub fn new() -> SparseSoftmaxCrossEntropy {
         SparseSoftmaxCrossEntropy::default()
     }
 
-    /// Predictions are probabilities, kept 1e-7 away from 0 and 1. By default they are logits.
+    /// Takes probabilities, clipped to 1e-7 away from 0 and 1. By default predictions are logits.
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it is from_logits")]
     pub fn from_probabilities(mut self) -> SparseSoftmaxCrossEntropy {
         self.probabilities = true;
@@ -47,8 +48,8 @@ impl Loss for SparseSoftmaxCrossEntropy {
             return labels;
         }
         let logits = match self.probabilities {
-            // TF: the logarithms of the limited probabilities are taken for logits, so that rows
-            // need not add up to 1.
+            // TF: the logarithms of the clipped probabilities are used as logits, so rows need not
+            // add up to 1.
             true => predictions.clip(EPSILON, 1.0 - EPSILON).log(),
             false => predictions.clone(),
         };

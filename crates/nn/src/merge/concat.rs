@@ -1,4 +1,4 @@
-//! `Concat`: inputs behind each other along an axis.
+//! `Concat`: concatenates inputs along an axis.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -6,7 +6,7 @@ use estimand_tensor::Error;
 use super::{Merge, described};
 use crate::layer::resolve_axis;
 
-/// The inputs behind each other along an axis; their other sizes are the same.
+/// Concatenates the inputs along an axis. Their other sizes must be equal.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Concat {
@@ -14,12 +14,12 @@ pub struct Concat {
 }
 
 impl Concat {
-    /// Along the last axis.
+    /// Concatenates along the last axis.
     pub fn new() -> Concat {
         Concat { axis: -1 }
     }
 
-    /// The axis along which inputs are joined. By default the last, -1.
+    /// The axis along which inputs are concatenated. By default the last, -1.
     pub fn axis(mut self, axis: i64) -> Concat {
         self.axis = axis;
         self

@@ -1,4 +1,4 @@
-//! `Dot`: products of two inputs, row by row.
+//! `Dot`: dot products of two inputs, row by row.
 
 use estimand_graph::{Graph, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
@@ -6,8 +6,9 @@ use estimand_tensor::{Dim, Error, Shape};
 use super::{Merge, described, pair};
 use crate::layer::resolve_axis;
 
-/// The sum of products along an axis of each of two inputs, for each row: `[batch, a, n]` and
-/// `[batch, b, n]` along the last axes to `[batch, a, b]`, two lists `[batch, n]` to `[batch, 1]`.
+/// The dot products of two inputs along one axis of each, for each row. Along the last axes,
+/// `[batch, a, n]` and `[batch, b, n]` give `[batch, a, b]`; two vectors `[batch, n]` give
+/// `[batch, 1]`.
 ///
 /// ```
 /// use estimand_engine::Eval;
@@ -29,12 +30,13 @@ pub struct Dot {
 }
 
 impl Dot {
-    /// Along the same axis of both, counted from the end if negative; 0 is the batch, and refused.
+    /// Uses the same axis of both inputs, counted from the end if negative. Axis 0 is the batch and
+    /// is refused.
     pub fn new(axis: i64) -> Dot {
         Dot::axes(axis, axis)
     }
 
-    /// Along an axis of the first and one of the second.
+    /// Uses one axis of the first input and one of the second.
     pub fn axes(first: i64, second: i64) -> Dot {
         Dot { axes: (first, second), normalize: false }
     }
@@ -79,13 +81,13 @@ impl Merge for Dot {
     }
 }
 
-/// Of length 1 along an axis. TF: a vector of zeros stays so.
+/// Scales vectors to length 1 along an axis. TF: a vector of zeros stays unchanged.
 #[track_caller]
 fn unit(x: &Tensor, axis: usize) -> Tensor {
     x * x.square().sum_axes(&[axis as i64], true).maximum(1e-12).rsqrt()
 }
 
-/// A matrix product for each row, the other axes of each input taken as one.
+/// A matrix product for each row. The other axes of each input are flattened into one.
 #[track_caller]
 fn product(a: &Tensor, b: &Tensor, i: usize, j: usize) -> Tensor {
     if a.rank() == 2 && b.rank() == 2 {

@@ -1,4 +1,4 @@
-//! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element by element, with
+//! `Add`, `Subtract`, `Multiply`, `Average`, `Maximum` and `Minimum`: element-wise merges with
 //! Keras's broadcasting.
 
 use estimand_graph::Tensor;
@@ -6,8 +6,8 @@ use estimand_tensor::{Dim, Error};
 
 use super::{Merge, described, pair};
 
-/// The inputs with one number of axes each: rows of fewer axes get such of size 1 in front, behind
-/// the batch. Sizes of an axis must be equal or 1, and those of the batch equal.
+/// Gives all inputs the same number of axes: inputs with fewer get axes of size 1 after the batch
+/// axis. The sizes of an axis must be equal or 1, and those of the batch equal.
 #[track_caller]
 fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
     let rank = inputs.iter().map(|t| t.rank()).max().unwrap_or(0);
@@ -41,7 +41,7 @@ fn aligned(kind: &str, inputs: &[&Tensor]) -> Result<Vec<Tensor>, Tensor> {
     Ok(wide)
 }
 
-/// All inputs joined two by two, from the first on.
+/// Combines all inputs pairwise, starting with the first.
 #[track_caller]
 fn fold(kind: &str, inputs: &[&Tensor], join: fn(&Tensor, &Tensor) -> Tensor) -> Tensor {
     match aligned(kind, inputs) {
@@ -60,14 +60,14 @@ macro_rules! merge {
     ($(#[$doc:meta])* $merge:ident, $kind:literal, |$name:ident, $inputs:ident| $result:expr) => {
         $(#[$doc])*
         ///
-        /// Sizes of an axis are equal or 1; an input of fewer axes stands beside the last ones of
-        /// the others.
+        /// Sizes of an axis must be equal or 1. An input with fewer axes is aligned with the last
+        /// axes of the others.
         #[derive(Clone, Copy, Debug, Default)]
         #[must_use]
         pub struct $merge;
 
         impl $merge {
-            /// The merge; it has no options.
+            /// Creates the merge. It has no options.
             pub fn new() -> $merge {
                 $merge
             }
@@ -79,7 +79,7 @@ macro_rules! merge {
             }
 
             fn call(&self, inputs: &[&Tensor]) -> Tensor {
-                // Not a closure, which would hide the caller's line.
+                // No closure here: it would hide the caller's line.
                 let ($name, $inputs) = ($kind, inputs);
                 $result
             }
@@ -94,7 +94,7 @@ merge!(
     |kind, inputs| fold(kind, inputs, |a, b| a + b)
 );
 merge!(
-    /// The first of two inputs without the second.
+    /// The first of two inputs minus the second.
     Subtract,
     "subtract",
     |kind, inputs| match pair(kind, inputs) {

@@ -1,7 +1,8 @@
 //! Merges: several tensors become one.
 //!
-//! A [`Layer`](crate::Layer) has one input; a merge has a list of them, and no weights. It sits
-//! between layers where a model's branches meet. This file is the seam; the others hold the merges.
+//! A [`Layer`](crate::Layer) has one input; a merge has a list of inputs and no weights. Merges
+//! connect layers where branches of a model meet. This file defines the `Merge` trait; the other
+//! files hold the merges.
 
 mod concat;
 mod dot;
@@ -17,7 +18,7 @@ pub use concat::Concat;
 pub use dot::Dot;
 pub use elementwise::{Add, Average, Maximum, Minimum, Multiply, Subtract};
 
-/// One place of a model where branches meet.
+/// A merge: combines the tensors of several branches into one.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -30,19 +31,19 @@ pub use elementwise::{Add, Average, Maximum, Minimum, Multiply, Subtract};
 /// assert_eq!(Concat::new().apply(&[&x, &deep]).shape().to_string(), "[batch, 8]");
 /// ```
 pub trait Merge: fmt::Debug {
-    /// What sort of merge it is, in Keras's words: `concatenate`.
+    /// The kind of merge in Keras's words, such as `concatenate`.
     fn kind(&self) -> &'static str;
 
-    /// Computes the result. There is at least one input, and all are of one graph.
+    /// Computes the result. There is at least one input, and all inputs belong to one graph.
     #[track_caller]
     fn call(&self, inputs: &[&Tensor]) -> Tensor;
 
-    /// The inputs as one.
+    /// Merges the inputs into one tensor.
     #[track_caller]
     fn apply(&self, inputs: &[&Tensor]) -> Tensor {
         let Some(first) = inputs.first() else {
-            // There is no graph to keep the error in: an empty graph of its own reports it when it
-            // is used.
+            // Without inputs there is no graph to record the error in. A new empty graph reports it
+            // when it is used.
             return Graph::new().error(Error::config(format!("{} of no tensors; expected at least one", self.kind())));
         };
         if let Some(poisoned) = inputs.iter().find(|t| t.is_poisoned()) {
@@ -58,7 +59,7 @@ pub trait Merge: fmt::Debug {
     }
 }
 
-/// Every merge of this crate, in its plainest form.
+/// Every merge of this crate, in its simplest form.
 pub const ALL_MERGES: [fn() -> Box<dyn Merge>; 8] = [
     || Box::new(Add::new()),
     || Box::new(Average::new()),
@@ -70,12 +71,12 @@ pub const ALL_MERGES: [fn() -> Box<dyn Merge>; 8] = [
     || Box::new(Subtract::new()),
 ];
 
-/// The inputs in words, for errors.
+/// Describes the inputs for error messages.
 fn described(inputs: &[&Tensor]) -> String {
     inputs.iter().map(|t| t.describe()).collect::<Vec<_>>().join(", ")
 }
 
-/// The two inputs of a merge that has two, or the tensor that stands for the error.
+/// The two inputs of a binary merge, or the tensor that stands for the error.
 #[track_caller]
 fn pair<'a>(kind: &str, inputs: &[&'a Tensor]) -> Result<(&'a Tensor, &'a Tensor), Tensor> {
     match inputs {

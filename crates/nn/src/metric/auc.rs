@@ -1,8 +1,8 @@
-//! Areas under curves: how well probabilities order examples, whatever threshold will be chosen.
+//! Areas under curves: they measure how well probabilities rank examples, for all thresholds.
 //!
-//! The curves have a point for each of some thresholds from 0 to 1, as those of
-//! `tf.keras.metrics.AUC`. What is summed is a histogram: the weight of true and of false labels
-//! whose probability lies between two thresholds. All points follow from it.
+//! A curve has a point for each threshold between 0 and 1, as in `tf.keras.metrics.AUC`. The sums
+//! are a histogram: the weight of true and of false labels whose probability lies between two
+//! thresholds. All points are computed from it.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -11,30 +11,31 @@ use super::Metric;
 use super::confusion::Truth;
 use super::histogram::{N_INTERVALS, histograms, histograms_of_labels, nan_if_any};
 
-/// Which curve the area is under.
+/// The curve whose area is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Curve {
-    /// True over false positive rates: how probable it is that a true example is above a false one.
+    /// True positive rate over false positive rate: the area is the probability that a true example
+    /// ranks above a false one.
     #[default]
     Roc,
     /// Precision over recall.
     Pr,
 }
 
-/// How high the area between two points is.
+/// The height of the area between two points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Summation {
-    /// As high as their mean; for precisions, which are no straight line, counts of positives are
+    /// Their mean. For precisions, which are not a straight line, counts of positives are
     /// interpolated (Davis and Goadrich 2006).
     #[default]
     Interpolation,
-    /// As the lower one: never too large.
+    /// The lower one: the area is never too large.
     Minoring,
-    /// As the higher one: never too small.
+    /// The higher one: the area is never too small.
     Majoring,
 }
 
-/// An area with other settings than those of [`auc`]: `tf.keras.metrics.AUC`.
+/// The area under a curve, with more settings than [`auc`]: `tf.keras.metrics.AUC`.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -60,7 +61,7 @@ pub struct Auc {
 }
 
 impl Auc {
-    /// That of true over false positive rates, interpolated between 200 thresholds.
+    /// The area under the ROC curve, interpolated between 200 thresholds.
     pub fn new() -> Auc {
         Auc {
             curve: Curve::Roc,
@@ -72,45 +73,45 @@ impl Auc {
         }
     }
 
-    /// Which curve. By default `Roc`.
+    /// The curve. By default `Roc`.
     pub fn curve(mut self, curve: Curve) -> Auc {
         self.curve = curve;
         self
     }
 
-    /// How high the area between two points is. By default `Interpolation`.
+    /// The height of the area between two points. By default `Interpolation`.
     pub fn summation_method(mut self, summation: Summation) -> Auc {
         self.summation = summation;
         self
     }
 
-    /// The number of points, those of 0 and 1 included. By default 200.
+    /// The number of points, including those at 0 and 1. By default 200.
     pub fn n_thresholds(mut self, n: usize) -> Auc {
         self.n_thresholds = n;
         self
     }
 
-    /// Whether each label (the second axis) has an area of its own, of which the value is the mean.
-    /// By default all are one.
+    /// Whether each label (the second axis) has its own area; the value is then their mean. By
+    /// default all labels share one area.
     pub fn multi_label(mut self, by_label: bool) -> Auc {
         self.by_label = by_label;
         self
     }
 
-    /// What each label counts in that mean. By default all count the same.
+    /// The weight of each label in that mean. By default all count the same.
     pub fn label_weights(mut self, weights: impl Into<Vec<f64>>) -> Auc {
         self.label_weights = Some(weights.into());
         self
     }
 
-    /// Predictions are logits. By default they are probabilities.
+    /// Takes logits. By default predictions are probabilities.
     #[allow(clippy::wrong_self_convention, reason = "Keras's word for it")]
     pub fn from_logits(mut self) -> Auc {
         self.logits = true;
         self
     }
 
-    /// The metric of labels, which are true unless they are 0, and predictions.
+    /// Makes the metric from labels and predictions. A label is true unless it is 0.
     #[track_caller]
     pub fn of(&self, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
         let name = match self.curve {
@@ -152,9 +153,9 @@ impl Auc {
         }
     }
 
-    /// The areas of histograms, whose last axis is the intervals.
+    /// The areas for histograms whose last axis holds the intervals.
     fn areas(&self, positive: &Tensor, negative: &Tensor) -> Tensor {
-        // What is above the upper and above the lower end of each interval.
+        // The weights above the upper end and above the lower end of each interval.
         let above = |x: &Tensor| (x.cumsum(-1, true, true), x.cumsum(-1, false, true));
         let all = |x: &Tensor| x.sum_axes(&[-1], true);
         let ((tp_upper, tp_lower), (fp_upper, fp_lower)) = (above(positive), above(negative));
@@ -164,7 +165,7 @@ impl Auc {
             let (both, both_upper) = (positive + negative, &tp_upper + &fp_upper);
             let slope = positive.div_no_nan(&both);
             let intercept = tp_upper - &slope * &both_upper;
-            // Nothing is above the highest interval: precision is constant in it.
+            // Nothing is above the highest interval, so precision is constant in it.
             let growth = both_upper.greater(0.0).select((&both_upper + &both).div_no_nan(&both_upper), 1.0);
             let area = slope * (positive + intercept * growth.log());
             return area.sum_axes(&[-1], false).div_no_nan(all(positive).squeeze(&[-1]));
@@ -204,11 +205,11 @@ impl Default for Auc {
     }
 }
 
-/// The area under the curve of true over false positive rates (ROC): how probable it is that a true
-/// example is above a false one.
+/// The area under the ROC curve (true over false positive rates): the probability that a true
+/// example ranks above a false one.
 ///
-/// Labels are true unless they are 0. A probability that is not within 0 and 1 is an error of the
-/// run; if one is NaN, the area is. Without true or without false labels the area is 0. [`Auc`] has
+/// A label is true unless it is 0. A probability outside of 0 to 1 is an error at run time; if one
+/// is NaN, the area is NaN. Without true labels or without false labels the area is 0. [`Auc`] has
 /// more settings.
 ///
 /// ```
@@ -227,12 +228,12 @@ pub fn auc(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) ->
     Auc::new().of(labels, probabilities, weights)
 }
 
-/// The area under the curve of precision over recall, `auc_precision_recall` of the Estimator's
+/// The area under the curve of precision over recall: `auc_precision_recall` of the Estimator's
 /// heads.
 ///
-/// Between two thresholds the counts of positives are interpolated, not the precision, which is no
-/// straight line (Davis and Goadrich 2006): Keras's default, and `careful_interpolation` of
-/// `tf.compat.v1.metrics.auc`. Inputs are those of [`auc`].
+/// Between two thresholds the counts of positives are interpolated. The precision is not, since it
+/// is not a straight line (Davis and Goadrich 2006). This is Keras's default, and
+/// `careful_interpolation` of `tf.compat.v1.metrics.auc`. Inputs are those of [`auc`].
 #[track_caller]
 pub fn auc_precision_recall(labels: &Tensor, probabilities: &Tensor, weights: Option<&Tensor>) -> Metric {
     Auc::new().curve(Curve::Pr).of(labels, probabilities, weights)

@@ -1,4 +1,4 @@
-//! Calibration: whether what is said to happen in 7 of 10 cases does.
+//! Calibration: whether events predicted with probability 0.7 happen in 7 of 10 cases.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -7,9 +7,9 @@ use super::Metric;
 use super::confusion::Truth;
 use super::histogram::sums_in_ranges;
 
-/// How far probabilities are from what happens, on average: in each of `n_bins` ranges of one
-/// width, the share of true labels beside the mean probability; the mean of their distances, each
-/// range with the weight of its examples.
+/// The expected calibration error. Probabilities are divided into `n_bins` ranges of equal width.
+/// In each range, the error is the distance between the share of true labels and the mean
+/// probability. The value is the mean of these errors, weighted by the examples of each range.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -36,7 +36,7 @@ pub fn expected_calibration_error(
     }
     let Truth { positive, negative, probabilities } = Truth::new(name, labels, probabilities, weights);
     let all = &positive + negative;
-    // A probability that counts nothing may be NaN.
+    // A probability with weight 0 may be NaN.
     let said = all.not_equal(0.0).select(&all * &probabilities, 0.0);
     let [happened, said] = sums_in_ranges(&probabilities, n_bins, [&positive, &said]);
     Metric::new([happened, said, all.sum()], |sums| (&sums[0] - &sums[1]).abs().sum().div_no_nan(&sums[2]))

@@ -1,7 +1,7 @@
-//! Predictions of yes or no at a threshold, counted by whether they are true; precision and recall.
+//! Counts of binary predictions at a threshold by whether they are right, and precision and recall.
 //!
-//! A label is true unless it is 0, and a prediction is positive if it is above the threshold, never
-//! on it: as in Keras.
+//! A label is true unless it is 0. A prediction is positive if it is above the threshold; a
+//! prediction equal to the threshold is not. Both as in Keras.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -9,39 +9,39 @@ use estimand_tensor::{DType, Error};
 use super::{Metric, pair};
 use crate::alignment::beside;
 
-/// The share of the positive predictions that are true; 0 if there are none.
+/// Precision: the share of the positive predictions that are right; 0 if there are none.
 #[track_caller]
 pub fn precision(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     let counts = Counts::new("precision", labels, probabilities, threshold, weights);
     Metric::new([counts.true_positives(), counts.false_positives()], |sums| sums[0].div_no_nan(&sums[0] + &sums[1]))
 }
 
-/// The share of the true labels that are found; 0 if there are none.
+/// Recall: the share of the true labels that are predicted positive; 0 if there are none.
 #[track_caller]
 pub fn recall(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     let counts = Counts::new("recall", labels, probabilities, threshold, weights);
     Metric::new([counts.true_positives(), counts.false_negatives()], |sums| sums[0].div_no_nan(&sums[0] + &sums[1]))
 }
 
-/// How many true labels are found, or the sum of their weights.
+/// True positives: the number of true labels predicted positive, or the sum of their weights.
 #[track_caller]
 pub fn true_positives(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     one(Counts::new("true_positives", labels, probabilities, threshold, weights).true_positives())
 }
 
-/// How many false labels are taken for true ones, or the sum of their weights.
+/// False positives: the number of false labels predicted positive, or the sum of their weights.
 #[track_caller]
 pub fn false_positives(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     one(Counts::new("false_positives", labels, probabilities, threshold, weights).false_positives())
 }
 
-/// How many false labels are found, or the sum of their weights.
+/// True negatives: the number of false labels predicted negative, or the sum of their weights.
 #[track_caller]
 pub fn true_negatives(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     one(Counts::new("true_negatives", labels, probabilities, threshold, weights).true_negatives())
 }
 
-/// How many true labels are missed, or the sum of their weights.
+/// False negatives: the number of true labels predicted negative, or the sum of their weights.
 #[track_caller]
 pub fn false_negatives(labels: &Tensor, probabilities: &Tensor, threshold: f64, weights: Option<&Tensor>) -> Metric {
     one(Counts::new("false_negatives", labels, probabilities, threshold, weights).false_negatives())
@@ -51,8 +51,8 @@ fn one(sum: Tensor) -> Metric {
     Metric::new([sum], |sums| sums[0].clone())
 }
 
-/// Labels as weights: of each prediction, what it counts where the label is true, and where it is
-/// false.
+/// Labels as weights: for each prediction, its weight if the label is true, and its weight if the
+/// label is false.
 pub(super) struct Truth {
     pub positive: Tensor,
     pub negative: Tensor,

@@ -1,4 +1,4 @@
-//! Which classes are taken for which: the confusion matrix, and what it says of all classes alike.
+//! The confusion matrix, and metrics that weigh all classes equally.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -6,11 +6,11 @@ use estimand_tensor::{DType, Error};
 use super::{Metric, pair};
 use crate::alignment::beside;
 
-/// How often each class (a row) was predicted as each (a column), or the sum of weights: a metric
-/// of `[n_classes, n_classes]` numbers.
+/// How often each class (a row) was predicted as each class (a column), or the sum of weights: a
+/// metric of `[n_classes, n_classes]` numbers.
 ///
-/// Labels and predictions are class numbers of one shape, such as `logits.argmax(-1)`. One that is
-/// no class is an error of the run.
+/// Labels and predictions are class numbers of one shape, such as `logits.argmax(-1)`. A number
+/// that is not a class is an error at run time.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -28,8 +28,9 @@ pub fn confusion_matrix(labels: &Tensor, predictions: &Tensor, n_classes: usize,
     Metric::new([counts("confusion_matrix", labels, predictions, n_classes, weights)], |sums| sums[0].clone())
 }
 
-/// The mean over classes of intersection over union: of the examples that are of a class or
-/// predicted so, the share that is both. Classes that occur in neither are left out.
+/// The mean over classes of intersection over union. For one class, the union is all examples that
+/// have the class as label or as prediction, the intersection those that have it as both. Classes
+/// that occur in neither are left out.
 #[track_caller]
 pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights: Option<&Tensor>) -> Metric {
     Metric::new([counts("mean_iou", labels, predictions, n_classes, weights)], |sums| {
@@ -41,7 +42,7 @@ pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights
 }
 
 /// The mean over classes of the share that is predicted right, so that rare classes count as much
-/// as others. TF: a class without examples counts with 0.
+/// as others. TF: a class without examples counts as 0.
 #[track_caller]
 pub fn mean_per_class_accuracy(
     labels: &Tensor,
@@ -58,7 +59,7 @@ pub fn mean_per_class_accuracy(
 #[track_caller]
 fn counts(name: &str, labels: &Tensor, predictions: &Tensor, n_classes: usize, weights: Option<&Tensor>) -> Tensor {
     let n = n_classes;
-    // Cells are numbered in f32 on their way, which is exact so far.
+    // Cells are numbered in f32 on the way, which is exact up to this size.
     if n == 0 || n > 4096 {
         return labels.graph().error(Error::config(format!("{name} of {n} classes, expected 1 to 4096")));
     }
@@ -70,7 +71,7 @@ fn counts(name: &str, labels: &Tensor, predictions: &Tensor, n_classes: usize, w
         Some(weights) => beside(weights, &labels, "labels").broadcast_to(labels.shape().clone()),
         None => labels.ones_like(),
     };
-    // The error of a run names this scope.
+    // The error at run time names this scope.
     let _scope = labels.graph().scope(&format!("classes_below_{n}"));
     let is_class = |x: &Tensor| x.greater_equal(0.0).logical_and(x.less(n as f64)).logical_and(x.floor().equal(x));
     let cell = &labels * n as f64 + &predictions;
@@ -80,7 +81,7 @@ fn counts(name: &str, labels: &Tensor, predictions: &Tensor, n_classes: usize, w
     weights.reshape([-1]).segment_sum(&cell.reshape([-1]), n * n).reshape([size, size])
 }
 
-/// The diagonal.
+/// The diagonal of the matrix.
 fn right(matrix: &Tensor) -> Tensor {
     let n = matrix.shape().dims().first().and_then(|n| n.known()).unwrap_or(0);
     let each = matrix.graph().range(n, DType::I64).one_hot(n, DType::F64);

@@ -1,8 +1,8 @@
-//! Histograms of probabilities: what curves and calibrations are sums of.
+//! Histograms of probabilities, from which curves and calibrations are computed.
 //!
-//! The range from 0 to 1 is cut into intervals of one width, none of which holds its lower end, but
-//! for the first. A probability that is NaN and counts makes the sums NaN, and so the metric; one
-//! outside of the range is an error of the run.
+//! The range from 0 to 1 is divided into intervals of equal width. An interval does not include its
+//! lower end, except the first. A probability that is NaN and has a weight makes the sums, and so
+//! the metric, NaN. A probability outside of the range is an error at run time.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -12,7 +12,7 @@ use super::confusion::Truth;
 /// The intervals between 200 thresholds.
 pub(super) const N_INTERVALS: usize = 199;
 
-/// The scope of everything here, which the error of a run names.
+/// The scope of all nodes here. Errors at run time name it.
 const SCOPE: &str = "probabilities_from_0_to_1";
 
 /// The weights of true and of false labels in each interval.
@@ -23,7 +23,7 @@ pub(super) fn histograms(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     [truth.positive, truth.negative].map(|weights| sum(&counted(&weights, probabilities), &interval, n_intervals))
 }
 
-/// The same for each label by itself: `[labels, intervals]` of rows with a probability for each
+/// The same for each label separately: `[labels, intervals]`, from rows with a probability for each
 /// label.
 #[track_caller]
 pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
@@ -40,15 +40,15 @@ pub(super) fn histograms_of_labels(truth: Truth, n_intervals: usize) -> [Tensor;
     let n_segments = n_labels * n_intervals;
     let first: Vec<f32> = (0..n_labels).map(|label| (label * n_intervals) as f32).collect();
     let first = probabilities.graph().constant(first).cast(DType::I32);
-    // A probability that is none has an interval behind all of them, whatever is added.
+    // An invalid probability gets an interval beyond all others, whatever offset is added.
     let interval = intervals(&probabilities, n_intervals, n_segments) + first;
     let shape = [n_labels as i64, n_intervals as i64];
     let sum = |weights: Tensor| sum(&counted(&weights, &probabilities), &interval, n_segments).reshape(shape);
     [positive, negative].map(sum)
 }
 
-/// The weights of true and of false labels by how many of the thresholds `0, 1/n, 2/n, ..` are
-/// below their probability, from 0 to `n`.
+/// The weights of true and of false labels by the number of thresholds `0, 1/n, 2/n, ..` below
+/// their probability, from 0 to `n`.
 #[track_caller]
 pub(super) fn by_thresholds_below(truth: Truth, n_intervals: usize) -> [Tensor; 2] {
     let _scope = truth.probabilities.graph().scope(SCOPE);
@@ -57,7 +57,7 @@ pub(super) fn by_thresholds_below(truth: Truth, n_intervals: usize) -> [Tensor; 
     [truth.positive, truth.negative].map(sum)
 }
 
-/// Sums of values in each of some ranges of probabilities, of the same width.
+/// Sums of values in ranges of probabilities of equal width.
 #[track_caller]
 pub(super) fn sums_in_ranges<const N: usize>(probabilities: &Tensor, n: usize, values: [&Tensor; N]) -> [Tensor; N] {
     let _scope = probabilities.graph().scope(SCOPE);
@@ -65,15 +65,15 @@ pub(super) fn sums_in_ranges<const N: usize>(probabilities: &Tensor, n: usize, v
     values.map(|values| sum(values, &interval, n))
 }
 
-/// The number of each probability's interval; `beyond`, an interval that does not exist and makes
-/// the run fail, for what is none.
+/// The index of each probability's interval. An invalid probability gets `beyond`, an interval that
+/// does not exist and makes the run fail.
 #[track_caller]
 fn intervals(probabilities: &Tensor, n_intervals: usize, beyond: usize) -> Tensor {
     within(probabilities, &(ends(probabilities, n_intervals) - 1.0).relu(), beyond)
 }
 
-/// The end of each probability's interval, in intervals. TF: the thresholds are i / n, but it is
-/// the product in f32 that decides.
+/// The upper end of each probability's interval, in units of intervals. TF: the thresholds are i /
+/// n, but the product in f32 decides.
 #[track_caller]
 fn ends(probabilities: &Tensor, n_intervals: usize) -> Tensor {
     (probabilities * n_intervals as f64).ceil()
@@ -82,19 +82,20 @@ fn ends(probabilities: &Tensor, n_intervals: usize) -> Tensor {
 #[track_caller]
 fn within(probabilities: &Tensor, numbers: &Tensor, beyond: usize) -> Tensor {
     let within = probabilities.greater_equal(0.0).logical_and(probabilities.less_equal(1.0));
-    // NaN is nowhere; it goes where its weight, which is NaN then, is summed.
+    // NaN belongs to no interval. It goes to interval 0, where its weight, which is then NaN, is
+    // summed.
     let numbers = probabilities.equal(probabilities).select(within.select(numbers, beyond as f64), 0.0);
     numbers.cast(DType::I32)
 }
 
-/// Weights of probabilities: NaN for those that are NaN, unless they count nothing.
+/// The weights of probabilities: NaN for those that are NaN, unless their weight is 0.
 #[track_caller]
 pub(super) fn counted(weights: &Tensor, probabilities: &Tensor) -> Tensor {
     let is_odd = probabilities.not_equal(probabilities).logical_and(weights.not_equal(0.0));
     is_odd.select(probabilities, weights)
 }
 
-/// A value of sums, which is NaN if one of them is: comparisons may have hidden it.
+/// Makes a value NaN if one of the sums is NaN: comparisons may have hidden it.
 pub(super) fn nan_if_any(value: &Tensor, sums: &[Tensor]) -> Tensor {
     sums.iter().fold(value.clone(), |value, sum| value + sum.sum() * 0.0)
 }

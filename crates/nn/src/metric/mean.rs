@@ -1,4 +1,4 @@
-//! Means: of any values, of errors, and of losses.
+//! Means of values, of errors, and of losses.
 
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
@@ -7,13 +7,13 @@ use super::{Metric, pair};
 use crate::alignment::beside;
 use crate::loss::{CosineSimilarity, Loss};
 
-/// The weighted mean of values; weights have the values' shape, or one for each row.
+/// The weighted mean of values. Weights have the values' shape, or there is one for each row.
 #[track_caller]
 pub fn mean(values: &Tensor, weights: Option<&Tensor>) -> Metric {
     Metric::new(totals(values, weights), |sums| sums[0].div_no_nan(&sums[1]))
 }
 
-/// The sum of weighted values and that of the weights.
+/// The sum of the weighted values and the sum of the weights.
 #[track_caller]
 fn totals(values: &Tensor, weights: Option<&Tensor>) -> [Tensor; 2] {
     let values = values.cast(DType::F32);
@@ -43,8 +43,8 @@ pub fn root_mean_squared_error(labels: &Tensor, predictions: &Tensor, weights: O
     Metric::new(totals(&squares, weights), |sums| sums[0].div_no_nan(&sums[1]).sqrt())
 }
 
-/// The mean of absolute differences, each divided by what `normalizer` has in its place; 0 where
-/// that is 0.
+/// The mean of absolute differences, each divided by the element of `normalizer` at the same
+/// position; 0 where that is 0.
 #[track_caller]
 pub fn mean_relative_error(
     labels: &Tensor,
@@ -56,8 +56,8 @@ pub fn mean_relative_error(
     mean(&errors.div_no_nan(pair("mean_relative_error", normalizer, &errors).0), weights)
 }
 
-/// The mean of a loss, of elements or of rows as it is defined, whatever its reduction: any loss is
-/// a metric too.
+/// The mean of a loss over elements or rows, as the loss is defined, whatever its reduction. So any
+/// loss can be used as a metric.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -74,8 +74,7 @@ pub fn mean_loss(loss: &dyn Loss, labels: &Tensor, predictions: &Tensor, weights
     mean(&loss.elements(labels, predictions), weights)
 }
 
-/// The mean cosine of the angle between label and prediction, which are rows: 1 for the same
-/// direction.
+/// The mean cosine of the angle between label rows and prediction rows: 1 for the same direction.
 #[track_caller]
 pub fn cosine_similarity(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
     mean(&-CosineSimilarity::new().elements(labels, predictions), weights)

@@ -1,12 +1,12 @@
-//! Metrics of evaluation: sums that add up over batches, and a value of the sums. Both are parts of
-//! a graph.
+//! Metrics of evaluation: sums over batches, and a function from the sums to the value. Both are
+//! parts of a graph.
 //!
-//! The sums of a batch are computed with the model. Whoever evaluates adds them up, in f64, and
-//! computes the value once, at the end: so a metric has no state, and its value does not depend on
-//! how rows were batched, up to rounding.
+//! The sums of a batch are computed with the model. The evaluator adds them up in f64 and computes
+//! the value once, at the end. So a metric has no state, and its value does not depend on how rows
+//! were batched, up to rounding.
 //!
-//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file is the seam; the others
-//! hold a family each.
+//! Values are those of `tf.keras.metrics` in TensorFlow 2.15. This file defines `Metric`; the other
+//! files hold a family of metrics each.
 
 mod accuracy;
 mod auc;
@@ -47,7 +47,7 @@ use crate::loss::Hinge;
 
 type ValueFn = dyn Fn(&[Tensor]) -> Tensor;
 
-/// One metric of a model.
+/// A metric of a model.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -67,19 +67,19 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric of sums over a batch, of any known shape, and a function from the sums of all
-    /// batches to the value: one number, or several, as a confusion matrix has. The function is
-    /// given f64 tensors of another graph.
+    /// Creates a metric from the sums over a batch, of any known shape, and a function from the
+    /// sums of all batches to the value. The value is one number, or several, as for a confusion
+    /// matrix. The function receives f64 tensors of another graph.
     pub fn new(sums: impl IntoIterator<Item = Tensor>, value: impl Fn(&[Tensor]) -> Tensor + 'static) -> Metric {
         Metric { sums: sums.into_iter().collect(), value: Rc::new(value) }
     }
 
-    /// What is summed over batches.
+    /// The tensors that are summed over batches.
     pub fn sums(&self) -> &[Tensor] {
         &self.sums
     }
 
-    /// The value of sums over all batches.
+    /// Computes the value from the sums over all batches.
     pub fn value(&self, sums: &[Tensor]) -> Tensor {
         (self.value)(sums)
     }
@@ -91,10 +91,10 @@ impl fmt::Debug for Metric {
     }
 }
 
-/// A metric of labels, predictions and weights.
+/// A function that makes a metric from labels, predictions and optional weights.
 pub type MetricFn = fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
 
-/// Every metric of this crate by name, in its plainest form: with the threshold or the limit 0.5,
+/// Every metric of this crate by name, in its simplest form: with the threshold or the limit 0.5,
 /// `k` 2, 3 classes, 10 ranges, the thresholds 0.25 and 0.5, the loss `Hinge`, relative to labels.
 /// The mean is that of predictions.
 pub const ALL_METRICS: [(&str, MetricFn); 32] = [
@@ -134,7 +134,8 @@ pub const ALL_METRICS: [(&str, MetricFn); 32] = [
     ("true_positives", |labels, p, weights| true_positives(labels, p, 0.5, weights)),
 ];
 
-/// A metric of [`ALL_METRICS`] by its name; an unknown one gets the nearest in the error.
+/// Looks up a metric of [`ALL_METRICS`] by name. For an unknown name, the error suggests the
+/// nearest one.
 ///
 /// ```
 /// use estimand_nn::metric;
@@ -146,8 +147,8 @@ pub fn named(name: &str) -> Result<MetricFn> {
     found.ok_or_else(|| Error::unknown("metric", name, ALL_METRICS.iter().map(|(name, _)| *name)))
 }
 
-/// Labels and predictions of one shape, the labels in the predictions' dtype. TF: where one of them
-/// has a last axis of 1 more than the other, it is dropped.
+/// Gives labels and predictions the same shape, and casts the labels to the predictions' dtype. TF:
+/// if one of them has one more axis than the other, of size 1 and last, that axis is dropped.
 #[track_caller]
 fn pair(name: &str, labels: &Tensor, predictions: &Tensor) -> (Tensor, Tensor) {
     let beside = |x: &Tensor, other: &Tensor| match x.shape().dims() {

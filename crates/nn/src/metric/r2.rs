@@ -1,4 +1,4 @@
-//! R squared: how much of the labels' variance predictions explain.
+//! R squared: the share of the labels' variance that predictions explain.
 
 use estimand_graph::Tensor;
 use estimand_tensor::DType;
@@ -6,9 +6,9 @@ use estimand_tensor::DType;
 use super::{Metric, pair};
 use crate::alignment::beside;
 
-/// `1 - sum((label - prediction)^2) / sum((label - mean label)^2)`: 1 for right predictions, 0 for
-/// those of the mean. Of several outputs (the last axis), the mean of theirs. An output whose
-/// labels are all the same has 0.
+/// `1 - sum((label - prediction)^2) / sum((label - mean label)^2)`: 1 for perfect predictions, 0 if
+/// the mean is always predicted. With several outputs (the last axis), the value is the mean over
+/// outputs. An output whose labels are all equal counts as 0.
 ///
 /// ```
 /// use estimand_graph::Graph;

@@ -1,4 +1,4 @@
-//! Precision and recall at several thresholds at once: metrics of several numbers.
+//! Precision and recall at several thresholds: metrics with several numbers.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -6,7 +6,8 @@ use estimand_tensor::{DType, Error};
 use super::Metric;
 use super::confusion::Truth;
 
-/// The share of the positive predictions that are true, at each threshold; 0 if there are none.
+/// The precision at each threshold: the share of the positive predictions that are right; 0 if
+/// there are none.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -30,7 +31,8 @@ pub fn precision_at_thresholds(
     Metric::new([tp, fp], |sums| sums[0].div_no_nan(&sums[0] + &sums[1]))
 }
 
-/// The share of the true labels that are found, at each threshold; 0 if there are none.
+/// The recall at each threshold: the share of the true labels that are predicted positive; 0 if
+/// there are none.
 #[track_caller]
 pub fn recall_at_thresholds(
     labels: &Tensor,
@@ -42,7 +44,7 @@ pub fn recall_at_thresholds(
     Metric::new([tp, positives], |sums| sums[0].div_no_nan(&sums[1]))
 }
 
-/// True and false positives at each threshold, and all that are true.
+/// True and false positives at each threshold, and the total of true labels.
 #[track_caller]
 fn above(
     name: &str,

@@ -1,4 +1,4 @@
-//! How often the label's class is among the k most probable.
+//! Top-k accuracy: how often the label's class is among the k most probable.
 
 use estimand_graph::Tensor;
 use estimand_tensor::{DType, Error};
@@ -6,19 +6,19 @@ use estimand_tensor::{DType, Error};
 use super::{Metric, mean, pair};
 use crate::alignment::one_for_each_row;
 
-/// The share of rows (the last axis) where fewer than `k` predictions are larger than that of the
-/// largest label.
+/// The share of rows (the last axis) in which fewer than `k` predictions are larger than the
+/// prediction of the largest label.
 #[track_caller]
 pub fn top_k_categorical_accuracy(labels: &Tensor, predictions: &Tensor, k: usize, weights: Option<&Tensor>) -> Metric {
     let (labels, predictions) = pair("top_k_categorical_accuracy", labels, predictions);
     sparse_top_k_categorical_accuracy(&labels.argmax(-1), &predictions, k, weights)
 }
 
-/// The share of rows where fewer than `k` predictions are larger than that of the label, a class
-/// number.
+/// The share of rows in which fewer than `k` predictions are larger than the prediction of the
+/// label, a class number.
 ///
-/// So all of several equal predictions are among the `k`. As in TensorFlow, a label that is no
-/// class, or a row with NaN or infinity, is a miss.
+/// So equal predictions are all among the `k`. As in TensorFlow, a label that is not a class, or a
+/// row with NaN or infinity, is a miss.
 #[track_caller]
 pub fn sparse_top_k_categorical_accuracy(
     labels: &Tensor,
@@ -32,7 +32,7 @@ pub fn sparse_top_k_categorical_accuracy(
     let labels = one_for_each_row(labels, predictions, "top_k_categorical_accuracy").cast(DType::I64);
     let predictions = predictions.cast(DType::F32);
     let chosen = labels.one_hot(predictions.channels(), DType::F32);
-    // 0 times NaN or infinity is NaN, wherever in the row it is.
+    // 0 times NaN or infinity is NaN, at any position of the row.
     let own = (&predictions * &chosen).sum_axes(&[-1], true);
     let n_larger = predictions.greater(&own).cast(DType::F32).sum_axes(&[-1], false);
     let is_class = chosen.sum_axes(&[-1], false).greater(0.0);

@@ -1,4 +1,4 @@
-//! The sums of a metric over batches, and the value of them.
+//! The sums of a metric over batches, and the value computed from them.
 
 use estimand_engine::Session;
 use estimand_graph::{Graph, Tensor};
@@ -7,8 +7,8 @@ use estimand_tensor::{Array, DType, Error, Result, Shape};
 
 use super::Metric;
 
-/// What a metric has summed up, in f64. Whoever evaluates adds the sums of every batch and asks for
-/// the value once.
+/// The sums of a metric so far, in f64. The evaluator adds the sums of every batch and computes the
+/// value once.
 ///
 /// ```
 /// use estimand_graph::Graph;
@@ -51,7 +51,7 @@ impl Totals {
         Ok(())
     }
 
-    /// The metric's value of all that was added, one number.
+    /// The metric's value for all added batches, one number.
     pub fn value(&self, metric: &Metric) -> Result<f64> {
         let value = self.array(metric)?;
         match value.to_f64_vec()?[..] {
@@ -60,8 +60,8 @@ impl Totals {
         }
     }
 
-    /// The metric's value of all that was added, of any shape: computed in a small graph of its
-    /// own, in f64.
+    /// The metric's value for all added batches, of any shape. It is computed in a small separate
+    /// graph, in f64.
     pub fn array(&self, metric: &Metric) -> Result<Array> {
         let graph = Graph::new();
         let place = |(i, total): (usize, &Total)| {
@@ -75,7 +75,7 @@ impl Totals {
         found.pop().ok_or_else(|| Error::internal("a run without results"))
     }
 
-    /// What was added, one array of f64 for each sum.
+    /// The sums so far, one f64 array for each.
     pub fn sums(&self) -> Result<Vec<Array>> {
         self.0.iter().map(|total| Array::from_vec(&total.dims, total.values.clone())).collect()
     }

@@ -1,7 +1,8 @@
-//! The best of one rate that a threshold reaches while another is good enough.
+//! The best value of one rate over all thresholds at which another rate is high enough.
 //!
-//! Of 200 thresholds from 0 to 1, those at which one rate is at least what is asked for; of them,
-//! the largest other rate. 0 if there is none. As Keras' metrics of the same names.
+//! There are 200 thresholds from 0 to 1. Those at which one rate is at least the given limit are
+//! kept, and the largest other rate among them is the value; 0 if there is none. As in Keras'
+//! metrics of the same names.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Error;
@@ -10,8 +11,7 @@ use super::Metric;
 use super::confusion::Truth;
 use super::histogram::{N_INTERVALS, by_thresholds_below, nan_if_any};
 
-/// The largest recall (sensitivity) with a share of at least `specificity` of the false labels
-/// found.
+/// The largest sensitivity (recall) with a specificity of at least `specificity`.
 #[track_caller]
 pub fn sensitivity_at_specificity(
     labels: &Tensor,
@@ -24,8 +24,8 @@ pub fn sensitivity_at_specificity(
     })
 }
 
-/// The largest share of the false labels that is found with a recall (sensitivity) of at least
-/// `sensitivity`.
+/// The largest specificity (the share of false labels predicted negative) with a sensitivity
+/// (recall) of at least `sensitivity`.
 #[track_caller]
 pub fn specificity_at_sensitivity(
     labels: &Tensor,
@@ -57,7 +57,7 @@ pub fn recall_at_precision(
     })
 }
 
-/// The largest of the first rate where the second is at least `limit`.
+/// The largest value of the first rate where the second is at least `limit`.
 #[track_caller]
 fn best(
     name: &str,
@@ -77,7 +77,7 @@ fn best(
     })
 }
 
-/// What is above each threshold.
+/// The weights above each threshold, and in total.
 struct Rates {
     true_positives: Tensor,
     false_positives: Tensor,
@@ -87,8 +87,8 @@ struct Rates {
 
 impl Rates {
     fn new(positive: &Tensor, negative: &Tensor) -> Rates {
-        // Above a threshold is what has more thresholds below it. TF: a probability of 0 is above
-        // none here, but is above the first in areas.
+        // A probability is above a threshold if more thresholds lie below it. TF: a probability of
+        // 0 is above no threshold here, but above the first one in areas.
         let above = |x: &Tensor| x.cumsum(0, true, true);
         Rates {
             true_positives: above(positive),

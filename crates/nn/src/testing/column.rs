@@ -12,11 +12,11 @@ use crate::column::{
 };
 use crate::inputs::Inputs;
 
-/// One law of the contract.
+/// One rule of the contract.
 type Check = fn(&FeatureColumn, &Batch) -> Result<()>;
 
-/// Checks a column with a batch of its features, of three rows or more: its name, what it says that
-/// it reads, its shape, rows alone and in batches, missing features, its variables, threads.
+/// Checks a column with a batch of its features, of three rows or more: its name, its spec, its
+/// shape, rows alone and in batches, missing features, its variables, threads.
 ///
 /// ```
 /// use estimand_nn::column::{bucketized_column, numeric_column};
@@ -40,7 +40,7 @@ pub fn check_column(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     checks.iter().try_for_each(|(what, check)| check(column, batch).map_err(|e| e.context(place(what))))
 }
 
-/// A column in a graph of its own, fed from a batch.
+/// A column in its own graph, fed from a batch.
 struct Applied {
     graph: Graph,
     features: Inputs,
@@ -48,8 +48,8 @@ struct Applied {
 }
 
 impl Applied {
-    /// All that a column is for: dense ones in an input layer, ids as an indicator, both in a
-    /// linear model, sequences in their layer.
+    /// Applies the column in every way it supports: dense ones in an input layer, ids as an
+    /// indicator, both in a linear model, sequences in their layer.
     fn new(column: &FeatureColumn, spec: &BatchSpec) -> Applied {
         let graph = Graph::new();
         let features = Inputs::new(&graph, "feature", spec);
@@ -57,8 +57,7 @@ impl Applied {
         let steps = |column: FeatureColumn| {
             let (values, lengths) = sequence_input_layer(&features, [column]);
             let n_steps = values.shape().dims().get(1).copied().unwrap_or(1.into());
-            // What is behind the end of a sequence is padding, of which there may be any number of
-            // steps.
+            // Steps after the end of a sequence are padding, and their number may vary.
             let inside = graph.range(n_steps, DType::I64).less(lengths.expand_dims(1)).cast(DType::F32);
             (values * &inside.expand_dims(2)).sum_axes(&[1], false)
         };
@@ -101,7 +100,7 @@ impl Applied {
     }
 }
 
-/// What a batch holds, as a model is built for it.
+/// The spec of a batch, for building a model.
 fn spec_of(batch: &Batch) -> BatchSpec {
     let spec = |feature: &Feature| match feature {
         Feature::Dense(array) => FeatureSpec::dense(array.dtype(), array.dims().get(1..).unwrap_or_default()),
@@ -110,7 +109,7 @@ fn spec_of(batch: &Batch) -> BatchSpec {
     batch.features().iter().map(|(name, feature)| (name.to_string(), spec(feature))).collect()
 }
 
-/// Name and spec are the same whenever they are asked for, and the features of the spec are enough.
+/// Name and spec are the same at every call, and the features of the spec are sufficient.
 fn says_what_it_reads(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     column.check()?;
     let name = column.name();
@@ -124,8 +123,7 @@ fn says_what_it_reads(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     Applied::new(column, &needed).run(batch, 1).map(drop)
 }
 
-/// The announced sizes are those of the values, also of a batch without rows, and on any number of
-/// threads.
+/// The reported sizes match the values, also for a batch without rows and on any number of threads.
 fn is_as_large_as_it_says(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     let applied = Applied::new(column, &spec_of(batch));
     let width = match (column.dense(), column.sequence()) {
@@ -149,7 +147,7 @@ fn is_as_large_as_it_says(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     ensure(none.dims() == [0, width], || format!("{:?} of a batch without rows", none.dims()))
 }
 
-/// A row alone is what it is in a batch, to the last bit.
+/// A row alone gives the same bits as in a batch.
 fn rows_do_not_know_each_other(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     let applied = Applied::new(column, &spec_of(batch));
     let all = applied.run(batch, 1)?;
@@ -160,7 +158,7 @@ fn rows_do_not_know_each_other(column: &FeatureColumn, batch: &Batch) -> Result<
     Ok(())
 }
 
-/// The bytes of a view as an array of its own.
+/// Copies the bytes of a view into a new array.
 fn copy(array: &Array) -> Result<Array> {
     Array::from_slice(array.dims(), array.as_slice::<f32>()?)
 }
@@ -178,8 +176,7 @@ fn rows(batch: &Batch, from: usize, to: usize) -> Result<Batch> {
     })
 }
 
-/// Without one of its features it is an error that names the feature, and one that is called almost
-/// so.
+/// A missing feature is an error that names the feature and a feature with a similar name.
 fn missing_features_are_named(column: &FeatureColumn, batch: &Batch) -> Result<()> {
     for missing in column.parse_spec().keys() {
         let mut spec = spec_of(batch);
@@ -208,7 +205,8 @@ fn variables_are_trained_or_not(column: &FeatureColumn, batch: &Batch) -> Result
     let mut session = Session::with(&applied.graph, Cpu::with_threads(1), 3)?;
     let before = variables.iter().map(|(name, _)| session.value(name)).collect::<Result<Vec<Array>>>()?;
     let feeds = applied.feeds(batch);
-    // The weights of a linear model begin at 0: what is behind them changes in the second step.
+    // The weights of a linear model start at 0, so the variables before them change only in the
+    // second step.
     for _ in 0..2 {
         session.run(&[&train], &feeds.iter().map(|(t, a)| (t, a.clone())).collect::<Vec<_>>())?;
     }

@@ -1,4 +1,4 @@
-//! Gradients against finite differences, on the reference executor, which computes in f64.
+//! Compares gradients with finite differences, on the reference executor, which computes in f64.
 
 use estimand_engine::Session;
 use estimand_graph::{Graph, Tensor, gradients};
@@ -7,10 +7,10 @@ use estimand_tensor::{Array, DType, Result};
 
 use super::ensure;
 
-/// How far elements are moved: exact in f32, and small beside the distance of kinks.
+/// The step of finite differences: exact in f32, and small compared with the distance of kinks.
 const STEP: f32 = 1.0 / 2048.0;
 
-/// Checks the gradients of a number with respect to the first fed tensor (if it is a float) and all
+/// Checks the gradients of a scalar with respect to the first fed tensor (if it is a float) and all
 /// variables.
 pub(super) fn check_gradients(graph: &Graph, total: &Tensor, feeds: &[(&Tensor, Array)]) -> Result<()> {
     let total = total.cast(DType::F64);

@@ -12,7 +12,7 @@ use super::differences::check_gradients;
 use super::{ensure, ensure_same, rows};
 use crate::layer::{Build, Config, Layer, LayerCall};
 
-/// One law of the contract.
+/// One rule of the contract.
 type Check = fn(&dyn Layer, &Array) -> Result<()>;
 
 /// Checks a layer with a batch of at least two rows: names, shapes, gradients, training, freezing,
@@ -45,7 +45,7 @@ impl Applied {
         let graph = Graph::with_mode(mode);
         let x = rows(&graph, "x", input);
         let y = layer.apply(&x);
-        // No two elements count alike, so that no two gradients agree by chance.
+        // Every element has a different weight, so that no two gradients agree by chance.
         let slope = (graph.range(y.channels(), DType::F32) * 1.3 + 0.4).cos();
         let loss = (&y - slope).square().sum() + graph.regularization_loss();
         Applied { graph, x, y, loss }
@@ -66,7 +66,8 @@ fn variable_names(graph: &Graph) -> Vec<String> {
     graph.body().variables().iter().map(|(_, spec)| spec.name.clone()).collect()
 }
 
-/// The first layer of a kind has its name, the second `_1`; a graph built anew has the same names.
+/// The first layer of a kind has the name of its kind, the second gets `_1`. A rebuilt graph has
+/// the same names.
 fn names(layer: &dyn Layer, input: &Array) -> Result<()> {
     let first = Applied::new(layer, input, Mode::Train);
     let again = Applied::new(layer, input, Mode::Eval);
@@ -86,7 +87,8 @@ fn names(layer: &dyn Layer, input: &Array) -> Result<()> {
     Ok(())
 }
 
-/// One row of the result for each row of the input, and a row alone is the row in a batch.
+/// The result has one row for each row of the input, and a row alone gives the same result as in a
+/// batch.
 fn result_rows(layer: &dyn Layer, input: &Array) -> Result<()> {
     let eval = Applied::new(layer, input, Mode::Eval);
     let mut session = eval.session(1)?;
@@ -166,7 +168,7 @@ fn frozen_weights_stay(layer: &dyn Layer, input: &Array) -> Result<()> {
     ensure(applied.graph.updates().is_empty(), || "frozen, it still has updates".to_string())
 }
 
-/// Two sessions of one seed, on one thread and on three.
+/// Two sessions with the same seed, on one thread and on three, give the same bits.
 fn bits_do_not_depend_on_threads(layer: &dyn Layer, input: &Array) -> Result<()> {
     let applied = Applied::new(layer, input, Mode::Train);
     let updates = applied.graph.updates();
@@ -198,17 +200,17 @@ fn evaluation_is_pure(layer: &dyn Layer, input: &Array) -> Result<()> {
     ensure_same("two evaluations", &first, &second)
 }
 
-/// A folder that goes away with the check.
+/// A folder that is removed after the check.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system's own cleaning.
+        // A folder that cannot be removed is left to the system's cleanup.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A session restored from a checkpoint computes the same bits, whatever its own weights were.
+/// A session restored from a checkpoint computes the same bits, whatever its initial weights were.
 fn saving_keeps_the_weights(layer: &dyn Layer, input: &Array) -> Result<()> {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

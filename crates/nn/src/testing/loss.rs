@@ -9,7 +9,7 @@ use super::differences::check_gradients;
 use super::{ensure, ensure_same, rows};
 use crate::loss::{Loss, Reduction};
 
-/// One law of the contract.
+/// One rule of the contract.
 type Check = fn(&dyn Loss, &Array, &Array) -> Result<()>;
 
 /// Checks a loss with a batch: its sign, weights, an empty batch, gradients, same bits.
@@ -50,7 +50,7 @@ impl Fed {
     }
 }
 
-/// No loss is below the least one; there is a row of them for each row; threads change no bit.
+/// No loss is below `min_value`, there is a row of losses for each row, and threads change no bit.
 fn elements_are_losses(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result<()> {
     let fed = Fed::new(labels, predictions);
     let elements = loss.elements(&fed.labels, &fed.predictions);
@@ -62,7 +62,7 @@ fn elements_are_losses(loss: &dyn Loss, labels: &Array, predictions: &Array) -> 
     ensure_same("the losses on 1 and 3 threads", &values, &fed.run(&elements, 3)?)
 }
 
-/// Weights of 1 change nothing; weights of 0 make it 0, whatever is divided by.
+/// Weights of 1 change nothing. Weights of 0 give a loss of 0, whatever the divisor is.
 fn weights_weigh(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result<()> {
     let fed = Fed::new(labels, predictions);
     let weigh = |weight: f32| loss.apply_weighted(&fed.labels, &fed.predictions, &fed.graph.constant(weight));
@@ -83,6 +83,6 @@ fn nothing_costs_nothing(loss: &dyn Loss, labels: &Array, predictions: &Array) -
 fn gradients_are_differences(loss: &dyn Loss, labels: &Array, predictions: &Array) -> Result<()> {
     let fed = Fed::new(labels, predictions);
     let total = loss.elements(&fed.labels, &fed.predictions).sum();
-    // Labels are given, not learnt: they come second.
+    // The check covers the first fed tensor, so the labels, which are not learnt, come second.
     check_gradients(&fed.graph, &total, &[(&fed.predictions, predictions.clone()), (&fed.labels, labels.clone())])
 }

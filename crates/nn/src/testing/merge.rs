@@ -40,12 +40,12 @@ fn check(merge: &dyn Merge, inputs: &[Array]) -> Result<()> {
         ensure_same(&format!("row {row} alone and in its batch"), &alone, &whole.rows(row..row + 1)?)?;
     }
 
-    // No two elements count alike, so that no two gradients agree by chance.
+    // Every element has a different weight, so that no two gradients agree by chance.
     let slope = (graph.range(y.channels(), y.dtype()) * 1.3 + 0.4).cos();
     let total = (&y - slope).square().sum();
     let mut feeds = feeds(inputs);
     for _ in 0..feeds.len() {
-        // Differences are taken of what is fed first.
+        // Finite differences are taken of the first fed tensor.
         check_gradients(&graph, &total, &feeds)?;
         feeds.rotate_left(1);
     }

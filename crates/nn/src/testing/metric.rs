@@ -1,4 +1,4 @@
-//! The contract of metrics, and the value of one for batches that are at hand.
+//! The contract of metrics, and functions that compute a metric's value over given batches.
 
 use estimand_cpu::Cpu;
 use estimand_engine::Session;
@@ -8,18 +8,18 @@ use estimand_tensor::{Array, DType, Error, Result};
 use super::{ensure, rows};
 use crate::metric::{Metric, Totals};
 
-/// One law of the contract.
+/// One rule of the contract.
 type Check = fn(&Case<'_>) -> Result<()>;
 
-/// A metric of labels, predictions and weights.
+/// Makes a metric from labels, predictions and weights.
 type Make<'a> = &'a dyn Fn(&Tensor, &Tensor, Option<&Tensor>) -> Metric;
 
-/// The value of a metric over batches, each given by what its graph's placeholders are fed.
+/// The value of a metric over batches. Each batch is a list of placeholders and their values.
 pub fn metric_value(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Result<f64> {
     totals(metric, batches, 1)?.value(metric)
 }
 
-/// The value of a metric of several numbers, likewise.
+/// Like `metric_value`, for a metric with several numbers.
 pub fn metric_array(metric: &Metric, batches: &[Vec<(&Tensor, Array)>]) -> Result<Array> {
     totals(metric, batches, 1)?.array(metric)
 }
@@ -37,8 +37,8 @@ fn totals(metric: &Metric, batches: &[Vec<(&Tensor, Array)>], threads: usize) ->
     Ok(totals)
 }
 
-/// Checks a metric with rows of labels and predictions, whose sums f32 must hold exactly: how they
-/// are batched, what weights mean, nothing at all, and threads.
+/// Checks a metric with rows of labels and predictions: batching, the meaning of weights, no rows,
+/// and threads. The sums must be exact in f32.
 ///
 /// ```
 /// use estimand_nn::metric::mean_absolute_error;
@@ -94,7 +94,7 @@ impl Case<'_> {
     }
 }
 
-/// Some rows, in an order of one's own, also several times.
+/// Takes rows by index, in any order; an index may repeat.
 fn take(array: &Array, indices: &[usize]) -> Result<Array> {
     let row = array.dims().iter().skip(1).product::<usize>();
     let mut dims = array.dims().to_vec();
@@ -106,14 +106,14 @@ fn take(array: &Array, indices: &[usize]) -> Result<Array> {
     }
 }
 
-/// An error unless two values are the same up to rounding, number by number.
+/// Returns an error unless two lists of numbers are equal up to rounding.
 fn ensure_equal(what: &str, a: &[f64], b: &[f64]) -> Result<()> {
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
     ensure(a.len() == b.len() && a.iter().zip(b).all(close), || format!("{what}: {a:?} is not {b:?}"))
 }
 
-/// All rows at once, one by one, in parts of which one is empty, and backwards: the value is the
-/// same, and on any number of threads.
+/// The value is the same for all rows at once, one by one, in parts of which one is empty, and
+/// backwards, on any number of threads.
 fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
     let all = case.all();
     let at_once = case.value(&[case.all()], None, 1)?;
@@ -128,7 +128,7 @@ fn batches_do_not_matter(case: &Case<'_>) -> Result<()> {
     ensure(same, || "3 threads give other bits than 1".into())
 }
 
-/// A row of weight 2 is the row twice, and one of weight 0 is not there.
+/// A row of weight 2 counts like the row twice, and a row of weight 0 like no row.
 fn a_weight_is_a_number_of_rows(case: &Case<'_>) -> Result<()> {
     let weights: Vec<f32> = (0..case.n).map(|i| (i % 3) as f32).collect();
     let repeated: Vec<usize> = case.all().into_iter().flat_map(|i| std::iter::repeat_n(i, i % 3)).collect();

@@ -1,5 +1,4 @@
-//! What every column, layer, merge, loss and metric must do, as checks that also run on those of
-//! one's own.
+//! Contract checks for columns, layers, merges, losses and metrics. They also run on custom ones.
 //!
 //! ```
 //! use estimand_nn::Dense;
@@ -24,15 +23,15 @@ pub use loss::check_loss;
 pub use merge::check_merge;
 pub use metric::{check_metric, metric_array, metric_value};
 
-/// Floats between -1 and 1 in no order, no two of them close to each other: no maximum is a tie.
+/// Floats between -1 and 1 in no order. No two are close to each other, so no maximum is a tie.
 pub fn spread(dims: &[usize]) -> Result<Array> {
     let n = estimand_tensor::element_count(dims)?;
-    // The golden ratio's multiples keep as far from each other as numbers can.
+    // Multiples of the golden ratio are spread as evenly as possible.
     let value = |i: usize| ((i as f64 + 0.5) * 0.618_033_988_75).fract() * 2.0 - 1.0;
     Array::from_vec(dims, (0..n).map(|i| value(i) as f32).collect())
 }
 
-/// A placeholder for any number of rows like these.
+/// A placeholder for any number of rows like those of the array.
 fn rows(graph: &Graph, name: &str, like: &Array) -> Tensor {
     let mut shape = Shape::from(like.dims());
     if let Some(first) = shape.0.first_mut() {
@@ -41,12 +40,12 @@ fn rows(graph: &Graph, name: &str, like: &Array) -> Tensor {
     graph.placeholder(name, like.dtype(), shape)
 }
 
-/// An error of the contract unless something holds.
+/// Returns a contract error unless `holds` is true.
 fn ensure(holds: bool, broken: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::config(broken())) }
 }
 
-/// An error unless two arrays are the same to the last bit.
+/// Returns an error unless two arrays are equal to the last bit.
 fn ensure_same(what: &str, a: &Array, b: &Array) -> Result<()> {
     ensure(a.dims() == b.dims() && a.bytes() == b.bytes(), || format!("{what}: {a:?} is not {b:?}"))
 }

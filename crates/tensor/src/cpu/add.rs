@@ -3,18 +3,19 @@
 use super::simd::{Simd, for_every_isa};
 
 for_every_isa! {
-    /// `to[i] = parts[0][i] + parts[1][i] + ..`, left to right, for `n_parts` arrays of `len` that
-    /// lie `stride` apart.
+    /// Computes `to[i] = parts[0][i] + parts[1][i] + ..`, left to right, for `n_parts` arrays of
+    /// `len` floats that are `stride` apart.
     ///
     /// # Safety
-    /// The parts must be readable and `to` writable for `len`; there is at least one part.
+    /// The parts must be readable and `to` writable for `len` floats, and there must be at least
+    /// one part.
     pub(crate) unsafe fn add_parts(parts: *const f32, stride: usize, n_parts: usize, to: *mut f32, len: usize) = add_parts_generic
 }
 
 #[inline(always)]
 unsafe fn add_parts_generic<S: Simd>(parts: *const f32, stride: usize, n_parts: usize, to: *mut f32, len: usize) {
     let mut i = 0;
-    // SAFETY: within the arrays, for which the caller answers; the last vector is masked.
+    // SAFETY: within the arrays, which the caller guarantees; the last vector is masked.
     unsafe {
         while i < len {
             let mask = S::mask((len - i).min(S::LANES));

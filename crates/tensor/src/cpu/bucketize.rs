@@ -1,9 +1,9 @@
-//! Numbers into buckets between boundaries: `Bucketize`, which bucketized columns use.
+//! Puts numbers into buckets between boundaries: `Bucketize`, which bucketized columns use.
 
 use crate::{Error, Result};
 
-/// Up to this many boundaries, counting those passed beats searching: the loop over values
-/// vectorises.
+/// Up to this many boundaries, counting the boundaries passed is faster than searching, since the
+/// loop over values vectorises.
 const FEW: usize = 32;
 
 /// Boundaries in ascending order, equal ones allowed. Bucket `i` is from boundary `i - 1`,
@@ -12,7 +12,7 @@ const FEW: usize = 32;
 pub struct Boundaries(Vec<f32>);
 
 impl Boundaries {
-    /// Checks that they are numbers and never fall.
+    /// Checks that the boundaries are numbers and never decrease.
     pub fn new(boundaries: Vec<f32>) -> Result<Boundaries> {
         if let Some(i) = boundaries.iter().position(|b| b.is_nan()) {
             return Err(Error::config(format!("boundary {i} of {boundaries:?} is not a number")));
@@ -34,7 +34,7 @@ impl Boundaries {
     }
 }
 
-/// The bucket of each value: the number of boundaries that it is not below.
+/// The bucket of each value: the number of boundaries that the value is not below.
 ///
 /// NaN is below nothing, so it goes to the last bucket, as in TensorFlow.
 pub fn bucketize<T: Bucketed>(values: &[T], boundaries: &Boundaries, out: &mut [i32]) {
@@ -56,9 +56,9 @@ pub fn bucketize<T: Bucketed>(values: &[T], boundaries: &Boundaries, out: &mut [
     }
 }
 
-/// A number that has a place among boundaries: `f32`, `f64`, `i32` or `i64`.
+/// A number that can be compared with boundaries: `f32`, `f64`, `i32` or `i64`.
 pub trait Bucketed: Copy {
-    /// Whether it is less than a boundary.
+    /// Whether the value is less than a boundary.
     fn is_below(self, boundary: f32) -> bool;
 }
 
@@ -76,7 +76,7 @@ impl Bucketed for f64 {
     }
 }
 
-// TF: integers are rounded to f32 first, so that large ones may pass a boundary just above them.
+// TF: integers are rounded to f32 first, so large ones may pass a boundary just above them.
 impl Bucketed for i32 {
     #[inline(always)]
     fn is_below(self, boundary: f32) -> bool {

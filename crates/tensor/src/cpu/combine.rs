@@ -1,8 +1,8 @@
-//! Embedding rows combined by ragged row: the sum, mean or "sqrtn" of the rows that each example
-//! looks up, and its gradient.
+//! Combines embedding rows by ragged row: the sum, mean or "sqrtn" of the rows that each example
+//! looks up, and the gradient.
 //!
-//! Row `b` of the result is made of `rows[index[n]]` for `n` in `splits[b]..splits[b + 1]`, in that
-//! order, by one task. An empty row is zero.
+//! Row `b` of the result combines `rows[index[n]]` for `n` in `splits[b]..splits[b + 1]`, in that
+//! order, in one task. An empty row is zero.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use super::scatter::Cut;
 use super::split::for_each_rows;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Columns that are added up in registers.
+/// The number of columns that are added up in registers.
 const COLUMNS: usize = 16;
-/// Rows that are added up before they join the total.
+/// The number of rows that are added up before they join the total.
 const GROUP: usize = 8;
 
-/// How the rows that an example looks up become one. With weights `w`: `sum(w x)`, over `sum(w)`,
-/// or over `sqrt(sum(w^2))`.
+/// The way the rows that an example looks up are combined. With weights `w`, the sum is `sum(w x)`;
+/// it is divided by `sum(w)` for the mean and by `sqrt(sum(w^2))` for sqrtn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Combiner {
-    /// Their sum.
+    /// The sum of the rows.
     Sum,
-    /// Their mean.
+    /// The mean of the rows.
     #[default]
     Mean,
-    /// Their sum over the square root of their number.
+    /// The sum divided by the square root of the number of rows.
     SqrtN,
 }
 
 impl Combiner {
-    /// TensorFlow's spelling.
+    /// TensorFlow's name of the combiner.
     pub fn tf_name(self) -> &'static str {
         match self {
             Combiner::Sum => "sum",
@@ -39,7 +39,7 @@ impl Combiner {
         }
     }
 
-    /// What the sum of `n` rows of these weights (by default 1 each) is divided by.
+    /// The divisor for the sum of `n` rows with these weights (by default 1 each).
     pub fn divisor(self, n: usize, weights: Option<&[f32]>) -> f32 {
         match (self, weights) {
             (Combiner::Sum, _) => 1.0,
@@ -51,29 +51,29 @@ impl Combiner {
     }
 }
 
-/// What is looked up by ragged row.
+/// The lookups of a batch, by ragged row.
 #[derive(Clone, Copy)]
 pub struct Lookups<'a, I> {
-    /// Which row each lookup reads.
+    /// The row that each lookup reads.
     pub index: &'a [I],
-    /// Where the ragged rows begin; one more than there are.
+    /// The start of each ragged row, followed by the number of lookups.
     pub splits: &'a [i64],
-    /// A weight for each lookup.
+    /// The weight of each lookup.
     pub weights: Option<&'a [f32]>,
 }
 
-/// Lookups that do not fit together.
+/// The reason why lookups are invalid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BadLookups {
     /// The splits do not rise from 0 to the number of lookups.
     Splits(String),
     /// There is no such row.
     Index {
-        /// Where among the lookups.
+        /// The position among the lookups.
         position: usize,
-        /// The row asked for.
+        /// The requested row.
         row: i64,
-        /// How many there are.
+        /// The number of rows.
         n_rows: usize,
     },
 }
@@ -107,7 +107,7 @@ pub fn check_splits(splits: &[i64], n: usize) -> Result<(), BadLookups> {
 }
 
 impl<I: Id> Lookups<'_, I> {
-    /// Checks everything before anything is written.
+    /// Checks all lookups before anything is written.
     fn check(&self, n_rows: usize) -> Result<(), BadLookups> {
         check_splits(self.splits, self.index.len())?;
         match self.index.iter().position(|id| id.position(n_rows).is_none()) {
@@ -116,7 +116,7 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// Whether the index numbers all rows by their first appearance, as
+    /// Whether the index numbers all rows in order of first appearance, as
     /// [`unique`](super::scatter::unique) does.
     fn is_numbered(&self, n_rows: usize) -> bool {
         let mut n_seen = 0;
@@ -133,7 +133,7 @@ impl<I: Id> Lookups<'_, I> {
         self.splits[b] as usize..self.splits[b + 1] as usize
     }
 
-    /// The weighted sum of the few lookups of a ragged row.
+    /// The weighted sum of a ragged row with few lookups.
     fn short_total(&self, b: usize, rows: &[f32], sum: &mut [f32]) {
         let width = sum.len();
         let row = self.row(b);
@@ -150,7 +150,7 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// As `short_total` for many: in blocks of columns that stay in registers.
+    /// Like `short_total`, for many lookups: works in blocks of columns that stay in registers.
     fn long_total(&self, b: usize, rows: &[f32], sum: &mut [f32]) {
         let width = sum.len();
         for column in (0..width).step_by(COLUMNS) {
@@ -166,8 +166,8 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// The weighted sum of a ragged row's lookups, `N` columns of it. Added up in groups: long rows
-    /// lose less to rounding.
+    /// The weighted sum of `N` columns of a ragged row's lookups. It is added up in groups, so that
+    /// long rows lose less to rounding.
     fn total<const N: usize>(&self, b: usize, rows: &[f32], width: usize, column: usize) -> [f32; N] {
         let mut total = [0.0; N];
         let row = self.row(b);
@@ -185,7 +185,7 @@ impl<I: Id> Lookups<'_, I> {
         total
     }
 
-    /// [`combine`] for rows of a width that the compiler knows: sums stay in registers.
+    /// [`combine`] for rows of a width known at compile time: the sums stay in registers.
     fn combine_fixed<const W: usize>(&self, combiner: Combiner, rows: &[f32], first: usize, out: &mut [f32]) {
         let (table, out) = (rows.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
         for (b, (sum, bound)) in out.iter_mut().zip(self.splits[first..].windows(2)).enumerate() {
@@ -214,8 +214,8 @@ impl<I: Id> Lookups<'_, I> {
         }
     }
 
-    /// [`combine_gradient`] by one task, if the compiler knows rows of this width; `false` if it
-    /// does not.
+    /// [`combine_gradient`] in one task, if there is a loop for rows of this width; otherwise
+    /// returns `false`.
     fn scatter_known(&self, combiner: Combiner, width: usize, dy: &[f32], numbered: bool, out: &mut [f32]) -> bool {
         match width {
             1 => self.scatter_fixed::<1>(combiner, dy, numbered, out),
@@ -256,7 +256,7 @@ impl<I: Id> Lookups<'_, I> {
     }
 }
 
-/// Combines rows of `width`: `out` has one for each ragged row.
+/// Combines rows of `width` floats. `out` has one row for each ragged row.
 pub fn combine<I: Id>(
     pool: &Pool,
     combiner: Combiner,
@@ -284,7 +284,7 @@ pub fn combine<I: Id>(
                 1..=GROUP => lookups.short_total(b, rows, sum),
                 _ => lookups.long_total(b, rows, sum),
             }
-            // Weights that add up to nothing make a row of nothing, as in TensorFlow.
+            // If the weights add up to zero, the row is zero, as in TensorFlow.
             match lookups.divisor(combiner, b) {
                 1.0 => {}
                 0.0 => sum.fill(0.0),
@@ -295,7 +295,7 @@ pub fn combine<I: Id>(
     Ok(())
 }
 
-/// The gradient of [`combine`] for its rows: `out` has one for each of them.
+/// The gradient of [`combine`] with respect to its rows. `out` has one row for each of them.
 pub fn combine_gradient<I: Id>(
     pool: &Pool,
     combiner: Combiner,
@@ -309,8 +309,8 @@ pub fn combine_gradient<I: Id>(
     if width == 0 || out.is_empty() {
         return Ok(());
     }
-    // Places that are numbered by first appearance: the first share of a row is written, and
-    // nothing needs to be zero before.
+    // If rows are numbered by first appearance, the first contribution to a row is written, so
+    // `out` need not be zeroed first.
     let is_numbered = lookups.is_numbered(n_rows);
     if !is_numbered {
         out.fill(0.0);
@@ -402,11 +402,11 @@ mod tests {
         }
     }
 
-    /// Some widths have loops of their own: they must have the bits of the same columns of wider
+    /// Some widths have their own loops. They must give the same bits as the same columns of wider
     /// rows.
     #[test]
     fn known_widths_are_as_others() {
-        // Rows of 1, 0, 3, 20 and 1 lookups; places in any order, and numbered by their first
+        // Rows of 1, 0, 3, 20 and 1 lookups, with indices in any order and numbered by first
         // appearance.
         let splits = [0, 1, 1, 4, 24, 25];
         let weights: Vec<f32> = (0..25).map(|n| (n as f32 - 6.0) / 7.0).collect();
@@ -447,7 +447,7 @@ mod tests {
         combine_gradient(&Pool::new(2), Combiner::Mean, 2, &dy, LOOKUPS, &mut out).unwrap();
         let third = 4.0 / 3.0;
         assert_near(&out, &[0.5 + third, 0.5 + third, 0.5 + third, 0.5 + third, 2.0, 2.0, third, third]);
-        // A row that nobody looks up has none, and a place that comes before its turn changes
+        // A row without lookups gets zeros, and an index that comes before its turn changes
         // nothing.
         let mut out = [f32::NAN; 6];
         let lookups = Lookups { index: &[2, 0, 2], splits: &[0, 2, 2, 3, 3], weights: None };

@@ -1,21 +1,22 @@
-//! How a batch of images is cut into tasks: by its sizes alone, never by the number of threads.
+//! Cuts a batch of images into tasks. The cut depends only on the sizes, never on the number of
+//! threads.
 
 use std::ops::Range;
 
 use crate::parallel::{DisjointMut, Pool};
 
-/// Tasks a batch is cut into at most: enough for the threads to finish together, few enough for
-/// their scratch.
+/// The largest number of tasks of a batch: enough for the threads to finish together, and few
+/// enough to limit their scratch memory.
 const TASKS: usize = 16;
 
-/// Groups of images, and bands of rows where there are few images.
+/// A cut into groups of images and, if there are few images, bands of rows.
 pub(crate) struct Cut {
     batch: usize,
     height: usize,
-    /// Images of a group; the last one may have fewer.
+    /// The number of images of a group; the last group may have fewer.
     pub images: usize,
     n_groups: usize,
-    /// Rows of a band; the last one may be shorter.
+    /// The number of rows of a band; the last band may have fewer.
     pub rows: usize,
     n_bands: usize,
 }
@@ -27,14 +28,14 @@ pub(crate) struct Task {
 }
 
 impl Cut {
-    /// Of `batch` images of `height` rows.
+    /// The cut of `batch` images of `height` rows.
     pub fn new(batch: usize, height: usize) -> Self {
         let whole = Cut::images_only(batch, height);
         let rows = height.div_ceil(TASKS.div_ceil(whole.n_groups.max(1))).max(1);
         Cut { rows, n_bands: height.div_ceil(rows), ..whole }
     }
 
-    /// The same without bands.
+    /// The cut without bands.
     pub fn images_only(batch: usize, height: usize) -> Self {
         let images = batch.div_ceil(TASKS).max(1);
         Cut { batch, height, images, n_groups: batch.div_ceil(images), rows: height, n_bands: 1 }
@@ -49,8 +50,8 @@ impl Cut {
         Task { images: image..self.batch.min(image + self.images), rows: row..self.height.min(row + self.rows) }
     }
 
-    /// Notes in `out`, whose images have rows of `row_len` elements, that the task writes its rows.
-    /// Checked in debug builds.
+    /// Records that the task writes its rows of `out`, whose images have rows of `row_len`
+    /// elements. Overlaps are checked in debug builds.
     #[inline(always)]
     pub fn claim<T>(&self, task: &Task, row_len: usize, out: &DisjointMut<T>) {
         if cfg!(debug_assertions) {
@@ -61,7 +62,7 @@ impl Cut {
     }
 }
 
-/// Calls `body(0)` .. `body(n - 1)`, on the pool if there is enough to do.
+/// Calls `body(0)` .. `body(n - 1)`, on the pool if there is enough work.
 pub(crate) fn run(pool: &Pool, parallel: bool, n: usize, body: &(dyn Fn(usize) + Sync)) {
     if parallel { pool.run(n, body) } else { (0..n).for_each(body) }
 }

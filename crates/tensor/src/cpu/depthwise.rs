@@ -1,10 +1,10 @@
 //! Depthwise convolutions: every input channel has its own `multiplier` filters, `NHWC` by
 //! `[rows, columns, in, multiplier]`.
 //!
-//! Output channel `c * multiplier + m` belongs to input channel c, so with the input's channels
-//! repeated `multiplier` times everything is element-wise in the channels and runs over them in
-//! vectors. Each element is one chain of fused multiply-adds, taps (or pixels of an image)
-//! ascending.
+//! Output channel `c * multiplier + m` belongs to input channel c. With the input's channels
+//! repeated `multiplier` times, everything is element-wise in the channels and is computed in
+//! vectors over them. Each element is one chain of fused multiply-adds, taps (or pixels of an
+//! image) ascending.
 
 use super::add::add_parts;
 use super::cut::{Cut, Task, run};
@@ -16,50 +16,50 @@ use crate::parallel::{DisjointMut, Pool};
 /// Sizes of a depthwise convolution of `x[batch, height, width, channels]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DepthwiseShape {
-    /// Images.
+    /// The number of images.
     pub batch: usize,
-    /// Rows of an image.
+    /// The number of rows of an image.
     pub height: usize,
-    /// Columns of an image.
+    /// The number of columns of an image.
     pub width: usize,
-    /// Channels of the input.
+    /// The number of channels of the input.
     pub channels: usize,
-    /// Output channels per input channel.
+    /// The number of output channels per input channel.
     pub multiplier: usize,
-    /// The filter's rows and columns and how it moves.
+    /// The filter's rows and columns, and how it moves.
     pub window: Window,
 }
 
-/// Convolutions of fewer multiply-adds (about 15 us) stay on the caller.
+/// Convolutions with fewer multiply-adds (about 15 us) run on the caller.
 const PARALLEL_FROM: usize = 1 << 18;
 
 impl DepthwiseShape {
-    /// Rows of the output.
+    /// The number of rows of the output.
     pub fn out_height(&self) -> usize {
         self.window.positions(0, self.height)
     }
 
-    /// Columns of the output.
+    /// The number of columns of the output.
     pub fn out_width(&self) -> usize {
         self.window.positions(1, self.width)
     }
 
-    /// Floats of the input.
+    /// The number of floats of the input.
     pub fn input_len(&self) -> usize {
         product(&[self.batch, self.height, self.width, self.channels])
     }
 
-    /// Floats of the filter.
+    /// The number of floats of the filter.
     pub fn filter_len(&self) -> usize {
         product(&[self.window.size[0], self.window.size[1], self.channels, self.multiplier])
     }
 
-    /// Floats of the output.
+    /// The number of floats of the output.
     pub fn output_len(&self) -> usize {
         product(&[self.batch, self.out_height(), self.out_width(), self.channels, self.multiplier])
     }
 
-    /// Floats of scratch that any of the three functions needs.
+    /// The number of floats of scratch memory that any of the three functions needs.
     pub fn scratch_len(&self) -> usize {
         let n_bands =
             Cut::new(self.batch, self.out_height()).n_tasks().max(Cut::new(self.batch, self.height).n_tasks());
@@ -75,7 +75,7 @@ impl DepthwiseShape {
         product(&[self.height, self.width, self.channels])
     }
 
-    /// Floats of an image whose channels are repeated; zero where there is nothing to repeat.
+    /// The number of floats of an image with repeated channels; zero if there is nothing to repeat.
     fn expanded_len(&self) -> usize {
         if self.multiplier == 1 { 0 } else { product(&[self.image_len(), self.multiplier]) }
     }
@@ -85,7 +85,8 @@ impl DepthwiseShape {
         self.output_len().saturating_mul(taps) >= PARALLEL_FROM
     }
 
-    /// Image `index` with each channel repeated `multiplier` times: in `room`, or where it lies.
+    /// Image `index` with each channel repeated `multiplier` times. It is written to `room`, or
+    /// borrowed from `x` if there is nothing to repeat.
     fn expanded<'a>(&self, x: &'a [f32], index: usize, room: &'a mut [f32]) -> &'a [f32] {
         let image = &x[index * self.image_len()..(index + 1) * self.image_len()];
         if self.multiplier == 1 {
@@ -104,8 +105,8 @@ fn check(shape: &DepthwiseShape, x: usize, filter: usize, y: usize, scratch: usi
     assert!(scratch >= shape.scratch_len(), "scratch of {shape:?}");
 }
 
-/// `y`, the depthwise convolution of x. `scratch` holds at least [`DepthwiseShape::scratch_len`]
-/// floats.
+/// Computes `y`, the depthwise convolution of x. `scratch` must hold at least
+/// [`DepthwiseShape::scratch_len`] floats.
 pub fn depthwise_conv2d(
     pool: &Pool,
     shape: &DepthwiseShape,
@@ -137,7 +138,7 @@ pub fn depthwise_conv2d(
     });
 }
 
-/// `dx`, the gradient with respect to the input. `scratch` holds at least
+/// Computes `dx`, the gradient with respect to the input. `scratch` must hold at least
 /// [`DepthwiseShape::scratch_len`] floats.
 pub fn depthwise_conv2d_backprop_input(
     pool: &Pool,
@@ -178,7 +179,7 @@ pub fn depthwise_conv2d_backprop_input(
     });
 }
 
-/// `dfilter`, the gradient with respect to the filter. `scratch` holds at least
+/// Computes `dfilter`, the gradient with respect to the filter. `scratch` must hold at least
 /// [`DepthwiseShape::scratch_len`] floats.
 pub fn depthwise_conv2d_backprop_filter(
     pool: &Pool,
@@ -218,7 +219,7 @@ pub fn depthwise_conv2d_backprop_filter(
 }
 
 for_every_isa! {
-    /// One output row from an expanded image.
+    /// Computes one output row from an expanded image.
     ///
     /// # Safety
     /// The operands must have the sizes of the shape.
@@ -226,7 +227,7 @@ for_every_isa! {
 }
 
 for_every_isa! {
-    /// One expanded input row from the gradient of an image's output.
+    /// Computes one expanded input row from the gradient of an image's output.
     ///
     /// # Safety
     /// The operands must have the sizes of the shape.
@@ -234,7 +235,7 @@ for_every_isa! {
 }
 
 for_every_isa! {
-    /// Adds what one expanded image gives to the filter's gradient.
+    /// Adds the contribution of one expanded image to the filter's gradient.
     ///
     /// # Safety
     /// The operands must have the sizes of the shape.

@@ -1,11 +1,11 @@
-//! How the processor treats subnormal numbers: as they are, or as zero.
+//! The processor's treatment of subnormal numbers: kept, or flushed to zero.
 //!
 //! Numbers below 1.2e-38 have fewer bits than others, and a processor takes ten to a hundred times
-//! as long with them. A training that converges makes many: gradients and moments shrink without
-//! end. TensorFlow's kernels read and write them as zero, and so do ours: an executor calls
-//! [`flush_subnormals`] around a run, and [`Pool::run`](crate::parallel::Pool::run) hands the mode
-//! of its caller to the workers for the tasks of that call. Everything else, such as the text of a
-//! CSV file that says `1e-40`, is computed as usual, on whichever thread.
+//! as long with them. Training that converges produces many of them: gradients and moments shrink
+//! without end. TensorFlow's kernels read and write them as zero, and so do ours: an executor calls
+//! [`flush_subnormals`] around a run, and [`Pool::run`](crate::parallel::Pool::run) passes the mode
+//! of its caller to the workers for the tasks of that call. Everything else, such as parsing
+//! `1e-40` in a CSV file, is computed as usual, on any thread.
 //!
 //! ```
 //! use std::hint::black_box;
@@ -29,22 +29,22 @@ impl FloatMode {
         FloatMode(machine::read() & machine::MODE)
     }
 
-    /// The same, with subnormal numbers read and written as zero.
+    /// This mode, with subnormal numbers read and written as zero.
     fn flushing(self) -> FloatMode {
         FloatMode(self.0 | machine::FLUSH)
     }
 
-    /// Its bits, for an atomic.
+    /// The bits of the mode, to store in an atomic.
     pub(crate) fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The mode of some bits.
+    /// The mode with these bits.
     pub(crate) fn from_bits(bits: u64) -> FloatMode {
         FloatMode(bits & machine::MODE)
     }
 
-    /// Calls a function in this mode. The mode before is back when it returns or panics.
+    /// Calls a function in this mode. The previous mode is restored when it returns or panics.
     pub(crate) fn during<T>(self, body: impl FnOnce() -> T) -> T {
         let before = FloatMode::current();
         if before == self {
@@ -68,10 +68,10 @@ impl Drop for Restored {
     }
 }
 
-/// Calls a function in which subnormal numbers are read and written as zero, on this thread and,
-/// for the tasks that the function hands to a pool, on its workers.
+/// Calls a function with subnormal numbers read and written as zero, on this thread and on the
+/// workers of pools that run the function's tasks.
 ///
-/// On processors other than x86-64 and 64-bit ARM the function is called as it is.
+/// On processors other than x86-64 and 64-bit ARM, the function is called without a change of mode.
 pub fn flush_subnormals<T>(body: impl FnOnce() -> T) -> T {
     FloatMode::current().flushing().during(body)
 }
@@ -83,13 +83,13 @@ mod machine {
 
     /// Flush to zero (results), and denormals are zero (operands).
     pub(super) const FLUSH: u64 = 1 << 15 | 1 << 6;
-    /// Those and the rounding mode. The other bits are flags that operations raise, and which of
-    /// them trap.
+    /// The flush bits and the rounding mode. The other bits are flags that operations raise, and
+    /// masks of the flags that trap.
     pub(super) const MODE: u64 = FLUSH | 0b11 << 13;
 
     pub(super) fn read() -> u64 {
         let mut value = 0_u32;
-        // SAFETY: writes the register to four bytes that are ours.
+        // SAFETY: writes the register to four bytes that this function owns.
         unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags)) };
         u64::from(value)
     }
@@ -110,7 +110,7 @@ mod machine {
 
     /// Flush to zero: operands and results.
     pub(super) const FLUSH: u64 = 1 << 24;
-    /// That and the rounding mode.
+    /// The flush bit and the rounding mode.
     pub(super) const MODE: u64 = FLUSH | 0b11 << 22;
 
     pub(super) fn read() -> u64 {
@@ -127,7 +127,7 @@ mod machine {
     }
 }
 
-/// Elsewhere there is one mode.
+/// Other processors have only one mode.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod machine {
     pub(super) const FLUSH: u64 = 0;
@@ -147,7 +147,8 @@ mod tests {
 
     use super::*;
 
-    /// 3e-39 is subnormal: as an operand of a sum it is zero in the mode that flushes.
+    /// Whether subnormal numbers are kept: 3e-39 is subnormal, and in the flushing mode it is zero
+    /// as an operand of a sum.
     fn keeps_subnormals() -> bool {
         black_box(3e-39_f32) + black_box(0.0) > 0.0
     }
@@ -157,7 +158,7 @@ mod tests {
         assert!(keeps_subnormals());
         flush_subnormals(|| {
             assert!(!keeps_subnormals());
-            // Results, not operands: 2e-38 is a normal number and its quarter is not.
+            // This checks results, not operands: 2e-38 is a normal number and its quarter is not.
             assert_eq!(black_box(2e-38_f32) * black_box(0.25), 0.0);
             flush_subnormals(|| assert!(!keeps_subnormals()));
             assert!(!keeps_subnormals());

@@ -1,4 +1,4 @@
-//! Rows selected by ids: embedding lookups, `GatherV2`, `GatherNd`.
+//! Selects rows by ids: embedding lookups, `GatherV2`, `GatherNd`.
 
 use super::index::{BadIndex, Id, check, check_coordinates, row_of};
 use super::prefetch::{AHEAD, Prefetch};
@@ -6,10 +6,10 @@ use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
-/// The dims of a gather: `x` is [batch, outer, limit, inner], ids [batch, n_ids], the output
-/// [batch, outer, n_ids, inner].
+/// The sizes of a gather: `x` is [batch, outer, limit, inner], ids are [batch, n_ids], the output
+/// is [batch, outer, n_ids, inner].
 ///
-/// A lookup of rows is `batch` = `outer` = 1.
+/// A lookup of rows has `batch` = `outer` = 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GatherDims {
     /// Product of the leading dims that `x` and the ids share (`batch_dims`).
@@ -24,8 +24,8 @@ pub struct GatherDims {
     pub inner: usize,
 }
 
-/// `out[b, o, k, :] = x[b, o, ids[b, k], :]`, or the first id that is out of range, before anything
-/// is written.
+/// Computes `out[b, o, k, :] = x[b, o, ids[b, k], :]`. Returns the first id that is out of range,
+/// before anything is written.
 pub fn gather<I: Id>(
     pool: &Pool,
     dims: GatherDims,
@@ -41,7 +41,7 @@ pub fn gather<I: Id>(
     assert_eq!(out.len(), product(&[batch, outer, n_ids, width]), "output of {dims:?}");
     check(ids, limit)?;
     if (batch, outer) == (1, 1) {
-        // Lookups of rows: no division per row.
+        // Plain lookups of rows need no division per row.
         copy_rows(pool, width, x, out, &|row| ids[row].widen() as usize);
         return Ok(());
     }
@@ -52,8 +52,8 @@ pub fn gather<I: Id>(
     Ok(())
 }
 
-/// `out[k, :] = x[ids[k, 0], ids[k, 1], .., :]`: `dims` are the indexed axes of `x`, `inner` the
-/// product of the rest.
+/// Computes `out[k, :] = x[ids[k, 0], ids[k, 1], .., :]`. `dims` are the indexed axes of `x`,
+/// `inner` is the product of the others.
 pub fn gather_nd<I: Id>(
     pool: &Pool,
     dims: &[usize],
@@ -70,7 +70,7 @@ pub fn gather_nd<I: Id>(
     Ok(())
 }
 
-/// Row i of `out` becomes row `source(i)` of `x`, rows being `width` bytes.
+/// Copies row `source(i)` of `x` to row i of `out`. Rows have `width` bytes.
 fn copy_rows(pool: &Pool, width: usize, x: &[u8], out: &mut [u8], source: &(impl Fn(usize) -> usize + Sync)) {
     match width {
         0 => {}
@@ -96,7 +96,8 @@ fn copy_rows(pool: &Pool, width: usize, x: &[u8], out: &mut [u8], source: &(impl
     }
 }
 
-/// Rows of a line or less: no call to copy, no prefetch (the CPU overlaps plain loads by itself).
+/// Copies rows of at most one cache line without a call to `memcpy` and without prefetching (the
+/// CPU overlaps plain loads by itself).
 fn copy_elements<const N: usize>(pool: &Pool, x: &[u8], out: &mut [u8], source: &(impl Fn(usize) -> usize + Sync)) {
     let x = x.as_chunks::<N>().0;
     for_each_rows(pool, out.as_chunks_mut::<N>().0, 1, &|first, part| {

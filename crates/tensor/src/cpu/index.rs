@@ -1,13 +1,13 @@
-//! Ids that select rows, and the error for one that selects none.
+//! Ids that select rows, and the error for an id out of range.
 
 use std::fmt;
 
-/// An integer type that ids come in.
+/// An integer type of ids.
 pub trait Id: crate::Element + Eq {
     /// The id as a position below `limit`, or `None` if it is negative or too large.
     fn position(self, limit: usize) -> Option<usize>;
 
-    /// The id, whatever its width.
+    /// The id as an i64.
     fn widen(self) -> i64;
 }
 
@@ -26,7 +26,7 @@ impl Id for i32 {
 impl Id for i64 {
     #[inline(always)]
     fn position(self, limit: usize) -> Option<usize> {
-        // As unsigned a negative id is larger than any limit.
+        // As an unsigned number, a negative id is larger than any limit.
         ((self as u64) < limit as u64).then_some(self as usize)
     }
 
@@ -39,11 +39,11 @@ impl Id for i64 {
 /// An id outside the axis it indexes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadIndex {
-    /// Where among the ids it stands, in row-major order.
+    /// The position among the ids, in row-major order.
     pub position: usize,
     /// The id.
     pub index: i64,
-    /// The first value that is too large.
+    /// The number of positions of the axis; the id must be below it.
     pub limit: usize,
 }
 
@@ -57,7 +57,7 @@ impl std::error::Error for BadIndex {}
 
 /// Checks all ids against one limit.
 pub(super) fn check<I: Id>(ids: &[I], limit: usize) -> Result<(), BadIndex> {
-    // Without an early exit inside a block the comparison vectorises.
+    // A block without an early exit lets the comparison vectorise.
     for (number, block) in ids.chunks(1024).enumerate() {
         if !block.iter().fold(true, |good, id| good & id.position(limit).is_some()) {
             for (i, id) in block.iter().enumerate() {
@@ -84,7 +84,7 @@ pub(super) fn check_coordinates<I: Id>(ids: &[I], dims: &[usize]) -> Result<(), 
     Ok(())
 }
 
-/// The row that one tuple of checked coordinates names in an array of `dims`.
+/// The row of an array of `dims` that one tuple of checked coordinates selects.
 #[inline(always)]
 pub(super) fn row_of<I: Id>(coordinates: &[I], dims: &[usize]) -> usize {
     coordinates.iter().zip(dims).fold(0, |row, (id, &len)| row * len + id.widen() as usize)

@@ -1,4 +1,4 @@
-//! Which vector instructions this machine has.
+//! The vector instruction sets that this machine supports.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,11 +13,11 @@ pub enum Isa {
     Avx512,
 }
 
-/// The set in use as `isa as u8 + 1`; zero until first asked for.
+/// The set in use as `isa as u8 + 1`; zero until the first call.
 static ACTIVE: AtomicU8 = AtomicU8::new(0);
 
 impl Isa {
-    /// The widest set this processor has.
+    /// The widest set that this processor supports.
     pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -30,7 +30,7 @@ impl Isa {
         Isa::Portable
     }
 
-    /// The set the kernels of this process use: the widest there is, unless limited.
+    /// The set that the kernels of this process use: the widest supported one, unless limited.
     pub fn active() -> Isa {
         match ACTIVE.load(Ordering::Relaxed) {
             0 => Isa::limit(Isa::Avx512),
@@ -40,7 +40,7 @@ impl Isa {
         }
     }
 
-    /// Lets the kernels of this process use at most `isa` and returns what they will use.
+    /// Limits the kernels of this process to `isa` and returns the set that they will use.
     pub fn limit(isa: Isa) -> Isa {
         let isa = isa.min(Isa::detect());
         ACTIVE.store(isa as u8 + 1, Ordering::Relaxed);

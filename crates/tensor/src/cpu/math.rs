@@ -1,13 +1,14 @@
-//! Elementary functions of `f32`, written so that a loop over them turns into vector code.
+//! Elementary functions of `f32`, written so that loops over them compile to vector code.
 //!
-//! Every function is a straight line of IEEE operations: no call, no branch that survives as a
-//! jump, no fused multiply-add. So a loop gives the same bits on every instruction set, in a
-//! vector's lane or alone. The element-wise kernels (`cpu::elementwise`) and `cpu::softmax` inline
-//! them. The polynomials are minimax fits on the reduced ranges.
+//! Every function is a straight line of IEEE operations: no call, no branch that remains a jump, no
+//! fused multiply-add. So a loop gives the same bits on every instruction set, in a lane of a
+//! vector or alone. The element-wise kernels (`cpu::elementwise`) and `cpu::softmax` inline these
+//! functions. The polynomials are minimax fits on the reduced ranges.
 
 use std::f32::consts::LOG2_E;
 
-/// Adding and subtracting it rounds to the nearest integer and leaves that integer in the low bits.
+/// Adding and subtracting this number rounds to the nearest integer and leaves that integer in the
+/// low bits.
 const ROUND_F32: f32 = 12_582_912.0; // 1.5 * 2^23
 const ROUND_F64: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
@@ -38,7 +39,7 @@ fn exp_reduced(x: f32) -> (f32, i32) {
 /// `e^x`
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    // The comparisons are false for NaN, which so passes through.
+    // The comparisons are false for NaN, so NaN passes through.
     let x = if x > 89.0 { 89.0 } else { x };
     let x = if x < -104.0 { -104.0 } else { x };
     let (p, n) = exp_reduced(x);
@@ -53,7 +54,7 @@ pub fn expm1(x: f32) -> f32 {
     let clamped = if x > 89.0 { 89.0 } else { x };
     let clamped = if clamped < -25.0 { -25.0 } else { clamped };
     let (p, n) = exp_reduced(clamped);
-    // Half the result, because 2^n overflows before e^x does.
+    // Computes half the result, because 2^n overflows before e^x does.
     let half_power = power_of_two(n.wrapping_sub(1));
     let y = (half_power * p + (half_power - 0.5)) * 2.0;
     if x.abs() < 1e-8 { x } else { y }
@@ -72,7 +73,7 @@ fn split(x: f32) -> (f32, f32) {
     (if denormal { e - 23.0 } else { e }, m - 1.0)
 }
 
-/// `ln x + correction`, the correction being small against the result.
+/// `ln x + correction`, where the correction is small compared with the result.
 #[inline(always)]
 fn log_corrected(x: f32, correction: f32) -> f32 {
     let (e, f) = split(x);
@@ -103,7 +104,7 @@ pub fn log(x: f32) -> f32 {
 #[inline(always)]
 pub fn log1p(x: f32) -> f32 {
     let u = 1.0 + x;
-    // What rounding took from 1 + x, to first order.
+    // The rounding error of 1 + x, to first order.
     let lost = if x < 1.0 { x - (u - 1.0) } else { 1.0 - (u - x) };
     // 0 / 0 where u is 0, NaN where it is infinite.
     let correction = lost / u;
@@ -155,7 +156,7 @@ fn quarter_turns(x: f32) -> (f32, i32) {
     let wide = f64::from(x);
     let shifted = wide * std::f64::consts::FRAC_2_PI + ROUND_F64;
     let r = (wide - (shifted - ROUND_F64) * std::f64::consts::FRAC_PI_2) as f32;
-    // Beyond the reduction's range the result has no digits left, but stays within -1..1.
+    // Beyond the range of the reduction the result has no correct digits, but stays within -1..1.
     let r = if r > 0.8 { 0.8 } else { r };
     let r = if r < -0.8 { -0.8 } else { r };
     (r, shifted.to_bits() as i32)
@@ -217,8 +218,8 @@ pub fn erf(x: f32) -> f32 {
     if a < 1.0 { x * p } else { tail }
 }
 
-/// `x^y`. The logarithm is multiplied by y, so it is taken in `f64`: in `f32` half the digits of a
-/// large power would be lost.
+/// `x^y`. The logarithm is multiplied by y, so it is computed in `f64`: in `f32`, half the digits
+/// of a large power would be lost.
 #[inline(always)]
 pub fn pow(x: f32, y: f32) -> f32 {
     let a = x.abs();
@@ -251,7 +252,7 @@ fn log_wide(x: f32) -> f64 {
     if x < f32::INFINITY { y } else { f64::from(x) }
 }
 
-/// `e^x` to 1e-11, saturating where an `f32` has long been 0 or infinite.
+/// `e^x` to 1e-11. It saturates outside the range where an `f32` is neither 0 nor infinite.
 #[inline(always)]
 fn exp_wide(x: f64) -> f64 {
     let x = if x > 150.0 { 150.0 } else { x };

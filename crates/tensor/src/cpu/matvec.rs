@@ -1,26 +1,27 @@
-//! Matrix times vector, `n = 1`, with rows of A contiguous.
+//! The product of a matrix and a vector, `n = 1`, with contiguous rows of A.
 //!
-//! One column leaves the tile kernels one useful lane in sixteen, so this product has its own law:
-//! element k goes to lane `k mod 16` as a chain of fused multiply-adds over ascending k (both
-//! operands padded with zeros to a multiple of 16), then lanes 8 apart are added, then 4, 2 and 1.
+//! With one column, the tile kernels would use one lane in sixteen, so this product has its own
+//! rule for the order of additions. Element k goes to lane `k mod 16` as a chain of fused
+//! multiply-adds over ascending k (both operands padded with zeros to a multiple of 16). Then lanes
+//! 8 apart are added, then 4, 2 and 1.
 
 use super::simd::{Simd, for_every_isa};
 
-/// Lanes of the law: one AVX-512 vector, two of AVX2, four portable ones.
+/// The number of lanes of the rule: one AVX-512 vector, two of AVX2, four portable ones.
 const LANES: usize = 16;
 
 for_every_isa! {
-    /// `c[i] = a[i, ..] . b` for `rows` rows of `k`.
+    /// Computes `c[i] = a[i, ..] . b` for `rows` rows of `k` floats.
     ///
     /// # Safety
-    /// `a` must be readable for `rows * k`, `b` for `k`, `c` writable for `rows`.
+    /// `a` must be readable for `rows * k` floats, `b` for `k`, and `c` writable for `rows`.
     pub(crate) unsafe fn matvec(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) = matvec_generic
 }
 
 #[inline(always)]
 unsafe fn matvec_generic<S: Simd>(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) {
-    // SAFETY: passed on to the caller. The number of vectors is a constant so that they stay in
-    // registers.
+    // SAFETY: the caller upholds the contract. The number of vectors is a constant so that they
+    // stay in registers.
     unsafe {
         match S::LANES {
             16 => in_vectors::<S, 1>(a, b, c, rows, k),
@@ -30,12 +31,12 @@ unsafe fn matvec_generic<S: Simd>(a: *const f32, b: *const f32, c: *mut f32, row
     }
 }
 
-/// The product with the lanes of the law in `NV` vectors.
+/// The product, with the lanes of the rule in `NV` vectors.
 #[inline(always)]
 unsafe fn in_vectors<S: Simd, const NV: usize>(a: *const f32, b: *const f32, c: *mut f32, rows: usize, k: usize) {
     debug_assert_eq!(NV * S::LANES, LANES);
     let mut row = 0;
-    // SAFETY: the caller answers for the operands; `row` stays below `rows`.
+    // SAFETY: the caller guarantees the operands; `row` stays below `rows`.
     unsafe {
         // Four rows at a time hide the latency of the chains.
         while row + 4 <= rows {

@@ -1,10 +1,11 @@
-//! The innermost loops of every product: a tile of C, kept in registers, runs over one block of k.
+//! The innermost loops of every product: a tile of C, kept in registers, is computed over one block
+//! of k.
 //!
-//! `matmul` and `conv` cut their problems into tiles; this file knows nothing above a tile. The
-//! arithmetic law, which all of them inherit: within a block each element of C is one chain of
-//! fused multiply-adds over ascending k, begun at zero; the results of the blocks are added to C in
-//! ascending order. The shape of the tile, the width of the vectors and the thread that computes it
-//! do not appear in that sentence, so they do not appear in the bits.
+//! `matmul` and `conv` cut their problems into tiles; this file handles only tiles. All products
+//! follow one arithmetic rule. Within a block, each element of C is one chain of fused
+//! multiply-adds over ascending k, starting at zero. The results of the blocks are added to C in
+//! ascending order. The rule does not mention the shape of the tile, the width of the vectors or
+//! the thread, so none of them changes the bits.
 
 use super::isa::Isa;
 #[cfg(target_arch = "x86_64")]
@@ -14,13 +15,13 @@ use super::simd::{Portable, Simd};
 /// The length of a block of k.
 pub(crate) const BLOCK_K: usize = 256;
 
-/// One block product `C (+)= A * B`, with the operands where they lie.
+/// One block product `C (+)= A * B`, with the operands read in place.
 ///
 /// A is read element by element at `a + row * a_row + segments[s] + kk * a_k` for `kk` in
-/// `0..segment_len`, s after s; B row by row at `b + k * b_row`, with k running on over the
-/// segments and each row read to the end of its last vector (what lies beyond `columns` does not
-/// matter, but masked loads would cost a tenth). A matrix is a single segment; a convolution reads
-/// its input in place as one segment per filter row.
+/// `0..segment_len`, segment after segment. B is read row by row at `b + k * b_row`, where k
+/// continues over the segments. Each row of B is read to the end of its last vector: values beyond
+/// `columns` are ignored, but masked loads would cost a tenth. A matrix is a single segment; a
+/// convolution reads its input in place as one segment per filter row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile<'a> {
     pub a: *const f32,
@@ -32,31 +33,31 @@ pub(crate) struct Tile<'a> {
     pub b_row: usize,
     pub c: *mut f32,
     pub c_row: usize,
-    /// Columns of B and C.
+    /// The number of columns of B and C.
     pub columns: usize,
-    /// Add to what C holds instead of overwriting it.
+    /// Whether to add to C instead of overwriting it.
     pub accumulate: bool,
-    /// Added to each row of C at the end, `columns` long; null for none.
+    /// A row of `columns` floats that is added to each row of C at the end; null for none.
     pub bias: *const f32,
-    /// Replace negative results by zero at the end.
+    /// Whether to replace negative results by zero at the end.
     pub relu: bool,
 }
 
-/// The same product for several left operands, as for the rows of an image.
+/// Repeats a product for several left operands, such as the rows of an image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
     pub n: usize,
-    /// From one left operand to the next.
+    /// The distance from one left operand to the next.
     pub a_step: usize,
-    /// From one result to the next.
+    /// The distance from one result to the next.
     pub c_step: usize,
 }
 
-/// The part of a [`Tile`] one kernel computes: `columns` columns from `column` on, with A and C
+/// The part of a [`Tile`] that one kernel computes: `columns` columns from `column`, with A and C
 /// from the given offsets.
 ///
-/// Passed beside the tile, since a copy with other pointers would be read before it has reached the
-/// cache.
+/// It is passed separately from the tile: a copy of the tile with other pointers would be read
+/// before its stores have reached the cache.
 #[derive(Clone, Copy)]
 struct Place {
     a: usize,
@@ -70,20 +71,20 @@ type Kernel = unsafe fn(&Tile, Place);
 
 /// The tile kernels of one instruction set.
 pub(crate) struct Kernels {
-    /// Floats in a vector.
+    /// The number of floats in a vector.
     pub lanes: usize,
     /// `by_vectors[v - 1][r - 1]` computes r rows of v vectors.
     by_vectors: &'static [&'static [Kernel]],
 }
 
-/// `R` rows of `NV` vectors, the last of which may be partial.
+/// Computes `R` rows of `NV` vectors; the last vector may be partial.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // registers are named by number, and the loops unroll
 unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place) {
     let Place { column, columns, .. } = place;
     debug_assert!(columns > (NV - 1) * S::LANES && columns <= NV * S::LANES);
-    // SAFETY: the caller (see `Kernels::run`) answers for the operands; masked lanes are not
-    // touched.
+    // SAFETY: the caller (see `Kernels::run`) guarantees the operands; masked lanes are not
+    // accessed.
     unsafe {
         let mask = S::mask(columns - (NV - 1) * S::LANES);
         let load = |from: *const f32, v: usize| match v + 1 == NV {
@@ -91,7 +92,7 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
             false => S::load(from.add(v * S::LANES)),
         };
         let mut sum = [[S::splat(0.0); NV]; R];
-        // With k = 0 there is no A and no B to point into.
+        // With k = 0 there is no A or B to point into.
         let (first, mut b) = (t.a.wrapping_add(place.a), t.b.wrapping_add(column));
         for &segment in t.segments {
             let mut a = first.add(segment);
@@ -111,9 +112,9 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
             }
         }
         let c = t.c.add(place.c);
-        // All of C is read before any of it is written: the store of a row's last, masked vector
-        // reaches over the next row, whose load would have to wait until it has left the store
-        // buffer.
+        // All of C is read before any of it is written. The store of a row's last, masked vector
+        // overlaps the next row, and the load of that row would have to wait until the store has
+        // left the store buffer.
         if t.accumulate {
             for r in 0..R {
                 for v in 0..NV {
@@ -142,12 +143,13 @@ unsafe fn tile<S: Simd, const R: usize, const NV: usize>(t: &Tile, place: Place)
     }
 }
 
-/// The kernel `tile` compiled for one instruction set, as a function of its rows and vectors.
+/// Defines the kernel `tile` compiled for one instruction set, as a function of its rows and
+/// vectors.
 macro_rules! compiled {
     ($name:ident, $simd:ty $(, $feature:literal)?) => {
         $(#[target_feature(enable = $feature)])?
         unsafe fn $name<const R: usize, const NV: usize>(t: &Tile, place: Place) {
-            // SAFETY: passed on to the caller.
+            // SAFETY: the caller upholds the contract.
             unsafe { tile::<$simd, R, NV>(t, place) }
         }
     };
@@ -208,8 +210,9 @@ impl Kernels {
         }
     }
 
-    /// Columns of the tiles that cover `rows` x `columns`: with few rows wide ones, for want of
-    /// independent chains; otherwise two vectors, or three where they leave no single one over.
+    /// The number of columns of the tiles that cover `rows` x `columns`. With few rows tiles are
+    /// wide, to have enough independent chains. Otherwise they have two vectors, or three if that
+    /// avoids a single last vector.
     fn tile_columns(&self, rows: usize, columns: usize) -> usize {
         let vectors = self.vectors(columns);
         let widest = match rows {
@@ -218,7 +221,7 @@ impl Kernels {
             _ if vectors.is_multiple_of(2) => 2,
             _ => 3,
         };
-        // Portable vectors come in pairs at most.
+        // The portable kernels have at most two vectors.
         let widest = widest.min(self.by_vectors.len());
         if vectors <= widest {
             return vectors * self.lanes;
@@ -226,9 +229,9 @@ impl Kernels {
         vectors.div_ceil(vectors.div_ceil(widest)) * self.lanes
     }
 
-    /// Vectors that hold `columns` floats.
+    /// The number of vectors that hold `columns` floats.
     fn vectors(&self, columns: usize) -> usize {
-        // The lanes are a power of two, but the compiler cannot know.
+        // The number of lanes is a power of two, but the compiler does not know that.
         (columns + self.lanes - 1) >> self.lanes.trailing_zeros()
     }
 
@@ -238,22 +241,22 @@ impl Kernels {
     /// A, B, C and the bias must be valid at every address that [`Tile`] describes, C for writing
     /// and unaliased.
     pub unsafe fn run(&self, tile: &Tile, rows: usize) {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller upholds the contract.
         unsafe { self.run_repeated(tile, rows, Repeat { n: 1, a_step: 0, c_step: 0 }) };
     }
 
-    /// As [`Self::run`], for each left operand in turn. A convolution has so many small products
-    /// that it would feel the divisions if each began anew.
+    /// Like [`Self::run`], for each left operand in turn. A convolution has many small products,
+    /// and restarting for each one would make the cost of the divisions noticeable.
     ///
     /// # Safety
-    /// As for [`Self::run`], for each of them.
+    /// As for [`Self::run`], for each left operand.
     pub unsafe fn run_repeated(&self, tile: &Tile, rows: usize, repeat: Repeat) {
         let tile_columns = self.tile_columns(rows, tile.columns);
         let mut column = 0;
         while column < tile.columns {
             let columns = tile_columns.min(tile.columns - column);
             let kernels = self.by_vectors[self.vectors(columns) - 1];
-            // Tiles of nearly equal height: a last one of a single row would waste most of the
+            // Tiles of nearly equal height: a last tile with a single row would waste most of the
             // registers.
             let n_tiles = if rows <= kernels.len() { 1 } else { rows.div_ceil(kernels.len()) };
             let (height, taller) = if n_tiles == 1 { (rows, 0) } else { (rows / n_tiles, rows % n_tiles) };
@@ -261,8 +264,8 @@ impl Kernels {
                 let (mut a, mut c) = (i * repeat.a_step, i * repeat.c_step + column);
                 for i in 0..n_tiles {
                     let height = height + usize::from(i < taller);
-                    // SAFETY: within the operands, and the processor has the set, or `active` would
-                    // not have chosen it.
+                    // SAFETY: within the operands, and the processor has the instruction set, or
+                    // `active` would not have chosen it.
                     unsafe { kernels[height - 1](tile, Place { a, c, column, columns }) };
                     (a, c) = (a + height * tile.a_row, c + height * tile.c_row);
                 }

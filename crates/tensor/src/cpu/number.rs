@@ -1,4 +1,4 @@
-//! The arithmetic that the kernels over several dtypes need.
+//! The arithmetic that kernels over several dtypes need.
 
 use crate::Element;
 
@@ -17,11 +17,11 @@ pub trait Number: Element + PartialOrd {
     fn plus(self, other: Self) -> Self;
     /// `self * other`
     fn times(self, other: Self) -> Self;
-    /// `self / other`, rounded towards zero for integers, 0 by 0.
+    /// `self / other`; integers are rounded towards zero, and dividing them by 0 gives 0.
     fn over(self, other: Self) -> Self;
     /// A count as a value of this type.
     fn from_count(count: usize) -> Self;
-    /// Not a number.
+    /// Whether the value is NaN.
     fn is_nan(self) -> bool;
 }
 

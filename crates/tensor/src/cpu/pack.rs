@@ -1,9 +1,9 @@
-//! Copies of matrix blocks into the layout the tile kernels read best: rows close together, padded
-//! to whole vectors.
+//! Copies matrix blocks into the layout that the tile kernels read fastest: rows close together,
+//! padded to whole vectors.
 
 use super::simd::{Simd, for_every_isa};
 
-/// A block of a row-major matrix: its first element and the distance of its rows.
+/// A block of a row-major matrix: its first element and the distance between its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block<P> {
     pub start: P,
@@ -11,11 +11,11 @@ pub(crate) struct Block<P> {
 }
 
 for_every_isa! {
-    /// Copies `rows` x `columns`, and fills each row of `to` with zeros up to a multiple of 16
+    /// Copies `rows` x `columns`, and pads each row of `to` with zeros up to a multiple of 16
     /// columns.
     ///
     /// # Safety
-    /// `from` must be readable and `to` writable in that extent, padding included.
+    /// `from` must be readable and `to` writable for that extent, including the padding.
     pub(crate) unsafe fn copy(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) = copy_generic
 }
 
@@ -23,7 +23,7 @@ for_every_isa! {
 unsafe fn copy_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
     let whole = columns / S::LANES * S::LANES;
     let padded = columns.next_multiple_of(16);
-    // SAFETY: within the extent of the blocks, for which the caller answers.
+    // SAFETY: within the extent of the blocks, which the caller guarantees.
     unsafe {
         let mask = S::mask(columns - whole);
         for r in 0..rows {
@@ -57,7 +57,7 @@ for_every_isa! {
 #[inline(always)]
 unsafe fn transpose_generic<S: Simd>(from: Block<*const f32>, to: Block<*mut f32>, rows: usize, columns: usize) {
     let padded = columns.next_multiple_of(16);
-    // SAFETY: within the extent of the blocks, for which the caller answers.
+    // SAFETY: within the extent of the blocks, which the caller guarantees.
     unsafe {
         let mut column = 0;
         while column < columns {

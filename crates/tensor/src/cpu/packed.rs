@@ -1,30 +1,31 @@
 //! The packed layout of the right operand of a product.
 //!
-//! B is cut into panels of 32 columns, each stored row after row, so that a kernel reads it front
-//! to back. The last panel takes what is left, 16, 32 or 48 columns, padded with zeros.
-//! [`matmul`](super::matmul::matmul) packs into its scratch where that pays; a weight that is used
-//! often can be packed once and passed to [`matmul_packed`](super::matmul::matmul_packed).
+//! B is cut into panels of 32 columns. Each panel is stored row after row, so that a kernel reads
+//! it front to back. The last panel holds the remaining 16, 32 or 48 columns, padded with zeros.
+//! [`matmul`](super::matmul::matmul) packs B into its scratch memory if that is faster; a weight
+//! that is used often can be packed once and passed to
+//! [`matmul_packed`](super::matmul::matmul_packed).
 
 use super::pack::{self, Block};
 use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Columns of every panel but the last.
+/// The number of columns of every panel except the last.
 const PANEL: usize = 32;
 
-/// Copies of fewer floats than this stay on one thread.
+/// Copies of fewer floats than this run on one thread.
 const PARALLEL_FROM: usize = 1 << 16;
 
 /// The shape of a packed `B[k, n]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PackedShape {
-    /// Rows of B.
+    /// The number of rows of B.
     pub k: usize,
-    /// Columns of B.
+    /// The number of columns of B.
     pub n: usize,
 }
 
-/// One panel: where it lies in the packed matrix and which columns it holds.
+/// One panel: its position in the packed matrix and the columns it holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
     pub start: usize,
@@ -34,14 +35,14 @@ pub(crate) struct Panel {
 }
 
 impl PackedShape {
-    /// Floats in the packed matrix.
+    /// The number of floats in the packed matrix.
     pub fn packed_len(&self) -> usize {
         product(&[self.k, self.n.div_ceil(16), 16])
     }
 
     pub(crate) fn n_panels(&self) -> usize {
-        // An odd number of sixteens makes the last panel 48 wide: a tile of 16 would keep the loads
-        // busier than the multipliers.
+        // If there is an odd number of sixteens, the last panel is 48 wide: a tile of 16 columns
+        // would be limited by loads, not by the multipliers.
         (self.n.div_ceil(16) / 2).max(1)
     }
 
@@ -115,13 +116,13 @@ pub(crate) struct Strip {
 }
 
 impl Right<'_> {
-    /// Panel `index` from row `first` on.
+    /// Panel `index` from row `first`.
     pub fn strip(&self, index: usize, first: usize) -> Strip {
         let Panel { start, stride, column, columns } = self.shape.panel(index);
         Strip { start: self.packed[start + first * stride..].as_ptr(), stride, column, columns }
     }
 
-    /// All panels from row `first` on.
+    /// All panels from row `first`.
     pub fn strips(&self, first: usize) -> impl Iterator<Item = Strip> {
         (0..self.shape.n_panels()).map(move |index| self.strip(index, first))
     }

@@ -1,8 +1,8 @@
-//! Largest and mean value under a sliding window, `NHWC`, and their gradients.
+//! Max and mean pooling, `NHWC`, and their gradients.
 //!
-//! A margin takes no part: it is never the largest, and a mean divides by the elements that lie in
-//! the image. All kernels run over the channels of a pixel in vectors, one element per lane, so the
-//! bits do not depend on their width.
+//! A margin is ignored: it is never the largest, and a mean divides by the number of elements in
+//! the image. All kernels process the channels of a pixel in vectors, one element per lane, so the
+//! bits do not depend on the vector width.
 
 mod patch;
 
@@ -20,54 +20,54 @@ use crate::parallel::{DisjointMut, Pool};
 /// Sizes of a pooling of `x[batch, height, width, channels]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PoolShape {
-    /// Images.
+    /// The number of images.
     pub batch: usize,
-    /// Rows of an image.
+    /// The number of rows of an image.
     pub height: usize,
-    /// Columns of an image.
+    /// The number of columns of an image.
     pub width: usize,
-    /// Channels.
+    /// The number of channels.
     pub channels: usize,
     /// The window.
     pub window: Window,
 }
 
-/// Images of fewer floats altogether (about 10 us) stay on the caller.
+/// Poolings of fewer floats in total (about 10 us) run on the caller.
 const PARALLEL_FROM: usize = 1 << 16;
 
 impl PoolShape {
-    /// Rows of the output.
+    /// The number of rows of the output.
     pub fn out_height(&self) -> usize {
         self.window.positions(0, self.height)
     }
 
-    /// Columns of the output.
+    /// The number of columns of the output.
     pub fn out_width(&self) -> usize {
         self.window.positions(1, self.width)
     }
 
-    /// Floats of the input.
+    /// The number of floats of the input.
     pub fn input_len(&self) -> usize {
         product(&[self.batch, self.height, self.width, self.channels])
     }
 
-    /// Floats of the output.
+    /// The number of floats of the output.
     pub fn output_len(&self) -> usize {
         product(&[self.batch, self.out_height(), self.out_width(), self.channels])
     }
 
-    /// Floats of an image, of which there is at least one; [`Self::input_len`] has been checked.
+    /// The number of floats of an image. There is at least one image, and [`Self::input_len`] has
+    /// been checked.
     fn image_len(&self) -> usize {
         self.height * self.width * self.channels
     }
 
-    /// Floats of the output of an image, as above.
+    /// The number of floats of the output of an image, as above.
     fn out_image_len(&self) -> usize {
         self.out_height() * self.out_width() * self.channels
     }
 
-    /// Whether each input element is seen by exactly one window, so that a gradient need not be
-    /// added up.
+    /// Whether exactly one window sees each input element, so that gradients need not be added up.
     fn tiles_exactly(&self) -> bool {
         let tiles = |axis: usize, len: usize| {
             let size = self.window.size[axis];
@@ -81,8 +81,7 @@ impl PoolShape {
     /// Calls `body` with each task of `cut` and the start of `out`, whose images have rows of
     /// `row_len` floats.
     ///
-    /// A task writes the rows of its own images and band, and no two tasks of a cut share such a
-    /// row.
+    /// A task writes the rows of its own images and band. No two tasks of a cut share such a row.
     fn for_each_task(
         &self,
         pool: &Pool,
@@ -91,7 +90,8 @@ impl PoolShape {
         out: &mut [f32],
         body: impl Fn(Task, *mut f32) + Sync,
     ) {
-        // Sizes next to a size of 0 may be anything: nothing below could be computed from them.
+        // If one size is 0, the others may be anything, and nothing below could be computed from
+        // them.
         if out.is_empty() {
             return;
         }
@@ -104,12 +104,12 @@ impl PoolShape {
         });
     }
 
-    /// The cut of kernels that write outputs, and the floats of an output's row.
+    /// The cut for kernels that write outputs, and the number of floats of an output row.
     fn output_cut(&self) -> (Cut, usize) {
         (Cut::new(self.batch, self.out_height()), product(&[self.out_width(), self.channels]))
     }
 
-    /// The cut of kernels that write gradients of inputs. Windows that overlap add to the same
+    /// The cut for kernels that write gradients of inputs. Overlapping windows add to the same
     /// elements, so an image stays in one task.
     fn input_cut(&self) -> (Cut, usize) {
         (Cut::images_only(self.batch, self.height), product(&[self.width, self.channels]))
@@ -122,7 +122,7 @@ fn check(shape: &PoolShape, input: usize, output: usize) {
     assert_eq!((input, output), (shape.input_len(), shape.output_len()), "operands of {shape:?}");
 }
 
-/// `y`, the largest value under each window; minus infinity where a window sees only margin.
+/// Computes `y`, the largest value under each window; minus infinity if a window sees only margin.
 pub fn max_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     check(shape, x.len(), y.len());
     let (cut, row_len) = shape.output_cut();
@@ -132,7 +132,7 @@ pub fn max_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     });
 }
 
-/// `y`, the mean of the elements under each window; zero where a window sees only margin.
+/// Computes `y`, the mean of the elements under each window; zero if a window sees only margin.
 pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     check(shape, x.len(), y.len());
     let (cut, row_len) = shape.output_cut();
@@ -142,8 +142,8 @@ pub fn avg_pool(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32]) {
     });
 }
 
-/// `dx` of [`max_pool`]: each `dy` goes to the first element of its window, row by row, that is the
-/// largest.
+/// Computes `dx` of [`max_pool`]: each `dy` goes to the first largest element of its window, row by
+/// row.
 pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, dx.len(), dy.len());
@@ -157,8 +157,8 @@ pub fn max_pool_grad(pool: &Pool, shape: &PoolShape, x: &[f32], y: &[f32], dy: &
     });
 }
 
-/// [`max_pool`] that also says which element under the window is the first largest: 1 for the first
-/// element that lies in the image, row by row; 0 where none equals `y`, as in a window of NaN.
+/// [`max_pool`] that also records which element under the window is the first largest: 1 for the
+/// first element that lies in the image, row by row; 0 if none equals `y`, as in a window of NaN.
 pub fn max_pool_which(pool: &Pool, shape: &PoolShape, x: &[f32], y: &mut [f32], which: &mut [f32]) {
     check(shape, x.len(), y.len());
     check(shape, x.len(), which.len());
@@ -182,7 +182,7 @@ pub(in crate::cpu) fn max_pool_which_here(shape: &PoolShape, x: &[f32], y: &mut 
     unsafe { max_which_rows(shape, &all, x.as_ptr(), y.as_mut_ptr(), which.as_mut_ptr()) };
 }
 
-/// [`max_pool_grad`] from what [`max_pool_which`] said.
+/// [`max_pool_grad`] from the result of [`max_pool_which`].
 pub fn max_pool_grad_which(pool: &Pool, shape: &PoolShape, which: &[f32], dy: &[f32], dx: &mut [f32]) {
     check(shape, dx.len(), which.len());
     check(shape, dx.len(), dy.len());
@@ -196,7 +196,7 @@ pub fn max_pool_grad_which(pool: &Pool, shape: &PoolShape, which: &[f32], dy: &[
     });
 }
 
-/// [`max_pool_grad_which`] for some images, from operands of all images.
+/// [`max_pool_grad_which`] for some images; the operands hold all images.
 pub(in crate::cpu) fn max_pool_grad_of(
     shape: &PoolShape,
     images: Range<usize>,
@@ -215,7 +215,7 @@ pub(in crate::cpu) fn max_pool_grad_of(
     unsafe { which_grad_images(&part, &all, which.as_ptr(), dy.as_ptr(), dx.as_mut_ptr()) };
 }
 
-/// `dx` of [`avg_pool`]: each `dy` is shared out evenly.
+/// Computes `dx` of [`avg_pool`]: each `dy` is divided evenly among the elements of its window.
 pub fn avg_pool_grad(pool: &Pool, shape: &PoolShape, dy: &[f32], dx: &mut [f32]) {
     check(shape, dx.len(), dy.len());
     if dy.is_empty() {
@@ -268,13 +268,13 @@ for_every_isa! {
 
 #[inline(always)]
 unsafe fn max_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller upholds the contract.
     unsafe { fold_rows::<S>(shape, task, x, y, f32::NEG_INFINITY, |a, b| S::max(b, a), |sum, _| sum) }
 }
 
 #[inline(always)]
 unsafe fn mean_rows_generic<S: Simd>(shape: &PoolShape, task: &Task, x: *const f32, y: *mut f32) {
-    // SAFETY: passed on to the caller.
+    // SAFETY: the caller upholds the contract.
     unsafe {
         fold_rows::<S>(
             shape,
@@ -325,13 +325,13 @@ unsafe fn max_grad_images_generic<S: Simd>(
     dy: *const f32,
     dx: *mut f32,
 ) {
-    // SAFETY: `scatter_images` passes places inside the image and its output.
+    // SAFETY: `scatter_images` passes positions inside the image and its output.
     unsafe {
         scatter_images::<S, _>(
             shape,
             task,
             dx,
-            // The largest, and the part of the gradient that no element has taken yet.
+            // The largest value, and the part of the gradient that no element has taken yet.
             |at, _, mask| (S::load_masked(y.add(at), mask), S::load_masked(dy.add(at), mask)),
             |(largest, left), at, mask| {
                 let here = S::load_masked(x.add(at), mask);
@@ -377,7 +377,7 @@ unsafe fn which_grad_images_generic<S: Simd>(
     dy: *const f32,
     dx: *mut f32,
 ) {
-    // SAFETY: `scatter_images` passes places inside the output of the image.
+    // SAFETY: `scatter_images` passes positions inside the output of the image.
     unsafe {
         scatter_images::<S, _>(
             shape,
@@ -394,14 +394,14 @@ unsafe fn which_grad_images_generic<S: Simd>(
 
 #[inline(always)]
 unsafe fn mean_grad_images_generic<S: Simd>(shape: &PoolShape, task: &Task, dy: *const f32, dx: *mut f32) {
-    // SAFETY: `scatter_images` passes places inside the output of the image.
+    // SAFETY: `scatter_images` passes positions inside the output of the image.
     unsafe {
         let share = |at: usize, count: usize, mask| S::div(S::load_masked(dy.add(at), mask), S::splat(count as f32));
         scatter_images::<S, _>(shape, task, dx, share, |share, _, _| *share);
     }
 }
 
-/// Adds to each element of `dx` what the windows that see it give:
+/// Adds to each element of `dx` the contributions of the windows that see it.
 /// `begin(output, elements under the window)` is called once per window, then
 /// `take(state, element)` for its elements, row by row.
 #[inline(always)]
@@ -419,7 +419,7 @@ unsafe fn scatter_images<S: Simd, State>(
         // SAFETY: the task's images of `dx`.
         unsafe { dx.add(task.images.start * image_len).write_bytes(0, task.images.len() * image_len) };
     }
-    // The next row of windows: nearer ones would still be on their way.
+    // Prefetches the next row of windows: nearer ones would arrive too late.
     let ahead = shape.window.stride[0].wrapping_mul(shape.width * channels);
     let task = Task { images: task.images.clone(), rows: 0..shape.out_height() };
     for_each_patch(shape, &task, |patch| {

@@ -1,45 +1,44 @@
-//! Asking memory for what is needed soon.
+//! Prefetching: asks the processor to load memory that is needed soon.
 
 use std::ops::Range;
 
-/// How many rows ahead to ask. Rows of a large table are random cache misses; with this many in
-/// flight their latencies overlap.
+/// The distance of prefetches, in rows. Rows of a large table are random cache misses; with this
+/// many in flight their latencies overlap.
 pub const AHEAD: usize = 8;
 
-/// Tables below this many bytes are taken to sit in the cache.
+/// Tables of fewer bytes are assumed to be in the cache.
 const CACHED: usize = 1 << 20;
 
-/// Lines asked for per row: the hardware follows a longer run by itself.
+/// The number of cache lines prefetched per row: the hardware follows a longer run by itself.
 const LINES: usize = 8;
 
-/// Asks for the cache line at `at` in order to write it: a store that misses holds up all stores
-/// behind it.
+/// Prefetches the cache line at `at` for writing: a store that misses holds up all later stores.
 #[inline(always)]
 pub fn for_writing(at: *const f32) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: a prefetch may name any address and touches nothing.
+        // SAFETY: a prefetch may name any address and accesses nothing.
         unsafe { _mm_prefetch::<_MM_HINT_ET0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;
 }
 
-/// Asks for the first cache line of some bytes in order to read it.
+/// Prefetches the first cache line of some bytes for reading.
 #[inline(always)]
 pub fn for_reading(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch may name any address and touches nothing.
+        // SAFETY: a prefetch may name any address and accesses nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = bytes;
 }
 
-/// A table of rows that are touched in random order.
+/// A table whose rows are accessed in random order.
 pub struct Prefetch<T> {
     start: *const T,
     width: usize,
@@ -56,7 +55,7 @@ impl<T> Prefetch<T> {
         Prefetch { start, width, pays: len.saturating_mul(size_of::<T>()) > CACHED }
     }
 
-    /// Asks for some columns of a row.
+    /// Prefetches some columns of a row.
     #[inline(always)]
     pub fn row(&self, row: usize, columns: Range<usize>) {
         #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
-//! Images resized: `ResizeBilinear`, `ResizeNearestNeighbor` and their gradients, NHWC, f32.
+//! Resizes images: `ResizeBilinear`, `ResizeNearestNeighbor` and their gradients, NHWC, f32.
 //!
-//! Where output pixel i lies in the input is TensorFlow's rule, in f32: `i * scale`, or
-//! `(i + 0.5) * scale - 0.5` with half-pixel centres, the scale being in / out, or (in - 1) /
-//! (out - 1) with aligned corners.
+//! The position of output pixel i in the input follows TensorFlow's rule, in f32: `i * scale`, or
+//! `(i + 0.5) * scale - 0.5` with half-pixel centres. The scale is in / out; with aligned corners
+//! it is (in - 1) / (out - 1).
 
 use super::size::product;
 use super::split::for_each_rows;
@@ -17,15 +17,15 @@ pub struct Resize {
     pub to: [usize; 2],
     /// Values per pixel.
     pub channels: usize,
-    /// The centres of the corner pixels of input and output coincide. Not together with half-pixel
-    /// centres.
+    /// Whether the centres of the corner pixels of input and output coincide. Cannot be combined
+    /// with half-pixel centres.
     pub align_corners: bool,
-    /// A pixel's value belongs to its middle rather than to its upper left corner.
+    /// Whether a pixel's value belongs to its centre rather than to its upper left corner.
     pub half_pixel_centers: bool,
 }
 
-/// The two input positions an output position lies between, and how far along it is from the first
-/// to the second.
+/// The two input positions around an output position, and the fraction of the way from the first to
+/// the second.
 #[derive(Clone, Copy)]
 struct Between {
     lower: usize,
@@ -48,19 +48,19 @@ impl Resize {
 
     fn nearest(&self, axis: usize, scale: f32, i: usize) -> usize {
         let at = if self.half_pixel_centers { (i as f32 + 0.5) * scale } else { i as f32 * scale };
-        // TF: aligned corners round to the nearest pixel, everything else cuts off (fixture
+        // TF: aligned corners round to the nearest pixel, all other modes round down (fixture
         // `nearest`).
         let pixel = if self.align_corners { at.round() } else { at.floor() };
         (pixel as usize).min(self.from[axis] - 1)
     }
 
-    /// Values in one row and in one whole image of a height and width.
+    /// The number of values in one row and in a whole image of a height and width.
     fn sizes(&self, [height, width]: [usize; 2]) -> (usize, usize) {
         (product(&[width, self.channels]), product(&[height, width, self.channels]))
     }
 
-    /// Panics unless `x` and `y` hold equally many whole images, before and after. Returns whether
-    /// there is anything to do.
+    /// Panics unless `x` and `y` hold the same number of whole images, before and after the resize.
+    /// Returns whether there is anything to do.
     fn check(&self, x: usize, y: usize) -> bool {
         let ((_, x_image), (_, y_image)) = (self.sizes(self.from), self.sizes(self.to));
         let fits = |len: usize, image: usize| if image == 0 { len == 0 } else { len.is_multiple_of(image) };
@@ -71,7 +71,7 @@ impl Resize {
     }
 }
 
-/// Each output pixel weighs the four input pixels around it.
+/// Bilinear resizing: each output pixel is a weighted mean of the four input pixels around it.
 pub fn resize_bilinear(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) {
     if !resize.check(x.len(), out.len()) {
         return;
@@ -96,8 +96,8 @@ pub fn resize_bilinear(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32])
     });
 }
 
-/// The gradient of [`resize_bilinear`]: each pixel of `dy` is shared out among the four it was made
-/// of.
+/// The gradient of [`resize_bilinear`]: each pixel of `dy` is distributed to the four input pixels
+/// it was computed from.
 pub fn resize_bilinear_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f32]) {
     if !resize.check(dx.len(), dy.len()) {
         return dx.fill(0.0);
@@ -113,7 +113,7 @@ pub fn resize_bilinear_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [
     });
 }
 
-/// Each output pixel is one input pixel.
+/// Nearest-neighbour resizing: each output pixel is one input pixel.
 pub fn resize_nearest(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) {
     if !resize.check(x.len(), out.len()) {
         return;
@@ -131,7 +131,7 @@ pub fn resize_nearest(pool: &Pool, resize: &Resize, x: &[f32], out: &mut [f32]) 
     });
 }
 
-/// The gradient of [`resize_nearest`]: each pixel of `dy` is added to the one it was copied from.
+/// The gradient of [`resize_nearest`]: each pixel of `dy` is added to the pixel it was copied from.
 pub fn resize_nearest_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f32]) {
     if !resize.check(dx.len(), dy.len()) {
         return dx.fill(0.0);
@@ -142,10 +142,11 @@ pub fn resize_nearest_grad(pool: &Pool, resize: &Resize, dy: &[f32], dx: &mut [f
     });
 }
 
-/// Adds every pixel (y, x) of `dy`, in order, to those pixels of `dx` that `targets` names, with
-/// its weight.
+/// Adds every pixel (y, x) of `dy`, in order, to the pixels of `dx` that `targets` names, with
+/// their weights.
 ///
-/// A task is one image or several, since any two pixels of `dy` may meet in `dx`.
+/// A task has one or more whole images, since any two pixels of `dy` may add to the same pixel of
+/// `dx`.
 fn share_out(
     pool: &Pool,
     resize: &Resize,

@@ -5,7 +5,7 @@ use super::size::product;
 use super::split::for_each_rows;
 use crate::parallel::Pool;
 
-/// What runs along the axis.
+/// The operation of a scan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Running {
     /// `Cumsum`
@@ -14,16 +14,16 @@ pub enum Running {
     Prod,
 }
 
-/// How a running total is taken. The default includes the element itself and goes forwards.
+/// The options of a scan. By default it includes the element itself and runs forwards.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Direction {
-    /// Leave the element itself out: the first output is 0, or 1 for a product.
+    /// Whether to exclude the element itself: the first output is then 0, or 1 for a product.
     pub exclusive: bool,
-    /// Start at the end of the axis.
+    /// Whether to start at the end of the axis.
     pub reverse: bool,
 }
 
-/// Running totals along the middle axis of `dims` = [outer, n, inner].
+/// Computes running totals along the middle axis of `dims` = [outer, n, inner].
 pub fn cumulative<T: Number>(
     pool: &Pool,
     running: Running,

@@ -1,8 +1,8 @@
-//! Rows added at ids: `ScatterNd`, and the gradients of lookups, dense or as unique rows.
+//! Adds rows at ids: `ScatterNd`, and the gradients of lookups, dense or as unique rows.
 //!
-//! An output element is summed in the order of the positions that hit it, whoever computes it: a
-//! task owns columns (or rows, when they are narrow) of the output and walks all ids. So the bits
-//! do not depend on the cut.
+//! An output element is summed in the order of the positions that refer to it, whichever task
+//! computes it: a task owns columns (or rows, when they are narrow) of the output and reads all
+//! ids. So the bits do not depend on the cut.
 
 use super::index::{BadIndex, Id, check, check_coordinates, row_of};
 use super::number::Number;
@@ -11,8 +11,8 @@ use super::size::product;
 use crate::parallel::{DisjointMut, Pool};
 use std::ops::Range;
 
-/// `out[ids[k], :] += x[k, :]`, for rows of `width`; an id outside the rows of `out` is an error
-/// and nothing is added.
+/// Computes `out[ids[k], :] += x[k, :]` for rows of `width`. An id outside the rows of `out` is an
+/// error, and nothing is added.
 pub fn scatter_add<T: Number, I: Id>(
     pool: &Pool,
     width: usize,
@@ -28,7 +28,7 @@ pub fn scatter_add<T: Number, I: Id>(
     Ok(())
 }
 
-/// Zeros of [dims.., inner] with row `x[k, :]` added at the coordinates `ids[k, :]`.
+/// Writes zeros of [dims.., inner] with row `x[k, :]` added at the coordinates `ids[k, :]`.
 pub fn scatter_nd<T: Number, I: Id>(
     pool: &Pool,
     dims: &[usize],
@@ -44,10 +44,10 @@ pub fn scatter_nd<T: Number, I: Id>(
     Ok(())
 }
 
-/// `out[r, :] = combine(out[r, :], x[k, :])` for every row k of `x` in order, where `target(k)` is
-/// `Some(r)`.
+/// Computes `out[r, :] = combine(out[r, :], x[k, :])` for every row k of `x` in order, if
+/// `target(k)` is `Some(r)`.
 ///
-/// Targets are below the number of rows of `out`.
+/// Targets must be below the number of rows of `out`.
 pub(super) fn accumulate<T: Number>(
     pool: &Pool,
     width: usize,
@@ -73,8 +73,8 @@ pub(super) fn accumulate<T: Number>(
                 table.row(row, columns.clone());
             }
             if let Some(row) = target(k).filter(|row| rows.contains(row)) {
-                // SAFETY: tasks of one cut share no (row, column) of the output, and `row` is one
-                // of this task's.
+                // SAFETY: tasks of one cut share no (row, column) of the output, and `row` belongs
+                // to this task.
                 let sums = unsafe { out.slice(row * width + columns.start, columns.len()) };
                 for (sum, value) in sums.iter_mut().zip(&values[columns.clone()]) {
                     *sum = combine(*sum, *value);
@@ -84,15 +84,15 @@ pub(super) fn accumulate<T: Number>(
     });
 }
 
-/// How many `u32` of scratch [`unique`] needs for `n` ids.
+/// The number of `u32` of scratch memory that [`unique`] needs for `n` ids.
 pub fn unique_scratch_len(n: usize) -> usize {
     product(&[2, n]).next_power_of_two()
 }
 
-/// The distinct ids in order of first appearance, and for each id its place among them.
+/// Finds the distinct ids in order of first appearance, and the position of each id among them.
 ///
-/// Returns how many there are; `unique[..count]` and the whole of `inverse` are written. Both have
-/// the length of `ids`, which is below 2^31; `scratch` has [`unique_scratch_len`].
+/// Returns the number of distinct ids; `unique[..count]` and all of `inverse` are written. Both
+/// have the length of `ids`, which must be below 2^31; `scratch` has [`unique_scratch_len`].
 pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: &mut [u32]) -> usize {
     const EMPTY: u32 = u32::MAX;
     let size = unique_scratch_len(ids.len());
@@ -102,7 +102,7 @@ pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: 
     let mut count = 0;
     for (id, place) in ids.iter().zip(inverse) {
         // Multiplying by 2^64 / golden ratio spreads runs of ids over the table; the high bits are
-        // the good ones.
+        // the best mixed.
         let mut slot = ((id.widen() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize & (size - 1);
         let found = loop {
             match table[slot] {
@@ -121,8 +121,8 @@ pub fn unique<I: Id>(ids: &[I], unique: &mut [I], inverse: &mut [i32], scratch: 
     count
 }
 
-/// Sums the rows of `x` that share a place: `out[inverse[k], :] += x[k, :]` from nothing, with
-/// `inverse` as [`unique`] makes it. `out` has one row per unique id.
+/// Sums the rows of `x` with the same position: `out[inverse[k], :] += x[k, :]`, starting from
+/// zero, with `inverse` from [`unique`]. `out` has one row per unique id.
 pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], out: &mut [T]) {
     if width == 0 || out.is_empty() {
         return;
@@ -133,8 +133,8 @@ pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], 
     cut.run(pool, &|_, rows| {
         let (mut seen, mut k) = (0, 0);
         while k < inverse.len() {
-            // Places are numbered by first appearance: as long as each is the next new one, rows
-            // are copied as a block.
+            // Positions are numbered by first appearance. As long as each one is the next new
+            // number, rows are copied as a block.
             let n_new = inverse[k..].iter().zip(seen..).take_while(|(place, next)| **place as usize == *next).count();
             let (first, last) = (rows.start.max(seen), rows.end.min(seen + n_new));
             if first < last {
@@ -157,8 +157,8 @@ pub fn sum_rows<T: Number>(pool: &Pool, width: usize, inverse: &[i32], x: &[T], 
     });
 }
 
-/// The rows of a gradient with each id once: [`unique`] and [`sum_rows`] in one. Returns the number
-/// of unique ids.
+/// Sums the rows of a gradient by id: [`unique`] and [`sum_rows`] in one. Returns the number of
+/// unique ids.
 #[allow(clippy::too_many_arguments)] // the buffers of two kernels
 pub fn unique_rows<T: Number, I: Id>(
     pool: &Pool,
@@ -175,7 +175,7 @@ pub fn unique_rows<T: Number, I: Id>(
     count
 }
 
-/// The output of a scatter cut into tasks: column blocks if rows are wide, else row ranges.
+/// The tasks of a scatter's output: column blocks if rows are wide, otherwise row ranges.
 pub(super) struct Cut {
     width: usize,
     columns: usize,
@@ -184,12 +184,13 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Work below this many bytes stays in one task.
+    /// Work of fewer bytes is one task.
     const SMALL: usize = 256 << 10;
-    /// Row ranges of a narrow scatter: each walks all ids, so more would cost more than they gain.
+    /// The number of row ranges of a narrow scatter: each task reads all ids, so more tasks would
+    /// cost more than they gain.
     const RANGES: usize = 4;
 
-    /// For `n` rows of `width` elements of `size` bytes that go to any of `n_rows`.
+    /// The cut for `n` rows of `width` elements of `size` bytes that are added to any of `n_rows`.
     pub(super) fn new(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
         let line = 64 / size;
         if n.saturating_mul(width).saturating_mul(size) < Cut::SMALL || width < 2 * line {
@@ -199,7 +200,7 @@ impl Cut {
         }
     }
 
-    /// As `new`, never cutting a row.
+    /// Like `new`, but never cuts a row.
     fn by_rows(n: usize, width: usize, n_rows: usize, size: usize) -> Cut {
         let ranges = if n.saturating_mul(width).saturating_mul(size) < Cut::SMALL { 1 } else { Cut::RANGES };
         Cut { width, columns: width, n_rows, rows: n_rows.div_ceil(ranges) }

@@ -1,7 +1,7 @@
-//! Rows reduced by segment: TensorFlow's `Segment*` over sorted ids and `UnsortedSegment*`.
+//! Reduces rows by segment: TensorFlow's `Segment*` over sorted ids, and `UnsortedSegment*`.
 //!
-//! A segment is reduced in the order of its positions, by one task. What an empty segment yields is
-//! TensorFlow's: 0, or 1 for a product; an unsorted maximum or minimum yields the dtype's lowest or
+//! A segment is reduced in the order of its positions, by one task. Empty segments follow
+//! TensorFlow: 0, or 1 for a product; an unsorted maximum or minimum yields the dtype's lowest or
 //! highest finite value instead. A NaN makes its segment NaN, also for maximum and minimum, where
 //! TensorFlow's answer depends on the position.
 
@@ -12,29 +12,29 @@ use super::split::for_each_rows;
 use crate::parallel::Pool;
 use std::fmt;
 
-/// How the rows of a segment become one.
+/// The way the rows of a segment are reduced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reduction {
-    /// Their sum.
+    /// The sum of the rows.
     Sum,
-    /// Their sum over their number.
+    /// The sum divided by the number of rows.
     Mean,
     /// The largest, element by element.
     Max,
     /// The smallest, element by element.
     Min,
-    /// Their product.
+    /// The product of the rows.
     Prod,
 }
 
-/// Segment ids that cannot be used.
+/// The reason why segment ids are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BadSegment {
-    /// An id names no segment.
+    /// An id is not a segment.
     OutOfRange(BadIndex),
     /// The id at this position is smaller than the one before.
     NotSorted {
-        /// Where among the ids it stands.
+        /// The position among the ids.
         position: usize,
     },
 }
@@ -52,7 +52,8 @@ impl fmt::Display for BadSegment {
 
 impl std::error::Error for BadSegment {}
 
-/// `out[s, :]` is the reduction of the rows `x[k, :]` with `ids[k] == s`; the ids must ascend.
+/// Reduces segments of ascending ids: `out[s, :]` is the reduction of the rows `x[k, :]` with
+/// `ids[k] == s`.
 pub fn segment<T: Number, I: Id>(
     pool: &Pool,
     reduction: Reduction,
@@ -76,14 +77,14 @@ pub fn segment<T: Number, I: Id>(
     Ok(())
 }
 
-/// How many `u32` of scratch [`unsorted_segment`] needs.
+/// The number of `u32` of scratch memory that [`unsorted_segment`] needs.
 pub fn unsorted_segment_scratch_len(reduction: Reduction, n_segments: usize) -> usize {
     if reduction == Reduction::Mean { n_segments } else { 0 }
 }
 
-/// As [`segment`] for ids in any order. Rows with a negative id are dropped.
+/// Like [`segment`], for ids in any order. Rows with a negative id are dropped.
 ///
-/// `scratch` has [`unsorted_segment_scratch_len`].
+/// `scratch` must have [`unsorted_segment_scratch_len`] elements.
 pub fn unsorted_segment<T: Number, I: Id>(
     pool: &Pool,
     reduction: Reduction,
@@ -132,7 +133,7 @@ pub fn unsorted_segment<T: Number, I: Id>(
     Ok(())
 }
 
-/// Reduces each segment of ascending ids; tasks are ranges of segments and find their first
+/// Reduces each segment of ascending ids. Tasks are ranges of segments and find their first
 /// position by bisection.
 #[allow(clippy::too_many_arguments)] // one call per reduction, so that each gets its own loop
 fn segments<T: Number, I: Id>(

@@ -1,32 +1,32 @@
-//! The vector instructions the product kernels are written in.
+//! The vector operations that the product kernels are written in.
 //!
 //! A kernel is one generic function over [`Simd`], compiled once per instruction set. Every
-//! implementation rounds in the same places (fused multiply-add included, which is why the portable
-//! one uses `f32::mul_add`), so a kernel whose chains of operations do not depend on the number of
-//! lanes gives the same bits everywhere.
+//! implementation rounds at the same places (including fused multiply-add, which is why the
+//! portable one uses `f32::mul_add`). So a kernel whose chains of operations do not depend on the
+//! number of lanes gives the same bits everywhere.
 
 /// Vectors of `f32` of one instruction set.
 ///
 /// # Safety
 /// All functions may be called only on a processor that has the set, and pointers must be valid for
-/// the lanes that are read or written. They are `inline(always)` so that they dissolve into the
+/// the lanes that are read or written. They are `inline(always)` so that they are inlined into the
 /// function that enables the feature.
 pub(crate) unsafe trait Simd: Copy {
     /// A vector.
     type Vector: Copy;
-    /// The first few lanes of a vector.
+    /// A mask that selects the first few lanes of a vector.
     type Mask: Copy;
-    /// Floats in a vector.
+    /// The number of floats in a vector.
     const LANES: usize;
 
     unsafe fn splat(x: f32) -> Self::Vector;
     unsafe fn load(from: *const f32) -> Self::Vector;
     unsafe fn store(to: *mut f32, v: Self::Vector);
-    /// The mask of the first `n` lanes, at most all.
+    /// The mask of the first `n` lanes; `n` is at most all of them.
     unsafe fn mask(n: usize) -> Self::Mask;
-    /// Loads the lanes of the mask, zero elsewhere; touches no memory outside.
+    /// Loads the lanes of the mask, zero elsewhere; accesses no memory outside the mask.
     unsafe fn load_masked(from: *const f32, mask: Self::Mask) -> Self::Vector;
-    /// Stores the lanes of the mask; touches no memory outside.
+    /// Stores the lanes of the mask; accesses no memory outside the mask.
     unsafe fn store_masked(to: *mut f32, v: Self::Vector, mask: Self::Mask);
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn div(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -36,9 +36,9 @@ pub(crate) unsafe trait Simd: Copy {
     unsafe fn where_different(a: Self::Vector, b: Self::Vector, v: Self::Vector) -> Self::Vector;
     /// `a * b + c`, rounded once.
     unsafe fn fma(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// `if a > b { a } else { b }`: of a NaN and anything it takes `b`.
+    /// `if a > b { a } else { b }`: if one of them is NaN, the result is `b`.
     unsafe fn max(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Transposes eight rows of eight, which lie a stride apart on either side.
+    /// Transposes an 8 x 8 block, whose rows are a stride apart on either side.
     unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize);
 }
 
@@ -51,17 +51,17 @@ macro_rules! for_every_isa {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f")]
             unsafe fn avx512($($arg: $type),*) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller upholds the contract.
                 unsafe { $generic::<$crate::cpu::simd::Avx512>($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             unsafe fn avx2($($arg: $type),*) {
-                // SAFETY: passed on to the caller.
+                // SAFETY: the caller upholds the contract.
                 unsafe { $generic::<$crate::cpu::simd::Avx2>($($arg),*) }
             }
-            // SAFETY: the active set is one this processor has; the rest is passed on to the
-            // caller.
+            // SAFETY: the processor has the active set; the caller upholds the rest of the
+            // contract.
             unsafe {
                 match $crate::cpu::isa::Isa::active() {
                     #[cfg(target_arch = "x86_64")]
@@ -76,7 +76,7 @@ macro_rules! for_every_isa {
 }
 pub(crate) use for_every_isa;
 
-/// Arrays of four: the compiler makes of them what the target offers.
+/// Arrays of four floats: the compiler uses the vectors of the target.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
@@ -87,7 +87,7 @@ fn lanes(f: impl Fn(usize) -> f32) -> [f32; PORTABLE_LANES] {
     std::array::from_fn(f)
 }
 
-// SAFETY: plain Rust; pointers are touched only in the lanes asked for.
+// SAFETY: plain Rust; pointers are accessed only in the requested lanes.
 unsafe impl Simd for Portable {
     type Vector = [f32; PORTABLE_LANES];
     type Mask = usize;
@@ -151,7 +151,7 @@ unsafe impl Simd for Portable {
     unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
         for i in 0..8 {
             for j in 0..8 {
-                // SAFETY: within the eight rows, for which the caller answers.
+                // SAFETY: within the eight rows, which the caller guarantees.
                 unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
             }
         }
@@ -169,13 +169,13 @@ mod x86 {
     /// Eight ones, then eight zeros: the mask of n lanes starts at element 8 - n.
     static AVX2_MASKS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-    /// With 256-bit vectors, for both sets: rows i and i + 4 are loaded as one vector, so that only
-    /// neighbours in it have to change places.
+    /// Transposes with 256-bit vectors, for both sets: rows i and i + 4 are loaded as one vector,
+    /// so that only neighbours in it have to be swapped.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn transpose_8x8(from: *const f32, from_stride: usize, to: *mut f32, to_stride: usize) {
         for half in [0, 4] {
-            // SAFETY: within the eight rows on either side, for which the caller answers.
+            // SAFETY: within the eight rows on either side, which the caller guarantees.
             unsafe {
                 let pair = |row: usize| {
                     let upper = _mm_loadu_ps(from.add(row * from_stride + half));
@@ -194,7 +194,7 @@ mod x86 {
         }
     }
 
-    /// The operations of one set, each as an expression of intrinsics.
+    /// Implements the operations of one set, each as an expression of intrinsics.
     macro_rules! simd {
         ($(#[$doc:meta])* $name:ident, $vector:ty, $mask:ty, $lanes:literal:
          $($op:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {
@@ -202,8 +202,8 @@ mod x86 {
             #[derive(Clone, Copy)]
             pub(crate) struct $name;
 
-            // SAFETY: the intrinsics do what the trait says, and masked ones touch no lane outside
-            // the mask.
+            // SAFETY: the intrinsics do what the trait requires, and masked ones access no lane
+            // outside the mask.
             unsafe impl Simd for $name {
                 type Vector = $vector;
                 type Mask = $mask;
@@ -211,7 +211,8 @@ mod x86 {
                 $(
                     #[inline(always)]
                     unsafe fn $op($($arg: $type),*) $(-> $result)? {
-                        // SAFETY: the caller answers for the processor and the pointers.
+                        // SAFETY: the caller guarantees the processor's instruction set and the
+                        // pointers.
                         unsafe { $body }
                     }
                 )*

@@ -1,15 +1,15 @@
-//! Products of sizes that cannot wrap around.
+//! Products and sums of sizes that cannot overflow silently.
 //!
-//! Kernels read and write through pointers as far as their sizes say. In a release build
-//! `2^32 * 2^32` is 0, which agrees with an empty slice; so every product of sizes that a pointer
-//! relies on is taken here, once per call of a kernel.
+//! Kernels read and write through pointers as far as their sizes allow. In a release build
+//! `2^32 * 2^32` is 0, which matches an empty slice. So every product of sizes that a pointer
+//! relies on is computed here, once per call of a kernel.
 
 use crate::shape::checked_len;
 
-/// The product of sizes, 0 where one of them is 0. Some of these may be added up: seven still fit.
+/// The product of sizes; 0 if one of them is 0. A sum of seven such products still fits.
 ///
 /// # Panics
-/// If it is larger than any array.
+/// If the product is larger than any array.
 #[track_caller]
 #[inline]
 pub(crate) fn product(sizes: &[usize]) -> usize {
@@ -22,7 +22,7 @@ pub(crate) fn product(sizes: &[usize]) -> usize {
 /// The sum of sizes.
 ///
 /// # Panics
-/// If it is larger than any array.
+/// If the sum is larger than any array.
 #[track_caller]
 #[inline]
 pub(crate) fn sum(sizes: &[usize]) -> usize {

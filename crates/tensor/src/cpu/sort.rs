@@ -4,7 +4,7 @@ use super::number::Number;
 use super::split::grain;
 use crate::parallel::{DisjointMut, Pool};
 
-/// The `k` largest of each row of `n` values, largest first, and where in the row they stood.
+/// Finds the `k` largest of each row of `n` values, largest first, and their positions in the row.
 ///
 /// Of equal values the one with the lower index comes first, as in TensorFlow; a NaN comes after
 /// every number. `values` and `indices` hold `k` per row, and `k` is at most `n`.
@@ -26,7 +26,7 @@ pub fn top_k<T: Number>(pool: &Pool, n: usize, k: usize, x: &[T], values: &mut [
     });
 }
 
-/// The best so far in the output itself, as a heap with the worst on top.
+/// The best values so far, as a heap with the worst on top, stored in the output itself.
 struct Heap<'a, T> {
     values: &'a mut [T],
     indices: &'a mut [i32],
@@ -41,13 +41,13 @@ impl<T: Number> Heap<'_, T> {
             self.sink(parent, k);
         }
         for (i, &value) in row.iter().enumerate().skip(k) {
-            // An equal value further right is worse than the top, so the value alone decides.
+            // An equal value further right is worse than the top, so comparing the value is enough.
             if value > self.values[0] || self.values[0].is_nan() && !value.is_nan() {
                 (self.values[0], self.indices[0]) = (value, i as i32);
                 self.sink(0, k);
             }
         }
-        // The worst of those left goes last, and so on: the best ends up first.
+        // The worst of the remaining values goes last, and so on: the best ends up first.
         for end in (1..k).rev() {
             self.swap(0, end);
             self.sink(0, end);

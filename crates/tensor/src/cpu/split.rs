@@ -1,18 +1,19 @@
-//! How the data-movement kernels cut their output into tasks: by bytes, never by the number of
+//! Cuts the output of data-movement kernels into tasks, by bytes and never by the number of
 //! threads.
 
 use crate::parallel::{DisjointMut, Pool};
 
-/// Bytes of output per task: some 10 us of copying, well above the price of handing a task over.
+/// The number of output bytes per task: about 10 us of copying, well above the cost of starting a
+/// task.
 const GRAIN: usize = 128 << 10;
 
-/// Elements of `size` bytes in one task.
+/// The number of elements of `size` bytes in one task.
 pub(super) fn grain(size: usize) -> usize {
     GRAIN / size.max(1)
 }
 
-/// Calls `work(first element, part)` for consecutive parts of `out` of `part_len` elements, the
-/// last one shorter.
+/// Calls `work(first element, part)` for consecutive parts of `out` with `part_len` elements; the
+/// last part may be shorter.
 pub(crate) fn for_each_part<T: Send>(
     pool: &Pool,
     out: &mut [T],
@@ -36,7 +37,7 @@ pub(crate) fn for_each_part<T: Send>(
     });
 }
 
-/// As [`for_each_part`] with parts of whole rows of `width` elements: calls
+/// Like [`for_each_part`], with parts of whole rows of `width` elements: calls
 /// `work(first row, rows)`.
 pub(super) fn for_each_rows<T: Send>(
     pool: &Pool,

@@ -1,4 +1,4 @@
-//! What the tests of the data-movement kernels share: random sizes, coordinates, pools of one and
+//! Shared code for the tests of data-movement kernels: random sizes, coordinates, pools of one and
 //! three threads.
 
 use crate::parallel::Pool;
@@ -15,7 +15,7 @@ impl Dice {
         Dice { stream: Stream::new(Key::new(0, name), 0), thrown: 0 }
     }
 
-    /// One of 0..limit, which is not empty.
+    /// A random number in 0..limit, which must not be empty.
     pub fn below(&mut self, limit: usize) -> usize {
         let mut value = [0];
         self.stream.fill_integers_i64(self.thrown, 1, 0, limit as i64, &mut value);
@@ -32,12 +32,12 @@ impl Dice {
     }
 }
 
-/// The same work on one thread and on three must give the same bits.
+/// Pools of one thread and of three. The same work must give the same bits on both.
 pub fn pools() -> [Pool; 2] {
     [Pool::new(1), Pool::new(3)]
 }
 
-/// Coordinates of element number `index` of an array of `dims`.
+/// The coordinates of element number `index` of an array of `dims`.
 pub fn coordinates(dims: &[usize], mut index: usize) -> Vec<usize> {
     let mut at = vec![0; dims.len()];
     for k in (0..dims.len()).rev() {
@@ -47,7 +47,7 @@ pub fn coordinates(dims: &[usize], mut index: usize) -> Vec<usize> {
     at
 }
 
-/// The number of the element at `at`.
+/// The index of the element at the coordinates `at`.
 pub fn row_major(dims: &[usize], at: &[usize]) -> usize {
     dims.iter().zip(at).fold(0, |index, (len, i)| index * len + i)
 }

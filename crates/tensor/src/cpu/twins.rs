@@ -1,14 +1,14 @@
 //! One kernel body, compiled for every instruction set.
 //!
 //! `twins!` wraps an `#[inline(always)]` function in one function per [`Isa`](crate::cpu::isa::Isa)
-//! and returns the pointer of the one asked for. The compiler turns the body into vectors of the
-//! set's width; because it never fuses or reorders floating-point operations on its own, all twins
+//! and returns a pointer to the requested one. The compiler turns the body into vectors of the
+//! set's width. It never fuses or reorders floating-point operations on its own, so all variants
 //! give the same bits.
 //!
-//! A body must not hand closures to iterator adapters such as `for_each`: when the compiler does
-//! not inline those, they are compiled without the set's instructions. Plain `for` loops are safe.
+//! A body must not pass closures to iterator adapters such as `for_each`: if the compiler does not
+//! inline them, they are compiled without the set's instructions. Plain `for` loops are safe.
 
-/// Makes `fn name<G..>(isa: Isa) -> unsafe fn(args)`.
+/// Defines `fn name<G..>(isa: Isa) -> unsafe fn(args)`.
 macro_rules! twins {
     ($(#[$doc:meta])* $vis:vis fn $name:ident[$($g:ident $(: $bound:path)?),*]($($arg:ident: $t:ty),* $(,)?) = $body:expr) => {
         $(#[$doc])*
@@ -17,7 +17,7 @@ macro_rules! twins {
             #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")]
             #[allow(unused_unsafe)] // a body may be safe
             unsafe fn avx512<$($g $(: $bound)?),*>($($arg: $t),*) {
-                // SAFETY: the caller keeps the body's contract.
+                // SAFETY: the caller upholds the body's contract.
                 unsafe { $body($($arg),*) }
             }
             #[cfg(target_arch = "x86_64")]

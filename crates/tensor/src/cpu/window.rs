@@ -1,4 +1,4 @@
-//! The window that convolutions and poolings slide over an image.
+//! The window that convolutions and poolings move over an image.
 
 use std::ops::Range;
 
@@ -6,19 +6,19 @@ use super::size::sum;
 
 /// Size, steps and margins of a sliding window; every pair is (rows, columns).
 ///
-/// What TensorFlow calls `SAME` and `VALID` is computed by the caller: here the margins are plain
+/// The caller computes the margins for TensorFlow's `SAME` and `VALID`; here they are plain
 /// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// Rows and columns of the window.
     pub size: [usize; 2],
-    /// Step from one position to the next, at least 1.
+    /// The step from one position to the next, at least 1.
     pub stride: [usize; 2],
-    /// Distance of the elements the window sees, 1 for neighbours.
+    /// The distance between the elements that the window sees; 1 for neighbours.
     pub dilation: [usize; 2],
-    /// Margin before the first row and column.
+    /// The margin before the first row and column.
     pub padding_before: [usize; 2],
-    /// Margin after the last row and column.
+    /// The margin after the last row and column.
     pub padding_after: [usize; 2],
 }
 
@@ -28,22 +28,23 @@ impl Window {
         Window { size, stride, dilation: [1, 1], padding_before: [0, 0], padding_after: [0, 0] }
     }
 
-    /// Rows or columns from the first element the window sees to the last, both included.
+    /// The number of rows or columns from the first element that the window sees to the last, both
+    /// included.
     pub(crate) fn span(&self, axis: usize) -> usize {
-        // A window larger than any array fits nowhere, whatever its size is.
+        // A window that is larger than any array fits nowhere, whatever its exact size.
         (self.size[axis].max(1) - 1).saturating_mul(self.dilation[axis]).saturating_add(1)
     }
 
-    /// Elements of an axis of `len` with its margins.
+    /// The number of elements of an axis of `len` elements, including its margins.
     pub(crate) fn padded(&self, axis: usize, len: usize) -> usize {
         sum(&[len, self.padding_before[axis], self.padding_after[axis]])
     }
 
-    /// Positions of the window along an axis of `len` elements.
+    /// The number of positions of the window along an axis of `len` elements.
     ///
-    /// Every kernel asks for them when it checks its operands. After that
-    /// `position * stride + tap * dilation` cannot wrap around: it is below `len` and the margins
-    /// together.
+    /// Every kernel calls this when it checks its operands. After that,
+    /// `position * stride + tap * dilation` cannot overflow: it is below the sum of `len` and the
+    /// margins.
     ///
     /// # Panics
     /// If stride or dilation is 0, or if the axis with its margins is larger than any array.
@@ -53,7 +54,7 @@ impl Window {
         if padded < span { 0 } else { (padded - span) / self.stride[axis] + 1 }
     }
 
-    /// Whether the window leaves the image anywhere.
+    /// Whether the window has a margin.
     pub(crate) fn is_padded(&self) -> bool {
         self.padding_before != [0, 0] || self.padding_after != [0, 0]
     }
@@ -79,21 +80,21 @@ impl Window {
         first.start..last.end
     }
 
-    /// The element that tap `tap` sees at `position`; it must lie inside.
+    /// The element that tap `tap` sees at `position`; the element must lie inside.
     #[inline(always)]
     pub(crate) fn element(&self, axis: usize, position: usize, tap: usize) -> usize {
         position * self.stride[axis] + tap * self.dilation[axis] - self.padding_before[axis]
     }
 
-    /// The window positions, of `positions`, that see element `at` (margin not counted), and as
-    /// which tap.
+    /// The window positions, of `positions`, that see element `at` (not counting the margin), and
+    /// the tap that sees it.
     pub(crate) fn seen_by(&self, axis: usize, at: usize, positions: usize) -> Seen {
         let (stride, dilation, size) = (self.stride[axis], self.dilation[axis], self.size[axis]);
-        // `position * stride + tap * dilation = at`: from one solution to the next, both move by
+        // `position * stride + tap * dilation = at`: from one solution to the next, both change by
         // fixed steps.
         let at = at + self.padding_before[axis];
         if (stride, dilation) == (1, 1) {
-            // As a rule, and without the divisions below, which are felt where there are few
+            // The common case, without the divisions below, which are noticeable if there are few
             // channels.
             let tap = (at + 1).saturating_sub(positions);
             let count = if positions == 0 { 0 } else { size.saturating_sub(tap).min(at + 1 - tap) };
@@ -116,8 +117,8 @@ impl Window {
     }
 }
 
-/// `count` window positions: the first sees the element as tap `tap`; each further one lies
-/// `position_step` before the last and sees it as a tap `tap_step` later.
+/// `count` window positions that see an element. The first sees it as tap `tap`; each further one
+/// lies `position_step` before the last and sees it as a tap `tap_step` later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub tap: usize,
@@ -128,7 +129,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// The pairs of tap and position, taps ascending.
+    /// The pairs of tap and position, with ascending taps.
     #[inline(always)]
     pub fn pairs(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.count).map(move |i| (self.tap + i * self.tap_step, self.position - i * self.position_step))
@@ -143,7 +144,8 @@ fn gcd(a: usize, b: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Against the definition: position p sees element `p * stride + tap * dilation - padding`.
+    /// Checks against the definition: position p sees element
+    /// `p * stride + tap * dilation - padding`.
     #[test]
     fn an_element_is_seen_by_the_positions_that_reach_it() {
         for (size, stride, dilation, before, len) in [

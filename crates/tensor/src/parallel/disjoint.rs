@@ -1,12 +1,12 @@
-//! A slice whose parts go to different tasks.
+//! A mutable slice whose parts are written by different tasks.
 
 use std::marker::PhantomData;
 
-/// A mutable slice that the tasks of one run share, each taking its own part.
+/// A mutable slice that the tasks of one run share. Each task takes its own part.
 ///
-/// In builds with debug assertions it keeps a ledger of the parts that were taken, and a part that
-/// overlaps one of another task of the same run panics. So a test run with debug assertions checks
-/// the `SAFETY` comments of all kernels that use it.
+/// In builds with debug assertions it records the parts that were taken, and panics if a part
+/// overlaps that of another task of the same run. So a test run with debug assertions checks the
+/// `SAFETY` comments of all kernels that use it.
 pub struct DisjointMut<'a, T> {
     start: *mut T,
     len: usize,
@@ -16,11 +16,11 @@ pub struct DisjointMut<'a, T> {
 }
 
 // SAFETY: the parts handed out are disjoint by the contract of `slice`; sending such a part to
-// another thread is sending `&mut [T]`, which asks for `T: Send`.
+// another thread is sending `&mut [T]`, which requires `T: Send`.
 unsafe impl<T: Send> Sync for DisjointMut<'_, T> {}
 
 impl<'a, T> DisjointMut<'a, T> {
-    /// Lends out `slice` until the value is dropped.
+    /// Borrows `slice` until the value is dropped.
     pub fn new(slice: &'a mut [T]) -> Self {
         DisjointMut {
             start: slice.as_mut_ptr(),
@@ -31,18 +31,18 @@ impl<'a, T> DisjointMut<'a, T> {
         }
     }
 
-    /// The first element, for kernels that take pointers; what they write there must not overlap
-    /// either.
+    /// A pointer to the first element, for kernels that take pointers. Their writes must not
+    /// overlap either.
     pub fn as_mut_ptr(&self) -> *mut T {
         self.start
     }
 
-    /// Notes that the task at work takes the `len` elements from `start`, for kernels that write
+    /// Records that the current task takes the `len` elements from `start`, for kernels that write
     /// through [`as_mut_ptr`](Self::as_mut_ptr).
     ///
     /// # Panics
-    /// In builds with debug assertions, if they overlap what another task of the same run has
-    /// taken. Other builds note nothing.
+    /// In builds with debug assertions, if the elements overlap those taken by another task of the
+    /// same run. Other builds record nothing.
     #[inline(always)]
     pub fn claim(&self, start: usize, len: usize) {
         #[cfg(debug_assertions)]
@@ -65,18 +65,19 @@ impl<'a, T> DisjointMut<'a, T> {
     }
 }
 
-/// Which task a thread is at: the pool says so before each, in builds with debug assertions.
+/// The task that a thread is running. The pool sets it before each task, in builds with debug
+/// assertions.
 #[cfg(debug_assertions)]
 pub(super) mod task {
     use std::cell::Cell;
     use std::sync::atomic::{AtomicU64, Ordering};
 
     thread_local! {
-        /// The run and the task in it, while there is one.
+        /// The current run and the task in it, if any.
         static CURRENT: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
     }
 
-    /// A number for a run, different from all others in this process.
+    /// A number for a run, unique in this process.
     pub(in super::super) fn new_run() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -84,7 +85,7 @@ pub(super) mod task {
 
     /// Calls `body` as task `number` of `run`.
     pub(in super::super) fn during(run: u64, number: usize, body: impl FnOnce()) {
-        /// A run inside a task gives the thread back to it, also when it panics.
+        /// A run inside a task restores the outer task when it ends, even by a panic.
         struct Restore(Option<(u64, usize)>);
         impl Drop for Restore {
             fn drop(&mut self) {
@@ -105,30 +106,30 @@ mod ledger {
     use std::collections::BTreeMap;
     use std::sync::{Mutex, PoisonError};
 
-    /// Who took which part in the run that goes on.
+    /// The parts taken in the current run, and the task that took each.
     #[derive(Default)]
     pub(super) struct Ledger(Mutex<Parts>);
 
     #[derive(Default)]
     struct Parts {
         run: u64,
-        /// By their start: end and task. They do not overlap.
+        /// End and task of each part, by its start. Parts do not overlap.
         taken: BTreeMap<usize, (usize, usize)>,
     }
 
     impl Ledger {
-        /// Notes a part. Outside of tasks nothing runs beside it.
+        /// Records a part. Outside of tasks nothing else runs, so nothing is recorded.
         pub(super) fn claim(&self, start: usize, len: usize) {
             let (Some((run, task)), true) = (super::task::current(), len > 0) else { return };
             let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if parts.run != run {
-                // The last run is over: its parts are free again.
+                // The last run is over, so its parts are free again.
                 parts.taken.clear();
                 parts.run = run;
             }
             let (mut first, mut end) = (start, start + len);
-            // What overlaps begins before the end; of those only the last ones can reach into the
-            // part.
+            // An overlapping part begins before `end`, and only the last of those can reach into
+            // this part.
             while let Some((&from, &(to, owner))) = parts.taken.range(..end).next_back() {
                 if to <= start {
                     break;
@@ -155,7 +156,7 @@ mod tests {
     fn take_parts(step: usize) {
         let mut values = vec![0_u8; 100];
         let out = DisjointMut::new(&mut values);
-        // One thread: the ledger is about tasks, and no two parts are alive at once.
+        // One thread: the check is about tasks, and no two parts are alive at once.
         Pool::new(1).run(5, &|task| {
             // SAFETY: one part at a time.
             unsafe { out.slice(task * step, 10) }.fill(1);

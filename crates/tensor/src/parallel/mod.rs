@@ -1,9 +1,9 @@
-//! The thread pool: how a kernel spreads its blocks over the cores.
+//! The thread pool, which kernels use to run their blocks on several cores.
 //!
-//! A kernel cuts its work into tasks whose borders depend on the problem alone and calls
-//! [`Pool::run`]; who computes which task is then a matter of timing and cannot reach the bits of
-//! the result. Handing out a run costs no heap allocation: workers that finished the last run spin
-//! for a moment and find the next one, later they park.
+//! A kernel cuts its work into tasks whose boundaries depend on the problem alone, and calls
+//! [`Pool::run`]. Timing decides which thread computes a task, but that cannot change the bits of
+//! the result. Starting a run costs no heap allocation: workers that finished the last run spin for
+//! a short time to find the next one, and park after that.
 //!
 //! ```
 //! use estimand_tensor::parallel::{DisjointMut, Pool};
@@ -35,31 +35,31 @@ use gate::Gate;
 
 use crate::cpu::float_mode::FloatMode;
 
-/// Threads of a pool at most.
+/// The largest number of threads of a pool.
 const MAX_THREADS: usize = 1024;
 
-/// How long an idle worker looks for the next run before it parks: longer than the gaps between the
-/// ops of a step.
+/// The time that an idle worker spins for the next run before it parks: longer than the gaps
+/// between the ops of a step.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// A task body as the workers see it: borrowed from the caller of [`Pool::run`], its lifetime
-/// erased.
+/// A task body in the form that workers see: borrowed from the caller of [`Pool::run`], with its
+/// lifetime erased.
 type Body = *const (dyn Fn(usize) + Sync);
 
-/// What the caller and the workers share.
+/// The state that the caller and the workers share.
 struct Shared {
     gate: Gate,
     body: UnsafeCell<Option<Body>>,
     n_tasks: AtomicUsize,
     next_task: AtomicUsize,
-    /// How the caller computes with subnormal numbers: workers do the same.
+    /// The caller's mode for subnormal numbers. Workers use the same mode.
     float_mode: AtomicU64,
     /// The number of the run in this process.
     #[cfg(debug_assertions)]
     run_number: AtomicU64,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     stop: AtomicBool,
-    /// One flag per worker: it is parked or about to be.
+    /// One flag per worker: whether it is parked or about to park.
     parked: Box<[AtomicBool]>,
     spin: Duration,
 }
@@ -68,15 +68,15 @@ struct Shared {
 // inside the gate; the gate's acquire and release order the two. Everything else is atomic or
 // locked.
 unsafe impl Sync for Shared {}
-// SAFETY: the pointer in `body` is used only as said above, from whichever thread.
+// SAFETY: the pointer in `body` is used only as described above, from any thread.
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Claims and runs tasks until none is left. A panic ends the run early and is kept for the
+    /// Claims and runs tasks until none is left. A panic ends the run early and is stored for the
     /// caller.
     ///
-    /// Never unwinds: the caller's stack would be gone while others work on it, or a worker would
-    /// never leave the gate.
+    /// This never unwinds: otherwise the caller's stack would be gone while others work on it, or a
+    /// worker would never leave the gate.
     fn work(&self, body: &(dyn Fn(usize) + Sync)) {
         let n_tasks = self.n_tasks.load(Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -97,7 +97,7 @@ impl Shared {
         }
     }
 
-    /// One task. Builds with debug assertions note which it is, for [`DisjointMut`].
+    /// Runs one task. In builds with debug assertions its number is recorded, for [`DisjointMut`].
     #[inline(always)]
     fn call(&self, task: usize, body: &(dyn Fn(usize) + Sync)) {
         #[cfg(debug_assertions)]
@@ -106,7 +106,7 @@ impl Shared {
         body(task);
     }
 
-    /// The life of worker number `index`.
+    /// The main loop of worker number `index`.
     fn serve(&self, index: usize) {
         let mut seen = 0;
         loop {
@@ -129,7 +129,7 @@ impl Shared {
         }
     }
 
-    /// Returns when there may be something to do: spins first, then parks.
+    /// Waits until there may be work: spins first, then parks.
     fn wait(&self, index: usize, seen: u64) {
         let start = Instant::now();
         let mut spins = 0_u32;
@@ -143,13 +143,13 @@ impl Shared {
                 continue;
             }
             if start.elapsed() < self.spin {
-                // Threads that read input may wait for this very core.
+                // Threads that read input may be waiting for this core.
                 thread::yield_now();
                 continue;
             }
             self.parked[index].store(true, Ordering::SeqCst);
-            // Looked at once more after the flag is up: whoever opens the gate either sees the flag
-            // or is seen.
+            // Checks once more after setting the flag: the thread that opens the gate either sees
+            // the flag, or this worker sees the open gate.
             if !self.gate.has_news(seen) && !self.stop.load(Ordering::SeqCst) {
                 thread::park();
             }
@@ -158,24 +158,24 @@ impl Shared {
     }
 }
 
-/// Drops what a task panicked with. That is foreign code too: what panics in turn is forgotten, or
-/// there would be no end.
+/// Drops the payload of a panic. Dropping runs foreign code too; if it panics in turn, that payload
+/// is leaked to avoid an endless chain.
 fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(again);
     }
 }
 
-/// A run that goes on. However the caller leaves it, the gate is closed and empty afterwards and
-/// the pool free again.
+/// An open run. When it is dropped, even by a panic of the caller, the gate is closed and empty,
+/// and the pool is free again.
 struct OpenRun<'a>(&'a Pool);
 
 impl Drop for OpenRun<'_> {
     fn drop(&mut self) {
         let shared = &*self.0.shared;
         shared.gate.close();
-        // SAFETY: the gate is closed and empty, so nobody reads `body` now. It must not outlive
-        // what it points to.
+        // SAFETY: the gate is closed and empty, so no thread reads `body` now. It must not outlive
+        // the data it points to.
         unsafe { *shared.body.get() = None };
         self.0.busy.store(false, Ordering::Release);
     }
@@ -189,13 +189,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `n_threads`, at most 1024, the caller of [`Pool::run`] included: `n_threads - 1`
-    /// workers are started.
+    /// Creates a pool of `n_threads` threads, at most 1024, including the caller of [`Pool::run`]:
+    /// `n_threads - 1` workers are started.
     ///
-    /// Where the system refuses a thread the pool goes on with those it got.
+    /// If the system refuses a thread, the pool continues with the threads it has.
     pub fn new(n_threads: usize) -> Pool {
         let n_workers = n_threads.min(MAX_THREADS).saturating_sub(1);
-        // Spinning only pays where each thread has a core to itself.
+        // Spinning is useful only if each thread has its own core.
         let spin = if n_threads <= available_cores() { SPIN } else { Duration::ZERO };
         let shared = Arc::new(Shared {
             gate: Gate::new(),
@@ -218,24 +218,24 @@ impl Pool {
         Pool { shared, workers, busy: AtomicBool::new(false) }
     }
 
-    /// The process's pool, one thread per core.
+    /// The pool of the process, with one thread per core.
     pub fn global() -> &'static Pool {
         static GLOBAL: OnceLock<Pool> = OnceLock::new();
         GLOBAL.get_or_init(|| Pool::new(available_cores()))
     }
 
-    /// How many threads take part in a run, the caller included.
+    /// The number of threads that take part in a run, including the caller.
     pub fn n_threads(&self) -> usize {
         self.workers.len() + 1
     }
 
     /// Calls `body(0)` .. `body(n_tasks - 1)`, each once, and returns when all are done.
     ///
-    /// The tasks may run on any thread and in any order, in the caller's
-    /// [mode](crate::cpu::float_mode) of floating point. A single task, a pool of one thread, a
-    /// call from inside a task and a call while another thread uses the pool all run on the caller.
-    /// The first panic of a task is raised again here, after the tasks already begun; those not
-    /// begun are then dropped, and so is what further tasks panicked with.
+    /// The tasks may run on any thread and in any order, in the caller's floating-point
+    /// [mode](crate::cpu::float_mode). A single task, a pool of one thread, a call from inside a
+    /// task and a call while another thread uses the pool all run on the caller. The first panic of
+    /// a task is raised again here, after the tasks already begun have ended. Tasks not begun are
+    /// then dropped, and so are the panics of further tasks.
     pub fn run(&self, n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
         if n_tasks <= 1 || self.workers.is_empty() || self.busy.swap(true, Ordering::Acquire) {
             return run_here(n_tasks, body);
@@ -258,8 +258,7 @@ impl Pool {
             }
         }
         shared.work(body);
-        // From here on nobody else adds a panic, and as long as the pool is not free no other
-        // caller takes it.
+        // From here on no thread adds a panic, and no other caller takes the pool until it is free.
         shared.gate.close();
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(run);
@@ -269,7 +268,7 @@ impl Pool {
     }
 }
 
-/// All tasks one after the other, on the caller.
+/// Runs all tasks one after the other, on the caller.
 fn run_here(n_tasks: usize, body: &(dyn Fn(usize) + Sync)) {
     #[cfg(debug_assertions)]
     {
@@ -285,7 +284,7 @@ impl Drop for Pool {
         self.shared.stop.store(true, Ordering::SeqCst);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // A worker catches the panics of its tasks, so it has none of its own to report.
+            // A worker catches the panics of its tasks, so it has no panic of its own to report.
             let _ = worker.join();
         }
     }

@@ -1,10 +1,10 @@
-//! Every interleaving of a caller and its workers over two runs.
+//! A model test of the pool: every interleaving of a caller and its workers over two runs.
 //!
 //! A thread is a small state machine whose steps are single accesses to shared memory, in the order
 //! of the code in `parallel` and with the gate's own transitions ([`State`]). The search visits all
 //! states that any order of steps reaches, with any of the tasks panicking and with workers that
-//! give up spinning at any time. Orders of memory accesses weaker than one after the other are not
-//! in the model; comments at the accesses argue them, and ThreadSanitizer looks at the real code.
+//! stop spinning at any time. The model is sequentially consistent: weaker memory orders are not
+//! covered. Comments at the accesses argue for them, and ThreadSanitizer checks the real code.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,38 +12,38 @@ use super::gate::State;
 
 const RUNS: usize = 2;
 
-/// A worker between two accesses to shared memory.
+/// The position of a worker between two accesses to shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum At {
-    /// Looks whether there is something to do.
+    /// Checks whether there is work.
     Wait,
-    /// Has found nothing and raises its flag.
+    /// Has found no work and sets its flag.
     Raise,
-    /// Has raised its flag and looks once more.
+    /// Has set its flag and checks once more.
     LookAgain,
-    /// Sleeps until somebody wakes it.
+    /// Sleeps until another thread wakes it.
     Parked,
-    /// Lowers its flag.
+    /// Clears its flag.
     Woken,
-    /// Looks whether to stop.
+    /// Checks whether to stop.
     LookForStop,
     /// Loads the gate.
     Load,
-    /// Exchanges the gate, if it is still what was loaded.
+    /// Exchanges the gate, if it still has the loaded state.
     Exchange(State),
-    /// Reads which body to call.
+    /// Reads the body to call.
     ReadBody,
     Working(Work),
     Leave,
     Finished,
 }
 
-/// Where a thread is in `Shared::work`, on the caller or inside the gate.
+/// The position of a thread in `Shared::work`, on the caller or inside the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Work {
     Claim,
     Task(usize),
-    /// Has panicked: ends the run for the others.
+    /// Has panicked; ends the run for the others.
     EndRun,
     KeepPanic,
     Done,
@@ -54,16 +54,16 @@ struct Worker {
     at: At,
     seen: u64,
     parked: bool,
-    /// A wake-up that has not been used.
+    /// Whether there is an unused wake-up.
     token: bool,
 }
 
-/// The caller between two accesses.
+/// The position of the caller between two accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Caller {
     WriteBody,
     Open,
-    /// Wakes this worker if its flag is up.
+    /// Wakes this worker if its flag is set.
     Wake(usize),
     Working(Work),
     Close,
@@ -76,7 +76,7 @@ enum Caller {
     Finished,
 }
 
-/// All that threads share, and where they are.
+/// The shared state, and the position of every thread.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct World {
     gate: State,
@@ -88,20 +88,20 @@ struct World {
     caller: Caller,
     run: usize,
     workers: Vec<Worker>,
-    /// How often each task of the run was called, and whether one panicked.
+    /// The number of calls of each task of the run, and whether one panicked.
     calls: Vec<u8>,
     panicked: bool,
 }
 
-/// What is wrong with the protocol on purpose: the search must find it.
+/// A deliberate fault in the protocol. The search must find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
-    /// A worker parks without looking once more.
+    /// A worker parks without checking once more.
     ParksBlindly,
     /// The caller does not wait until the gate is empty.
     ReturnsEarly,
-    /// A worker that panics does not leave.
+    /// A worker that panics does not leave the gate.
     StaysInside,
     /// The gate lets workers in when it is closed.
     AlwaysOpen,
@@ -135,7 +135,7 @@ impl Model {
         match at {
             Work::Claim => {
                 let task = world.next_task;
-                // More claims than this tell nothing new.
+                // More claims than this lead to no new states.
                 next.next_task = (task + 1).min(self.n_tasks + self.n_workers + 1);
                 Ok(vec![then(next, if task < self.n_tasks { Work::Task(task) } else { Work::Done })])
             }
@@ -173,7 +173,7 @@ impl Model {
         let has_news = world.gate.has_news(me.seen) || world.stop;
         Ok(match me.at {
             At::Wait if has_news => vec![to(At::LookForStop)],
-            // It may also spin on, which changes nothing.
+            // The worker may also keep spinning, which changes nothing.
             At::Wait => vec![to(At::Raise)],
             At::Raise => {
                 let mut next = to(if self.fault == Fault::ParksBlindly { At::Parked } else { At::LookAgain });
@@ -203,8 +203,8 @@ impl Model {
             At::Exchange(loaded) if loaded != world.gate => vec![to(At::Wait)],
             At::Exchange(loaded) => {
                 let mut next = to(At::ReadBody);
-                // The fault adds one inside without asking whether the gate is open: `left` undoes
-                // it.
+                // The fault adds one worker inside without checking whether the gate is open;
+                // `left` undoes it.
                 let open = || State::default().opened().entered(0).filter(|_| self.fault == Fault::AlwaysOpen);
                 next.gate = loaded.entered(me.seen).or_else(open).ok_or("a closed gate was entered")?;
                 next.workers[w].seen = loaded.run();
@@ -246,7 +246,7 @@ impl Model {
                 next.gate = world.gate.opened();
                 vec![next]
             }
-            // As many as there are tasks beside the caller's own.
+            // As many workers as there are tasks besides the caller's own.
             Caller::Wake(w) if w == self.n_workers.min(self.n_tasks - 1) => vec![to(Caller::Working(Work::Claim))],
             Caller::Wake(w) => {
                 let mut next = to(Caller::Wake(w + 1));
@@ -292,9 +292,9 @@ impl Model {
         })
     }
 
-    /// What must hold in every state.
+    /// The invariants of every state.
     fn check(&self, world: &World) -> Result<(), String> {
-        // While the caller works, all workers that it should have woken are awake, or about to wake
+        // While the caller works, all workers that it should have woken are awake or about to wake
         // up.
         if matches!(world.caller, Caller::Working(_)) {
             for (w, worker) in world.workers.iter().enumerate().take(self.n_tasks - 1) {
@@ -306,7 +306,7 @@ impl Model {
         Ok(())
     }
 
-    /// Visits everything; returns the number of states, or what is wrong.
+    /// Visits all states. Returns their number, or the violation found.
     fn explore(&self) -> Result<usize, String> {
         let start = self.start();
         let mut number = HashMap::from([(start.clone(), 0)]);
@@ -334,8 +334,8 @@ impl Model {
                 before[to].push(id);
             }
         }
-        // From every state there is a way to the end: threads do not wait for each other in a
-        // circle either.
+        // Every state has a path to the end, so threads do not wait for each other in a circle
+        // either.
         let mut reaches = vec![false; number.len()];
         while let Some(id) = finished.pop() {
             if !std::mem::replace(&mut reaches[id], true) {
@@ -378,7 +378,7 @@ fn the_search_finds_what_is_wrong() {
         (Fault::StaysInside, "nobody can go on|no way to the end|is lost"),
         (Fault::AlwaysOpen, "finds no body|written while|returned|another goes on|closed gate"),
     ] {
-        // The gate itself may notice, by its debug assertions.
+        // The debug assertions of the gate may also detect the fault.
         let found = std::panic::catch_unwind(|| Model { n_workers: 2, n_tasks: 2, fault }.explore());
         let message = match found {
             Ok(result) => result.expect_err(&format!("{fault:?} was not found")),

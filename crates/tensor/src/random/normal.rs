@@ -1,16 +1,16 @@
-//! Box and Muller's transform in f64 with polynomials of our own, so that no bit depends on a C
+//! The Box-Muller transform in f64 with polynomials defined here, so that no bit depends on a C
 //! library.
 
 use super::philox::{Draw, LANES, Words};
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 
-/// Mean 0, deviation 1.
+/// Normal values with mean 0 and deviation 1.
 pub(super) struct Normal;
 
 impl Draw<f32, 4> for Normal {
     #[inline(always)]
     fn draw(&self, words: &Words) -> [[f32; 4]; LANES] {
-        // Word by word first: the arithmetic vectorises over lanes, the change of order does not.
+        // First word by word: the arithmetic vectorises over lanes, the reordering does not.
         let mut columns = [[0.0; LANES]; 4];
         for lane in 0..LANES {
             [columns[0][lane], columns[1][lane]] = pair(words[0][lane], words[1][lane]);
@@ -40,11 +40,11 @@ fn log_of_fraction(bits: u32) -> f64 {
     let x = f64::from(bits) + 0.5;
     let exponent = (x.to_bits() >> 52) as i32 - 1023;
     let mantissa = f64::from_bits(x.to_bits() & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    // Centred on 1: mantissa in [sqrt(1/2), sqrt(2)), where the series below is short.
+    // Centred on 1: the mantissa is in [sqrt(1/2), sqrt(2)), where the series below is short.
     let high = mantissa * FRAC_1_SQRT_2 >= 1.0;
     let mantissa = if high { mantissa * 0.5 } else { mantissa };
     let exponent = f64::from(exponent + i32::from(high) - 32);
-    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the first term left out is 2 s^15 / 15
+    // ln m = 2 atanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the first omitted term is 2 s^15 / 15
     // < 5e-13.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let t = s * s;
@@ -53,16 +53,16 @@ fn log_of_fraction(bits: u32) -> f64 {
     exponent * LN_2 + 2.0 * s * series
 }
 
-/// Sine and cosine of bits / 2^32 turns, within 1e-9.
+/// The sine and cosine of bits / 2^32 turns, within 1e-9.
 #[inline(always)]
 fn sin_cos_of_turn(bits: u32) -> (f64, f64) {
-    // The nearest quarter turn is split off exactly, in integers; the rest is within an eighth of a
+    // The nearest quarter turn is removed exactly, in integers; the rest is within an eighth of a
     // turn.
     let quarter = bits.wrapping_add(1 << 29) >> 30;
     let rest = bits.wrapping_sub(quarter << 30) as i32;
     let x = f64::from(rest) * (PI / 2_147_483_648.0);
     let t = x * x;
-    // Taylor: |x| <= pi/4 leaves x^13/13! < 7e-12 and x^12/12! < 1.2e-10.
+    // Taylor series: |x| <= pi/4 leaves x^13/13! < 7e-12 and x^12/12! < 1.2e-10.
     let sin = x
         * (1.0
             + t * (-1.0 / 6.0

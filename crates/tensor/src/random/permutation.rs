@@ -1,9 +1,9 @@
-//! Random orders: a shuffle in memory and a keyed bijection computed index by index.
+//! Random permutations: a shuffle in memory, and a keyed bijection computed index by index.
 
 use super::philox::block;
 use super::{GOLDEN, mix};
 
-/// Fisher and Yates' shuffle of 0..out.len(), two draws per Philox block.
+/// The Fisher-Yates shuffle of 0..out.len(), with two draws per Philox block.
 pub(super) fn fill(key: u64, out: &mut [u64]) {
     for (i, value) in out.iter_mut().enumerate() {
         *value = i as u64;
@@ -18,18 +18,18 @@ pub(super) fn fill(key: u64, out: &mut [u64]) {
     }
 }
 
-/// Feistel rounds: four make a pseudo-random permutation of large halves, the others serve tiny
-/// domains.
+/// The number of Feistel rounds: four make a pseudo-random permutation of large halves; the others
+/// are for tiny domains.
 const ROUNDS: usize = 8;
 
-/// Indices that are computed side by side, so that the processor need not wait for one to begin the
-/// next.
+/// The number of indices computed together, so that the processor need not finish one before it
+/// starts the next.
 const LANES: usize = 8;
 
 /// A random bijection of 0..n, computed index by index: a shuffle of any size without memory.
 ///
-/// A Feistel network on the smallest power of two that holds n, walked until it lands in 0..n: less
-/// than two applications on average.
+/// It is a Feistel network on the smallest power of two that holds n. It is applied until the
+/// result is in 0..n: less than two applications on average.
 ///
 /// ```
 /// use estimand_tensor::random::{Key, Stream};
@@ -55,12 +55,12 @@ impl Permutation {
         Permutation { n, bits, round_keys: std::array::from_fn(round_key) }
     }
 
-    /// Where `i` goes. One outside 0..n is returned as it is.
+    /// The image of `i`. An index outside 0..n is returned unchanged.
     pub fn at(&self, i: u64) -> u64 {
         if i >= self.n { i } else { self.walk(self.feistel([i])[0]) }
     }
 
-    /// Where the indices from `first` on go.
+    /// The images of the indices from `first`.
     pub fn fill(&self, first: u64, out: &mut [u64]) {
         let (chunks, rest) = out.as_chunks_mut::<LANES>();
         for (chunk, start) in chunks.iter_mut().zip((first..).step_by(LANES)) {
@@ -83,7 +83,8 @@ impl Permutation {
         value
     }
 
-    /// A bijection of `bits` bits: the halves trade places every round, and their widths with them.
+    /// A bijection of `bits` bits. The halves, and with them their widths, are swapped in every
+    /// round.
     #[inline(always)]
     fn feistel<const N: usize>(&self, values: [u64; N]) -> [u64; N] {
         let (mut low_bits, mut high_bits) = (self.bits / 2, self.bits - self.bits / 2);

@@ -1,11 +1,12 @@
-//! Philox4x32-10 (Salmon et al., 2011): 128 bits of counter and 64 of key in, 128 random bits out.
+//! Philox4x32-10 (Salmon et al., 2011): maps 128 bits of counter and 64 bits of key to 128 random
+//! bits.
 //!
-//! The counter of a block is [block in the row, attempt, row, row >> 32]; a row's values take its
-//! blocks in order.
+//! The counter of a block is [block in the row, attempt, row, row >> 32]; the values of a row use
+//! its blocks in order.
 
 use std::array::from_fn;
 
-/// Blocks computed side by side: one AVX-512 register of 32-bit words, two of AVX2.
+/// The number of blocks computed together: one AVX-512 register of 32-bit words, two of AVX2.
 pub(super) const LANES: usize = 16;
 
 /// The four words of `LANES` blocks.
@@ -15,15 +16,15 @@ const ROUNDS: usize = 10;
 const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const WEYL: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// One block.
+/// Computes one block.
 pub(super) fn block(key: u64, counter: [u32; 4]) -> [u32; 4] {
     blocks(key, counter.map(|word| [word; 1])).map(|word| word[0])
 }
 
-/// `N` blocks, word by word.
+/// Computes `N` blocks, word by word.
 ///
-/// A word travels in the low half of 64 bits and what is above it is ignored, as the vector
-/// multiplication does: so no round has to narrow or widen.
+/// A word is kept in the low half of 64 bits and the upper half is ignored, as the vector
+/// multiplication does. So no round has to narrow or widen.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // four arrays walk in step
 fn blocks<const N: usize>(key: u64, counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
@@ -51,8 +52,8 @@ fn blocks<const N: usize>(key: u64, counter: [[u32; N]; 4]) -> [[u32; N]; 4] {
     out
 }
 
-/// A distribution: turns the words of a block into `PER` values. A trait and not a closure, since
-/// only a method can be told to be inlined where the vector instructions are.
+/// A distribution: turns the words of a block into `PER` values. It is a trait and not a closure,
+/// since only a method can be forced inline into the function that enables the vector instructions.
 pub(super) trait Draw<T, const PER: usize> {
     fn draw(&self, words: &Words) -> [[T; PER]; LANES];
 }
@@ -78,7 +79,7 @@ pub(super) fn draw_rows<T: Copy, const PER: usize>(
             [from_fn(|lane| (index + lane) as u32), [0; LANES], [row as u32; LANES], [(row >> 32) as u32; LANES]];
         index += LANES;
         if index > blocks_per_row {
-            // The blocks run over the end of the row, perhaps of several.
+            // The blocks pass the end of the row, possibly of several rows.
             index = chunk_index;
             for lane in 0..LANES {
                 if index == blocks_per_row {

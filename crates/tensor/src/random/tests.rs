@@ -19,7 +19,7 @@ fn philox_known_answers() {
     );
 }
 
-/// The layout promised by the module: each value computed on its own, one block at a time.
+/// The layout that the module promises: each value computed separately, one block at a time.
 #[test]
 fn every_value_is_a_function_of_its_position() {
     let stream = stream("position", 3);
@@ -43,7 +43,7 @@ fn every_instruction_set_draws_the_same_bits() {
         for width in [1, 3, 64, 1000] {
             let draw = |isa| {
                 let mut out = vec![0.0; 5 * width];
-                // SAFETY: only sets up to the detected one are asked for.
+                // SAFETY: only instruction sets up to the detected one are requested.
                 unsafe { fill(isa)(42, 7, width, &mut out) };
                 out
             };
@@ -138,7 +138,7 @@ fn normal_moments_and_tails() {
     assert!(mean.abs() < 0.005 && (variance - 0.7737).abs() < 0.003, "{mean} {variance}");
 }
 
-/// The textbook transform with the standard library's functions.
+/// The textbook transform with the functions of the standard library.
 #[test]
 fn normal_matches_box_and_muller() {
     let mut bits = 0u64;
@@ -200,7 +200,7 @@ fn permutations_are_bijections() {
     assert!(stream("order", 0).permute(u64::MAX - 1, u64::MAX) < u64::MAX);
 }
 
-/// 24,000 orders of 4 things: each of the 24 about 1,000 times (deviation 31).
+/// 24,000 permutations of 4 elements: each of the 24 occurs about 1,000 times (deviation 31).
 #[test]
 fn every_order_of_four_is_equally_likely() {
     let mut counts = [[0i32; 256]; 2];

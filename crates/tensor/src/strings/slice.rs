@@ -1,4 +1,4 @@
-//! A range of a list of byte strings: what string kernels read.
+//! A range of a list of byte strings. String kernels read this type.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,14 +6,15 @@ use std::ops::Range;
 /// Byte strings lent by a [`Strings`](crate::Strings) or an array: all of them or a range.
 #[derive(Clone, Copy)]
 pub struct StringSlice<'a> {
-    /// Never empty and never falling, the last at most `bytes.len()`; they count from the start of
-    /// `bytes`.
+    /// Offsets from the start of `bytes`. They are never empty and never decrease; the last is at
+    /// most `bytes.len()`.
     offsets: &'a [u64],
     bytes: &'a [u8],
 }
 
 impl<'a> StringSlice<'a> {
-    /// The strings between these offsets, which must not fall nor pass the end of the bytes.
+    /// The strings between these offsets. The offsets must not decrease or pass the end of the
+    /// bytes.
     #[inline]
     pub(super) fn of(offsets: &'a [u64], bytes: &'a [u8]) -> StringSlice<'a> {
         debug_assert!(offsets.is_sorted() && offsets.last().is_some_and(|&end| end <= bytes.len() as u64));
@@ -26,7 +27,7 @@ impl<'a> StringSlice<'a> {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -40,7 +41,7 @@ impl<'a> StringSlice<'a> {
         &self.bytes[self.offsets[i] as usize..self.offsets[i + 1] as usize]
     }
 
-    /// Some of the strings.
+    /// A range of the strings.
     ///
     /// # Panics
     /// If the range passes the end, as slicing a slice does.
@@ -48,20 +49,20 @@ impl<'a> StringSlice<'a> {
         StringSlice { offsets: &self.offsets[range.start..=range.end], bytes: self.bytes }
     }
 
-    /// Where strings begin and end in [`bytes`](StringSlice::bytes); one longer than the slice. The
-    /// first need not be 0.
+    /// The starts and ends of strings in [`bytes`](StringSlice::bytes); one longer than the slice.
+    /// The first need not be 0.
     #[inline]
     pub fn offsets(&self) -> &'a [u64] {
         self.offsets
     }
 
-    /// The bytes the offsets refer to, those before and behind this range included.
+    /// The bytes that the offsets refer to, including those before and after this range.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The bytes of the strings of this range and no others.
+    /// The bytes of the strings of this range only.
     pub fn packed_bytes(&self) -> &'a [u8] {
         &self.bytes[self.offsets[0] as usize..self.offsets[self.len()] as usize]
     }
@@ -73,7 +74,7 @@ impl<'a> StringSlice<'a> {
     }
 }
 
-/// The strings of a slice in order.
+/// An iterator over the strings of a slice, in order.
 #[derive(Clone)]
 pub struct StringIter<'a> {
     ends: std::slice::Iter<'a, u64>,
@@ -107,7 +108,7 @@ impl<'a> IntoIterator for StringSlice<'a> {
     }
 }
 
-/// Equal strings in equal order, wherever they lie.
+/// Equal strings in equal order, wherever they are stored.
 impl PartialEq for StringSlice<'_> {
     fn eq(&self, other: &StringSlice<'_>) -> bool {
         self.iter().eq(other.iter())

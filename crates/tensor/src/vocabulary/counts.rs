@@ -1,8 +1,8 @@
-//! Counting terms to learn a vocabulary: in parallel, in bounded memory, and always with the same
+//! Counts terms to learn a vocabulary: in parallel, in bounded memory, and always with the same
 //! result.
 //!
-//! Terms are dealt to shards by hash, and a shard counts its own in the order they come, so that
-//! threads never share a count. `shard` is one of them, `prune` makes room when there are too many
+//! Terms are distributed to shards by hash. A shard counts its terms in the order they arrive, so
+//! threads never share a count. `shard` holds one shard, `prune` makes room when there are too many
 //! terms, `ranking` reads the result.
 
 mod prune;
@@ -17,24 +17,25 @@ use crate::parallel::Pool;
 use crate::{Error, Result, StringSlice};
 use shard::Shard;
 
-/// Shards of all counts: enough for the threads of a large machine to finish together.
+/// The number of shards: enough for the threads of a large machine to finish together.
 const SHARDS: usize = 32;
 
-/// After so many strings of the stream, counted from its beginning, the number of terms is checked.
-/// Not after a batch: what is dropped must not depend on how the stream is cut.
+/// The number of terms is checked each time this number of strings has been read, counted from the
+/// start of the stream. It is not checked after each batch, since the dropped terms must not depend
+/// on how the stream is cut.
 const CHECK: u64 = 65_536;
 
-/// Strings that are sorted by shard at a time.
+/// The number of strings that are sorted by shard at a time.
 const SORTED: usize = 4096;
 
-/// How often terms occur in a stream of strings.
+/// Counts how often terms occur in a stream of strings.
 ///
 /// Counts are exact as long as there are at most `max_terms` distinct terms. Beyond that, rare
-/// terms make room in the way of Misra and Gries: some number is taken off every count and terms
-/// whose count is used up are dropped. A count is then too small by at most
-/// [`undercount`](TermCounts::undercount), which never exceeds twice the strings seen divided by
-/// `max_terms`, unless [`max_bytes`](TermCounts::max_bytes) asked for more room; a term that occurs
-/// more often than that is never missing.
+/// terms are dropped by the algorithm of Misra and Gries: a number is subtracted from every count,
+/// and terms whose count reaches zero are dropped. A count is then too small by at most
+/// [`undercount`](TermCounts::undercount). The undercount never exceeds twice the number of strings
+/// seen divided by `max_terms`, unless [`max_bytes`](TermCounts::max_bytes) required more room. A
+/// term that occurs more often than that is never missing.
 ///
 /// ```
 /// use estimand_tensor::{Strings, parallel::Pool, vocabulary::{TermCounts, Vocabulary}};
@@ -57,7 +58,7 @@ pub struct TermCounts {
 }
 
 impl TermCounts {
-    /// Keeps at most `max_terms` distinct terms, and up to 65,536 more that are new.
+    /// Keeps at most `max_terms` distinct terms, plus up to 65,536 new ones between checks.
     pub fn new(max_terms: usize) -> Result<TermCounts> {
         if max_terms == 0 {
             return Err(Error::config("counts of at most 0 terms, expected at least 1"));
@@ -67,13 +68,13 @@ impl TermCounts {
         Ok(TermCounts { shards, hash, max_terms, max_bytes: 1 << 30, n_seen: 0, undercount: 0 })
     }
 
-    /// Makes room also when the terms' text has more bytes than this. By default, a gigabyte.
+    /// Also makes room if the text of the terms has more bytes than this. By default, a gigabyte.
     pub fn max_bytes(self, max_bytes: usize) -> TermCounts {
         TermCounts { max_bytes, ..self }
     }
 
-    /// Counts some more strings. The result depends on all strings in their order, not on how they
-    /// are cut into calls, nor on the number of threads.
+    /// Counts more strings. The result depends on all strings and their order. It depends neither
+    /// on how they are split into calls nor on the number of threads.
     pub fn add(&mut self, pool: &Pool, strings: StringSlice<'_>) -> Result<()> {
         let mut start = 0;
         while start < strings.len() {
@@ -89,7 +90,8 @@ impl TermCounts {
         Ok(())
     }
 
-    /// Counts strings between two checks: sorted by shard in parallel, then counted in parallel.
+    /// Counts the strings between two checks: they are sorted by shard in parallel, then counted in
+    /// parallel.
     fn add_block(&mut self, pool: &Pool, strings: StringSlice<'_>) -> Result<()> {
         let hash = self.hash;
         if strings.len() < SORTED {
@@ -120,8 +122,8 @@ impl TermCounts {
 
     /// Adds the counts of another part of the stream.
     ///
-    /// Strings seen and undercounts add up; then room is made if there are more terms than this
-    /// one's limits allow.
+    /// Strings seen and undercounts add up. Terms are then dropped if there are more than this
+    /// value's limits allow.
     pub fn merge(&mut self, pool: &Pool, other: &TermCounts) -> Result<()> {
         for shard in &other.shards {
             for (term, count) in shard.iter() {
@@ -139,7 +141,7 @@ impl TermCounts {
         self.shards.iter().map(Shard::len).sum()
     }
 
-    /// Whether there are none.
+    /// Whether no terms are kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -149,7 +151,7 @@ impl TermCounts {
         self.n_seen
     }
 
-    /// By how much a count, that of a dropped term included, may be too small; 0 while counts are
+    /// The most by which a count may be too small, also that of a dropped term; 0 while counts are
     /// exact.
     pub fn undercount(&self) -> u64 {
         self.undercount
@@ -162,18 +164,18 @@ impl TermCounts {
     }
 }
 
-/// The shard of a hash: bits that neither its place in a table nor its tag depends on much.
+/// The shard of a hash. It uses bits that barely affect the position and the tag in a table.
 #[inline(always)]
 fn shard_of(hashed: u64) -> usize {
     (hashed >> 32) as usize % SHARDS
 }
 
-/// Up to [`SORTED`] strings, sorted by shard and in their order within one.
+/// Up to [`SORTED`] strings, sorted by shard; within a shard they keep their order.
 #[derive(Clone, Default)]
 struct Group {
     /// Hash and position.
     members: Vec<(u64, u32)>,
-    /// Where each shard's members begin; one more for the end.
+    /// The start of each shard's members, followed by the end of the last.
     starts: Vec<u32>,
 }
 

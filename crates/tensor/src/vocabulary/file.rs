@@ -1,4 +1,4 @@
-//! Vocabulary files: one term a line.
+//! Vocabulary files: one term per line.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,12 +12,13 @@ use crate::{Error, ErrorKind, Limits, Result};
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
 
-/// A file of terms, one a line; the first line is term 0.
+/// A file of terms, one per line; the first line is term 0.
 ///
-/// Lines are TensorFlow's: they end at `\n` or at the end of the file, which needs no `\n` before
-/// it, and one `\r` right before either is not part of the term; any other byte is, spaces and a
-/// byte-order mark included. An empty line is an error, and so is a term that stands on two lines.
-/// Behind the first [`size`](VocabularyFile::size) lines the file may hold anything.
+/// Lines follow TensorFlow's rules. A line ends at `\n` or at the end of the file; the last line
+/// needs no `\n`. One `\r` right before the end of a line is not part of the term. Every other byte
+/// is part of it, including spaces and a byte-order mark. An empty line is an error, and so is a
+/// term that occurs on two lines. After the first [`size`](VocabularyFile::size) lines the file may
+/// hold anything.
 ///
 /// ```no_run
 /// # use estimand_tensor::vocabulary::{Unknown, VocabularyFile};
@@ -33,36 +34,37 @@ pub struct VocabularyFile {
 }
 
 impl VocabularyFile {
-    /// All lines of a file.
+    /// Reads all lines of a file.
     pub fn new(path: impl AsRef<Path>) -> VocabularyFile {
         VocabularyFile { path: path.as_ref().to_path_buf(), size: None, limits: Limits::default() }
     }
 
-    /// The first `size` lines only; fewer are an error. By default, all.
+    /// Reads only the first `size` lines. A file with fewer lines is an error. By default, all
+    /// lines are read.
     pub fn size(self, size: usize) -> VocabularyFile {
         VocabularyFile { size: Some(size), ..self }
     }
 
-    /// How long a line may be ([`Limits::field_bytes`]). By default, 64 MiB: a file without line
-    /// ends is no vocabulary.
+    /// The limits; [`Limits::field_bytes`] limits the length of a line. By default, 64 MiB: a file
+    /// without line ends is no vocabulary.
     pub fn limits(self, limits: Limits) -> VocabularyFile {
         VocabularyFile { limits, ..self }
     }
 
-    /// The vocabulary of the file's strings.
+    /// Reads a vocabulary of strings.
     pub fn read(&self) -> Result<Vocabulary> {
         self.in_file(Vocabulary::from_terms(self.terms()?, "line", 1))
     }
 
-    /// The vocabulary of the file's integers, which may have spaces around them.
+    /// Reads a vocabulary of integers. They may be surrounded by spaces.
     pub fn read_ints(&self) -> Result<Vocabulary> {
         self.in_file(Vocabulary::from_terms(self.int_terms()?, "line", 1))
     }
 
-    /// The file's strings in order, repeated or not: what a table from ids to strings needs.
+    /// Reads the strings in order; they may repeat. A table from ids to strings needs this form.
     pub fn terms(&self) -> Result<Terms> {
-        // More than can be held is refused where it happens; reserving less than the file has costs
-        // copies only.
+        // A file that is too large is refused while it is read. Reserving too little only costs
+        // copies.
         let length = self.open()?.1.min(u32::MAX as usize);
         let mut text = self.in_file(Text::with_capacity(length))?;
         self.each_line(|_, term| text.push(term))?;
@@ -73,7 +75,8 @@ impl VocabularyFile {
     fn int_terms(&self) -> Result<Terms> {
         let mut ints = Vec::new();
         self.each_line(|line, term| {
-            // TF: stops reading a number at a NUL byte; here it is an error like any other byte.
+            // TF: TensorFlow stops reading a number at a NUL byte; here it is an error like any
+            // other byte.
             let value = parse_int(term).ok_or_else(|| {
                 let text = String::from_utf8_lossy(&term[..term.len().min(80)]).into_owned();
                 self.bad_line(line, format!("\"{text}\" is not an integer of 64 bits"))
@@ -96,7 +99,7 @@ impl VocabularyFile {
         Ok((file, usize::try_from(metadata.len()).unwrap_or(usize::MAX)))
     }
 
-    /// Calls `each` with the number of a line, from 1, and its term.
+    /// Calls `each` with the number of each line, from 1, and its term.
     fn each_line(&self, mut each: impl FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let size = self.size.unwrap_or(MAX_TERMS).min(MAX_TERMS);
         if self.size == Some(0) {
@@ -117,13 +120,12 @@ impl VocabularyFile {
             Ok(n_lines as usize == size)
         };
         let mut chunk = vec![0; CHUNK];
-        // The bytes of a line whose end has not been read.
+        // The bytes of an incomplete line.
         let mut rest = Vec::new();
         let complete = 'file: loop {
             let n = file.read(&mut chunk).map_err(|error| Error::io(&self.path, "read the vocabulary", &error))?;
             if n == 0 {
-                // TF: what is left at the end is a line unless it is empty or a lone carriage
-                // return.
+                // TF: the rest at the end is a line unless it is empty or a lone carriage return.
                 let ended = matches!(&rest[..], b"" | b"\r");
                 break !ended && line(&rest)?;
             }

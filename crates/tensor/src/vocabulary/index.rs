@@ -1,10 +1,11 @@
-//! The hash table from terms to their numbers: open addressing over words of tag and number.
+//! The hash table from terms to their numbers: open addressing, with tag and number in one word.
 //!
-//! It does not hold the terms: who asks compares. 12 bytes a term, at two thirds full.
+//! The table does not hold the terms; the caller compares them. It takes 12 bytes per term, at a
+//! load of two thirds.
 
 use super::keyed_hash::KeyedHash;
 
-/// Terms whose table lines are asked for from memory together.
+/// The number of terms whose cache lines are prefetched together.
 const BLOCK: usize = 32;
 
 /// A table of the numbers `0..n`.
@@ -22,12 +23,12 @@ pub(super) struct Duplicate {
     pub second: usize,
 }
 
-/// The most terms of one table.
+/// The largest number of terms in one table.
 pub(super) const MAX_TERMS: usize = u32::MAX as usize - 1;
 
 impl Index {
-    /// The table of `n` terms, given their hashes and which of them are equal; at most
-    /// [`MAX_TERMS`].
+    /// Builds the table of `n` terms, at most [`MAX_TERMS`]. `hash_of` returns the hash of a term,
+    /// `is_equal` compares two terms.
     pub fn build(
         n: usize,
         hash: KeyedHash,
@@ -49,13 +50,13 @@ impl Index {
         Ok(index)
     }
 
-    /// An empty table that grows by [`push`](Index::push).
+    /// An empty table that grows with [`push`](Index::push).
     pub fn empty(hash: KeyedHash) -> Index {
         Index { slots: vec![0; slots_for(0)], hash }
     }
 
-    /// Adds the number `n` to a table of the numbers below it; it must not be in there yet.
-    /// `hash_of` gives all their hashes.
+    /// Adds the number `n` to a table that holds the numbers below `n`. The term must not be in the
+    /// table yet. `hash_of` returns the hash of any number.
     pub fn push(&mut self, n: usize, hash: u64, hash_of: impl Fn(usize) -> u64) {
         if slots_for(n + 1) > self.slots.len() {
             self.slots = vec![0; slots_for(2 * n + 8)];
@@ -85,7 +86,7 @@ impl Index {
         Ok(())
     }
 
-    /// The number of the term with this hash that `is_it`.
+    /// The number of the term with this hash for which `is_it` is true.
     #[inline]
     pub fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
         let mut at = self.home(hash);
@@ -97,7 +98,7 @@ impl Index {
         }
     }
 
-    /// The first number with the tag of this hash: nearly always the only one.
+    /// The first number with the tag of this hash. There is rarely another one.
     #[inline(always)]
     pub fn candidate(&self, hash: u64) -> Option<usize> {
         self.candidate_from(&mut self.home(hash), hash)
@@ -117,14 +118,14 @@ impl Index {
         }
     }
 
-    /// Asks memory for the slots of a hash.
+    /// Prefetches the slots of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch(self.slots.as_ptr().wrapping_add(self.home(hash)));
     }
 
-    /// Where the search for a hash begins: its upper half as a fraction of the table. The tag is
-    /// its lower half.
+    /// The slot where the search for a hash starts: its upper half as a fraction of the table. The
+    /// tag is its lower half.
     #[inline(always)]
     fn home(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.slots.len() as u128) >> 64) as usize
@@ -142,7 +143,7 @@ impl Index {
 
 const TAG: u64 = 0xffff_ffff;
 
-/// Slots for `n` terms: two thirds full.
+/// The number of slots for `n` terms: two thirds are used.
 fn slots_for(n: usize) -> usize {
     n + n / 2 + 8
 }
@@ -157,13 +158,13 @@ fn number_of(slot: u64) -> usize {
     (slot & 0xffff_ffff) as usize - 1
 }
 
-/// Asks memory for the cache line at an address.
+/// Prefetches the cache line at an address.
 #[inline(always)]
 pub(super) fn prefetch<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch may name any address and touches nothing.
+        // SAFETY: a prefetch may name any address and accesses nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -174,7 +175,7 @@ pub(super) fn prefetch<T>(at: *const T) {
 mod tests {
     use super::*;
 
-    /// All terms in one place with one tag: slow, but right.
+    /// All terms have the same slot and tag: slow, but correct.
     #[test]
     fn collisions_are_told_apart() {
         for hash in [0, u64::MAX, 1 << 63] {

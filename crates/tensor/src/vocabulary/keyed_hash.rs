@@ -1,18 +1,19 @@
-//! The hash of the tables here: keyed with random numbers, so that no file can be made whose terms
-//! all collide.
+//! The hash function of these tables. It has random keys, so no file can be crafted whose terms all
+//! collide.
 //!
-//! It decides only where in a table a term lies. Nothing that leaves this folder depends on it.
+//! The hash only decides the position of a term in a table. Nothing outside this folder depends on
+//! it.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A hash function drawn at random.
+/// A hash function with random keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedHash([u64; 3]);
 
 impl KeyedHash {
     pub fn random() -> KeyedHash {
         let state = RandomState::new();
-        // A factor must not be 0, and even ones lose bits.
+        // A factor must not be 0, and even factors lose bits.
         KeyedHash([state.hash_one(0_u8), state.hash_one(1_u8), state.hash_one(2_u8) | 1])
     }
 
@@ -30,7 +31,8 @@ impl KeyedHash {
         multiply(multiply(a ^ k0, b ^ k1) ^ n as u64, k2)
     }
 
-    /// More than 16 bytes: 16 at a time, the last 16 once more or for the first time.
+    /// Hashes more than 16 bytes: 16 at a time, then the last 16, which may overlap the ones
+    /// before.
     fn of_long(self, s: &[u8]) -> u64 {
         let KeyedHash([k0, k1, k2]) = self;
         let mut state = s.len() as u64;
@@ -58,7 +60,7 @@ fn half_word(s: &[u8]) -> u32 {
     s.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Both halves of the product: every bit of the factors reaches both ends.
+/// Combines both halves of the product: every bit of the factors affects both ends.
 #[inline(always)]
 fn multiply(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -69,7 +71,8 @@ fn multiply(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Bits of 65,536 similar strings' hashes: each is set in about half, so buckets fill evenly.
+    /// Every bit of the hashes of 65,536 similar strings is set in about half of them, so buckets
+    /// fill evenly.
     #[test]
     fn similar_strings_differ_in_every_bit() {
         let hash = KeyedHash::random();
@@ -81,7 +84,7 @@ mod tests {
                 let h = hash.of(format!("{prefix}{i}").as_bytes());
                 (0..64).for_each(|bit| ones[bit] += (h >> bit & 1) as u32);
             }
-            // A fair coin thrown 65,536 times has a standard deviation of 128.
+            // A fair coin tossed 65,536 times has a standard deviation of 128.
             assert!(ones.iter().all(|n| n.abs_diff(32_768) < 10 * 128), "{prefix:?}: {ones:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Looking up many terms at once: hash a block, ask memory for all its table lines, then compare.
+//! Looks up many terms at once: hashes a block, prefetches its slots, then compares.
 
 use super::index::{Index, prefetch};
 use super::terms::{Data, Text};
@@ -6,11 +6,12 @@ use super::{Unknown, Vocabulary};
 use crate::cpu::text::{Decimal, fingerprint64};
 use crate::{DType, Error, Result, StringSlice};
 
-/// Terms looked up together: enough to keep memory busy, few enough for the first-level cache.
+/// The number of terms looked up together: enough to keep memory busy, and few enough for the
+/// first-level cache.
 const BLOCK: usize = 32;
 
 impl Vocabulary {
-    /// The id of each string: its number in the vocabulary, or what `unknown` says.
+    /// The id of each string: its number in the vocabulary, or the id given by `unknown`.
     pub fn lookup(&self, strings: StringSlice<'_>, unknown: Unknown, out: &mut [i64]) -> Result<()> {
         let Data::Text(text) = &self.terms.0 else {
             return Err(Error::dtype(
@@ -35,7 +36,7 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// The id of each integer, likewise. An unknown one goes to the bucket of its decimal text.
+    /// The id of each integer, likewise. An unknown integer goes to the bucket of its decimal text.
     pub fn lookup_ints(&self, values: &[i64], unknown: Unknown, out: &mut [i64]) -> Result<()> {
         let Data::Ints(ints) = &self.terms.0 else {
             return Err(Error::dtype(
@@ -64,7 +65,7 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Whether the largest id fits.
+    /// Checks that the largest id fits.
     fn check(&self, unknown: Unknown) -> Result<()> {
         match unknown {
             Unknown::Buckets(buckets) if buckets.n().checked_add(self.len() as i64).is_none() => {
@@ -85,7 +86,7 @@ impl Unknown {
     }
 }
 
-/// Numbers of at most [`BLOCK`] strings; -1 for those that are no term.
+/// The numbers of at most [`BLOCK`] strings; -1 for those that are no term.
 fn find_block(index: &Index, text: &Text, strings: StringSlice<'_>, out: &mut [i64]) {
     let mut hashes = [0; BLOCK];
     for (hash, string) in hashes.iter_mut().zip(strings) {
@@ -106,14 +107,14 @@ fn find_block(index: &Index, text: &Text, strings: StringSlice<'_>, out: &mut [i
     }
     for ((number, string), &hash) in out.iter_mut().zip(strings).zip(&hashes) {
         if *number >= 0 && !is_equal(text.get(*number as usize), string) {
-            // Another term with the same tag stood in front: one time in a billion.
+            // Another term with the same tag came first: one time in a billion.
             let found = index.find(hash, |number| text.get(number) == string);
             *number = found.map_or(-1, |number| number as i64);
         }
     }
 }
 
-/// Equality of short strings without a call.
+/// Compares short strings without a function call.
 #[inline(always)]
 fn is_equal(a: &[u8], b: &[u8]) -> bool {
     fn same<const N: usize>(a: &[u8], b: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Vocabularies: tables from terms to ids and back, read from lists and files or learnt from data.
 //!
-//! [`VocabularyFile`] or a list makes [`Terms`]; an index over them makes a [`Vocabulary`], which
-//! the host part of a graph looks batches up in. [`TermCounts`] learns from data which terms to
+//! [`VocabularyFile`] or a list makes [`Terms`]; an index over them makes a [`Vocabulary`], in
+//! which the host part of a graph looks up batches. [`TermCounts`] learns from data which terms to
 //! keep.
 //!
 //! ```
@@ -33,34 +33,34 @@ use terms::Data;
 
 /// An immutable table from terms, strings or integers, to their numbers from 0.
 ///
-/// Text costs its bytes and 16 more a term, integers 20.
+/// Text costs its bytes plus 16 bytes per term, integers 20 bytes per term.
 #[derive(Debug)]
 pub struct Vocabulary {
     terms: Terms,
     index: Index,
 }
 
-/// What becomes of a term that is not in the vocabulary.
+/// The id of a term that is not in the vocabulary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unknown {
-    /// This id. TensorFlow's default is -1; nothing keeps it out of the vocabulary's own range.
+    /// This id. TensorFlow's default is -1. The id may lie in the vocabulary's own range.
     Id(i64),
-    /// An id behind those of the vocabulary: its size plus the bucket of the term's fingerprint.
+    /// An id after those of the vocabulary: its size plus the bucket of the term's fingerprint.
     Buckets(Buckets),
 }
 
 impl Vocabulary {
-    /// A vocabulary of strings, which must be distinct.
+    /// A vocabulary of strings. They must be distinct.
     pub fn from_strings(terms: Strings) -> Result<Vocabulary> {
         Vocabulary::from_terms(Terms::from_strings(terms)?, "term", 0)
     }
 
-    /// A vocabulary of integers, which must be distinct.
+    /// A vocabulary of integers. They must be distinct.
     pub fn from_ints(terms: Vec<i64>) -> Result<Vocabulary> {
         Vocabulary::from_terms(Terms::from_ints(terms), "term", 0)
     }
 
-    /// `place` and `first` are how messages number the terms.
+    /// Builds the vocabulary. Error messages call a term `place` and number terms from `first`.
     fn from_terms(terms: Terms, place: &str, first: usize) -> Result<Vocabulary> {
         let n = terms.len();
         if n == 0 {
@@ -88,7 +88,7 @@ impl Vocabulary {
         self.terms.len()
     }
 
-    /// Never: a vocabulary has a term.
+    /// Always false: a vocabulary has at least one term.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -98,7 +98,7 @@ impl Vocabulary {
         &self.terms
     }
 
-    /// Bytes of memory, those of the terms included.
+    /// The memory in bytes, including that of the terms.
     pub fn memory(&self) -> usize {
         self.terms.memory() + self.index.memory()
     }

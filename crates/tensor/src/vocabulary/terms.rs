@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::cpu::text::Decimal;
 use crate::{DType, Error, Result, Strings};
 
-/// A list of terms, numbered from 0. Compact: text costs its bytes and 4 more a term, an integer 8.
+/// A list of terms, numbered from 0. Compact: text costs its bytes plus 4 bytes per term, an
+/// integer 8 bytes.
 #[derive(Debug)]
 pub struct Terms(pub(super) Data);
 
@@ -15,16 +16,16 @@ pub(super) enum Data {
     Ints(Vec<i64>),
 }
 
-/// Packed strings with narrow offsets.
+/// Packed strings with 32-bit offsets.
 #[derive(Debug)]
 pub(super) struct Text {
     bytes: Vec<u8>,
-    /// One longer than the list; at most `bytes.len()` and never falling.
+    /// Offsets that never decrease, one longer than the list; at most `bytes.len()`.
     offsets: Vec<u32>,
 }
 
 impl Terms {
-    /// Text terms, at most 4 GiB of them.
+    /// Text terms, at most 4 GiB in total.
     pub fn from_strings(strings: Strings) -> Result<Terms> {
         let (offsets, mut bytes) = strings.into_parts();
         if u32::try_from(bytes.len()).is_err() {
@@ -48,7 +49,7 @@ impl Terms {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no terms.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,7 +62,7 @@ impl Terms {
         }
     }
 
-    /// The integers, none if the terms are text.
+    /// The integers; empty if the terms are text.
     pub fn ints(&self) -> &[i64] {
         match &self.0 {
             Data::Text(_) => &[],
@@ -69,7 +70,7 @@ impl Terms {
         }
     }
 
-    /// Appends a term's text to a list: integers in decimal. `false`, and nothing appended, if
+    /// Appends a term's text to a list; integers in decimal. Returns `false` and appends nothing if
     /// there is no such term.
     pub fn push_to(&self, number: usize, out: &mut Strings) -> bool {
         match &self.0 {
@@ -80,8 +81,8 @@ impl Terms {
         true
     }
 
-    /// The text of each id's term, `unknown` ("UNK" in TensorFlow) for ids that have none, appended
-    /// to `out`: the table from ids back to strings.
+    /// Appends the text of each id's term to `out`: the table from ids back to strings. Ids without
+    /// a term get `unknown` ("UNK" in TensorFlow).
     pub fn find(&self, ids: &[i64], unknown: &[u8], out: &mut Strings) {
         for &id in ids {
             if !usize::try_from(id).is_ok_and(|number| self.push_to(number, out)) {
@@ -90,10 +91,10 @@ impl Terms {
         }
     }
 
-    /// All terms as the lines of a file that [`VocabularyFile`](super::VocabularyFile) and
-    /// TensorFlow read back.
+    /// All terms as lines of a file that [`VocabularyFile`](super::VocabularyFile) and TensorFlow
+    /// can read.
     ///
-    /// An error if a term is empty or holds a line end, which such a file cannot say.
+    /// Returns an error if a term is empty or holds a line end, which such a file cannot represent.
     pub fn to_lines(&self) -> Result<Vec<u8>> {
         let mut lines = Vec::new();
         for number in 0..self.len() {
@@ -116,7 +117,7 @@ impl Terms {
         Ok(lines)
     }
 
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub fn memory(&self) -> usize {
         match &self.0 {
             Data::Text(text) => text.bytes.capacity() + text.offsets.capacity() * size_of::<u32>(),
@@ -124,7 +125,7 @@ impl Terms {
         }
     }
 
-    /// A term for a message.
+    /// Formats a term for a message.
     pub(super) fn show(&self, number: usize) -> String {
         match &self.0 {
             Data::Text(text) => format!("\"{}\"", text.get(number).escape_ascii()),
@@ -175,7 +176,7 @@ impl Text {
         &self.bytes[self.range(number)]
     }
 
-    /// Where in the bytes a term lies.
+    /// The range of a term in the bytes.
     #[inline(always)]
     pub fn range(&self, number: usize) -> Range<usize> {
         self.offsets[number] as usize..self.offsets[number + 1] as usize
@@ -187,7 +188,7 @@ impl Text {
         self.offsets.as_ptr().wrapping_add(number)
     }
 
-    /// The address of a term's bytes, likewise.
+    /// The address of a term's bytes, for prefetching.
     #[inline(always)]
     pub fn address(&self, number: usize) -> *const u8 {
         self.bytes.as_ptr().wrapping_add(self.offsets[number] as usize)

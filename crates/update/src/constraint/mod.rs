@@ -1,8 +1,8 @@
-//! Constraints: what weights are like after every update, as `tf.keras.constraints` has them.
+//! Constraints: conditions that weights meet after every update, as in `tf.keras.constraints`.
 //!
-//! An update is free to go anywhere; a constraint then takes the weights to where they may be, in
-//! the same step. Unlike a rule it sees a whole variable with its shape: also after an update of
-//! single rows, all of it is looked at, as in Keras.
+//! An update may move weights anywhere. In the same step, a constraint then moves them into the
+//! allowed range. Unlike a rule, a constraint sees a whole variable with its shape, even after an
+//! update of single rows, as in Keras.
 
 mod non_neg;
 mod norm;
@@ -10,7 +10,7 @@ mod norm;
 pub use non_neg::NonNeg;
 pub use norm::{MaxNorm, MinMaxNorm, UnitNorm};
 
-/// What weights must be like.
+/// A condition that weights must meet.
 ///
 /// ```
 /// use estimand_update::Constraint;
@@ -33,17 +33,17 @@ pub use norm::{MaxNorm, MinMaxNorm, UnitNorm};
 /// assert_eq!(weights, [0.5, -1.0]);
 /// ```
 pub trait Constraint: Send + Sync + std::fmt::Debug {
-    /// What it is called in the text of a program, in Keras's words.
+    /// The constraint's name in the text of a program, in Keras's words.
     fn name(&self) -> &'static str;
 
-    /// Refuses settings outside their range, and shapes that it is not for, in words for the user.
+    /// Checks settings and the variable's shape. The error message is written for the user.
     fn check(&self, dims: &[usize]) -> Result<(), String> {
         let _ = dims;
         Ok(())
     }
 
-    /// Changes the weights of a variable, row by row, whose sizes have passed `check`. It runs
-    /// in every step: it must not allocate.
+    /// Changes the weights of a variable, given in row-major order, so that they meet the
+    /// condition. The sizes have passed `check`. This runs in every step and must not allocate.
     fn project(&self, dims: &[usize], weights: &mut [f32]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::Constraint;
 
-/// Weights below 0 become 0.
+/// Sets weights below 0 to 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NonNeg;
 
@@ -13,7 +13,7 @@ impl Constraint for NonNeg {
 
     fn project(&self, _dims: &[usize], weights: &mut [f32]) {
         for w in weights {
-            // TF: a product, so that what is not a number stays so.
+            // TF: a product, so that NaN stays NaN.
             *w *= if *w >= 0.0 { 1.0 } else { 0.0 };
         }
     }

@@ -1,18 +1,18 @@
-//! `MaxNorm`, `UnitNorm` and `MinMaxNorm`: how long the vectors of a variable are.
+//! `MaxNorm`, `UnitNorm` and `MinMaxNorm`: limits on the lengths of a variable's vectors.
 
 use super::Constraint;
 use crate::bounds;
 
-/// What Keras adds to a length before it divides by it.
+/// The number that Keras adds to a length before it divides by it.
 const EPSILON: f32 = 1e-7;
 
 /// The setter of the axes, for a constraint with a field `axes`.
 macro_rules! axes_setter {
     ($constraint:ty) => {
         impl $constraint {
-            /// The axes along which lengths are taken, counted from the end if negative. By default
-            /// 0: the weights of each unit of a dense layer. `[0, 1, 2]` are those of each filter
-            /// of a convolution, 1 the rows of an embedding.
+            /// The axes along which lengths are computed, counted from the end if negative. By
+            /// default 0: the weights of each unit of a dense layer. Use `[0, 1, 2]` for each
+            /// filter of a convolution, 1 for the rows of an embedding.
             pub fn axes(mut self, axes: impl Into<Vec<i64>>) -> Self {
                 self.axes = axes.into();
                 self
@@ -21,7 +21,7 @@ macro_rules! axes_setter {
     };
 }
 
-/// No vector is longer than a number.
+/// Limits the length of vectors.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct MaxNorm {
@@ -30,7 +30,7 @@ pub struct MaxNorm {
 }
 
 impl MaxNorm {
-    /// Longer vectors become this long. Keras's own number is 2.
+    /// Scales vectors longer than `max_value` down to this length. Keras's default is 2.
     pub fn new(max_value: f64) -> MaxNorm {
         MaxNorm { max_value, axes: vec![0] }
     }
@@ -54,7 +54,7 @@ impl Constraint for MaxNorm {
     }
 }
 
-/// Every vector is of length 1.
+/// Scales every vector to length 1.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct UnitNorm {
@@ -62,7 +62,7 @@ pub struct UnitNorm {
 }
 
 impl UnitNorm {
-    /// Along the first axis.
+    /// Vectors along the first axis.
     pub fn new() -> UnitNorm {
         UnitNorm { axes: vec![0] }
     }
@@ -90,7 +90,7 @@ impl Constraint for UnitNorm {
     }
 }
 
-/// Every vector is as long as one of two numbers, or between them.
+/// Keeps the length of vectors between two numbers.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct MinMaxNorm {
@@ -101,12 +101,13 @@ pub struct MinMaxNorm {
 }
 
 impl MinMaxNorm {
-    /// Shorter and longer vectors become as long as the nearer of these. Keras's own are 0 and 1.
+    /// Scales shorter vectors up to `min_value` and longer ones down to `max_value`. Keras's
+    /// defaults are 0 and 1.
     pub fn new(min_value: f64, max_value: f64) -> MinMaxNorm {
         MinMaxNorm { min_value, max_value, rate: 1.0, axes: vec![0] }
     }
 
-    /// How far a length goes at a step to where it should be. By default 1: all the way.
+    /// The fraction of the way to the allowed length that a step moves. By default 1: all the way.
     pub fn rate(mut self, rate: f64) -> MinMaxNorm {
         self.rate = rate;
         self
@@ -139,7 +140,7 @@ impl Constraint for MinMaxNorm {
     }
 }
 
-/// Refuses axes that a shape does not have, or has no place for twice.
+/// Checks that the shape has these axes, and that none occurs twice.
 fn check_axes(axes: &[i64], dims: &[usize]) -> Result<(), String> {
     let rank = dims.len() as i64;
     let resolved = |axis: i64| if axis < 0 { axis + rank } else { axis };
@@ -154,22 +155,21 @@ fn check_axes(axes: &[i64], dims: &[usize]) -> Result<(), String> {
     if axes.is_empty() { Err("no axes to take lengths along".to_string()) } else { Ok(()) }
 }
 
-/// Vectors side by side whose lengths are summed up together.
+/// The number of adjacent vectors whose lengths are computed together.
 const BLOCK: usize = 64;
 
-/// Multiplies every vector along some axes with a number that depends on its length.
+/// Multiplies every vector along some axes by a factor that depends on its length.
 fn rescale(dims: &[usize], axes: &[i64], weights: &mut [f32], factor: impl Fn(f32) -> f32) {
     let along = axes.iter().fold(0u32, |set, &a| set | 1 << if a < 0 { a + dims.len() as i64 } else { a });
     let is_along = |axis: usize| along >> axis & 1 == 1;
-    // The last axes that are all along vectors, or all across them, are runs of neighbours in
-    // memory.
+    // Trailing axes that all lie along vectors, or all across them, form contiguous runs in memory.
     let across_last = !is_along(dims.len() - 1);
     let n_front = (0..dims.len()).rev().find(|&axis| is_along(axis) == across_last).map_or(0, |axis| axis + 1);
     let (front, run) = (&dims[..n_front], dims[n_front..].iter().product::<usize>());
     let count = |of_vectors: bool| -> usize {
         front.iter().enumerate().filter(|(axis, _)| is_along(*axis) == of_vectors).map(|(_, n)| n).product()
     };
-    // Where the run of a number is, counted over the front axes along or across vectors.
+    // The position of a run, given its number over the leading axes along or across vectors.
     let place = |mut number: usize, of_vectors: bool| {
         let (mut stride, mut at) = (run, 0);
         for (axis, &n) in front.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! `Bidirectional`: a recurrent layer from both ends.
+//! `Bidirectional`: a recurrent layer that reads sequences in both directions.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use super::super::build::BuiltLayer;
 use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{RecurrentLayer, Way};
 
-/// How the results of both directions become one.
+/// The way the results of both directions are merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MergeMode {
-    /// Side by side, `2 units` wide.
+    /// Concatenated, `2 units` wide.
     #[default]
     Concat,
     /// Their sum.
@@ -23,9 +23,9 @@ pub enum MergeMode {
     Ave,
 }
 
-/// A recurrent layer that reads sequences forwards, and another like it that reads them backwards.
+/// A recurrent layer that reads sequences forwards, and a copy of it that reads them backwards.
 ///
-/// With outputs of all steps, those of steps that do not count are 0. Variables: those of the
+/// If the layer returns all steps, the outputs of masked steps are 0. Variables: those of the
 /// layer, in `forward_<kind>/` and `backward_<kind>/`.
 ///
 /// ```
@@ -46,26 +46,26 @@ pub struct Bidirectional {
     config: Config,
 }
 
-/// The keys of both parts.
+/// The keys of the two layers.
 const DIRECTIONS: [&str; 2] = ["forward", "backward"];
 
-/// An output with the last states.
+/// The output and last states of one direction.
 type DirectionOutput = (Tensor, Vec<Tensor>);
 
 impl Bidirectional {
-    /// Both directions side by side.
+    /// Wraps a layer; the results of both directions are concatenated.
     pub fn new(layer: impl RecurrentLayer + 'static) -> Bidirectional {
         Bidirectional { layer: Rc::new(layer), merge_mode: MergeMode::default(), config: Config::default() }
     }
 
-    /// How both results become one. By default they stand side by side.
+    /// The way both results are merged. By default they are concatenated.
     pub fn merge_mode(mut self, mode: MergeMode) -> Bidirectional {
         self.merge_mode = mode;
         self
     }
 
-    /// As `apply`, with the last states of the forward layer and, after them, of the backward
-    /// layer.
+    /// Like `apply`, but also returns the last states of the forward layer, followed by those of
+    /// the backward layer.
     #[track_caller]
     pub fn apply_states(&self, x: &Tensor) -> DirectionOutput {
         match self.parts(x) {
@@ -77,7 +77,7 @@ impl Bidirectional {
         }
     }
 
-    /// Both results, each on its own, as Keras has them with no merge mode.
+    /// The two results separately, as Keras returns them without a merge mode.
     #[track_caller]
     pub fn apply_both(&self, x: &Tensor) -> (Tensor, Tensor) {
         match self.parts(x) {
@@ -94,12 +94,12 @@ impl Bidirectional {
         Some([self.run(&open.call, 0), self.run(&open.call, 1)])
     }
 
-    /// What one direction makes of the input.
+    /// The output and last states of one direction.
     #[track_caller]
     fn run(&self, call: &LayerCall<'_>, direction: usize) -> DirectionOutput {
         let (rnn, x) = (self.layer.rnn(), call.input());
-        // TF: with outputs of all steps, those of steps that do not count are 0, whatever the layer
-        // says; else they never are.
+        // TF: with outputs of all steps, those of masked steps are 0, whatever the layer's option
+        // is; otherwise they are never 0.
         let is_second = direction == 1;
         let way = Way {
             backwards: rnn.go_backwards != is_second,
@@ -110,7 +110,7 @@ impl Bidirectional {
         let part = call.child(DIRECTIONS[direction]);
         let Some(open) = part.and_then(|part| part.open(x, call.training())) else { return (x.clone(), Vec::new()) };
         let (y, states) = rnn.run(&open.call, way);
-        // Every step beside the one that has read the same input.
+        // Puts every step next to the forward step that read the same input.
         (if is_second && rnn.return_sequences { y.reverse(&[1]) } else { y }, states)
     }
 

@@ -1,4 +1,4 @@
-//! `Gru`: a state of which a gate replaces a part.
+//! `Gru`: a recurrent layer in which a gate replaces part of the state at each step.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
@@ -6,12 +6,12 @@ use estimand_graph::op::Cell;
 use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{Rnn, rnn_setters};
 
-/// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`, with update
-/// gate z and, in the candidate, reset gate r from the input and the last `h`.
+/// Gated recurrent unit over `[batch, time, inputs]`: `h = z h + (1 - z) tanh(..)`. The update gate
+/// z and the reset gate r (used in the candidate) depend on the input and the last `h`.
 ///
 /// Variables: `gru_cell/kernel` `[inputs, 3 units]`, `gru_cell/recurrent_kernel` `[units, 3 units]`
-/// and `gru_cell/bias`, `[2, 3 units]` of the input's product and of the state's, or `[3 units]` if
-/// it resets before the product; in the order z, r, candidate.
+/// and `gru_cell/bias`. The bias is `[2, 3 units]`, for the input's product and for the state's, or
+/// `[3 units]` if `reset_after` is false. The order is z, r, candidate.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Gru {
@@ -20,19 +20,19 @@ pub struct Gru {
 }
 
 impl Gru {
-    /// A layer of this many units; its result is the last state.
+    /// A layer of `units` units. Its result is the last state.
     pub fn new(units: usize) -> Gru {
         Gru { rnn: Rnn::new(Cell::Gru { reset_after: true }, units), config: Config::default() }
     }
 
-    /// The function of gates. By default the sigmoid.
+    /// The activation of the gates. By default the sigmoid.
     pub fn recurrent_activation(mut self, activation: crate::Activation) -> Gru {
         self.rnn.recurrent_activation = activation;
         self
     }
 
-    /// Whether the reset gate is applied to the state's product and not to the state. By default it
-    /// is, as in cuDNN; before the product it takes two products a step.
+    /// Whether the reset gate is applied to the state's product instead of to the state. By default
+    /// it is, as in cuDNN. Without it a step takes two products.
     pub fn reset_after(mut self, reset_after: bool) -> Gru {
         self.rnn.cell = Cell::Gru { reset_after };
         self

@@ -1,4 +1,4 @@
-//! `Lstm`: a state that gates let in, keep and let out.
+//! `Lstm`: a recurrent layer whose gates control what enters, stays in and leaves its state.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
@@ -6,8 +6,8 @@ use estimand_graph::op::Cell;
 use super::super::{Build, Config, Layer, LayerCall, config_setters};
 use super::{Rnn, rnn_setters};
 
-/// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`,
-/// with input gate i, forget gate f and output gate o from the input and the last `h`.
+/// Long short-term memory over `[batch, time, inputs]`: `c = f c + i tanh(..)`, `h = o tanh(c)`.
+/// The input gate i, forget gate f and output gate o depend on the input and the last `h`.
 ///
 /// Variables: `lstm_cell/kernel` `[inputs, 4 units]`, `lstm_cell/recurrent_kernel`
 /// `[units, 4 units]` and `lstm_cell/bias` `[4 units]`, in the order i, f, candidate, o.
@@ -32,18 +32,19 @@ pub struct Lstm {
 }
 
 impl Lstm {
-    /// A layer of this many units; its result is the last `h`.
+    /// A layer of `units` units. Its result is the last `h`.
     pub fn new(units: usize) -> Lstm {
         Lstm { rnn: Rnn::new(Cell::Lstm, units), config: Config::default() }
     }
 
-    /// The function of gates. By default the sigmoid.
+    /// The activation of the gates. By default the sigmoid.
     pub fn recurrent_activation(mut self, activation: crate::Activation) -> Lstm {
         self.rnn.recurrent_activation = activation;
         self
     }
 
-    /// Whether the forget gate's bias begins at 1 instead of as the others. By default it does.
+    /// Whether the bias of the forget gate starts at 1 instead of the bias initializer's value. By
+    /// default it does.
     pub fn unit_forget_bias(mut self, unit_forget_bias: bool) -> Lstm {
         self.rnn.unit_forget_bias = unit_forget_bias;
         self

@@ -1,19 +1,19 @@
-//! Which steps of sequences count.
+//! Masks of sequences: which steps count.
 
 use estimand_graph::Tensor;
 use estimand_tensor::Dim;
 
-/// As it was given.
+/// A mask in the form that the user gave.
 #[derive(Clone, Debug)]
 pub(super) enum Mask {
-    /// Booleans `[batch, time]`.
+    /// Booleans `[batch, time]`; true for steps that count.
     Steps(Tensor),
-    /// Integers `[batch]`.
+    /// Integers `[batch]`: the number of steps that count.
     Lengths(Tensor),
 }
 
 impl Mask {
-    /// As booleans `[batch, time]`.
+    /// Converts the mask to booleans `[batch, time]`.
     #[track_caller]
     pub fn steps(&self, time: Dim) -> Tensor {
         match self {

@@ -1,8 +1,8 @@
-//! What recurrent layers have in common: kernels, options, masks, and how one op becomes what Keras
-//! returns.
+//! The parts that recurrent layers share: kernels, options, masks, and the conversion of one op's
+//! results to the results of Keras.
 //!
-//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` which steps
-//! count, `bidirectional` the wrapper that reads both ways.
+//! `simple_rnn`, `lstm` and `gru` hold one layer each, `setters` their options, `mask` the masks of
+//! steps, `bidirectional` the wrapper that reads both ways.
 
 mod bidirectional;
 mod gru;
@@ -27,12 +27,12 @@ use mask::Mask;
 use setters::rnn_setters;
 pub use simple_rnn::SimpleRnn;
 
-/// A layer that goes over sequences step by step: [`SimpleRnn`], [`Lstm`], [`Gru`].
+/// A layer that processes sequences step by step: [`SimpleRnn`], [`Lstm`], [`Gru`].
 pub trait RecurrentLayer: Layer {
-    /// Its cell and options.
+    /// The layer's cell and options.
     fn rnn(&self) -> &Rnn;
 
-    /// As `apply`, with the states after the last step: `h`, and `c` of an LSTM.
+    /// Like `apply`, but also returns the states after the last step: `h`, and `c` of an LSTM.
     #[track_caller]
     fn apply_states(&self, x: &Tensor) -> (Tensor, Vec<Tensor>) {
         let training = x.graph().mode() == Mode::Train;
@@ -65,19 +65,19 @@ pub struct Rnn {
     initial_state: Vec<Tensor>,
 }
 
-/// How a layer goes over sequences.
+/// The direction and the first states of one pass over sequences.
 #[derive(Clone, Copy)]
 struct Way {
     backwards: bool,
-    /// Whether steps that do not count have an output of 0.
+    /// Whether the output of masked steps is 0.
     zero_output: bool,
-    /// Which of how many sets of first states it begins with.
+    /// The set of initial states that this pass starts with, of `n_sets`.
     set: usize,
     n_sets: usize,
 }
 
 impl Way {
-    /// A sequence with the step that comes first in the first place.
+    /// The sequence in reading order.
     #[track_caller]
     fn in_order(self, x: &Tensor) -> Tensor {
         if self.backwards { x.reverse(&[1]) } else { x.clone() }
@@ -177,7 +177,8 @@ impl Rnn {
         }
     }
 
-    /// The bias of an LSTM's forget gate begins at 1, so that it begins by remembering.
+    /// The bias of an LSTM's forget gate starts at 1, so that the cell remembers at the start of
+    /// training.
     fn bias_initializer(&self, initializer: Initializer) -> Result<Initializer, Error> {
         if self.cell != Cell::Lstm || !self.unit_forget_bias {
             return Ok(initializer);
@@ -198,12 +199,12 @@ impl Rnn {
         Ok(Initializer::Value(Array::from(bias.collect::<Vec<f32>>())))
     }
 
-    /// As the options say.
+    /// The direction and first states according to the options.
     fn way(&self) -> Way {
         Way { backwards: self.go_backwards, zero_output: self.zero_output_for_mask, set: 0, n_sets: 1 }
     }
 
-    /// The layer's output and last states.
+    /// Computes the layer's output and last states.
     #[track_caller]
     fn run(&self, call: &LayerCall<'_>, way: Way) -> (Tensor, Vec<Tensor>) {
         let graph = call.input().graph();
@@ -220,7 +221,7 @@ impl Rnn {
             Err(error) => return self.failed(graph, error),
         };
         let x = match call.training() && self.dropout > 0.0 {
-            // The same for all steps.
+            // The same inputs are dropped at all steps.
             true => &x * keep(&x, Shape::from([batch, 1.into(), x.channels().into()]), self.dropout),
             false => x,
         };
@@ -256,21 +257,22 @@ impl Rnn {
         (output, outputs.states)
     }
 
-    /// The mask in the order of reading. Not in a closure, which would hide the caller's line.
+    /// The mask in reading order. This is a function because a closure would hide the caller's
+    /// line.
     #[track_caller]
     fn counted_steps(&self, time: Dim, way: Way) -> Option<Tensor> {
         let mask = self.mask.as_ref()?;
         Some(way.in_order(&mask.steps(time)))
     }
 
-    /// What stands for an error.
+    /// Records an error and returns tensors that stand for it.
     #[track_caller]
     fn failed(&self, graph: &Graph, error: Error) -> (Tensor, Vec<Tensor>) {
         let poison = graph.error(error);
         (poison.clone(), vec![poison; self.n_states()])
     }
 
-    /// The bias of the input's product, and of the state's.
+    /// The bias of the input's product and the bias of the state's product.
     fn biases(&self, call: &LayerCall<'_>, names: &Names) -> [Option<Tensor>; 2] {
         let Some(bias) = call.find(names.bias) else { return [None, None] };
         if !self.has_two_biases() {
@@ -291,8 +293,8 @@ impl Rnn {
         }
     }
 
-    /// What Keras returns for every step. TF: before the first step that counts there is no output
-    /// to repeat, so it is 0 and not the first state.
+    /// The outputs of all steps, as Keras returns them. TF: before the first step that counts there
+    /// is no output to repeat, so the output is 0 and not the first state.
     fn steps_output(&self, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
         let Some(mask) = mask else { return sequence.clone() };
         let begun = || mask.cast(DType::I32).cumsum(1, false, false).greater(0);
@@ -304,7 +306,7 @@ impl Rnn {
         shown.expand_dims(2).select(sequence, 0.0)
     }
 
-    /// What Keras returns for the last step, by the same rules.
+    /// The output of the last step, by the same rules.
     fn last_output(&self, last: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
         let Some(mask) = mask else { return last.clone() };
         let shown = match (zero, self.initial_state.is_empty()) {
@@ -316,14 +318,14 @@ impl Rnn {
     }
 }
 
-/// Factors of 0 with the probability of the rate, else what makes up for it.
+/// Dropout factors: 0 with probability `rate`, otherwise `1 / (1 - rate)`.
 #[track_caller]
 fn keep(x: &Tensor, shape: Shape, rate: f64) -> Tensor {
     let kept = x.graph().random_uniform(shape).greater_equal(rate);
     kept.cast(DType::F32) * (1.0 / (1.0 - rate))
 }
 
-/// The functions that one op for all steps has.
+/// The activation as a function of the op that runs all steps, if the op supports it.
 fn cell_function(activation: Activation) -> Option<CellFunction> {
     Some(match activation {
         Activation::Linear => CellFunction::Linear,

@@ -4,73 +4,73 @@
 macro_rules! rnn_setters {
     ($layer:ty) => {
         impl $layer {
-            /// The function of candidates and results. By default the hyperbolic tangent.
+            /// The activation of candidates and results. By default the hyperbolic tangent.
             ///
-            /// Softmax, gelu, swish and leaky relu are computed step by step, for a number of steps
-            /// that is known when the graph is built.
+            /// Softmax, gelu, swish and leaky relu are computed step by step. The number of steps
+            /// must then be known when the graph is built.
             pub fn activation(mut self, activation: crate::Activation) -> Self {
                 self.rnn.activation = activation;
                 self
             }
 
-            /// Whether there is a bias. By default there is.
+            /// Whether the layer has a bias. By default it does.
             pub fn use_bias(mut self, use_bias: bool) -> Self {
                 self.rnn.use_bias = use_bias;
                 self
             }
 
-            /// In training, leaves out this part of the inputs: the same ones at all steps. By
+            /// In training, drops this fraction of the inputs, the same ones at all steps. By
             /// default none.
             pub fn dropout(mut self, rate: f64) -> Self {
                 self.rnn.dropout = rate;
                 self
             }
 
-            /// In training, leaves out this part of the state before it meets the recurrent kernel:
-            /// the same units at all steps and for all gates. By default none.
+            /// In training, drops this fraction of the state before the product with the recurrent
+            /// kernel. The same units are dropped at all steps and for all gates. By default none.
             pub fn recurrent_dropout(mut self, rate: f64) -> Self {
                 self.rnn.recurrent_dropout = rate;
                 self
             }
 
-            /// Whether the result is `[batch, time, units]`, the output of every step, and not only
-            /// the last. By default it is the last.
+            /// Whether the result holds the output of every step, `[batch, time, units]`. By
+            /// default it holds only the last output.
             pub fn return_sequences(mut self, return_sequences: bool) -> Self {
                 self.rnn.return_sequences = return_sequences;
                 self
             }
 
-            /// Whether to begin with the last step; the outputs then are in that order too. By
-            /// default not.
+            /// Whether to read the last step first. The outputs are then in that order too. By
+            /// default off.
             pub fn go_backwards(mut self, go_backwards: bool) -> Self {
                 self.rnn.go_backwards = go_backwards;
                 self
             }
 
-            /// Whether the output of a step that does not count is 0. By default it is that of the
-            /// step before.
+            /// Whether the output of a masked step is 0. By default it is the output of the step
+            /// before.
             pub fn zero_output_for_mask(mut self, zero: bool) -> Self {
                 self.rnn.zero_output_for_mask = zero;
                 self
             }
 
-            /// Which steps count, as booleans `[batch, time]`: the others leave the states as they
-            /// are. By default all do.
+            /// A mask of booleans `[batch, time]`: steps with `false` leave the states unchanged.
+            /// By default all steps count.
             pub fn mask(mut self, mask: &estimand_graph::Tensor) -> Self {
                 self.rnn.mask = Some(super::mask::Mask::Steps(mask.clone()));
                 self
             }
 
-            /// How many steps of each sequence count, `[batch]`, as
-            /// [`sequence_input_layer`](crate::column::sequence_input_layer) has them. By default
-            /// all do.
+            /// The number of steps that count in each sequence, `[batch]`, as returned by
+            /// [`sequence_input_layer`](crate::column::sequence_input_layer). By default all steps
+            /// count.
             pub fn lengths(mut self, lengths: &estimand_graph::Tensor) -> Self {
                 self.rnn.mask = Some(super::mask::Mask::Lengths(lengths.clone()));
                 self
             }
 
-            /// What the first step begins with, `[batch, units]`: `h`, and `c` of an LSTM; inside
-            /// [`Bidirectional`](crate::Bidirectional) those of the backward layer after them. By
+            /// The states before the first step, `[batch, units]`: `h`, and `c` of an LSTM. Inside
+            /// [`Bidirectional`](crate::Bidirectional), the states of the backward layer follow. By
             /// default 0.
             pub fn initial_state(mut self, states: &[estimand_graph::Tensor]) -> Self {
                 self.rnn.initial_state = states.to_vec();

@@ -1,4 +1,4 @@
-//! `SimpleRnn`: the state is a function of the input and the last state.
+//! `SimpleRnn`: a recurrent layer whose state is a function of the input and the last state.
 
 use estimand_graph::Tensor;
 use estimand_graph::op::Cell;
@@ -19,7 +19,7 @@ pub struct SimpleRnn {
 }
 
 impl SimpleRnn {
-    /// A layer of this many units; its result is the last state.
+    /// A layer of `units` units. Its result is the last state.
     pub fn new(units: usize) -> SimpleRnn {
         SimpleRnn { rnn: Rnn::new(Cell::Simple, units), config: Config::default() }
     }

@@ -1,9 +1,9 @@
 //! The gradient of a convolution with respect to its filter.
 //!
-//! A product over all output pixels: row `tap` of the left operand is what that tap of the filter
-//! saw, read where it lies in the image; the right operand is `dy`. A segment of k is one output
-//! row. The images are cut into fixed groups whose sums are added in order at the end. `dy` lies in
-//! memory, or is made for a few images at a time (see `pooled_gradient`).
+//! It is a product over all output pixels. Row `tap` of the left operand holds the inputs that this
+//! tap of the filter saw, read in place from the image; the right operand is `dy`. A segment of k
+//! is one output row. The images are cut into fixed groups whose sums are added in order at the
+//! end. `dy` is in memory, or is computed for a few images at a time (see `pooled_gradient`).
 
 use std::ops::Range;
 
@@ -14,21 +14,22 @@ use crate::cpu::microkernel::{BLOCK_K, Kernels, Tile};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Groups of images at most.
+/// The largest number of groups of images.
 const GROUPS: usize = 16;
-/// Floats all partial sums may take together; a larger filter is cut by its rows instead.
+/// The largest number of floats of all partial sums together. A larger filter is cut by its rows
+/// instead.
 const PARTIALS: usize = 1 << 19;
 
-/// Elements of the filter whose partial sums one task adds up.
+/// The number of elements of the filter whose partial sums one task adds up.
 const SUMS: usize = 1 << 12;
 
-/// How the work is cut into tasks.
+/// The cut of the work into tasks.
 pub(super) struct Cut {
-    /// Images whose pixels make up one round of blocks.
+    /// The number of images whose pixels make up one round of blocks.
     images_per_set: usize,
     pub images_per_group: usize,
     pub n_groups: usize,
-    /// Stretches of the filter per task, and how many such parts there are.
+    /// The number of stretches of the filter per task, and the number of such parts.
     stretches: usize,
     pub n_parts: usize,
 }
@@ -55,42 +56,42 @@ impl Cut {
         self.n_groups * self.n_parts
     }
 
-    /// Floats of the gradients of one set, with room to read on.
+    /// The number of floats of the gradients of one set, with room to read past the end.
     fn made_len(&self, shape: &ConvShape) -> usize {
         product(&[self.images_per_set, shape.out_image_len()]) + 16
     }
 
-    /// Floats of the padded images of one set; zero without a margin.
+    /// The number of floats of the padded images of one set; zero without a margin.
     fn slot(&self, shape: &ConvShape) -> usize {
         let sizes = [self.images_per_set, shape.padded_height(), shape.padded_pitch()];
         if shape.window.is_padded() { product(&sizes) } else { 0 }
     }
 }
 
-/// Images at the end of `dy` that are copied, because reading their rows to the end of a vector
-/// would leave `dy`.
+/// The number of images at the end of `dy` that are copied, because reading their rows to the end
+/// of a vector would leave `dy`.
 fn tail_images(shape: &ConvShape) -> usize {
     let whole_vectors = shape.out_channels.is_multiple_of(16);
     if whole_vectors { 0 } else { 16_usize.div_ceil(shape.out_image_len().max(1)).min(shape.batch) }
 }
 
-/// Floats of that copy, with room to read on.
+/// The number of floats of that copy, with room to read past the end.
 fn tail_len(shape: &ConvShape) -> usize {
     product(&[tail_images(shape), shape.out_image_len()]) + 16
 }
 
-/// Where `dy` comes from.
+/// The source of `dy`.
 pub(super) enum Gradient<'a> {
-    /// All of it lies in memory; the last images once more, with room to read on.
+    /// `dy` is in memory. `tail` is a copy of the last images with room to read past the end.
     Stored { dy: &'a [f32], tail: &'a [f32] },
-    /// Calling it with a group and some of its images writes theirs. Only where the filter is not
-    /// cut into parts.
+    /// A function that writes the gradients of some images of a group. Used only if the filter is
+    /// not cut into parts.
     Made(&'a Make<'a>),
 }
 
 type Make<'a> = dyn Fn(usize, Range<usize>, &mut [f32]) + Sync + 'a;
 
-/// The operands and where their parts are.
+/// The operands, and the cut into parts.
 struct Operands<'a> {
     shape: &'a ConvShape,
     cut: &'a Cut,
@@ -98,21 +99,22 @@ struct Operands<'a> {
     dy: Gradient<'a>,
 }
 
-/// Floats of scratch that [`conv2d_backprop_filter`] needs.
+/// The number of floats of scratch memory that [`conv2d_backprop_filter`] needs.
 pub fn conv2d_backprop_filter_scratch_len(shape: &ConvShape) -> usize {
     tail_len(shape) + products_scratch_len(shape, false)
 }
 
-/// Floats of scratch that [`products`] needs, with gradients that are made or not.
+/// The number of floats of scratch memory that [`products`] needs; `made` says whether gradients
+/// are computed on the fly.
 pub(super) fn products_scratch_len(shape: &ConvShape, made: bool) -> usize {
     let cut = Cut::new(shape);
     let made_len = if made { cut.made_len(shape) } else { 0 };
     product(&[cut.n_groups, shape.filter_len()]) + product(&[cut.n_tasks(), cut.slot(shape) + made_len])
 }
 
-/// `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
+/// Computes `dfilter`, the gradient of `sum(dy * conv(x, filter))` with respect to the filter.
 ///
-/// `scratch` holds at least [`conv2d_backprop_filter_scratch_len`] floats.
+/// `scratch` must hold at least [`conv2d_backprop_filter_scratch_len`] floats.
 pub fn conv2d_backprop_filter(
     pool: &Pool,
     shape: &ConvShape,
@@ -133,8 +135,8 @@ pub fn conv2d_backprop_filter(
     products(pool, shape, x, Gradient::Stored { dy, tail }, dfilter, scratch);
 }
 
-/// The products of all groups, and their sum. There are images, the operands have the sizes of the
-/// shape, and `scratch` holds at least [`products_scratch_len`] floats.
+/// Computes the products of all groups, and their sum. There must be images, the operands must have
+/// the sizes of the shape, and `scratch` must hold at least [`products_scratch_len`] floats.
 pub(super) fn products(
     pool: &Pool,
     shape: &ConvShape,
@@ -168,8 +170,8 @@ pub(super) fn products(
     run(pool, shape.is_parallel(), filter_len.div_ceil(SUMS), &|task| {
         let at = task * SUMS;
         let len = SUMS.min(filter_len - at);
-        // SAFETY: the partial sums lie one after the other, each as long as the result, of which a
-        // task has its part.
+        // SAFETY: the partial sums lie one after the other, each as long as the result; each task
+        // writes its own part of the result.
         unsafe {
             add_parts(partials[at..].as_ptr(), filter_len, cut.n_groups, dfilter.slice(at, len).as_mut_ptr(), len)
         };
@@ -177,7 +179,7 @@ pub(super) fn products(
 }
 
 impl Operands<'_> {
-    /// What the images of `group` add to the stretches of `part`.
+    /// Computes the contribution of the images of `group` to the stretches of `part`.
     fn partial_sum(&self, group: usize, part: usize, partial: &mut [f32], slot: &mut [f32], made: &mut [f32]) {
         let Operands { shape, cut, .. } = *self;
         let out_len = shape.out_image_len();
@@ -194,7 +196,7 @@ impl Operands<'_> {
                     continue;
                 }
             };
-            // Images that must be read from their copy are a set of their own.
+            // Images that must be read from their copy form a separate set.
             let middle = copied_from.clamp(start, next);
             if start < middle {
                 self.set(start, middle - start, &dy[start * out_len..], part, start == first, partial, slot);
@@ -206,8 +208,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Adds `images` images from `start`, whose gradients begin at `dy`; begins from zero if it
-    /// `is_first`.
+    /// Adds `images` images from `start`, whose gradients begin at `dy`. If it `is_first`, it
+    /// starts from zero.
     #[allow(clippy::too_many_arguments)] // one step of `partial_sum`, with its position
     fn set(
         &self,
@@ -254,8 +256,8 @@ impl Operands<'_> {
                     relu: false,
                 };
                 // SAFETY: every window position lies within the (padded) image; rows of `dy` are
-                // read to the end of a vector, into the next row or the room behind a copy or what
-                // was made.
+                // read to the end of a vector: into the next row, or into the room after a copy or
+                // after computed gradients.
                 unsafe { Kernels::active().run(&tile, stretches.len) };
             }
         });

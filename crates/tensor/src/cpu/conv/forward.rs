@@ -1,4 +1,4 @@
-//! The convolution itself, and with a max pooling of its result.
+//! The convolution itself, alone and combined with a max pooling of its result.
 
 use std::ops::Range;
 
@@ -11,31 +11,32 @@ use crate::cpu::pool2d::{PoolShape, max_pool_which_here};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Floats of output that are kept in the cache while all of k passes over them.
+/// The number of floats of output that stay in the cache while all of k is added to them.
 const BAND: usize = 1 << 14;
 
-/// Input rows that `rows` output rows see.
+/// The number of input rows that `rows` output rows see.
 fn seen_rows(shape: &ConvShape, rows: usize) -> usize {
     product(&[rows.max(1) - 1, shape.window.stride[0]]) + shape.window.span(0)
 }
 
-/// Floats of the padded input rows under one band; zero without a margin.
+/// The number of floats of the padded input rows under one band; zero without a margin.
 fn slot_len(shape: &ConvShape, cut: &Cut) -> usize {
     if shape.window.is_padded() { product(&[seen_rows(shape, cut.rows), shape.padded_pitch()]) } else { 0 }
 }
 
-/// The filter as a right operand.
+/// The shape of the filter as a right operand.
 fn filter_shape(shape: &ConvShape) -> PackedShape {
     PackedShape { k: shape.taps(), n: shape.out_channels }
 }
 
-/// Floats of scratch that [`conv2d`] needs.
+/// The number of floats of scratch memory that [`conv2d`] needs.
 pub fn conv2d_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::new(shape.batch, shape.out_height());
     filter_shape(shape).packed_len() + product(&[cut.n_tasks(), slot_len(shape, &cut)])
 }
 
-/// `y = epilogue(conv(x, filter))`. `scratch` holds at least [`conv2d_scratch_len`] floats.
+/// Computes `y = epilogue(conv(x, filter))`. `scratch` must hold at least [`conv2d_scratch_len`]
+/// floats.
 pub fn conv2d(
     pool: &Pool,
     shape: &ConvShape,
@@ -71,17 +72,18 @@ pub fn conv2d(
     });
 }
 
-/// Floats of scratch that [`conv2d_max_pooled`] needs.
+/// The number of floats of scratch memory that [`conv2d_max_pooled`] needs.
 pub fn conv2d_max_pooled_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::images_only(shape.batch, shape.out_height());
     let per_task = slot_len(shape, &cut) + shape.out_image_len();
     filter_shape(shape).packed_len() + product(&[cut.n_tasks(), per_task])
 }
 
-/// `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) of the result of
-/// [`conv2d`], which is never in memory: each image is pooled while it is in the cache.
+/// Computes `y` and `which` of [`max_pool_which`](crate::cpu::pool2d::max_pool_which) for the
+/// result of [`conv2d`]. That result is never in memory as a whole: each image is pooled while it
+/// is in the cache.
 ///
-/// `scratch` holds at least [`conv2d_max_pooled_scratch_len`] floats.
+/// `scratch` must hold at least [`conv2d_max_pooled_scratch_len`] floats.
 #[allow(clippy::too_many_arguments)] // those of a convolution and of a pooling
 pub fn conv2d_max_pooled(
     pool: &Pool,
@@ -127,7 +129,7 @@ pub fn conv2d_max_pooled(
     });
 }
 
-/// A convolution with its filter packed.
+/// A convolution with a packed filter.
 struct Forward<'a> {
     shape: &'a ConvShape,
     right: Right<'a>,
@@ -135,7 +137,7 @@ struct Forward<'a> {
 }
 
 impl Forward<'_> {
-    /// `rows` of the result of image `x`; a margin is added in `slot`.
+    /// Computes `rows` of the result of image `x`. A margin is added in `slot`.
     fn band(&self, x: &[f32], rows: Range<usize>, slot: &mut [f32], y: &mut [f32]) {
         let Forward { shape, right, epilogue } = self;
         let row_len = shape.out_width() * shape.out_channels;
@@ -155,17 +157,18 @@ impl Forward<'_> {
     }
 }
 
-/// As many output rows as `y` holds, the first of which sees the image from `x` on.
+/// Computes as many output rows as `y` holds. The first of them sees the image from the start of
+/// `x`.
 fn rows_of_output(shape: &ConvShape, x: &[f32], pitch: usize, right: &Right, y: &mut [f32], epilogue: Epilogue) {
     let stretches = Stretches::new(shape, pitch);
     let n = shape.out_channels;
     let (mut rows, mut row_len) = (y.len() / (shape.out_width() * n), shape.out_width() * n);
-    // With a single row or column there is no next one, and the step to it may be any number.
+    // With a single row or column there is no next one, and the step to it is never used.
     let a_row = shape.window.stride[1].wrapping_mul(shape.in_channels);
     let mut row_step = shape.window.stride[0].wrapping_mul(pitch);
     if shape.out_width().wrapping_mul(a_row) == row_step {
-        // The next row goes on where the last one ends, as with filters of one by one: they are one
-        // long row.
+        // The next row starts where the last one ends, as with 1 x 1 filters: they form one long
+        // row.
         row_len *= rows;
         row_step = row_step.wrapping_mul(rows);
         rows = 1;

@@ -1,8 +1,8 @@
 //! The gradient of a convolution with respect to its input.
 //!
-//! For an input row, the filter rows that see it and the output channels are one k: their product
-//! with the filter gives, for every output pixel `x` of the row, what it sends to each filter
-//! column and input channel, a row of `columns`. Then every input pixel gathers the entries that
+//! For an input row, the filter rows that see it and the output channels form one k. Their product
+//! with the filter gives, for every output pixel `x` of the row, its contribution to each filter
+//! column and input channel: a row of `columns`. Then every input pixel gathers the entries that
 //! belong to it, filter columns ascending.
 
 use super::segments::for_each_block;
@@ -13,10 +13,10 @@ use crate::cpu::simd::{Simd, for_every_isa};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Floats of columns that are computed before they are gathered, about.
+/// The approximate number of floats of columns that are computed before they are gathered.
 const COLUMNS: usize = 1 << 13;
 
-/// The filter as a right operand: a row per filter row and output channel, a column per filter
+/// The filter as a right operand: one row per filter row and output channel, one column per filter
 /// column and input channel.
 ///
 /// The filter rows that see one input row are `step` apart, so they are stored by their remainder
@@ -33,7 +33,7 @@ impl Filter {
         Filter { packed, step: shape.window.seen_by(0, 0, 0).tap_step }
     }
 
-    /// The place of filter row `ky` in this order.
+    /// The position of filter row `ky` in this order.
     fn place(&self, shape: &ConvShape, ky: usize) -> usize {
         let before = |remainder: usize| (shape.window.size[0] - remainder).div_ceil(self.step);
         (0..ky % self.step).map(before).sum::<usize>() + ky / self.step
@@ -47,15 +47,15 @@ impl Filter {
     }
 }
 
-/// What is computed before it is gathered: so many rows of so many images.
+/// The rows and images whose columns are computed before they are gathered.
 ///
-/// As many images as there are share a pass, since a panel of the filter stays in the first-level
+/// A pass has as many images as possible, since a panel of the filter stays in the first-level
 /// cache for all of them.
 #[derive(Clone, Copy)]
 struct Pass {
     images: usize,
     rows: usize,
-    /// Floats of the columns of an image.
+    /// The number of floats of the columns of an image.
     image_len: usize,
 }
 
@@ -68,21 +68,21 @@ impl Pass {
         Pass { images, rows, image_len: product(&[rows, row_len]) }
     }
 
-    /// Floats of all its columns.
+    /// The number of floats of all columns.
     fn len(&self) -> usize {
         product(&[self.images, self.image_len])
     }
 }
 
-/// Floats of scratch that [`conv2d_backprop_input`] needs.
+/// The number of floats of scratch memory that [`conv2d_backprop_input`] needs.
 pub fn conv2d_backprop_input_scratch_len(shape: &ConvShape) -> usize {
     let cut = Cut::new(shape.batch, shape.height);
     Filter::new(shape).packed.packed_len() + product(&[cut.n_tasks(), Pass::new(shape, &cut).len()])
 }
 
-/// `dx`, the gradient of `sum(dy * conv(x, filter))` with respect to x.
+/// Computes `dx`, the gradient of `sum(dy * conv(x, filter))` with respect to x.
 ///
-/// `scratch` holds at least [`conv2d_backprop_input_scratch_len`] floats.
+/// `scratch` must hold at least [`conv2d_backprop_input_scratch_len`] floats.
 pub fn conv2d_backprop_input(
     pool: &Pool,
     shape: &ConvShape,
@@ -134,13 +134,13 @@ struct Gradient<'a> {
 }
 
 impl Gradient<'_> {
-    /// Floats of the columns of one row.
+    /// The number of floats of the columns of one row.
     fn row_len(&self) -> usize {
         self.shape.out_width() * self.filter.packed.n
     }
 
-    /// Computes the columns of input row `row` of `images` images, whose gradients are `dy`; those
-    /// of an image begin `image_step` after those of the one before.
+    /// Computes the columns of input row `row` of `images` images, whose gradients are `dy`. The
+    /// columns of consecutive images are `image_step` apart.
     fn columns(&self, dy: &[f32], images: usize, row: usize, columns: &mut [f32], image_step: usize) {
         let Gradient { shape, filter, right } = self;
         let (channels, out_width, n) = (shape.out_channels, shape.out_width(), filter.packed.n);
@@ -180,8 +180,8 @@ for_every_isa! {
     /// pixels that saw it.
     ///
     /// # Safety
-    /// `dx` must be writable for the rows of each image, and `columns` hold theirs, images
-    /// `image_step` apart.
+    /// `dx` must be writable for the rows of each image, and `columns` must hold their columns,
+    /// with images `image_step` apart.
     unsafe fn gather(shape: &ConvShape, images: usize, rows: usize, columns: *const f32, image_step: usize, dx: *mut f32) =
         gather_generic
 }
@@ -200,10 +200,10 @@ unsafe fn gather_generic<S: Simd>(
     for column in 0..shape.width {
         let seen = shape.window.seen_by(1, column, out_width);
         let first = seen.position * n + seen.tap * channels;
-        // Looked at from the second position on.
+        // The step as seen from the second position.
         let step = seen.tap_step.wrapping_mul(channels).wrapping_sub(seen.position_step.wrapping_mul(n));
         let mut channel = 0;
-        // Two vectors at a time, whose sums do not wait for each other.
+        // Two vectors at a time, whose sums are independent of each other.
         while channel < channels {
             // SAFETY: an output pixel has one entry per tap and channel; masked to the channels
             // that are left.

@@ -1,13 +1,13 @@
 //! Convolutions of images, `NHWC` by `HWIO`, and their two gradients.
 //!
-//! All three are products of the tile kernels. Forward and filter gradient read the image where it
-//! lies, as segments of k (see `microkernel`): no column matrix is written. The input gradient
-//! writes one row of columns per filter column and gathers them. Images are cut into fixed groups,
-//! one task each; a margin is added to a copy of one image at a time.
+//! All three are products of the tile kernels. Forward and filter gradient read the image in place,
+//! as segments of k (see `microkernel`): no column matrix is written. The input gradient writes one
+//! row of columns per filter column and gathers them. Images are cut into fixed groups, one task
+//! each; a margin is added to a copy of one image at a time.
 //!
-//! The arithmetic law: blocks of k are as many whole segments as fit in 256 (pieces of 256 where a
-//! segment is longer), each a chain of fused multiply-adds from zero; blocks are added in ascending
-//! order.
+//! The arithmetic rule: a block of k has as many whole segments as fit in 256 (or pieces of 256 if
+//! a segment is longer). Each block is a chain of fused multiply-adds from zero; blocks are added
+//! in ascending order.
 
 mod filter_gradient;
 mod forward;
@@ -28,45 +28,45 @@ use super::window::Window;
 /// Sizes of a convolution `x[batch, height, width, in] * filter[rows, columns, in, out]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConvShape {
-    /// Images.
+    /// The number of images.
     pub batch: usize,
-    /// Rows of an image.
+    /// The number of rows of an image.
     pub height: usize,
-    /// Columns of an image.
+    /// The number of columns of an image.
     pub width: usize,
-    /// Channels of the input.
+    /// The number of channels of the input.
     pub in_channels: usize,
-    /// Channels of the output.
+    /// The number of channels of the output.
     pub out_channels: usize,
-    /// The filter's rows and columns and how it moves.
+    /// The filter's rows and columns, and how it moves.
     pub window: Window,
 }
 
-/// Convolutions of fewer multiply-adds (about 15 us) stay on the caller.
+/// Convolutions with fewer multiply-adds (about 15 us) run on the caller.
 const PARALLEL_FROM: usize = 1 << 20;
 
 impl ConvShape {
-    /// Rows of the output.
+    /// The number of rows of the output.
     pub fn out_height(&self) -> usize {
         self.window.positions(0, self.height)
     }
 
-    /// Columns of the output.
+    /// The number of columns of the output.
     pub fn out_width(&self) -> usize {
         self.window.positions(1, self.width)
     }
 
-    /// Floats of the input.
+    /// The number of floats of the input.
     pub fn input_len(&self) -> usize {
         product(&[self.batch, self.height, self.width, self.in_channels])
     }
 
-    /// Floats of the filter.
+    /// The number of floats of the filter.
     pub fn filter_len(&self) -> usize {
         product(&[self.window.size[0], self.window.size[1], self.in_channels, self.out_channels])
     }
 
-    /// Floats of the output.
+    /// The number of floats of the output.
     pub fn output_len(&self) -> usize {
         product(&[self.batch, self.out_height(), self.out_width(), self.out_channels])
     }
@@ -79,7 +79,7 @@ impl ConvShape {
         product(&[self.out_height(), self.out_width(), self.out_channels])
     }
 
-    /// Numbers an output depends on: rows of the filter as a matrix.
+    /// The number of inputs that an output depends on: the rows of the filter as a matrix.
     fn taps(&self) -> usize {
         product(&[self.window.size[0], self.window.size[1], self.in_channels])
     }
@@ -104,7 +104,7 @@ impl ConvShape {
         assert_eq!((input, filter, output), sizes, "operands of {self:?}");
     }
 
-    /// Panics unless the pooling is one of this convolution's result.
+    /// Panics unless the pooling's input is this convolution's result.
     #[track_caller]
     fn check_pooling(&self, pooling: &PoolShape) {
         let result = (self.batch, self.out_height(), self.out_width(), self.out_channels);
@@ -112,7 +112,7 @@ impl ConvShape {
         assert_eq!(pooled, result, "{pooling:?} is no pooling of the result of {self:?}");
     }
 
-    /// Copies `n_rows` of the padded image, from row `first` of it.
+    /// Copies `n_rows` rows of the padded image, starting with its row `first`.
     fn pad(&self, image: &[f32], first: usize, n_rows: usize, to: &mut [f32]) {
         let (pitch, padded_pitch) = (self.width * self.in_channels, self.padded_pitch());
         let left = self.window.padding_before[1] * self.in_channels;

@@ -1,10 +1,10 @@
-//! The gradients of filter and bias of a convolution behind which only a max pooling stands.
+//! The gradients of filter and bias of a convolution whose result goes only into a max pooling.
 //!
-//! The gradient that the pooling hands back is as large as the convolution's result and mostly
-//! zeros. Here nobody writes it to memory: a task makes it for one set of images, adds up its
-//! columns, which is the gradient of the bias, and multiplies it with what the filter saw, all in
-//! the cache. The bits are those of the three kernels one after the other, and where their sizes do
-//! not allow it, that is what happens.
+//! The gradient that the pooling returns is as large as the convolution's result and mostly zeros.
+//! Here it is never written to memory as a whole. A task computes it for one set of images, adds up
+//! its columns, which is the gradient of the bias, and multiplies it by the inputs that the filter
+//! saw, all in the cache. The bits are those of the three kernels run one after the other; if the
+//! sizes do not allow this method, the three kernels run instead.
 
 use std::ops::Range;
 
@@ -22,20 +22,20 @@ use crate::{DType, Reduction, Result};
 /// [`max_pool_which`](crate::cpu::pool2d::max_pool_which) does it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pooling<'a> {
-    /// Its sizes.
+    /// The sizes of the pooling.
     pub shape: &'a PoolShape,
-    /// Which element was the largest.
+    /// The index of the largest element of each window.
     pub which: &'a [f32],
-    /// The gradient with respect to the largest.
+    /// The gradient with respect to the largest elements.
     pub dy: &'a [f32],
 }
 
-/// Sizes of the convolution's result, and the axes that the bias does not have.
+/// The sizes of the convolution's result, and the axes that are summed for the bias.
 fn summed(shape: &ConvShape) -> ([usize; 4], u32) {
     ([shape.batch, shape.out_height(), shape.out_width(), shape.out_channels], 0b0111)
 }
 
-/// How the columns are added up if all is done in one; `None` where it cannot be.
+/// The column sums if all gradients are computed in one pass; `None` if that is not possible.
 fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
     let cut = Cut::new(shape);
     let pixels = product(&[shape.out_height(), shape.out_width()]);
@@ -43,8 +43,8 @@ fn column_sums(shape: &ConvShape) -> Option<ColumnSums> {
     (cut.n_parts == 1 && shape.filter_len() > 0).then_some(sums)
 }
 
-/// Floats of scratch that [`conv2d_backprop_filter_pooled`] needs, which begins at a multiple of 8
-/// bytes.
+/// The number of floats of scratch memory that [`conv2d_backprop_filter_pooled`] needs. The memory
+/// must be aligned to 8 bytes.
 pub fn conv2d_backprop_filter_pooled_scratch_len(shape: &ConvShape) -> usize {
     if column_sums(shape).is_some() {
         return sums_len(shape) + products_scratch_len(shape, true);
@@ -52,23 +52,24 @@ pub fn conv2d_backprop_filter_pooled_scratch_len(shape: &ConvShape) -> usize {
     inner_scratch_len(shape) + shape.output_len()
 }
 
-/// Floats that the sums of the columns take, which are doubles.
+/// The number of floats that the sums of the columns take; they are doubles.
 fn sums_len(shape: &ConvShape) -> usize {
     product(&[2, Cut::new(shape).n_groups, shape.out_channels])
 }
 
-/// Floats of scratch of the kernels that are called [`one_after_the_other`], in whole cache lines.
+/// The number of floats of scratch memory for the kernels of [`one_after_the_other`], in whole
+/// cache lines.
 fn inner_scratch_len(shape: &ConvShape) -> usize {
     let (dims, axes) = summed(shape);
     let sums = reduce::scratch_len(&dims, axes) / size_of::<f32>();
     conv2d_backprop_filter_scratch_len(shape).max(sums).next_multiple_of(16)
 }
 
-/// `dfilter` as of [`conv2d_backprop_filter`], with the `dy` that the pooling hands back; `dbias`,
-/// the sum of that over all pixels.
+/// Computes `dfilter` as [`conv2d_backprop_filter`] does, with the `dy` that the pooling returns,
+/// and `dbias`, the sum of that `dy` over all pixels.
 ///
-/// `scratch` holds at least [`conv2d_backprop_filter_pooled_scratch_len`] floats and begins at a
-/// multiple of 8 bytes.
+/// `scratch` must hold at least [`conv2d_backprop_filter_pooled_scratch_len`] floats and be aligned
+/// to 8 bytes.
 pub fn conv2d_backprop_filter_pooled(
     pool: &Pool,
     shape: &ConvShape,
@@ -94,7 +95,7 @@ pub fn conv2d_backprop_filter_pooled(
         return one_after_the_other(pool, shape, x, pooling, dfilter, dbias, scratch);
     };
     let (sums, scratch) = scratch.split_at_mut(sums_len(shape));
-    // SAFETY: any bits are a float.
+    // SAFETY: any bits are a valid float.
     let (_, sums, _) = unsafe { sums.align_to_mut::<f64>() };
     sums.chunks_exact_mut(shape.out_channels).for_each(|sums| columns.start(sums));
     let shared = DisjointMut::new(sums);
@@ -102,7 +103,7 @@ pub fn conv2d_backprop_filter_pooled(
     let make = |group: usize, images: Range<usize>, dy: &mut [f32]| {
         let n = images.len();
         max_pool_grad_of(pooling.shape, images, pooling.which, pooling.dy, dy);
-        // SAFETY: one task works on a group.
+        // SAFETY: only one task works on a group.
         let sums = unsafe { shared.slice(group * shape.out_channels, shape.out_channels) };
         columns.add(dy, n * pixels, sums);
     };
@@ -111,7 +112,7 @@ pub fn conv2d_backprop_filter_pooled(
     Ok(())
 }
 
-/// The same with the gradient in memory.
+/// Computes the same with the gradient in memory.
 fn one_after_the_other(
     pool: &Pool,
     shape: &ConvShape,
@@ -126,8 +127,8 @@ fn one_after_the_other(
     max_pool_grad_which(pool, pooling.shape, pooling.which, pooling.dy, dy);
     let (dims, axes) = summed(shape);
     // SAFETY: `dy` holds the elements of `dims` and `dbias` those of the last axis;
-    // `inner_scratch_len` has counted the scratch of the reduction in, and the caller has seen that
-    // it is aligned.
+    // `inner_scratch_len` includes the scratch memory of the reduction, and the caller has checked
+    // that it is aligned.
     unsafe {
         let bytes = std::slice::from_raw_parts_mut(scratch.as_mut_ptr().cast(), size_of_val(scratch));
         let (from, to) = (dy.as_ptr().cast(), dbias.as_mut_ptr().cast());

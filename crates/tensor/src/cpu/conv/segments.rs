@@ -1,4 +1,4 @@
-//! How k is cut: segments of an image into blocks of the arithmetic law.
+//! Cuts k: groups segments of an image into blocks of the arithmetic rule.
 
 use std::mem::MaybeUninit;
 
@@ -11,26 +11,26 @@ pub(super) struct BlockOfK<'a> {
     /// Offsets of the segments into the left operand.
     pub segments: &'a [usize],
     pub segment_len: usize,
-    /// Rows of the right operand before this block.
+    /// The number of rows of the right operand before this block.
     pub first: usize,
     pub is_last: bool,
 }
 
-/// Calls `body` for each block of `n` segments of `len`, in order; once with nothing where there is
-/// no k.
+/// Calls `body` for each block of `n` segments of length `len`, in order. If there is no k, it is
+/// called once with an empty block.
 pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usize, mut body: impl FnMut(&BlockOfK)) {
     if n == 0 || len == 0 {
         return body(&BlockOfK { segments: &[], segment_len: 0, first: 0, is_last: true });
     }
     if len <= BLOCK_K {
-        // Not zeroed first: with short segments that would cost more than some of the products.
+        // Not zeroed: with short segments that would cost more than some of the products.
         let mut offsets = [const { MaybeUninit::uninit() }; BLOCK_K];
         for first in (0..n).step_by(BLOCK_K / len) {
             let count = (BLOCK_K / len).min(n - first);
             for (i, at) in offsets[..count].iter_mut().enumerate() {
                 at.write(offset(first + i));
             }
-            // SAFETY: the loop has written the first `count`.
+            // SAFETY: the loop has written the first `count` elements.
             let segments = unsafe { offsets[..count].assume_init_ref() };
             body(&BlockOfK { segments, segment_len: len, first: first * len, is_last: first + count == n });
         }
@@ -46,12 +46,12 @@ pub(super) fn for_each_block(n: usize, len: usize, offset: impl Fn(usize) -> usi
     }
 }
 
-/// The stretches of an image row a filter sees in one piece: its rows, or its single taps if they
-/// are spread out.
+/// The stretches of an image that a filter sees contiguously: its rows, or its single taps if they
+/// are dilated.
 pub(super) struct Stretches {
-    /// How many there are.
+    /// The number of stretches.
     pub n: usize,
-    /// Floats in each.
+    /// The number of floats in each.
     pub len: usize,
     per_row: usize,
     row_step: usize,
@@ -59,7 +59,7 @@ pub(super) struct Stretches {
 }
 
 impl Stretches {
-    /// Of an image whose rows are `pitch` floats apart.
+    /// The stretches in an image whose rows are `pitch` floats apart.
     pub fn new(shape: &ConvShape, pitch: usize) -> Self {
         let [rows, columns] = shape.window.size;
         let [row_dilation, column_dilation] = shape.window.dilation;
@@ -68,13 +68,13 @@ impl Stretches {
             n: product(&[rows, per_row]),
             len: product(&[columns / per_row.max(1), shape.in_channels]),
             per_row,
-            // A filter of one row or column does not look at its dilation.
+            // A filter with one row or column does not use its dilation.
             row_step: row_dilation.wrapping_mul(pitch),
             column_step: column_dilation.wrapping_mul(shape.in_channels),
         }
     }
 
-    /// Where stretch `i` begins, from the window's first element.
+    /// The offset of stretch `i` from the window's first element.
     pub fn offset(&self, i: usize) -> usize {
         i / self.per_row * self.row_step + i % self.per_row * self.column_step
     }

@@ -1,7 +1,7 @@
-//! The iteration space of one run, and inputs that are smaller than it.
+//! The iteration space of one run, and the broadcasting of inputs that are smaller than it.
 //!
-//! Neighbouring axes that all inputs walk through alike are merged, so most programs see one axis
-//! and most inputs are read in place. The rest is spread into tiles here.
+//! Neighbouring axes that have the same layout in all inputs are merged, so most programs see one
+//! axis and most inputs are read in place. The other inputs are expanded into tiles here.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use super::InputView;
 
 /// The axes of a run after merging.
 pub(super) struct Space {
-    /// Elements in the space.
+    /// The number of elements in the space.
     pub len: usize,
     rank: usize,
     dims: [usize; MAX_RANK],
@@ -19,22 +19,22 @@ pub(super) struct Space {
     axis: [usize; MAX_RANK],
 }
 
-/// How an input covers the space.
+/// The way an input covers the space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spread {
-    /// It has every element, in order.
+    /// The input has every element, in order.
     Dense,
     /// One element for the whole space.
     Scalar,
-    /// Its elements in order, again and again.
+    /// The input's elements repeat in order, with this period.
     Periodic(usize),
-    /// Anything else: by strides.
+    /// Any other layout, read by strides.
     Strided,
 }
 
 impl Space {
-    /// Merges axes: those of one element vanish, and two axes become one where every input has the
-    /// outer stride that follows from the inner one.
+    /// Merges axes. Axes of one element are dropped, and two axes are merged if in every input the
+    /// outer stride follows from the inner one.
     pub fn new(dims: &[usize], inputs: &[InputView]) -> Space {
         debug_assert!(dims.len() <= MAX_RANK);
         let mut space = Space { len: 1, rank: 0, dims: [1; MAX_RANK], axis: [0; MAX_RANK] };
@@ -59,9 +59,9 @@ impl Space {
         space
     }
 
-    /// How an input covers this space.
+    /// The way an input covers this space.
     pub fn spread(&self, input: &InputView) -> Spread {
-        // From the innermost axis outwards: the part that is dense, then the part that is constant.
+        // From the innermost axis outwards: first the dense part, then the constant part.
         let mut dense = 1;
         let mut g = self.rank;
         while g > 0 && input.strides[self.axis[g - 1]] == dense {
@@ -80,8 +80,8 @@ impl Space {
     /// Writes the elements of a strided input at the flat positions `range` of the space.
     ///
     /// # Safety
-    /// The view must be valid for the space, `range` lie within it, and `out` have room for its
-    /// elements and [`OVERRUN`] more.
+    /// The view must be valid for the space, `range` must lie within it, and `out` must have room
+    /// for its elements and [`OVERRUN`] more.
     pub unsafe fn spread_strided<T: Copy>(&self, input: &InputView, range: Range<usize>, out: *mut T) {
         let source = input.ptr.cast::<T>();
         let mut index = [0; MAX_RANK];
@@ -115,10 +115,10 @@ impl Space {
     }
 }
 
-/// Elements that [`Space::spread_strided`] may write behind the end of a tile.
+/// The number of elements that [`Space::spread_strided`] may write past the end of a tile.
 pub(super) const OVERRUN: usize = 16;
 
-/// `out[i] = source[i * step]` for i below `len`; may overrun.
+/// Computes `out[i] = source[i * step]` for i below `len`; may overrun.
 ///
 /// # Safety
 /// `source` must be valid for those elements, `out` for `len + OVERRUN`.
@@ -127,8 +127,8 @@ unsafe fn spread_run<T: Copy>(source: *const T, step: usize, len: usize, out: *m
     // SAFETY: by the contract.
     unsafe {
         match step {
-            // A fixed count becomes one or two vector stores; what it writes too much, the next run
-            // overwrites.
+            // A fixed count compiles to one or two vector stores; the next run overwrites the
+            // surplus.
             0 if len <= OVERRUN => out.cast::<[T; OVERRUN]>().write([*source; OVERRUN]),
             0 => std::slice::from_raw_parts_mut(out, len).fill(*source),
             1 => std::ptr::copy_nonoverlapping(source, out, len),
@@ -146,7 +146,7 @@ pub(super) unsafe fn spread_scalar<T: Copy>(element: T, len: usize, out: *mut T)
     unsafe { (0..len).for_each(|i| out.add(i).write(element)) };
 }
 
-/// Writes `len` elements of an endless repetition of `source`, from `phase` on.
+/// Writes `len` elements of an endless repetition of `source`, starting at `phase`.
 ///
 /// # Safety
 /// `source` must hold `period` elements and `out` have room for `len`.
@@ -157,7 +157,7 @@ pub(super) unsafe fn spread_periodic<T: Copy>(source: *const T, period: usize, p
         std::ptr::copy_nonoverlapping(source.add(phase), out, first);
         let second = phase.min(len - first);
         std::ptr::copy_nonoverlapping(source, out.add(first), second);
-        // One period stands; what stands is copied behind itself until the tile is full.
+        // One period is written; copies of the written part are appended until the tile is full.
         let mut done = first + second;
         while done < len {
             let n = done.min(len - done);

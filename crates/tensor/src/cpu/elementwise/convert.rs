@@ -1,4 +1,4 @@
-//! From the names in an instruction to its loop: the dtype of unary and binary operations, casts,
+//! Selects the loop of an instruction: by the dtype of unary and binary operations, casts,
 //! selection and copies.
 
 use crate::cpu::isa::Isa;
@@ -7,7 +7,7 @@ use crate::{Binary, DType, Unary};
 use super::kernel::{Kernel, Number, select, unary};
 use super::{float, integer};
 
-/// The loop of `op` on `dtype`, or `None` where it is not defined.
+/// The loop of `op` on `dtype`, or `None` if it is not defined.
 pub(super) fn unary_kernel(op: Unary, dtype: DType, isa: Isa) -> Option<Kernel> {
     match dtype {
         DType::F32 => float::unary_kernel::<f32>(op, isa),
@@ -19,7 +19,7 @@ pub(super) fn unary_kernel(op: Unary, dtype: DType, isa: Isa) -> Option<Kernel> 
     }
 }
 
-/// The loop of `op` on `dtype`, or `None` where it is not defined.
+/// The loop of `op` on `dtype`, or `None` if it is not defined.
 pub(super) fn binary_kernel(op: Binary, dtype: DType, isa: Isa) -> Option<Kernel> {
     match dtype {
         DType::F32 => float::binary_kernel::<f32>(op, isa),
@@ -59,7 +59,7 @@ pub(super) fn cast_kernel(from: DType, to: DType, isa: Isa) -> Option<Kernel> {
         DType::F64 => cast_from::<f64>(to, isa),
         DType::I32 => cast_from::<i32>(to, isa),
         DType::I64 => cast_from::<i64>(to, isa),
-        // The bytes 0 and 1 of a boolean are its value as a number.
+        // A boolean is the byte 0 or 1, which is also its value as a number.
         DType::U8 | DType::Bool => cast_from::<u8>(to, isa),
         DType::Str => None,
     }
@@ -77,7 +77,7 @@ fn cast_from<T: Castable>(to: DType, isa: Isa) -> Option<Kernel> {
     })
 }
 
-/// The casts of one number, with the meaning of Rust's `as`.
+/// The casts of one number type, with the meaning of Rust's `as`.
 trait Castable: Number {
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;

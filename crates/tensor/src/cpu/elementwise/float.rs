@@ -1,4 +1,4 @@
-//! The operations on floats: which function of one element each of them is.
+//! The operations on floats, each as a function of one element.
 
 use crate::cpu::isa::Isa;
 use crate::cpu::math;
@@ -76,7 +76,7 @@ float! {
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 const SELU_SCALE_ALPHA: f64 = 1.758_099_340_847_376_9;
 
-/// The loop of an operation, or `None` where it is not defined on floats.
+/// The loop of an operation, or `None` if it is not defined on floats.
 pub(super) fn unary_kernel<T: Float>(op: Unary, isa: Isa) -> Option<Kernel> {
     Some(match op {
         Unary::Neg => unary!(isa, |x: T| -x),
@@ -110,7 +110,7 @@ pub(super) fn unary_kernel<T: Float>(op: Unary, isa: Isa) -> Option<Kernel> {
     })
 }
 
-/// The loop of an operation, or `None` where it is not defined on floats.
+/// The loop of an operation, or `None` if it is not defined on floats.
 pub(super) fn binary_kernel<T: Float>(op: Binary, isa: Isa) -> Option<Kernel> {
     Some(match op {
         Binary::Add => binary!(isa, |x: T, y: T| x + y),
@@ -215,7 +215,7 @@ fn softplus_grad<T: Float>(g: T, x: T) -> T {
 #[inline(always)]
 fn softsign_grad<T: Float>(g: T, x: T) -> T {
     let d = one::<T>() + x.abs();
-    // Not d * d, which overflows.
+    // Not d * d, which would overflow.
     g / d / d
 }
 
@@ -224,7 +224,7 @@ fn floor_div<T: Float>(x: T, y: T) -> T {
     (x / y).floor()
 }
 
-/// By the exact remainder, as TensorFlow does: `x - y * floor(x / y)` would lose the digits of a
+/// Uses the exact remainder, as TensorFlow does: `x - y * floor(x / y)` would lose the digits of a
 /// large quotient.
 #[inline(always)]
 fn floor_mod<T: Float>(x: T, y: T) -> T {

@@ -1,5 +1,5 @@
-//! The operations on integers and booleans. Arithmetic wraps, as in TensorFlow; dividing by 0 gives
-//! 0 and never traps: `run` looks at the divisors and tells its caller, which raises the error.
+//! The operations on integers and booleans. Arithmetic wraps, as in TensorFlow. Dividing by 0 gives
+//! 0 and never traps: `run` checks the divisors and reports to its caller, which raises the error.
 
 use crate::cpu::isa::Isa;
 use crate::{Binary, Unary};
@@ -10,9 +10,9 @@ use super::kernel::{Kernel, Number, binary, unary};
 pub(super) trait Signed: Wrapping {
     fn wrapping_neg(self) -> Self;
     fn signum(self) -> Self;
-    /// The quotient rounded towards minus infinity, 0 where `y` is 0.
+    /// The quotient rounded towards minus infinity; 0 if `y` is 0.
     fn floor_div(self, y: Self) -> Self;
-    /// The remainder with the sign of `y`, 0 where `y` is 0.
+    /// The remainder with the sign of `y`; 0 if `y` is 0.
     fn floor_mod(self, y: Self) -> Self;
 }
 
@@ -59,7 +59,7 @@ macro_rules! signed {
                 if y == 0 {
                     return 0;
                 }
-                // Wrapping, because the smallest integer divided by -1 does not fit.
+                // Wrapping, because the smallest integer divided by -1 overflows.
                 let (q, r) = (self.wrapping_div(y), self.wrapping_rem(y));
                 if r != 0 && (r < 0) != (y < 0) { q - 1 } else { q }
             }
@@ -76,7 +76,7 @@ macro_rules! signed {
 }
 signed!(i32, i64);
 
-/// The loop of an operation, or `None` where it is not defined on signed integers.
+/// The loop of an operation, or `None` if it is not defined on signed integers.
 pub(super) fn signed_unary<T: Signed>(op: Unary, isa: Isa) -> Option<Kernel> {
     Some(match op {
         Unary::Neg => unary!(isa, |x: T| x.wrapping_neg()),
@@ -89,7 +89,7 @@ pub(super) fn signed_unary<T: Signed>(op: Unary, isa: Isa) -> Option<Kernel> {
     })
 }
 
-/// The loop of an operation, or `None` where it is not defined on signed integers.
+/// The loop of an operation, or `None` if it is not defined on signed integers.
 pub(super) fn signed_binary<T: Signed>(op: Binary, isa: Isa) -> Option<Kernel> {
     Some(match op {
         Binary::FloorDiv => binary!(isa, |x: T, y: T| x.floor_div(y)),
@@ -102,7 +102,7 @@ pub(super) fn signed_binary<T: Signed>(op: Binary, isa: Isa) -> Option<Kernel> {
     })
 }
 
-/// The loop of an operation, or `None` where it is not defined on bytes.
+/// The loop of an operation, or `None` if it is not defined on bytes.
 pub(super) fn wrapping_binary<T: Wrapping>(op: Binary, isa: Isa) -> Option<Kernel> {
     Some(match op {
         Binary::Add => binary!(isa, |x: T, y: T| x.wrapping_add(y)),

@@ -1,23 +1,23 @@
-//! Compiled loops: one per operation, dtype and instruction set, all of one signature.
+//! Compiled loops: one per operation, dtype and instruction set, all with one signature.
 //!
-//! A kernel is made from a plain function of one element. Its loop runs over whole blocks of 64
-//! elements, a multiple of every vector; a remainder is first copied into a padded block, so that
-//! no element is computed by slow scalar code.
+//! A kernel is made from a plain function of one element. Its loop processes whole blocks of 64
+//! elements, a multiple of every vector width. A remainder is first copied into a padded block, so
+//! that no element is computed by slow scalar code.
 
 use std::marker::PhantomData;
 
 use crate::cpu::isa::Isa;
 use crate::cpu::twins::twins;
 
-/// `(len, x, y, z, out)`: `out[i] = f(x[i], y[i], z[i])`. Kernels of fewer operands do not look at
-/// the others.
+/// `(len, x, y, z, out)`: `out[i] = f(x[i], y[i], z[i])`. Kernels with fewer operands ignore the
+/// others.
 ///
 /// # Safety
 /// The operands that are read must hold `len` elements; `out` must have room for them and overlap
 /// no operand.
 pub(super) type Kernel = unsafe fn(usize, *const u8, *const u8, *const u8, *mut u8);
 
-/// Elements in a block: at least one vector of the narrowest type.
+/// The number of elements in a block: at least one vector of the narrowest type.
 const BLOCK: usize = 64;
 
 /// The loop of a function of one operand; see [`unary!`](super::kernel::unary).
@@ -35,8 +35,8 @@ pub(super) fn select<T: Number>(isa: Isa) -> Kernel {
     map_kernel::<Choice<T>>(isa)
 }
 
-/// The loop of a closure of one operand. The macro marks the closure as always inlined: a call that
-/// is left in the loop, and the compiler does leave long ones, cannot be vectorised.
+/// The loop of a closure with one operand. The macro marks the closure as always inlined: the
+/// compiler does not inline long closures by itself, and a loop with a call cannot be vectorised.
 macro_rules! unary {
     ($isa:expr, |$x:ident: $t:ty| $body:expr) => {
         $crate::cpu::elementwise::kernel::unary_loop(
@@ -48,7 +48,7 @@ macro_rules! unary {
 }
 pub(super) use unary;
 
-/// The loop of a closure of two operands.
+/// The loop of a closure with two operands.
 macro_rules! binary {
     ($isa:expr, |$x:ident: $t:ty, $y:ident: $u:ty| $body:expr) => {
         $crate::cpu::elementwise::kernel::binary_loop(
@@ -60,12 +60,11 @@ macro_rules! binary {
 }
 pub(super) use binary;
 
-/// What a tile may hold.
+/// An element type of tiles.
 pub(in crate::cpu) trait Number: Copy + Default {}
 impl<T: Copy + Default> Number for T {}
 
-/// A function of up to three elements, chosen at compile time. Operands it does not have are of
-/// type `()`.
+/// A function of up to three elements, chosen at compile time. Missing operands have the type `()`.
 trait Map {
     type X: Number;
     type Y: Number;
@@ -117,7 +116,8 @@ impl<T: Number> Map for Choice<T> {
 #[inline(always)]
 fn conjure<F: Copy>() -> F {
     const { assert!(size_of::<F>() == 0, "a kernel's function must not capture anything") }
-    // SAFETY: there are no bytes to read, and the maker of the loop was given a value of the type.
+    // SAFETY: there are no bytes to read, and the function that made the loop was given a value of
+    // the type.
     unsafe { std::ptr::NonNull::<F>::dangling().read() }
 }
 
@@ -134,7 +134,7 @@ unsafe fn map_tile<M: Map>(len: usize, x: *const u8, y: *const u8, z: *const u8,
     unsafe { map_blocks::<M>(whole, x, y, z, out) };
     let rest = len - whole;
     if rest > 0 {
-        // SAFETY: `rest` elements remain behind the whole blocks of each operand and of `out`.
+        // SAFETY: `rest` elements remain after the whole blocks of each operand and of `out`.
         unsafe {
             let (x, y, z) = (padded(x.add(whole), rest), padded(y.add(whole), rest), padded(z.add(whole), rest));
             let mut block = [M::Out::default(); BLOCK];
@@ -145,7 +145,7 @@ unsafe fn map_tile<M: Map>(len: usize, x: *const u8, y: *const u8, z: *const u8,
 }
 
 /// # Safety
-/// As [`Kernel`], with `len` a multiple of the block.
+/// Like [`Kernel`], with `len` a multiple of the block.
 #[inline(always)]
 unsafe fn map_blocks<M: Map>(len: usize, x: *const M::X, y: *const M::Y, z: *const M::Z, out: *mut M::Out) {
     for i in 0..len {
@@ -157,7 +157,7 @@ unsafe fn map_blocks<M: Map>(len: usize, x: *const M::X, y: *const M::Y, z: *con
 /// Copies a remainder into a block, zero-padded.
 ///
 /// # Safety
-/// `x` holds `len` elements, at most a block.
+/// `x` must hold `len` elements, at most a block.
 #[inline(always)]
 unsafe fn padded<T: Number>(x: *const T, len: usize) -> [T; BLOCK] {
     let mut block = [T::default(); BLOCK];

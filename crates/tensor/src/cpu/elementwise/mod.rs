@@ -1,14 +1,14 @@
-//! The tile interpreter: a whole chain of element-wise operations in one pass over memory.
+//! The tile interpreter: runs a chain of element-wise operations in one pass over memory.
 //!
 //! The executor's fusing pass writes a list of [`Instruction`]s over registers.
-//! [`TileProgram::new`] (`program`) checks it, gives every value a place and resolves every
+//! [`TileProgram::new`] (`program`) checks it, assigns a place to every value and resolves every
 //! operation to a compiled loop (`kernel`, with the arithmetic in `float`, `integer` and
-//! `convert`). [`TileProgram::run`] (`run`) walks the iteration space in tiles of [`TILE`] elements
-//! that stay in the first-level cache; `broadcast` spreads inputs that are smaller than the space,
-//! `stream` writes large results past the caches.
+//! `convert`). [`TileProgram::run`] (`run`) processes the iteration space in tiles of [`TILE`]
+//! elements that stay in the first-level cache; `broadcast` expands inputs that are smaller than
+//! the space, `stream` writes large results past the caches.
 //!
-//! An element's result depends on that element alone: not on its neighbours, the number of threads
-//! or the instruction set.
+//! An element's result depends on that element alone. It does not depend on its neighbours, the
+//! number of threads or the instruction set.
 //!
 //! ```
 //! use estimand_tensor::cpu::elementwise::{InputView, Instruction, TileProgram};
@@ -43,102 +43,102 @@ use crate::{Binary, DType, MAX_RANK, Unary};
 pub(in crate::cpu) use float::Float;
 pub use program::{TileProgram, is_integer_division};
 
-/// Elements a kernel handles per call.
+/// The number of elements that a kernel processes per call.
 pub const TILE: usize = 1024;
 
-/// One step of a [`TileProgram`]. Registers hold one tile; they are named by number, below
+/// One step of a [`TileProgram`]. A register holds one tile and has a number below
 /// [`TileProgram::MAX_REGISTERS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Instruction {
     /// Reads an input, broadcast to the iteration space.
     Load {
-        /// Register written.
+        /// The register written.
         dst: u8,
-        /// Number of the input.
+        /// The number of the input.
         input: u8,
     },
-    /// One number in every element.
+    /// Fills a register with one number.
     Constant {
-        /// Register written.
+        /// The register written.
         dst: u8,
-        /// Type of the number.
+        /// The type of the number.
         dtype: DType,
-        /// Its bytes, in the low end.
+        /// The bytes of the number, in the low end.
         bits: u64,
     },
-    /// An operation on one register.
+    /// Applies an operation to one register.
     Unary {
-        /// What to compute.
+        /// The operation.
         op: Unary,
-        /// Type of `x`.
+        /// The type of `x`.
         dtype: DType,
-        /// Register written; may be `x`.
+        /// The register written; may be `x`.
         dst: u8,
-        /// Register read.
+        /// The register read.
         x: u8,
     },
-    /// An operation on two registers.
+    /// Applies an operation to two registers.
     Binary {
-        /// What to compute.
+        /// The operation.
         op: Binary,
-        /// Type of `x` and `y`.
+        /// The type of `x` and `y`.
         dtype: DType,
-        /// Register written; may be `x` or `y`.
+        /// The register written; may be `x` or `y`.
         dst: u8,
-        /// First register read.
+        /// The first register read.
         x: u8,
-        /// Second register read.
+        /// The second register read.
         y: u8,
     },
-    /// `x` where the condition holds, else `y`.
+    /// Takes `x` where the condition holds, otherwise `y`.
     Select {
-        /// Type of `x` and `y`.
+        /// The type of `x` and `y`.
         dtype: DType,
-        /// Register written.
+        /// The register written.
         dst: u8,
-        /// Register of booleans.
+        /// The register of booleans.
         condition: u8,
-        /// Read where true.
+        /// The register read where the condition is true.
         x: u8,
-        /// Read where false.
+        /// The register read where the condition is false.
         y: u8,
     },
     /// TensorFlow's `Cast`: floats are truncated to integers (saturating; NaN gives 0), booleans
     /// are "not 0".
     Cast {
-        /// Type of `x`.
+        /// The type of `x`.
         from: DType,
-        /// Type of the result.
+        /// The type of the result.
         to: DType,
-        /// Register written.
+        /// The register written.
         dst: u8,
-        /// Register read.
+        /// The register read.
         x: u8,
     },
     /// Writes an output. Each output is stored exactly once.
     Store {
-        /// Register read.
+        /// The register read.
         src: u8,
-        /// Number of the output.
+        /// The number of the output.
         output: u8,
     },
 }
 
-/// Where an input lies and how it is broadcast.
+/// The address of an input, and how it is broadcast.
 #[derive(Clone, Copy, Debug)]
 pub struct InputView {
-    /// The element at index 0 of the iteration space.
+    /// A pointer to the element at index 0 of the iteration space.
     pub ptr: *const u8,
-    /// Elements from one index to the next along each axis of the space; 0 where the input is
-    /// broadcast.
+    /// The number of elements from one index to the next along each axis of the space; 0 if the
+    /// input is broadcast.
     pub strides: [usize; MAX_RANK],
 }
 
 impl InputView {
-    /// A view with these strides, one per axis of the iteration space.
+    /// Creates a view with these strides, one per axis of the iteration space.
     ///
     /// # Panics
-    /// When there are more than [`MAX_RANK`] strides.
+    /// If there are more than [`MAX_RANK`] strides.
     pub fn new(ptr: *const u8, strides: &[usize]) -> InputView {
         let mut all = [0; MAX_RANK];
         all[..strides.len()].copy_from_slice(strides);

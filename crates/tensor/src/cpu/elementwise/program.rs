@@ -1,9 +1,9 @@
-//! From instructions over registers to steps over places: checks a program and lays it out.
+//! Compiles instructions over registers to steps over places: checks a program and lays it out.
 //!
-//! Registers are only names here. A value that is stored is computed straight into its output, a
-//! loaded value is read where it lies, a constant is spread once per task; what remains gets tiles,
-//! reused as values die. No step writes a tile that it reads, so the kernels may assume that
-//! nothing overlaps.
+//! Registers are only names here. A stored value is computed directly into its output, a loaded
+//! value is read in place, and a constant is expanded once per task. The other values get tiles,
+//! which are reused after the last read. No step writes a tile that it reads, so the kernels may
+//! assume that nothing overlaps.
 
 use crate::cpu::isa::Isa;
 use crate::{Binary, DType, Unary};
@@ -11,7 +11,8 @@ use crate::{Binary, DType, Unary};
 use super::kernel::Kernel;
 use super::{Instruction, convert};
 
-/// A compiled chain of element-wise operations. Immutable; may run on several threads at once.
+/// A compiled chain of element-wise operations. It is immutable and may run on several threads at
+/// once.
 ///
 /// See the [module](super) for an example.
 pub struct TileProgram {
@@ -20,9 +21,9 @@ pub struct TileProgram {
     pub(super) constants: Vec<(DType, u64)>,
     pub(super) n_tiles: usize,
     pub(super) steps: Vec<Step>,
-    /// Bytes of the widest element of the program.
+    /// The number of bytes of the widest element of the program.
     pub(super) widest: usize,
-    /// About how long one element takes, in picoseconds.
+    /// The approximate time per element, in picoseconds.
     pub(super) cost: usize,
 }
 
@@ -37,21 +38,21 @@ pub(super) struct Step {
     pub division: Option<(usize, DType)>,
 }
 
-/// Where a value lies.
+/// The place of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Tile(u8),
     Constant(u8),
     Input(u8),
     Output(u8),
-    /// Computed, but no place chosen yet.
+    /// Computed, but no place is assigned yet.
     Open,
 }
 
 struct Value {
     dtype: DType,
     place: Place,
-    /// The last operation that reads it.
+    /// The last operation that reads the value.
     last_use: Option<usize>,
 }
 
@@ -64,28 +65,28 @@ struct Operation {
 }
 
 impl TileProgram {
-    /// Registers a program may name.
+    /// The largest number of registers of a program.
     pub const MAX_REGISTERS: usize = 16;
-    /// Inputs of a program.
+    /// The largest number of inputs of a program.
     pub const MAX_INPUTS: usize = 12;
-    /// Outputs of a program.
+    /// The largest number of outputs of a program.
     pub const MAX_OUTPUTS: usize = 4;
-    /// Different constants in a program.
+    /// The largest number of different constants in a program.
     pub const MAX_CONSTANTS: usize = 16;
-    /// One more tile than registers: a result does not overwrite the operands of its own operation.
+    /// One tile more than registers: a result does not overwrite the operands of its own operation.
     pub(super) const MAX_TILES: usize = TileProgram::MAX_REGISTERS + 1;
 
     /// Checks and compiles a program for this processor.
     ///
-    /// The error names the instruction that is wrong: a register read before it is written, a dtype
-    /// that an operation does not take, an output that is not stored exactly once, too much of
-    /// anything.
+    /// The error names the invalid instruction: a register read before it is written, a dtype that
+    /// an operation does not accept, an output that is not stored exactly once, or a limit
+    /// exceeded.
     pub fn new(inputs: &[DType], outputs: &[DType], instructions: Vec<Instruction>) -> Result<TileProgram, String> {
         TileProgram::for_isa(Isa::active(), inputs, outputs, instructions)
     }
 
-    /// As [`TileProgram::new`], for one instruction set, which the processor must have. All sets
-    /// give the same bits.
+    /// Like [`TileProgram::new`], for one instruction set, which the processor must support. All
+    /// sets give the same bits.
     pub fn for_isa(
         isa: Isa,
         inputs: &[DType],
@@ -106,7 +107,7 @@ impl TileProgram {
     }
 }
 
-/// What is known while instructions are read one after the other.
+/// The state while instructions are read one after the other.
 struct Reader<'a> {
     isa: Isa,
     inputs: &'a [DType],
@@ -191,7 +192,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value in a register, which must be of this dtype.
+    /// The value in a register. It must have this dtype.
     fn operand(&self, register: u8, dtype: DType) -> Result<usize, String> {
         let value = self.registers.get(usize::from(register)).copied().flatten();
         let value = value.ok_or_else(|| format!("register {register} has not been written"))?;
@@ -229,7 +230,7 @@ impl<'a> Reader<'a> {
         self.define(dst, dtype, Place::Open)
     }
 
-    /// Gives every value its place and numbers the places.
+    /// Assigns a place to every value, and numbers the places.
     fn finish(mut self) -> Result<TileProgram, String> {
         let mut copies = Vec::new();
         for output in 0..self.outputs.len() {
@@ -275,18 +276,18 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Chooses tiles for the values that stay inside the program; returns how many there are.
+    /// Assigns tiles to the values that stay inside the program. Returns the number of tiles.
     fn allocate_tiles(&mut self) -> usize {
         let mut busy = [false; TileProgram::MAX_TILES];
         let mut n_tiles = 0;
         for (i, operation) in self.operations.iter().enumerate() {
             let result = operation.result;
             if self.values[result].place == Place::Open {
-                // At most MAX_REGISTERS values are alive, operands included, so one of the tiles is
-                // free.
+                // At most MAX_REGISTERS values are alive, including operands, so one of the tiles
+                // is free.
                 let tile = busy.iter().position(|b| !b).unwrap_or(0);
                 self.values[result].place = Place::Tile(tile as u8);
-                // A result that nobody reads gives its tile back at once.
+                // The tile of a result that is never read is free again at once.
                 busy[tile] = self.values[result].last_use.is_some();
                 n_tiles = n_tiles.max(tile + 1);
             }
@@ -302,12 +303,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether an operation fails where its second operand is 0. Floats become infinite or NaN instead.
+/// Whether an operation fails if its second operand is 0. Floats become infinite or NaN instead.
 pub fn is_integer_division(op: Binary, dtype: DType) -> bool {
     matches!(op, Binary::FloorDiv | Binary::FloorMod) && dtype.is_integer()
 }
 
-/// Picoseconds per element of arithmetic, and of memory per operand.
+/// The cost in picoseconds per element: of arithmetic, and of memory per operand.
 const CHEAP: usize = 60;
 
 fn unary_cost(op: Unary, dtype: DType) -> usize {

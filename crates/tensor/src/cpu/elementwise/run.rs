@@ -1,4 +1,4 @@
-//! Walks the iteration space tile by tile.
+//! Runs a program over the iteration space, tile by tile.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -12,28 +12,28 @@ use super::broadcast::{OVERRUN, Space, Spread, spread_periodic, spread_scalar};
 use super::stream::{fence, prefetch, stream};
 use super::{InputView, TILE, TileProgram};
 
-/// Places a program can have: tiles, constants, inputs, outputs.
+/// The largest number of places of a program: tiles, constants, inputs, outputs.
 const MAX_PLACES: usize =
     TileProgram::MAX_TILES + TileProgram::MAX_CONSTANTS + TileProgram::MAX_INPUTS + TileProgram::MAX_OUTPUTS;
 
-/// Tile memory of the largest program: a tile of 8-byte elements for every place.
+/// The bytes of tile memory for the largest program: a tile of 8-byte elements for every place.
 const SCRATCH: usize = MAX_PLACES * (TILE + 64) * 8;
 
-/// Aligned to cache lines; never initialised as a whole.
+/// Memory aligned to cache lines; never initialised as a whole.
 #[repr(align(64))]
 struct Scratch(UnsafeCell<MaybeUninit<[u8; SCRATCH]>>);
 
 thread_local! {
-    /// Tile memory. Not on the stack, because a frame of this size would be touched page by page
-    /// whenever it is entered.
+    /// Tile memory. It is not on the stack, because entering a frame of this size would touch every
+    /// page of it.
     static TILES: Scratch = const { Scratch(UnsafeCell::new(MaybeUninit::uninit())) };
 }
 
-/// Output bytes from which results bypass the caches.
+/// Results of at least this many output bytes bypass the caches.
 const STREAM_FROM: usize = 8 << 20;
-/// Work that is not worth waking a second thread for, in picoseconds. Tasks are about half of it.
+/// Work of less than this time, in picoseconds, runs on one thread. Tasks take about half of it.
 const ALONE: usize = 20_000_000;
-/// Most tiles in a task.
+/// The largest number of tiles in a task.
 const MAX_TASK_TILES: usize = 32;
 
 /// One call of [`TileProgram::run`], shared by its tasks.
@@ -45,16 +45,16 @@ struct Run<'a> {
     outputs: &'a [*mut u8],
     /// Whether outputs bypass the caches.
     streams: bool,
-    /// Which outputs are computed in a tile and copied at its end: those that bypass the caches,
-    /// and those that overwrite an input which a later step may still read.
+    /// Whether each output is computed in a tile and copied at its end. This holds for outputs that
+    /// bypass the caches, and for those that overwrite an input which a later step may still read.
     staged: [bool; TileProgram::MAX_OUTPUTS],
-    /// Bytes from one tile of the scratch memory to the next.
+    /// The number of bytes from one tile of the scratch memory to the next.
     stride: usize,
-    /// The number of the first integer division that met a 0; `NONE` as long as none has.
+    /// The number of the first integer division by 0; `NONE` if there was none.
     by_zero: AtomicUsize,
 }
 
-/// No division.
+/// The value for no division by 0.
 const NONE: usize = usize::MAX;
 
 // SAFETY: the pointers are used within the contract of `TileProgram::run`; tasks write disjoint
@@ -68,15 +68,15 @@ impl TileProgram {
     /// Outputs are dense in the space. Nothing is allocated. Large spaces are cut into tasks of a
     /// fixed size for the pool.
     ///
-    /// Returns `None`, or the number of the first division of integers, counted among those of the
-    /// program ([`is_integer_division`](super::is_integer_division)), that met a divisor of 0; its
-    /// quotient and remainder are 0 there.
+    /// Returns `None`, or the number of the first division of integers with a divisor of 0. It is
+    /// counted among those of the program ([`is_integer_division`](super::is_integer_division)).
+    /// The quotient and remainder are 0 there.
     ///
     /// # Safety
-    /// `inputs` and `outputs` must be as many as the program was made with, of its dtypes, aligned
-    /// for them, and valid: inputs for every index of the space under their strides, outputs for as
-    /// many elements as the space has. An output may be the very memory of an input that is dense
-    /// in the space and has elements of the same size; apart from that no output overlaps anything.
+    /// The number and dtypes of `inputs` and `outputs` must be those of the program. They must be
+    /// aligned and valid: inputs for every index of the space under their strides, outputs for all
+    /// elements of the space. An output may be the same memory as an input that is dense in the
+    /// space and has elements of the same size. Apart from that, no output may overlap anything.
     pub unsafe fn run(&self, pool: &Pool, dims: &[usize], inputs: &[InputView], outputs: &[*mut u8]) -> Option<usize> {
         debug_assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
         let space = Space::new(dims, inputs);
@@ -93,7 +93,7 @@ impl TileProgram {
         for (staged, output) in staged.iter_mut().zip(outputs) {
             *staged |= inputs.iter().any(|input| std::ptr::addr_eq(input.ptr, *output));
         }
-        // A multiple of a cache line, with room for what spreading may write too much.
+        // A multiple of a cache line, with room for the overrun of expanded inputs.
         let stride = (len.min(TILE) + OVERRUN).next_multiple_of(64) * self.widest;
         let by_zero = AtomicUsize::new(NONE);
         let run = Run { program: self, space, inputs, spreads, outputs, streams, staged, stride, by_zero };
@@ -123,15 +123,15 @@ impl Run<'_> {
     /// Runs the steps on each tile of a range.
     ///
     /// # Safety
-    /// The contract of [`TileProgram::run`]; no other thread works on the range.
+    /// The contract of [`TileProgram::run`]; no other thread may work on the range.
     unsafe fn range(&self, range: Range<usize>) {
-        // Kernels call nothing back, so nobody else uses this thread's tiles until the range is
+        // Kernels call nothing back, so no other code uses this thread's tiles until the range is
         // done.
         let scratch = TILES.with(|tiles| tiles.0.get().cast::<u8>());
         let program = self.program;
         let [first_constant, first_input, first_output, n_places] = program.place_borders();
-        // At first every place is a tile; inputs and outputs that are used where they lie move from
-        // tile to tile below.
+        // At first every place is a tile. Places of inputs and outputs that are used in place
+        // advance from tile to tile below.
         let mut places = [null_mut::<u8>(); MAX_PLACES];
         for (i, place) in places[..n_places].iter_mut().enumerate() {
             *place = scratch.wrapping_add(i * self.stride);
@@ -208,8 +208,8 @@ impl Run<'_> {
         Some(self.by_zero.load(Ordering::Relaxed)).filter(|&number| number != NONE)
     }
 
-    /// Asks for the dense inputs of the tile at `at`, as much as is due at step `i`: all at once
-    /// would block the loads of this tile.
+    /// Prefetches the dense inputs of the tile at `at`, the share that is due at step `i`:
+    /// prefetching all at once would block the loads of this tile.
     fn prefetch_part(&self, at: usize, i: usize) {
         let n_steps = self.program.steps.len();
         for (k, input) in self.inputs.iter().enumerate().filter(|(k, _)| self.spreads[*k] == Spread::Dense) {
@@ -219,14 +219,15 @@ impl Run<'_> {
         }
     }
 
-    /// Where the elements of an input at the flat positions `at..at + len` can be read: in the
-    /// input itself or, spread, in `tile`.
+    /// The address of an input's elements at the flat positions `at..at + len`: in the input itself
+    /// or, expanded, in `tile`.
     ///
-    /// `filled` remembers across calls what the tile holds: the phase of a period and its length.
+    /// `filled` records across calls the contents of the tile: the phase of a period and its
+    /// length.
     ///
     /// # Safety
-    /// As [`Run::range`]; `tile` has room for `len` elements and the overrun, `T` has the size of
-    /// the input's elements.
+    /// As [`Run::range`]; `tile` must have room for `len` elements and the overrun, `T` must have
+    /// the size of the input's elements.
     #[inline(always)]
     unsafe fn input<T: Copy>(
         &self,
@@ -268,7 +269,7 @@ impl Run<'_> {
 /// Whether one of `len` integers of 1, 4 or 8 bytes is 0.
 ///
 /// # Safety
-/// `x` holds so many of them, aligned.
+/// `x` must hold `len` of them, aligned.
 unsafe fn has_zero(size: usize, x: *const u8, len: usize) -> bool {
     // Without an early exit the comparison vectorises.
     macro_rules! any_zero {

@@ -1,12 +1,12 @@
-//! Arrays larger than the caches: stores that bypass them, loads that are asked for early.
+//! Access to arrays larger than the caches: stores that bypass them, and early prefetches.
 //!
-//! A result larger than the caches is not there any more when it is read again; writing it past
-//! them saves reading every line before it is overwritten, a third of the traffic of a copy. The
+//! A result larger than the caches is no longer in them when it is read again. Writing it past the
+//! caches saves reading every line before it is overwritten, a third of the traffic of a copy. The
 //! hardware's own prefetching ends at every page, which is about a tile.
 
-/// Copies `len` bytes with non-temporal stores where the destination is aligned to cache lines.
+/// Copies `len` bytes, with non-temporal stores if the destination is aligned to cache lines.
 ///
-/// [`fence`] must follow before another thread may read the destination.
+/// [`fence`] must be called before another thread may read the destination.
 ///
 /// # Safety
 /// `source` must be readable and `out` writable for `len` bytes, without overlap.
@@ -32,7 +32,7 @@ pub(super) unsafe fn stream(source: *const u8, len: usize, out: *mut u8) {
     }
 }
 
-/// Copies `len` bytes; other architectures have no stores that bypass the caches.
+/// Copies `len` bytes. Other architectures have no stores that bypass the caches.
 ///
 /// # Safety
 /// `source` must be readable and `out` writable for `len` bytes, without overlap.
@@ -51,7 +51,7 @@ pub(super) fn fence() {
     }
 }
 
-/// Asks for the bytes of a range of cache lines from `start` on. Any address may be named.
+/// Prefetches a range of cache lines from `start`. Any address is allowed.
 pub(super) fn prefetch(start: *const u8, lines: std::ops::Range<usize>) {
     #[cfg(target_arch = "x86_64")]
     for line in lines {

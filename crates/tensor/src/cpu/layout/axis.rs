@@ -1,18 +1,18 @@
-//! Axes with strides, which views and transpositions walk along.
+//! Axes with strides, for views and transpositions.
 
 use smallvec::SmallVec;
 
-/// One axis of a view: `len` positions, `stride` elements apart.
+/// One axis of a view: `len` positions that are `stride` elements apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Axis {
     pub len: usize,
     pub stride: isize,
 }
 
-/// Axes of a view, on the stack up to rank 8.
+/// The axes of a view, on the stack up to rank 8.
 pub(super) type Axes = SmallVec<[Axis; 8]>;
 
-/// Offset of the position number `index` in row-major order.
+/// The offset of the position with number `index` in row-major order.
 pub(super) fn locate(axes: &[Axis], offset: usize, mut index: usize) -> usize {
     let mut at = offset;
     for axis in axes.iter().rev() {

@@ -1,11 +1,11 @@
-//! Matrices without what lies outside of a band around their diagonal.
+//! Sets the elements outside of a band around the diagonal of matrices to zero.
 
 use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::Pool;
 
-/// Element (i, j) of each matrix of `[rows, columns]` stays where `i - j <= lower` and
-/// `j - i <= upper`; others become zero bytes.
+/// Keeps element (i, j) of each matrix of `[rows, columns]` if `i - j <= lower` and
+/// `j - i <= upper`; the others become zero bytes.
 pub fn band_part(
     pool: &Pool,
     [rows, columns]: [usize; 2],
@@ -21,7 +21,7 @@ pub fn band_part(
         return;
     }
     assert!(width > 0 && out.len().is_multiple_of(product(&[rows, width])), "whole matrices");
-    // Whole rows, as many as a thread should have at once.
+    // Whole rows, as many as make a task.
     let part_len = (grain(1) / width).max(1) * width;
     for_each_part(pool, out, part_len, &|start, part| {
         for (k, row) in part.chunks_exact_mut(width).enumerate() {

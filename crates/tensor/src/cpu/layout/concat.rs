@@ -1,13 +1,13 @@
-//! Arrays joined along an axis.
+//! Concatenates arrays along an axis.
 
 use crate::cpu::split::{for_each_part, grain};
 use crate::parallel::Pool;
 use std::ops::Range;
 
-/// Joins inputs of dims [outer, size_i, inner], for any sizes, along the middle axis.
+/// Concatenates inputs of dims [outer, size_i, inner], for any sizes, along the middle axis.
 ///
-/// An input's share of an output row is its length over `outer`, so neither sizes nor dtype need to
-/// be said.
+/// An input's share of an output row is its length divided by `outer`, so neither sizes nor dtype
+/// are needed.
 pub fn concat(pool: &Pool, outer: usize, inputs: &[&[u8]], out: &mut [u8]) {
     assert_eq!(out.len(), inputs.iter().map(|input| input.len()).sum::<usize>(), "length of the output");
     if out.is_empty() {
@@ -39,16 +39,16 @@ pub fn concat(pool: &Pool, outer: usize, inputs: &[&[u8]], out: &mut [u8]) {
 /// One input's share of the output.
 struct Piece<'a> {
     input: &'a [u8],
-    /// Bytes per row.
+    /// The number of bytes per row.
     len: usize,
-    /// Where they go in an output row, which has `width` bytes.
+    /// The position of these bytes in an output row, which has `width` bytes.
     left: usize,
     width: usize,
 }
 
 impl Piece<'_> {
-    /// Copies the rows that meet `part`, which starts at byte `start` of the output and may cut
-    /// them.
+    /// Copies the rows that overlap `part`, which starts at byte `start` of the output and may cut
+    /// rows.
     fn copy(&self, rows: Range<usize>, start: usize, part: &mut [u8]) {
         for row in rows {
             let first = row * self.width + self.left;
@@ -60,7 +60,8 @@ impl Piece<'_> {
         }
     }
 
-    /// The same for a common length, known to the compiler: feature columns are many and narrow.
+    /// Does the same for a common length known at compile time: feature columns are many and
+    /// narrow.
     fn copy_fixed<const N: usize>(&self, rows: Range<usize>, start: usize, part: &mut [u8]) {
         if start != rows.start * self.width || !part.len().is_multiple_of(self.width) {
             return self.copy(rows, start, part);

@@ -1,4 +1,4 @@
-//! Arrays made by rule: one value, a one-hot code, an arithmetic sequence.
+//! Creates arrays by rule: one value, a one-hot code, an arithmetic sequence.
 
 use super::by_size;
 use crate::cpu::index::Id;
@@ -7,7 +7,7 @@ use crate::cpu::size::product;
 use crate::cpu::split::{for_each_part, for_each_rows, grain};
 use crate::parallel::Pool;
 
-/// Every element of `out` becomes `value`, given as the bytes of one element.
+/// Sets every element of `out` to `value`, the bytes of one element.
 pub fn fill(pool: &Pool, value: &[u8], out: &mut [u8]) {
     by_size!(value.len(), N => {
         let value = element::<N>(value);
@@ -15,10 +15,10 @@ pub fn fill(pool: &Pool, value: &[u8], out: &mut [u8]) {
     });
 }
 
-/// `out[p, d, s]` is `on` where `d` equals `ids[p, s]`, else `off`; an id outside 0..depth sets
-/// nothing.
+/// Sets `out[p, d, s]` to `on` if `d` equals `ids[p, s]`, otherwise to `off`. An id outside
+/// 0..depth sets nothing.
 ///
-/// `dims` is [prefix, depth, suffix]: the new axis stands last with a suffix of 1.
+/// `dims` is [prefix, depth, suffix]; with a suffix of 1 the new axis is the last.
 pub fn one_hot<I: Id>(pool: &Pool, dims: [usize; 3], ids: &[I], on: &[u8], off: &[u8], out: &mut [u8]) {
     let [prefix, depth, suffix] = dims;
     assert_eq!(ids.len(), product(&[prefix, suffix]), "ids of a one-hot code of {dims:?}");
@@ -42,7 +42,7 @@ pub fn one_hot<I: Id>(pool: &Pool, dims: [usize; 3], ids: &[I], on: &[u8], off: 
     });
 }
 
-/// `out[i] = start + i * delta`
+/// Computes `out[i] = start + i * delta`.
 pub fn range<T: Number>(start: T, delta: T, out: &mut [T]) {
     for (i, value) in out.iter_mut().enumerate() {
         *value = start.plus(T::from_count(i).times(delta));

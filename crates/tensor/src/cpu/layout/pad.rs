@@ -1,4 +1,4 @@
-//! A frame around an array: of one value, or of the array's own mirror image.
+//! Pads an array with one value, or with its own mirror image.
 
 use super::by_size;
 use super::fill::element;
@@ -7,16 +7,16 @@ use crate::cpu::split::for_each_rows;
 use crate::parallel::Pool;
 use smallvec::SmallVec;
 
-/// How a mirror frame treats the border element.
+/// The treatment of the border element in a mirror padding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mirror {
-    /// The border is the mirror and does not repeat: `b | a b c | b`.
+    /// The border is the mirror and is not repeated: `b | a b c | b`.
     Reflect,
-    /// The mirror stands outside the border, which repeats: `a | a b c | c`.
+    /// The mirror lies outside the border, so the border is repeated: `a | a b c | c`.
     Symmetric,
 }
 
-/// Frames `x` of `dims` with `paddings[k]` = (before, after) copies of `value`, the bytes of one
+/// Pads `x` of `dims` with `paddings[k]` = (before, after) copies of `value`, the bytes of one
 /// element.
 pub fn pad(pool: &Pool, dims: &[usize], paddings: &[(usize, usize)], value: &[u8], x: &[u8], out: &mut [u8]) {
     by_size!(value.len(), N => {
@@ -43,7 +43,7 @@ pub fn pad(pool: &Pool, dims: &[usize], paddings: &[(usize, usize)], value: &[u8
     });
 }
 
-/// Frames `x` of `dims` with its mirror image, `paddings[k]` = (before, after) elements wide.
+/// Pads `x` of `dims` with its mirror image, `paddings[k]` = (before, after) elements wide.
 ///
 /// A padding may be at most the axis's length, less one for [`Mirror::Reflect`].
 pub fn mirror_pad(
@@ -83,7 +83,8 @@ pub fn mirror_pad(
     });
 }
 
-/// Panics unless `x` and `out` elements fit the dims. Returns whether there is anything to write.
+/// Panics unless the lengths `x` and `out` match the dims. Returns whether there is anything to
+/// write.
 fn check(dims: &[usize], paddings: &[(usize, usize)], x: usize, out: usize) -> bool {
     assert_eq!(paddings.len(), dims.len(), "one padding for each axis of {dims:?}");
     let framed = dims.iter().zip(paddings).map(|(&len, &(before, after))| sum(&[before, len, after]));
@@ -92,16 +93,16 @@ fn check(dims: &[usize], paddings: &[(usize, usize)], x: usize, out: usize) -> b
     out > 0
 }
 
-/// The dims of a framed array, its last padded axis and all behind it taken as one row.
+/// The dims of a padded array. The last padded axis and all axes after it form one row.
 struct Frame<'a> {
-    /// Axes before the row.
+    /// The axes before the row.
     dims: &'a [usize],
     paddings: &'a [(usize, usize)],
-    /// Length of the last padded axis.
+    /// The length of the last padded axis.
     len: usize,
-    /// Elements per position of that axis.
+    /// The number of elements per position of that axis.
     inner: usize,
-    /// Elements of the frame on either side of a row.
+    /// The number of padding elements on either side of a row.
     before: usize,
     after: usize,
 }
@@ -122,18 +123,18 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Elements in a row of the input.
+    /// The number of elements in a row of the input.
     fn width(&self) -> usize {
         self.len * self.inner
     }
 
-    /// Elements in a row of the output.
+    /// The number of elements in a row of the output.
     fn out_width(&self) -> usize {
         self.before + self.width() + self.after
     }
 
-    /// The input row shown in an output row, `map(position, length)` giving each leading position's
-    /// source.
+    /// The input row shown in an output row. `map(position, length)` returns the source of each
+    /// leading position.
     fn source(&self, row: usize, map: impl Fn(isize, isize) -> Option<isize>) -> Option<usize> {
         let (mut rest, mut source, mut stride) = (row, 0, 1);
         for (&len, &(before, after)) in self.dims.iter().zip(self.paddings).rev() {

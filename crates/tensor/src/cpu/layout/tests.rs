@@ -1,5 +1,5 @@
-//! Against naive loops over coordinates, on random dims that include 0 and 1, for every element
-//! size.
+//! Compares the kernels with naive loops over coordinates, on random dims that include 0 and 1, for
+//! every element size.
 
 use super::*;
 use crate::cpu::testing::{Dice, coordinates, pools, row_major};
@@ -9,7 +9,7 @@ fn bytes(n: usize, elem_size: usize, dice: &mut Dice) -> Vec<u8> {
     dice.floats(n * elem_size).into_iter().map(|v| (v * 128.0) as i8 as u8).collect()
 }
 
-/// Compares a kernel with `source(coordinates) = Some(coordinates in x)`, `None` meaning `filler`.
+/// Compares a kernel with `source(coordinates) = Some(coordinates in x)`; `None` means `filler`.
 fn check(
     case: &str,
     (dims, out_dims): (&[usize], &[usize]),
@@ -175,7 +175,7 @@ fn pads_match() {
         for mode in [Mirror::Reflect, Mirror::Symmetric] {
             let longest = |&d: &usize| if mode == Mirror::Reflect { d.max(1) } else { d + 1 };
             let paddings = random(&dims.iter().map(longest).collect::<Vec<_>>());
-            // The positions of x read forwards and backwards for ever: a wave with a period.
+            // The positions of x, read forwards and backwards repeatedly, form a periodic wave.
             let source = |at: &[usize]| {
                 let mirrored = (0..at.len()).map(|k| {
                     let period = if mode == Mirror::Symmetric { 2 * dims[k] } else { (2 * dims[k]).max(3) - 2 };

@@ -1,32 +1,32 @@
-//! The transposing copy: where the axis that is contiguous in the input is not the last one of the
-//! output.
+//! The transposing copy, for views whose contiguous input axis is not the last axis of the output.
 //!
 //! Reading or writing such an array element by element touches a cache line per element. Here both
-//! sides move in squares of `SIDE` x `SIDE`.
+//! sides are processed in squares of `SIDE` x `SIDE`.
 
 use super::axis::{Axes, Axis, locate};
 use crate::cpu::split::grain;
 use crate::parallel::{DisjointMut, Pool};
 use std::array::from_fn;
 
-/// A side of the square: a cache line of 4-byte elements.
+/// The side of a square: a cache line of 4-byte elements.
 const SIDE: usize = 16;
 
-/// The axes of a view, sorted by the part they play.
+/// The axes of a view, sorted by their role.
 pub(super) struct Plan {
-    /// Everything but `down` and `across`, with the output's strides beside the input's.
+    /// All axes except `down` and `across`, with the input's strides and with the output's.
     outer: Axes,
     outer_out: Axes,
-    /// Contiguous in the input.
+    /// The axis that is contiguous in the input.
     down: Axis,
-    /// Distance in the output of two neighbours on `down`.
+    /// The distance in the output between neighbours on `down`.
     pitch: usize,
-    /// Contiguous in the output.
+    /// The axis that is contiguous in the output.
     across: Axis,
 }
 
 impl Plan {
-    /// A plan if the view has a contiguous axis which is not its last, and both are worth a square.
+    /// Returns a plan if the view has a contiguous axis which is not its last, and both axes are
+    /// long enough for squares.
     pub(super) fn new(axes: &[Axis]) -> Option<Plan> {
         let (&across, others) = axes.split_last()?;
         let chosen = others.iter().position(|axis| axis.stride == 1)?;
@@ -46,12 +46,12 @@ impl Plan {
         Some(Plan { outer, outer_out: pitches, down, pitch, across })
     }
 
-    /// Copies band by band; a band is some rows of `down` over the whole of `across`.
+    /// Copies band by band; a band is some rows of `down` over all of `across`.
     pub(super) fn run<const N: usize>(&self, pool: &Pool, offset: usize, x: &[[u8; N]], out: &mut [[u8; N]]) {
         let band = (grain(N) / self.across.len).max(1).next_multiple_of(SIDE).min(self.down.len);
         let bands = self.down.len.div_ceil(band);
         let n_outer: usize = self.outer.iter().map(|axis| axis.len).product();
-        // Small planes are grouped, so that a task is worth handing over.
+        // Small planes are grouped, so that a task has enough work.
         let group = (grain(N) / (band * self.across.len)).max(1);
         let n_bands = n_outer * bands;
         let out = DisjointMut::new(out);
@@ -65,7 +65,7 @@ impl Plan {
         });
     }
 
-    /// `out[to + i * pitch + j] = x[from + i + j * across.stride]`
+    /// Computes `out[to + i * pitch + j] = x[from + i + j * across.stride]`.
     fn copy_band<const N: usize>(
         &self,
         rows: usize,
@@ -95,7 +95,7 @@ impl Plan {
     }
 }
 
-/// `run(i)[j] = column(j)[i]` for a whole square.
+/// Computes `run(i)[j] = column(j)[i]` for a whole square.
 #[inline(always)]
 fn copy_square<'a, const N: usize>(column: impl Fn(usize) -> &'a [[u8; N]], run: impl Fn(usize) -> &'a mut [[u8; N]]) {
     #[cfg(target_arch = "x86_64")]
@@ -107,15 +107,15 @@ fn copy_square<'a, const N: usize>(column: impl Fn(usize) -> &'a [[u8; N]], run:
     copy_corner(SIDE, SIDE, column, run);
 }
 
-/// Sixteen 4 x 4 blocks in registers. SSE2 is part of every x86-64.
+/// Copies sixteen 4 x 4 blocks in registers. SSE2 is part of every x86-64.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_square_of_words(columns: [*const f32; SIDE], runs: [*mut f32; SIDE]) {
     use std::arch::x86_64::*;
     for i in (0..SIDE).step_by(4) {
         for j in (0..SIDE).step_by(4) {
-            // SAFETY: i + 4 and j + 4 are at most SIDE, the length behind every pointer; loads and
-            // stores may be unaligned.
+            // SAFETY: i + 4 and j + 4 are at most SIDE, the length of the slice at every pointer;
+            // loads and stores may be unaligned.
             unsafe {
                 let [a, b, c, d]: [__m128; 4] = from_fn(|k| _mm_loadu_ps(columns[j + k].add(i)));
                 let (ab_low, ab_high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
@@ -129,7 +129,7 @@ unsafe fn copy_square_of_words(columns: [*const f32; SIDE], runs: [*mut f32; SID
     }
 }
 
-/// The same at the border, where the square is smaller.
+/// Does the same at the border, where the square is smaller.
 fn copy_corner<'a, const N: usize>(
     height: usize,
     width: usize,

@@ -1,4 +1,4 @@
-//! A strided view: which element of a dense array each output position shows.
+//! A strided view: maps each output position to an element of a dense array.
 //!
 //! Transpose, slice, reverse, broadcast and tile differ only in their view; one loop copies them
 //! all.
@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 
 /// Positions in a dense array, as axes with strides.
 ///
-/// What [`View::write`] relies on: two positions that differ on an axis whose stride is not 0 are
-/// different elements. It holds for a dense array, whose strides are those of mixed-radix digits.
-/// To reorder axes, to keep some positions of an axis and to walk it backwards does not change
-/// that, which is why [`View::transpose`] and [`View::slice`] refuse an axis twice and positions
-/// outside. An axis that repeats elements has stride 0, and `write` refuses it.
+/// [`View::write`] relies on this property: two positions that differ on an axis whose stride is
+/// not 0 are different elements. It holds for a dense array, whose strides are those of mixed-radix
+/// digits. Reordering axes, keeping some positions of an axis and reversing it do not change that,
+/// which is why [`View::transpose`] and [`View::slice`] refuse an axis twice and positions outside.
+/// An axis that repeats elements has stride 0, and `write` refuses it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     axes: Axes,
@@ -24,10 +24,10 @@ pub struct View {
 }
 
 impl View {
-    /// The whole of an array of `dims`, in its order.
+    /// The view of a whole array of `dims`, in its order.
     pub fn dense(dims: &[usize]) -> View {
-        // The strides are products of some of these. In an empty array they may wrap around: nobody
-        // follows them.
+        // The strides are products of some of these dims. In an empty array they may wrap around,
+        // but are never used.
         product(dims);
         let mut stride = 1_isize;
         let mut axes: Axes = dims
@@ -43,33 +43,33 @@ impl View {
         View { axes, offset: 0 }
     }
 
-    /// Axis `k` becomes the old axis `perm[k]`.
+    /// Reorders axes: axis `k` becomes the old axis `perm[k]`.
     pub fn transpose(&self, perm: &[usize]) -> View {
         let is_permutation = perm.len() == self.axes.len() && (0..perm.len()).all(|k| perm.contains(&k));
         assert!(is_permutation, "{perm:?} does not name each of {} axes once", self.axes.len());
         View { axes: perm.iter().map(|&k| self.axes[k]).collect(), offset: self.offset }
     }
 
-    /// `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; no strides means
-    /// steps of 1.
+    /// Takes `size[k]` positions of each axis, from `begin[k]` in steps of `strides[k]`; without
+    /// strides, steps are 1.
     pub fn slice(&self, begin: &[usize], strides: &[isize], size: &[usize]) -> View {
         let rank = self.axes.len();
         assert!(begin.len() == rank && size.len() == rank, "a slice of {rank} axes from {begin:?}, size {size:?}");
         let mut view = View { axes: Axes::new(), offset: self.offset };
         for (k, axis) in self.axes.iter().enumerate() {
             let step = strides.get(k).copied().unwrap_or(1);
-            // Wide enough for any three numbers.
+            // i128 is wide enough for any three numbers.
             let last = begin[k] as i128 + size[k].saturating_sub(1) as i128 * step as i128;
             let inside = begin[k] < axis.len && last >= 0 && last < axis.len as i128;
             assert!(size[k] == 0 || inside, "positions {}..={last} of an axis of {}", begin[k], axis.len);
-            // These wrap around only where no second position follows, or no first.
+            // The stride wraps around only if there is no second position, or no first.
             view.axes.push(Axis { len: size[k], stride: axis.stride.wrapping_mul(step) });
             view.offset = view.offset.wrapping_add_signed((begin[k] as isize).wrapping_mul(axis.stride));
         }
         view
     }
 
-    /// The named axes backwards.
+    /// Reverses the named axes.
     pub fn reverse(&self, axes: &[usize]) -> View {
         let mut view = self.clone();
         for &k in axes {
@@ -103,12 +103,12 @@ impl View {
         View { axes: axes.filter(|axis| axis.len != 1).collect(), offset: self.offset }
     }
 
-    /// How many positions the view shows.
+    /// The number of positions of the view.
     pub fn count(&self) -> usize {
         product(&self.axes.iter().map(|axis| axis.len).collect::<SmallVec<[usize; 16]>>())
     }
 
-    /// `out[i] = x[position i]`
+    /// Computes `out[i] = x[position i]`.
     pub fn read(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
         assert_eq!(out.len(), product(&[self.count(), elem_size]), "output of a view of {} elements", self.count());
         if !out.is_empty() {
@@ -119,7 +119,8 @@ impl View {
         }
     }
 
-    /// `out[position i] = x[i]`. The positions of the view must be distinct: no stretched axis.
+    /// Computes `out[position i] = x[i]`. The positions of the view must be distinct: there must be
+    /// no stretched axis.
     pub fn write(&self, pool: &Pool, elem_size: usize, x: &[u8], out: &mut [u8]) {
         assert_eq!(x.len(), product(&[self.count(), elem_size]), "input to a view of {} elements", self.count());
         if !x.is_empty() {
@@ -132,13 +133,14 @@ impl View {
     }
 }
 
-/// TensorFlow's begin, end and stride on an axis of `len` positions, as first position and count.
+/// Converts TensorFlow's begin, end and stride on an axis of `len` positions to the first position
+/// and the count.
 ///
 /// `None` stands for a bit set in begin_mask or end_mask. Negative positions count from the end,
 /// and out-of-range ones are clamped, as in Python. A stride of 0 selects nothing.
 pub fn resolve_range(begin: Option<i64>, end: Option<i64>, stride: i64, len: usize) -> (usize, usize) {
     let len = len as i64;
-    // Going backwards, the position before the first is a legal end.
+    // When going backwards, the position before the first is a valid end.
     let (lowest, highest) = if stride < 0 { (-1, len - 1) } else { (0, len) };
     let clamp = |at: i64| (if at < 0 { at.saturating_add(len) } else { at }).clamp(lowest, highest);
     let begin = begin.map_or(if stride < 0 { highest } else { lowest }, clamp);
@@ -150,8 +152,8 @@ pub fn resolve_range(begin: Option<i64>, end: Option<i64>, stride: i64, len: usi
     (begin as usize, (distance as u64).div_ceil(stride.unsigned_abs()) as usize)
 }
 
-/// Drops axes of length 1 and merges neighbours that together walk one arithmetic sequence. Never
-/// empty.
+/// Drops axes of length 1 and merges neighbours that together form one arithmetic sequence. The
+/// result is never empty.
 fn collapse(axes: &[Axis]) -> Axes {
     let mut merged = Axes::new();
     for &axis in axes.iter().filter(|axis| axis.len != 1) {
@@ -216,8 +218,8 @@ fn write<const N: usize>(pool: &Pool, axes: &[Axis], offset: usize, x: &[[u8; N]
 }
 
 /// Cuts the positions [start, start + count) at the ends of the last axis: calls
-/// `visit(offset, position, length)` for each run. The coordinates are counted up, since a division
-/// per axis and run would cost more than a short copy.
+/// `visit(offset, position, length)` for each run. The coordinates are incremented, since a
+/// division per axis and run would cost more than a short copy.
 #[inline(always)]
 fn for_each_row(axes: &[Axis], offset: usize, start: usize, count: usize, visit: &mut impl FnMut(usize, usize, usize)) {
     let (last, leading) = axes.split_last().expect("a collapsed view has an axis");

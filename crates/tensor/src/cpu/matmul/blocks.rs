@@ -10,19 +10,21 @@ use crate::cpu::pack::{self, Block};
 use crate::cpu::packed::{Right, Strip};
 use crate::parallel::Pool;
 
-/// Tasks a large product is cut into at least, if it can be, so that the threads finish together.
+/// The number of tasks that a large product is cut into at least, if possible, so that the threads
+/// finish together.
 const TASKS: usize = 8;
-/// Rows of a part of C: with a block of k they fit the second-level cache beside a panel of B.
+/// The number of rows of a part of C: with a block of k they fit the second-level cache together
+/// with a panel of B.
 const PART_ROWS: usize = 256;
-/// Rows from which parts are as tall as they can be.
+/// From this number of rows on, parts are as tall as possible.
 const MANY_ROWS: usize = 4 * PART_ROWS;
-/// Rows below which a part is not cut further: the tiles would not be full, and B is read for each
-/// part anew.
+/// A part with fewer rows is not cut further: the tiles would not be full, and each part reads B
+/// again.
 const LEAST_ROWS: usize = 32;
-/// Columns of a part are a multiple of this; a panel of B is half of it.
+/// The number of columns of a part is a multiple of this; a panel of B is half of it.
 const PART_COLUMNS: usize = 64;
 
-/// Where the kernels find B.
+/// The storage of B.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     InPlace(&'a [f32]),
@@ -38,7 +40,7 @@ struct OutputBlock {
     columns: usize,
 }
 
-/// The operands of one product, as the tasks share them.
+/// The operands of one product, shared by its tasks.
 struct Operands<'a> {
     product: Product,
     a: &'a [f32],
@@ -50,7 +52,8 @@ struct Operands<'a> {
 // SAFETY: the tasks write disjoint parts of C and only read the rest.
 unsafe impl Sync for Operands<'_> {}
 
-/// A block of A as the kernels read it: element `(i, kk)` at `start + i * row + kk * k`.
+/// A block of A in the form that the kernels read: element `(i, kk)` is at
+/// `start + i * row + kk * k`.
 #[derive(Clone, Copy)]
 struct Left {
     start: *const f32,
@@ -58,7 +61,7 @@ struct Left {
     k: usize,
 }
 
-/// Cuts C into parts and computes them. The operands have the sizes of the product.
+/// Cuts C into parts and computes them. The operands must have the sizes of the product.
 pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut [f32], epilogue: Epilogue) {
     let Product { m, n, .. } = *product;
     if m == 0 || n == 0 {
@@ -68,11 +71,11 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     if !product.is_parallel() {
         return operands.compute(OutputBlock { row: 0, rows: m, column: 0, columns: n });
     }
-    // Many rows make the tallest parts, since every part reads B anew; fewer are cut until there
-    // are enough tasks.
+    // With many rows the parts are as tall as possible, since every part reads B again. With fewer
+    // rows they are cut until there are enough tasks.
     let tallest = m.div_ceil(PART_ROWS);
     let row_parts = if m >= MANY_ROWS { tallest } else { tallest.max(TASKS.min(m / LEAST_ROWS)) };
-    // Parts side by side would write to the same cache lines where rows do not fill them.
+    // Parts side by side would write to the same cache lines if rows do not fill whole lines.
     let side_by_side = n.is_multiple_of(16) || row_parts < TASKS / 2;
     let column_parts = if side_by_side { TASKS.div_ceil(row_parts).min(n.div_ceil(PART_COLUMNS)) } else { 1 };
     let (rows, columns) = (m.div_ceil(row_parts), n.div_ceil(column_parts).next_multiple_of(PART_COLUMNS));
@@ -83,26 +86,26 @@ pub(super) fn run(pool: &Pool, product: &Product, a: &[f32], b: Source, c: &mut 
     });
 }
 
-/// Floats between the rows of a copied block of A: not a power of two, so that the rows do not
-/// share cache sets.
+/// The number of floats between the rows of a copied block of A. It is not a power of two, so that
+/// the rows do not share cache sets.
 const COPY_STRIDE: usize = BLOCK_K + 16;
 
 #[repr(align(64))]
 struct LeftCopy(MaybeUninit<[f32; PART_ROWS * COPY_STRIDE]>);
 
-/// Columns of B beyond the last whole vector, padded.
+/// The columns of B after the last whole vector, padded.
 #[repr(align(64))]
 struct TailCopy(MaybeUninit<[f32; BLOCK_K * 16]>);
 
 impl Operands<'_> {
     fn compute(&self, part: OutputBlock) {
-        // SAFETY: the callers of `run` have seen to it that the operands have the product's sizes.
+        // SAFETY: the callers of `run` have checked that the operands have the product's sizes.
         unsafe { if self.copies_left(part) { self.compute_copied(part) } else { self.compute_in_place(part) } }
     }
 
-    /// Whether the part's block of A should be copied: rows that lie a multiple of 1 KiB apart
-    /// evict each other from the cache, and a transposed A takes a page per k. It pays if the copy
-    /// is used for many columns.
+    /// Whether the part's block of A should be copied. Rows that lie a multiple of 1 KiB apart
+    /// evict each other from the cache, and a transposed A takes a page per k. A copy pays off if
+    /// it is used for many columns.
     fn copies_left(&self, part: OutputBlock) -> bool {
         let Product { m, k, transpose_a, .. } = self.product;
         let awkward = if transpose_a { m >= 1024 } else { k >= 1024 && k.is_multiple_of(256) };
@@ -128,8 +131,8 @@ impl Operands<'_> {
         }
     }
 
-    /// Apart from [`Self::compute_in_place`] because of its frame of 280 KiB, which small products
-    /// should not touch.
+    /// Separate from [`Self::compute_in_place`] because of its stack frame of 280 KiB, which small
+    /// products should not touch.
     #[inline(never)]
     unsafe fn compute_copied(&self, part: OutputBlock) {
         let Product { m, k, transpose_a, .. } = self.product;
@@ -154,13 +157,13 @@ impl Operands<'_> {
         }
     }
 
-    /// All columns of the part over one block of k.
+    /// Computes all columns of the part over one block of k.
     unsafe fn block_of_k(&self, part: OutputBlock, a: Left, k: Range<usize>) {
         let end = part.column + part.columns;
         match self.b {
             Source::Packed(right) => {
                 // Parts begin at multiples of 64 and panels at multiples of 32, but the last panel
-                // may be wider than what is left of a part: it belongs to the part it begins in.
+                // may be wider than the rest of a part. It belongs to the part it begins in.
                 let is_mine = |strip: &Strip| (part.column..end).contains(&strip.column);
                 for strip in right.strips(k.start).filter(is_mine) {
                     // SAFETY: panels are padded to whole vectors.
@@ -199,11 +202,11 @@ impl Operands<'_> {
         }
     }
 
-    /// All rows of the part in the columns of `strip`, whose rows must be readable to the end of
-    /// their last vector.
+    /// Computes all rows of the part in the columns of `strip`, whose rows must be readable to the
+    /// end of their last vector.
     unsafe fn strip(&self, part: OutputBlock, a: Left, k: Range<usize>, strip: &Strip) {
         let is_last = k.end == self.product.k;
-        // SAFETY: the strip lies within C and the bias; the caller answers for A and B.
+        // SAFETY: the strip lies within C and the bias; the caller guarantees A and B.
         unsafe {
             let bias = match self.epilogue.bias {
                 Some(bias) if is_last => bias.as_ptr().add(strip.column),

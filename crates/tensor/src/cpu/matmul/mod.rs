@@ -1,10 +1,10 @@
 //! Matrix products `C = epilogue(A * B)`.
 //!
 //! The executor calls [`matmul`] for every dense layer and its gradients. C is cut into blocks that
-//! go to the pool; a block walks k in steps of 256 and hands strips of B to the tile kernels of
-//! `microkernel`, whose arithmetic law holds for every element: chains of fused multiply-adds over
-//! 256 ascending k, added up in order. There is one exception: `n == 1` with A not transposed
-//! follows the law of `matvec`.
+//! go to the pool. A block processes k in steps of 256 and passes strips of B to the tile kernels
+//! of `microkernel`. Their arithmetic rule holds for every element: chains of fused multiply-adds
+//! over 256 ascending k, added up in order. There is one exception: `n == 1` with A not transposed
+//! follows the rule of `matvec`.
 
 mod blocks;
 
@@ -19,41 +19,41 @@ use crate::parallel::{DisjointMut, Pool};
 /// Sizes and layout of `C[m, n] = A[m, k] * B[k, n]`, all row-major.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Product {
-    /// Rows of A and C.
+    /// The number of rows of A and C.
     pub m: usize,
-    /// Columns of B and C.
+    /// The number of columns of B and C.
     pub n: usize,
-    /// Columns of A, rows of B.
+    /// The number of columns of A and rows of B.
     pub k: usize,
-    /// A is stored as `[k, m]`.
+    /// Whether A is stored as `[k, m]`.
     pub transpose_a: bool,
-    /// B is stored as `[n, k]`.
+    /// Whether B is stored as `[n, k]`.
     pub transpose_b: bool,
 }
 
-/// What happens to a result before it is stored: `relu(row + bias)`, each part if asked for.
+/// The operations on a result before it is stored: `relu(row + bias)`. Each part is optional.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Epilogue<'a> {
-    /// Added to each row, one value per column.
+    /// One value per column, added to each row.
     pub bias: Option<&'a [f32]>,
-    /// Replaces negative results by zero.
+    /// Whether to replace negative results by zero.
     pub relu: bool,
 }
 
-/// Products of fewer multiply-adds (about 15 us) are not worth handing to another thread.
+/// Products with fewer multiply-adds (about 15 us) run on one thread.
 const PARALLEL_FROM: usize = 1 << 20;
 /// With fewer rows than this, B is read too few times to be worth packing.
 const PACK_FROM_ROWS: usize = 24;
-/// Floats of B up to which it is read where it lies, since it stays in the second-level cache.
+/// Up to this number of floats B is read in place, since it stays in the second-level cache.
 const IN_PLACE: usize = 1 << 18;
 
 impl Product {
-    /// Both operands as they are.
+    /// A product of operands that are not transposed.
     pub fn new(m: usize, n: usize, k: usize) -> Self {
         Product { m, n, k, transpose_a: false, transpose_b: false }
     }
 
-    /// Floats of scratch that [`matmul`] needs.
+    /// The number of floats of scratch memory that [`matmul`] needs.
     pub fn scratch_len(&self) -> usize {
         if self.packs() { PackedShape { k: self.k, n: self.n }.packed_len() } else { 0 }
     }
@@ -65,7 +65,7 @@ impl Product {
         n > 1 && (transpose_b || worth_it)
     }
 
-    /// Multiply-adds.
+    /// The number of multiply-adds.
     fn work(&self) -> usize {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
     }
@@ -75,7 +75,7 @@ impl Product {
     }
 }
 
-/// `C = epilogue(A * B)`. `scratch` holds at least [`Product::scratch_len`] floats.
+/// Computes `C = epilogue(A * B)`. `scratch` must hold at least [`Product::scratch_len`] floats.
 pub fn matmul(
     pool: &Pool,
     sizes: &Product,
@@ -99,9 +99,9 @@ pub fn matmul(
     run(pool, sizes, a, Source::InPlace(b), c, epilogue);
 }
 
-/// `C = epilogue(A * B)` with B packed before by [`PackedShape::pack`].
+/// Computes `C = epilogue(A * B)` with a B packed by [`PackedShape::pack`].
 ///
-/// The bits are those of [`matmul`], except that for `n == 1` the law of the tile kernels holds.
+/// The bits are those of [`matmul`], except that `n == 1` follows the rule of the tile kernels.
 #[allow(clippy::too_many_arguments)] // three operands with their shapes: a struct would only rename them
 pub fn matmul_packed(
     pool: &Pool,
@@ -118,9 +118,10 @@ pub fn matmul_packed(
     run(pool, &sizes, a, Source::Packed(Right { shape, packed }), c, epilogue);
 }
 
-/// `C[i] = A[i] * B[i]` for `batch` products of the same sizes, which lie one after the other.
+/// Computes `C[i] = A[i] * B[i]` for `batch` products of the same sizes, stored one after the
+/// other.
 ///
-/// `scratch` holds at least `batch * sizes.scratch_len()` floats.
+/// `scratch` must hold at least `batch * sizes.scratch_len()` floats.
 pub fn batched_matmul(
     pool: &Pool,
     batch: usize,
@@ -140,13 +141,13 @@ pub fn batched_matmul(
     assert!(scratch.len() >= product(&[batch, scratch_len]), "scratch of {batch} times {sizes:?}");
     let (c, scratch) = (DisjointMut::new(c), DisjointMut::new(scratch));
     let one = |i: usize| {
-        // SAFETY: product i alone uses the i-th parts.
+        // SAFETY: only product i uses the i-th parts.
         let (c, scratch) = unsafe { (c.slice(i * m * n, m * n), scratch.slice(i * scratch_len, scratch_len)) };
         let (a, b) = (&a[i * m * k..(i + 1) * m * k], &b[i * k * n..(i + 1) * k * n]);
         matmul(pool, sizes, a, b, c, Epilogue::default(), scratch);
     };
-    // Large products use all threads one after the other, small ones in groups that are worth a
-    // task.
+    // Large products use all threads one after the other; small ones run in groups that are large
+    // enough for a task.
     if sizes.is_parallel() {
         return (0..batch).for_each(one);
     }
@@ -160,8 +161,8 @@ fn check(sizes: &Product, a: &[f32], b_fits: bool, c: &[f32], epilogue: Epilogue
     assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "bias of {sizes:?}");
 }
 
-/// `n == 1`: dot products with the rows of A; if A is transposed, the row vector `B` times A as it
-/// is stored.
+/// The product for `n == 1`: dot products with the rows of A or, if A is transposed, the row vector
+/// `B` times A as stored.
 fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32], epilogue: Epilogue) {
     let Product { m, k, transpose_a, .. } = *sizes;
     if transpose_a {
@@ -184,7 +185,7 @@ fn one_column(pool: &Pool, sizes: &Product, a: &[f32], b: &[f32], c: &mut [f32],
     if bias.is_some() || epilogue.relu {
         for x in c {
             *x = bias.map_or(*x, |bias| *x + bias);
-            // As the tile kernels do: a NaN stays.
+            // Like the tile kernels: a NaN stays NaN.
             *x = if epilogue.relu && 0.0 > *x { 0.0 } else { *x };
         }
     }

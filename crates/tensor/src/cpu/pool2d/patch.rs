@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::PoolShape;
 use crate::cpu::cut::Task;
 
-/// What the window sees of an image at one of its positions.
+/// The part of an image that the window sees at one of its positions.
 pub(super) struct Patch {
-    /// The output pixel: offset of its first channel.
+    /// The offset of the output pixel's first channel.
     pub out: usize,
-    /// Offset of the first pixel, then how many there are and how far apart.
+    /// The offset of the first pixel, then the number of pixels and their distances.
     first: usize,
     pub rows: usize,
     pub columns: usize,
@@ -22,7 +22,7 @@ impl Patch {
     #[inline(always)]
     pub fn for_each_pixel(&self, channel: usize, mut body: impl FnMut(usize)) {
         let mut row = self.first + channel;
-        // Two by two as a rule: in a straight line there is little between one load and the next.
+        // 2 x 2 is the usual size: unrolled, there is little between one load and the next.
         if (self.rows, self.columns) == (2, 2) {
             let next = row + self.row_step;
             for at in [row, row + self.column_step, next, next + self.column_step] {
@@ -36,7 +36,8 @@ impl Patch {
                 body(at);
                 at = at.wrapping_add(self.column_step);
             }
-            // Behind the last row there may be no address: the window may be higher than the image.
+            // After the last row there may be no valid address: the window may be higher than the
+            // image.
             row = row.wrapping_add(self.row_step);
         }
     }
@@ -48,7 +49,7 @@ pub(super) fn for_each_patch(shape: &PoolShape, task: &Task, mut body: impl FnMu
     let PoolShape { height, width, channels, window, .. } = *shape;
     let (out_height, out_width) = (shape.out_height(), shape.out_width());
     let whole = window.positions_whole(1, width, out_width);
-    // A window that sees only margin begins nowhere.
+    // A window that sees only margin has no first pixel.
     let begin = |axis: usize, position: usize, taps: &Range<usize>| match taps.is_empty() {
         true => 0,
         false => window.element(axis, position, taps.start),
@@ -58,7 +59,7 @@ pub(super) fn for_each_patch(shape: &PoolShape, task: &Task, mut body: impl FnMu
             let rows = window.taps_inside(0, oy, height);
             let first_row = (image * height + begin(0, oy, &rows)) * width;
             for ox in 0..out_width {
-                // Only at the margin it takes divisions to tell.
+                // Only at the margin are divisions needed.
                 let columns = if whole.contains(&ox) { 0..window.size[1] } else { window.taps_inside(1, ox, width) };
                 body(&Patch {
                     out: ((image * out_height + oy) * out_width + ox) * channels,

@@ -1,4 +1,4 @@
-//! The gradient: all steps of all rows from the last to the first, then one product for the
+//! The backward pass: all steps of all rows from the last to the first, then one product for the
 //! recurrent kernel.
 
 use super::row::{Backward, Half, backward_kernel};
@@ -8,10 +8,10 @@ use crate::cpu::matmul::{Epilogue, PackedShape, Product, matmul, matmul_packed};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// What came out of [`forward`](super::forward), and its gradients.
+/// The results of [`forward`](super::forward), and their gradients.
 #[derive(Clone, Copy, Debug)]
 pub struct Upstream<'a> {
-    /// What was kept.
+    /// The values that the forward pass kept.
     pub kept: &'a [f32],
     /// `h` after every step.
     pub sequence: &'a [f32],
@@ -21,19 +21,19 @@ pub struct Upstream<'a> {
     pub d_last: [&'a [f32]; 2],
 }
 
-/// Where the gradients go.
+/// The arrays that receive the gradients.
 pub struct Gradients<'a> {
-    /// Of the inputs' products, `[batch, time, gates * units]`.
+    /// The gradient of the inputs' products, `[batch, time, gates * units]`.
     pub x: &'a mut [f32],
-    /// Of the recurrent kernel.
+    /// The gradient of the recurrent kernel.
     pub kernel: &'a mut [f32],
-    /// Of its bias, if it has one.
+    /// The gradient of the recurrent bias, if the cell has one.
     pub bias: &'a mut [f32],
-    /// Of the first states.
+    /// The gradients of the first states.
     pub states: [&'a mut [f32]; 2],
 }
 
-/// The transposed recurrent kernel.
+/// The shape of the packed, transposed recurrent kernel.
 fn packed(step: &Recurrent, units: usize) -> PackedShape {
     PackedShape { k: product(&[step.n_gates(), units]), n: units }
 }
@@ -44,33 +44,34 @@ fn kernel_gradient(step: &Recurrent, Sizes { batch, time, units }: Sizes) -> Pro
     Product { m: units, n, k, transpose_a: true, transpose_b: false }
 }
 
-/// Scratch of a row: the gradients of `h` and `c`, of the product, and the product of that.
+/// The scratch memory of a row: the gradients of `h` and `c`, the gradient of the product, and its
+/// product with the kernel.
 fn row_len(step: &Recurrent, units: usize) -> usize {
     product(&[units, 3 + step.n_gates()])
 }
 
-/// Whether the gradient of the state's product is not that of the input's.
+/// Whether the gradient of the state's product differs from that of the input's.
 fn has_own_gradient(step: &Recurrent) -> bool {
     step.cell == Cell::Gru { reset_after: true }
 }
 
-/// Whether the candidate sees another state than the gates.
+/// Whether the candidate sees a different state than the gates.
 fn resets_before(step: &Recurrent) -> bool {
     step.cell == Cell::Gru { reset_after: false }
 }
 
-/// Floats of scratch that [`backward`] needs.
+/// The number of floats of scratch memory that [`backward`] needs.
 pub fn backward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let Sizes { batch, time, units } = sizes;
     let (steps, width) = (product(&[batch, time]), product(&[step.n_gates(), units]));
     let own = if has_own_gradient(step) { product(&[steps, width]) } else { 0 };
     let reset = if resets_before(step) { product(&[steps, units]) + product(&[units, width]) } else { 0 };
     let products = packed(step, units).packed_len() + kernel_gradient(step, sizes).scratch_len();
-    // Seven of them fit; see `product`.
+    // The sum of seven products fits; see `product`.
     products + product(&[batch, row_len(step, units)]) + product(&[steps, units]) + own + reset
 }
 
-/// What the tasks share.
+/// The data that the tasks share.
 struct Job<'a> {
     step: &'a Recurrent,
     sizes: Sizes,
@@ -78,15 +79,15 @@ struct Job<'a> {
     upstream: Upstream<'a>,
     /// The gradients of the input's products.
     dx: DisjointMut<'a, f32>,
-    /// The gradients of the states' products, if they are others.
+    /// The gradients of the states' products, if they differ.
     own: DisjointMut<'a, f32>,
-    /// The states as the kernel saw them, and as the candidate's part of it did if that was
-    /// another.
+    /// The states as the kernel saw them, and as the candidate's part of the kernel saw them if
+    /// that differs.
     seen: DisjointMut<'a, f32>,
     reset: DisjointMut<'a, f32>,
 }
 
-/// The scratch of the rows of one task, or of one of them.
+/// The scratch memory of all rows of one task, or of one row.
 struct Scratch<'a> {
     dh: &'a mut [f32],
     dc: &'a mut [f32],
@@ -117,22 +118,23 @@ impl Job<'_> {
             return [&h[first(h)], &c[first(c)]];
         }
         let place = row * self.sizes.time + t - 1;
-        // An LSTM has kept `c` behind its four gates.
+        // The kept values of an LSTM hold `c` after its four gates.
         let c = if c.is_empty() { c } else { &self.upstream.kept[place * n_kept + 4 * units..][..units] };
         [&self.upstream.sequence[place * units..(place + 1) * units], c]
     }
 
-    /// A part of the gradient of a step of a row.
+    /// Computes a part of the gradient of a step of a row.
     ///
     /// # Safety
-    /// No other thread works on the row, and the processor has the kernel's instructions.
+    /// No other thread may work on the row, and the processor must support the kernel's
+    /// instructions.
     unsafe fn row(&self, part: Half, row: usize, t: usize, compute: RowKernel, scratch: Scratch<'_>) {
         let Sizes { time, units, .. } = self.sizes;
         let (width, n_kept) = (self.step.n_gates() * units, self.step.n_kept() * units);
         let place = row * time + t;
         let at = place * units..(place + 1) * units;
         let [h_before, c_before] = self.before(row, t);
-        // SAFETY: the row is this thread's.
+        // SAFETY: only this thread works on the row.
         let (dx, seen) = unsafe { (self.dx.slice(place * width, width), self.seen.slice(at.start, units)) };
         // SAFETY: as above.
         let reset = if resets_before(self.step) { unsafe { self.reset.slice(at.start, units) } } else { &mut [] };
@@ -154,10 +156,10 @@ impl Job<'_> {
             self.inputs.dropped(row, h_before, seen);
         }
         if self.inputs.counts(row, t, self.sizes) {
-            // SAFETY: the caller answers for the processor.
+            // SAFETY: the caller guarantees that the processor supports the instructions.
             unsafe { compute(self.step, part, &mut of_row) };
         } else if part == Half::First {
-            // The state was handed on, and so is its gradient.
+            // The step passed the state on unchanged, so its gradient is passed on too.
             for (dh, dy) in of_row.dh.iter_mut().zip(of_row.dy) {
                 *dh += dy;
             }
@@ -171,7 +173,7 @@ impl Job<'_> {
         }
     }
 
-    /// Adds what came through the kernel to the gradient of a row's state.
+    /// Adds the product of the gradient with the kernel to the gradient of a row's state.
     fn add_product(&self, row: usize, t: usize, scratch: Scratch<'_>) {
         if !self.inputs.counts(row, t, self.sizes) {
             return;
@@ -183,13 +185,12 @@ impl Job<'_> {
     }
 }
 
-/// A kernel of `row`, compiled for some instruction set.
+/// A kernel of `row`, compiled for one instruction set.
 type RowKernel = unsafe fn(&Recurrent, Half, &mut Backward<'_>);
 
-/// The gradients of everything that [`forward`](super::forward) has read, from those of its
-/// results.
+/// Computes the gradients of all inputs of [`forward`](super::forward) from those of its results.
 ///
-/// `scratch` holds at least [`backward_scratch_len`] floats.
+/// `scratch` must hold at least [`backward_scratch_len`] floats.
 pub fn backward(
     pool: &Pool,
     step: &Recurrent,
@@ -233,7 +234,7 @@ pub fn backward(
     pool.run(if units == 0 { 0 } else { sizes.n_tasks() }, &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);
-        // SAFETY: tasks have rows of their own, and scratch for each of them.
+        // SAFETY: each task has its own rows, and scratch memory for each of them.
         let mut scratch = unsafe { rows.slice(first * row_len(step, units), n_rows * row_len(step, units)) };
         let n_c = if step.n_states() == 2 { n_rows * units } else { 0 };
         let mut scratch = Scratch {
@@ -247,7 +248,8 @@ pub fn backward(
         for t in (0..time).rev() {
             for &part in parts {
                 for i in 0..n_rows {
-                    // SAFETY: this task's rows; the processor has the active set.
+                    // SAFETY: the rows belong to this task; the processor has the active
+                    // instruction set.
                     unsafe { job.row(part, first + i, t, compute, scratch.row(i, units, width)) };
                 }
                 let Scratch { dz, product, .. } = &mut scratch;

@@ -1,4 +1,4 @@
-//! All steps of all rows.
+//! The forward pass: all steps of all rows.
 
 use super::row::{Forward, Half, forward_kernel};
 use super::{Cell, Inputs, Recurrent, Sizes, take};
@@ -7,36 +7,36 @@ use crate::cpu::matmul::{Epilogue, PackedShape, matmul_packed};
 use crate::cpu::size::product;
 use crate::parallel::{DisjointMut, Pool};
 
-/// Where the results go.
+/// The arrays that receive the results.
 pub struct Results<'a> {
     /// `[batch, time, units]`: `h` after every step.
     pub sequence: &'a mut [f32],
     /// The states after the last step.
     pub last: [&'a mut [f32]; 2],
-    /// `[batch, time, kept * units]`: what the gradient needs.
+    /// `[batch, time, kept * units]`: the values that the gradient needs.
     pub kept: &'a mut [f32],
 }
 
-/// The recurrent kernel as the products read it.
+/// The shape of the packed recurrent kernel.
 fn packed(step: &Recurrent, units: usize) -> PackedShape {
     PackedShape { k: units, n: product(&[step.n_gates(), units]) }
 }
 
-/// Scratch of a row: the state as the kernel sees it, its product, `h`, and `c`.
+/// The scratch memory of a row: the state as the kernel sees it, its product, `h`, and `c`.
 fn row_len(step: &Recurrent, units: usize) -> usize {
     product(&[units, 3 + step.n_gates()])
 }
 
-/// Floats of scratch that [`forward`] needs.
+/// The number of floats of scratch memory that [`forward`] needs.
 pub fn forward_scratch_len(step: &Recurrent, sizes: Sizes) -> usize {
     let Sizes { batch, units, .. } = sizes;
     packed(step, units).packed_len() + product(&[batch, row_len(step, units)])
 }
 
-/// Applies a cell to sequences `x` `[batch, time, gates * units]`: the inputs' products with their
-/// kernel, with bias.
+/// Applies a cell to sequences. `x` `[batch, time, gates * units]` holds the products of the inputs
+/// with their kernel, including the bias.
 ///
-/// A row's bits do not depend on the rows around it. `scratch` holds at least
+/// A row's bits do not depend on the other rows. `scratch` must hold at least
 /// [`forward_scratch_len`] floats.
 pub fn forward(
     pool: &Pool,
@@ -71,7 +71,7 @@ pub fn forward(
     pool.run(sizes.n_tasks(), &|task| {
         let first = task * per_task;
         let n_rows = per_task.min(batch - first);
-        // SAFETY: tasks have rows of their own, and scratch for each of them.
+        // SAFETY: each task has its own rows, and scratch memory for each of them.
         let mut scratch = unsafe { rows_scratch.slice(first * row_len(step, units), n_rows * row_len(step, units)) };
         let [left, h] = [(); 2].map(|()| take(&mut scratch, n_rows * units));
         let c = take(&mut scratch, if has_c { n_rows * units } else { 0 });
@@ -106,7 +106,7 @@ pub fn forward(
                         kept,
                     };
                     if inputs.counts(first + i, t, sizes) {
-                        // SAFETY: the processor has the active set.
+                        // SAFETY: the processor has the active instruction set.
                         unsafe { compute(step, part, &mut row) };
                     } else {
                         row.kept.fill(0.0);

@@ -1,5 +1,5 @@
-//! The functions of gates and candidates: those whose slope follows from their value, so that
-//! nothing else is kept for it.
+//! The functions of gates and candidates. Their slope follows from their value, so nothing else is
+//! kept for the gradient.
 
 use crate::cpu::math;
 
@@ -48,10 +48,10 @@ impl CellFunction {
 
     /// The factor of `Selu`.
     pub const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
-    /// What `Selu` goes to on the left, times the factor.
+    /// The alpha of `Selu`: on the left, `Selu` tends to minus this number times the factor.
     pub const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 
-    /// Replaces elements by their values.
+    /// Replaces elements by the values of the function.
     #[inline(always)]
     pub(super) fn apply(self, x: &mut [f32]) {
         macro_rules! each {
@@ -81,7 +81,7 @@ impl CellFunction {
         }
     }
 
-    /// Multiplies gradients by the slope where the function has these values.
+    /// Multiplies gradients by the slope of the function, given its values.
     #[inline(always)]
     pub(super) fn multiply_slope(self, y: &[f32], d: &mut [f32]) {
         macro_rules! each {

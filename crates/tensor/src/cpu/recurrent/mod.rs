@@ -1,10 +1,10 @@
-//! Recurrent networks: a cell that is applied step after step to the rows of a sequence, and its
+//! Recurrent networks: a cell that is applied step by step to the rows of a sequence, and its
 //! gradient.
 //!
-//! The product of the inputs with their kernel is done before, for all steps at once; a step adds
-//! the product of the last state with the recurrent kernel and computes the gates. Rows of a batch
-//! know nothing of each other, so a task takes some rows through all steps (`forward`, `backward`);
-//! what happens to a row in a step is in `row`, the functions of the gates in `function`.
+//! The product of the inputs with their kernel is computed before, for all steps at once. A step
+//! adds the product of the last state with the recurrent kernel and computes the gates. Rows of a
+//! batch are independent, so a task computes some rows for all steps (`forward`, `backward`). `row`
+//! computes one row in one step, `function` holds the functions of the gates.
 //!
 //! Arrays are row-major: sequences `[batch, time, ...]`, states `[batch, units]`, the recurrent
 //! kernel `[units, gates * units]`.
@@ -22,7 +22,7 @@ pub use function::CellFunction;
 
 use super::size::product;
 
-/// What is computed from an input and the last state. Gates are in Keras's order.
+/// A recurrent cell, which computes from an input and the last state. Gates are in Keras's order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cell {
     /// `h = f(x + h R)`
@@ -31,13 +31,13 @@ pub enum Cell {
     Lstm,
     /// Gated recurrent unit: update gate, reset gate, candidate.
     Gru {
-        /// The reset gate is applied to the product with the recurrent kernel, which then has a
-        /// bias, and not to the state.
+        /// Whether the reset gate is applied to the product with the recurrent kernel, which then
+        /// has a bias, and not to the state.
         reset_after: bool,
     },
 }
 
-/// A cell with its functions and the inputs it has.
+/// A cell with its functions and optional inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Recurrent {
     /// The cell.
@@ -46,15 +46,15 @@ pub struct Recurrent {
     pub activation: CellFunction,
     /// The function of gates.
     pub recurrent_activation: CellFunction,
-    /// Whether a mask says which steps count; the others leave the states as they are.
+    /// Whether there is a mask. Masked steps leave the states unchanged.
     pub masked: bool,
-    /// Whether states are multiplied by something before they meet the recurrent kernel: dropout,
-    /// the same for all steps.
+    /// Whether states are multiplied by dropout factors before the product with the recurrent
+    /// kernel. The factors are the same for all steps.
     pub dropped: bool,
 }
 
 impl Recurrent {
-    /// Numbers that the cell computes for each unit from a product with a kernel.
+    /// The number of values that the cell computes for each unit from a product with a kernel.
     pub fn n_gates(&self) -> usize {
         match self.cell {
             Cell::Simple => 1,
@@ -63,22 +63,22 @@ impl Recurrent {
         }
     }
 
-    /// Arrays that a step hands to the next: `h`, and `c` of an LSTM.
+    /// The number of arrays that a step passes to the next: `h`, and `c` of an LSTM.
     pub fn n_states(&self) -> usize {
         if self.cell == Cell::Lstm { 2 } else { 1 }
     }
 
-    /// Whether the product with the recurrent kernel has a bias of its own.
+    /// Whether the product with the recurrent kernel has its own bias.
     pub fn has_bias(&self) -> bool {
         self.cell == Cell::Gru { reset_after: true }
     }
 
-    /// Numbers that the gradient needs for each unit and step.
+    /// The number of values that the gradient needs for each unit and step.
     pub fn n_kept(&self) -> usize {
         match self.cell {
-            // Its function's slope follows from the state.
+            // The slope of its function follows from the state.
             Cell::Simple => 0,
-            // The four gates, the new `c`, and its function.
+            // The four gates, the new `c`, and the function of `c`.
             Cell::Lstm => 6,
             // The two gates, the candidate, and the product that the reset gate was applied to.
             Cell::Gru { reset_after: true } => 4,
@@ -87,20 +87,20 @@ impl Recurrent {
     }
 }
 
-/// How many rows, steps and units.
+/// The numbers of rows, steps and units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Rows of the batch.
+    /// The number of rows of the batch.
     pub batch: usize,
-    /// Steps of a row.
+    /// The number of steps of a row.
     pub time: usize,
-    /// Units of the state.
+    /// The number of units of the state.
     pub units: usize,
 }
 
 impl Sizes {
-    /// Rows that a task takes through all steps: about as many as a tile of a product has, in an
-    /// even number of tasks.
+    /// The number of rows that a task computes for all steps: about as many as a tile of a product
+    /// has, in an even number of tasks.
     fn rows_per_task(&self) -> usize {
         const ROWS: usize = 12;
         match self.batch.div_ceil(ROWS) {
@@ -114,18 +114,18 @@ impl Sizes {
     }
 }
 
-/// What a cell reads beside the sequence. Arrays that the cell does not have are empty.
+/// The inputs of a cell besides the sequence. Arrays that the cell does not have are empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     /// `[units, gates * units]`
     pub kernel: &'a [f32],
     /// `[gates * units]`, if the cell has one.
     pub bias: &'a [f32],
-    /// What the first step begins with: `h`, and `c` if the cell has one.
+    /// The states before the first step: `h`, and `c` if the cell has one.
     pub states: [&'a [f32]; 2],
-    /// `[batch, time]`: which steps count.
+    /// `[batch, time]`: true for steps that count.
     pub mask: Option<&'a [bool]>,
-    /// `[batch, units]`: what states are multiplied by before they meet the kernel.
+    /// `[batch, units]`: the factors of states before the product with the kernel.
     pub keep: Option<&'a [f32]>,
 }
 
@@ -134,7 +134,7 @@ impl Inputs<'_> {
         self.mask.is_none_or(|mask| mask[row * sizes.time + step])
     }
 
-    /// A state as the kernel sees it.
+    /// The state after dropout, as the kernel sees it.
     fn dropped(&self, row: usize, state: &[f32], to: &mut [f32]) {
         let units = state.len();
         match self.keep {
@@ -161,7 +161,7 @@ impl Inputs<'_> {
     }
 }
 
-/// Takes the first `n` floats off a piece of scratch memory.
+/// Splits the first `n` floats off a piece of scratch memory.
 fn take<'a>(scratch: &mut &'a mut [f32], n: usize) -> &'a mut [f32] {
     let (taken, rest) = std::mem::take(scratch).split_at_mut(n);
     *scratch = rest;

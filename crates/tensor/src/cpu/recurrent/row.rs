@@ -1,24 +1,24 @@
-//! One row at one step: the gates, forwards and backwards.
+//! One row at one step: the gates, forward and backward.
 //!
-//! A GRU that resets the state before the product needs two products in a step; its second half is
-//! the row's second part.
+//! A GRU that resets the state before the product needs two products in a step, so its step has two
+//! halves.
 
 use super::{Cell, Recurrent};
 use crate::cpu::twins::twins;
 
-/// Which half of a step.
+/// A half of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Half {
     First,
-    /// After the product with what [`Half::First`] has put into the left operand.
+    /// After the product with the left operand that [`Half::First`] has written.
     Second,
 }
 
-/// A row forwards.
+/// The data of a row in the forward pass.
 pub(super) struct Forward<'a> {
     /// The input's product.
     pub x: &'a [f32],
-    /// The state's product; then the gates.
+    /// The state's product; later the gates.
     pub z: &'a mut [f32],
     /// The state as the kernel sees it.
     pub left: &'a mut [f32],
@@ -27,18 +27,19 @@ pub(super) struct Forward<'a> {
     pub kept: &'a mut [f32],
 }
 
-/// A row backwards.
+/// The data of a row in the backward pass.
 pub(super) struct Backward<'a> {
-    /// The gradient of this step's `h` from outside.
+    /// The gradient of this step's `h` from outside the recurrence.
     pub dy: &'a [f32],
-    /// The gradient of `h` after this step; then what reaches the `h` before it past the product.
+    /// The gradient of `h` after this step; later the gradient that reaches the `h` before it
+    /// without passing the product.
     pub dh: &'a mut [f32],
     pub dc: &'a mut [f32],
     pub kept: &'a [f32],
     pub h: &'a [f32],
     pub h_before: &'a [f32],
     pub c_before: &'a [f32],
-    /// What `h` was multiplied by before the product; empty if by nothing.
+    /// The factors of `h` before the product; empty if there are none.
     pub keep: &'a [f32],
     /// The gradient of the input's product.
     pub dx: &'a mut [f32],
@@ -46,7 +47,7 @@ pub(super) struct Backward<'a> {
     pub dz: &'a mut [f32],
     /// The result of the last product.
     pub product: &'a [f32],
-    /// The state that the candidate's product saw, if it is not the others'.
+    /// The state that the candidate's product saw, if it differs from that of the gates.
     pub reset: &'a mut [f32],
 }
 
@@ -156,7 +157,7 @@ fn lstm_gradient(step: &Recurrent, row: &mut Backward<'_>) {
     let n = row.h.len();
     let kept = |k: usize| &row.kept[k * n..(k + 1) * n];
     let (input, forget, candidate, output, function) = (kept(0), kept(1), kept(2), kept(3), kept(5));
-    // The last quarter is also where the function's part of the gradient of c is made.
+    // The last quarter also holds the function's part of the gradient of c.
     let (before, through) = row.dz.split_at_mut(3 * n);
     for j in 0..n {
         through[j] = row.dh[j] * output[j];
@@ -198,7 +199,7 @@ fn gru_gradient(step: &Recurrent, reset_after: bool, part: Half, row: &mut Backw
         step.recurrent_activation.multiply_slope(update, d_update);
         step.activation.multiply_slope(candidate, d_candidate);
         if !reset_after {
-            // Only the candidate has seen the state that was reset.
+            // Only the candidate saw the state that was reset.
             row.dz[..2 * n].fill(0.0);
             row.dz[2 * n..].copy_from_slice(d_candidate);
             for j in 0..n {

@@ -1,5 +1,5 @@
-//! The laws of the kernels: a row's bits depend on the row alone, whoever computes it; the numbers
-//! are those of small cases by hand.
+//! Properties of the kernels: a row's bits depend on the row alone, whichever task computes it; the
+//! numbers are those of small cases computed by hand.
 
 use super::*;
 use crate::cpu::testing::{Dice, pools};
@@ -12,7 +12,7 @@ fn usual(cell: Cell, masked: bool, dropped: bool) -> Recurrent {
     Recurrent { cell, activation, recurrent_activation, masked, dropped }
 }
 
-/// Everything a cell reads, and the gradients of its results.
+/// The inputs of a cell, and the gradients of its results.
 #[derive(Clone)]
 struct Case {
     step: Recurrent,
@@ -46,7 +46,7 @@ impl Case {
         }
     }
 
-    /// The case of some of its rows.
+    /// The case with a range of its rows.
     fn rows(&self, rows: std::ops::Range<usize>) -> Case {
         let Sizes { batch, .. } = self.sizes;
         fn part<T: Clone>(all: &[T], batch: usize, rows: &std::ops::Range<usize>) -> Vec<T> {
@@ -157,8 +157,7 @@ fn a_linear_cell_by_hand() {
     assert_eq!((dx, dh, d_kernel), (vec![0.25, 0.5, 1.0], vec![0.125], vec![9.0]));
 }
 
-/// As above with the second step left out: 5, 5, 5.5; d x = 1/2, 0, 1, d h0 = 1/4, d r = 8/2 +
-/// 5 = 9.
+/// As above with the second step masked: 5, 5, 5.5; d x = 1/2, 0, 1, d h0 = 1/4, d r = 8/2 + 5 = 9.
 #[test]
 fn a_step_that_does_not_count_by_hand() {
     let step = Recurrent { activation: CellFunction::Linear, ..usual(Cell::Simple, true, false) };

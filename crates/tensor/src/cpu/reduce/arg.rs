@@ -3,7 +3,7 @@
 use crate::parallel::{DisjointMut, Pool};
 use crate::{DType, Error, Result};
 
-/// Which extreme.
+/// The extreme to find.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Extreme {
     /// The largest element.
@@ -12,18 +12,18 @@ pub enum Extreme {
     Min,
 }
 
-/// Rows of a task times their elements.
+/// The number of elements of a task.
 const TASK: usize = 1 << 14;
 
-/// The position of the first extreme along the middle axis of a dense array `[outer, n, inner]`, as
-/// `i32` or `i64`.
+/// Finds the position of the first extreme along the middle axis of a dense array
+/// `[outer, n, inner]`, as `i32` or `i64`.
 ///
-/// NaN is never an extreme; where there is nothing else, and where `n` is 0, the position is 0. The
-/// error is a pair of dtypes without order or positions.
+/// NaN is never an extreme; if there is nothing else, and if `n` is 0, the position is 0. Returns
+/// an error if the dtype has no order or the index dtype cannot hold positions.
 ///
 /// # Safety
-/// `x` must hold `outer * n * inner` elements and `out` have room for `outer * inner` of `index`,
-/// both aligned.
+/// `x` must hold `outer * n * inner` elements, and `out` must have room for `outer * inner`
+/// elements of `index`, both aligned.
 #[allow(clippy::too_many_arguments)] // a shape of three and two arrays with their dtypes
 pub unsafe fn arg_extreme(
     pool: &Pool,
@@ -80,7 +80,7 @@ fn positions<T: Copy + PartialOrd + Sync, I: Copy + Send>(
     let out = DisjointMut::new(out);
     pool.run(outer.div_ceil(per_task), &|task| {
         for o in task * per_task..((task + 1) * per_task).min(outer) {
-            // SAFETY: the results of each `o` are written by one task.
+            // SAFETY: only one task writes the results of each `o`.
             let out = unsafe { out.slice(o * inner, inner) };
             for (c, out) in out.iter_mut().enumerate() {
                 let column = x[o * n * inner..(o + 1) * n * inner].iter().skip(c).step_by(inner).copied();
@@ -90,8 +90,8 @@ fn positions<T: Copy + PartialOrd + Sync, I: Copy + Send>(
     });
 }
 
-/// The position of the first element that no other one beats, elements that do not equal themselves
-/// apart.
+/// The position of the first element that no other element beats. Elements that do not equal
+/// themselves are ignored.
 fn first_best<T: Copy + PartialOrd>(column: impl Iterator<Item = T>, better: &impl Fn(T, T) -> bool) -> usize {
     let mut best: Option<(usize, T)> = None;
     for (i, x) in column.enumerate() {

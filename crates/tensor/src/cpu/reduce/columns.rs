@@ -1,5 +1,5 @@
-//! Sums of columns that are folded as they are made: the pooled filter gradient adds up its images
-//! while they are in the cache.
+//! Column sums that are updated while the data is computed: the pooled filter gradient adds up its
+//! images while they are in the cache.
 
 use super::STRIP;
 use super::kernel::{CHAIN, Kernels};
@@ -7,7 +7,7 @@ use super::layout::Layout;
 use crate::cpu::isa::Isa;
 use crate::{DType, Reduction};
 
-/// The sums over all axes but the last of `x[images, .., width]`, whose images come in groups of
+/// The sums over all axes except the last of `x[images, .., width]`. The images arrive in groups of
 /// consecutive ones.
 ///
 /// The bits are those of [`reduce`](super::reduce) over the whole array.
@@ -17,11 +17,10 @@ pub(in crate::cpu) struct ColumnSums {
 }
 
 impl ColumnSums {
-    /// For groups of `images` images of `rows` rows out of `batch`; `None` where the groups or the
-    /// images are not cut as [`reduce`](super::reduce) cuts the array, so that its bits would be
-    /// others.
+    /// The sums for groups of `images` images, of `batch`, with `rows` rows each. Returns `None` if
+    /// [`reduce`](super::reduce) would cut the array in other places, since its bits would differ.
     pub fn new(batch: usize, rows: usize, width: usize, images: usize) -> Option<Self> {
-        // An axis of one is no axis to the layout.
+        // The layout drops axes of size one.
         let layout = Layout::new(&[batch, rows, width], 0b011);
         let same_spans = layout.span_rows() == images * rows || (layout.n_spans() == 1 && images >= batch);
         let whole_chains = rows.is_multiple_of(CHAIN) || batch == 1;
@@ -30,14 +29,14 @@ impl ColumnSums {
         fits.then_some(ColumnSums { kernels, width })
     }
 
-    /// Begins the sums of a group.
+    /// Starts the sums of a group.
     pub fn start(&self, sums: &mut [f64]) {
         assert_eq!(sums.len(), self.width);
         // SAFETY: there are `width` accumulators, which are f64 for sums of f32.
         unsafe { (self.kernels.start)(self.width, sums.as_mut_ptr().cast()) };
     }
 
-    /// Adds the next rows of the group. What lies behind them in `rows` may be read and is ignored.
+    /// Adds the next rows of the group. Elements after them in `rows` may be read and are ignored.
     pub fn add(&self, rows: &[f32], n_rows: usize, sums: &mut [f64]) {
         assert!(sums.len() == self.width && n_rows * self.width <= rows.len());
         // SAFETY: as above; the rows lie one after the other in `rows`.
@@ -47,7 +46,7 @@ impl ColumnSums {
         }
     }
 
-    /// The sums of all groups, which are in `sums` in order.
+    /// Computes the total from the sums of all groups, which are in `sums` in order.
     pub fn finish(&self, sums: &mut [f64], out: &mut [f32]) {
         assert_eq!(out.len(), self.width);
         let (first, rest) = sums.split_at_mut(self.width);
@@ -55,7 +54,7 @@ impl ColumnSums {
             // SAFETY: both have `width` accumulators.
             unsafe { (self.kernels.merge)(first.as_mut_ptr().cast(), more.as_ptr().cast(), self.width) };
         }
-        // SAFETY: `width` accumulators and results; a sum does not ask for the count.
+        // SAFETY: `width` accumulators and results; a sum does not use the count.
         unsafe { (self.kernels.finish)(first.as_ptr().cast(), self.width, 0, out.as_mut_ptr().cast()) };
     }
 }

@@ -1,18 +1,19 @@
 //! The arithmetic of each reduction.
 
-/// How elements are combined. A chain of up to 64 elements is folded in `Chain`, chains in `Wide`.
+/// The way elements are combined. A chain of up to 64 elements is folded in `Chain`; chains are
+/// folded in `Wide`.
 pub(in crate::cpu) trait Fold: 'static {
     type Element: Copy + Default;
     type Chain: Copy;
     type Wide: Copy;
-    /// The chain of no element.
+    /// The value of an empty chain.
     const EMPTY: Self::Chain;
-    /// The result of no chain.
+    /// The result without any chain.
     const START: Self::Wide;
     fn step(chain: Self::Chain, x: Self::Element) -> Self::Chain;
     fn merge(wide: Self::Wide, chain: Self::Chain) -> Self::Wide;
     fn join(a: Self::Wide, b: Self::Wide) -> Self::Wide;
-    /// The result of `count` elements.
+    /// The final result of `count` elements.
     fn finish(wide: Self::Wide, count: usize) -> Self::Element;
 }
 
@@ -59,7 +60,7 @@ macro_rules! floats {
         fold!(Sum<$t>: $t, $t, f64; 0.0, 0.0; |c, x| c + x, |a, b| a + b, |w, _| w as $t);
         fold!(Mean<$t>: $t, $t, f64; 0.0, 0.0; |c, x| c + x, |a, b| a + b, |w, n| (w / n as f64) as $t);
         fold!(Prod<$t>: $t, $t, f64; 1.0, 1.0; |c, x| c * x, |a, b| a * b, |w, _| w as $t);
-        // NaN stays: the comparison with it is false, and it differs from itself.
+        // NaN stays NaN: the comparison with it is false, and it differs from itself.
         fold!(Max<$t>: $t, $t, $t; <$t>::NEG_INFINITY, <$t>::NEG_INFINITY;
             |c: $t, x: $t| if (x > c) | x.is_nan() { x } else { c },
             |a: $t, b: $t| if (b > a) | b.is_nan() { b } else { a }, |w, _| w);
@@ -73,7 +74,7 @@ floats!(f32, f64);
 macro_rules! integers {
     ($($t:ty),*) => {$(
         fold!(Sum<$t>: $t, $t, $t; 0, 0; <$t>::wrapping_add, <$t>::wrapping_add, |w, _| w);
-        // Wide enough that the sum behind a mean does not wrap.
+        // Wide enough that the sum of a mean does not wrap.
         fold!(Mean<$t>: $t, i64, i64; 0, 0;
             |c: i64, x| c.wrapping_add(x as i64), i64::wrapping_add,
             |w: i64, n| if n == 0 { 0 } else { (w / n as i64) as $t });

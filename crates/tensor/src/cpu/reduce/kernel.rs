@@ -1,4 +1,4 @@
-//! The loops over a dense piece.
+//! The loops over a dense piece of an array.
 
 use crate::DType;
 use crate::cpu::isa::Isa;
@@ -8,30 +8,29 @@ use super::STRIP;
 use super::fold::{All, Any, Fold, Max, Mean, Min, Prod, Sum};
 use crate::Reduction;
 
-/// Virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vectors of the
-/// processor are.
+/// The number of virtual lanes of a row: element i belongs to lane `i % 16`, whatever the vector
+/// width of the processor.
 const LANES: usize = 16;
-/// Elements of a chain.
+/// The number of elements of a chain.
 pub(super) const CHAIN: usize = 64;
 
-/// The compiled loops of one reduction. Accumulators are `Fold::Wide` values at a distance of their
-/// own size.
+/// The compiled loops of one reduction. Accumulators are contiguous `Fold::Wide` values.
 pub(super) struct Kernels {
-    /// `(x, n_rows, n, count, out)`: rows of `n` elements, one after the other, to their results.
+    /// `(x, n_rows, n, count, out)`: reduces consecutive rows of `n` elements to their results.
     pub rows: unsafe fn(*const u8, usize, usize, usize, *mut u8),
-    /// `(width, wide)`: sets accumulators to nothing.
+    /// `(width, wide)`: initialises accumulators.
     pub start: unsafe fn(usize, *mut u8),
     /// `(x, n, stride, width, readable, wide)`: folds `n` rows of `width` columns, `stride` apart,
-    /// into accumulators. From `x` on, `readable` elements may be read.
+    /// into accumulators. `readable` elements may be read from `x`.
     pub fold: unsafe fn(*const u8, usize, usize, usize, usize, *mut u8),
     /// `(wide, more, width)`: folds accumulators into accumulators.
     pub merge: unsafe fn(*mut u8, *const u8, usize),
-    /// `(wide, width, count, out)`: accumulators to results.
+    /// `(wide, width, count, out)`: turns accumulators into results.
     pub finish: unsafe fn(*const u8, usize, usize, *mut u8),
 }
 
 impl Kernels {
-    /// The loops of a reduction, or `None` where it is not defined on the dtype.
+    /// The loops of a reduction, or `None` if it is not defined on the dtype.
     pub fn new(kind: Reduction, dtype: DType, isa: Isa) -> Option<Kernels> {
         macro_rules! number {
             ($fold:ident) => {
@@ -87,7 +86,7 @@ unsafe fn rows<F: Fold>(x: *const u8, n_rows: usize, n: usize, count: usize, out
     }
 }
 
-/// Folds one row: in order where it is short, else in 16 lanes that are merged as a tree.
+/// Folds one row: in order if it is short, otherwise in 16 lanes that are merged as a tree.
 #[inline(always)]
 pub(in crate::cpu) fn fold_row<F: Fold>(x: &[F::Element]) -> F::Wide {
     if x.len() <= LANES {
@@ -109,8 +108,8 @@ pub(in crate::cpu) fn fold_row<F: Fold>(x: &[F::Element]) -> F::Wide {
         for (lane, x) in lanes.iter_mut().zip(groups.remainder()) {
             *lane = F::step(*lane, *x);
         }
-        // Seen as one array in memory, the lanes become one vector; seen through to the wider sums,
-        // they would become pairs.
+        // As an array in memory, the lanes become one vector. If the compiler saw the wider sums
+        // that follow, it would split them into pairs.
         let lanes = std::hint::black_box(lanes);
         for l in 0..LANES {
             wide[l] = F::merge(wide[l], lanes[l]);
@@ -156,12 +155,12 @@ unsafe fn fold_columns<F: Fold>(x: *const u8, n: usize, stride: usize, width: us
     }
 }
 
-/// Columns of less than 16: a whole vector is read from each row and its surplus lanes are ignored.
-/// Row i belongs to chain `i % 4` of its column, because a single chain would wait for every
-/// addition.
+/// Folds fewer than 16 columns: a whole vector is read from each row and its surplus lanes are
+/// ignored. Row i belongs to chain `i % 4` of its column, because a single chain would wait for
+/// every addition.
 ///
 /// # Safety
-/// As [`fold_wide`]; from `x` on, `readable` elements may be read.
+/// As [`fold_wide`]; `readable` elements must be readable from `x`.
 #[inline(always)]
 unsafe fn fold_narrow<F: Fold>(
     x: *const F::Element,
@@ -172,7 +171,7 @@ unsafe fn fold_narrow<F: Fold>(
 ) {
     const CHAINS: usize = 4;
     let mut chains = [[F::EMPTY; LANES]; CHAINS];
-    // Rows from whose start 16 elements may be read, in whole rounds of the chains.
+    // The rows from whose start 16 elements may be read, in whole rounds of the chains.
     let whole = rows_in_vectors(rows, stride, readable, 1) / CHAINS * CHAINS;
     for row in (0..whole).step_by(CHAINS) {
         for (k, chain) in chains.iter_mut().enumerate() {
@@ -197,14 +196,14 @@ unsafe fn fold_narrow<F: Fold>(
     }
 }
 
-/// Rows that can be read in whole vectors, of `vectors` each, if `readable` elements from the first
-/// may be read.
+/// The number of rows that can be read in whole vectors, `vectors` per row, if `readable` elements
+/// may be read from the first.
 fn rows_in_vectors(rows: usize, stride: usize, readable: usize, vectors: usize) -> usize {
     readable.checked_sub(vectors * LANES).map_or(0, |beyond| (beyond / stride + 1).min(rows))
 }
 
-/// Up to `V` vectors of columns, with the chains of [`fold_wide`] in registers; surplus lanes are
-/// read and ignored.
+/// Folds up to `V` vectors of columns, with the chains of [`fold_wide`] in registers. Surplus lanes
+/// are read and ignored.
 ///
 /// # Safety
 /// As [`fold_narrow`].
@@ -239,11 +238,11 @@ unsafe fn fold_middle<F: Fold, const V: usize>(
     }
 }
 
-/// A chain for each column; four rows at a time, which saves loads and stores of the chains and
-/// keeps their order.
+/// Folds with one chain for each column. It processes four rows at a time, which saves loads and
+/// stores of the chains and keeps their order.
 ///
 /// # Safety
-/// `x` has `rows` rows, at most a chain of them, `stride` apart, each with a column for every
+/// `x` must have `rows` rows, at most a chain of them, `stride` apart, each with a column for every
 /// accumulator, at most a strip of them.
 #[inline(always)]
 unsafe fn fold_wide<F: Fold>(x: *const F::Element, rows: usize, stride: usize, wide: &mut [F::Wide]) {

@@ -1,51 +1,51 @@
-//! The shape of a reduction after merging: walks over what is kept and over what is reduced, and in
-//! their middle a dense piece.
+//! The shape of a reduction after merging axes: a dense piece, with loops over the kept and over
+//! the reduced axes around it.
 
 use crate::MAX_RANK;
 use crate::cpu::size::product;
 
-/// Elements of a single column that are folded before partial results are merged.
+/// The number of elements of a single column that are folded before partial results are merged.
 const SPAN_ELEMENTS: usize = 1 << 16;
-/// Spans of a piece of several columns, if it has so many rows and elements.
+/// The number of spans of a piece with several columns, if it has enough rows and elements.
 const SPANS: usize = 16;
 const SPANS_FROM_ROWS: usize = 1 << 10;
 const SPANS_FROM_ELEMENTS: usize = 1 << 16;
 
-/// An array seen as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are
+/// An array as `outer x repeats` pieces of `n` rows of `inner` columns; rows and repeats are
 /// reduced.
 pub(super) struct Layout {
-    /// Elements of the array.
+    /// The number of elements of the array.
     pub len: usize,
-    /// Elements that make one result.
+    /// The number of elements of one result.
     pub count: usize,
     pub n: usize,
     pub inner: usize,
-    /// Rows of one index of the outermost axis in `n`: a span has whole ones, as of images in a
-    /// batch.
+    /// The number of rows for one index of the outermost axis in `n`, such as an image of a batch.
+    /// A span has a whole number of these.
     slice: usize,
     pub outer: Walk,
     pub repeats: Walk,
 }
 
-/// Axes walked through in row-major order.
+/// Axes that are iterated in row-major order.
 pub(super) struct Walk {
     pub len: usize,
     rank: usize,
-    /// Innermost first.
+    /// The sizes of the axes, innermost first.
     dims: [usize; MAX_RANK],
     strides: [usize; MAX_RANK],
 }
 
 impl Layout {
-    /// Neighbouring axes with the same fate become one; axes of one element have none.
+    /// Merges neighbouring axes that are all kept or all reduced, and drops axes of one element.
     pub fn new(dims: &[usize], axes: u32) -> Layout {
         assert!(dims.len() <= MAX_RANK, "a reduction of {} axes", dims.len());
-        // What follows are products of some of these; next to an axis of 0 they may not fit, and
-        // are refused where they are taken.
+        // The sizes below are products of some of these. If an axis is 0 they may overflow, and are
+        // then refused where they are computed.
         product(dims);
         let mut layout =
             Layout { len: 1, count: 1, n: 1, inner: 1, slice: 1, outer: Walk::new(), repeats: Walk::new() };
-        // From the inside out: columns, rows, then whatever comes.
+        // From the inside out: columns, rows, then the other axes.
         let mut stage = 0;
         for (axis, &dim) in dims.iter().enumerate().rev() {
             if dim == 1 {
@@ -71,7 +71,7 @@ impl Layout {
         layout
     }
 
-    /// Rows in a span.
+    /// The number of rows in a span.
     pub fn span_rows(&self) -> usize {
         let Layout { n, inner, slice, .. } = *self;
         match inner {
@@ -81,8 +81,8 @@ impl Layout {
         }
     }
 
-    /// Spans of a piece that are folded apart. A piece that is repeated is not cut: its repetitions
-    /// are work enough.
+    /// The number of spans of a piece that are folded separately. A repeated piece is not cut: its
+    /// repetitions are enough work.
     pub fn n_spans(&self) -> usize {
         if self.repeats.len == 1 { self.n.div_ceil(self.span_rows()).max(1) } else { 1 }
     }
@@ -106,7 +106,7 @@ impl Walk {
         self.len = product(&[self.len, dim]);
     }
 
-    /// Where the element of a position lies.
+    /// The offset of the element at a position.
     pub fn offset(&self, mut position: usize) -> usize {
         match self.rank {
             0 => 0,
@@ -121,7 +121,7 @@ impl Walk {
         }
     }
 
-    /// Whether its elements follow each other at this distance.
+    /// Whether the elements follow each other at this distance.
     pub fn is_dense_by(&self, stride: usize) -> bool {
         self.rank == 0 || (self.rank == 1 && self.strides[0] == stride)
     }

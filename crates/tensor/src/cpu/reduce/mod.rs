@@ -1,13 +1,13 @@
 //! Reductions over any set of axes.
 //!
-//! `layout` merges axes until what is left is a dense piece of rows and columns, repeated and
-//! walked over; `fold` has the arithmetic of one reduction, `kernel` the loops over a piece, `arg`
-//! the positions of extremes.
+//! `layout` merges axes until a dense piece of rows and columns is left, which is repeated. `fold`
+//! has the arithmetic of one reduction, `kernel` the loops over a piece, `arg` the positions of
+//! extremes.
 //!
-//! Sums are taken in chains of at most 64 elements in the array's own precision, and the chains are
-//! added in `f64`: ten million numbers lose no more than a few units of the last place. Where
-//! chains begin and end depends on the shape alone, so the bits depend neither on the threads nor
-//! on the instruction set, and the result of a row not on the other rows.
+//! Sums are computed in chains of at most 64 elements in the array's own precision, and the chains
+//! are added in `f64`: ten million numbers lose no more than a few units of the last place. The
+//! boundaries of chains depend on the shape alone. So the bits depend neither on the threads nor on
+//! the instruction set, and the result of a row does not depend on the other rows.
 
 mod arg;
 mod columns;
@@ -28,16 +28,16 @@ pub(in crate::cpu) use kernel::fold_row;
 use kernel::Kernels;
 use layout::Layout;
 
-/// Elements that are worth a second thread, and that a task should have.
+/// The number of elements of a task. Less work runs on one thread.
 const TASK: usize = 1 << 15;
 
-/// Columns that one task folds at a time.
+/// The number of columns that one task folds at a time.
 const STRIP: usize = 512;
 
-/// Bytes of the widest accumulator.
+/// The number of bytes of the widest accumulator.
 const WIDE: usize = 8;
 
-/// Bytes of scratch memory that [`reduce`] needs for this shape.
+/// The number of bytes of scratch memory that [`reduce`] needs for this shape.
 pub fn scratch_len(dims: &[usize], axes: u32) -> usize {
     scratch_of(&Layout::new(dims, axes))
 }
@@ -46,14 +46,15 @@ fn scratch_of(layout: &Layout) -> usize {
     if layout.n_spans() > 1 { product(&[layout.n_spans(), layout.outer.len, layout.inner, WIDE]) } else { 0 }
 }
 
-/// Reduces a dense array over the axes whose bits are set in `axes`; `out` gets the other axes,
+/// Reduces a dense array over the axes whose bits are set in `axes`. `out` receives the other axes,
 /// dense.
 ///
-/// The error is a dtype on which the reduction is not defined.
+/// Returns an error if the reduction is not defined on the dtype.
 ///
 /// # Safety
-/// `x` must hold the elements of `dims` (at most 8 axes), `out` have room for those of the axes
-/// that stay, both aligned for the dtype; they must not overlap. `scratch` must be aligned to 8.
+/// `x` must hold the elements of `dims` (at most 8 axes), and `out` must have room for those of the
+/// remaining axes. Both must be aligned for the dtype and must not overlap. `scratch` must be
+/// aligned to 8.
 ///
 /// # Panics
 /// If `scratch` has fewer than [`scratch_len`] bytes.
@@ -75,7 +76,7 @@ pub unsafe fn reduce(
     assert!(scratch.len() >= needed, "{} bytes of scratch for a reduction that needs {needed}", scratch.len());
     debug_assert!(needed == 0 || scratch.as_ptr().cast::<f64>().is_aligned(), "scratch is aligned to 8");
     let job = Job { kernels, layout: &layout, size: dtype.size(), x, out, scratch: scratch.as_mut_ptr() };
-    // SAFETY: passed on.
+    // SAFETY: the caller upholds the contract.
     unsafe { job.run(pool) };
     Ok(())
 }
@@ -84,7 +85,7 @@ pub unsafe fn reduce(
 struct Job<'a> {
     kernels: Kernels,
     layout: &'a Layout,
-    /// Bytes of an element.
+    /// The number of bytes of an element.
     size: usize,
     x: *const u8,
     out: *mut u8,
@@ -95,7 +96,7 @@ struct Job<'a> {
 // `out` and of the scratch memory.
 unsafe impl Sync for Job<'_> {}
 
-/// Accumulators of a strip, on the stack and uninitialised until `start`.
+/// The accumulators of a strip, on the stack and uninitialised until `start`.
 #[repr(align(64))]
 struct Accumulators(std::mem::MaybeUninit<[u8; STRIP * WIDE]>);
 
@@ -135,11 +136,11 @@ impl Job<'_> {
         }
     }
 
-    /// Folds a strip of columns over one span of rows, into the result or, where there are more
+    /// Folds a strip of columns over one span of rows: into the result or, if there are several
     /// spans, into scratch memory.
     ///
     /// # Safety
-    /// The contract of [`reduce`]; no other thread works on the piece.
+    /// The contract of [`reduce`]; no other thread may work on the piece.
     unsafe fn piece(&self, o: usize, span: usize, strip: usize) {
         let Layout { outer, repeats, n, inner, count, .. } = self.layout;
         let column = strip * STRIP;
@@ -169,7 +170,7 @@ impl Job<'_> {
     /// Merges the spans of a strip in ascending order.
     ///
     /// # Safety
-    /// The contract of [`reduce`]; all pieces of the strip have been folded.
+    /// The contract of [`reduce`]; all pieces of the strip must have been folded.
     unsafe fn join(&self, o: usize, strip: usize) {
         let Layout { inner, count, .. } = self.layout;
         let column = strip * STRIP;
@@ -190,8 +191,7 @@ impl Job<'_> {
     }
 }
 
-/// Calls `body(from, to)` for ranges of `per_task` units; on the caller where all the work is
-/// little.
+/// Calls `body(from, to)` for ranges of `per_task` units; on the caller if there is little work.
 fn in_tasks(pool: &Pool, units: usize, per_task: usize, unit_work: usize, body: &(dyn Fn(usize, usize) + Sync)) {
     if units.saturating_mul(unit_work) <= 2 * TASK {
         body(0, units);

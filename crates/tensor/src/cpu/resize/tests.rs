@@ -1,4 +1,4 @@
-//! Laws that hold for any size; TensorFlow's values are checked in `tests/movement.rs`.
+//! Properties that hold for any size. TensorFlow's values are checked in `tests/movement.rs`.
 
 use super::*;
 use crate::cpu::testing::{Dice, pools};

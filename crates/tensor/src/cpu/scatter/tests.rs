@@ -72,7 +72,7 @@ fn scatter_nd_matches_naive_loops() {
 fn unique_rows_keep_the_order_of_first_appearance() {
     let mut dice = Dice::new("unique");
     for (n, width, rows) in SIZES {
-        // Ids far apart, negative ones among them: the table must cope with any.
+        // Ids far apart, including negative ones: the table must handle any id.
         let ids: Vec<i64> = (0..n).map(|_| (dice.below(rows) as i64 - 2).wrapping_mul(1 << 59 | 12_345)).collect();
         let x = dice.floats(n * width);
         let (mut seen, mut sums, mut places) = (vec![], vec![], vec![]);

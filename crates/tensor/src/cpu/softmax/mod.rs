@@ -1,9 +1,9 @@
 //! Softmax and cross entropy over the last axis.
 //!
-//! Arrays have `rows x classes` elements, row after row. `wide` computes rows of many classes, a
-//! vector running along the classes; `narrow` computes 16 rows of few classes at once, a vector
-//! running across the rows. Which one it is depends on the number of classes alone, and lanes do
-//! not mix, so a row's bits do not depend on the rows around it.
+//! Arrays have `rows x classes` elements, row after row. `wide` computes rows of many classes, with
+//! vectors along the classes; `narrow` computes 16 rows of few classes at once, with vectors across
+//! the rows. The number of classes alone decides which one is used, and lanes do not mix, so a
+//! row's bits do not depend on the other rows.
 
 mod narrow;
 mod wide;
@@ -15,10 +15,11 @@ use crate::cpu::twins::twins;
 use crate::parallel::Pool;
 use crate::{DType, Error, Result};
 
-/// Elements of a task.
+/// The number of elements of a task.
 const TASK: usize = 1 << 13;
 
-/// Rows that `narrow` computes at once, and the most classes it takes.
+/// The number of rows that `narrow` computes at once, and the largest number of classes it
+/// supports.
 const LANES: usize = 16;
 
 /// `f32` or `f64`, with the reductions of a row.
@@ -37,7 +38,7 @@ impl Real for f64 {
     type Sum = Sum<f64>;
 }
 
-/// What to compute from the logits.
+/// The results to compute from the logits.
 #[derive(Clone, Copy)]
 enum SoftmaxOutput<T> {
     Softmax,
@@ -89,16 +90,16 @@ unsafe impl<T> Sync for Job<T> {}
 
 impl<T: Real> Job<T> {
     /// # Safety
-    /// All arrays have `rows` rows.
+    /// All arrays must have `rows` rows.
     unsafe fn run(&self, pool: &Pool, rows: usize) {
         if rows == 0 || self.classes == 0 {
             return;
         }
         let kernel = rows_kernel::<T>(Isa::active());
-        // Whole groups of rows, so that only the last task has a group that is not full.
+        // Whole groups of rows, so that only the last task has an incomplete group.
         let per_task = (TASK / self.classes).next_multiple_of(LANES).max(LANES);
         pool.run(rows.div_ceil(per_task), &|task| {
-            // SAFETY: tasks have rows of their own.
+            // SAFETY: each task has its own rows.
             unsafe { kernel(self, task * per_task, ((task + 1) * per_task).min(rows)) };
         });
     }
@@ -107,10 +108,10 @@ impl<T: Real> Job<T> {
 twins! { fn rows_kernel[T: Real](job: &Job<T>, from: usize, to: usize) = rows_of::<T> }
 
 /// # Safety
-/// The job's arrays have the rows `from..to`, on which no other thread works.
+/// The job's arrays must have the rows `from..to`, and no other thread may work on them.
 #[inline(always)]
 unsafe fn rows_of<T: Real>(job: &Job<T>, from: usize, to: usize) {
-    // SAFETY: passed on.
+    // SAFETY: the caller upholds the contract.
     unsafe {
         if job.classes <= LANES {
             for row in (from..to).step_by(LANES) {
@@ -142,7 +143,7 @@ macro_rules! with_float {
     };
 }
 
-/// `e^x / sum(e^x)` of every row. The error is a dtype that is not a float.
+/// Computes `e^x / sum(e^x)` of every row. Returns an error if the dtype is not a float.
 ///
 /// # Safety
 /// `logits` and `out` must hold `rows * classes` elements, aligned, and either be the same memory
@@ -156,12 +157,12 @@ pub unsafe fn softmax(
 ) -> Result<()> {
     with_float!(dtype, T => {
         let job = Job::<T> { kind: SoftmaxOutput::Softmax, classes, logits: logits.cast(), out: out.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
 
-/// `x - ln(sum(e^x))` of every row. The error is a dtype that is not a float.
+/// Computes `x - ln(sum(e^x))` of every row. Returns an error if the dtype is not a float.
 ///
 /// # Safety
 /// `logits` and `out` must hold `rows * classes` elements, aligned, without overlap.
@@ -174,18 +175,18 @@ pub unsafe fn log_softmax(
 ) -> Result<()> {
     with_float!(dtype, T => {
         let job = Job::<T> { kind: SoftmaxOutput::LogSoftmax, classes, logits: logits.cast(), out: out.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
 
-/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row the loss
-/// `-sum(labels * log_softmax(logits))` and its gradient by the logits, `softmax(logits) - labels`.
-/// The error is a dtype that is not a float.
+/// TensorFlow's `SoftmaxCrossEntropyWithLogits`: for every row, the loss
+/// `-sum(labels * log_softmax(logits))` and its gradient with respect to the logits,
+/// `softmax(logits) - labels`. Returns an error if the dtype is not a float.
 ///
 /// # Safety
-/// `logits`, `labels` and `backprop` must hold `rows * classes` elements and `loss` `rows`,
-/// aligned; the results overlap nothing.
+/// `logits`, `labels` and `backprop` must hold `rows * classes` elements and `loss` `rows`, all
+/// aligned; the results must not overlap anything.
 pub unsafe fn cross_entropy(
     pool: &Pool,
     dtype: DType,
@@ -198,20 +199,20 @@ pub unsafe fn cross_entropy(
     with_float!(dtype, T => {
         let kind = SoftmaxOutput::Dense { labels: labels.cast(), loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }
 
-/// TensorFlow's `SparseSoftmaxCrossEntropyWithLogits`: as [`cross_entropy`], with the index of one
-/// class per row, `i32` or `i64`.
+/// TensorFlow's `SparseSoftmaxCrossEntropyWithLogits`: like [`cross_entropy`], with the index of
+/// one class per row, `i32` or `i64`.
 ///
-/// A label that is not a class is an error that names its row, and nothing is computed; so is a
-/// dtype of the wrong kind.
+/// A label that is not a class is an error that names its row, and nothing is computed. A dtype of
+/// the wrong kind is an error too.
 ///
 /// # Safety
-/// `logits` and `backprop` must hold `rows * classes` elements, `labels` and `loss` `rows`,
-/// aligned; the results overlap nothing.
+/// `logits` and `backprop` must hold `rows * classes` elements, `labels` and `loss` `rows`, all
+/// aligned; the results must not overlap anything.
 #[allow(clippy::too_many_arguments)] // two inputs with their dtypes, two outputs
 pub unsafe fn sparse_cross_entropy(
     pool: &Pool,
@@ -240,7 +241,7 @@ pub unsafe fn sparse_cross_entropy(
     with_float!(dtype, T => {
         let kind = SoftmaxOutput::Sparse { labels, loss: loss.cast() };
         let job = Job::<T> { kind, classes, logits: logits.cast(), out: backprop.cast() };
-        // SAFETY: passed on.
+        // SAFETY: the caller upholds the contract.
         unsafe { job.run(pool, rows) }
     })
 }

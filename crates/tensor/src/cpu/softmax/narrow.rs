@@ -1,6 +1,6 @@
 //! Rows of at most 16 classes, 16 rows at once.
 //!
-//! The group is transposed, so that a vector holds one class of all rows: no lane is idle, and
+//! The group is transposed, so that a vector holds one class of all rows. No lane is idle, and
 //! every row is computed in the order of its classes.
 
 use crate::cpu::reduce::Fold;
@@ -10,15 +10,15 @@ use super::{Job, LANES, Real, SoftmaxOutput};
 /// One group: 16 elements per class.
 type Group<T> = [[T; LANES]; LANES];
 
-/// Computes up to 16 rows from `row` on.
+/// Computes up to 16 rows, starting with `row`.
 ///
 /// # Safety
-/// The job's arrays have these rows, on which no other thread works.
+/// The job's arrays must have these rows, and no other thread may work on them.
 #[inline(always)]
 pub(super) unsafe fn group<T: Real>(job: &Job<T>, row: usize, n_rows: usize) {
     let classes = job.classes;
     let zero = T::constant(0.0);
-    // SAFETY: the rows are there by the contract.
+    // SAFETY: the rows exist by the contract.
     let mut shifted = unsafe { transposed(job.logits.add(row * classes), n_rows, classes) };
     let mut largest = shifted[0];
     for x in &shifted[1..classes] {
@@ -99,7 +99,7 @@ fn logarithms<T: Real>(sum: &[T; LANES]) -> [T; LANES] {
 }
 
 /// # Safety
-/// `x` has `n_rows` rows of `classes` elements, at most 16 of each.
+/// `x` must have `n_rows` rows of `classes` elements, at most 16 of each.
 #[inline(always)]
 unsafe fn transposed<T: Real>(x: *const T, n_rows: usize, classes: usize) -> Group<T> {
     let mut group = [[T::constant(0.0); LANES]; LANES];
@@ -113,7 +113,7 @@ unsafe fn transposed<T: Real>(x: *const T, n_rows: usize, classes: usize) -> Gro
 }
 
 /// # Safety
-/// `out` has room for `n_rows` rows of `classes` elements, at most 16 of each.
+/// `out` must have room for `n_rows` rows of `classes` elements, at most 16 of each.
 #[inline(always)]
 unsafe fn write_transposed<T: Real>(group: &Group<T>, n_rows: usize, classes: usize, out: *mut T) {
     for l in 0..n_rows {

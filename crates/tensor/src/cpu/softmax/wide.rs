@@ -1,10 +1,10 @@
-//! A row of more than 16 classes, in pieces that stay in the first-level cache.
+//! Computes a row of more than 16 classes, in pieces that stay in the first-level cache.
 
 use crate::cpu::reduce::fold_row;
 
 use super::{Job, Real, SoftmaxOutput};
 
-/// Classes of a piece.
+/// The number of classes of a piece.
 pub(super) const PIECE: usize = 1024;
 /// A piece is computed in multiples of this, so that no element is left to scalar code.
 const BLOCK: usize = 64;
@@ -12,7 +12,7 @@ const BLOCK: usize = 64;
 /// Computes one row; `piece` is working memory.
 ///
 /// # Safety
-/// The job's arrays have the row, on which no other thread works.
+/// The job's arrays must have the row, and no other thread may work on it.
 #[inline(always)]
 pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIECE]) {
     let classes = job.classes;
@@ -35,9 +35,9 @@ pub(super) unsafe fn row<T: Real>(job: &Job<T>, row: usize, piece: &mut [T; PIEC
         }
     }
     let sum = T::constant(sum);
-    // SAFETY: `out` has the row, and where it is `x`, `x` is not looked at any more.
+    // SAFETY: `out` has the row, and if it is the same memory as `x`, `x` is not read any more.
     let out = unsafe { std::slice::from_raw_parts_mut(out, classes) };
-    // SAFETY: apart from softmax `x` and `out` do not overlap.
+    // SAFETY: except for softmax, `x` and `out` do not overlap.
     let x = || unsafe { std::slice::from_raw_parts(x, classes) };
     match job.kind {
         SoftmaxOutput::Softmax => divide(out, sum),

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 fn top_k_matches_a_stable_sort() {
     let mut dice = Dice::new("top_k");
     for (rows, n) in [(0, 3), (1, 1), (4, 2), (7, 9), (3, 100), (500, 200), (2, 70_000)] {
-        // Few distinct values make ties; some are NaN.
+        // A few distinct values make ties; some are NaN.
         let x: Vec<f32> = (0..rows * n)
             .map(|_| match dice.below(20) {
                 0 => f32::NAN,

@@ -1,11 +1,11 @@
-//! Numbers as text, the way C's `printf` writes them: `AsString`.
+//! Formats numbers as text, like C's `printf`: `AsString`.
 
 use std::io::Write;
 
 use super::Decimal;
 use crate::{Error, Result, Strings};
 
-/// The settings of `AsString`, named and defaulted as in TensorFlow.
+/// The settings of `AsString`, with TensorFlow's names and defaults.
 ///
 /// ```
 /// # use estimand_tensor::{Strings, cpu::text::{AsString, as_string}};
@@ -18,17 +18,18 @@ use crate::{Error, Result, Strings};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AsString {
-    /// Digits behind the point, or significant ones if `shortest`. By default (-1, or any other
-    /// negative number) 6.
+    /// The number of digits after the point, or of significant digits if `shortest`. By default
+    /// (-1, or any other negative number) 6.
     pub precision: i64,
-    /// With an exponent: `%e`. By default, no.
+    /// Whether to write an exponent: `%e`. By default, no.
     pub scientific: bool,
-    /// With an exponent only where that is shorter, and no zeros at the end: `%g`. By default, no.
+    /// Whether to write an exponent only if that is shorter, and no zeros at the end: `%g`. By
+    /// default, no.
     pub shortest: bool,
-    /// The least number of bytes. By default (-1, or any other negative number) none.
+    /// The smallest number of bytes. By default (-1, or any other negative number) there is none.
     pub width: i64,
-    /// `printf`'s flag: "0" fills with zeros, " " and "+" stand before positive numbers, "-" fills
-    /// at the right, "#" keeps the point and zeros. By default, none.
+    /// The flag of `printf`: "0" pads with zeros, " " and "+" precede positive numbers, "-" pads on
+    /// the right, "#" keeps the point and zeros. By default, none.
     pub fill: String,
 }
 
@@ -41,7 +42,7 @@ impl Default for AsString {
 /// The largest width and precision: more digits than a double has.
 const MAX_SIZE: i64 = 2000;
 
-/// The text of each value, appended to `out`.
+/// Appends the text of each value to `out`.
 pub fn as_string<T: Print>(values: &[T], settings: &AsString, out: &mut Strings) -> Result<()> {
     let format = Format::new(settings, T::KIND)?;
     let mut scratch = Vec::new();
@@ -61,11 +62,11 @@ mod private {
     }
 }
 
-/// What decides which settings make sense.
+/// The kind of value, which decides which settings are valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ValueKind {
     Float,
-    /// With its name.
+    /// A signed integer, with the name of its type.
     Signed(&'static str),
     Unsigned(&'static str),
     Bool,
@@ -182,8 +183,8 @@ impl Format {
         push_exponent(exponent, out);
     }
 
-    /// Fixed where the exponent is from -4 up to the precision, scientific elsewhere, both with so
-    /// many significant digits.
+    /// Writes fixed notation if the exponent is from -4 up to the precision, otherwise scientific
+    /// notation. Both have `precision` significant digits.
     fn shortest(&self, value: f64, precision: usize, out: &mut Vec<u8>) {
         let _ = write!(out, "{value:.*e}", precision - 1);
         let exponent = split_exponent(out);
@@ -207,7 +208,7 @@ impl Format {
     }
 }
 
-/// Takes the exponent that Rust wrote off the end.
+/// Removes the exponent that Rust wrote from the end, and returns it.
 fn split_exponent(text: &mut Vec<u8>) -> i32 {
     let Some(e) = text.iter().rposition(|&b| b == b'e') else { return 0 };
     let exponent = std::str::from_utf8(&text[e + 1..]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0);
@@ -215,7 +216,7 @@ fn split_exponent(text: &mut Vec<u8>) -> i32 {
     exponent
 }
 
-/// Appends an exponent as C does: with a sign and two digits or more.
+/// Appends an exponent as C does: with a sign and at least two digits.
 fn push_exponent(exponent: i32, out: &mut Vec<u8>) {
     let sign = if exponent < 0 { '-' } else { '+' };
     let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
@@ -247,6 +248,6 @@ print! {
     u8, ValueKind::Unsigned("u8"), |value, format, _scratch, out| print_int(value.into(), false, format, out);
     f64, ValueKind::Float, |value, format, scratch, out| format.float(value, scratch, out);
     f32, ValueKind::Float, |value, format, scratch, out| format.float(value.into(), scratch, out);
-    // TF: width and fill do not reach booleans.
+    // TF: width and fill do not apply to booleans.
     bool, ValueKind::Bool, |value, _format, _scratch, out| out.push(if value { b"true" } else { b"false" });
 }

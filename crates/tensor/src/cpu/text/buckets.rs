@@ -1,4 +1,4 @@
-//! Hash modulo number of buckets, without a division for each hash.
+//! Computes a hash modulo the number of buckets, without a division for each hash.
 
 use crate::{Error, Result};
 
@@ -11,7 +11,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// `n` buckets, at least one.
+    /// Creates `n` buckets; `n` must be at least one.
     pub fn new(n: i64) -> Result<Buckets> {
         if n < 1 {
             return Err(Error::config(format!("{n} hash buckets, expected at least 1")));
@@ -19,7 +19,7 @@ impl Buckets {
         Ok(Buckets { n: n as u64, reciprocal: u64::MAX / n as u64 })
     }
 
-    /// How many there are.
+    /// The number of buckets.
     pub fn n(self) -> i64 {
         self.n as i64
     }
@@ -27,9 +27,9 @@ impl Buckets {
     /// The bucket of a hash: `hash % n`, both unsigned.
     #[inline(always)]
     pub fn of(self, hash: u64) -> i64 {
-        // hash * reciprocal / 2^64 lies above hash / n - 1, since the reciprocal is short of 2^64 /
-        // n by at most 1 and the hash is below 2^64. So the quotient is right or one too small, and
-        // the rest below 2n < 2^64.
+        // hash * reciprocal / 2^64 lies above hash / n - 1, since the reciprocal is below 2^64 / n
+        // by at most 1 and the hash is below 2^64. So the quotient is right or one too small, and
+        // the remainder is below 2n < 2^64.
         let quotient = ((u128::from(hash) * u128::from(self.reciprocal)) >> 64) as u64;
         let rest = hash.wrapping_sub(quotient.wrapping_mul(self.n));
         (if rest >= self.n { rest - self.n } else { rest }) as i64

@@ -1,8 +1,8 @@
-//! Lower and upper case: `StringLower`, `StringUpper`.
+//! Converts text to lower and upper case: `StringLower`, `StringUpper`.
 
 use crate::{StringSlice, Strings};
 
-/// A case to turn text into.
+/// The case to convert text to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Case {
     /// Small letters.
@@ -11,21 +11,21 @@ pub enum Case {
     Upper,
 }
 
-/// What the bytes of a string are taken for.
+/// The encoding that the bytes of a string are read in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
-    /// Bytes; only those of ASCII letters are looked at. TensorFlow's encoding "".
+    /// Bytes; only ASCII letters are converted. TensorFlow's encoding "".
     Bytes,
-    /// UTF-8, all letters of all scripts. TensorFlow's encoding "utf-8".
+    /// UTF-8; letters of all scripts are converted. TensorFlow's encoding "utf-8".
     Utf8,
 }
 
-/// The strings in a case, appended to `out`.
+/// Appends the converted strings to `out`.
 ///
-/// As UTF-8, lengths may change (`ß` has the capital `SS`), a sigma at the end of a word gets its
-/// own form, and bytes that are not UTF-8 become U+FFFD, one for each piece that could not have
-/// gone on. Letters are those of the Unicode version of the compiler; TensorFlow 2.15 has older
-/// tables.
+/// With UTF-8, lengths may change (`ß` has the capital `SS`), and a sigma at the end of a word
+/// gets its own form. Bytes that are not UTF-8 become U+FFFD, one for each piece that could not
+/// have been continued. Letters are those of the compiler's Unicode version; TensorFlow 2.15 has
+/// older tables.
 pub fn to_case(strings: StringSlice<'_>, case: Case, encoding: Encoding, out: &mut Strings) {
     let change = |bytes: &mut [u8]| match case {
         Case::Lower => bytes.make_ascii_lowercase(),
@@ -35,7 +35,7 @@ pub fn to_case(strings: StringSlice<'_>, case: Case, encoding: Encoding, out: &m
         return out.append_changed(strings, change);
     }
     for string in strings {
-        // TF: text ends at a NUL byte here, since it goes through a C string.
+        // TF: text ends at a NUL byte here, since it is passed through a C string.
         let string = string.split(|&byte| byte == 0).next().unwrap_or_default();
         if string.is_ascii() {
             out.push_changed(string, change);

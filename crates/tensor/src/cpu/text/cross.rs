@@ -1,7 +1,7 @@
 //! Crossed hashing: every combination of one value per key, hashed into a bucket. TensorFlow's
 //! `SparseCross` with hashed output, which crossed columns use.
 //!
-//! The order of the keys reaches the hash, and the caller decides it: TensorFlow puts all sparse
+//! The order of the keys affects the hash, and the caller decides it: TensorFlow puts all sparse
 //! keys before all dense ones.
 
 mod fill;
@@ -10,49 +10,48 @@ use super::Buckets;
 use crate::parallel::{DisjointMut, Pool};
 use crate::{Error, Result, StringSlice};
 
-/// The most values one call makes, and the most rows it takes: half a gigabyte of ids. Beyond that
-/// an input is taken to be damaged or hostile.
+/// The largest number of values that one call produces, and of rows that it accepts: half a
+/// gigabyte of ids. A larger input is assumed to be damaged or hostile.
 pub const MAX_CROSSED_VALUES: usize = 1 << 26;
 
-/// Rows of one task.
+/// The number of rows of one task.
 const ROWS: usize = 2048;
 
-/// The key that TensorFlow hashes with unless told otherwise.
+/// TensorFlow's default hash key.
 const DEFAULT_HASH_KEY: u64 = 0xdecaf_caffe;
 
-/// One key of a cross: its values, and which rows they belong to.
+/// One key of a cross: its values, and the rows they belong to.
 #[derive(Clone, Copy, Debug)]
 pub struct CrossKey<'a> {
     /// The values of all rows.
     pub values: CrossValues<'a>,
-    /// How rows share them out.
+    /// The assignment of values to rows.
     pub rows: CrossRows<'a>,
 }
 
 /// The values of a key.
 #[derive(Clone, Copy, Debug)]
 pub enum CrossValues<'a> {
-    /// Text, which takes part as its fingerprint.
+    /// Strings, which are hashed by their fingerprint.
     Strings(StringSlice<'a>),
-    /// Numbers, which take part as they are: not as the text that a hashed column would make of
-    /// them.
+    /// Integers, which are used as they are. A hashed column would use their text instead.
     Ints(&'a [i64]),
 }
 
-/// Where the values of row `i` are.
+/// The positions of the values of row `i`.
 #[derive(Clone, Copy, Debug)]
 pub enum CrossRows<'a> {
-    /// From `i * width`, `width` of them.
+    /// `width` values from `i * width`.
     Dense {
-        /// Values of each row.
+        /// The number of values of each row.
         width: usize,
     },
-    /// From `row_splits[i]` to `row_splits[i + 1]`. A part of longer splits will do, so they need
-    /// not begin at 0.
+    /// From `row_splits[i]` to `row_splits[i + 1]`. A part of longer splits is allowed, so they
+    /// need not begin at 0.
     Ragged(&'a [i64]),
 }
 
-/// How combinations become ids.
+/// The hash from combinations to ids.
 ///
 /// ```
 /// use estimand_tensor::{Strings, cpu::text::{Cross, CrossKey, CrossRows, CrossValues}, parallel::Pool};
@@ -81,34 +80,36 @@ impl Cross {
         Ok(Cross { buckets, hash_key: DEFAULT_HASH_KEY })
     }
 
-    /// What the hash begins with. By default, and for 0, TensorFlow's 0xDECAFCAFFE.
+    /// The initial value of the hash. By default, and for 0, TensorFlow's 0xDECAFCAFFE.
     pub fn hash_key(self, hash_key: u64) -> Cross {
-        // TF: Python replaces a key of 0, so that two crosses with keys 0 and None are alike.
+        // TF: Python replaces a key of 0, so crosses with the keys 0 and None are the same.
         self.raw_hash_key(if hash_key == 0 { DEFAULT_HASH_KEY } else { hash_key })
     }
 
-    /// What the hash begins with, 0 taken at its word: the attribute `hash_key` of a `SparseCross`
+    /// The initial value of the hash, where 0 means 0: the attribute `hash_key` of a `SparseCross`
     /// node.
     pub fn raw_hash_key(self, hash_key: u64) -> Cross {
         Cross { hash_key, ..self }
     }
 
-    /// What the hash begins with.
+    /// The initial value of the hash.
     pub fn key(self) -> u64 {
         self.hash_key
     }
 
-    /// Ids and row splits of the crosses of `n_rows` rows: in each row the cartesian product of its
-    /// keys' values, the last key fastest. A row in which some key has no value has none.
+    /// Computes the ids and row splits of the crosses of `n_rows` rows. Each row holds the
+    /// cartesian product of its keys' values; the last key changes fastest. A row in which a key
+    /// has no value is empty.
     pub fn apply(self, pool: &Pool, n_rows: usize, keys: &[CrossKey<'_>]) -> Result<(Vec<i64>, Vec<i64>)> {
         let splits = row_splits(n_rows, keys)?;
         let mut ids = vec![0; splits.last().map_or(0, |&n| n as usize)];
         let out = DisjointMut::new(&mut ids);
-        // Rows are cut by number; what a row holds decides where in the ids its part begins.
+        // Rows are cut by number; the splits determine where each part of the ids begins.
         pool.run(n_rows.div_ceil(ROWS), &|task| {
             let rows = task * ROWS..n_rows.min((task + 1) * ROWS);
             let part = splits[rows.start] as usize..splits[rows.end] as usize;
-            // SAFETY: tasks have distinct rows, and splits never fall, so the parts are disjoint.
+            // SAFETY: tasks have distinct rows, and splits never decrease, so the parts are
+            // disjoint.
             self.fill(keys, rows, &splits, unsafe { out.slice(part.start, part.len()) });
         });
         Ok((ids, splits))
@@ -125,7 +126,7 @@ impl CrossValues<'_> {
 }
 
 impl CrossKey<'_> {
-    /// First value and number of values of a row.
+    /// The first value and the number of values of a row.
     #[inline(always)]
     fn row(&self, row: usize) -> (usize, usize) {
         match self.rows {
@@ -175,7 +176,7 @@ fn row_splits(n_rows: usize, keys: &[CrossKey<'_>]) -> Result<Vec<i64>> {
     let mut total = 0;
     for row in 0..n_rows {
         let counts = keys.iter().map(|key| key.row(row).1);
-        // A factor of 0 wins over any overflow before it.
+        // A factor of 0 takes precedence over an overflow before it.
         let product = if counts.clone().any(|n| n == 0) { 0 } else { counts.fold(1, usize::saturating_mul) };
         total = product.saturating_add(total);
         if total > MAX_CROSSED_VALUES {

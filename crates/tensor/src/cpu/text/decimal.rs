@@ -1,5 +1,5 @@
-//! Integers as decimal text without a heap: what TensorFlow hashes when a hashed column is fed
-//! integers.
+//! Formats integers as decimal text without heap memory. TensorFlow hashes this text when a hashed
+//! column is fed integers.
 
 /// The decimal text of an integer.
 ///
@@ -9,7 +9,7 @@
 /// ```
 #[derive(Clone, Copy)]
 pub struct Decimal {
-    /// The text at the end.
+    /// The buffer; the text is at its end.
     digits: [u8; Decimal::MAX_LEN],
     start: u8,
 }
@@ -26,7 +26,7 @@ const PAIRS: [[u8; 2]; 100] = {
 };
 
 impl Decimal {
-    /// The longest text: `i64::MIN`.
+    /// The length of the longest text: `i64::MIN`.
     pub const MAX_LEN: usize = 20;
 
     /// The text of `value`.
@@ -40,8 +40,7 @@ impl Decimal {
             digits[start..start + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
             rest /= 100;
         }
-        // A last pair below 10 has a digit in front only if it is the whole number or an odd one is
-        // left.
+        // A single digit is left if the number of digits is odd, also for the number 0.
         if rest > 0 || start == Decimal::MAX_LEN {
             start -= 1;
             digits[start] = b'0' + rest as u8;

@@ -1,8 +1,8 @@
-//! Fingerprint64: the hash behind TensorFlow's hashed and crossed columns, FarmHash's stable 64-bit
+//! Fingerprint64: the hash of TensorFlow's hashed and crossed columns, FarmHash's stable 64-bit
 //! function.
 //!
 //! Ids in trained models depend on it, so it never changes. Every length class loads its words from
-//! both ends of the string, overlapping, so that none needs a loop over bytes.
+//! both ends of the string, with overlap, so that none needs a loop over bytes.
 
 use crate::StringSlice;
 
@@ -10,8 +10,8 @@ const K0: u64 = 0xc3a5_c85c_97cb_3127;
 const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
-/// The fingerprint of a byte string: `tf.fingerprint`, and what `tf.strings.to_hash_bucket_fast`
-/// takes modulo.
+/// The fingerprint of a byte string: `tf.fingerprint`, and the hash of
+/// `tf.strings.to_hash_bucket_fast`.
 #[inline]
 pub fn fingerprint64(s: &[u8]) -> u64 {
     match s.len() {
@@ -40,7 +40,7 @@ pub fn fingerprint64(s: &[u8]) -> u64 {
     }
 }
 
-/// The fingerprints of all strings of a slice.
+/// Computes the fingerprints of all strings of a slice.
 pub fn fingerprints(strings: StringSlice<'_>, out: &mut [u64]) {
     assert_eq!(strings.len(), out.len(), "one fingerprint for each string");
     for (string, out) in strings.iter().zip(out) {
@@ -48,7 +48,7 @@ pub fn fingerprints(strings: StringSlice<'_>, out: &mut [u64]) {
     }
 }
 
-/// The fingerprint of a pair of fingerprints; the order matters.
+/// The fingerprint of a pair of fingerprints. The order matters.
 #[inline]
 pub fn fingerprint_cat64(a: u64, b: u64) -> u64 {
     const K: u64 = 0xc6a4_a793_5bd1_e995;
@@ -78,20 +78,20 @@ fn fold(x: u64) -> u64 {
     x ^ (x >> 47)
 }
 
-/// The factor that brings the length in.
+/// The factor that depends on the length.
 #[inline(always)]
 fn multiplier(s: &[u8]) -> u64 {
     K2.wrapping_add(2 * s.len() as u64)
 }
 
-/// Two words into one.
+/// Hashes two words into one.
 #[inline(always)]
 fn mix(u: u64, v: u64, m: u64) -> u64 {
     let a = fold((u ^ v).wrapping_mul(m));
     fold((v ^ a).wrapping_mul(m)).wrapping_mul(m)
 }
 
-/// The first and the last 16 bytes of a string, multiplied out: what 17 to 64 bytes begin with.
+/// The first and the last 16 bytes of a string, multiplied: the first step for 17 to 64 bytes.
 struct Ends {
     a: u64,
     b: u64,
@@ -135,7 +135,7 @@ fn up_to_64(s: &[u8]) -> u64 {
     mix(u, e.wrapping_add(rotate(f.wrapping_add(ends.a), 18)).wrapping_add(g), m)
 }
 
-/// The state of the hash of a long string: 56 bytes that every block of 64 goes through.
+/// The state of the hash of a long string: 56 bytes that every block of 64 bytes updates.
 struct State {
     x: u64,
     y: u64,
@@ -145,8 +145,8 @@ struct State {
 }
 
 impl State {
-    /// `m` is `K1` for the blocks and depends on the state for the final one, where two words also
-    /// count ninefold.
+    /// Updates the state with a block. `m` is `K1`, except for the final block, where it depends on
+    /// the state and two words count ninefold.
     #[inline(always)]
     fn absorb(&mut self, block: &[u8; 64], m: u64, nine: u64) {
         let at = |i: usize| word(block, 8 * i);
@@ -175,7 +175,7 @@ fn long(s: &[u8]) -> u64 {
     let y = SEED.wrapping_mul(K1).wrapping_add(113);
     let z = fold(y.wrapping_mul(K2).wrapping_add(113)).wrapping_mul(K2);
     let mut state = State { x: SEED.wrapping_mul(K2).wrapping_add(word(s, 0)), y, z, v: (0, 0), w: (0, 0) };
-    // The last block is the last 64 bytes, so it may overlap the one before.
+    // The last block is the last 64 bytes, so it may overlap the block before.
     for block in s[..s.len() - 1].as_chunks().0 {
         state.absorb(block, K1, 1);
     }

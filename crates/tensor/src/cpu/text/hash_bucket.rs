@@ -1,5 +1,5 @@
-//! Strings and integers into buckets by their hash: `StringToHashBucketFast`, `-Strong`, and the
-//! legacy one.
+//! Puts strings and integers into buckets by their hash: `StringToHashBucketFast`, `-Strong`, and
+//! the legacy op.
 
 use super::{Buckets, Decimal, fingerprint64, legacy_hash64, siphash24};
 use crate::StringSlice;
@@ -10,7 +10,7 @@ pub fn hash_bucket_fast(strings: StringSlice<'_>, buckets: Buckets, out: &mut [i
     each(strings, buckets, out, fingerprint64);
 }
 
-/// The bucket of each integer's decimal text, as a hashed column of integers has it.
+/// The bucket of each integer's decimal text, as in a hashed column of integers.
 pub fn hash_bucket_fast_ints(values: &[i64], buckets: Buckets, out: &mut [i64]) {
     assert_eq!(values.len(), out.len(), "one bucket for each value");
     for (&value, out) in values.iter().zip(out) {

@@ -1,4 +1,4 @@
-//! Strings put together: element by element (`StringJoin`) or along axes (`ReduceJoin`).
+//! Joins strings: element by element (`StringJoin`) or along axes (`ReduceJoin`).
 
 use super::limit::check_size;
 use crate::{Dims, Error, Result, StringSlice, Strings, element_count};
@@ -44,11 +44,11 @@ pub fn join(inputs: &[JoinInput<'_>], separator: &[u8], n: usize, out: &mut Stri
     Ok(())
 }
 
-/// Joins the strings of an array of `dims` along `axes`, and says what sizes are left.
+/// Joins the strings of an array of `dims` along `axes`. Returns the remaining sizes.
 ///
-/// Axes may count from the end. The first of them is the one that moves fastest: over `[1, 0]` of a
-/// matrix, whole rows come one after another. No axes leave the array as it is; an axis of size 0
-/// leaves empty strings.
+/// Axes may be counted from the end. The first axis changes fastest: over `[1, 0]` of a matrix,
+/// whole rows are joined one after another. Without axes the array stays unchanged; an axis of size
+/// 0 gives empty strings.
 pub fn reduce_join(
     strings: StringSlice<'_>,
     dims: &[usize],
@@ -86,7 +86,7 @@ pub fn reduce_join(
     if strings.is_empty() {
         return Ok(((0..n_results).map(|_| b"").collect(), left));
     }
-    // Offsets from the first string of a result to all of its strings, in order.
+    // The offsets from the first string of a result to all its strings, in order.
     let mut inside = vec![0];
     for &axis in &joined {
         let (n, stride) = (dims[axis], stride(axis));

@@ -1,4 +1,4 @@
-//! The hash of TensorFlow's oldest op for buckets, `StringToHashBucket`. Old graphs hold it; new
+//! The hash of TensorFlow's oldest op for buckets, `StringToHashBucket`. Old graphs use it; new
 //! ones should not.
 
 /// TensorFlow's `Hash64` with its default seed.

@@ -1,8 +1,8 @@
 //! Kernels over byte strings: hashes, crosses, conversions, and TensorFlow's string ops.
 //!
-//! They run in the host part of a graph, on what was fed. A kernel takes a
-//! [`StringSlice`](crate::StringSlice), all of an array or any range of it, and never a thread
-//! pool: [`parts`] spreads any of them over one.
+//! They run in the host part of a graph, on the fed values. A kernel takes a
+//! [`StringSlice`](crate::StringSlice), which is all of an array or any range of it, and never a
+//! thread pool: [`parts`] runs any of them on a pool.
 //!
 //! ```
 //! use estimand_tensor::{Strings, cpu::text::{hash_bucket_fast, Buckets}};

@@ -1,25 +1,26 @@
-//! Numbers from text, with the syntax TensorFlow accepts: `StringToNumber`.
+//! Parses numbers from text, with the syntax that TensorFlow accepts: `StringToNumber`.
 
 use crate::{Error, ErrorKind, Result, StringSlice};
 
-/// A number that text can be turned into: `f32`, `f64`, `i32` or `i64`.
+/// A number type that can be parsed: `f32`, `f64`, `i32` or `i64`.
 pub trait ParseNumber: Sized + Copy {
-    /// What messages call it.
+    /// The name of the type in messages.
     const NAME: &'static str;
 
-    /// The number a text says, or `None`.
+    /// The number that a text represents, or `None`.
     fn parse(text: &[u8]) -> Option<Self>;
 }
 
-/// The number of each string.
+/// Parses the number of each string.
 ///
-/// A float is decimal, or hexadecimal without fraction (`0x1f`), or `inf` or `nan` in any case,
-/// with or without a sign; an integer is decimal without `+`. White space around is no matter. What
-/// does not fit is infinite or 0 as a float and an error as an integer.
+/// A float is decimal, hexadecimal without fraction (`0x1f`), or `inf` or `nan` in upper or lower
+/// case, with or without a sign. An integer is decimal without `+`. White space around the number
+/// is ignored. A number that does not fit becomes infinite or 0 as a float, and is an error as an
+/// integer.
 ///
-/// Subnormal numbers are kept; TensorFlow makes them 0.
+/// Subnormal numbers are kept; TensorFlow turns them into 0.
 ///
-/// `first` is the position of the first string in the whole, for messages.
+/// `first` is the position of the first string in the whole array, for messages.
 pub fn to_number<T: ParseNumber>(strings: StringSlice<'_>, first: usize, out: &mut [T]) -> Result<()> {
     assert_eq!(strings.len(), out.len(), "one number for each string");
     for (i, (string, out)) in strings.iter().zip(out).enumerate() {
@@ -37,9 +38,10 @@ fn not_a_number(name: &str, string: &[u8], position: usize) -> Error {
     Error::new(ErrorKind::Data { path: None, row: None, column: None }, message)
 }
 
-/// A 64-bit integer: decimal digits, a `-` before them if negative, and any white space around.
+/// Parses a 64-bit integer: decimal digits, a `-` before them if negative, and optional white space
+/// around.
 ///
-/// `None` for anything else, a `+`, underscores and numbers that do not fit included.
+/// Returns `None` for anything else, including a `+`, underscores and numbers that do not fit.
 pub fn parse_int(text: &[u8]) -> Option<i64> {
     let text = trim(text);
     let (negative, digits) = match text.strip_prefix(b"-") {
@@ -49,7 +51,7 @@ pub fn parse_int(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Towards the minimum, which has no positive counterpart.
+    // Accumulates a negative number, since the minimum has no positive counterpart.
     let mut value = 0_i64;
     for &digit in digits {
         let digit = digit.wrapping_sub(b'0');
@@ -75,7 +77,7 @@ impl ParseNumber for i32 {
     }
 }
 
-/// What the two float types do in their own way.
+/// The operations that differ between the two float types.
 trait Float: Sized + std::str::FromStr + std::ops::Neg<Output = Self> {
     const INFINITY: Self;
     const NAN: Self;
@@ -108,12 +110,12 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-// TF: refuses floats of 32 bytes and more, white space included, however plain they are; here they
-// are read.
+// TF: TensorFlow refuses floats of 32 bytes and more, including white space, even if they are
+// plain; here they are parsed.
 fn parse_float<T: Float>(text: &[u8]) -> Option<T> {
     let trimmed = trim(text);
     if trimmed.is_empty() {
-        // TF: white space alone is 0, nothing at all is an error.
+        // TF: white space alone is 0; an empty string is an error.
         return (!text.is_empty()).then_some(T::ZERO);
     }
     let (negative, rest) = match trimmed {
@@ -130,8 +132,8 @@ fn parse_float<T: Float>(text: &[u8]) -> Option<T> {
     Some(if negative { -value } else { value })
 }
 
-/// Digits with a point or an exponent, as Rust reads them too; but Rust also knows words and a
-/// second sign.
+/// Parses digits with a point or an exponent, as Rust does. Words and a second sign, which Rust
+/// would accept, are refused.
 fn decimal<T: Float>(text: &[u8]) -> Option<T> {
     let is_allowed = |&byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     if !text.iter().all(is_allowed) || matches!(text.first(), Some(b'+' | b'-')) {
@@ -140,7 +142,7 @@ fn decimal<T: Float>(text: &[u8]) -> Option<T> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Hexadecimal digits, rounded once.
+/// Parses hexadecimal digits, rounded once.
 fn hexadecimal<T: Float>(digits: &[u8]) -> Option<T> {
     if digits.is_empty() {
         return None;
@@ -155,20 +157,20 @@ fn hexadecimal<T: Float>(digits: &[u8]) -> Option<T> {
             is_inexact |= digit != 0;
         }
     }
-    // The lowest of 61 bits or more is far below the last one kept, and tells a half from just
-    // above a half.
+    // With 61 bits or more, the lowest bit is far below the last bit that is kept, and
+    // distinguishes a half from just above a half.
     let value = T::rounded(top | u64::from(is_inexact));
-    // Beyond 300 further digits either type is infinite.
+    // With more than 300 further digits either type is infinite.
     Some((0..below.min(300)).fold(value, |value, _| value.times_16()))
 }
 
-/// What C's `isspace` says: unlike Rust's ASCII white space it counts the vertical tab.
+/// Like C's `isspace`: unlike Rust's ASCII white space it includes the vertical tab.
 #[inline(always)]
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// The text without white space at its ends.
+/// Removes white space at both ends of the text.
 #[inline]
 pub(super) fn trim(text: &[u8]) -> &[u8] {
     let Some(start) = text.iter().position(|&b| !is_space(b)) else { return &[] };

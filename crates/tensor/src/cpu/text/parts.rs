@@ -1,5 +1,5 @@
-//! Spreads a string kernel over threads: the strings are cut into parts by their number alone,
-//! never by that of the threads.
+//! Runs a string kernel on several threads. The strings are cut into parts by their number alone,
+//! never by the number of threads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use crate::cpu::split::for_each_part;
 use crate::parallel::Pool;
 use crate::{Result, Strings};
 
-/// Strings of one part: some tens of microseconds of the cheapest kernel.
+/// The number of strings of one part: some tens of microseconds of the cheapest kernel.
 const PART: usize = 4096;
 
 /// Calls `kernel(range, part of out)` for consecutive ranges of `0..out.len()`.
@@ -27,7 +27,7 @@ where
     for_each_part(pool, out, PART, &|start, out| kernel(start..start + out.len(), out));
 }
 
-/// As [`fill`] with a kernel that may fail; the error is that of the first part that has one.
+/// Like [`fill`], with a kernel that may fail. Returns the error of the first part that has one.
 pub fn try_fill<T, K>(pool: &Pool, out: &mut [T], kernel: &K) -> Result<()>
 where
     T: Send,
@@ -45,8 +45,8 @@ where
     first_error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Calls `kernel(range, list)` for consecutive ranges of `0..n`, each of which appends its strings
-/// to a list of its own, and returns the lists joined in order.
+/// Calls `kernel(range, list)` for consecutive ranges of `0..n`. Each call appends its strings to
+/// its own list; the lists are joined in order.
 pub fn collect<K>(pool: &Pool, n: usize, kernel: &K) -> Result<Strings>
 where
     K: Fn(Range<usize>, &mut Strings) -> Result<()> + Sync,
@@ -71,7 +71,7 @@ where
     Ok(all)
 }
 
-/// As [`collect`] with a kernel that makes rows: strings, and row splits over them from 0.
+/// Like [`collect`], with a kernel that produces rows: strings, and row splits over them from 0.
 pub fn collect_ragged<K>(pool: &Pool, n: usize, kernel: &K) -> (Strings, Vec<i64>)
 where
     K: Fn(Range<usize>) -> (Strings, Vec<i64>) + Sync,

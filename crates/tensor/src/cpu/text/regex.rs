@@ -1,7 +1,7 @@
-//! Regular expressions of RE2, which TensorFlow uses: `RegexReplace`, `RegexFullMatch`.
+//! Regular expressions in RE2's syntax, which TensorFlow uses: `RegexReplace`, `RegexFullMatch`.
 //!
-//! The engine is the crate `regex`, linear in the text as RE2 is; `syntax` translates between the
-//! two dialects.
+//! The engine is the crate `regex`, which is linear in the text like RE2; `syntax` translates
+//! between the two dialects.
 
 mod class;
 mod escape;
@@ -14,18 +14,19 @@ use regex::bytes;
 
 use crate::{Error, Result, StringSlice};
 
-/// A compiled pattern that strings match as a whole or not.
+/// A compiled pattern that tests whether whole strings match.
 ///
-/// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` know ASCII only, `.` and negated classes match
-/// characters of UTF-8 and not other bytes, `\C` any byte. One difference: what looks like UTF-8 of
-/// a surrogate or of a number beyond U+10FFFF is a character for RE2 and a few odd bytes here.
+/// Patterns are RE2's. `\d`, `\w`, `\s` and `\b` match ASCII only; `.` and negated classes match
+/// characters of UTF-8 and not other bytes; `\C` matches any byte. One difference: bytes that look
+/// like UTF-8 of a surrogate or of a number beyond U+10FFFF are one character for RE2 and several
+/// invalid bytes here.
 #[derive(Clone, Debug)]
 pub struct RegexFullMatch(bytes::Regex);
 
 impl RegexFullMatch {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<RegexFullMatch> {
-        // Compiled alone first: a pattern such as `a)(b` must not borrow the parentheses.
+        // Compiled alone first: a pattern such as `a)(b` must not use the added parentheses.
         compile(pattern, &syntax::translate(pattern)?)?;
         compile(pattern, &format!(r"\A(?:{})\z", syntax::translate(pattern)?)).map(RegexFullMatch)
     }
@@ -39,11 +40,11 @@ impl RegexFullMatch {
     }
 }
 
-/// Compiles what `pattern` was translated to.
+/// Compiles `translated`, the translation of `pattern`.
 fn compile(pattern: &str, translated: &str) -> Result<bytes::Regex> {
     bytes::Regex::new(translated).map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => invalid(pattern, "it compiles to more than 10 MB"),
-        // The last line of a message says what is wrong, those before it show the translated
+        // The last line of the message says what is wrong; the lines before it show the translated
         // pattern.
         other => {
             let text = other.to_string();

@@ -1,7 +1,7 @@
 //! SipHash-2-4: the keyed hash of TensorFlow's `StringToHashBucketStrong`.
 //!
-//! With a secret key nobody can make up strings that share a bucket; it costs several times what a
-//! fingerprint does.
+//! Without the secret key, no one can construct strings that share a bucket. It costs several times
+//! as much as a fingerprint.
 
 /// The hash of a string under a key of two words.
 pub fn siphash24(key: [u64; 2], s: &[u8]) -> u64 {

@@ -1,13 +1,13 @@
-//! Strings cut into pieces: `StringSplitV2`.
+//! Splits strings into pieces: `StringSplitV2`.
 
 use super::parse::is_space;
 use crate::{StringSlice, Strings};
 
-/// The pieces of each string and the row splits over them, which begin at 0.
+/// Splits each string. Returns the pieces and the row splits over them, which begin at 0.
 ///
-/// With a separator, pieces lie between its occurrences and may be empty. Without one (""), they
-/// are what white space divides, and none is empty. At most `max_split` cuts are made, the rest
-/// being the last piece; negative means any number.
+/// With a separator, pieces lie between its occurrences and may be empty. Without one (""), pieces
+/// are separated by white space and never empty. At most `max_split` cuts are made, and the rest is
+/// the last piece; a negative number means no limit.
 pub fn split(strings: StringSlice<'_>, separator: &[u8], max_split: i64) -> (Strings, Vec<i64>) {
     let mut pieces = Strings::with_capacity(strings.len());
     let mut row_splits = Vec::with_capacity(strings.len() + 1);
@@ -38,7 +38,7 @@ fn split_space(mut text: &[u8], max_split: usize, pieces: &mut Strings) {
         text = &text[end..];
         text = &text[skip(text)..];
         if n == max_split {
-            // TF: the rest is a piece even if there is none, unlike in Python.
+            // TF: the rest is a piece even if it is empty, unlike in Python.
             pieces.push(text);
             return;
         }
@@ -60,11 +60,11 @@ fn split_at(
     pieces.push(text);
 }
 
-/// A separator to look for in one pass (Knuth, Morris and Pratt), however much of it repeats
+/// A separator that is searched for in one pass (Knuth, Morris and Pratt), even if it repeats
 /// itself.
 struct Needle<'a> {
     text: &'a [u8],
-    /// Of every beginning, the length of the longest shorter beginning that it ends with.
+    /// For every prefix, the length of the longest shorter prefix that it ends with.
     fallback: Vec<usize>,
 }
 
@@ -80,8 +80,8 @@ impl<'a> Needle<'a> {
         needle
     }
 
-    /// How much of the needle the text ends with after one more byte; `matched` is less than all of
-    /// it.
+    /// The length of the longest prefix of the needle that the text ends with after one more byte.
+    /// `matched` must be less than the whole needle.
     #[inline(always)]
     fn step(&self, mut matched: usize, byte: u8) -> usize {
         while matched > 0 && self.text[matched] != byte {
@@ -90,7 +90,7 @@ impl<'a> Needle<'a> {
         matched + usize::from(self.text[matched] == byte)
     }
 
-    /// Where it first begins. It must not be empty.
+    /// The position of the first occurrence. The needle must not be empty.
     fn find(&self, text: &[u8]) -> Option<usize> {
         let mut matched = 0;
         let end = text.iter().position(|&byte| {

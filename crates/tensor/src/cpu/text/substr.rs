@@ -1,4 +1,4 @@
-//! Parts of strings by position and length: `Substr`.
+//! Extracts parts of strings by position and length: `Substr`.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use super::Unit;
 use super::utf8::{back, forward};
 use crate::{Error, Result, StringSlice, Strings};
 
-/// The part of each string from `positions`, of `lengths`, appended to `out`.
+/// Appends to `out` the part of each string that starts at `positions` and has `lengths`.
 ///
-/// Strings, positions and lengths are equally many, or one for all. A negative position counts from
-/// the end; one beyond an end is an error. A length beyond the end is cut.
+/// There are as many positions and lengths as strings, or one for all. A negative position counts
+/// from the end; a position beyond an end is an error. A length beyond the end is cut off.
 ///
-/// `first` is the position of the first result in the whole, for messages.
+/// `first` is the position of the first result in the whole array, for messages.
 pub fn substr(
     strings: StringSlice<'_>,
     positions: &[i64],
@@ -53,7 +53,7 @@ fn byte_range(size: usize, position: i64, length: i64) -> Option<Range<usize>> {
 fn char_range(string: &[u8], position: i64, length: i64) -> Option<Range<usize>> {
     if position >= 0 {
         let (start, moved) = forward(string, 0, position as u64);
-        // TF: a negative length means nothing here, but all the rest when counting bytes.
+        // TF: a negative length gives an empty string here, but all the rest when counting bytes.
         let (end, _) = forward(string, start, u64::try_from(length).unwrap_or(0));
         return (moved == position as u64).then_some(start..end);
     }

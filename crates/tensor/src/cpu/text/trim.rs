@@ -1,21 +1,21 @@
-//! White space off the ends of strings, and how long strings are: `StringStrip`, `StringLength`.
+//! Removes white space at the ends of strings, and measures strings: `StringStrip`, `StringLength`.
 
 use super::parse::trim;
 use super::utf8::is_continuation;
 use crate::{StringSlice, Strings};
 
-/// What lengths and positions count.
+/// The unit of lengths and positions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Bytes.
     Byte,
-    /// Characters of UTF-8: all bytes but continuations (0x80 to 0xBF), whether the text is valid
-    /// or not.
+    /// Characters of UTF-8: all bytes except continuations (0x80 to 0xBF), whether the text is
+    /// valid or not.
     Utf8Char,
 }
 
-/// The strings without white space (space, tab, line feed, vertical tab, form feed, return) at
-/// their ends, appended to `out`.
+/// Appends the strings to `out` without white space (space, tab, line feed, vertical tab, form
+/// feed, return) at their ends.
 pub fn strip(strings: StringSlice<'_>, out: &mut Strings) {
     for string in strings {
         out.push(trim(string));

@@ -1,4 +1,4 @@
-//! Making room: how much to take off every count.
+//! Dropping rare terms: how much to subtract from every count.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,12 +9,12 @@ use crate::cpu::split::for_each_part;
 use crate::parallel::Pool;
 
 impl TermCounts {
-    /// Drops rare terms if there are too many, so that about half of the allowed remain and the
-    /// next time is far away.
+    /// Drops rare terms if there are too many. About half of the allowed terms remain, so the next
+    /// time is far away.
     ///
-    /// Taking m off every count takes at least m off each of the more than `max_terms / 2` largest
-    /// ones, so that in a stream of n strings no more than 2 n / `max_terms` can be taken off in
-    /// all.
+    /// Subtracting m from every count subtracts at least m from each of the more than
+    /// `max_terms / 2` largest ones. So in a stream of n strings, no more than 2 n / `max_terms`
+    /// can be subtracted in total.
     pub(super) fn make_room(&mut self, pool: &Pool) -> Result<()> {
         let n_bytes: usize = self.shards.iter().map(Shard::byte_len).sum();
         if self.len() <= self.max_terms && n_bytes <= self.max_bytes {
@@ -34,13 +34,13 @@ impl TermCounts {
     }
 }
 
-/// The least number such that at most `n_terms` terms with at most `n_bytes` bytes have a larger
+/// The smallest number such that at most `n_terms` terms with at most `n_bytes` bytes have a larger
 /// count.
 fn reduction(shards: &[Shard], n_terms: usize, n_bytes: usize) -> u64 {
     let numbered = |shard: &'_ Shard| shard.iter().map(|(term, count)| (count, term.len())).collect::<Vec<_>>();
     let mut terms: Vec<(u64, usize)> = shards.iter().flat_map(numbered).collect();
     terms.sort_unstable_by(|a, b| b.cmp(a));
-    // The first that may not stay, and all of its count with it.
+    // The count of the first term that does not fit. All terms with this count are dropped.
     let mut bytes = 0_usize;
     let fits = |(i, &(_, len)): (usize, &(u64, usize))| {
         bytes = bytes.saturating_add(len);

@@ -1,4 +1,4 @@
-//! Reading counts: terms by frequency or by name, in an order that depends on nothing else.
+//! Reading counts: terms ordered by frequency or by name. The order depends on nothing else.
 
 use std::cmp::Reverse;
 
@@ -6,8 +6,8 @@ use super::TermCounts;
 use crate::Strings;
 
 impl TermCounts {
-    /// The `k` most frequent terms that were counted at least `min_count` times, and their counts:
-    /// most frequent first, of equally frequent ones the smaller first.
+    /// The `k` most frequent terms with a count of at least `min_count`, and their counts. The most
+    /// frequent come first; of equally frequent terms, the smaller comes first.
     pub fn top(&self, k: usize, min_count: u64) -> (Strings, Vec<u64>) {
         let mut places = self.places(|count| count >= min_count);
         let key = |&place: &Place| (Reverse(self.count_at(place)), self.term_at(place));
@@ -49,7 +49,7 @@ impl TermCounts {
     }
 }
 
-/// Where a term is.
+/// The position of a term.
 #[derive(Clone, Copy)]
 struct Place {
     shard: u32,

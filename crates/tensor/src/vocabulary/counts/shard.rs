@@ -1,11 +1,11 @@
-//! A part of the counts: the terms whose hashes fall to it, each with its count.
+//! A shard of the counts: the terms whose hashes belong to it, each with its count.
 
 use crate::vocabulary::index::{Index, MAX_TERMS};
 use crate::vocabulary::keyed_hash::KeyedHash;
 use crate::vocabulary::terms::Text;
 use crate::{Error, Result, StringSlice};
 
-/// How many strings ahead the table's lines are asked for.
+/// The distance, in strings, at which slots of the table are prefetched.
 const AHEAD: usize = 8;
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Counts some of the strings, given their hashes and their positions behind `first`.
+    /// Counts some of the strings, given their hashes and their positions relative to `first`.
     pub fn add_all(&mut self, members: &[(u64, u32)], strings: StringSlice<'_>, first: usize) -> Result<()> {
         for (i, &(hashed, position)) in members.iter().enumerate() {
             if let Some(&(ahead, _)) = members.get(i + AHEAD) {
@@ -72,7 +72,7 @@ impl Shard {
         self.index.find(hashed, |number| self.text.get(number) == term).map_or(0, |number| self.counts[number])
     }
 
-    /// Takes `n` off every count, and out the terms that have no more.
+    /// Subtracts `n` from every count, and removes terms whose count reaches zero.
     pub fn reduce(&mut self, n: u64) -> Result<()> {
         let mut rest = Shard::new(self.index.hash);
         for (term, count) in self.iter().filter(|&(_, count)| count > n) {

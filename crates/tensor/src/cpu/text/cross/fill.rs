@@ -1,22 +1,22 @@
-//! The loops of a cross: block by block where every key has one value in a row, row by row
-//! otherwise.
+//! The loops of a cross: block by block if every key has one value in a row, otherwise row by row.
 
 use std::ops::Range;
 
 use super::{Cross, CrossKey, CrossValues};
 use crate::cpu::text::{fingerprint_cat64, fingerprint64};
 
-/// Rows hashed together: enough independent chains of multiplications to hide each other's latency.
+/// The number of rows hashed together: enough independent chains of multiplications to hide each
+/// other's latency.
 const BLOCK: usize = 256;
 
 impl Cross {
-    /// Writes the ids of some rows. `splits` are those of all rows.
+    /// Writes the ids of some rows. `splits` holds the splits of all rows.
     pub(super) fn fill(self, keys: &[CrossKey<'_>], rows: Range<usize>, splits: &[i64], out: &mut [i64]) {
         let single = out.len() == rows.len() && rows.clone().all(|row| splits[row + 1] - splits[row] == 1);
         if single { self.fill_single(keys, rows, out) } else { self.fill_products(keys, rows, out) }
     }
 
-    /// One combination in each row.
+    /// Writes one combination for each row.
     fn fill_single(self, keys: &[CrossKey<'_>], rows: Range<usize>, out: &mut [i64]) {
         let mut hashes = [0; BLOCK];
         for (block, out) in out.chunks_mut(BLOCK).enumerate() {
@@ -32,8 +32,8 @@ impl Cross {
         }
     }
 
-    /// Any number of combinations: an odometer over the keys but the last, whose values are the
-    /// inner loop.
+    /// Writes any number of combinations: an odometer over all keys except the last, whose values
+    /// form the inner loop.
     fn fill_products(self, keys: &[CrossKey<'_>], rows: Range<usize>, out: &mut [i64]) {
         let Some(last) = keys.len().checked_sub(1) else { return };
         let mut hashes: Vec<u64> = Vec::new();
@@ -51,7 +51,7 @@ impl Cross {
             }
             let mut turned = 0;
             loop {
-                // Wheels before the one that turned keep the hash of what they show.
+                // Wheels before the one that moved keep their hash.
                 for k in turned..=last {
                     wheels[k].prefix = match k {
                         0 => self.hash_key,
@@ -72,8 +72,8 @@ impl Cross {
     }
 }
 
-/// A key in one row: its hashes, which of them is shown, and the hash of what the wheels before it
-/// show.
+/// A key in one row: the range of its hashes, the current one, and the hash of the current values
+/// of the wheels before it.
 #[derive(Clone, Copy, Default)]
 struct Wheel {
     start: usize,
@@ -82,7 +82,7 @@ struct Wheel {
     prefix: u64,
 }
 
-/// Moves to the next combination; returns the leftmost wheel that moved, or `None` after the last
+/// Moves to the next combination. Returns the leftmost wheel that moved, or `None` after the last
 /// combination.
 fn turn(wheels: &mut [Wheel]) -> Option<usize> {
     for (k, wheel) in wheels.iter_mut().enumerate().rev() {
@@ -106,9 +106,9 @@ impl CrossValues<'_> {
 }
 
 impl CrossKey<'_> {
-    /// Appends the only value of each row from `first` on to the hash of that row.
+    /// Appends the only value of each row, starting with `first`, to the hash of that row.
     fn append_to(&self, first: usize, hashes: &mut [u64]) {
-        // With one value in each row the values follow each other: dense, or ragged without gaps.
+        // With one value in each row the values are contiguous: dense, or ragged without gaps.
         let (start, n) = (self.row(first).0, hashes.len());
         match self.values {
             CrossValues::Strings(strings) => {

@@ -1,7 +1,7 @@
-//! Sets of characters in brackets.
+//! Character classes in brackets.
 //!
-//! In the crate `regex` brackets nest and `&&`, `--` and `~~` are set operations; in RE2 all these
-//! are plain characters. So every one of them is written by its number.
+//! In the crate `regex`, brackets nest, and `&&`, `--` and `~~` are set operations; in RE2 all
+//! these are plain characters. So every character is written by its number.
 
 use super::escape::{Escape, Pattern, push_literal};
 use super::invalid;
@@ -13,7 +13,7 @@ const NAMES: [&str; 14] = [
 ];
 
 impl Pattern<'_> {
-    /// Translates what follows an opening bracket, up to its closing one.
+    /// Translates the text after an opening bracket, up to the closing one.
     pub fn class(&mut self, out: &mut String) -> Result<()> {
         out.push('[');
         if self.take('^') {
@@ -35,8 +35,8 @@ impl Pattern<'_> {
         }
     }
 
-    /// A named set such as `[:alpha:]`; `false` if there is no `:]`, so that the bracket is a plain
-    /// one.
+    /// Translates a named class such as `[:alpha:]`. Returns `false` if there is no `:]`; the
+    /// bracket is then a plain character.
     fn named(&mut self, out: &mut String) -> Result<bool> {
         let text = &self.rest.as_str()[2..];
         let Some(end) = text.find(":]") else { return Ok(false) };
@@ -52,7 +52,7 @@ impl Pattern<'_> {
         Ok(true)
     }
 
-    /// A character, a range of them, or an escaped set.
+    /// Translates a character, a range of characters, or an escaped class.
     fn range(&mut self, out: &mut String) -> Result<()> {
         let low = match self.class_char()? {
             Escape::Set(set) => {

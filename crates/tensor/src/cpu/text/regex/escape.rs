@@ -1,19 +1,19 @@
-//! What a backslash means in RE2.
+//! The meaning of backslashes in RE2.
 
 use super::invalid;
 use crate::Result;
 
-/// The pattern that is left to translate.
+/// The rest of the pattern that is still to be translated.
 pub(super) struct Pattern<'a> {
     pub whole: &'a str,
     pub rest: std::str::Chars<'a>,
 }
 
-/// What stands behind a backslash.
+/// An escape: the text after a backslash.
 pub(super) enum Escape {
-    /// This character itself.
+    /// A plain character.
     Char(char),
-    /// A set of characters, in the dialect of the crate `regex`, valid inside and outside of
+    /// A character class, in the dialect of the crate `regex`, valid inside and outside of
     /// brackets.
     Set(String),
 }
@@ -23,7 +23,7 @@ impl Pattern<'_> {
         self.rest.clone().next()
     }
 
-    /// Takes a character if it is next.
+    /// Consumes a character if it is next.
     pub fn take(&mut self, expected: char) -> bool {
         let found = self.peek() == Some(expected);
         if found {
@@ -32,14 +32,14 @@ impl Pattern<'_> {
         found
     }
 
-    /// Reads what follows a backslash, for the escapes that are allowed inside brackets too.
+    /// Reads the text after a backslash, for the escapes that are also allowed inside brackets.
     pub fn escape(&mut self) -> Result<Escape> {
         let Some(c) = self.rest.next() else { return Err(invalid(self.whole, "a backslash at the end")) };
         let set = |text: &str| Ok(Escape::Set(text.into()));
         match c {
             'd' => set("[0-9]"),
             'D' => set("[^0-9]"),
-            // RE2 leaves the vertical tab out.
+            // RE2's `\s` does not include the vertical tab.
             's' => set(r"[\t\n\f\r ]"),
             'S' => set(r"[^\t\n\f\r ]"),
             'w' => set("[0-9A-Za-z_]"),
@@ -62,7 +62,7 @@ impl Pattern<'_> {
         invalid(self.whole, format_args!("unknown escape \\{c}"))
     }
 
-    /// `\pN`, `\p{Greek}`, `\p{^Greek}` after their first letter.
+    /// Reads `\pN`, `\p{Greek}`, `\p{^Greek}` after their first letter.
     fn property(&mut self, mut negated: bool) -> Result<String> {
         let mut name = String::new();
         match self.rest.next() {
@@ -82,12 +82,12 @@ impl Pattern<'_> {
         Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }))
     }
 
-    /// `\x7f` or `\x{10ffff}` after the x.
+    /// Reads `\x7f` or `\x{10ffff}` after the x.
     fn hexadecimal(&mut self) -> Result<char> {
         let mut digits = String::new();
         if self.take('{') {
             while let Some(c) = self.rest.next().filter(|c| *c != '}') {
-                // Eight digits are already too large, so that no number of them overflows.
+                // Eight digits are already too large, so further digits cannot overflow.
                 digits.push(if digits.len() < 8 { c } else { '?' });
                 if digits.len() > 8 {
                     break;
@@ -104,7 +104,7 @@ impl Pattern<'_> {
         value.ok_or_else(|| invalid(self.whole, format_args!("\\x{digits} is not a character")))
     }
 
-    /// `\012` after its first digit. A single digit other than 0 would be a back-reference.
+    /// Reads `\012` after its first digit. A single digit other than 0 would be a back-reference.
     fn octal(&mut self, first: char) -> Result<char> {
         let digit = |c: Option<char>| c.and_then(|c| c.to_digit(8));
         let mut value = digit(Some(first)).unwrap_or(0);
@@ -120,7 +120,7 @@ impl Pattern<'_> {
     }
 }
 
-/// A character by its number, so that nothing is special about it.
+/// Appends a character by its number, so that it has no special meaning.
 pub(super) fn push_literal(c: char, out: &mut String) {
     if c.is_ascii_alphanumeric() || !c.is_ascii() {
         out.push(c);

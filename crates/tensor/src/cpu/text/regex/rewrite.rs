@@ -1,4 +1,4 @@
-//! Replacing what matches, with RE2's rewrite strings and RE2's order of matches.
+//! Replaces matches, with RE2's rewrite strings and RE2's order of matches.
 
 use regex::bytes::{CaptureLocations, Regex};
 
@@ -6,7 +6,7 @@ use super::{compile, syntax};
 use crate::cpu::text::limit::check_size;
 use crate::{Error, Result, StringSlice, Strings};
 
-/// A compiled pattern and what to put in its place.
+/// A compiled pattern and its replacement.
 ///
 /// In the rewrite `\0` is the match, `\1` to `\9` are its groups, `\\` is a backslash.
 ///
@@ -33,9 +33,9 @@ enum RewritePiece {
 }
 
 impl RegexReplace {
-    /// Compiles a pattern; `replace_global` replaces all matches, otherwise the first only.
+    /// Compiles a pattern. `replace_global` replaces all matches, otherwise only the first.
     ///
-    /// A rewrite with another escape, or with a group that the pattern has not, is an error.
+    /// A rewrite with another escape, or with a group that the pattern does not have, is an error.
     /// TensorFlow logs such a rewrite and returns the strings unchanged or with a part missing.
     pub fn new(pattern: &str, rewrite: &[u8], replace_global: bool) -> Result<RegexReplace> {
         let regex = compile(pattern, &syntax::translate(pattern)?)?;
@@ -43,7 +43,7 @@ impl RegexReplace {
         Ok(RegexReplace { regex, rewrite, replace_global })
     }
 
-    /// The strings with their matches replaced, appended to `out`.
+    /// Appends the strings with their matches replaced to `out`.
     pub fn apply(&self, strings: StringSlice<'_>, out: &mut Strings) -> Result<()> {
         let mut groups = self.regex.capture_locations();
         for string in strings {
@@ -59,7 +59,8 @@ impl RegexReplace {
             let Some(found) = self.regex.captures_read_at(groups, text, at) else { break };
             out.write(&text[at..found.start()]);
             if found.is_empty() && last_end == Some(found.start()) {
-                // Nothing right behind a match is no match: go on behind the next character.
+                // An empty match right after a match does not count: continue after the next
+                // character.
                 let next = found.start() + char_len(&text[found.start()..]);
                 out.write(&text[found.start()..next.min(text.len())]);
                 at = next;
@@ -85,8 +86,8 @@ impl RegexReplace {
     }
 }
 
-/// Bytes of the character a text begins with; 1 for a byte that begins none, and at the end of the
-/// text.
+/// The number of bytes of the first character of a text; 1 for an invalid byte, and at the end of
+/// the text.
 fn char_len(text: &[u8]) -> usize {
     let head = &text[..text.len().min(4)];
     match std::str::from_utf8(head) {
@@ -98,7 +99,7 @@ fn char_len(text: &[u8]) -> usize {
     }
 }
 
-/// Cuts a rewrite into its pieces.
+/// Parses a rewrite into its pieces.
 fn parse(rewrite: &[u8], n_groups: usize) -> Result<Vec<RewritePiece>> {
     let bad = |what: String| {
         Err(Error::config(format!("invalid rewrite \"{}\": {what}", rewrite.escape_ascii()))

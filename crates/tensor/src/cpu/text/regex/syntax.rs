@@ -1,7 +1,7 @@
-//! From RE2's dialect to that of the crate `regex`.
+//! Translates patterns from RE2's dialect to that of the crate `regex`.
 //!
-//! Whatever RE2 refuses is refused, so that a graph with the pattern runs in TensorFlow too;
-//! everything else is spelled so that it means the same.
+//! Patterns that RE2 refuses are refused here too, so that a graph with the pattern also runs in
+//! TensorFlow. All other patterns are translated to the same meaning.
 
 use super::escape::{Escape, Pattern, push_literal};
 use super::invalid;
@@ -10,11 +10,11 @@ use crate::Result;
 /// The largest count of a repetition in RE2.
 const MAX_REPEAT: u32 = 1000;
 
-/// The same pattern for the crate `regex`.
+/// Translates a pattern for the crate `regex`.
 pub(super) fn translate(whole: &str) -> Result<String> {
     let mut pattern = Pattern { whole, rest: whole.chars() };
     let mut out = String::with_capacity(whole.len() + 16);
-    // Whether the last thing was a repetition, which cannot be repeated.
+    // Whether the last element was a repetition, which cannot be repeated.
     let mut was_repetition = false;
     while let Some(c) = pattern.rest.next() {
         let mut is_repetition = false;
@@ -50,7 +50,7 @@ pub(super) fn translate(whole: &str) -> Result<String> {
 }
 
 impl Pattern<'_> {
-    /// What follows a backslash outside of brackets.
+    /// Translates the text after a backslash outside of brackets.
     fn backslash(&mut self, out: &mut String) -> Result<()> {
         match self.peek() {
             Some(c @ ('b' | 'B' | 'A' | 'z' | 'C')) => {
@@ -63,7 +63,7 @@ impl Pattern<'_> {
                     _ => r"\z",
                 });
             }
-            // Everything up to \E, or to the end, is plain text.
+            // The text up to \E, or to the end, is plain.
             Some('Q') => {
                 self.rest.next();
                 let text = self.rest.as_str();
@@ -79,7 +79,8 @@ impl Pattern<'_> {
         Ok(())
     }
 
-    /// What follows `(?`: a name, or flags for the rest of the group or for one of their own.
+    /// Translates the text after `(?`: a name, or flags for the rest of the group or for a new
+    /// group.
     fn group(&mut self, out: &mut String) -> Result<()> {
         let unknown =
             |pattern: &Self| invalid(pattern.whole, "an unknown group (?, expected (?:, (?P<name> or flags of imsU");
@@ -112,7 +113,8 @@ impl Pattern<'_> {
         Err(unknown(self))
     }
 
-    /// The rest of `{2}`, `{2,}` or `{2,5}`; `None`, and nothing read, if the brace is a plain one.
+    /// Reads the rest of `{2}`, `{2,}` or `{2,5}`. If the brace is a plain character, returns
+    /// `None` and reads nothing.
     fn counts(&mut self) -> Result<Option<String>> {
         let text = self.rest.as_str();
         let Some(end) = text.find('}') else { return Ok(None) };
