@@ -381,7 +381,7 @@ fn mistakes() -> Result<()> {
         ),
         (
             plain().vocab_info(WEIGHTS, VocabInfo::new(["c", "d", "a"], ["x", "y", "z", "d"]).n_oov_buckets(1)),
-            &["term 3 of the old vocabulary is behind the 3 of axis 0", "old_vocab_size"],
+            &["term 3 of the old vocabulary is after the 3 of axis 0", "old_vocab_size"],
         ),
         (
             plain()

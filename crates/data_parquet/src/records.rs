@@ -76,7 +76,7 @@ impl Layout {
         let expected = self.schema.fields();
         let mut arrays = Vec::with_capacity(columns.len());
         for (i, (name, feature)) in columns.iter().enumerate() {
-            let place = || format!("in column `{name}`, in or behind row {}", n_before + 1);
+            let place = || format!("in column `{name}`, in or after row {}", n_before + 1);
             let field = expected.get(i).filter(|field| field.name() == name);
             let Some(field) = field else { return Err(self.changed(columns, n_before)) };
             let array = column(feature, field.data_type()).map_err(|e| e.context(place()))?;

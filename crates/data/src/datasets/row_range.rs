@@ -81,7 +81,7 @@ impl Stage for RowRange {
         let ([next], []) = from.parts()?;
         let (_, n_rows, _) = self.extent()?;
         if next > n_rows {
-            return Err(Error::config(format!("a position behind row {next} of a part of {n_rows} rows"))
+            return Err(Error::config(format!("a position after row {next} of a part of {n_rows} rows"))
                 .help("a position continues only the data it was taken from"));
         }
         let part = RowRange { input: self.input.clone(), from: self.from, to: self.to };

@@ -150,7 +150,7 @@ impl<'a> Literal<'a> {
             }
         }
         if !self.rest.trim().is_empty() {
-            return Err(self.bad("text behind the dictionary"));
+            return Err(self.bad("text after the dictionary"));
         }
         match (descr, fortran_order, shape) {
             (Some(descr), Some(fortran_order), Some(shape)) => Ok(Header { descr, fortran_order, shape }),

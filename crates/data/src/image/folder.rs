@@ -219,7 +219,7 @@ impl Stage for Source {
         let listing = self.listing()?;
         let n_files = listing.files.len();
         let next = usize::try_from(next).ok().filter(|&next| next <= n_files).ok_or_else(|| {
-            Error::config(format!("a position behind image {next} of {n_files}"))
+            Error::config(format!("a position after image {next} of {n_files}"))
                 .help("a position continues only the folder it was taken from")
         })?;
         Ok(Box::new(Images { folder: self.folder.clone(), listing, next }))

@@ -113,7 +113,7 @@ impl Made {
                 }
                 Err(error) => {
                     self.pieces = None;
-                    return Err(error.context(format!("in what a generator made behind row {}", self.given)));
+                    return Err(error.context(format!("in what a generator made after row {}", self.given)));
                 }
             }
         }
@@ -162,7 +162,7 @@ impl Stream for Made {
             }
         }
         if self.to_skip > 0 {
-            let message = format!("a position {} rows behind the end of what a generator made", self.to_skip);
+            let message = format!("a position {} rows after the end of what a generator made", self.to_skip);
             self.to_skip = 0;
             return Err(Error::config(message).help("the function must make the same rows for the same context"));
         }

@@ -76,7 +76,7 @@ impl Stage for Memory {
 pub(crate) fn open(rows: Batch, from: &Position) -> Result<Box<dyn Stream>> {
     let ([next], []) = from.parts()?;
     let next = usize::try_from(next).ok().filter(|&next| next <= rows.n_rows()).ok_or_else(|| {
-        Error::config(format!("a position behind row {next} of arrays with {} rows", rows.n_rows()))
+        Error::config(format!("a position after row {next} of arrays with {} rows", rows.n_rows()))
             .help("a position continues only the data it was taken from")
     })?;
     Ok(Box::new(Rows { rows, next, spare: None }))

@@ -174,7 +174,7 @@ impl BucketStream {
         for bucket in 0..self.waiting.len() {
             let (given, arrived) = (self.given[bucket], self.waiting[bucket].n);
             let n = usize::try_from(given).ok().filter(|&n| n <= arrived).ok_or_else(|| {
-                Error::config(format!("a position behind row {given} of a bucket of {arrived}"))
+                Error::config(format!("a position after row {given} of a bucket of {arrived}"))
                     .help("a position continues only the plan and the data it was taken from")
             })?;
             self.take(bucket, n)?;
@@ -215,7 +215,7 @@ impl Stream for BucketStream {
             }
         }
         if std::mem::take(&mut self.to_replay) > 0 {
-            return Err(Error::config("a position behind the last row")
+            return Err(Error::config("a position after the last row")
                 .help("a position continues only the plan and the data it was taken from"));
         }
         let Some(bucket) = self.waiting.iter().position(|waiting| waiting.n > 0) else { return Ok(None) };

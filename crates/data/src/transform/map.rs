@@ -61,7 +61,7 @@ pub(crate) fn apply(function: &MapFn, unit: Unit, StreamItem { batch, after }: S
     let batch = function(batch).map_err(|e| e.context("in the function of `map`"))?;
     if unit == Unit::Row && batch.n_rows() != n_rows {
         let message = format!("the function of `map` made {} rows of {n_rows}", batch.n_rows());
-        return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` behind `batch`"));
+        return Err(Error::shape(message).help("use `filter` to leave rows out, or `map` after `batch`"));
     }
     Ok(StreamItem { batch, after })
 }

@@ -30,7 +30,7 @@ impl Ahead {
     pub(crate) fn open(input: &Dataset, cx: &InputContext, from: &Position) -> Result<Ahead> {
         let ([given], [before]) = from.parts()?;
         if given >= PIECE as u64 {
-            return Err(Error::config(format!("a position behind {given} rows of a piece, which has at most {PIECE}"))
+            return Err(Error::config(format!("a position after {given} rows of a piece, which has at most {PIECE}"))
                 .help("a position continues only the plan it was taken from"));
         }
         let mut stream = input.stage().open(cx, before)?;

@@ -79,7 +79,7 @@ impl Stage for Sample {
         let n = self.inputs.len();
         let (words, below) = from.parts_of(1 + n, n)?;
         if words[0] > u64::MAX / 2 {
-            return Err(Error::config(format!("a position behind {} draws", words[0]))
+            return Err(Error::config(format!("a position after {} draws", words[0]))
                 .help("a position continues only the plan it was taken from"));
         }
         let mut inputs = Vec::new();

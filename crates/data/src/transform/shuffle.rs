@@ -64,7 +64,7 @@ impl Stage for Shuffle {
             let ([next], []) = from.parts()?;
             let n_rows = rows.n_rows()?;
             if next > n_rows {
-                let message = format!("a position behind row {next} of shuffled arrays with {n_rows} rows");
+                let message = format!("a position after row {next} of shuffled arrays with {n_rows} rows");
                 return Err(Error::config(message).help("a position continues only the data it was taken from"));
             }
             let key = Key::new(cx.seed, &format!("shuffle/{seed}"));
@@ -178,7 +178,7 @@ impl Stream for Blocks {
         }
         let Some(block) = &self.elements else { return Ok(None) };
         let given = usize::try_from(self.given).ok().filter(|&given| given < block.order.len()).ok_or_else(|| {
-            Error::config(format!("a position behind element {} of a block of {}", self.given, block.order.len()))
+            Error::config(format!("a position after element {} of a block of {}", self.given, block.order.len()))
                 .help("a position continues only the plan and the data it was taken from")
         })?;
         let (batch, end) = match &block.elements {

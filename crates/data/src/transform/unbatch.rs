@@ -81,7 +81,7 @@ impl Stream for UnbatchStream {
             };
             let n_rows = current.batch.n_rows();
             let start = usize::try_from(self.given).ok().filter(|&given| given <= n_rows).ok_or_else(|| {
-                Error::config(format!("a position behind row {} of a batch of {n_rows}", self.given))
+                Error::config(format!("a position after row {} of a batch of {n_rows}", self.given))
                     .help("a position continues only the plan and the data it was taken from")
             })?;
             let end = start.saturating_add(want).min(n_rows);

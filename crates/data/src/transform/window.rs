@@ -74,7 +74,7 @@ impl Stage for Window {
         match self.input.unit() {
             Unit::Row => Ok(()),
             Unit::Batch => {
-                Err(Error::config("`window` of batches").help("windows are made of rows: put `batch` behind"))
+                Err(Error::config("`window` of batches").help("windows are made of rows: put `batch` after"))
             }
         }
     }
@@ -207,7 +207,7 @@ impl Stream for WindowStream {
 /// Stacks the rows of each window into one row. `ends` are the row splits of the windows.
 fn stack(rows: &Batch, ends: &[i64], shape: Shape) -> Result<Batch> {
     if rows.weights().is_some() {
-        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` behind `window`"));
+        return Err(Error::unsupported("`window` of rows that have weights").help("use `weights` after `window`"));
     }
     let one = |name: &str, feature: &Feature| -> Result<Feature> {
         let Feature::Dense(array) = feature else { return Err(nested(name)) };

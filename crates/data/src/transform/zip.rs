@@ -141,7 +141,7 @@ fn side_by_side(parts: Vec<Batch>) -> Result<Batch> {
         if let Some(weights) = part.weights() {
             if all.weights().is_some() {
                 return Err(
-                    Error::config("two of the zipped datasets have weights").help("make them weights behind `zip`")
+                    Error::config("two of the zipped datasets have weights").help("make them weights after `zip`")
                 );
             }
             all = all.with_weights(weights.clone()).map_err(unequal)?;

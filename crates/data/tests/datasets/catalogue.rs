@@ -147,8 +147,8 @@ fn pieces_go_on_from_any_row() -> Result<()> {
             assert_eq!(rest, whole[n_seen..]);
         }
         assert_eq!(n_seen, whole.len());
-        let behind = data.iter_from(&cx, &Position::new([76], [])).next().unwrap().unwrap_err().to_string();
-        assert!(behind.contains("a position behind row 76"), "{behind}");
+        let after = data.iter_from(&cx, &Position::new([76], [])).next().unwrap().unwrap_err().to_string();
+        assert!(after.contains("a position after row 76"), "{after}");
     }
     Ok(())
 }

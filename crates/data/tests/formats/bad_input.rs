@@ -27,7 +27,7 @@ fn npy() {
         (npy_file("{'descr': '<f4'}", &[]), "not all of descr, fortran_order and shape"),
         (npy_file("{'descr': [('a', '<f4')], }", &[]), "a structured array"),
         (npy_file("{'descr': '<f4', 'colour': 1}", &[]), "an unknown key `colour`"),
-        (npy_file("{'descr': '<f4', } x", &[]), "text behind the dictionary, at byte 18"),
+        (npy_file("{'descr': '<f4', } x", &[]), "text after the dictionary, at byte 18"),
         (npy_file("\u{fffd}", &[]), "no `{` where one belongs"),
         (described("|O", "(1,)"), "pickled"),
         (described("<u8", "(1,)"), "astype(numpy.int64)"),

@@ -125,6 +125,6 @@ fn mistakes_name_the_file() {
     assert!(empty.contains("no PNG or JPEG file in the folders of"), "{empty}");
     let behind = Position::new([99], []);
     let error = Dataset::from_image_folder(animals("mistakes")).iter_from(&InputContext::default(), &behind).next();
-    assert!(error.unwrap().unwrap_err().to_string().contains("a position behind image 99 of 13"));
+    assert!(error.unwrap().unwrap_err().to_string().contains("a position after image 99 of 13"));
     std::fs::remove_dir_all(root).unwrap();
 }

@@ -126,13 +126,13 @@ fn positions_of_other_data_are_refused() {
     let memory = Dataset::from_batch(rows(5));
     let records = Dataset::from_tfrecord(files(), spec());
     for (data, place, text) in [
-        (&memory, Position::new([6], []), "behind row 6"),
+        (&memory, Position::new([6], []), "after row 6"),
         (&memory, Position::new([1, 1], []), "2 numbers"),
-        (&memory.shuffle(9, 1), Position::new([7], []), "behind row 7"),
+        (&memory.shuffle(9, 1), Position::new([7], []), "after row 7"),
         (&records, Position::new([4, 0, 0, 0], []), "file number 4 of 3"),
         (&records, Position::new([0, 1 << 40, 0, 0], []), "which has"),
         (&records, Position::new([0, 1, 0, 0], []), "damaged"),
-        (&records.shuffle(4, 1), Position::new([0, 4], [Position::default()]), "behind element 4"),
+        (&records.shuffle(4, 1), Position::new([0, 4], [Position::default()]), "after element 4"),
     ] {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

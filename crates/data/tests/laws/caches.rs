@@ -66,7 +66,7 @@ fn a_cache_fixes_the_order_below_it() {
         assert_eq!(ids[..50], ids[50..]);
         assert_eq!(ids[..50], all_ids(&shuffled), "that of epoch 0");
         let anew = all_ids(&data.shuffle(60, 2).repeat(2));
-        assert_ne!(anew[..50], anew[50..], "behind it, each epoch has its own");
+        assert_ne!(anew[..50], anew[50..], "after it, each epoch has its own");
         assert!(data.explain().contains("all epochs in the order of the first"), "{}", data.explain());
     }
     // Each seed has its own order, also in memory.

@@ -181,7 +181,7 @@ fn mistakes_are_named_with_file_row_column_and_text() {
         ),
         (Csv::new(file("stray.csv", "a,b\n1,5\" pipe\n")).dataset(), vec!["a quote within a field", "quoting(false)"]),
         (Csv::new(file("open.csv", "a,b\n1,\"x\n2,y\n")).dataset(), vec!["never closed", "in row 1 of"]),
-        (Csv::new(file("behind.csv", "a,b\n1,\"x\" y\n")).dataset(), vec!["text behind the closing quote"]),
+        (Csv::new(file("after.csv", "a,b\n1,\"x\" y\n")).dataset(), vec!["text after the closing quote"]),
         (
             Csv::new(file("latin.csv", b"a,b\n1,caf\xe9\n")).dataset(),
             vec!["column `b` has \"caf\\xe9\", which is no UTF-8", "utf8(false)"],

@@ -45,7 +45,7 @@ fn mistakes() {
             gives(Batch::new().with_feature("x", Array::from([1.5f32]))),
             "`x` is i64[] in the spec and f32[] in the rows",
         ),
-        (gives(Err(estimand_tensor::Error::config("no luck"))), "no luck\n  in what a generator made behind row 0"),
+        (gives(Err(estimand_tensor::Error::config("no luck"))), "no luck\n  in what a generator made after row 0"),
         (Dataset::interleave([], 1, 1), "`interleave` of no datasets"),
         (Dataset::interleave([numbers("x", 3)], 0, 1), "cycle_length 0 and block_length 1"),
         (Dataset::interleave([numbers("x", 3), numbers("y", 3)], 1, 1), "feature `x` is in dataset 0 and not"),
@@ -92,18 +92,18 @@ fn positions_of_other_data_are_refused() {
             "1 inputs, where the plan has 1 and 2",
         ),
         (x.concatenate(&x), Position::new([2], [Position::default()]), "dataset 2 of two"),
-        (x.batch(2).unbatch(), Position::new([3], [Position::default()]), "behind row 3 of a batch of 2"),
+        (x.batch(2).unbatch(), Position::new([3], [Position::default()]), "after row 3 of a batch of 2"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([1, 0, 0, 0], [Position::default()]), "other datasets"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 2, 0, 0], [Position::default()]), "other datasets"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 0, 2, 0], [Position::default()]), "other datasets"),
         (Dataset::interleave([x.clone()], 2, 2), Position::new([0, 0, 0, 2], [Position::default()]), "other datasets"),
         (buckets.clone(), Position::new([0, 1, 1], [Position::default()]), "before any was read"),
-        (buckets.clone(), Position::new([1, 1, 1], [Position::default()]), "behind row 1 of a bucket of 0"),
-        (buckets, Position::new([30, 1, 1], [Position::default()]), "behind the last row"),
+        (buckets.clone(), Position::new([1, 1, 1], [Position::default()]), "after row 1 of a bucket of 0"),
+        (buckets, Position::new([30, 1, 1], [Position::default()]), "after the last row"),
         (
             Dataset::interleave([x.clone()], 2, 2),
             Position::new([0, 0, 1, 1], [behind.clone()]),
-            "behind 1024 rows of a piece",
+            "after 1024 rows of a piece",
         ),
         (Dataset::sample_from_datasets([(x.clone(), 1.0)], 1, true), Position::new([u64::MAX, 0], [behind]), "draws"),
         (
@@ -111,7 +111,7 @@ fn positions_of_other_data_are_refused() {
             Position::new([1 << 40], [Position::default()]),
             "before a window, which begins every 1",
         ),
-        (generated(9), Position::new([12], []), "3 rows behind the end"),
+        (generated(9), Position::new([12], []), "3 rows after the end"),
     ] {
         let error = data.iter_from(&InputContext::default(), &place).next().unwrap().unwrap_err().to_string();
         assert!(error.contains(text), "{error}");

@@ -63,7 +63,7 @@ impl Messages {
             first = [0; 4];
             for _ in 0..16 {
                 if first == [0; 4] && read_up_to(&mut bytes, &mut first).map_err(|e| damaged(&origin, e))? < 4 {
-                    return Err(damaged(&origin, "it ends behind its first bytes"));
+                    return Err(damaged(&origin, "it ends after its first bytes"));
                 }
             }
         }
@@ -154,7 +154,7 @@ fn check_sizes(message: &Message<'_>, body: &[u8], limits: &Limits) -> Result<()
     for buffer in records.buffers().iter().flatten() {
         let range = usize::try_from(buffer.offset()).ok().zip(usize::try_from(buffer.length()).ok());
         let packed = range.and_then(|(start, n)| body.get(start..start.checked_add(n)?));
-        let packed = packed.ok_or("a buffer lies behind the end of its message")?;
+        let packed = packed.ok_or("a buffer lies after the end of its message")?;
         let Some(size) = packed.first_chunk().copied().map(i64::from_le_bytes) else { continue };
         if size > packed.len() as i64 * ratio {
             return Err(format!("{} bytes cannot become {size} bytes", packed.len()));

@@ -31,7 +31,7 @@ pub(super) fn remap(old: &Array, fresh: &Array, axis: usize, sources: &[Option<u
         return Err(differ(format!("only axis {axis} may differ")));
     }
     if let Some(beyond) = sources.iter().flatten().find(|&&source| source >= n_old) {
-        return Err(differ(format!("term {beyond} of the old vocabulary is behind the {n_old} of axis {axis}"))
+        return Err(differ(format!("term {beyond} of the old vocabulary is after the {n_old} of axis {axis}"))
             .help("old_vocab_size is the number of terms that the checkpoint was trained with"));
     }
     let n_outer: usize = fresh.dims()[..axis].iter().product();
@@ -75,7 +75,7 @@ mod tests {
         let error =
             |old: &Array, axis, sources: &[Option<usize>]| remap(old, &fresh, axis, sources).unwrap_err().to_string();
         assert!(error(&old, 0, &[None; 4]).contains("4 terms and buckets for the 3 of axis 0"));
-        assert!(error(&old, 0, &[None, None, Some(2)]).contains("term 2 of the old vocabulary is behind the 2"));
+        assert!(error(&old, 0, &[None, None, Some(2)]).contains("term 2 of the old vocabulary is after the 2"));
         assert!(error(&old, 1, &[None, None]).contains("i32[2, 2] in the checkpoint and i32[3, 2] in the model"));
         assert!(error(&Array::from([1i32]), 0, &[None; 3]).contains("as many axes"));
         assert!(

@@ -97,7 +97,7 @@ impl Layer for LayerNorm {
         }
         let x = build.input();
         let Some(axes) = self.resolved(x) else {
-            let text = format!("axes {:?} of {}; expected some behind the batch, each once", self.axes, x.describe());
+            let text = format!("axes {:?} of {}; expected some after the batch, each once", self.axes, x.describe());
             return build.refuse(Error::shape(text));
         };
         let size = |&axis: &usize| x.shape().dims()[axis].known();

@@ -42,19 +42,19 @@ impl WeightOptions {
 macro_rules! weight_setters {
     ($layer:ty, $($field:ident).+, $what:literal, $default:literal: $initializer:ident, $regularizer:ident, $constraint:ident) => {
         impl $layer {
-            #[doc = concat!("How the ", $what, " begins. By default ", $default, ".")]
+            #[doc = concat!("The initializer of the ", $what, ". By default it begins ", $default, ".")]
             pub fn $initializer(mut self, initializer: estimand_graph::Initializer) -> Self {
                 self.$($field).+.initializer = Some(initializer);
                 self
             }
 
-            #[doc = concat!("What the ", $what, " costs. By default nothing.")]
+            #[doc = concat!("The regularizer of the ", $what, ". By default none.")]
             pub fn $regularizer(mut self, regularizer: crate::Regularizer) -> Self {
                 self.$($field).+.regularizer = Some(regularizer);
                 self
             }
 
-            #[doc = concat!("What the ", $what, " is like after every update. By default it may be anything.")]
+            #[doc = concat!("The constraint on the ", $what, " after every update. By default none.")]
             pub fn $constraint(mut self, constraint: impl estimand_update::Constraint + 'static) -> Self {
                 self.$($field).+.constraint = Some(std::sync::Arc::new(constraint));
                 self

@@ -83,7 +83,7 @@ fn layers_say_what_they_got() {
         (|g| BatchNorm::new().momentum(1.5).apply(&rows(g)), &["momentum 1.5, expected 0 to 1"]),
         (|g| BatchNorm::new().apply(&list(g)), &["expected [batch, ..., channels]"]),
         (|g| LayerNorm::new().apply(&list(g)), &["layer `layer_normalization` got `list`"]),
-        (|g| LayerNorm::new().axes([0]).apply(&rows(g)), &["axes [0] of `rows`", "behind the batch", "in layer"]),
+        (|g| LayerNorm::new().axes([0]).apply(&rows(g)), &["axes [0] of `rows`", "after the batch", "in layer"]),
         (|g| LayerNorm::new().axes([1, -1]).apply(&rows(g)), &["axes [1, -1] of `rows`", "each once"]),
         (|g| LayerNorm::new().axes([2]).apply(&wide(g)), &["axes [2] of `wide`", "not all known", "help:"]),
         (|g| Embedding::new(0, 3).apply(&ids(g)), &["a table of [0, 3]"]),

@@ -78,7 +78,7 @@ impl Vocabulary {
             Ok(index) => Ok(Vocabulary { terms, index }),
             Err(Duplicate { first: a, second: b }) => {
                 let message = format!("{place}s {} and {} are the same term, {}", a + first, b + first, terms.show(b));
-                Err(Error::config(message).help("keep one of them; ids behind it move up by one"))
+                Err(Error::config(message).help("keep one of them; ids after it move up by one"))
             }
         }
     }

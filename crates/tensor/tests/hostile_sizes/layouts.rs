@@ -31,7 +31,7 @@ fn views() {
                 each("transpose", &|p, x, y| layout::transpose(p, &dims, &perm, size, x, y));
                 each("transpose twice", &|p, x, y| layout::transpose(p, &dims, &zeros, size, x, y));
                 each("slice", &|p, x, y| layout::slice(p, &dims, &zeros, &dims, size, x, y));
-                each("slice behind", &|p, x, y| layout::slice(p, &dims, &dims, &ones, size, x, y));
+                each("slice after", &|p, x, y| layout::slice(p, &dims, &dims, &ones, size, x, y));
                 each("slice from", &|p, x, y| layout::slice(p, &ones, &dims, &dims, size, x, y));
                 for step in [isize::MIN, -4, 0, 4, isize::MAX] {
                     let strides = vec![step; rank];
@@ -40,7 +40,7 @@ fn views() {
                     each("grad", &|p, x, y| layout::strided_slice_grad(p, &ones, &zeros, &strides, &dims, size, x, y));
                 }
                 each("reverse", &|p, x, y| layout::reverse(p, &dims, &[0], size, x, y));
-                each("reverse behind", &|p, x, y| layout::reverse(p, &dims, &[rank], size, x, y));
+                each("reverse after", &|p, x, y| layout::reverse(p, &dims, &[rank], size, x, y));
                 let matrix = [dims[0], dims[rank - 1]];
                 each("band", &|p, x, y| layout::band_part(p, matrix, 0, usize::MAX, size, x, y));
                 each("broadcast", &|p, x, y| layout::broadcast_to(p, &ones, &dims, size, x, y));

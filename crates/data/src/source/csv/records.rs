@@ -51,7 +51,7 @@ impl QuoteFault {
     pub(crate) fn message(self) -> &'static str {
         match self {
             QuoteFault::Stray => "a quote within a field that does not begin with one",
-            QuoteFault::Behind => "text behind the closing quote of a field",
+            QuoteFault::Behind => "text after the closing quote of a field",
             QuoteFault::Open => "a quote that is opened and never closed",
         }
     }

@@ -247,7 +247,7 @@ impl CacheStream {
     fn end(&self) -> Result<Option<StreamItem>> {
         let n = self.source.n_elements(self.unit);
         if self.given > n {
-            return Err(Error::config(format!("a position behind element {} of a cache of {n}", self.given))
+            return Err(Error::config(format!("a position after element {} of a cache of {n}", self.given))
                 .help("a position continues only the plan and the data it was taken from"));
         }
         Ok(None)

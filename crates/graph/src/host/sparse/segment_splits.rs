@@ -51,7 +51,7 @@ impl HostRules for SegmentSplits {
             // The number of splits so far is one more than the number of the open segment.
             let open = splits.len() as i64 - 1;
             if id < open {
-                return Err(Error::index(format!("segment ids are not increasing: id {id} stands behind {open}")));
+                return Err(Error::index(format!("segment ids are not increasing: id {id} stands after {open}")));
             }
             if id >= n_segments {
                 return Err(Error::index(format!("segment id {id} at {i}, expected below {n_segments}")));
