@@ -1,6 +1,7 @@
 //! The Estimator, one file for each topic, in one binary.
 
 mod bad_input;
+mod fixture;
 mod folder;
 mod full_disk;
 mod heads;
