@@ -24,11 +24,10 @@ def seed(target, name, data):
         (folder / name).write_bytes(data)
 
 
-def hex_files(name):
-    """The files of a fixture: lines that begin with `file` and end in hex."""
-    for number, line in enumerate((FIXTURES / name).read_text().splitlines()):
-        if line.startswith("file "):
-            yield number, line.split(" "), bytes.fromhex(line.split(" ")[-1])
+def cases(name):
+    """The cases of a fixture; a string in it has a character for each byte."""
+    lines = (FIXTURES / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[1:-1]]
 
 
 def packed(data, level=9):
@@ -46,18 +45,17 @@ def zstd_repeating(n_blocks):
     return bytes(frame)
 
 
-for number, words, data in hex_files("array_files.txt"):
-    if words[1] == "npy":
-        seed("npy", f"numpy_{number}", data)
-    else:
-        seed("npy", f"numpy_{number}", data)
-        seed("archive", f"numpy_{number}", b"\0" + data)
+for case in cases("array_files"):
+    name, data = f"numpy_{case['case']}", case["file"].encode("latin-1")
+    seed("npy", name, data)
+    if case["format"] == "npz":
+        seed("archive", name, b"\0" + data)
 # Entries over one member, right ones and others.
 seed("archive", "one", b"\x01\0\0\0\0")
 seed("archive", "overlapping", b"\x01" + b"\0\0\0\0" * 50)
 seed("archive", "sizes", b"\x01\0\0\0\0\0\x01\x01\x08\x05\xff\0\0")
-for number, _, data in hex_files("images.txt"):
-    seed("image", f"image_{number}", data)
+for i, case in enumerate(case for case in cases("images") if "file" in case):
+    seed("image", f"image_{i}", case["file"].encode("latin-1"))
 seed("idx", "matrix", bytes([0, 0, 12, 2, 0, 0, 0, 4, 0, 0, 0, 6]) + b"\x07" * 96)
 seed("idx", "bytes", bytes([0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3]) + b"\x01" * 30)
 seed("idx", "cifar", b"\x03" * 3073)
@@ -127,9 +125,9 @@ for name in ["wire_saved_model_v1.pb", "wire_saved_model_v2.pb"]:
     seed("saved_model", name.removesuffix(".pb"), (FIXTURES / name).read_bytes())
 for path in sorted(FIXTURES.glob("saved_model_*/**/saved_model.pb")):
     seed("saved_model", path.relative_to(FIXTURES).parts[0], path.read_bytes())
-lines = [line for line in (FIXTURES / "example.txt").read_text().splitlines() if line.startswith("row ")]
-for i, line in enumerate(lines[::7]):
-    seed("example", f"row_{i}", bytes.fromhex(line.removeprefix("row ").strip("-")))
+rows = [row for case in cases("example") for row in case["rows"][2]]
+for i, row in enumerate(rows[::7]):
+    seed("example", f"row_{i}", row.encode("latin-1"))
 
 cluster = {"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}, "task": {"type": "worker", "index": 1}, "model_dir": "/m"}
 seed("config", "cluster", json.dumps(cluster))

@@ -1,56 +1,38 @@
-"""Writes oracles/fixtures/array_files.txt: NPY and NPZ files of numpy, and what is in them.
+"""Writes oracles/fixtures/array_files.jsonl: NPY and NPZ files of numpy, and what is in them.
 
-Run as `python oracles/gen/array_files.py` in an environment with numpy 1.26. The fixture's lines:
-
-    file <npy|npz> <name> <hex>            a whole file
-    array <name> <dtype> <sizes> <values>  an array in it: the type it should have here, its axes, its values row by row;
-                                           strings are the hex of their UTF-8 between apostrophes, `-` stands for no sizes or values
+Run as `python oracles/gen/array_files.py` in an environment with numpy 1.26. A case has the `format` npy or
+npz, a whole `file`, and the `arrays` in it, of the types that they should have here.
 """
 
 import io
-import pathlib
 
 import numpy as np
 from numpy.lib import format as npy
 
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "array_files.txt"
+from fixture import Fixture
+
 # What arrays here hold for each type of numpy; narrower integers become wider ones.
-DTYPES = {"bool": "bool", "int8": "i32", "uint8": "u8", "int16": "i32", "uint16": "i32", "int32": "i32",
-          "uint32": "i64", "int64": "i64", "float32": "f32", "float64": "f64"}
+DTYPES = {"bool": "bool", "int8": "int32", "uint8": "uint8", "int16": "int32", "uint16": "int32", "int32": "int32",
+          "uint32": "int64", "int64": "int64", "float32": "float32", "float64": "float64"}
 random = np.random.default_rng(4)
-lines = []
+fixture = Fixture(seed=4)
 
 
-def text(value):
-    if isinstance(value, (bytes, np.bytes_)):
-        return f"'{value.hex()}'"
-    if isinstance(value, (str, np.str_)):
-        return f"'{value.encode().hex()}'"
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    return repr(value.item())
-
-
-def array(name, values):
-    dtype = "string" if values.dtype.kind in "SU" else DTYPES[values.dtype.newbyteorder("=").name]
-    sizes = ",".join(map(str, values.shape)) or "-"
-    flat = [text(v) for v in values.ravel(order="C")]
-    lines.append(" ".join(["array", name, dtype, sizes] + (flat or ["-"])))
+def case(name, format, stream, arrays):
+    here = lambda a: a if a.dtype.kind in "SU" else a.astype(DTYPES[a.dtype.newbyteorder("=").name])
+    fixture.case(name, format=format, file=stream.getvalue(), arrays={key: here(a) for key, a in arrays.items()})
 
 
 def save(name, values, version=None):
     stream = io.BytesIO()
     npy.write_array(stream, values, version=version, allow_pickle=False)
-    lines.append(f"file npy {name} {stream.getvalue().hex()}")
-    array(name, values)
+    case(name, "npy", stream, {name: values})
 
 
 def archive(name, save_archive, **arrays):
     stream = io.BytesIO()
     save_archive(stream, **arrays)
-    lines.append(f"file npz {name} {stream.getvalue().hex()}")
-    for key, values in arrays.items():
-        array(key, values)
+    case(name, "npz", stream, arrays)
 
 
 def numbers(dtype, *shape):
@@ -84,8 +66,7 @@ def main():
         save(f"version_{version[0]}", numbers("float32", 4), version)
     archive("stored", np.savez, x=numbers("float32", 4, 2), y=numbers("int64", 4), word=np.array(["a", "b", "c", "dd"]))
     archive("deflated", np.savez_compressed, zeros=np.zeros((50, 8), np.float64), ramp=np.arange(50))
-    head = f"# Made by oracles/gen/array_files.py, which explains the lines; numpy {np.__version__}, seed 4.\n"
-    OUT.write_text(head + "\n".join(lines) + "\n")
+    fixture.write("array_files", np)
 
 
 main()

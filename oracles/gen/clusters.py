@@ -1,16 +1,17 @@
-"""Writes what TensorFlow's RunConfig makes of TF_CONFIG: one line of JSON for each text.
+"""Writes oracles/fixtures/clusters.jsonl: what TensorFlow's RunConfig makes of TF_CONFIG.
 
 TensorFlow 2.15.1, Python 3.11, no randomness.  Run: python oracles/gen/clusters.py
+A case has the `tf_config`, as JSON or as a text that is none, and the `run_config` or the `error`.
 """
 
 import json
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
 
-FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "clusters.jsonl"
+from fixture import Fixture
+
 ONE = {"chief": ["c:1"], "ps": ["p:1", "p:2"], "worker": ["w:1", "w:2", "w:3"]}
 OLD = {"master": ["m:1"], "worker": ["w:1", "w:2"], "ps": ["p:1"], "zebra": ["z:1"]}
 HOLES = {"chief": ["c:1"], "worker": {"0": "w:1", "3": "w:3"}, "ps": {"1": "p:1"}}
@@ -98,11 +99,11 @@ def run_config(text):
 
 
 if __name__ == "__main__":
-    with FIXTURE.open("w") as file:
-        for case in CASES:
-            line = {"tf_config": case}
-            try:
-                line["run_config"] = run_config(case if isinstance(case, str) else json.dumps(case))
-            except Exception as error:
-                line["error"] = type(error).__name__
-            file.write(json.dumps(line) + "\n")
+    fixture = Fixture()
+    for case in CASES:
+        fixture.case("cluster", tf_config=case)
+        try:
+            fixture.put("run_config", run_config(case if isinstance(case, str) else json.dumps(case)))
+        except Exception as error:
+            fixture.put("error", type(error).__name__)
+    fixture.write("clusters", tf)

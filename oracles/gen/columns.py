@@ -1,17 +1,15 @@
-"""Writes oracles/fixtures/columns.txt: what TensorFlow's feature columns make of random features, in generated configurations.
+"""Writes oracles/fixtures/columns.jsonl: what TensorFlow's feature columns make of random features, in generated configurations.
 
-Run as `python oracles/gen/columns.py` in an environment with tensorflow 2.15. The fixture's lines:
+Run as `python oracles/gen/columns.py` in an environment with tensorflow 2.15. Cases are ids, dense, linear
+(with a `combiner` and `units`) and sequence:
 
-    case <number> <ids|dense|linear|sequence> [combiner]
-    column <words>                        one of the columns; the methods of `Case` below say how each is written
-    dense|ragged <key> <dtype> <sizes|row splits> <tokens>   a feature as it is fed
-    example <token>                       instead of features: a serialized tf.Example, parsed by the columns' own spec
-    weight <variable> f32 <sizes> <values>  the value of a variable, by the name that TensorFlow gave it
-    ids <row splits> <values>             of `ids`: the ids of the only column
-    out <sizes> <values>                  of the others: the layer's result, row by row
-    lengths <values>                      of `sequence`
-
-A token is a number as Python prints it, or an apostrophe and bytes, those that are not plain written %XX; `-` stands for nothing.
+    columns            objects with a kind and settings; the methods of `Case` below say how each is written
+    dense, ragged      the features as they are fed, by key; the row splits of ragged ones are in `splits`
+    examples           instead of features: serialized tf.Examples, parsed by the columns' own spec
+    weights            the values of variables, by the names that TensorFlow gave them
+    ids, id_splits     of `ids`: the ids of the only column
+    out                of the others: the layer's result
+    lengths            of `sequence`
 
 Features that a cross takes by name are given to TensorFlow as sparse tensors of all their values, as a parser of Examples makes them,
 also where the fixture says `dense`: given dense tensors TensorFlow would hash them after all columns, and so differ from its own serving.
@@ -26,14 +24,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.feature_column import feature_column_v2
 
-from text_lines import token
+from fixture import Fixture, strings
 
-SEED = 61
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "columns.txt"
 WORDS = [b"", b"a", b"b", b"cat", b"caf\xc3\xa9", b"\xff\x00\n", b"two words", b"x" * 40, b"0", b"-1", b"B"]
-random = np.random.default_rng(SEED)
+random = np.random.default_rng(61)
+fixture = Fixture(seed=61)
 fc = tf.feature_column
-lines = []
 
 
 def chance(percent):
@@ -44,8 +40,15 @@ def pick(items):
     return items[random.integers(len(items))]
 
 
+def typed(dtype, values):
+    """A list, or an array of objects, as an array."""
+    shape = np.shape(values) if isinstance(values, np.ndarray) else (len(values),)
+    flat = list(np.ravel(values)) if isinstance(values, np.ndarray) else values
+    return (strings(flat) if dtype == "str" else np.array(flat, {"i64": np.int64, "f32": np.float32}[dtype])).reshape(shape)
+
+
 class Case:
-    """Features that columns need, made when the columns are, and the columns with their words, which say how they are written."""
+    """Features that columns need, made when the columns are, and the columns with how they are written."""
 
     def __init__(self, rows, ragged_only=False):
         self.rows = rows
@@ -53,7 +56,7 @@ class Case:
         self.features = {}  # key -> (kind, dtype, data); ragged data are lists of rows
         self.raw = set()  # keys that a cross takes by name
         self.columns = []
-        self.words = []
+        self.written = []
 
     def key(self):
         return f"f{len(self.features)}" if chance(70) else f"F_{len(self.features)}"
@@ -85,7 +88,7 @@ class Case:
         self.features[key] = ("dense", dtype, data)
         return key
 
-    # Columns: each returns the column and its words.
+    # Columns: each returns the column and how it is written.
 
     def numeric(self, one_axis=False):
         shape = pick([(1,), (1,), (3,)] if one_axis else [(1,), (1,), (3,), (2, 2)])
@@ -102,12 +105,12 @@ class Case:
         }
         dtypes = {"f32": tf.float32, "i64": tf.int64}
         column = fc.numeric_column(key, shape=shape, dtype=dtypes[dtype], normalizer_fn=functions[how])
-        return column, ["numeric", key, ",".join(map(str, shape)), dtype, how]
+        return column, dict(kind="numeric", key=key, shape=shape, dtype=dtype, normalizer=how)
 
     def bucketized(self):
-        source, words = self.numeric(one_axis=True)
+        source, inner = self.numeric(one_axis=True)
         boundaries = sorted({float(np.float32(v)) for v in np.round(random.normal(0, 3, random.integers(1, 5)), 1)})
-        return fc.bucketized_column(source, boundaries), ["bucketized", len(boundaries), *map(token, boundaries), *words]
+        return fc.bucketized_column(source, boundaries), dict(kind="bucketized", boundaries=boundaries, column=inner)
 
     def identity(self, beyond, steps=None):
         n = int(random.integers(3, 8))
@@ -115,15 +118,15 @@ class Case:
         high = n + 3 if beyond or default is not None else n
         key = self.feature("i64", -3, high) if steps is None else self.feature("i64", -1, high, *steps)
         make = fc.categorical_column_with_identity if steps is None else fc.sequence_categorical_column_with_identity
-        return make(key, n, default), ["identity", key, n, "-" if default is None else default]
+        return make(key, n, default), dict(kind="identity", key=key, n=n, default=default)
 
     def unknown(self):
         how = random.integers(3)
         if how == 0:
-            return {}, ["-", 0]
+            return {}, dict(default=None, n_oov_buckets=0)
         if how == 1:
-            return {"default_value": 0}, [0, 0]
-        return {"num_oov_buckets": 3}, ["-", 3]
+            return {"default_value": 0}, dict(default=0, n_oov_buckets=0)
+        return {"num_oov_buckets": 3}, dict(default=None, n_oov_buckets=3)
 
     def vocabulary_list(self, _beyond, steps=None):
         dtype = pick(["str", "i64"])
@@ -131,13 +134,13 @@ class Case:
         n = int(random.integers(2, 6))
         terms = [WORDS[i] for i in random.permutation(len(WORDS))[:n]] if dtype == "str" else [int(v) for v in random.permutation(9)[:n]]
         options, rest = self.unknown()
-        words = ["list", key, *rest, n, *map(token, terms)]
+        written = dict(kind="list", key=key, **rest, terms=typed(dtype, terms))
         make = (
             fc.categorical_column_with_vocabulary_list
             if steps is None
             else fc.sequence_categorical_column_with_vocabulary_list
         )
-        return make(key, terms, dtype={"str": tf.string, "i64": tf.int64}[dtype], **options), words
+        return make(key, terms, dtype={"str": tf.string, "i64": tf.int64}[dtype], **options), written
 
     def vocabulary_file(self, _beyond, steps=None):
         key = self.feature("str") if steps is None else self.feature("str", 0, 0, *steps)
@@ -147,43 +150,43 @@ class Case:
         path = pathlib.Path(tempfile.mkdtemp()) / "terms.txt"
         path.write_bytes(b"\n".join(terms) + b"\n" * int(random.integers(2)))
         options, rest = self.unknown()
-        words = ["file", key, *rest, "-" if size is None else size, len(terms), *map(token, terms)]
+        written = dict(kind="file", key=key, **rest, size=size, terms=typed("str", terms))
         make = (
             fc.categorical_column_with_vocabulary_file
             if steps is None
             else fc.sequence_categorical_column_with_vocabulary_file
         )
-        return make(key, str(path), size, **options), words
+        return make(key, str(path), size, **options), written
 
     def hash(self, _beyond, steps=None):
         dtype = pick(["str", "str", "i64"])
         key = self.feature(dtype) if steps is None else self.feature(dtype, -3, 9, *steps)
         n = pick([1, 7, 10])
         make = fc.categorical_column_with_hash_bucket if steps is None else fc.sequence_categorical_column_with_hash_bucket
-        return make(key, n, {"str": tf.string, "i64": tf.int64}[dtype]), ["hash", key, n, dtype]
+        return make(key, n, {"str": tf.string, "i64": tf.int64}[dtype]), dict(kind="hash", key=key, n=n, dtype=dtype)
 
     def crossed(self, depth=0):
         n = int(random.integers(2, 4 if depth == 0 else 3))
-        keys, words = [], []
+        keys, written = [], []
         for _ in range(n):
             kind = random.integers(5)
             if kind < 3:
                 key = self.feature("str" if self.ragged_only else pick(["str", "str", "i64", "f32"]))
                 self.raw.add(key)
                 keys.append(key)
-                words.append(["=", key])
+                written.append(dict(kind="key", key=key))
             elif kind == 3 and depth == 0:
                 column, inner = self.crossed(1)
                 keys.append(column)
-                words.append(inner)
+                written.append(inner)
             else:
                 column, inner = pick([self.bucketized, lambda: self.identity(True), lambda: self.vocabulary_list(True)])()
                 keys.append(column)
-                words.append(inner)
+                written.append(inner)
         size = pick([5, 11, 13])
         hash_key = int(random.integers(1 << 60)) if chance(30) else None
         column = fc.crossed_column(keys, size, hash_key)
-        return column, ["cross", size, 0 if hash_key is None else hash_key, n] + [w for inner in words for w in inner]
+        return column, dict(kind="cross", size=size, hash_key=hash_key or 0, keys=written)
 
     def weighted(self):
         """Ids and weights of the same places: ragged, or dense without what stands for a missing value."""
@@ -201,7 +204,8 @@ class Case:
             numbers = [v or 2.0 for v in self.values("f32", self.rows * width)]
             self.features[weights] = ("dense", "f32", np.array(numbers, object).reshape(self.rows, width))
         column = fc.categorical_column_with_identity(key, n)
-        return fc.weighted_categorical_column(column, weights), ["weighted", weights, "identity", key, n, "-"]
+        inner = dict(kind="identity", key=key, n=n, default=None)
+        return fc.weighted_categorical_column(column, weights), dict(kind="weighted", weights=weights, column=inner)
 
     def categorical(self, beyond=True, weights=True):
         kinds = [self.identity, self.vocabulary_list, self.vocabulary_file, self.hash]
@@ -216,21 +220,20 @@ class Case:
         return combiner, norm, int(random.integers(1, 4))
 
     def embedding(self, inner):
-        column, words = inner
+        column, inner = inner
         combiner, norm, dimension = self.table()
         made = fc.embedding_column(column, dimension, combiner, max_norm=norm)
-        return made, ["embedding", dimension, combiner, "-" if norm is None else norm, *words]
+        return made, dict(kind="embedding", dimension=dimension, combiner=combiner, max_norm=norm, column=inner)
 
     def shared(self):
-        """Two columns with one table, both added; of one of them the words say all."""
+        """Two columns with one table, both added, and written once."""
         n = int(random.integers(3, 8))
         keys = [self.feature("i64", -2, n), self.feature("i64", -2, n)]
         combiner, norm, dimension = self.table()
         inner = [fc.categorical_column_with_identity(key, n) for key in keys]
         columns = fc.shared_embeddings(inner, dimension, combiner, max_norm=norm)
-        for column, key in zip(columns, keys):
-            self.columns.append(column)
-        self.words.append(["shared", dimension, combiner, "-" if norm is None else norm, n, *keys])
+        self.columns.extend(columns)
+        self.written.append(dict(kind="shared", dimension=dimension, combiner=combiner, max_norm=norm, n=n, keys=keys))
 
     def dense(self):
         kind = random.integers(10)
@@ -239,8 +242,8 @@ class Case:
         if kind == 2:
             return self.bucketized()
         if kind < 6:
-            column, words = self.categorical()
-            return fc.indicator_column(column), ["indicator", *words]
+            column, inner = self.categorical()
+            return fc.indicator_column(column), dict(kind="indicator", column=inner)
         return self.embedding(self.categorical(beyond=False))
 
     def sequence(self, lengths, dense):
@@ -250,20 +253,20 @@ class Case:
             key = self.feature("f32", dense=False, lengths=lengths * k)
             default = pick([0.0, 0.0, -1.5])
             column = fc.sequence_numeric_column(key, shape=(k,), default_value=default)
-            return column, ["numbers", key, k, default]
+            return column, dict(kind="numbers", key=key, n=k, default=default)
         make = pick([self.identity, self.vocabulary_list, self.vocabulary_file, self.hash])
-        column, words = make(False, (dense, lengths))
-        words = ["steps", *words]
+        column, inner = make(False, (dense, lengths))
+        inner = dict(inner, steps=True)
         if kind == 5:
-            return fc.indicator_column(column), ["indicator", *words]
-        return self.embedding((column, words))
+            return fc.indicator_column(column), dict(kind="indicator", column=inner)
+        return self.embedding((column, inner))
 
     def add(self, made):
-        column, words = made
+        column, written = made
         if column.name in [c.name for c in self.columns]:
             return
         self.columns.append(column)
-        self.words.append(words)
+        self.written.append(written)
 
     # What TensorFlow is given.
 
@@ -301,29 +304,22 @@ class Case:
         return made
 
     def write_features(self):
+        parts = {"dense": {}, "ragged": {}, "splits": {}}
         for key, (kind, dtype, data) in self.features.items():
-            if kind == "dense":
-                sizes = ",".join(map(str, data.shape))
-                values = data.ravel().tolist()
-            else:
-                sizes = ",".join(map(str, np.cumsum([0] + [len(row) for row in data])))
-                values = [v for row in data for v in row]
-            lines.append(" ".join([kind, key, dtype, sizes] + ([token(v) for v in values] or ["-"])))
+            if kind == "ragged":
+                parts["splits"][key] = np.cumsum([0] + [len(row) for row in data])
+                data = [v for row in data for v in row]
+            parts[kind][key] = typed(dtype, data)
+        for key, value in parts.items():
+            fixture.put(key, value)
 
 
-def floats(values):
-    return " ".join(np.format_float_positional(v, unique=True, trim="-") if np.isfinite(v) and 1e-3 < abs(v) < 1e6 else str(v)
-                    for v in np.asarray(values, np.float32).ravel()) or "-"
-
-
-def run(number, what, case, parsed=False, combiner="sum", units=1):
+def run(what, case, parsed=False, combiner="sum", units=1):
     """Builds the columns' layer, gives its variables random values, and writes the case."""
-    head = f"case {number} {what}" + (f" {combiner} {units}" if what == "linear" else "")
-    lines.append(head)
-    lines.extend("column " + " ".join(str(w) for w in words) for words in case.words)
+    fixture.case(what, **(dict(combiner=combiner, units=units) if what == "linear" else {}), columns=case.written)
     if parsed:
         rows = case.examples()
-        lines.extend("example " + token(row) for row in rows)
+        fixture.put("examples", strings(rows))
         features = tf.io.parse_example(tf.constant(rows), fc.make_parse_example_spec(case.columns))
     else:
         case.write_features()
@@ -340,22 +336,23 @@ def run(number, what, case, parsed=False, combiner="sum", units=1):
         out, lengths = tf.keras.experimental.SequenceFeatures(case.columns, name="sequence_input_layer")(features)
     with tf.compat.v1.Session() as session:
         session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.tables_initializer()])
+        weights = {}
         for v in tf.compat.v1.global_variables():
             value = np.round(random.normal(0, 1, v.shape.as_list()), 2).astype(np.float32)
             session.run(v.assign(value))
-            sizes = ",".join(map(str, value.shape))
-            lines.append(f"weight {v.name.split(':')[0]} f32 {sizes} {floats(value)}")
+            weights[v.name.split(":")[0]] = value
+        fixture.put("weights", weights)
         if what == "ids":
             ids = session.run(out)
             counts = np.bincount(ids.indices[:, 0].astype(int), minlength=case.rows)
-            splits = ",".join(map(str, np.cumsum([0, *counts])))
-            lines.append(f"ids {splits} " + (" ".join(map(str, ids.values)) or "-"))
+            fixture.put("ids", ids.values)
+            fixture.put("id_splits", np.cumsum([0, *counts]))
             return
         value = session.run(out)
-        assert np.isfinite(value).all(), head
-        lines.append("out " + ",".join(map(str, value.shape)) + " " + floats(value))
+        assert np.isfinite(value).all(), what
+        fixture.put("out", value)
         if lengths is not None:
-            lines.append("lengths " + " ".join(map(str, session.run(lengths))))
+            fixture.put("lengths", session.run(lengths))
 
 
 def one(number):
@@ -379,20 +376,15 @@ def one(number):
         lengths[0] = max(lengths[0], 1)
         for _ in range(1 if dense else int(random.integers(1, 4))):
             case.add(case.sequence(lengths, dense))
-    run(number, what, case, parsed, pick(["sum", "mean", "sqrtn"]), pick([1, 1, 3]))
+    run(what, case, parsed, pick(["sum", "mean", "sqrtn"]), pick([1, 1, 3]))
 
 
 if __name__ == "__main__":
-    n = 500
-    for number in range(n):
-        before = len(lines)
+    for number in range(500):
         with tf.Graph().as_default():
             try:
                 one(number)
             except Exception:
-                print("\n".join(lines[before:]))
+                print(fixture.cases[-1])
                 raise
-    OUT.write_text(
-        f"# Made by oracles/gen/columns.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, "
-        f"seed {SEED}.\n" + "\n".join(lines) + "\n")
-    print(f"{n} cases, {OUT.stat().st_size} bytes")
+    fixture.write("columns", tf, np)

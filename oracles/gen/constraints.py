@@ -1,11 +1,11 @@
-"""Writes oracles/fixtures/constraints.txt: layers with constraints, trained by Keras for five steps.
+"""Writes oracles/fixtures/constraints.jsonl: layers with constraints, trained by Keras for five steps.
 
-Run as `python oracles/gen/constraints.py` in an environment with tensorflow 2.15. `layer_lines.py` explains the form of lines; the
+Run as `python oracles/gen/constraints.py` in an environment with tensorflow 2.15. The
 keys are `in`, `target`, `weight:<name>` before the first step and `after:<name>` behind the last. A step lowers the mean of
-`(out - target)^2`. A case's name is the layer's and the optimizer's.
+`(out - target)^2`. A case is of a layer and an `optimizer`.
 """
 
-from layer_lines import L, floats, keras, lines, np, positive, put, tf, write
+from layer_cases import L, fixture, floats, keras, np, positive, put, tf, write
 
 C = keras.constraints
 OPTIMIZERS = {
@@ -25,7 +25,7 @@ def train(name, make, x):
         weights = weights or [positive(*w.shape) if "variance" in w.name else 2 * floats(*w.shape) for w in layer.weights]
         for w, value in zip(layer.weights, weights):
             w.assign(value)
-        lines.append(f"case {name} {key}")
+        fixture.case(name, optimizer=key)
         put("in", x)
         for w in layer.weights:
             put(f"weight:{short(w)}", w)

@@ -1,33 +1,27 @@
 """Writes oracles/fixtures/early_stopping.jsonl: when Keras' and the Estimator's early stopping end a training.
 
 TensorFlow 2.15.1, Python 3.11, seed 11.  Run: python oracles/gen/early_stopping.py
-One line of JSON for each case:
+Cases:
 
-    keras    tf.keras.callbacks.EarlyStopping on `values`, one an epoch: the epoch at which it `stops`, and the `best` value
-    event    files of events in the order of their names, each a list of [step, {tag: value}]; `cut` bytes are missing at the end of
+    keras    tf.keras.callbacks.EarlyStopping in a `mode` on `values`, one an epoch: the epoch at which it `stops`, and the `best` value
+    event    files of events in the order of their names, each a list of [step, [[tag, value], ...]]; `cut` bytes are missing at the end of
              the last one. `stops` is what the predicate of tf.estimator.experimental.stop_if_<kind>_hook says: true, false, or
              "error" where the metric is missing
 """
 
-import json
 import math
 import os
-import pathlib
 import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "early_stopping.jsonl"
+from fixture import Fixture
+
 random = np.random.default_rng(11)
 tf.get_logger().setLevel("ERROR")
-lines = []
-
-
-def number(value):
-    """JSON has no words for these."""
-    return str(value) if math.isnan(value) or math.isinf(value) else value
+fixture = Fixture(seed=11)
 
 
 class Model:
@@ -45,9 +39,8 @@ def keras_case(values, mode, patience, min_delta, baseline, start):
         if stopping.model.stop_training:
             stops = epoch
             break
-    lines.append({
-        "keras": mode, "patience": patience, "min_delta": min_delta, "baseline": baseline, "start": start,
-        "values": [number(value) for value in values], "stops": stops, "best": number(float(stopping.best))})
+    fixture.case("keras", mode=mode, patience=patience, min_delta=min_delta, baseline=baseline, start=start, values=values,
+                 stops=stops, best=float(stopping.best))
 
 
 def keras_cases():
@@ -90,9 +83,8 @@ def event_case(files, kind, limit, min_steps, metric="loss", cut=0):
             stops = hook._should_stop_fn()
         except KeyError:
             stops = "error"
-    files = [[[step, {tag: number(value) for tag, value in tags.items()}] for step, tags in file] for file in files]
-    lines.append({
-        "event": kind, "metric": metric, "limit": limit, "min_steps": min_steps, "cut": cut, "files": files, "stops": stops})
+    files = [[[step, list(tags.items())] for step, tags in file] for file in files]
+    fixture.case("event", kind=kind, metric=metric, limit=limit, min_steps=min_steps, cut=cut, files=files, stops=stops)
 
 
 def event_cases():
@@ -128,4 +120,4 @@ def event_cases():
 if __name__ == "__main__":
     keras_cases()
     event_cases()
-    OUT.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    fixture.write("early_stopping", tf, np)

@@ -1,20 +1,14 @@
-"""Writes oracles/fixtures/example.txt: what TensorFlow's parsers make of tf.Examples and tf.SequenceExamples.
+"""Writes oracles/fixtures/example.jsonl: what TensorFlow's parsers make of tf.Examples and tf.SequenceExamples.
 
-Run as `python oracles/gen/example.py` in an environment with tensorflow 2.15. The fixture's lines:
+Run as `python oracles/gen/example.py` in an environment with tensorflow 2.15. A case is of the kind
+example, sequence, damaged (a reader may refuse it), or rewritten (a writer must give the same bytes), and has
 
-    case <kind> <name>                        kind: example, sequence, damaged (a reader may refuse it), or
-                                              rewritten (a writer must give the same bytes)
-    feature <name> <length> <dtype> <dims> <default>
-                                              length: dense, ragged, padded; `-` for no dims or no default
-    list <name> <length> <dtype> <dims>       length: fixed, optional, ragged
-    row <hex>                                 one serialized message
-    error                                     the batch is refused
-    dense <name> <dims> <values>              a result; floats as the hexadecimal digits of their bits, strings in hexadecimal
-    ragged <name> <row splits> <values>
-    steps <name> <row splits> <values>        a list of steps of fixed size
-    nested <name> <row splits> <step splits> <values>
-
-Lists have commas; `-` stands for an empty list, `.` for an empty string in a list.
+    name        what is special
+    features    specs: name, length (dense, ragged or padded), dtype, dims, default
+    lists       of a sequence, specs: name, length (fixed, optional or ragged), dtype, dims
+    rows        serialized messages
+    results     of features, then of lists, each its `splits` and `values`, null if the batch is refused: no splits if it is dense, those
+                of rows, or those of rows and of steps. Floats are the bits of an f32 as a u32, so that each NaN is itself.
 
 Where we differ on purpose, a case says so here: `read_as_protobuf` where TensorFlow's quick parser refuses what protobuf
 allows (the expectation is then TensorFlow's for the message as protobuf rewrites it), `refused` where TensorFlow reads
@@ -22,16 +16,15 @@ broken bytes, or reads them otherwise than protobuf does.
 """
 
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 21
-OUT = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "example.txt"
-random = np.random.default_rng(SEED)
-lines = [f"# Made by oracles/gen/example.py, which explains the lines; tensorflow {tf.__version__}, seed {SEED}."]
+from fixture import Fixture, strings as string_array
+
+random = np.random.default_rng(21)
+fixture = Fixture(seed=21)
 
 Fixed, Padded, Ragged = tf.io.FixedLenFeature, tf.io.FixedLenSequenceFeature, tf.io.RaggedFeature
 DTYPES = {tf.float32: "f32", tf.int64: "i64", tf.string: "string"}
@@ -77,41 +70,34 @@ def strings(values):
     return delimited(1, b"".join(delimited(1, v) for v in values))
 
 
-# --- text
+# --- what is written
 
-def text(values, dtype):
-    if dtype == tf.float32:
-        items = [f"{bits:x}" for bits in np.asarray(values, "<f4").view("<u4")]
-    elif dtype == tf.string:
-        items = [v.hex() or "." for v in values]
-    else:
-        items = [str(int(v)) for v in values]
-    return ",".join(items) or "-"
+def array(value, dtype):
+    value = np.asarray(value)
+    if dtype == tf.string:
+        return string_array([tf.compat.as_bytes(v) for v in value.ravel()]).reshape(value.shape)
+    return value.astype("<f4").view("<u4") if dtype == tf.float32 else value.astype(np.int64)
 
 
-def numbers(values):
-    return text(values, tf.int64)
-
-
-def flat(value, dtype):
-    array = np.asarray(value).ravel()
-    return [tf.compat.as_bytes(v) for v in array] if dtype == tf.string else array
-
-
-def spec_line(name, spec):
+def described(name, spec):
     length = {Fixed: "dense", Ragged: "ragged", Padded: "padded"}[type(spec)]
-    dims = "-" if length == "ragged" else numbers(spec.shape)
+    feature = {"name": name, "length": length, "dtype": DTYPES[spec.dtype]}
+    if length != "ragged":
+        feature["dims"] = list(spec.shape)
     default = getattr(spec, "default_value", None)
-    default = "-" if default is None else text(flat(default, spec.dtype), spec.dtype)
-    lines.append(f"feature {name} {length} {DTYPES[spec.dtype]} {dims} {default}")
+    if default is not None:
+        feature["default"] = array(default, spec.dtype)
+    return feature
 
 
-def result_line(name, spec, value):
+def result(value, dtype, *splits):
+    return {"splits": [np.asarray(s).tolist() for s in splits], "values": array(value, dtype)}
+
+
+def feature_result(spec, value):
     if isinstance(value, tf.RaggedTensor):
-        values = text(flat(value.flat_values, spec.dtype), spec.dtype)
-        lines.append(f"ragged {name} {numbers(value.row_splits)} {values}")
-    else:
-        lines.append(f"dense {name} {numbers(value.shape)} {text(flat(value, spec.dtype), spec.dtype)}")
+        return result(value.flat_values, spec.dtype, value.row_splits)
+    return result(value, spec.dtype)
 
 
 def parse(rows, features):
@@ -125,16 +111,12 @@ def parse(rows, features):
     for name, value in (tf.io.parse_example(tf.constant(rows, tf.string), sparse) if sparse else {}).items():
         again = tf.RaggedTensor.from_sparse(value)
         dtype = features[name].dtype
-        assert text(flat(again.flat_values, dtype), dtype) == text(flat(result[name].flat_values, dtype), dtype)
+        assert (array(again.flat_values, dtype) == array(result[name].flat_values, dtype)).all()
         assert (again.row_splits.numpy() == result[name].row_splits.numpy()).all()
     return result
 
 
 def case(name, rows, features, read_as_protobuf=False, refused=False, kind="example"):
-    lines.append(f"case {kind} {name}")
-    for key, spec in features.items():
-        spec_line(key, spec)
-    lines.extend(f"row {row.hex() or '-'}" for row in rows)
     result = parse(rows, features)
     if read_as_protobuf:
         assert result is None, name
@@ -146,11 +128,9 @@ def case(name, rows, features, read_as_protobuf=False, refused=False, kind="exam
     if refused:
         assert result is not None, name
         result = None
-    if result is None:
-        lines.append("error")
-    else:
-        for key, spec in features.items():
-            result_line(key, spec, result[key])
+    results = None if result is None else [feature_result(spec, result[key]) for key, spec in features.items()]
+    specs = [described(key, spec) for key, spec in features.items()]
+    fixture.case(kind, name=name, features=specs, rows=string_array(rows), results=results)
 
 
 # --- odd encodings, one value each
@@ -347,37 +327,30 @@ def sequence(context, lists):
 
 
 def sequence_case(name, rows, context, lists, refused=False):
-    lines.append(f"case sequence {name}")
-    for key, spec in context.items():
-        spec_line(key, spec)
+    specs = []
     for key, spec in lists.items():
-        if isinstance(spec, Ragged):
-            lines.append(f"list {key} ragged {DTYPES[spec.dtype]} -")
-        else:
-            length = "optional" if spec.allow_missing else "fixed"
-            lines.append(f"list {key} {length} {DTYPES[spec.dtype]} {numbers(spec.shape)}")
-    lines.extend(f"row {row.hex() or '-'}" for row in rows)
+        specs.append({"name": key, "length": "ragged", "dtype": DTYPES[spec.dtype]})
+        if not isinstance(spec, Ragged):
+            specs[-1] |= {"length": "optional" if spec.allow_missing else "fixed", "dims": list(spec.shape)}
+    features = [described(key, spec) for key, spec in context.items()]
+    fixture.case("sequence", name=name, features=features, lists=specs, rows=string_array(rows))
     try:
         contexts, sequences, lengths = tf.io.parse_sequence_example(
             tf.constant(rows, tf.string), context_features=context, sequence_features=lists)
     except tf.errors.InvalidArgumentError:
-        lines.append("error")
+        fixture.put("results", None)
         return
     assert not refused
-    for key, spec in context.items():
-        result_line(key, spec, contexts[key])
+    results = [feature_result(spec, contexts[key]) for key, spec in context.items()]
     for key, spec in lists.items():
-        result = sequences[key]
+        found = sequences[key]
         if isinstance(spec, Ragged):
-            outer, inner = result.nested_row_splits
-            lines.append(f"nested {key} {numbers(outer)} {numbers(inner)} "
-                         f"{text(flat(result.flat_values, spec.dtype), spec.dtype)}")
+            results.append(result(found.flat_values, spec.dtype, *found.nested_row_splits))
         else:
             counts = lengths[key].numpy()
-            rows_of_steps = [flat(result[i, :count], spec.dtype) for i, count in enumerate(counts)]
-            values = np.concatenate(rows_of_steps) if spec.dtype != tf.string else sum(rows_of_steps, [])
-            splits = np.concatenate([[0], np.cumsum(counts)])
-            lines.append(f"steps {key} {numbers(splits)} {text(values, spec.dtype)}")
+            values = np.concatenate([np.asarray(found[i, :count]).ravel() for i, count in enumerate(counts)])
+            results.append(result(values, spec.dtype, np.concatenate([[0], np.cumsum(counts)])))
+    fixture.put("results", results)
 
 
 def sequences():
@@ -439,4 +412,4 @@ if __name__ == "__main__":
     damaged()
     rewritten()
     sequences()
-    OUT.write_text("\n".join(lines) + "\n")
+    fixture.write("example", tf, np)

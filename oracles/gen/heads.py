@@ -1,14 +1,12 @@
 """Writes oracles/fixtures/heads.jsonl: what the heads of tf.estimator make of logits, labels and weights.
 
-Run as `python oracles/gen/heads.py` in an environment with tensorflow 2.15. The first line names versions and seed; every other line
-is a case: a `head` (its kind and what it was told), `logits`, `labels`, `features` (weights, masks), the sizes of the `batches` into
+Run as `python oracles/gen/heads.py` in an environment with tensorflow 2.15. A case: a
+`head` (its kind and what it was told), `logits`, `labels`, `features` (weights, masks), the sizes of the `batches` into
 which rows are cut, `regularization` losses if there are some; and what TensorFlow's Estimator gives: `metrics` by key (with `loss`)
-over all batches, `predictions` by key, and the `gradient` of the loss of all rows with respect to the logits. Arrays are [dtype, sizes, values]. Keys of several heads are written `head/key`.
+over all batches, `predictions` by key, and the `gradient` of the loss of all rows with respect to the logits. Keys of several heads are written `head/key`.
 """
 
-import json
 import os
-import pathlib
 import shutil
 import tempfile
 
@@ -17,11 +15,12 @@ import numpy as np
 import tensorflow as tf
 from tensorflow_estimator.python.estimator.head.sequential_head import SequentialHeadWrapper
 
+from fixture import Fixture
+
 tf.get_logger().setLevel("ERROR")
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
-SEED = 6
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "heads.jsonl"
-random = np.random.default_rng(SEED)
+random = np.random.default_rng(6)
+fixture = Fixture(seed=6)
 REDUCTIONS = {"sum": tf.losses.Reduction.SUM, "sum_over_batch_size": tf.losses.Reduction.SUM_OVER_BATCH_SIZE}
 LOSSES = {
     "absolute": lambda labels, logits: tf.abs(tf.cast(labels, tf.float32) - logits),
@@ -105,25 +104,10 @@ def run(case):
     return {name(k): float(v) for k, v in metrics.items()}, predictions, gradient
 
 
-def written(array):
-    array = np.asarray(array)
-    kind = {"float32": "f32", "int32": "i32", "int64": "i64", "bool": "bool", "object": "str"}[
-        "object" if array.dtype.kind in "OSU" else str(array.dtype)]
-    plain = [v.decode() if isinstance(v, bytes) else v if isinstance(v, str) else float(str(v)) if kind == "f32" else
-             bool(v) if kind == "bool" else int(v) for v in array.ravel()]
-    return [kind, list(array.shape), plain]
-
-
 def put(case):
     metrics, predictions, gradient = run(case)
-    line = {k: v for k, v in case.items() if k in ("head", "batches", "regularization", "ragged")}
-    line["logits"] = written(case["logits"])
-    for part in ("labels", "features"):
-        line[part] = {k: written(v) for k, v in case[part].items()}
-    line["metrics"] = {k: float(f"{v:.9g}") for k, v in sorted(metrics.items())}
-    line["gradient"] = written(gradient)
-    line["predictions"] = {k: written(v) for k, v in sorted(predictions.items())}
-    lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")))
+    metrics = {k: float(f"{v:.9g}") for k, v in sorted(metrics.items())}
+    fixture.case(case["head"]["kind"], **case, metrics=metrics, gradient=gradient, predictions=dict(sorted(predictions.items())))
 
 
 def floats(*shape):
@@ -249,7 +233,6 @@ def logistic(n):
     return {"kind": "logistic"}, {}, floats(n, 1), column(np.round(random.uniform(0, 1, n), 2).astype(np.float32)), None
 
 
-lines = []
 KINDS = [binary] * 30 + [multi_class] * 18 + [multi_label] * 22 + [regression] * 16 + [poisson] * 8 + [logistic] * 6
 for kind in KINDS:
     n = int(random.integers(3, 10))
@@ -307,6 +290,4 @@ for i in range(6):
     over = lambda a: a.reshape((n, steps) + a.shape[1:])
     put({"head": config, "logits": over(logits), "labels": {"label": over(labels)}, "features": features, "batches": [2, n - 2]})
 
-head = {"made by": "oracles/gen/heads.py, which explains the lines", "tensorflow": tf.__version__, "numpy": np.__version__, "seed": SEED}
-OUT.write_text("\n".join([json.dumps(head)] + lines) + "\n")
-print(len(lines), "cases,", OUT.stat().st_size, "bytes")
+fixture.write("heads", tf, np)

@@ -1,15 +1,16 @@
-"""Writes what the original HParams makes of texts and dictionaries: one line of JSON for each.
+"""Writes oracles/fixtures/hparams.jsonl: what the original HParams makes of texts and dictionaries.
 
 TensorFlow 2.15 has no HParams any more; tensor2tensor 1.15.7 carries its last version.  No randomness.
 Run: pip install --no-deps tensor2tensor==1.15.7 && python oracles/gen/hparams.py
+The case `initial` has the values before; the cases `text` and `dict` those after, or an `error`.
 """
 
-import json
-import pathlib
+import importlib.metadata
 
 from tensor2tensor.utils import hparam
 
-FIXTURE = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "hparams.jsonl"
+from fixture import Fixture
+
 VALUES = {
     "rate": 0.5, "steps": 10, "name": "a", "on": False, "scope.inner": 1,
     "sizes": [1, 2, 3], "rates": [0.5, 1.5], "flags": [True, False], "words": ["x", "y"],
@@ -46,9 +47,10 @@ def outcome(change, argument):
 
 
 if __name__ == "__main__":
-    with FIXTURE.open("w") as file:
-        file.write(json.dumps({"initial": VALUES}) + "\n")
-        for text in TEXTS:
-            file.write(json.dumps({"text": text} | outcome(hparam.HParams.parse, text)) + "\n")
-        for values in DICTS:
-            file.write(json.dumps({"dict": values} | outcome(hparam.HParams.override_from_dict, values)) + "\n")
+    fixture = Fixture()
+    fixture.case("initial", values=VALUES)
+    for text in TEXTS:
+        fixture.case("text", text=text, **outcome(hparam.HParams.parse, text))
+    for values in DICTS:
+        fixture.case("dict", dict=values, **outcome(hparam.HParams.override_from_dict, values))
+    fixture.write("hparams", tensor2tensor=importlib.metadata.version("tensor2tensor"))

@@ -1,29 +1,16 @@
-"""Writes oracles/fixtures/images.txt: images as TensorFlow resizes, normalises and decodes them.
+"""Writes oracles/fixtures/images.jsonl: images as TensorFlow resizes, normalises and decodes them.
 
-Run as `python oracles/gen/images.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <what> <key=value>...   `sizes` are those of x (or of the decoded image), `target` a height and width
-    <name> <values>              x, what was made of it, or the hex of an encoded file
+Run as `python oracles/gen/images.py` in an environment with tensorflow 2.15. A case has an image `x` and
+what was made of it, or an encoded `file` and the decoded `y`. `target` is a height and width; 0 `channels` are those of the file.
 """
-
-import pathlib
 
 import numpy as np
 import tensorflow as tf
 
-SEED = 28
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "images.txt"
-random = np.random.default_rng(SEED)
-lines = []
+from fixture import Fixture
 
-
-def case(what, values, **settings):
-    settings = {key: ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-                for key, value in settings.items()}
-    lines.append(" ".join(["case", what] + [f"{key}={value}" for key, value in settings.items()]))
-    for name, value in values.items():
-        text = value.hex() if isinstance(value, bytes) else " ".join(str(v) for v in np.asarray(value).ravel())
-        lines.append(f"{name} {text}")
+random = np.random.default_rng(28)
+fixture = Fixture(seed=28)
 
 
 def pixels(*shape):
@@ -42,42 +29,40 @@ def resizes():
         x = pixels(2, *source, 2)
         resized = {method: tf.image.resize(x, target, method=method, antialias=False)
                    for method in ("bilinear", "nearest")}
-        case("resize", dict(x=x, **resized), sizes=x.shape, target=target)
+        fixture.case("resize", target=target, x=x, **resized)
 
 
 def standardizations():
     for x in [pixels(2, 4, 5, 3), np.stack([np.full((3, 3, 1), 7, np.uint8), pixels(3, 3, 1)])]:
         y = tf.image.per_image_standardization(x)
-        case("standardization", dict(x=x, y=y), sizes=x.shape)
+        fixture.case("standardization", x=x, y=y)
     x = np.arange(256, dtype=np.uint8)
-    case("unit", dict(x=x, y=tf.image.convert_image_dtype(x, tf.float32)), sizes=x.shape)
+    fixture.case("unit", x=x, y=tf.image.convert_image_dtype(x, tf.float32))
 
 
 def files():
     for channels in (1, 2, 3, 4):
         x = pixels(5, 6, channels)
-        case("png", dict(file=tf.io.encode_png(x).numpy(), y=x), sizes=x.shape, channels=0)
+        fixture.case("png", channels=0, file=tf.io.encode_png(x).numpy(), y=x)
     wide = random.integers(0, 65536, (4, 3, 3), dtype=np.uint16)
     file = tf.io.encode_png(wide).numpy()
     y = tf.io.decode_png(file).numpy()
-    case("png", dict(file=file, y=y), sizes=y.shape, channels=0)
+    fixture.case("png", channels=0, file=file, y=y)
     # Read with another number of channels than written. TensorFlow's grey of a coloured PNG has weights of its own: not among these.
     for written, read in [(1, 3), (1, 4), (3, 4), (4, 3), (2, 1)]:
         file = tf.io.encode_png(pixels(3, 4, written)).numpy()
         y = tf.io.decode_png(file, channels=read).numpy()
-        case("png", dict(file=file, y=y), sizes=y.shape, channels=read)
+        fixture.case("png", channels=read, file=file, y=y)
     for size, channels, options in [((16, 16), 3, dict(quality=95)), ((17, 23), 3, dict(quality=90)),
                                     ((17, 23), 1, dict(format="grayscale")), ((19, 9), 3, dict(progressive=True)),
                                     ((16, 24), 3, dict(chroma_downsampling=False))]:
         file = tf.io.encode_jpeg(smooth(*size, channels), **options).numpy()
         for read in (0, 1, 3):
             y = tf.io.decode_jpeg(file, channels=read, dct_method="INTEGER_ACCURATE").numpy()
-            case("jpeg", dict(file=file, y=y), sizes=y.shape, channels=read)
+            fixture.case("jpeg", channels=read, file=file, y=y)
 
 
 resizes()
 standardizations()
 files()
-head = (f"# Made by oracles/gen/images.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, "
-        f"seed {SEED}.\n")
-OUT.write_text(head + "\n".join(lines) + "\n")
+fixture.write("images", tf, np)

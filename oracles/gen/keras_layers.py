@@ -1,13 +1,13 @@
-"""Writes oracles/fixtures/keras_layers.txt: convolutions, poolings, borders, and activations with parameters of Keras on small
+"""Writes oracles/fixtures/keras_layers.jsonl: convolutions, poolings, borders, and activations with parameters of Keras on small
 arrays, with their gradients; and merges.
 
-Run as `python oracles/gen/keras_layers.py` in an environment with tensorflow 2.15. `layer_lines.py` explains the lines. Of a
+Run as `python oracles/gen/keras_layers.py` in an environment with tensorflow 2.15. `layer_cases.py` explains the keys. Of a
 merge: `in:<number>`, `out`, `coef` and the gradients `grad:<number>` of sum(coef * out).
 """
 
 import tensorflow as tf
 
-from layer_lines import L, floats, keras, layer, lines, put, write
+from layer_cases import L, fixture, floats, keras, layer, put, write
 
 sequences, images = (2, 7, 4), (1, 4, 5, 3)
 R = keras.regularizers
@@ -89,10 +89,10 @@ layer("spatial_dropout1d", L.SpatialDropout1D(0.5), floats(2, 3, 2))
 layer("spatial_dropout2d", L.SpatialDropout2D(0.5), floats(2, 3, 2, 2))
 
 
-def merge(name, layer, *shapes):
+def merge(name, layer, *shapes, **settings):
     """A merge of arrays of these shapes."""
     inputs = [tf.constant(floats(*shape)) for shape in shapes]
-    lines.append(f"case merge {name}")
+    fixture.case("merge", merge=name, **settings)
     for i, x in enumerate(inputs):
         put(f"in:{i}", x)
     with tf.GradientTape() as tape:
@@ -118,11 +118,10 @@ merge("concat", L.Concatenate(), (2, 3), (2, 1), (2, 2))
 merge("concat axis", L.Concatenate(axis=1), (2, 3, 2), (2, 1, 2))
 merge("concat one", L.Concatenate(), (2, 3))
 for normalize in [False, True]:
-    special = " normalized" if normalize else ""
-    merge(f"dot{special}", L.Dot(axes=1, normalize=normalize), (3, 4), (3, 4))
-    merge(f"dot last{special}", L.Dot(axes=-1, normalize=normalize), (2, 3, 4), (2, 5, 4))
-    merge(f"dot pair{special}", L.Dot(axes=(2, 1), normalize=normalize), (2, 3, 4), (2, 4, 5))
-    merge(f"dot ranks{special}", L.Dot(axes=(1, 2), normalize=normalize), (2, 4), (2, 3, 4))
-    merge(f"dot images{special}", L.Dot(axes=(1, 3), normalize=normalize), (2, 4, 3), (2, 2, 3, 4))
+    merge("dot", L.Dot(axes=1, normalize=normalize), (3, 4), (3, 4), normalize=normalize)
+    merge("dot last", L.Dot(axes=-1, normalize=normalize), (2, 3, 4), (2, 5, 4), normalize=normalize)
+    merge("dot pair", L.Dot(axes=(2, 1), normalize=normalize), (2, 3, 4), (2, 4, 5), normalize=normalize)
+    merge("dot ranks", L.Dot(axes=(1, 2), normalize=normalize), (2, 4), (2, 3, 4), normalize=normalize)
+    merge("dot images", L.Dot(axes=(1, 3), normalize=normalize), (2, 4, 3), (2, 2, 3, 4), normalize=normalize)
 
 write("keras_layers")

@@ -1,13 +1,12 @@
-"""Writes oracles/fixtures/layers.txt: what Keras's layers and TensorFlow's losses make of small arrays, with their gradients.
+"""Writes oracles/fixtures/layers.jsonl: what Keras's layers and TensorFlow's losses make of small arrays, with their gradients.
 
-Run as `python oracles/gen/layers.py` in an environment with tensorflow 2.15. `layer_lines.py` explains the lines of layers. Of a
-loss: `labels`, `in`, `weights` if there are some, `out`, and `grad:in`, the gradient of sum(coef * out).
+Run as `python oracles/gen/layers.py` in an environment with tensorflow 2.15. `layer_cases.py` explains the keys.
 """
 
 import numpy as np
 import tensorflow as tf
 
-from layer_lines import L, floats, keras, layer, lines, loss, positive, put, random, write
+from layer_cases import L, floats, keras, layer, loss, positive, random, write
 
 rows, images = (5, 4), (2, 5, 6, 3)
 
@@ -89,7 +88,7 @@ for name, labels, x, function in FORMS:
                 if shape:
                     weights[random.integers(0, n)] = 0
             kind = "unweighted" if shape is None else "x".join(map(str, shape)) or "number"
-            loss(f"loss {name} {key} {kind}", labels(), x(),
+            loss(name, key, kind, labels(), x(),
                  lambda y, p, w: function(y, p, w, getattr(v1.Reduction, reduction)), weights)
 
 # Keras's own classes, with one weight for each example.
@@ -105,24 +104,24 @@ KERAS = [
     ("sparse_probabilities", ids, lambda: unit(n, classes), K.SparseCategoricalCrossentropy()),
 ]
 for name, labels, x, function in KERAS:
-    loss(f"loss {name} sum_over_batch_size keras", labels(), x(), lambda y, p, w: function(y, p, sample_weight=w), positive(n))
+    loss(name, "sum_over_batch_size", "keras", labels(), x(), lambda y, p, w: function(y, p, sample_weight=w), positive(n))
 # Rows of several axes.
-loss("loss sparse none sequences", random.integers(0, classes, (2, 3)), floats(2, 3, classes),
+loss("sparse", "none", "sequences", random.integers(0, classes, (2, 3)), floats(2, 3, classes),
      lambda y, p, w: K.sparse_categorical_crossentropy(y, p, from_logits=True))
-loss("loss softmax_plain none sequences", np.eye(classes, dtype=np.float32)[random.integers(0, classes, (2, 3))],
+loss("softmax_plain", "none", "sequences", np.eye(classes, dtype=np.float32)[random.integers(0, classes, (2, 3))],
      floats(2, 3, classes), lambda y, p, w: K.categorical_crossentropy(y, p, from_logits=True))
 # Predictions at and beyond the edges of what a probability is.
-loss("loss sigmoid_probabilities none edges", np.array([[0, 1, 0, 1, 1]], np.float32),
+loss("sigmoid_probabilities", "none", "edges", np.array([[0, 1, 0, 1, 1]], np.float32),
      np.array([[0, 0, 1, 1, 1e-9]], np.float32), lambda y, p, w: keras.backend.binary_crossentropy(y, p))
-loss("loss sparse_probabilities none edges", np.array([0, 1]), np.array([[0, 1], [0, 1]], np.float32),
+loss("sparse_probabilities", "none", "edges", np.array([0, 1]), np.array([[0, 1], [0, 1]], np.float32),
      lambda y, p, w: K.sparse_categorical_crossentropy(y, p))
 # Counts, also such as need no logarithm.
 for name, full in [("log_poisson", True), ("log_poisson_short", False)]:
     for key, reduction in REDUCTIONS.items():
-        loss(f"loss {name} {key} counts", random.integers(0, 6, (n, 3)).astype(np.float32), floats(n, 3),
+        loss(name, key, "counts", random.integers(0, 6, (n, 3)).astype(np.float32), floats(n, 3),
              lambda y, p, w: v1.compute_weighted_loss(tf.nn.log_poisson_loss(y, p, full), w, reduction=getattr(v1.Reduction, reduction)),
              positive(n, 1))
-    loss(f"loss {name} none fractions", np.array([[0, 0.5, 1, 1.5]], np.float32), floats(1, 4),
+    loss(name, "none", "fractions", np.array([[0, 0.5, 1, 1.5]], np.float32), floats(1, 4),
          lambda y, p, w: tf.nn.log_poisson_loss(y, p, full))
 
 write("layers")

@@ -1,19 +1,14 @@
-"""Writes oracles/fixtures/losses.txt: what the losses of Keras and of TensorFlow 1 make of small arrays, with their gradients.
+"""Writes oracles/fixtures/losses.jsonl: what the losses of Keras and of TensorFlow 1 make of small arrays, with their gradients.
 
-Run as `python oracles/gen/losses.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <loss> <reduction> <what is special>   the test knows the same names
-    labels|in|... <dtype> <sizes> <values>      row by row; `-` stands for no sizes
-
-`labels`, `in` (predictions), `weights` if there are some, `out`, `coef` (as large as `out`), and `grad:in`, the gradient of sum(coef * out). Losses that only Keras
-has are given TensorFlow 1's weights and reductions; those of elements are called with one element a row, as Keras takes the mean of a row. Those of mean absolute errors,
-cross entropies and the like are in layers.txt.
+Run as `python oracles/gen/losses.py` in an environment with tensorflow 2.15. `layer_cases.py` explains the keys.
+Losses that only Keras has are given TensorFlow 1's weights and reductions; those of elements are called with one element a row, as Keras
+takes the mean of a row. Those of mean absolute errors, cross entropies and the like are in layers.jsonl.
 """
 
 import numpy as np
 import tensorflow as tf
 
-from layer_lines import floats, loss, random, write
+from layer_cases import floats, loss, random, write
 
 K = tf.keras.losses
 v1 = tf.compat.v1.losses
@@ -67,23 +62,23 @@ for name, (labels, x, function, keras) in LOSSES.items():
                 weights = within(0.2, 2)(*shape)
                 weights[random.integers(0, n)] = 0
             kind = "unweighted" if shape is None else "x".join(map(str, shape))
-            loss(f"{name} {key} {kind}", labels(n, m), x(n, m), lambda y, p, w: function(y, p, w, getattr(v1.Reduction, reduction)), weights)
+            loss(name, key, kind, labels(n, m), x(n, m), lambda y, p, w: function(y, p, w, getattr(v1.Reduction, reduction)), weights)
     if keras is not None:
-        loss(f"{name} sum_over_batch_size keras", labels(n, m), x(n, m), lambda y, p, w: keras(y, p, sample_weight=w), within(0.2, 2)(n))
+        loss(name, "sum_over_batch_size", "keras", labels(n, m), x(n, m), lambda y, p, w: keras(y, p, sample_weight=w), within(0.2, 2)(n))
 
 # Labels of both spellings, edges and beyond, rows of several axes, rows of zeros.
-loss("hinge_loss none signs", signs(3, 4), floats(3, 4), lambda y, p, w: K.hinge(y[..., None], p[..., None]))
-loss("squared_hinge none yes_no", yes_no(3, 4), floats(3, 4), lambda y, p, w: K.squared_hinge(y[..., None], p[..., None]))
-loss("log_loss none edges", np.array([[0, 1, 0, 1]], np.float32), np.array([[0, 0, 1, 1]], np.float32), lambda y, p, w: v1.log_loss(y, p, reduction=v1.Reduction.NONE))
-loss("kl_divergence none edges", np.array([[0, 1, 0], [0.5, 0.5, 0]], np.float32), np.array([[0.2, 0.8, 0], [0, 0.5, 0.5]], np.float32), lambda y, p, w: K.kl_divergence(y, p))
-loss("poisson none edges", np.array([[0, 1, 3]], np.float32), np.array([[1e-9, 1e-9, 3]], np.float32), lambda y, p, w: K.poisson(y[..., None], p[..., None]))
-loss("mean_absolute_percentage_error none edges", np.array([[0, -2, 5]], np.float32), np.array([[0.5, 2, 5.5]], np.float32),
+loss("hinge_loss", "none", "signs", signs(3, 4), floats(3, 4), lambda y, p, w: K.hinge(y[..., None], p[..., None]))
+loss("squared_hinge", "none", "yes_no", yes_no(3, 4), floats(3, 4), lambda y, p, w: K.squared_hinge(y[..., None], p[..., None]))
+loss("log_loss", "none", "edges", np.array([[0, 1, 0, 1]], np.float32), np.array([[0, 0, 1, 1]], np.float32), lambda y, p, w: v1.log_loss(y, p, reduction=v1.Reduction.NONE))
+loss("kl_divergence", "none", "edges", np.array([[0, 1, 0], [0.5, 0.5, 0]], np.float32), np.array([[0.2, 0.8, 0], [0, 0.5, 0.5]], np.float32), lambda y, p, w: K.kl_divergence(y, p))
+loss("poisson", "none", "edges", np.array([[0, 1, 3]], np.float32), np.array([[1e-9, 1e-9, 3]], np.float32), lambda y, p, w: K.poisson(y[..., None], p[..., None]))
+loss("mean_absolute_percentage_error", "none", "edges", np.array([[0, -2, 5]], np.float32), np.array([[0.5, 2, 5.5]], np.float32),
      lambda y, p, w: K.mean_absolute_percentage_error(y[..., None], p[..., None]))
-loss("mean_squared_logarithmic_error none edges", np.array([[-1, 0, 5]], np.float32), np.array([[2, -0.5, 900]], np.float32),
+loss("mean_squared_logarithmic_error", "none", "edges", np.array([[-1, 0, 5]], np.float32), np.array([[2, -0.5, 900]], np.float32),
      lambda y, p, w: K.mean_squared_logarithmic_error(y[..., None], p[..., None]))
-loss("log_cosh none large", np.array([[0, 0, 0, 0]], np.float32), np.array([[90, -90, 0.001, 1e-5]], np.float32), lambda y, p, w: K.log_cosh(y[..., None], p[..., None]))
-loss("cosine_similarity none zeros", np.array([[0, 0], [1, 2]], np.float32), np.array([[1, 1], [0, 0]], np.float32), lambda y, p, w: K.cosine_similarity(y, p))
+loss("log_cosh", "none", "large", np.array([[0, 0, 0, 0]], np.float32), np.array([[90, -90, 0.001, 1e-5]], np.float32), lambda y, p, w: K.log_cosh(y[..., None], p[..., None]))
+loss("cosine_similarity", "none", "zeros", np.array([[0, 0], [1, 2]], np.float32), np.array([[1, 1], [0, 0]], np.float32), lambda y, p, w: K.cosine_similarity(y, p))
 for name, function in [("cosine_similarity", K.cosine_similarity), ("kl_divergence", K.kl_divergence), ("categorical_hinge", K.categorical_hinge)]:
-    loss(f"{name} none sequences", shares(2, 3, 4), shares(2, 3, 4), lambda y, p, w: function(y, p))
+    loss(name, "none", "sequences", shares(2, 3, 4), shares(2, 3, 4), lambda y, p, w: function(y, p))
 
 write("losses")

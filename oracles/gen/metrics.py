@@ -1,35 +1,23 @@
-"""Writes oracles/fixtures/metrics.txt: what tf.keras.metrics make of streams of batches.
+"""Writes oracles/fixtures/metrics.jsonl: what tf.keras.metrics make of streams of batches.
 
-Run as `python oracles/gen/metrics.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <metric> <what is special>           the test knows the metric's name
-    labels|predictions|weights|... <dtype> <sizes> <values>   row by row; `-` stands for no sizes
-
-`labels` and `predictions` (of `mean` only the latter), `weights` if there are some, the sizes of the `batches` into which the rows
+Run as `python oracles/gen/metrics.py` in an environment with tensorflow 2.15. A case is of a metric, with
+its settings and what is `special`; the test knows the metric's name. Its arrays: `labels` and `predictions` (of `mean` only the latter), `weights` if there are some, the sizes of the `batches` into which the rows
 are cut, and the result `out`. Where tf.compat.v1.metrics has the same metric, this program fails unless both agree. What Keras has no metric for comes from
 tf.compat.v1.metrics, or, as the calibration error, from its definition in NumPy's doubles.
 """
 
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 7
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "metrics.txt"
-random = np.random.default_rng(SEED)
-lines = []
+from fixture import Fixture
+
+random = np.random.default_rng(7)
+fixture = Fixture(seed=7)
 K = tf.keras.metrics
 v1 = tf.compat.v1
-
-
-def put(key, array):
-    array = np.asarray(array)
-    sizes = ",".join(map(str, array.shape)) or "-"
-    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
-    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
 
 
 def cut(array, batches):
@@ -47,7 +35,7 @@ def first_version(make, arrays, batches):
         return session.run(value)
 
 
-def case(name, special, metric, labels, predictions, weights, batches, old=None, tolerance=1e-6):
+def case(name, special, metric, labels, predictions, weights, batches, old=None, tolerance=1e-6, **settings):
     arrays = {"labels": labels, "predictions": predictions, "weights": weights}
     arrays = {key: a for key, a in arrays.items() if a is not None}
     column = lambda a: a[:, None] if a.ndim == 1 and not name.startswith(("sparse", "mean ", "top_k")) else a
@@ -60,15 +48,11 @@ def case(name, special, metric, labels, predictions, weights, batches, old=None,
         same = {k: a[:, None] if k == "weights" and a.ndim < predictions.ndim else a for k, a in arrays.items()}
         was = first_version(old, same, batches)
         assert np.all(abs(was - out) <= tolerance), f"{name} {special}: {out}, with tf.compat.v1 {was}"
-    write(name, special, arrays, batches, out)
+    write(name, special, arrays, batches, out, **settings)
 
 
-def write(name, special, arrays, batches, out):
-    lines.append(f"case {name} {special}")
-    for key, array in arrays.items():
-        put(key, array)
-    put("batches", np.array(batches))
-    put("out", out)
+def write(name, special, arrays, batches, out, **settings):
+    fixture.case(name, special=special, **settings, **arrays, batches=np.array(batches), out=np.asarray(out))
 
 
 def floats(*shape):
@@ -117,17 +101,16 @@ for shape in [(N,), (N, 3)]:
         # 0.5 is on the threshold; 0.3 is rounded to f32 before it is compared.
         p.flat[:4] = [0.5, 0.3, np.nextafter(np.float32(0.3), np.float32(1)), 1.0]
         for t in [0.5, 0.3]:
-            at = f"{special} {t}"
-            case("binary_accuracy", at, K.BinaryAccuracy(threshold=t), binary, p, w, BATCHES)
-            case("precision", at, K.Precision(t), binary, p, w, BATCHES,
-                 lambda **a: [v[0] for v in v1.metrics.precision_at_thresholds(thresholds=[t], **a)])
-            case("recall", at, K.Recall(t), binary, p, w, BATCHES,
-                 lambda **a: [v[0] for v in v1.metrics.recall_at_thresholds(thresholds=[t], **a)])
+            case("binary_accuracy", special, K.BinaryAccuracy(threshold=t), binary, p, w, BATCHES, threshold=t)
+            case("precision", special, K.Precision(t), binary, p, w, BATCHES,
+                 lambda **a: [v[0] for v in v1.metrics.precision_at_thresholds(thresholds=[t], **a)], threshold=t)
+            case("recall", special, K.Recall(t), binary, p, w, BATCHES,
+                 lambda **a: [v[0] for v in v1.metrics.recall_at_thresholds(thresholds=[t], **a)], threshold=t)
             for counted in ["true_positives", "false_positives", "true_negatives", "false_negatives"]:
                 kind = getattr(K, "".join(map(str.capitalize, counted.split("_"))))
                 old = getattr(v1.metrics, counted + "_at_thresholds")
-                case(counted, at, kind(t), binary, p, w, BATCHES,
-                     lambda **a: [v[0] for v in old(thresholds=[t], **a)], 1e-5)
+                case(counted, special, kind(t), binary, p, w, BATCHES,
+                     lambda **a: [v[0] for v in old(thresholds=[t], **a)], 1e-5, threshold=t)
 
 for special, w in weighings(N):
     logits, classes = floats(N, 4), random.integers(0, 4, N)
@@ -137,11 +120,11 @@ for special, w in weighings(N):
     case("sparse_categorical_accuracy", special, K.SparseCategoricalAccuracy(), classes, logits, w, BATCHES)
     case("categorical_accuracy", special, K.CategoricalAccuracy(), one_hot, logits, w, BATCHES)
     for k in [1, 2, 3, 9]:
-        case("top_k_categorical_accuracy", f"{special} {k}", K.TopKCategoricalAccuracy(k), one_hot, logits, w, BATCHES)
+        case("top_k_categorical_accuracy", special, K.TopKCategoricalAccuracy(k), one_hot, logits, w, BATCHES, k=k)
         odd, labels = logits.copy(), classes.copy()
         odd[3, 1], odd[8, classes[8]], odd[9, classes[9]] = np.nan, np.inf, -np.inf
         labels[4], labels[11] = 4, -1
-        case("sparse_top_k_categorical_accuracy", f"{special} {k}", K.SparseTopKCategoricalAccuracy(k), labels, odd, w, BATCHES)
+        case("sparse_top_k_categorical_accuracy", special, K.SparseTopKCategoricalAccuracy(k), labels, odd, w, BATCHES, k=k)
 
 THRESHOLDS = np.array([i / 199 for i in range(200)], np.float32)
 near = np.concatenate([np.nextafter(THRESHOLDS, np.float32(0)), THRESHOLDS, np.nextafter(THRESHOLDS, np.float32(1))])
@@ -173,11 +156,10 @@ for stream in FEW + ["good"]:
     for special, w in list(weighings(*p.shape))[: 4 if stream == "few" else 2]:
         special = f"{stream} {special}"
         for limit in [0.5, 0.8] if stream in FEW else [0.7]:
-            at = f"{special} {limit}"
-            case("sensitivity_at_specificity", at, K.SensitivityAtSpecificity(limit), labels, p, w, batches)
-            case("specificity_at_sensitivity", at, K.SpecificityAtSensitivity(limit), labels, p, w, batches)
-            case("precision_at_recall", at, K.PrecisionAtRecall(limit), labels, p, w, batches)
-            case("recall_at_precision", at, K.RecallAtPrecision(limit), labels, p, w, batches)
+            case("sensitivity_at_specificity", special, K.SensitivityAtSpecificity(limit), labels, p, w, batches, threshold=limit)
+            case("specificity_at_sensitivity", special, K.SpecificityAtSensitivity(limit), labels, p, w, batches, threshold=limit)
+            case("precision_at_recall", special, K.PrecisionAtRecall(limit), labels, p, w, batches, threshold=limit)
+            case("recall_at_precision", special, K.RecallAtPrecision(limit), labels, p, w, batches, threshold=limit)
         if stream not in FEW:
             continue
         some = [0.25, 0.5]
@@ -198,14 +180,15 @@ for curve in ["ROC", "PR"]:
             for stream in ["few", "rows"]:
                 p, labels, batches = STREAMS[stream]
                 w = np.round(random.uniform(0, 3, N), 2).astype(np.float32)
-                case("auc", f"settings {curve} {method} {n} {stream}", K.AUC(n, curve, method), labels, p, w, batches)
+                case("auc", stream, K.AUC(n, curve, method), labels, p, w, batches, curve=curve, method=method, n_thresholds=n)
         p, labels, batches = STREAMS["rows"]
         for n, label_weights in [(11, None), (200, None), (200, [0.5, 0, 2])]:
             w = np.round(random.uniform(0, 3, N), 2).astype(np.float32)
-            special = "weighed" if label_weights else "labels"
-            case("auc", f"settings {curve} {method} {n} {special}", K.AUC(n, curve, method, multi_label=True, label_weights=label_weights), labels, p, w, batches)
+            case("auc", "rows", K.AUC(n, curve, method, multi_label=True, label_weights=label_weights), labels, p, w, batches,
+                 curve=curve, method=method, n_thresholds=n, multi_label=True, label_weights=label_weights)
 logits = floats(N)
-case("auc", "settings ROC interpolation 200 logits", K.AUC(from_logits=True), random.integers(0, 2, N), logits, None, BATCHES)
+case("auc", "logits", K.AUC(from_logits=True), random.integers(0, 2, N), logits, None, BATCHES,
+     curve="ROC", method="interpolation", n_thresholds=200, from_logits=True)
 
 
 class Matrix:
@@ -254,6 +237,4 @@ for shape in [(N,), (N, 3)]:
                 value = keras.result()
             write(name, special, arrays, BATCHES, np.float32(value))
 
-head = f"# Made by oracles/gen/metrics.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}."
-OUT.write_text("\n".join([head] + lines) + "\n")
-print(sum(line.startswith("case") for line in lines), "cases,", OUT.stat().st_size, "bytes")
+fixture.write("metrics", tf, np)

@@ -1,34 +1,20 @@
-"""Writes oracles/fixtures/movement.txt: what TensorFlow's data-movement ops make of small arrays.
+"""Writes oracles/fixtures/movement.jsonl: what TensorFlow's data-movement ops make of small arrays.
 
-Run as `python oracles/gen/movement.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <op> <key=value>...   an op and its settings; lists have commas, a masked bound of a slice is `_`
-    <name> <values>            its inputs and outputs, row by row; `-` stands for no values
+Run as `python oracles/gen/movement.py` in an environment with tensorflow 2.15. A case is an op with its
+settings, inputs and outputs; a masked bound of a slice is null.
 """
-
-import pathlib
 
 import numpy as np
 import tensorflow as tf
 
-SEED = 15
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "movement.txt"
-random = np.random.default_rng(SEED)
-lines = []
+from fixture import Fixture
 
-
-def text(value):
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (list, tuple)):
-        return ",".join("_" if v is None else str(v) for v in value) or "-"
-    return str(value)
+random = np.random.default_rng(15)
+fixture = Fixture(seed=15)
 
 
 def case(op, arrays, **settings):
-    lines.append(" ".join(["case", op] + [f"{key}={text(value)}" for key, value in settings.items()]))
-    for name, array in arrays.items():
-        lines.append(" ".join([name] + ([str(v) for v in np.asarray(array).ravel()] or ["-"])))
+    fixture.case(op, **settings, **arrays)
 
 
 def floats(*shape):
@@ -122,6 +108,4 @@ def lookups():
 
 for write in [resizes, top_ks, segments, pads, slices, scans, lookups]:
     write()
-OUT.parent.mkdir(exist_ok=True)
-OUT.write_text(f"# Made by oracles/gen/movement.py, which explains the lines; tensorflow {tf.__version__}, "
-               f"numpy {np.__version__}, seed {SEED}.\n" + "\n".join(lines) + "\n")
+fixture.write("movement", tf, np)

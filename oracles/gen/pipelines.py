@@ -1,31 +1,27 @@
-"""Writes oracles/fixtures/pipelines.txt: what tf.data makes of small pipelines.
+"""Writes oracles/fixtures/pipelines.jsonl: what tf.data makes of small pipelines.
 
-Run as `python oracles/gen/pipelines.py` in an environment with tensorflow 2.15. The fixture's lines:
+Run as `python oracles/gen/pipelines.py` in an environment with tensorflow 2.15. Cases:
 
-    plan <step>; <step>; ...            steps work on a stack of datasets, as a pocket calculator does
-    = <element>                         its elements, one a line: {"feature":nested lists,...}
-    error                               tf.data refuses it; elements before the error may stand above
-    input_fn <rows> <batch size> <epochs> <batches>
-                                        what numpy_input_fn makes of the rows 0, 1, ..., not shuffled; the first 9 batches
+    plan        `steps`, lists of words, work on a stack of datasets, as a pocket calculator does; their `elements`, each {feature: nested
+                lists}, of which the last is "error" where tf.data refuses
+    input_fn    the `batches` that numpy_input_fn makes of the rows 0, 1, ..., not shuffled; the first 9 of them
 
 Sources push a dataset, `zip n`, `concatenate`, `interleave n cycle block` take theirs off the stack, the others change the
 top. `range a 3 7` has the rows 3, 4, 5, 6 of feature a; `ragged a 3 7` has in row i the i % 4 numbers from 10 i on.
 """
 
-import json
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
+from fixture import Fixture
+
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
-SEED = 4
-OUT = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "pipelines.txt"
-random = np.random.default_rng(SEED)
-lines = [f"# Made by oracles/gen/pipelines.py, which explains the lines; tensorflow {tf.__version__}, seed {SEED}."]
+random = np.random.default_rng(4)
+fixture = Fixture(seed=4)
 
 
 def ragged_row(i):
@@ -102,18 +98,26 @@ def plain(value):
     return value
 
 
+def word(op, i, text):
+    """A word of a step: a list of numbers, a number, nothing, or itself."""
+    if op == "bucket" and i in (2, 3):
+        return [int(v) for v in text.split(",")]
+    return None if text == "-" else int(text) if text.lstrip("-").isdigit() else text
+
+
 def plan(text):
-    lines.append(f"plan {text}")
-    stack = []
+    elements, stack = [], []
     for one in text.split("; "):
         step(stack, *one.split())
     (data,) = stack
     try:
         for n, element in enumerate(data):
             assert n < 200, text
-            lines.append("= " + json.dumps({k: plain(v) for k, v in element.items()}, separators=(",", ":")))
+            elements.append({k: plain(v) for k, v in element.items()})
     except tf.errors.OpError:
-        lines.append("error")
+        elements.append("error")
+    words = [one.split() for one in text.split("; ")]
+    fixture.case("plan", steps=[[word(one[0], i, w) for i, w in enumerate(one)] for one in words], elements=elements)
 
 
 def by_hand():
@@ -224,8 +228,7 @@ def input_fn(n_rows, batch_size, n_epochs):
                     batches.append(session.run(features)["a"].tolist())
                 except tf.errors.OutOfRangeError:
                     break
-    text = json.dumps(batches, separators=(",", ":"))
-    lines.append(f"input_fn {n_rows} {batch_size} {n_epochs or 'None'} {text}")
+    fixture.case("input_fn", n_rows=n_rows, batch_size=batch_size, n_epochs=n_epochs, batches=batches)
 
 
 for case in [(10, 4, 1), (10, 4, 2), (10, 4, None), (3, 5, 4), (6, 3, 1), (1, 4, 9)]:
@@ -233,4 +236,4 @@ for case in [(10, 4, 1), (10, 4, 2), (10, 4, None), (3, 5, 4), (6, 3, 1), (1, 4,
 by_hand()
 for _ in range(300):
     mixture()
-OUT.write_text("\n".join(lines) + "\n")
+fixture.write("pipelines", tf, np)

@@ -1,39 +1,28 @@
-"""Writes oracles/fixtures/recurrent.txt: what Keras's recurrent layers, their wrappers and attention make of small arrays, with gradients.
+"""Writes oracles/fixtures/recurrent.jsonl: what Keras's recurrent layers, their wrappers and attention make of small arrays, with gradients.
 
-Run as `python oracles/gen/recurrent.py` in an environment with tensorflow 2.15. The fixture's lines:
-
-    case <kind> <option>=<value> ...         what is computed; the test builds the same layer
-    in|out|... <dtype> <sizes> <values>      row by row; `-` stands for no sizes
-
-Of a layer: `in`, `mask` (1 where a step counts), `state:<i>` (first states), `value`, `key`, `weight:<name>`, `out`, `last:<i>` (last
+Run as `python oracles/gen/recurrent.py` in an environment with tensorflow 2.15. A case is a kind
+of layer with its options; the test builds the same. Its arrays: `in`, `mask` (1 where a step counts), `state:<i>` (first states), `value`, `key`, `weight:<name>`, `out`, `last:<i>` (last
 states), `coef` and `coef:<i>` (as large as `out` and `last:<i>`), and the gradients of sum(coef * out) + sum(coef:<i> * last:<i>):
 `grad:in`, `grad:state:<i>`, `grad:value`, `grad:key`, `grad:<name>`.
 """
 
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 11
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "recurrent.txt"
-random = np.random.default_rng(SEED)
-lines = []
+from fixture import Fixture
+
+random = np.random.default_rng(11)
+fixture = Fixture(seed=11)
+put = fixture.put
 L = tf.keras.layers
 ACTIVATIONS = """linear relu relu6 elu selu softplus softsign sigmoid hard_sigmoid tanh softmax gelu swish leaky_relu
 exponential""".split()
 
 # Exponentials of exponentials have no digits left to compare.
 TAME = [name for name in ACTIVATIONS if name != "exponential"]
-
-
-def put(key, array):
-    array = np.asarray(array)
-    sizes = ",".join(map(str, array.shape)) or "-"
-    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
-    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
 
 
 def floats(*shape):
@@ -53,13 +42,13 @@ def short(w):
     return w.name.split("/", 1)[1].split(":")[0]
 
 
-def record(name, layer, arrays, call):
+def record(kind, options, layer, arrays, call):
     """A layer called once with weights drawn anew; `call` gets the arrays as tensors and returns (output, other outputs)."""
     tensors = {key: tf.constant(a) for key, a in arrays.items()}
     call(tensors)
     for w in layer.weights:
         w.assign(floats(*w.shape))
-    lines.append(f"case {name}")
+    fixture.case(kind, **options)
     for key, array in arrays.items():
         put(key, array)
     for w in layer.weights:
@@ -81,11 +70,6 @@ def record(name, layer, arrays, call):
     for key, source in sources:
         gradient = tape.gradient(total, source)
         put(f"grad:{key}", tf.zeros_like(source) if gradient is None else gradient)
-
-
-def options(**values):
-    """As words of a case's name; what is Keras's default is left out."""
-    return "".join(f" {key}={str(v).lower()}" for key, v in values.items())
 
 
 def recurrent(kind, wrap=None, **given):
@@ -116,7 +100,8 @@ def recurrent(kind, wrap=None, **given):
         out, *last = layer(t["in"], mask=mask, initial_state=state)
         return out, last
 
-    record(("bidirectional layer=" if wrap else "") + kind + options(**words), layer, arrays, call)
+    options = {"layer": kind, **words} if wrap else words
+    record("bidirectional" if wrap else kind, options, layer, arrays, call)
 
 
 for kind in ["simple_rnn", "lstm", "gru"]:
@@ -171,7 +156,7 @@ def attention(**given):
                             use_causal_mask=causal, return_attention_scores=True)
         return out, [scores]
 
-    record("multi_head_attention" + options(**words), layer, arrays, call)
+    record("multi_head_attention", words, layer, arrays, call)
 
 
 attention()
@@ -183,20 +168,19 @@ attention(value=True, use_causal_mask=True, value_dim=3)
 attention(value=True, key=True, output_dim=1, mask=True, use_bias=False)
 
 
-def plain(name, layer, x):
-    record(name, layer, {"in": x}, lambda t: (layer(t["in"]), []))
+def distributed(name, layer, x):
+    layer = L.TimeDistributed(layer, name="time_distributed")
+    record("time_distributed", {"layer": name}, layer, {"in": x}, lambda t: (layer(t["in"]), []))
 
 
-plain("time_distributed layer=dense", L.TimeDistributed(L.Dense(3, activation="relu"), name="time_distributed"), floats(2, 3, 4))
-plain("time_distributed layer=conv2d", L.TimeDistributed(L.Conv2D(2, 2), name="time_distributed"), floats(2, 2, 3, 3, 2))
-plain("time_distributed layer=layer_norm", L.TimeDistributed(L.LayerNormalization(), name="time_distributed"), floats(2, 3, 4))
+distributed("dense", L.Dense(3, activation="relu"), floats(2, 3, 4))
+distributed("conv2d", L.Conv2D(2, 2), floats(2, 2, 3, 3, 2))
+distributed("layer_norm", L.LayerNormalization(), floats(2, 3, 4))
 steps = floats(3, 4, 2)
 steps[0, 1:] = -1
 steps[1, 0] = -1
 masking = L.Masking(-1.0)
-record("masking mask_value=-1.0", masking, {"in": steps},
+record("masking", {"mask_value": -1.0}, masking, {"in": steps},
        lambda t: (masking(t["in"]), [tf.cast(masking.compute_mask(t["in"]), tf.float32)]))
 
-header = f"# Made by oracles/gen/recurrent.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
-OUT.write_text(header + "\n".join(lines) + "\n")
-print(sum(line.startswith("case") for line in lines), "cases in", OUT)
+fixture.write("recurrent", tf, np)

@@ -1,24 +1,25 @@
-"""Writes oracles/fixtures/statistics.txt: what NumPy and pandas say about columns of 20,000 rows.
+"""Writes oracles/fixtures/statistics.jsonl: what NumPy and pandas say about columns of 20,000 rows.
 
 Run as `python oracles/gen/statistics.py` in an environment with numpy and pandas. The rows are not in the fixture: they come from SplitMix64 with the
 seed 4, row by row in the order of the columns below; crates/data/tests/laws/statistics.rs makes the same. Missing and infinite values stay out of mean and
-deviation. The fixture's lines:
+deviation. Cases, each with the `name` of a column:
 
-    numbers <name> <n_values> <n_missing> <n_infinite> <n_zeros> <n_distinct> <mean> <std> <min> <max>
-    quantiles <name> <value>...          at the shares of QUANTILES
-    terms <name> <n_missing> <n_distinct> <mean length of those present>
-    top <name> <term>=<count>...         most frequent first, equally frequent ones in their own order
+    numbers      `counts`: values, missing, infinite, zero and distinct ones; `moments`: mean, deviation, minimum, maximum
+    quantiles    `values` at the shares of QUANTILES
+    terms        `counts`: missing and distinct ones; `mean_length` of those present
+    top          `terms` with their counts, most frequent first, equally frequent ones in their own order
 """
-
-import pathlib
 
 import numpy as np
 import pandas as pd
 
+from fixture import Fixture
+
 N_ROWS = 20_000
 QUANTILES = [0.0, 0.001, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0]
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "statistics.txt"
-state = 4
+SEED = 4
+fixture = Fixture(SEED)
+state = SEED
 
 
 def below(n):
@@ -51,23 +52,22 @@ frame = pd.DataFrame({
     "word": columns[5],
 })
 
-lines = []
 for name in ["uniform", "shifted", "gaps", "age", "large"]:
     values = frame[name].dropna().to_numpy()
     finite = values[np.isfinite(values)].astype(np.float64)
     counts = [len(values), frame[name].isna().sum(), len(values) - len(finite), (values == 0).sum(), frame[name].nunique()]
     moments = [finite.mean(), finite.std(), values.min(), values.max()]
-    lines.append(" ".join(["numbers", name] + [str(n) for n in counts] + [repr(float(m)) for m in moments]))
+    fixture.case("numbers", name=name, counts=counts, moments=[float(m) for m in moments])
     # Quantiles of infinite values: NumPy would make NaN of them.
     ordered = np.sort(values.astype(np.float64))
     ordered[np.isinf(ordered)] = -1e308
     quantiles = np.quantile(ordered, QUANTILES)
-    lines.append(" ".join(["quantiles", name] + ["-inf" if q < -1e300 else repr(float(q)) for q in quantiles]))
+    fixture.case("quantiles", name=name, values=[-np.inf if q < -1e300 else q for q in quantiles])
 
 words = frame["word"][frame["word"] != ""]
-lines.append(f"terms word {N_ROWS - len(words)} {words.nunique()} {words.str.len().mean()!r}")
+fixture.case("terms", name="word", counts=[N_ROWS - len(words), words.nunique()], mean_length=words.str.len().mean())
 for name, terms in [("word", words), ("age", frame["age"])]:
     counts = terms.value_counts()
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    lines.append(" ".join(["top", name] + [f"{term}={count}" for term, count in ranked]))
-OUT.write_text("\n".join(lines) + "\n")
+    fixture.case("top", name=name, terms=[[str(term), count] for term, count in ranked])
+fixture.write("statistics", np, pd)

@@ -1,6 +1,6 @@
-"""Writes oracles/fixtures/text_*.txt: what TensorFlow's string ops and tables make of random and odd strings.
+"""Writes oracles/fixtures/text_*.jsonl: what TensorFlow's string ops and tables make of random and odd strings.
 
-Run as `python oracles/gen/text.py` in an environment with tensorflow 2.15; text_lines.py explains the lines.
+Run as `python oracles/gen/text.py` in an environment with tensorflow 2.15; text_cases.py explains the cases.
 """
 
 import text_expressions

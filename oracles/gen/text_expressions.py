@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from text_lines import case, random_texts, write
+from text_cases import case, random_texts, write
 
 
 def main():
@@ -27,7 +27,7 @@ def main():
         case("expression", dict(
             strings_global=replace(texts, "-", True), strings_first=replace(texts, show, False),
             odd_global=replace(odd, show, True), odd_first=replace(odd, show, False),
-            full=[int(x) for x in tf.raw_ops.RegexFullMatch(input=texts, pattern=pattern).numpy()]), pattern=pattern)
+            full=tf.raw_ops.RegexFullMatch(input=texts, pattern=pattern)), pattern=pattern)
     groups = tf.raw_ops.RegexReplace(input=texts, pattern=r"(\w)(\d)?", rewrite=r"\2<\1>", replace_global=True)
     case("groups", dict(strings=groups), pattern=r"(\w)(\d)?", rewrite=r"\2<\1>")
     for pattern in bad:

@@ -3,22 +3,23 @@
 import numpy as np
 import tensorflow as tf
 
-from text_lines import case, random, random_bytes, random_words, write
+from fixture import strings
+from text_cases import case, random, random_bytes, random_words, write
 
 
 def hashes():
     lengths = [*range(0, 140), 191, 192, 193, 255, 256, 257, 511, 512, 513, 1000]
-    strings = [random_bytes(n) for n in lengths] + [b"\0", b"\0\0", b"\xff" * 9, "café".encode(), "\U0001f600".encode()]
-    fingerprints = tf.fingerprint(tf.constant(strings)).numpy().view(np.uint64)
-    case("fingerprint", dict(strings=strings, hashes=[int(h) for h in fingerprints.ravel()]))
+    texts = [random_bytes(n) for n in lengths] + [b"\0", b"\0\0", b"\xff" * 9, "café".encode(), "\U0001f600".encode()]
+    fingerprints = tf.fingerprint(tf.constant(texts)).numpy().view(np.uint64)
+    case("fingerprint", dict(strings=texts, hashes=fingerprints.ravel()))
     for n in [1, 2, 7, 1000, 2**31, 2**40 + 7, 2**63 - 1]:
         buckets = dict(
-            fast=tf.strings.to_hash_bucket_fast(strings, n),
-            legacy=tf.raw_ops.StringToHashBucket(string_tensor=strings, num_buckets=n),
+            fast=tf.strings.to_hash_bucket_fast(texts, n),
+            legacy=tf.raw_ops.StringToHashBucket(string_tensor=texts, num_buckets=n),
         )
         case("hash_bucket", buckets, n=n)
     for key in [(0, 0), (1, 2), (-1, 2**62), (2**63 - 1, -(2**63))]:
-        buckets = tf.strings.to_hash_bucket_strong(strings, 2**40 + 7, key)
+        buckets = tf.strings.to_hash_bucket_strong(texts, 2**40 + 7, key)
         case("hash_bucket_strong", dict(buckets=buckets), n=2**40 + 7, key0=key[0], key1=key[1])
     ints = [0, 1, -1, 9, 10, 99, 100, 12345678, -(2**63), 2**63 - 1] + random.integers(-10**9, 10**9, 40).tolist()
     case("hash_bucket_ints", dict(ints=ints, buckets=tf.strings.to_hash_bucket_fast(tf.as_string(ints), 1000)), n=1000)
@@ -51,7 +52,7 @@ def crosses():
                 values_tensor = tf.constant(values, tf.int64 if kind == "int" else tf.string)
                 tensor = tf.RaggedTensor.from_row_splits(values_tensor, splits)
                 inputs.append(tensor.to_tensor(shape=[n_rows, 1]) if most == 0 else tensor.to_sparse())
-                arrays[f"{kind}{i}"] = values
+                arrays[f"{kind}{i}"] = np.array(values, np.int64) if kind == "int" else strings(values)
                 arrays[f"splits{i}"] = splits
             crossed = tf.sparse.cross_hashed(inputs, n_buckets, hash_key)
             counts = np.bincount(crossed.indices[:, 0].numpy(), minlength=n_rows)

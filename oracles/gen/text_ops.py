@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from text_lines import answer, case, lines, random, random_texts, random_words, write
+from text_cases import answer, case, random, random_texts, random_words, write
 
 
 def formats():
@@ -20,18 +20,16 @@ def formats():
         # glibc writes 999999.5 as 1.e+06 if asked to keep the zeros.
         values = [x for x in doubles if x != 999999.5 or s.get("fill") != "#"]
         answer("as_string", dict(values=values),
-               lambda: dict(strings=tf.strings.as_string(tf.constant(values, tf.float64), **s)), dtype="float64", **s)
-    singles = [float(np.float32(x)) for x in doubles if abs(x) < 1e38 or not np.isfinite(x)]
+               lambda: dict(strings=tf.strings.as_string(tf.constant(values, tf.float64), **s)), **s)
+    singles = np.array([x for x in doubles if abs(x) < 1e38 or not np.isfinite(x)], np.float32)
     for s in [{}, dict(shortest=True), dict(precision=9, scientific=True)]:
-        case("as_string", dict(values=singles, strings=tf.strings.as_string(tf.constant(singles, tf.float32), **s)),
-             dtype="float32", **s)
+        case("as_string", dict(values=singles, strings=tf.strings.as_string(tf.constant(singles), **s)), **s)
     for s in [{}, dict(width=6), dict(width=6, fill="0"), dict(width=6, fill="-"), dict(fill="+"), dict(fill=" ", width=3),
               dict(fill="#"), dict(precision=1), dict(scientific=True), dict(shortest=True)]:
         for dtype, values in [(tf.int64, [0, 1, -1, 2**63 - 1, -(2**63), 12345]), (tf.int32, [0, -7, 2**31 - 1]),
                               (tf.uint8, [0, 7, 255]), (tf.bool, [1, 0])]:
-            answer("as_string", dict(values=values),
-                   lambda: dict(strings=tf.strings.as_string(tf.cast(tf.constant(values, tf.int64), dtype), **s)),
-                   dtype=dtype.name, **s)
+            values = np.array(values).astype(dtype.as_numpy_dtype)
+            answer("as_string", dict(values=values), lambda: dict(strings=tf.strings.as_string(tf.constant(values), **s)), **s)
 
 
 def numbers():
@@ -53,7 +51,7 @@ def numbers():
             try:
                 arrays[dtype.name] = tf.strings.to_number([text], dtype)
             except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
-                arrays[dtype.name] = []
+                arrays[dtype.name] = np.zeros(0, dtype.as_numpy_dtype)
         case("to_number", arrays, text=text)
 
 
@@ -63,8 +61,9 @@ def pieces():
         for max_split in [-1, 0, 1, 2, 5, -7]:
             out = tf.raw_ops.StringSplitV2(input=texts, sep=separator, maxsplit=max_split)
             counts = np.bincount(out.indices[:, 0].numpy(), minlength=len(texts))
-            arrays = dict(strings=texts if max_split == -1 and separator == "" else [],
-                          pieces=out.values, splits=np.concatenate([[0], np.cumsum(counts)]))
+            arrays = dict(pieces=out.values, splits=np.concatenate([[0], np.cumsum(counts)]))
+            if max_split == -1 and separator == "":
+                arrays["strings"] = texts
             case("split", arrays, separator=separator, max_split=max_split)
 
 
@@ -88,8 +87,7 @@ def parts_of():
             try:
                 answer("substr", {}, compute, text=text, position=position, length=length, unit=unit)
             except UnicodeDecodeError:  # TensorFlow's message shows the text
-                case("substr", {}, text=text, position=position, length=length, unit=unit)
-                lines.append("error '")
+                case("substr", {}, text=text, position=position, length=length, unit=unit, error="")
 
 
 def joins():
@@ -105,8 +103,8 @@ def joins():
             x = tf.reshape(tf.constant((words * 2)[:int(np.prod(shape))], tf.string), shape)
             def compute():
                 out = tf.raw_ops.ReduceJoin(inputs=x, reduction_indices=tf.constant(axes, tf.int32), keep_dims=keep, separator="-")
-                return dict(strings=out, left=list(out.shape))
-            answer("reduce_join", dict(x=x, dims=shape, axes=axes), compute, keep_dims=keep)
+                return dict(strings=out, left=np.array(list(out.shape), np.int64))
+            answer("reduce_join", dict(x=x), compute, axes=axes, keep_dims=keep)
 
 
 def buckets():
@@ -124,7 +122,7 @@ def buckets():
                 values += [float("nan"), float("inf"), float("-inf"), 0.1, 0.10000000149011612]
             values = np.array(values).astype(dtype.as_numpy_dtype)
             out = tf.raw_ops.Bucketize(input=values, boundaries=boundaries)
-            case("bucketize", dict(boundaries=boundaries, values=values, buckets=out), dtype=dtype.name)
+            case("bucketize", dict(boundaries=np.array(boundaries, np.float32), values=values, buckets=out))
 
 
 def main():

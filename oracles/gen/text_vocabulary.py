@@ -4,9 +4,11 @@ import os
 import pathlib
 import tempfile
 
+import numpy as np
 import tensorflow as tf
 
-from text_lines import answer, case, random, random_bytes, random_words, write
+from fixture import strings
+from text_cases import answer, case, random, random_bytes, random_words, write
 
 
 def file_initializer(path, size, dtype, to_ids=True):
@@ -26,7 +28,8 @@ def vocabularies():
         def table(content, size, dtype):
             def compute():
                 exported = tf.lookup.StaticHashTable(file_initializer(file(content), size, dtype), -1).export()
-                return dict(terms=[term for _, term in sorted(zip(*(x.numpy().tolist() for x in exported[::-1])))])
+                terms = [term for _, term in sorted(zip(*(x.numpy().tolist() for x in exported[::-1])))]
+                return dict(terms=np.array(terms, np.int64) if dtype == tf.int64 else strings(terms))
             answer("file_ints" if dtype == tf.int64 else "file", {}, compute, content=content, size=size or 0)
 
         for content in [b"a\nb\nc\n", b"a\nb\nc", b"a\r\nb\r\n", b"a\rb\nc\n", b"\ra\n", b"a\r", b"a\nb\r", b"a\n\r",

@@ -1,10 +1,10 @@
-"""Writes oracles/fixtures/tf_names.txt: the public names of tf.estimator and tf.feature_column, their arguments, and the files of a model.
+"""Writes oracles/fixtures/tf_names.jsonl: the public names of tf.estimator and tf.feature_column, their arguments, and the files of a model.
 
-Run as `python oracles/gen/tf_names.py` in an environment with tensorflow 2.15. The first line names versions; every other line is one of
+Run as `python oracles/gen/tf_names.py` in an environment with tensorflow 2.15. Cases:
 
-    name <name>                    a class, a function, a method, a property or a constant, without the leading `tf.`
-    name <name> <argument>[=<default>] ...     the same with what it takes, without `self`
-    file <path>                    a file that an Estimator writes below its model folder; N is a step, T a time, H a host
+    name    the `name` of a class, a function, a method, a property or a constant, without the leading `tf.`; the `arguments` that it
+            takes, without `self`, and the `defaults` of some
+    file    the `path` of a file that an Estimator writes below its model folder; N is a step, T a time, H a host
 
 What is listed: all of tf.estimator (with `experimental` and `export`) and tf.feature_column; what only their version 1 has; the Keras
 bridge; and of tf.compat.v1.train what an Estimator's user meets: hooks, what they are given, Scaffold, warm starts, the global step.
@@ -19,8 +19,10 @@ import tempfile
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import tensorflow as tf
 
+from fixture import Fixture
+
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "tf_names.txt"
+fixture = Fixture()
 # Of a named tuple, not of the Estimator world.
 TUPLE = {"count", "index"}
 TRAIN = re.compile(r".*Hook|CheckpointSaverListener|SessionRun.*|SecondOrStepTimer|NanLossDuringTrainingError|Scaffold|VocabInfo"
@@ -53,31 +55,37 @@ def arguments(function):
     except (TypeError, ValueError):
         return []
     kept = [p for p in parameters if p.name not in ("self", "cls") and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    return [p.name if p.default is p.empty else f"{p.name}={default(p.default)}" for p in kept]
+    return kept
 
 
-def describe(name, value, lines):
-    """The lines of a name, and of what belongs to it."""
+def put(name, function=None):
+    """A name, and what it takes if it is called."""
+    taken = arguments(function) if function else []
+    defaults = {p.name: default(p.default) for p in taken if p.default is not p.empty}
+    fixture.case("name", name=name, arguments=[p.name for p in taken], defaults=defaults)
+
+
+def describe(name, value):
+    """A name, and what belongs to it."""
     if inspect.ismodule(value):
         for member in public(value):
-            describe(f"{name}.{member}", getattr(value, member), lines)
+            describe(f"{name}.{member}", getattr(value, member))
         return
-    lines.append(" ".join(["name", name, *(arguments(value) if callable(value) else [])]))
+    put(name, value if callable(value) else None)
     if inspect.isclass(value) and not issubclass(value, Exception):
-        taken = {a.split("=")[0] for a in arguments(value)}
+        taken = {p.name for p in arguments(value)}
         inherited = {member for base in BASES if issubclass(value, base[1:]) and value is not base[0] for member in public(base[0])}
         for member in public(value):
             # A field that is an argument of the same name is listed once.
             if member not in taken and member not in inherited:
                 attribute = inspect.getattr_static(value, member)
                 function = getattr(value, member) if inspect.isfunction(attribute) else None
-                lines.append(" ".join(["name", f"{name}.{member}", *(arguments(function) if function else [])]))
+                put(f"{name}.{member}", function)
 
 
 def names():
-    lines = []
-    describe("estimator", tf.estimator, lines)
-    describe("feature_column", tf.feature_column, lines)
+    describe("estimator", tf.estimator)
+    describe("feature_column", tf.feature_column)
     for old, new in [("compat.v1.estimator", tf.estimator), ("compat.v1.estimator.experimental", tf.estimator.experimental),
                      ("compat.v1.feature_column", tf.feature_column)]:
         module = tf
@@ -85,17 +93,16 @@ def names():
             module = getattr(module, part)
         for member in public(module):
             if not hasattr(new, member) and member != "tpu":
-                describe(f"{old}.{member}", getattr(module, member), lines)
-    lines.append("name compat.v1.estimator.tpu")
-    describe("keras.estimator.model_to_estimator", tf.keras.estimator.model_to_estimator, lines)
+                describe(f"{old}.{member}", getattr(module, member))
+    put("compat.v1.estimator.tpu")
+    describe("keras.estimator.model_to_estimator", tf.keras.estimator.model_to_estimator)
     for member in public(tf.compat.v1.train):
         if TRAIN.fullmatch(member):
             value = getattr(tf.compat.v1.train, member)
             if getattr(tf.estimator, member, None) is value:
-                lines.append(f"name compat.v1.train.{member}")
+                put(f"compat.v1.train.{member}")
             else:
-                describe(f"compat.v1.train.{member}", value, lines)
-    return lines
+                describe(f"compat.v1.train.{member}", value)
 
 
 def files():
@@ -116,14 +123,11 @@ def files():
                 name = re.sub(r"tfevents\.\d+\..*", "tfevents.T.H", name)
                 name = re.sub(r"ckpt-\d+", "ckpt-N", name)
                 found.add(re.sub(r"/\d{10}/", "/T/", name))
-    return [f"file {name}" for name in sorted(found)]
-
-
-def main():
-    lines = names() + files()
-    header = f"# Made by oracles/gen/tf_names.py, which explains the lines; tensorflow {tf.__version__}."
-    OUT.write_text("\n".join([header, *lines]) + "\n")
+    for name in sorted(found):
+        fixture.case("file", path=name)
 
 
 if __name__ == "__main__":
-    main()
+    names()
+    files()
+    fixture.write("tf_names", tf)

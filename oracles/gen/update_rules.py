@@ -1,26 +1,21 @@
-"""Writes oracles/fixtures/update_rules.txt: what TensorFlow's optimizers and schedules do to a small table.
+"""Writes oracles/fixtures/update_rules.jsonl: what TensorFlow's optimizers and schedules do to a small table.
 
-Run as `python oracles/gen/update_rules.py` in an environment with tensorflow 2.15. The fixture's lines:
+Run as `python oracles/gen/update_rules.py` in an environment with tensorflow 2.15. Cases:
 
-    w0 <weights>                       the table before the first step, rows one after the other
-    dense <gradient>                   one per step
-    sparse <row,row,...> <values>      one per step; rows may repeat, and there may be none
-    case <name> <rule> <key=value>...  a rule and its settings; the name ends in _dense or _sparse
-    after <n>                          what follows is the state after the n-th step
-    w <weights>
-    slot <name> <values>
-    schedule <name> <key=value>...
-    rate <step> <rate>
+    table       `w`, the table before the first step
+    dense       a `gradient` of all rows, one case a step
+    sparse      a gradient: `rows` and their `values`, one case a step; rows may repeat, and there may be none
+    rule        a rule with its `settings`, the kind of its `gradients`, and the state `after` some steps: `w` and the `slots`
+    schedule    a schedule with its `settings`, and its `rates` at some steps
 """
-
-import pathlib
 
 import numpy as np
 import tensorflow as tf
 
+from fixture import Fixture
+
 ROWS, COLUMNS, STEPS, SEED = 5, 3, 20, 14
 RECORDED = (1, 3, 20)
-OUT = pathlib.Path(__file__).parent.parent / "fixtures" / "update_rules.txt"
 legacy = tf.keras.optimizers.legacy
 
 
@@ -107,14 +102,6 @@ SCHEDULES = [
 SCHEDULE_STEPS = [0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 19, 20, 21, 29, 30, 31, 40, 55, 99, 100, 1000]
 
 
-def text(values):
-    return " ".join(map(str, np.ravel(values)))
-
-
-def setting(value):
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value).lower()
-
-
 def gradients(rng):
     dense = [rng.normal(size=(ROWS, COLUMNS)).astype(np.float32) for _ in range(STEPS)]
     dense[4][:] = 0
@@ -130,11 +117,10 @@ def gradients(rng):
     return dense, sparse
 
 
-def write_case(out, name, make, rule, slots, settings, w0, grads):
+def write_case(fixture, kind, grads, w0, name, make, rule, slots, settings):
     options = {("learning_rate" if key == "rate" else key): value for key, value in settings.items()}
     optimizer = make(**options)
-    words = " ".join(f"{key}={setting(value)}" for key, value in settings.items())
-    print(f"case {name} {rule} {words}", file=out)
+    after = []
     w = tf.Variable(w0)
     for step, gradient in enumerate(grads, 1):
         if isinstance(gradient, tuple):
@@ -142,9 +128,9 @@ def write_case(out, name, make, rule, slots, settings, w0, grads):
             gradient = tf.IndexedSlices(tf.constant(values), tf.constant(rows, tf.int64), tf.constant(w0.shape))
         optimizer.apply_gradients([(gradient, w)])
         if step in RECORDED:
-            print(f"after {step}\nw {text(w.numpy())}", file=out)
-            for slot in slots:
-                print(f"slot {slot} {text(optimizer.get_slot(w, slot).numpy())}", file=out)
+            now = {slot: optimizer.get_slot(w, slot).numpy() for slot in slots}
+            after.append({"step": step, "w": w.numpy(), "slots": now})
+    fixture.case("rule", name=f"{name}_{kind}", rule=rule, gradients=kind, settings=settings, after=after)
 
 
 def in_float64(value):
@@ -154,31 +140,28 @@ def in_float64(value):
     return tf.constant(value, tf.float64) if isinstance(value, float) else value
 
 
-def write_schedule(out, name, make, settings):
-    words = " ".join(f"{key}={setting(value)}" for key, value in settings.items())
-    print(f"schedule {name} {words}", file=out)
+def write_schedule(fixture, name, make, settings):
     schedule = make(**{key: in_float64(value) for key, value in settings.items()})
-    for step in SCHEDULE_STEPS:
-        print(f"rate {step} {float(schedule(tf.constant(step, tf.int64)).numpy())!r}", file=out)
+    rates = [[step, float(schedule(tf.constant(step, tf.int64)).numpy())] for step in SCHEDULE_STEPS]
+    fixture.case("schedule", name=name, settings=settings, rates=rates)
 
 
 def main():
     rng = np.random.default_rng(SEED)
     w0 = rng.normal(size=(ROWS, COLUMNS)).astype(np.float32)
     dense, sparse = gradients(rng)
-    with open(OUT, "w") as out:
-        print(f"# Made by oracles/gen/update_rules.py, which explains the lines; "
-              f"tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.", file=out)
-        print(f"w0 {text(w0)}", file=out)
-        for gradient in dense:
-            print(f"dense {text(gradient)}", file=out)
-        for rows, values in sparse:
-            print(f"sparse {','.join(map(str, rows))} {text(values)}".replace("sparse  ", "sparse -"), file=out)
-        for name, *case in CASES:
-            write_case(out, f"{name}_dense", *case, w0, dense)
-            write_case(out, f"{name}_sparse", *case, w0, sparse)
-        for schedule in SCHEDULES:
-            write_schedule(out, *schedule)
+    fixture = Fixture(SEED)
+    fixture.case("table", w=w0)
+    for gradient in dense:
+        fixture.case("dense", gradient=gradient)
+    for rows, values in sparse:
+        fixture.case("sparse", rows=rows, values=values)
+    for case in CASES:
+        write_case(fixture, "dense", dense, w0, *case)
+        write_case(fixture, "sparse", sparse, w0, *case)
+    for schedule in SCHEDULES:
+        write_schedule(fixture, *schedule)
+    fixture.write("update_rules", tf, np)
 
 
 if __name__ == "__main__":

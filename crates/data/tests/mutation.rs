@@ -64,33 +64,28 @@ static ALLOCATOR: Watching = Watching;
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs a check over damaged seeds; none of its allocations may be larger than `limit`.
-fn survive(check: impl Fn(&[u8]), seeds: &[Vec<u8>], n: usize, limit: usize) {
+fn survive(check: impl Fn(&[u8]), seeds: impl FnOnce() -> Vec<Vec<u8>>, n: usize, limit: usize) {
     let turn = TURN.lock();
+    let seeds = seeds();
     LARGEST.store(0, Ordering::Relaxed);
     let mut dice = Dice::new(4);
     for _ in 0..n {
-        check(&damaged(seeds, &mut dice));
+        check(&damaged(&seeds, &mut dice));
     }
     let largest = LARGEST.load(Ordering::Relaxed);
     assert!(largest <= limit, "an allocation of {largest} bytes, the limit is {limit}");
     drop(turn);
 }
 
-/// What numpy wrote.
-fn numpys_files() -> Vec<Vec<u8>> {
-    hex_files(include_str!("../../../oracles/fixtures/array_files.txt"))
-}
-
-/// The files of a fixture: lines that begin with `file` and end in hex.
-fn hex_files(fixture: &str) -> Vec<Vec<u8>> {
-    let files = fixture.lines().filter(|line| line.starts_with("file ")).filter_map(|line| line.split(' ').next_back());
-    let byte = |hex: &[u8]| u8::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap();
-    files.map(|hex| hex.as_bytes().chunks(2).map(byte).collect()).collect()
+/// The files of a fixture.
+fn files_of(fixture: &str) -> Vec<Vec<u8>> {
+    let cases = estimand_fixture::cases(fixture);
+    cases.iter().filter(|case| case.has("file")).map(|case| case.bytes("file")).collect()
 }
 
 #[test]
 fn damaged_npy_and_npz() {
-    survive(npy::check, &numpys_files(), 200_000, 64 << 10);
+    survive(npy::check, || files_of("array_files"), 200_000, 64 << 10);
 }
 
 /// What a header says of sizes is believed as far as the file could hold it: 1,032 times its
@@ -98,8 +93,7 @@ fn damaged_npy_and_npz() {
 #[cfg(feature = "image")]
 #[test]
 fn damaged_png_and_jpeg() {
-    let files = hex_files(include_str!("../../../oracles/fixtures/images.txt"));
-    survive(image::check, &files, 10_000, 16 << 20);
+    survive(image::check, || files_of("images"), 10_000, 16 << 20);
 }
 
 #[test]
@@ -107,8 +101,8 @@ fn damaged_idx_and_cifar10() {
     let matrix = [&[0, 0, 0x0c, 2, 0, 0, 0, 4, 0, 0, 0, 6][..], &[7; 96]].concat();
     let bytes = [&[0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 3][..], &[1; 30]].concat();
     let doubles = [&[0, 0, 0x0e, 1, 0, 0, 0, 2][..], &[0x40; 16]].concat();
-    survive(idx::check, &[matrix, bytes, doubles], 200_000, 64 << 10);
-    survive(idx::check, &[vec![3; 2 * 3073]], 2_000, 64 << 10);
+    survive(idx::check, || vec![matrix, bytes, doubles], 200_000, 64 << 10);
+    survive(idx::check, || vec![vec![3; 2 * 3073]], 2_000, 64 << 10);
 }
 
 #[test]
@@ -119,7 +113,7 @@ fn damaged_csv_text_and_tfrecord() {
         let example = estimand_wire::ExampleBuilder::new().strings("a", ["x"]).ints("b", &[i]).build();
         writer.write(&example).unwrap();
     }
-    survive(files::check, &[csv, writer.into_inner()], 1_000, 2 << 20);
+    survive(files::check, || vec![csv, writer.into_inner()], 1_000, 2 << 20);
 }
 
 /// The stored seeds of a fuzz target, in the order of their names.
@@ -132,7 +126,7 @@ fn stored(target: &str) -> Vec<Vec<u8>> {
 
 #[test]
 fn damaged_archives() {
-    survive(archive::check, &stored("archive"), 50_000, 2 << 20);
+    survive(archive::check, || stored("archive"), 50_000, 2 << 20);
 }
 
 /// The limits of the target end at 1 MiB, and a vector grows to twice as much.
@@ -141,25 +135,25 @@ fn damaged_packed_files() {
     assert!(
         [packed::GZIP, packed::ZLIB, packed::ZSTD].iter().all(|mode| stored("packed").iter().any(|s| s[0] == *mode))
     );
-    survive(packed::check, &stored("packed"), 1_000, 8 << 20);
+    survive(packed::check, || stored("packed"), 1_000, 8 << 20);
 }
 
 #[test]
 fn damaged_headers_of_csv() {
-    survive(csv::check, &stored("csv"), 1_000, 4 << 20);
+    survive(csv::check, || stored("csv"), 1_000, 4 << 20);
 }
 
 #[test]
 fn damaged_schemas() {
-    survive(schema::check, &stored("schema"), 5_000, 512 << 20);
+    survive(schema::check, || stored("schema"), 5_000, 512 << 20);
 }
 
 #[test]
 fn damaged_vocabularies() {
-    survive(vocabulary::check, &stored("vocabulary"), 1_000, 8 << 20);
+    survive(vocabulary::check, || stored("vocabulary"), 1_000, 8 << 20);
 }
 
 #[test]
 fn damaged_positions() {
-    survive(position::check, &position::seeds(), 40_000, 64 << 10);
+    survive(position::check, position::seeds, 40_000, 64 << 10);
 }

@@ -285,24 +285,20 @@ fn count(n: u64, what: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use estimand_fixture::{Case, cases_of};
+
     use super::*;
 
-    const FIXTURE: &str = include_str!("../../../oracles/fixtures/early_stopping.jsonl");
-
-    fn number(value: &Value) -> f64 {
-        value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
-    }
-
-    fn of_keras(case: &Value) -> EarlyStopping {
-        let stopping = match case["keras"].as_str().unwrap() {
+    fn of_keras(case: &Case) -> EarlyStopping {
+        let stopping = match case.setting::<String>("mode").as_str() {
             "max" => EarlyStopping::higher_is_better("m"),
             _ => EarlyStopping::lower_is_better("m"),
         };
         let stopping = stopping
-            .patience(case["patience"].as_u64().unwrap())
-            .min_delta(number(&case["min_delta"]))
-            .start_from_step(case["start"].as_u64().unwrap());
-        match case["baseline"].as_f64() {
+            .patience(case.setting("patience"))
+            .min_delta(case.setting("min_delta"))
+            .start_from_step(case.setting("start"));
+        match case.option("baseline") {
             Some(baseline) => stopping.baseline(baseline),
             None => stopping,
         }
@@ -311,26 +307,25 @@ mod tests {
     /// Also with an interruption before every value.
     #[test]
     fn stops_where_keras_does() {
-        let cases: Vec<Value> = FIXTURE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let cases: Vec<_> = cases.iter().filter(|case| case.get("keras").is_some()).collect();
+        let cases = cases_of("early_stopping", "keras");
         assert_eq!(cases.len(), 150);
-        for case in cases {
+        for case in &cases {
+            let expected = case.option::<u64>("stops");
             for interrupted in [false, true] {
                 let mut stopping = of_keras(case);
                 stopping.check().unwrap();
-                let values = case["values"].as_array().unwrap();
-                let stops = values.iter().enumerate().position(|(step, value)| {
+                let stops = case.setting::<Vec<f64>>("values").into_iter().enumerate().position(|(step, value)| {
                     if interrupted {
                         let state = stopping.state();
                         stopping = of_keras(case);
                         stopping.restore(&state).unwrap();
                     }
-                    stopping.update(step as u64, number(value)).is_some()
+                    stopping.update(step as u64, value).is_some()
                 });
-                assert_eq!(stops.map(|step| step as u64), case["stops"].as_u64(), "{case}");
-                assert_eq!(stopping.stopped_at(), case["stops"].as_u64(), "{case}");
+                assert_eq!(stops.map(|step| step as u64), expected, "{case}");
+                assert_eq!(stopping.stopped_at(), expected, "{case}");
                 let best = stopping.best().map_or(stopping.direction.worst(), |best| best.value);
-                assert_eq!(best, number(&case["best"]), "{case}");
+                assert_eq!(best, case.setting::<f64>("best"), "{case}");
             }
         }
     }

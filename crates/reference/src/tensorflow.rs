@@ -3,40 +3,28 @@
 
 use std::panic::Location;
 
+use estimand_fixture as fixture;
 use estimand_graph::op::*;
 use estimand_graph::{Graph, Padding, Tensor};
 use estimand_tensor::{Array, Binary, DType, Shape, Unary};
 
 use super::*;
 
-const FIXTURE: &str = include_str!("../../../oracles/fixtures/reference_ops.txt");
-
-fn array(words: &[&str]) -> Array {
-    let dims: Vec<usize> = match words[1] {
-        "-" => Vec::new(),
-        sizes => sizes.split(',').map(|n| n.parse().unwrap()).collect(),
-    };
-    let values = words[2..].iter().copied().filter(|&word| word != "-");
-    let numbers = values.clone().filter_map(|v| v.parse::<f64>().ok());
-    match words[0] {
-        "f64" => Array::from_vec(dims, numbers.collect()).unwrap(),
-        "f32" => Array::from_vec(dims, numbers.map(|v| v as f32).collect()).unwrap(),
-        "i32" => Array::from_vec(dims, numbers.map(|v| v as i32).collect()).unwrap(),
-        "i64" => Array::from_vec(dims, numbers.map(|v| v as i64).collect()).unwrap(),
-        _ => Array::from_vec(dims, values.map(|v| v == "true").collect()).unwrap(),
-    }
+fn array(array: &fixture::Array) -> Array {
+    let dtype = DType::ALL.into_iter().find(|dtype| dtype.to_string() == array.dtype).unwrap();
+    Array::from_bytes(dtype, &array.dims, &array.to_ne_bytes()).unwrap()
 }
 
-/// The settings after an op's name.
-struct Settings<'a>(Vec<&'a str>);
+/// The settings of an op, in order.
+struct Settings(Vec<fixture::Json>);
 
-impl Settings<'_> {
+impl Settings {
     fn number(&self, i: usize) -> usize {
-        self.0[i].parse().unwrap()
+        self.0[i].as_u64().unwrap() as usize
     }
 
     fn flag(&self, i: usize) -> bool {
-        self.number(i) == 1
+        self.0[i].as_bool().unwrap()
     }
 
     fn padding(&self, i: usize) -> Padding {
@@ -67,7 +55,7 @@ impl Settings<'_> {
 }
 
 /// The op of a case.
-fn op(name: &str, s: &Settings<'_>) -> Op {
+fn op(name: &str, s: &Settings) -> Op {
     if let Some(&u) = Unary::ALL.iter().find(|u| u.tf_name() == name) {
         return Op::Unary(u);
     }
@@ -95,7 +83,10 @@ fn op(name: &str, s: &Settings<'_>) -> Op {
         "Transpose" => Op::Transpose(Transpose { perm: Axes::from_slice(&[2, 0, 1]) }),
         "Tile" => Op::Tile(Tile { multiples: vec![2, 3] }),
         "Reverse" => Op::Reverse(Reverse { axes: AxisSet(2) }),
-        "MatrixBandPart" => BandPart { lower: s.0[0].parse().ok(), upper: s.0[1].parse().ok() }.into(),
+        "MatrixBandPart" => {
+            let bound = |i: usize| s.0[i].as_u64().map(|n| n as usize);
+            BandPart { lower: bound(0), upper: bound(1) }.into()
+        }
         "Gather" => Op::Gather(Gather { axis: s.number(0), batch_dims: s.number(1) }),
         "GatherNd" => Op::GatherNd(GatherNd),
         "ScatterNd" => Op::ScatterNd(ScatterNd { shape: Shape::from([4, 2]) }),
@@ -162,21 +153,16 @@ fn distance(actual: &Array, expected: &Array) -> f64 {
 fn kernels_agree_with_tensorflow() {
     let mut failures = Vec::new();
     let mut n_cases = 0;
-    for text in FIXTURE.split("case ").skip(1) {
-        let mut lines = text.lines();
-        let title = lines.next().unwrap();
-        let (name, settings) = title.split_once(' ').unwrap_or((title, ""));
-        let arrays = |kind: &str| -> Vec<Array> {
-            let words = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-            words.filter(|words| words[0] == kind).map(|words| array(&words[1..])).collect()
-        };
-        let actual = compute(op(name, &Settings(settings.split(' ').collect())), &arrays("in")).unwrap();
-        let expected = arrays("out");
-        assert_eq!(actual.len(), expected.len(), "{title}");
+    for case in fixture::cases("reference_ops") {
+        let arrays = |kind: &str| -> Vec<Array> { case.with_prefix(kind).map(|(_, values)| array(&values)).collect() };
+        let settings = Settings(case.json("settings").as_array().unwrap().clone());
+        let actual = compute(op(case.name(), &settings), &arrays("in:")).unwrap();
+        let expected = arrays("out:");
+        assert_eq!(actual.len(), expected.len(), "{case}");
         for (a, e) in actual.iter().zip(&expected) {
             let tolerance = if e.dtype() == DType::F32 { 2e-6 } else { 1e-12 };
             if a.dtype() != e.dtype() || a.dims() != e.dims() || distance(a, e) > tolerance {
-                failures.push(format!("{title}: {a:?}, expected {e:?}"));
+                failures.push(format!("{case}: {a:?}, expected {e:?}"));
             }
         }
         n_cases += 1;

@@ -4,7 +4,7 @@
 //! A binary of its own: it watches the allocations of the whole process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::fs::{read, read_to_string};
+use std::fs::read;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,12 +53,13 @@ static ALLOCATOR: Watching = Watching;
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs a check over damaged seeds; none of its allocations may be larger than `limit`.
-fn survive(check: impl Fn(&[u8]), seeds: &[Vec<u8>], n: usize, seed: u64, limit: usize) {
+fn survive(check: impl Fn(&[u8]), seeds: impl FnOnce() -> Vec<Vec<u8>>, n: usize, seed: u64, limit: usize) {
     let turn = TURN.lock();
+    let seeds = seeds();
     LARGEST.store(0, Ordering::Relaxed);
     let mut dice = Dice::new(seed);
     for _ in 0..n {
-        check(&damaged(seeds, &mut dice));
+        check(&damaged(&seeds, &mut dice));
     }
     let largest = LARGEST.load(Ordering::Relaxed);
     assert!(largest <= limit, "an allocation of {largest} bytes, the limit is {limit}");
@@ -71,19 +72,14 @@ fn fixture(name: &str) -> PathBuf {
 
 /// All rows of the parsers' fixture that are not long.
 fn rows() -> Vec<Vec<u8>> {
-    let text = read_to_string(fixture("example.txt")).unwrap();
-    let rows = text.lines().filter_map(|line| line.strip_prefix("row ")).filter(|hex| hex.len() < 1000);
-    let bytes = |hex: &str| {
-        let digits = hex.trim_matches('-');
-        (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap()).collect()
-    };
-    rows.map(bytes).collect()
+    let rows = estimand_fixture::cases("example").into_iter().flat_map(|case| case.strings("rows"));
+    rows.filter(|row| row.len() < 500).collect()
 }
 
 #[test]
 fn damaged_examples() {
     // A few hundred bytes of input: a megabyte would be a length that was believed.
-    survive(example::check, &rows(), 30_000, 1, 1 << 20);
+    survive(example::check, rows, 30_000, 1, 1 << 20);
 }
 
 #[test]
@@ -101,13 +97,13 @@ fn examples_cut_at_every_byte() {
 fn damaged_events() {
     let seeds = event::seeds(&read(fixture("wire_events.tfevents")).unwrap());
     assert_eq!(seeds.len(), 9);
-    survive(event::check, &seeds, 20_000, 3, 1 << 20);
+    survive(event::check, || seeds, 20_000, 3, 1 << 20);
 }
 
 #[test]
 fn damaged_states() {
     let names = ["wire_checkpoint_state.txt", "wire_checkpoint_state_odd.txt"];
-    survive(state::check, &names.map(|name| read(fixture(name)).unwrap()), 50_000, 5, 64 << 10);
+    survive(state::check, || names.map(|name| read(fixture(name)).unwrap()).into(), 50_000, 5, 64 << 10);
 }
 
 #[test]
@@ -116,5 +112,5 @@ fn damaged_graphs() {
         .map(|name| read(fixture(name)).unwrap())
         .into();
     // A constant may repeat its last value up to a limit that is its own.
-    survive(graph_def::check, &seeds, 10_000, 2, estimand_wire::REPETITION_LIMIT);
+    survive(graph_def::check, || seeds, 10_000, 2, estimand_wire::REPETITION_LIMIT);
 }

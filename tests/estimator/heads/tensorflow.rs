@@ -7,33 +7,11 @@ use estimand::data::slice_rows;
 use estimand::head::Term;
 use estimand::prelude::*;
 use estimand::tensor::{Batch, Feature};
-use serde_json::Value;
+use estimand_fixture::{Case, FromJson, Json, cases};
 
 use super::rows::with_regularization;
+use crate::fixture::array;
 use crate::models::Folder;
-
-const CASES: &str = include_str!("../../../oracles/fixtures/heads.jsonl");
-
-fn strings(value: &Value) -> Option<Vec<String>> {
-    value.as_array()?.iter().map(|v| Some(v.as_str()?.to_string())).collect()
-}
-
-fn numbers(value: &Value) -> Option<Vec<f64>> {
-    value.as_array()?.iter().map(Value::as_f64).collect()
-}
-
-fn array(value: &Value) -> Array {
-    let dims: Vec<usize> = value[1].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();
-    let values = value[2].as_array().unwrap();
-    let made = match value[0].as_str().unwrap() {
-        "f32" => Array::from_vec(dims, values.iter().map(|v| v.as_f64().unwrap() as f32).collect()),
-        "i32" => Array::from_vec(dims, values.iter().map(|v| v.as_i64().unwrap() as i32).collect()),
-        "i64" => Array::from_vec(dims, values.iter().map(|v| v.as_i64().unwrap()).collect()),
-        "bool" => Array::from_vec(dims, values.iter().map(|v| v.as_bool().unwrap()).collect()),
-        _ => Array::from_strings(dims, values.iter().map(|v| v.as_str().unwrap())),
-    };
-    made.unwrap()
-}
 
 /// Rows of different length from rows that were filled up.
 fn ragged(padded: &Array) -> Ragged {
@@ -61,13 +39,13 @@ fn ragged(padded: &Array) -> Ragged {
 macro_rules! common {
     ($head:expr, $config:expr) => {{
         let mut head = $head;
-        if let Some(name) = $config["name"].as_str() {
+        if let Some(name) = $config.option::<String>("name") {
             head = head.name(name);
         }
-        if let Some(column) = $config["weight_column"].as_str() {
+        if let Some(column) = $config.option::<String>("weight_column") {
             head = head.weight_column(column);
         }
-        if $config["reduction"].as_str() == Some("sum") {
+        if $config.option::<String>("reduction").as_deref() == Some("sum") {
             head = head.loss_reduction(Reduction::Sum);
         }
         head
@@ -76,7 +54,7 @@ macro_rules! common {
 
 macro_rules! loss_fn {
     ($head:expr, $config:expr) => {
-        match $config["loss_fn"].as_str() {
+        match $config.option::<String>("loss_fn").as_deref() {
             Some("absolute") => $head.loss_fn(|cx| (cx.labels - cx.logits).abs()),
             Some("mean_absolute") => {
                 $head.loss_fn(|cx| (cx.labels.cast(DType::F32) - cx.logits).abs().mean_axes(&[-1], true))
@@ -91,32 +69,32 @@ macro_rules! loss_fn {
 macro_rules! classes {
     ($head:expr, $config:expr) => {{
         let mut head = loss_fn!(common!($head, $config), $config);
-        if let Some(terms) = strings(&$config["vocabulary"]) {
+        if let Some(terms) = $config.option::<Vec<String>>("vocabulary") {
             head = head.label_vocabulary(terms);
         }
         head
     }};
 }
 
-fn head(config: &Value) -> Box<dyn Head> {
-    let n_classes = config["n_classes"].as_u64().unwrap_or(0) as usize;
-    let label_dimension = config["label_dimension"].as_u64().unwrap_or(1) as usize;
-    let thresholds = numbers(&config["thresholds"]).unwrap_or_default();
-    match config["kind"].as_str().unwrap() {
+fn head(config: &Case) -> Box<dyn Head> {
+    let n_classes = config.option("n_classes").unwrap_or(0);
+    let label_dimension = config.option("label_dimension").unwrap_or(1);
+    let thresholds: Vec<f64> = config.option("thresholds").unwrap_or_default();
+    match config.setting::<String>("kind").as_str() {
         "binary" => Box::new(classes!(BinaryClassHead::new(), config).thresholds(thresholds)),
         "multi_class" => Box::new(classes!(MultiClassHead::new(n_classes), config)),
         "multi_label" => {
-            let of_classes = match (strings(&config["classes"]), numbers(&config["classes"])) {
-                (Some(names), _) => names.into_iter().map(Term::from).collect(),
-                (_, Some(ids)) => ids.into_iter().map(|id| Term::from(id as i64)).collect(),
-                _ => Vec::new(),
+            let class = |class: &Json| {
+                String::from_json(class).map_or_else(|| i64::from_json(class).unwrap().into(), Term::from)
             };
+            let of_classes: Vec<Json> = config.option("classes").unwrap_or_default();
+            let of_classes: Vec<Term> = of_classes.iter().map(class).collect();
             let head = classes!(MultiLabelHead::new(n_classes), config);
             Box::new(head.thresholds(thresholds).metrics_of_classes(of_classes))
         }
         "regression" => {
             let head = loss_fn!(common!(RegressionHead::new(), config), config).label_dimension(label_dimension);
-            Box::new(match config["link"].as_str() {
+            Box::new(match config.option::<String>("link").as_deref() {
                 Some("exp") => head.inverse_link_fn(Tensor::exp),
                 Some("square") => head.inverse_link_fn(Tensor::square),
                 Some(other) => panic!("{other}"),
@@ -124,20 +102,20 @@ fn head(config: &Value) -> Box<dyn Head> {
             })
         }
         "poisson" => {
-            let full = config["full_loss"].as_bool().unwrap_or(true);
+            let full = config.option("full_loss").unwrap_or(true);
             let head = common!(PoissonRegressionHead::new(), config);
             Box::new(head.label_dimension(label_dimension).compute_full_loss(full))
         }
         "logistic" => Box::new(common!(LogisticRegressionHead::new(), config)),
         "multi" => {
-            let heads = config["heads"].as_array().unwrap();
-            let weights = numbers(&config["head_weights"]).unwrap_or(vec![1.0; heads.len()]);
+            let heads = config.objects("heads");
+            let weights = config.option("head_weights").unwrap_or(vec![1.0; heads.len()]);
             let both = heads.iter().zip(weights);
             Box::new(both.fold(MultiHead::new(), |all, (one, weight)| all.weighted_head(weight, head(one))))
         }
         "sequential" => {
-            let mask = config["mask"].as_str().unwrap();
-            Box::new(SequentialHeadWrapper::new(head(&config["head"])).sequence_length_mask(mask))
+            let mask: String = config.setting("mask");
+            Box::new(SequentialHeadWrapper::new(head(&config.object("head"))).sequence_length_mask(mask))
         }
         other => panic!("{other}"),
     }
@@ -148,70 +126,69 @@ fn close(found: f64, expected: f64) -> bool {
 }
 
 /// Rows of logits, labels and features.
-fn rows(case: &Value) -> Result<Batch> {
-    let mut batch = Batch::new().with_feature("logits", array(&case["logits"]))?;
-    for (name, values) in case["features"].as_object().unwrap() {
-        batch = batch.with_feature(name, array(values))?;
+fn rows(case: &Case) -> Result<Batch> {
+    let mut batch = Batch::new().with_feature("logits", array(&case.array("logits")))?;
+    for (name, values) in case.arrays("features") {
+        batch = batch.with_feature(&name, array(&values))?;
     }
-    let is_ragged = |name: &String| strings(&case["ragged"]).is_some_and(|names| names.contains(name));
-    for (name, values) in case["labels"].as_object().unwrap() {
-        let label: Feature = match is_ragged(name) {
-            true => ragged(&array(values)).into(),
-            false => array(values).into(),
+    let of_ragged: Vec<String> = case.option("ragged").unwrap_or_default();
+    for (name, values) in case.arrays("labels") {
+        let label: Feature = match of_ragged.contains(&name) {
+            true => ragged(&array(&values)).into(),
+            false => array(&values).into(),
         };
-        batch = batch.with_label(name, label)?;
+        batch = batch.with_label(&name, label)?;
     }
     Ok(batch)
 }
 
-fn check(case: &Value) -> Result<()> {
+fn check(case: &Case) -> Result<()> {
     let batch = rows(case)?;
     let mut first = 0;
     let mut data: Option<Dataset> = None;
-    for n in numbers(&case["batches"]).unwrap().into_iter().map(|n| n as usize) {
-        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n);
+    for n in case.setting::<Vec<usize>>("batches") {
+        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n, false);
         data = Some(data.map_or(part.clone(), |data| data.concatenate(&part)));
         first += n;
     }
-    let regularization: Vec<f32> =
-        numbers(&case["regularization"]).unwrap_or_default().into_iter().map(|v| v as f32).collect();
+    let regularization: Vec<f32> = case.option("regularization").unwrap_or_default();
     let folder = Folder::new();
-    let estimator = with_regularization(head(&case["head"]), &regularization, &folder);
+    let estimator = with_regularization(head(&case.object("head")), &regularization, &folder);
 
     let metrics = estimator.evaluate(data.unwrap())?;
-    let expected = case["metrics"].as_object().unwrap();
+    let expected = case.object("metrics");
     let (own, theirs): (BTreeSet<&str>, BTreeSet<&str>) =
-        (metrics.iter().map(|(key, _)| key).collect(), expected.keys().map(String::as_str).collect());
-    assert_eq!(own, theirs, "{}", case["head"]);
-    for (key, value) in expected {
-        let (found, value) = (metrics.get(key)?, value.as_f64().unwrap());
-        assert!(close(found, value), "{key} is {found}, TensorFlow has {value}: {}", case["head"]);
+        (metrics.iter().map(|(key, _)| key).collect(), expected.keys().collect());
+    assert_eq!(own, theirs, "{}", case.json("head"));
+    for key in expected.keys() {
+        let (found, value) = (metrics.get(key)?, expected.setting(key));
+        assert!(close(found, value), "{key} is {found}, TensorFlow has {value}: {}", case.json("head"));
     }
 
     let whole = Dataset::from_batch(batch.clone()).batch(batch.n_rows());
     let predictions = estimator.predict(PredictSpec::new(&whole).by_batch(true)).next().unwrap()?;
-    let expected = case["predictions"].as_object().unwrap();
+    let expected = case.arrays("predictions");
     let (own, theirs): (BTreeSet<&String>, BTreeSet<&String>) =
-        (predictions.keys().collect(), expected.keys().collect());
-    assert_eq!(own, theirs, "{}", case["head"]);
-    for (key, value) in expected {
+        (predictions.keys().collect(), expected.iter().map(|(key, _)| key).collect());
+    assert_eq!(own, theirs, "{}", case.json("head"));
+    for (key, value) in &expected {
         let (found, value) = (&predictions[key], array(value));
-        assert_eq!((found.dtype(), found.dims()), (value.dtype(), value.dims()), "{key}: {}", case["head"]);
+        assert_eq!((found.dtype(), found.dims()), (value.dtype(), value.dims()), "{key}: {}", case.json("head"));
         let same = match value.dtype() {
             DType::F32 => found.to_f64_vec()?.into_iter().zip(value.to_f64_vec()?).all(|(a, b)| close(a, b)),
             _ => *found == value,
         };
-        assert!(same, "{key} is {found:?}, TensorFlow has {value:?}: {}", case["head"]);
+        assert!(same, "{key} is {found:?}, TensorFlow has {value:?}: {}", case.json("head"));
     }
     Ok(())
 }
 
 /// A step of gradient descent at the rate 1, from 0: what is added to the logits is their gradient,
 /// with the other sign.
-fn check_gradient(case: &Value) -> Result<()> {
+fn check_gradient(case: &Case) -> Result<()> {
     let batch = rows(case)?;
-    let (expected, n) = (array(&case["gradient"]), batch.n_rows());
-    let (head, dims): (Arc<dyn Head>, Vec<usize>) = (head(&case["head"]).into(), expected.dims().to_vec());
+    let (expected, n) = (array(&case.array("gradient")), batch.n_rows());
+    let (head, dims): (Arc<dyn Head>, Vec<usize>) = (head(&case.object("head")).into(), expected.dims().to_vec());
     let model = move |cx: &ModelFnContext<'_>| {
         let logits = cx.feature("logits");
         let sum =
@@ -224,30 +201,32 @@ fn check_gradient(case: &Value) -> Result<()> {
     let found = estimator.variable_value("added")?;
     let pairs = found.to_f64_vec()?.into_iter().zip(expected.to_f64_vec()?);
     for (i, (found, expected)) in pairs.enumerate() {
-        assert!(close(-found, expected), "gradient {i} is {}, TensorFlow has {expected}: {}", -found, case["head"]);
+        assert!(
+            close(-found, expected),
+            "gradient {i} is {}, TensorFlow has {expected}: {}",
+            -found,
+            case.json("head")
+        );
     }
     Ok(())
 }
 
-fn cases() -> Vec<Value> {
-    CASES.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn gradients_agree_with_tensorflow() -> Result<()> {
-    let place =
-        |(i, case): (usize, &Value)| check_gradient(case).map_err(|e| e.context(format!("case {i}: {}", case["head"])));
-    cases().iter().enumerate().try_for_each(place)
+    let place = |(i, case): (usize, &Case)| {
+        check_gradient(case).map_err(|e| e.context(format!("case {i}: {}", case.json("head"))))
+    };
+    cases("heads").iter().enumerate().try_for_each(place)
 }
 
 #[test]
 fn heads_agree_with_tensorflow() -> Result<()> {
-    let cases = cases();
+    let cases = cases("heads");
     for (i, case) in cases.iter().enumerate() {
-        check(case).map_err(|e| e.context(format!("case {i}: {}", case["head"])))?;
+        check(case).map_err(|e| e.context(format!("case {i}: {}", case.json("head"))))?;
     }
     assert!(cases.len() > 100);
-    let kinds: BTreeSet<&str> = cases.iter().map(|case| case["head"]["kind"].as_str().unwrap()).collect();
+    let kinds: BTreeSet<&str> = cases.iter().map(Case::name).collect();
     assert_eq!(kinds.len(), estimand::head::ALL_HEADS.len());
     Ok(())
 }

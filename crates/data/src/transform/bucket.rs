@@ -221,7 +221,7 @@ impl Stream for BucketStream {
         let Some(bucket) = self.waiting.iter().position(|waiting| waiting.n > 0) else { return Ok(None) };
         if self.buckets.drop_remainder {
             // TF: a row that cannot be padded is an error even where it would be left out; pinned
-            // by fixtures/pipelines.txt.
+            // by fixtures/pipelines.jsonl.
             let mut left = (bucket..self.waiting.len()).filter(|&bucket| self.waiting[bucket].n > 0);
             left.try_for_each(|bucket| self.buckets.padded_size(bucket).map(drop))?;
             return Ok(None);

@@ -125,7 +125,7 @@ impl Mixing for Turns {
                 }
             } else {
                 // TF: the place is filled again only when its turn comes next; pinned by
-                // fixtures/pipelines.txt.
+                // fixtures/pipelines.jsonl.
                 self.places[self.place] = None;
                 self.turn();
             }

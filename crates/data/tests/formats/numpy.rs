@@ -3,60 +3,32 @@
 use std::path::PathBuf;
 
 use estimand_data::{Dataset, npy, npz};
+use estimand_fixture as fixture;
 use estimand_tensor::{Array, DType, Result};
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/array_files.txt");
 
 /// A file of the fixture, and the arrays that numpy put into it.
 pub struct Case {
-    pub format: &'static str,
-    pub name: &'static str,
+    pub format: String,
+    pub name: String,
     pub bytes: Vec<u8>,
     pub arrays: Vec<(String, Array)>,
 }
 
 pub fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    for line in FIXTURE.lines().filter(|line| !line.starts_with('#')) {
-        match *line.split(' ').collect::<Vec<_>>().as_slice() {
-            ["file", format, name, bytes] => {
-                cases.push(Case { format, name, bytes: unhex(bytes), arrays: Vec::new() });
-            }
-            ["array", name, dtype, sizes, ref values @ ..] => {
-                let array = array(dtype, sizes, values).unwrap();
-                cases.last_mut().unwrap().arrays.push((name.to_string(), array));
-            }
-            _ => panic!("{line}"),
-        }
-    }
-    cases
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
-}
-
-fn array(dtype: &str, sizes: &str, values: &[&str]) -> Result<Array> {
-    let dims: Vec<usize> = match sizes {
-        "-" => Vec::new(),
-        sizes => sizes.split(',').map(|size| size.parse().unwrap()).collect(),
+    let case = |case: fixture::Case| Case {
+        format: case.setting("format"),
+        name: case.name().to_string(),
+        bytes: case.bytes("file"),
+        arrays: case.arrays("arrays").into_iter().map(|(name, values)| (name, array(&values).unwrap())).collect(),
     };
-    let values = if values == ["-"] { &[] } else { values };
-    macro_rules! numbers {
-        ($t:ty) => {
-            Array::from_vec(dims, values.iter().map(|v| v.parse::<$t>().unwrap()).collect())
-        };
-    }
+    fixture::cases("array_files").into_iter().map(case).collect()
+}
+
+fn array(array: &fixture::Array) -> Result<Array> {
+    let dtype = DType::ALL.into_iter().find(|dtype| dtype.to_string() == array.dtype).unwrap();
     match dtype {
-        // Shortest decimal of the f64 that the f32 is: exact.
-        "f32" => Array::from_vec(dims, values.iter().map(|v| v.parse::<f64>().unwrap() as f32).collect()),
-        "f64" => numbers!(f64),
-        "i32" => numbers!(i32),
-        "i64" => numbers!(i64),
-        "u8" => numbers!(u8),
-        "bool" => numbers!(bool),
-        "string" => Array::from_strings(dims, values.iter().map(|v| unhex(v.trim_matches('\'')))),
-        _ => panic!("{dtype}"),
+        DType::Str => Array::from_strings(&array.dims, array.strings()),
+        _ => Array::from_bytes(dtype, &array.dims, &array.to_ne_bytes()),
     }
 }
 
@@ -64,8 +36,8 @@ fn array(dtype: &str, sizes: &str, values: &[&str]) -> Result<Array> {
 fn numpys_files_are_read() {
     let mut n_files = 0;
     for case in cases() {
-        let arrays = match case.format {
-            "npy" => vec![(case.name.to_string(), npy::from_bytes(&case.bytes).unwrap())],
+        let arrays = match case.format.as_str() {
+            "npy" => vec![(case.name.clone(), npy::from_bytes(&case.bytes).unwrap())],
             _ => npz::from_bytes(&case.bytes).unwrap(),
         };
         assert_eq!(arrays, case.arrays, "{}", case.name);
@@ -79,7 +51,7 @@ fn numpys_files_are_read() {
 fn we_write_what_numpy_writes() {
     let mut n_files = 0;
     for case in cases().into_iter().filter(|case| case.format == "npy") {
-        let widened = ["int8", "int16", "uint16", "uint32", "unicode"].contains(&case.name);
+        let widened = ["int8", "int16", "uint16", "uint32", "unicode"].contains(&case.name.as_str());
         if widened || ["big", "fortran", "version_2", "version_3"].iter().any(|other| case.name.starts_with(other)) {
             continue;
         }

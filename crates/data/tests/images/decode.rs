@@ -1,21 +1,22 @@
 //! PNG exactly as TensorFlow decodes it, JPEG as nearly as two decoders agree.
 
 use estimand_data::image::decode;
+use estimand_fixture::{Case, cases_of};
 use estimand_tensor::{Array, Result};
 
-use crate::fixture::{Case, cases};
+use crate::pixels;
 
 fn found(case: &Case) -> Result<Array> {
-    let channels = Some(case.sizes("channels")[0]).filter(|&n| n > 0);
-    decode(&case.file("file"), channels)
+    let channels = Some(case.setting("channels")).filter(|&n| n > 0);
+    decode(&case.bytes("file"), channels)
 }
 
 #[test]
 fn png_is_tensorflows() -> Result<()> {
-    let cases = cases("png");
+    let cases = cases_of("images", "png");
     assert_eq!(cases.len(), 10);
     for case in cases {
-        assert_eq!(found(&case)?, Array::from_vec(case.sizes("sizes"), case.bytes("y"))?, "{:?}", case.sizes("sizes"));
+        assert_eq!(found(&case)?, pixels(&case, "y")?, "{case}");
     }
     Ok(())
 }
@@ -24,17 +25,18 @@ fn png_is_tensorflows() -> Result<()> {
 /// none differs by more than 3 of 255.
 #[test]
 fn jpeg_is_tensorflows_within_rounding() -> Result<()> {
-    let cases = cases("jpeg");
+    let cases = cases_of("images", "jpeg");
     assert_eq!(cases.len(), 15);
     for case in cases {
-        let (image, expected) = (found(&case)?, case.bytes("y"));
-        assert_eq!(image.dims(), case.sizes("sizes"));
-        let differences: Vec<u8> = image.as_slice::<u8>()?.iter().zip(&expected).map(|(a, b)| a.abs_diff(*b)).collect();
+        let (image, expected) = (found(&case)?, pixels(&case, "y")?);
+        assert_eq!(image.dims(), expected.dims());
+        let pairs = image.as_slice::<u8>()?.iter().zip(expected.as_slice::<u8>()?);
+        let differences: Vec<u8> = pairs.map(|(a, b)| a.abs_diff(*b)).collect();
         let largest = differences.iter().max().unwrap();
         let mean = differences.iter().map(|&d| f64::from(d)).sum::<f64>() / differences.len() as f64;
         // Colours that were halved are interpolated back; grey never is.
         let (most, average) = if image.dims()[2] == 1 { (1, 0.01) } else { (3, 0.45) };
-        assert!(*largest <= most && mean <= average, "{:?}: up to {largest}, {mean} on average", case.sizes("sizes"));
+        assert!(*largest <= most && mean <= average, "{case}: up to {largest}, {mean} on average");
     }
     Ok(())
 }
@@ -73,7 +75,7 @@ fn sizes_are_not_believed_beyond_the_file() {
 
 #[test]
 fn mistakes_and_damage() {
-    let file = |what: &str| cases(what)[2].file("file");
+    let file = |what: &str| cases_of("images", what)[2].bytes("file");
     let (png, jpeg) = (file("png"), file("jpeg"));
     let with = |bytes: &[u8], at: usize, new: &[u8]| [&bytes[..at], new, &bytes[at + new.len()..]].concat();
     // Width and height stand at bytes 16 to 24 of a PNG, behind which its checksum is wrong; a

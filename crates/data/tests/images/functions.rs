@@ -2,9 +2,10 @@
 
 use estimand_data::Dataset;
 use estimand_data::image::{Method, per_image_standardization, resize, standardize, to_unit};
+use estimand_fixture::cases_of;
 use estimand_tensor::{Array, DType, Result};
 
-use crate::fixture::cases;
+use crate::pixels;
 
 #[track_caller]
 fn close(found: &Array, expected: &[f32], tolerance: f32) {
@@ -17,23 +18,22 @@ fn close(found: &Array, expected: &[f32], tolerance: f32) {
 
 #[test]
 fn resizing_is_tensorflows() -> Result<()> {
-    let cases = cases("resize");
+    let cases = cases_of("images", "resize");
     assert_eq!(cases.len(), 9);
     for case in cases {
-        let (sizes, target) = (case.sizes("sizes"), case.sizes("target"));
-        let target = [target[0], target[1]];
-        let x = Array::from_vec(&sizes, case.bytes("x"))?;
+        let (x, target) = (pixels(&case, "x")?, <[usize; 2]>::from(case.setting::<(usize, usize)>("target")));
+        let sizes = x.dims();
         let expected_dims = [sizes[0], target[0], target[1], sizes[3]];
         let nearest = resize(&x, target, Method::Nearest)?;
-        assert_eq!(nearest, Array::from_vec(expected_dims, case.bytes("nearest"))?, "{sizes:?} to {target:?}");
+        assert_eq!((&nearest, nearest.dims()), (&pixels(&case, "nearest")?, &expected_dims[..]), "{case}");
         let bilinear = resize(&x, target, Method::Bilinear)?;
         assert_eq!(bilinear.dims(), expected_dims);
-        close(&bilinear, &case.floats("bilinear"), 1e-5);
+        close(&bilinear, &case.numbers::<f32>("bilinear"), 1e-5);
         // One image of the batch alone, and as f32.
         let second = Array::from_slice(&sizes[1..], x.rows(1..2)?.as_slice::<u8>()?)?;
         let alone = resize(&second, target, Method::Bilinear)?;
         assert_eq!(alone.as_slice::<f32>()?, bilinear.rows(1..2)?.as_slice::<f32>()?);
-        let floats = Array::from_vec(&sizes, case.bytes("x").into_iter().map(f32::from).collect())?;
+        let floats = Array::from_vec(sizes, case.numbers::<f32>("x"))?;
         assert_eq!(resize(&floats, target, Method::Bilinear)?, bilinear);
         assert_eq!(resize(&floats, target, Method::Nearest)?.dtype(), DType::F32);
     }
@@ -42,14 +42,12 @@ fn resizing_is_tensorflows() -> Result<()> {
 
 #[test]
 fn normalisation_is_tensorflows() -> Result<()> {
-    let cases_of = |what| cases(what).into_iter();
-    for case in cases_of("standardization") {
-        let x = Array::from_vec(case.sizes("sizes"), case.bytes("x"))?;
-        close(&per_image_standardization(&x)?, &case.floats("y"), 1e-5);
+    for case in cases_of("images", "standardization") {
+        close(&per_image_standardization(&pixels(&case, "x")?)?, &case.numbers::<f32>("y"), 1e-5);
     }
-    for case in cases_of("unit") {
+    for case in cases_of("images", "unit") {
         // TensorFlow multiplies by 1 / 255, which may differ in the last bit.
-        close(&to_unit(&Array::from(case.bytes("x")))?, &case.floats("y"), 1e-7);
+        close(&to_unit(&pixels(&case, "x")?)?, &case.numbers::<f32>("y"), 1e-7);
     }
     // (10 - 4) / 2, (20 - 8) / 4, ...
     let image = Array::from_vec([1, 2, 2], vec![10u8, 20, 4, 8])?;

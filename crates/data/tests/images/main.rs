@@ -2,7 +2,15 @@
 
 #[cfg(feature = "image")]
 mod decode;
-mod fixture;
 #[cfg(feature = "image")]
 mod folder;
 mod functions;
+
+use estimand_fixture::Case;
+use estimand_tensor::{Array, Result};
+
+/// Pixels of a case.
+fn pixels(case: &Case, key: &str) -> Result<Array> {
+    let values = case.array(key);
+    Array::from_vec(&values.dims, values.numbers::<u8>())
+}

@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 
 use estimand_data::statistics::{NumberStatistics, StatisticsPass};
 use estimand_data::{Dataset, Statistics};
+use estimand_fixture::cases;
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, Batch, DType, Feature, Ragged};
 
 use crate::plans::{Dice, rows};
 
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/statistics.txt");
 const QUANTILES: [f64; 9] = [0.0, 0.001, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999, 1.0];
 
 /// The rows of oracles/gen/statistics.py.
@@ -46,8 +46,7 @@ fn fixture_rows() -> &'static Batch {
     })
 }
 
-fn close(ours: f64, theirs: &str) -> bool {
-    let theirs: f64 = theirs.parse().unwrap();
+fn close(ours: f64, theirs: f64) -> bool {
     ours == theirs || (ours - theirs).abs() <= 1e-13 * theirs.abs()
 }
 
@@ -55,41 +54,44 @@ fn close(ours: f64, theirs: &str) -> bool {
 fn numbers_and_terms_of_numpy_and_pandas() {
     let statistics = Dataset::from_batch(fixture_rows().clone()).statistics().unwrap();
     assert_eq!(statistics.n_rows(), 20_000);
-    let mut n_lines = 0;
-    for line in FIXTURE.lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let (kind, name, expected) = (words[0], words[1], &words[2..]);
-        match kind {
+    let cases = cases("statistics");
+    assert_eq!(cases.len(), 13);
+    for case in &cases {
+        let name = &case.setting::<String>("name");
+        match case.name() {
             "numbers" => {
                 let ours = statistics.numbers(name).unwrap();
                 let counts = [ours.n_values, ours.n_missing, ours.n_infinite, ours.n_zeros, ours.n_distinct().unwrap()];
-                assert_eq!(counts.map(|n| n.to_string()), expected[..5], "{name}");
-                for (ours, theirs) in [ours.mean, ours.std, ours.min, ours.max].into_iter().zip(&expected[5..]) {
+                assert_eq!(counts.to_vec(), case.setting::<Vec<u64>>("counts"), "{name}");
+                let moments = [ours.mean, ours.std, ours.min, ours.max];
+                assert_eq!(moments.len(), case.setting::<Vec<f64>>("moments").len());
+                for (ours, theirs) in moments.into_iter().zip(case.setting::<Vec<_>>("moments")) {
                     assert!(close(ours, theirs), "{name}: {ours} is not {theirs}");
                 }
             }
             "quantiles" => {
                 let ours = statistics.numbers(name).unwrap();
                 assert_eq!(ours.rank_error(), 0.0);
+                let expected: Vec<f64> = case.setting("values");
+                assert_eq!(expected.len(), QUANTILES.len());
                 for (q, theirs) in QUANTILES.into_iter().zip(expected) {
                     assert!(close(ours.quantile(q), theirs), "{name} at {q}: {} is not {theirs}", ours.quantile(q));
                 }
             }
             "terms" => {
                 let ours = statistics.terms(name).unwrap();
-                assert_eq!([ours.n_missing, ours.n_distinct().unwrap()].map(|n| n.to_string()), expected[..2]);
-                assert!(close(ours.mean_length, expected[2]));
+                assert_eq!(vec![ours.n_missing, ours.n_distinct().unwrap()], case.setting::<Vec<u64>>("counts"));
+                assert!(close(ours.mean_length, case.setting("mean_length")));
             }
             "top" => {
+                let expected: Vec<(String, u64)> = case.setting("terms");
                 let ours = statistics.terms(name).unwrap().top(expected.len() + 1, 1);
-                let ours: Vec<String> = ours.iter().map(|(term, count)| format!("{term}={count}")).collect();
+                let ours: Vec<(String, u64)> = ours.iter().map(|(term, count)| (term.to_string(), *count)).collect();
                 assert_eq!(ours, expected, "{name}");
             }
-            other => panic!("a line of {other}"),
+            other => panic!("a case of {other}"),
         }
-        n_lines += 1;
     }
-    assert_eq!(n_lines, 13);
 }
 
 /// Everything that can be asked, with the bits of floats.

@@ -1,82 +1,75 @@
-//! What tf.data makes of the same plans: `oracles/fixtures/pipelines.txt`, written and explained by
-//! `oracles/gen/pipelines.py`.
-
-use std::fmt::Write;
+//! What tf.data makes of the same plans: `oracles/gen/pipelines.py` explains the fixture.
 
 use estimand_data::{Buckets, Dataset, Pad, Unit, input_fn};
+use estimand_fixture::{FromJson, Json, cases_of};
 use estimand_tensor::{Array, Batch, Feature, Ragged, Result};
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/pipelines.txt");
 
 #[test]
 fn plans_mean_what_they_mean_to_tf_data() {
-    let mut n_plans = 0;
-    for case in FIXTURE.split("plan ").skip(1) {
-        let (text, expected) = case.split_once('\n').unwrap();
-        let data = plan(text).unwrap_or_else(|| panic!("{text}"));
-        let mut found = String::new();
-        for element in &data {
-            match element {
-                Ok(batch) => writeln!(found, "= {}", json(&batch, data.unit())).unwrap(),
-                Err(_) => found.push_str("error\n"),
-            }
-        }
-        assert_eq!(found, expected, "{text}\n{}", data.explain());
-        n_plans += 1;
+    let cases = cases_of("pipelines", "plan");
+    assert_eq!(cases.len(), 397);
+    for case in cases {
+        let steps = case.json("steps");
+        let data = plan(steps.as_array().unwrap()).unwrap_or_else(|| panic!("{steps}"));
+        let found = data.iter().map(|element| match element {
+            Ok(batch) => json(&batch, data.unit()),
+            Err(_) => "\"error\"".to_string(),
+        });
+        // As text, in which features have an order.
+        let found = format!("[{}]", found.collect::<Vec<_>>().join(","));
+        assert_eq!(found, case.json("elements").to_string(), "{steps}\n{}", data.explain());
     }
-    assert_eq!(n_plans, 397);
 }
 
 #[test]
 fn input_functions_give_the_batches_of_numpy_input_fn() {
-    let mut n_cases = 0;
-    for line in FIXTURE.lines().filter_map(|line| line.strip_prefix("input_fn ")) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let n = |i: usize| words[i].parse::<usize>().unwrap();
-        let x = Array::from((0..n(0) as i64).collect::<Vec<_>>());
-        let input = input_fn::arrays([("a", x)]).batch_size(n(1)).n_epochs(words[2].parse().ok());
+    let cases = cases_of("pipelines", "input_fn");
+    assert_eq!(cases.len(), 6);
+    for case in cases {
+        let x = Array::from((0..case.setting("n_rows")).collect::<Vec<i64>>());
+        let input =
+            input_fn::arrays([("a", x)]).batch_size(case.setting("batch_size")).n_epochs(case.option("n_epochs"));
         let batches = input.shuffle(false).iter().take(9).map(|batch| match &batch.unwrap().features()["a"] {
             Feature::Dense(array) => nested(array),
             Feature::Ragged(_) => panic!("a dense feature became ragged"),
         });
-        assert_eq!(format!("[{}]", batches.collect::<Vec<_>>().join(",")), words[3], "{line}");
-        n_cases += 1;
+        let batches = format!("[{}]", batches.collect::<Vec<_>>().join(","));
+        assert_eq!(batches, case.json("batches").to_string(), "{case}");
     }
-    assert_eq!(n_cases, 6);
 }
 
 /// The dataset that the steps leave on the stack.
-fn plan(text: &str) -> Option<Dataset> {
+fn plan(steps: &[Json]) -> Option<Dataset> {
     let mut stack: Vec<Dataset> = Vec::new();
-    for step in text.split("; ") {
-        let words: Vec<&str> = step.split(' ').collect();
-        let number = |i: usize| words[i].parse::<i64>().unwrap();
+    for step in steps {
+        let words = step.as_array()?;
+        let word = |i: usize| words[i].as_str().unwrap();
+        let number = |i: usize| words[i].as_i64().unwrap();
         let n = |i: usize| number(i) as usize;
-        let drop = words.contains(&"drop");
-        let data = match words[0] {
-            "range" => Dataset::from_arrays([(words[1], Array::from((number(2)..number(3)).collect::<Vec<_>>()))]),
-            "ragged" => Dataset::from_arrays([(words[1], ragged(number(2)..number(3)).unwrap())]),
+        let drop = words.iter().any(|word| word == "drop");
+        let data = match word(0) {
+            "range" => Dataset::from_arrays([(word(1), Array::from((number(2)..number(3)).collect::<Vec<_>>()))]),
+            "ragged" => Dataset::from_arrays([(word(1), ragged(number(2)..number(3)).unwrap())]),
             "zip" => Dataset::zip(stack.split_off(stack.len() - n(1))),
             "concatenate" => {
                 let second = stack.pop()?;
                 stack.pop()?.concatenate(&second)
             }
-            "enumerate" => stack.pop()?.enumerate(words[1], number(2)),
-            "batch" | "ragged_batch" => stack.pop()?.batch(n(1)),
+            "enumerate" => stack.pop()?.enumerate(word(1), number(2)),
+            "batch" | "ragged_batch" => stack.pop()?.batch(n(1), drop),
             "padded_batch" => {
-                let pad = words[3..].chunks(3).fold(Pad::new(), |pad, one| {
-                    let pad = pad.value(one[0], one[2].parse::<i64>().unwrap());
-                    if one[1] == "-" { pad } else { pad.size(one[0], one[1].parse().unwrap()) }
+                let pad = (3..words.len()).step_by(3).fold(Pad::new(), |pad, i| {
+                    let pad = pad.value(word(i), number(i + 2));
+                    if words[i + 1].is_null() { pad } else { pad.size(word(i), n(i + 1)) }
                 });
                 stack.pop()?.padded_batch(n(1), pad)
             }
             "interleave" => Dataset::interleave(stack.split_off(stack.len() - n(1)), n(2), n(3) as u64),
             "window" => stack.pop()?.window(n(1), n(2), n(3)),
             "bucket" => {
-                let numbers = |i: usize| words[i].split(',').map(|word| word.parse().unwrap()).collect::<Vec<_>>();
-                let buckets = Buckets::by_feature(words[1], numbers(2), numbers(3));
-                let buckets = buckets.pad_to_bucket_boundary(words[4] == "boundary");
-                let buckets = if drop { buckets.drop_remainder() } else { buckets };
+                let numbers = |i: usize| Vec::from_json(&words[i]).unwrap();
+                let buckets = Buckets::by_feature(word(1), numbers(2), numbers(3));
+                let buckets = buckets.pad_to_bucket_boundary(word(4) == "boundary").drop_remainder(drop);
                 stack.pop()?.bucket_by_sequence_length(buckets)
             }
             "unbatch" => stack.pop()?.unbatch(),

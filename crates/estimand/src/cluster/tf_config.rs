@@ -178,14 +178,13 @@ fn tasks(job: &str, json: &Value) -> Result<Tasks> {
 
 #[cfg(test)]
 mod tests {
+    use estimand_fixture::cases;
+
     use super::*;
     use crate::mutate::{Dice, damaged};
 
-    /// TensorFlow 2.15's result for each text; written by oracles/gen/clusters.py.
-    const FIXTURE: &str = include_str!("../../../../oracles/fixtures/clusters.jsonl");
-
-    /// Returns whether we decided to differ from TensorFlow for this text: by accepting it, or in
-    /// the choice of the chief.
+    /// The texts of which decisions make something else than TensorFlow: there no error, here who
+    /// is chief.
     fn differs(tf_config: &Value) -> bool {
         let has = |job: &str| !tf_config["cluster"][job].is_null();
         let worker_leads = has(WORKER) && !has(CHIEF) && !has(MASTER);
@@ -216,18 +215,18 @@ mod tests {
         })
     }
 
+    /// oracles/gen/clusters.py explains the cases.
     #[test]
     fn case_102_clusters_as_tensorflow_reads_them() {
         let (mut n_equal, mut n_refused) = (0, 0);
-        for line in FIXTURE.lines() {
-            let case: Value = serde_json::from_str(line).unwrap();
-            let tf_config = &case["tf_config"];
+        for case in cases("clusters") {
+            let tf_config = case.json("tf_config");
             if differs(tf_config) {
                 continue;
             }
             let ours = Cluster::parse(&tf_config.as_str().map_or_else(|| tf_config.to_string(), str::to_string));
-            if case["error"].is_null() {
-                assert_eq!(described(&ours.unwrap()), case["run_config"], "{tf_config}");
+            if !case.has("error") {
+                assert_eq!(described(&ours.unwrap()), *case.json("run_config"), "{tf_config}");
                 n_equal += 1;
             } else {
                 let error = ours.expect_err(&tf_config.to_string());
@@ -276,8 +275,8 @@ mod tests {
 
     #[test]
     fn damaged_texts_are_clusters_or_errors() {
-        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let seeds: Vec<_> = cases.map(|case| case["tf_config"].to_string().into_bytes()).collect();
+        let seeds: Vec<_> =
+            cases("clusters").iter().map(|case| case.json("tf_config").to_string().into_bytes()).collect();
         let mut dice = Dice::new(5);
         let mut n_clusters = 0;
         for _ in 0..20_000 {

@@ -193,12 +193,10 @@ impl Hook for StopIfHook {
 mod tests {
     use std::fs;
 
-    use serde_json::Value;
+    use estimand_fixture::{Case, Json, cases_of};
 
     use super::*;
     use crate::events::{self, EventWriter};
-
-    const FIXTURE: &str = include_str!("../../../../oracles/fixtures/early_stopping.jsonl");
 
     /// Events of a file: steps and values under tags.
     type File = Vec<(u64, Vec<(String, f32)>)>;
@@ -218,45 +216,34 @@ mod tests {
         folder
     }
 
-    fn number(value: &Value) -> f64 {
-        value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
-    }
-
-    fn of(case: &Value) -> StopIfHook {
-        let (metric, limit) = (case["metric"].as_str().unwrap(), &case["limit"]);
-        let hook = match case["event"].as_str().unwrap() {
-            "higher" => StopIfHook::higher(metric, number(limit)),
-            "lower" => StopIfHook::lower(metric, number(limit)),
-            "no_increase" => StopIfHook::no_increase(metric, limit.as_u64().unwrap()),
-            _ => StopIfHook::no_decrease(metric, limit.as_u64().unwrap()),
+    fn of(case: &Case) -> StopIfHook {
+        let metric = case.setting::<String>("metric");
+        let hook = match case.setting::<String>("kind").as_str() {
+            "higher" => StopIfHook::higher(metric, case.setting::<f64>("limit")),
+            "lower" => StopIfHook::lower(metric, case.setting::<f64>("limit")),
+            "no_increase" => StopIfHook::no_increase(metric, case.setting("limit")),
+            _ => StopIfHook::no_decrease(metric, case.setting("limit")),
         };
-        hook.min_steps(case["min_steps"].as_u64().unwrap())
+        hook.min_steps(case.setting("min_steps"))
     }
 
     /// Cases 111 and 112 are the first of them.
     #[test]
     fn stops_where_tensorflow_does() {
-        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let cases: Vec<_> = cases.filter(|case| case.get("event").is_some()).collect();
+        let cases = cases_of("early_stopping", "event");
         assert_eq!(cases.len(), 133);
         for case in &cases {
-            let of_event = |event: &'_ Value| {
-                let tags = event[1].as_object().unwrap().iter();
-                (event[0].as_u64().unwrap(), tags.map(|(tag, v)| (tag.clone(), number(v) as f32)).collect())
-            };
-            let files = case["files"].as_array().unwrap().iter();
-            let files: Vec<File> = files.map(|file| file.as_array().unwrap().iter().map(of_event).collect()).collect();
-            let folder = folder("oracle", &files);
-            let cut = case["cut"].as_u64().unwrap();
+            let folder = folder("oracle", &case.setting::<Vec<File>>("files"));
+            let cut = case.setting::<u64>("cut");
             if let Some(last) = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).max().filter(|_| cut > 0) {
                 let file = fs::OpenOptions::new().write(true).open(last).unwrap();
                 file.set_len(file.metadata().unwrap().len() - cut).unwrap();
             }
             let hook = of(case).eval_dir(&folder);
             hook.watch.condition.check("m").unwrap();
-            match (hook.watch.why(Path::new("nowhere"), u64::MAX, None), &case["stops"]) {
-                (Ok(why), Value::Bool(stops)) => assert_eq!(why.is_some(), *stops, "{case}: {why:?}"),
-                (Err(_), Value::String(_)) => {}
+            match (hook.watch.why(Path::new("nowhere"), u64::MAX, None), case.json("stops")) {
+                (Ok(why), Json::Bool(stops)) => assert_eq!(why.is_some(), *stops, "{case}: {why:?}"),
+                (Err(_), Json::String(_)) => {}
                 (ours, theirs) => panic!("{case}: {ours:?}, and {theirs} of TensorFlow"),
             }
             fs::remove_dir_all(folder).unwrap();

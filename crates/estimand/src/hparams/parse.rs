@@ -121,28 +121,26 @@ fn assignment(text: &str) -> Option<(Assignment<'_>, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value as Json;
+    use estimand_fixture::{cases, cases_of};
 
     use super::*;
     use crate::mutate::{Dice, damaged};
 
-    /// TensorFlow's results for texts and dictionaries; written by oracles/gen/hparams.py.
-    const FIXTURE: &str = include_str!("../../../../oracles/fixtures/hparams.jsonl");
-
+    /// oracles/gen/hparams.py explains the cases.
     #[test]
     fn the_originals_texts_and_dictionaries() {
-        let cases: Vec<Json> = FIXTURE.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let initial = HParams::from_json(&cases[0]["initial"].to_string()).unwrap();
+        let cases = cases("hparams");
+        let initial = HParams::from_json(&cases[0].json("values").to_string()).unwrap();
         let (mut n_equal, mut n_refused) = (0, 0);
         for case in &cases[1..] {
             let mut params = initial.clone();
-            let done = match case["text"].as_str() {
-                Some(text) => params.parse(text),
-                None => params.parse_json(&case["dict"].to_string()),
+            let done = match case.name() {
+                "text" => params.parse(&case.setting::<String>("text")),
+                _ => params.parse_json(&case.json("dict").to_string()),
             };
-            if case["error"].is_null() {
+            if !case.has("error") {
                 done.unwrap_or_else(|e| panic!("{case}: {e}"));
-                assert_eq!(params.to_json().unwrap(), case["values"].to_string(), "{case}");
+                assert_eq!(params.to_json().unwrap(), case.json("values").to_string(), "{case}");
                 n_equal += 1;
             } else {
                 assert!(done.is_err(), "{case} gave {params}");
@@ -189,8 +187,7 @@ mod tests {
 
     #[test]
     fn damaged_texts_change_everything_or_nothing() {
-        let cases = FIXTURE.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
-        let seeds: Vec<Vec<u8>> = cases.filter_map(|case| Some(case["text"].as_str()?.into())).collect();
+        let seeds: Vec<Vec<u8>> = cases_of("hparams", "text").iter().map(|case| case.bytes("text")).collect();
         let mut dice = Dice::new(6);
         for _ in 0..20_000 {
             let bytes = damaged(&seeds, &mut dice);

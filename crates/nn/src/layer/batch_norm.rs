@@ -161,9 +161,9 @@ impl Layer for BatchNorm {
     }
 }
 
-/// TF: for images, the fused kernel writes the sample variance times n / (n - 1) to
-/// `moving_variance`; for matrices there is no such factor (pinned by the cases `batch_norm` and
-/// `batch_norm_image` of the fixture `layers.txt`).
+/// TF: what images leave in `moving_variance` is the sample's variance times n / (n - 1), from the
+/// fused kernel; what matrices leave is not (pinned by the cases `batch_norm` and
+/// `batch_norm_image` of the fixture `layers.jsonl`).
 #[track_caller]
 fn unbiased(variance: &Tensor, x: &Tensor, axes: &[i64]) -> Tensor {
     let mut n = x.graph().constant(1.0f32);

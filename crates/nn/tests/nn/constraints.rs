@@ -10,7 +10,7 @@ use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Dim, Result};
 use estimand_update::{Adagrad, Constraint, MaxNorm, MinMaxNorm, NonNeg, Sgd, UnitNorm};
 
-use crate::fixture::{Case, assert_close, constraint_cases, rows};
+use crate::fixture::{Case, assert_close, cases, rows};
 
 /// The layer of a case.
 fn layer(name: &str) -> Box<dyn Layer> {
@@ -41,14 +41,14 @@ fn layer(name: &str) -> Box<dyn Layer> {
 }
 
 fn train(case: &Case, executor: impl Executor + 'static) -> Result<()> {
-    let (name, optimizer) = case.name.split_once(' ').unwrap();
-    let optimizer = match optimizer {
+    let optimizer: String = case.settings.setting("optimizer");
+    let optimizer = match optimizer.as_str() {
         "sgd" => Optimizer::new(Sgd::default(), 0.1),
         "momentum" => Optimizer::new(Sgd::default().momentum(0.9), 0.05),
         _ => Optimizer::new(Adagrad::default(), 0.2),
     };
     let g = Graph::new();
-    let layer = layer(name);
+    let layer = layer(case.name());
     let (x, target) = (rows(&g, "x", case.array("in")), rows(&g, "target", case.array("target")));
     let loss = (layer.apply_training(&x, false) - &target).square().mean();
     let train = optimizer.minimize(&loss);
@@ -63,14 +63,14 @@ fn train(case: &Case, executor: impl Executor + 'static) -> Result<()> {
         session.run(&[&train], &[(&x, case.array("in").clone()), (&target, case.array("target").clone())])?;
     }
     for (name, expected) in case.with_prefix("after:") {
-        assert_close(&format!("{}: {name}", case.name), &session.value(&full(name))?, expected);
+        assert_close(&format!("{}: {name}", case.settings), &session.value(&full(name))?, expected);
     }
     Ok(())
 }
 
 #[test]
 fn training_under_constraints_agrees_with_keras() -> Result<()> {
-    for case in constraint_cases() {
+    for case in cases("constraints") {
         train(&case, estimand_cpu::Cpu::with_threads(3))?;
         train(&case, Reference)?;
     }

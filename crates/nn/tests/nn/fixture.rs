@@ -1,27 +1,25 @@
-//! Reads fixtures of `oracles/fixtures`, one function for each file; the programs of the same names
-//! in `oracles/gen` explain the lines.
+//! Cases of `oracles/fixtures` with their arrays as Estimand has them.
 
 use std::collections::BTreeMap;
 
+use estimand_fixture as fixture;
 use estimand_graph::{Graph, Tensor};
-use estimand_tensor::{Array, Dim, Shape};
+use estimand_nn::Reduction;
+use estimand_tensor::{Array, DType, Dim, Shape};
 
-const LAYERS: &str = include_str!("../../../../oracles/fixtures/layers.txt");
-const KERAS_LAYERS: &str = include_str!("../../../../oracles/fixtures/keras_layers.txt");
-const CONSTRAINTS: &str = include_str!("../../../../oracles/fixtures/constraints.txt");
-const LOSSES: &str = include_str!("../../../../oracles/fixtures/losses.txt");
-const METRICS: &str = include_str!("../../../../oracles/fixtures/metrics.txt");
-const RECURRENT: &str = include_str!("../../../../oracles/fixtures/recurrent.txt");
-
-/// One case: its name and its arrays by key.
+/// One case: its settings, and its arrays by key.
 pub struct Case {
-    pub name: &'static str,
-    arrays: BTreeMap<&'static str, Array>,
+    pub settings: fixture::Case,
+    arrays: BTreeMap<String, Array>,
 }
 
 impl Case {
+    pub fn name(&self) -> &str {
+        self.settings.name()
+    }
+
     pub fn array(&self, key: &str) -> &Array {
-        self.arrays.get(key).unwrap_or_else(|| panic!("{} has no {key}", self.name))
+        self.find(key).unwrap_or_else(|| panic!("{} has no array `{key}`", self.settings))
     }
 
     pub fn find(&self, key: &str) -> Option<&Array> {
@@ -29,52 +27,39 @@ impl Case {
     }
 
     /// The arrays whose keys begin so, by the rest of the key.
-    pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'static str, &'a Array)> {
+    pub fn with_prefix<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, &'a Array)> {
         self.arrays.iter().filter_map(move |(key, array)| Some((key.strip_prefix(prefix)?, array)))
+    }
+
+    /// The setting `reduction` of a loss.
+    pub fn reduction(&self) -> Reduction {
+        match self.settings.setting::<String>("reduction").as_str() {
+            "none" => Reduction::None,
+            "sum" => Reduction::Sum,
+            "mean" => Reduction::Mean,
+            "sum_over_batch_size" => Reduction::SumOverBatchSize,
+            "sum_by_nonzero_weights" => Reduction::SumByNonzeroWeights,
+            other => panic!("{other}"),
+        }
     }
 }
 
-/// Those of layers and losses.
-pub fn cases() -> Vec<Case> {
-    LAYERS.split("case ").skip(1).map(case).collect()
-}
-
-pub fn keras_layer_cases() -> Vec<Case> {
-    KERAS_LAYERS.split("case ").skip(1).map(case).collect()
-}
-
-pub fn constraint_cases() -> Vec<Case> {
-    CONSTRAINTS.split("case ").skip(1).map(case).collect()
-}
-
-pub fn loss_cases() -> Vec<Case> {
-    LOSSES.split("case ").skip(1).map(case).collect()
-}
-
-pub fn metric_cases() -> Vec<Case> {
-    METRICS.split("case ").skip(1).map(case).collect()
-}
-
-pub fn recurrent_cases() -> Vec<Case> {
-    RECURRENT.split("case ").skip(1).map(case).collect()
-}
-
-fn case(text: &'static str) -> Case {
-    let (name, lines) = text.split_once('\n').unwrap();
-    let array = |line: &'static str| {
-        let words: Vec<&str> = line.split(' ').collect();
-        let dims: Vec<usize> = match words[2] {
-            "-" => Vec::new(),
-            sizes => sizes.split(',').map(|n| n.parse().unwrap()).collect(),
-        };
-        let array = match words[1] {
-            "f32" => Array::from_vec(dims, words[3..].iter().map(|v| v.parse::<f32>().unwrap()).collect()),
-            "i32" => Array::from_vec(dims, words[3..].iter().map(|v| v.parse::<i32>().unwrap()).collect()),
-            _ => Array::from_vec(dims, words[3..].iter().map(|v| v.parse::<i64>().unwrap()).collect()),
-        };
-        (words[0], array.unwrap())
+pub fn cases(name: &str) -> Vec<Case> {
+    let case = |settings: fixture::Case| {
+        let arrays = settings.array_keys().map(|key| (key.to_string(), array(&settings.array(key)))).collect();
+        Case { settings, arrays }
     };
-    Case { name, arrays: lines.lines().map(array).collect() }
+    fixture::cases(name).into_iter().map(case).collect()
+}
+
+/// An array of a fixture.
+pub fn array(array: &fixture::Array) -> Array {
+    let dtype = DType::ALL.into_iter().find(|dtype| dtype.to_string() == array.dtype).unwrap();
+    match dtype {
+        DType::Str => Array::from_strings(&array.dims, array.strings()),
+        _ => Array::from_bytes(dtype, &array.dims, &array.to_ne_bytes()),
+    }
+    .unwrap()
 }
 
 /// A placeholder for rows like these, of any number.

@@ -3,7 +3,7 @@
 
 use estimand_nn::*;
 
-use crate::fixture::keras_layer_cases;
+use crate::fixture::cases;
 use crate::tensorflow::check_layer;
 
 /// The layer of a case.
@@ -103,13 +103,12 @@ fn transposed(name: &str) -> Box<dyn Layer> {
 
 #[test]
 fn layers_of_sequences_and_images_agree_with_keras() {
-    for case in keras_layer_cases().iter().filter(|case| !case.name.starts_with("merge ")) {
-        check_layer(case, &*layer(case.name), false);
+    for case in cases("keras_layers").iter().filter(|case| case.name() != "merge") {
+        check_layer(case, &*layer(case.name()), false);
     }
 }
 
 /// The kinds of layers in the fixture.
 pub fn kinds() -> Vec<&'static str> {
-    let cases = keras_layer_cases();
-    cases.iter().filter(|case| !case.name.starts_with("merge ")).map(|case| layer(case.name).kind()).collect()
+    cases("keras_layers").iter().filter(|case| case.name() != "merge").map(|case| layer(case.name()).kind()).collect()
 }

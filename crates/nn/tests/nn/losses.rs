@@ -7,20 +7,12 @@ use estimand_engine::Session;
 use estimand_graph::{Graph, gradients};
 use estimand_nn::*;
 
-use crate::fixture::{Case, assert_close, loss_cases, rows};
+use crate::fixture::{Case, assert_close, cases, rows};
 
-/// The loss of a case: `<name> <reduction> <what is special>`.
+/// The loss of a case.
 fn loss(case: &Case) -> Box<dyn Loss> {
-    let words: Vec<&str> = case.name.split(' ').collect();
-    let reduction = match words[1] {
-        "none" => Reduction::None,
-        "sum" => Reduction::Sum,
-        "mean" => Reduction::Mean,
-        "sum_over_batch_size" => Reduction::SumOverBatchSize,
-        "sum_by_nonzero_weights" => Reduction::SumByNonzeroWeights,
-        other => panic!("{other}"),
-    };
-    match words[0] {
+    let reduction = case.reduction();
+    match case.settings.setting::<String>("loss").as_str() {
         "hinge_loss" => Box::new(Hinge::new().reduction(reduction)),
         "log_loss" => Box::new(LogLoss::new().reduction(reduction)),
         "squared_hinge" => Box::new(SquaredHinge::new().reduction(reduction)),
@@ -35,8 +27,8 @@ fn loss(case: &Case) -> Box<dyn Loss> {
     }
 }
 
-fn check(case: &Case) {
-    let loss = loss(case);
+/// Checks a loss against its case: result and gradient.
+pub fn check_loss(case: &Case, loss: &dyn Loss) {
     let g = Graph::new();
     let place = |key: &str| rows(&g, key, case.array(key));
     let (labels, x, coef) = (place("labels"), place("in"), place("coef"));
@@ -50,15 +42,17 @@ fn check(case: &Case) {
     feeds.extend(weights.as_ref().map(|weights| ("weights", weights)));
     let feeds: Vec<_> = feeds.into_iter().map(|(key, place)| (place, case.array(key).clone())).collect();
     let results = Session::new(&g).unwrap().run(&[&y, &gradient], &feeds).unwrap();
-    assert_close(case.name, &results[0], case.array("out"));
-    assert_close(&format!("{} gradient", case.name), &results[1], case.array("grad:in"));
+    assert_close(&case.settings.to_string(), &results[0], case.array("out"));
+    assert_close(&format!("{} gradient", case.settings), &results[1], case.array("grad:in"));
 }
 
 #[test]
 fn losses_agree_with_keras_and_tensorflow_1() {
-    let cases = loss_cases();
-    cases.iter().for_each(check);
-    // With those of layers.txt, every loss is there.
+    let cases = cases("losses");
+    for case in &cases {
+        check_loss(case, &*loss(case));
+    }
+    // With those of layers.jsonl, every loss is there.
     let found: BTreeSet<&str> = cases.iter().map(|case| loss(case).name()).collect();
     let others = ["absolute_difference", "huber_loss", "log_poisson_loss", "mean_squared_error"];
     let missing = |name: &&str| !found.contains(name) && !others.contains(name) && !name.contains("cross_entropy");

@@ -8,12 +8,11 @@ use estimand_nn::testing::{check_merge, spread};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Result};
 
-use crate::fixture::{assert_close, keras_layer_cases, rows};
+use crate::fixture::{assert_close, cases, rows};
 
 /// The merge of a case.
-fn merge(name: &str) -> Box<dyn Merge> {
-    let normalize = name.ends_with("normalized");
-    match name.trim_end_matches(" normalized") {
+fn merge(name: &str, normalize: bool) -> Box<dyn Merge> {
+    match name {
         "dot" => Box::new(Dot::new(1).normalize(normalize)),
         "dot last" => Box::new(Dot::new(-1).normalize(normalize)),
         "dot pair" => Box::new(Dot::axes(2, 1).normalize(normalize)),
@@ -36,9 +35,9 @@ fn merge(name: &str) -> Box<dyn Merge> {
 #[test]
 fn merges_agree_with_keras() -> Result<()> {
     let mut kinds = BTreeSet::new();
-    for case in keras_layer_cases() {
-        let Some(name) = case.name.strip_prefix("merge ") else { continue };
-        let merge = merge(name);
+    for case in cases("keras_layers").iter().filter(|case| case.name() == "merge") {
+        let name: String = case.settings.setting("merge");
+        let merge = merge(&name, case.settings.option("normalize").unwrap_or(false));
         kinds.insert(merge.kind());
         let g = Graph::new();
         let values: Vec<&Array> = case.with_prefix("in:").map(|(_, value)| value).collect();
@@ -51,7 +50,7 @@ fn merges_agree_with_keras() -> Result<()> {
         feeds.push((&coef, case.array("coef").clone()));
         let fetches: Vec<&Tensor> = [&y].into_iter().chain(&dense).collect();
         let results = Session::new(&g)?.run(&fetches, &feeds)?;
-        assert_close(name, &results[0], case.array("out"));
+        assert_close(&name, &results[0], case.array("out"));
         assert_eq!(dense.len(), x.len());
         for ((i, expected), actual) in case.with_prefix("grad:").zip(&results[1..]) {
             assert_close(&format!("{name}, gradient of input {i}"), actual, expected);

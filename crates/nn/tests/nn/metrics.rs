@@ -9,14 +9,11 @@ use estimand_nn::metric::*;
 use estimand_nn::testing::{check_metric, metric_array, metric_value};
 use estimand_tensor::{Array, DType, Dim, Result};
 
-use crate::fixture::{Case, metric_cases, rows};
+use crate::fixture::{Case, cases, rows};
 
-/// The metric of a case: its name, then what is special, of which the last word is the threshold or
-/// `k`.
-fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
-    let words: Vec<&str> = name.split(' ').collect();
-    let number = || words[words.len() - 1].parse::<f64>().unwrap();
-    let with_threshold = match words[0] {
+/// The metric of a case.
+fn metric(case: &Case, labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>) -> Metric {
+    let with_threshold = match case.name() {
         "binary_accuracy" => Some(binary_accuracy as fn(&_, &_, _, _) -> _),
         "precision" => Some(precision as _),
         "recall" => Some(recall as _),
@@ -31,14 +28,13 @@ fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Te
         _ => None,
     };
     if let Some(make) = with_threshold {
-        return make(labels, predictions, number(), weights);
+        return make(labels, predictions, case.settings.setting("threshold"), weights);
     }
-    match words[0] {
-        "auc" if words[1] == "settings" => settings(&words[2..]).of(labels, predictions, weights),
-        "top_k_categorical_accuracy" => top_k_categorical_accuracy(labels, predictions, number() as usize, weights),
-        "sparse_top_k_categorical_accuracy" => {
-            sparse_top_k_categorical_accuracy(labels, predictions, number() as usize, weights)
-        }
+    let k = || case.settings.setting("k");
+    match case.name() {
+        "auc" if case.settings.has("curve") => auc_of(case).of(labels, predictions, weights),
+        "top_k_categorical_accuracy" => top_k_categorical_accuracy(labels, predictions, k(), weights),
+        "sparse_top_k_categorical_accuracy" => sparse_top_k_categorical_accuracy(labels, predictions, k(), weights),
         plain => match ALL_METRICS.iter().find(|(name, _)| *name == plain) {
             Some((_, make)) => make(labels, predictions, weights),
             None => panic!("the fixture has a metric `{plain}` that the test does not know"),
@@ -46,20 +42,21 @@ fn metric(name: &str, labels: &Tensor, predictions: &Tensor, weights: Option<&Te
     }
 }
 
-/// `<curve> <summation> <thresholds> <what is special>`.
-fn settings(words: &[&str]) -> Auc {
-    let curve = if words[0] == "PR" { Curve::Pr } else { Curve::Roc };
-    let summation = match words[1] {
+/// The settings of an `auc`.
+fn auc_of(case: &Case) -> Auc {
+    let settings = &case.settings;
+    let curve = if settings.bytes("curve") == b"PR" { Curve::Pr } else { Curve::Roc };
+    let summation = match settings.setting::<String>("method").as_str() {
         "minoring" => Summation::Minoring,
         "majoring" => Summation::Majoring,
         _ => Summation::Interpolation,
     };
-    let auc = Auc::new().curve(curve).summation_method(summation).n_thresholds(words[2].parse().unwrap());
-    match words[3] {
-        "labels" => auc.multi_label(true),
-        "weighed" => auc.multi_label(true).label_weights([0.5, 0.0, 2.0]),
-        "logits" => auc.from_logits(),
-        _ => auc,
+    let auc = Auc::new().curve(curve).summation_method(summation).n_thresholds(settings.setting("n_thresholds"));
+    let auc = auc.multi_label(settings.option("multi_label").unwrap_or(false));
+    let auc = if settings.option("from_logits").unwrap_or(false) { auc.from_logits() } else { auc };
+    match settings.option::<Vec<f64>>("label_weights") {
+        Some(weights) => auc.label_weights(weights),
+        None => auc,
     }
 }
 
@@ -74,7 +71,7 @@ fn value(case: &Case) -> Result<Array> {
     let names = ["labels", "predictions", "weights"];
     let places: Vec<(Tensor, &Array)> =
         names.iter().zip(arrays).filter_map(|(name, array)| Some((rows(&g, name, array?), array?))).collect();
-    let metric = metric(case.name, &places[0].0, &places[1].0, places.get(2).map(|p| &p.0));
+    let metric = metric(case, &places[0].0, &places[1].0, places.get(2).map(|p| &p.0));
     let mut first = 0;
     let mut batches = Vec::new();
     for &n in case.array("batches").as_slice::<i64>()? {
@@ -87,15 +84,15 @@ fn value(case: &Case) -> Result<Array> {
 
 #[test]
 fn metrics_agree_with_tensorflow() {
-    let cases = metric_cases();
+    let cases = cases("metrics");
     for case in &cases {
         let (actual, expected) = (value(case).unwrap(), case.array("out"));
-        assert_eq!(actual.dims(), expected.dims(), "{}", case.name);
+        assert_eq!(actual.dims(), expected.dims(), "{}", case.settings);
         let mut pairs = actual.to_f64_vec().unwrap().into_iter().zip(expected.to_f64_vec().unwrap());
         let close = pairs.all(|(actual, expected)| (actual - expected).abs() <= 1e-6 * expected.abs().max(1.0));
-        assert!(close, "{} is {actual:?}, TensorFlow has {expected:?}", case.name);
+        assert!(close, "{} is {actual:?}, TensorFlow has {expected:?}", case.settings);
     }
-    let found: BTreeSet<&str> = cases.iter().map(|case| case.name.split(' ').next().unwrap()).collect();
+    let found: BTreeSet<&str> = cases.iter().map(Case::name).collect();
     assert_eq!(found, ALL_METRICS.iter().map(|(name, _)| *name).collect());
 }
 

@@ -9,31 +9,14 @@ use estimand_graph::{Graph, Tensor, gradients};
 use estimand_nn::*;
 use estimand_tensor::{Array, DType, Dim, Shape};
 
-use crate::fixture::{Case, assert_close, recurrent_cases};
+use crate::fixture::{Case, assert_close, cases};
 
-/// The words of a case: what it is, and its options.
-struct Words<'a> {
-    kind: &'a str,
-    options: BTreeMap<&'a str, &'a str>,
+fn flag(case: &Case, key: &str, default: bool) -> bool {
+    case.settings.option(key).unwrap_or(default)
 }
 
-impl<'a> Words<'a> {
-    fn of(name: &'a str) -> Words<'a> {
-        let (kind, options) = name.split_once(' ').unwrap_or((name, ""));
-        Words { kind, options: options.split_whitespace().map(|o| o.split_once('=').unwrap()).collect() }
-    }
-
-    fn number(&self, key: &str) -> Option<usize> {
-        self.options.get(key).map(|v| v.parse().unwrap())
-    }
-
-    fn flag(&self, key: &str, default: bool) -> bool {
-        self.options.get(key).map_or(default, |v| v.parse().unwrap())
-    }
-
-    fn activation(&self, key: &str, default: Activation) -> Activation {
-        self.options.get(key).map_or(default, |v| v.parse().unwrap())
-    }
+fn activation(case: &Case, key: &str, default: Activation) -> Activation {
+    case.settings.option::<String>(key).map_or(default, |name| name.parse().unwrap())
 }
 
 /// A tensor for every array of a case that is fed.
@@ -41,13 +24,13 @@ type Fed<'a> = BTreeMap<&'a str, Tensor>;
 
 /// A layer with the options of a case.
 macro_rules! with_options {
-    ($layer:expr, $words:expr, $fed:expr) => {{
+    ($layer:expr, $case:expr, $fed:expr) => {{
         let mut layer = $layer
-            .use_bias($words.flag("use_bias", true))
-            .return_sequences($words.flag("return_sequences", false))
-            .go_backwards($words.flag("go_backwards", false))
-            .zero_output_for_mask($words.flag("zero_output_for_mask", false))
-            .activation($words.activation("activation", Activation::Tanh));
+            .use_bias(flag($case, "use_bias", true))
+            .return_sequences(flag($case, "return_sequences", false))
+            .go_backwards(flag($case, "go_backwards", false))
+            .zero_output_for_mask(flag($case, "zero_output_for_mask", false))
+            .activation(activation($case, "activation", Activation::Tanh));
         if let Some(mask) = $fed.get("mask") {
             layer = layer.mask(&mask.not_equal(0));
         }
@@ -57,27 +40,28 @@ macro_rules! with_options {
 }
 
 /// The result of a case's layer, its further results, and the scope of its variables.
-fn apply(words: &Words<'_>, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
+fn apply(case: &Case, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
     let x = &fed["in"];
-    let units = words.number("units").unwrap_or(1);
-    let gate = words.activation("recurrent_activation", Activation::Sigmoid);
-    let simple = || with_options!(SimpleRnn::new(units), words, fed);
-    let lstm = || with_options!(Lstm::new(units).recurrent_activation(gate), words, fed);
+    let settings = &case.settings;
+    let units = settings.option("units").unwrap_or(1);
+    let gate = activation(case, "recurrent_activation", Activation::Sigmoid);
+    let simple = || with_options!(SimpleRnn::new(units), case, fed);
+    let lstm = || with_options!(Lstm::new(units).recurrent_activation(gate), case, fed);
     let gru = || {
-        let gru = Gru::new(units).recurrent_activation(gate).reset_after(words.flag("reset_after", true));
-        with_options!(gru, words, fed)
+        let gru = Gru::new(units).recurrent_activation(gate).reset_after(flag(case, "reset_after", true));
+        with_options!(gru, case, fed)
     };
-    match words.kind {
+    match case.name() {
         "simple_rnn" => simple().apply_states(x),
         "lstm" => lstm().apply_states(x),
         "gru" => gru().apply_states(x),
         "bidirectional" => {
-            let both = match words.options["layer"] {
+            let both = match settings.setting::<String>("layer").as_str() {
                 "simple_rnn" => Bidirectional::new(simple()),
                 "lstm" => Bidirectional::new(lstm()),
                 _ => Bidirectional::new(gru()),
             };
-            let mode = match words.options["merge_mode"] {
+            let mode = match settings.setting::<String>("merge_mode").as_str() {
                 "concat" => MergeMode::Concat,
                 "sum" => MergeMode::Sum,
                 "mul" => MergeMode::Mul,
@@ -86,13 +70,13 @@ fn apply(words: &Words<'_>, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
             both.merge_mode(mode).apply_states(x)
         }
         "multi_head_attention" => {
-            let mut layer = MultiHeadAttention::new(units_of(words, "num_heads"), units_of(words, "key_dim"))
-                .use_bias(words.flag("use_bias", true))
-                .use_causal_mask(words.flag("use_causal_mask", false));
-            if let Some(n) = words.number("value_dim") {
+            let mut layer = MultiHeadAttention::new(settings.setting("num_heads"), settings.setting("key_dim"))
+                .use_bias(flag(case, "use_bias", true))
+                .use_causal_mask(flag(case, "use_causal_mask", false));
+            if let Some(n) = settings.option("value_dim") {
                 layer = layer.value_dim(n);
             }
-            if let Some(n) = words.number("output_dim") {
+            if let Some(n) = settings.option("output_dim") {
                 layer = layer.output_dim(n);
             }
             if let Some(value) = fed.get("value") {
@@ -108,7 +92,7 @@ fn apply(words: &Words<'_>, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
             (y, vec![scores])
         }
         "time_distributed" => {
-            let layer = match words.options["layer"] {
+            let layer = match settings.setting::<String>("layer").as_str() {
                 "dense" => TimeDistributed::new(Dense::new(3).relu()),
                 "conv2d" => TimeDistributed::new(Conv2d::new(2, 2)),
                 _ => TimeDistributed::new(LayerNorm::new()),
@@ -116,22 +100,18 @@ fn apply(words: &Words<'_>, fed: &Fed<'_>) -> (Tensor, Vec<Tensor>) {
             (layer.apply(x), Vec::new())
         }
         "masking" => {
-            let layer = Masking::new(words.options["mask_value"].parse().unwrap());
+            let layer = Masking::new(settings.setting("mask_value"));
             (layer.apply(x), vec![layer.compute_mask(x).cast(DType::F32)])
         }
         other => panic!("the fixture has a kind `{other}` that the test does not know"),
     }
 }
 
-fn units_of(words: &Words<'_>, key: &str) -> usize {
-    words.number(key).unwrap()
-}
-
 /// Everything of a case that is an input, as placeholders: of any number of rows, and of steps if
 /// the time is open.
-fn feeds<'a>(g: &Graph, case: &'a Case, open_time: bool) -> Vec<(&'static str, Tensor, &'a Array)> {
+fn feeds<'a>(g: &Graph, case: &'a Case, open_time: bool) -> Vec<(&'a str, Tensor, &'a Array)> {
     let is_fed = |key: &str| matches!(key, "in" | "mask" | "value" | "key") || key.starts_with("state:");
-    let placeholder = |key: &'static str, array: &'a Array| {
+    let placeholder = |key: &'a str, array: &'a Array| {
         let mut shape = Shape::from(array.dims());
         shape.0[0] = Dim::BATCH;
         if open_time && matches!(key, "in" | "mask") {
@@ -143,19 +123,18 @@ fn feeds<'a>(g: &Graph, case: &'a Case, open_time: bool) -> Vec<(&'static str, T
 }
 
 fn check(case: &Case, open_time: bool) {
-    let words = Words::of(case.name);
     let g = Graph::new();
     let fed = feeds(&g, case, open_time);
     let by_key: Fed<'_> = fed.iter().map(|(key, tensor, _)| (*key, tensor.clone())).collect();
-    let (y, last) = apply(&words, &by_key);
-    g.check().unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    let (y, last) = apply(case, &by_key);
+    g.check().unwrap_or_else(|e| panic!("{}: {e}", case.settings));
     let weighted = |y: &Tensor, key: &str| (y * &g.constant(case.array(key).clone())).sum();
     let others = last.iter().enumerate().map(|(i, s)| weighted(s, &format!("coef:{i}")));
     let total = others.fold(weighted(&y, "coef"), |a, b| a + b);
 
-    let full = |name: &str| format!("{}/{name}", words.kind);
+    let full = |name: &str| format!("{}/{name}", case.name());
     let weights: Vec<(&str, &Array)> = case.with_prefix("weight:").collect();
-    assert_eq!(g.body().variables().len(), weights.len(), "{}: variables of\n{g}", case.name);
+    assert_eq!(g.body().variables().len(), weights.len(), "{}: variables of\n{g}", case.settings);
     let wanted: Vec<(&str, &Array)> = case.with_prefix("grad:").collect();
     let source = |name: &&str| by_key.get(name).cloned().unwrap_or_else(|| g.get_variable(&full(name)));
     let sources: Vec<Tensor> = wanted.iter().map(|(name, _)| source(name)).collect();
@@ -172,23 +151,23 @@ fn check(case: &Case, open_time: bool) {
     }
     let fetches: Vec<&Tensor> = [&y].into_iter().chain(&last).chain(&dense).collect();
     let values: Vec<(&Tensor, Array)> = fed.iter().map(|(_, tensor, array)| (tensor, (*array).clone())).collect();
-    let results = session.run(&fetches, &values).unwrap_or_else(|e| panic!("{}: {e}", case.name));
-    assert_close(case.name, &results[0], case.array("out"));
+    let results = session.run(&fetches, &values).unwrap_or_else(|e| panic!("{}: {e}", case.settings));
+    assert_close(&case.settings.to_string(), &results[0], case.array("out"));
     for (i, actual) in results[1..1 + last.len()].iter().enumerate() {
-        assert_close(&format!("{} state {i}", case.name), actual, case.array(&format!("last:{i}")));
+        assert_close(&format!("{} state {i}", case.settings), actual, case.array(&format!("last:{i}")));
     }
     for ((name, expected), actual) in wanted.iter().zip(&results[1 + last.len()..]) {
-        assert_close(&format!("{} gradient of {name}", case.name), actual, expected);
+        assert_close(&format!("{} gradient of {name}", case.settings), actual, expected);
     }
 }
 
 #[test]
 fn recurrent_layers_agree_with_keras() {
-    let cases = recurrent_cases();
+    let cases = cases("recurrent");
     for case in &cases {
         check(case, false);
     }
-    let kinds: BTreeSet<&str> = cases.iter().map(|case| Words::of(case.name).kind).collect();
+    let kinds: BTreeSet<&str> = cases.iter().map(Case::name).collect();
     assert_eq!(kinds, BTreeSet::from(KINDS));
 }
 
@@ -201,10 +180,10 @@ pub const KINDS: [&str; 7] =
 #[test]
 fn any_number_of_steps_agrees_with_keras() {
     let mut n_checked = 0;
-    for case in &recurrent_cases() {
-        let words = Words::of(case.name);
-        let odd = ["softmax", "gelu", "swish", "leaky_relu"];
-        if words.kind != "time_distributed" && !words.options.values().any(|v| odd.contains(v)) {
+    for case in &cases("recurrent") {
+        let odd = ["softmax", "gelu", "swish", "leaky_relu"].map(String::from);
+        let names = ["activation", "recurrent_activation"].map(|key| case.settings.option::<String>(key));
+        if case.name() != "time_distributed" && !names.iter().flatten().any(|name| odd.contains(name)) {
             check(case, true);
             n_checked += 1;
         }

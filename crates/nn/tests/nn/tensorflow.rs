@@ -9,6 +9,7 @@ use estimand_nn::*;
 use estimand_tensor::{Array, Dim};
 
 use crate::fixture::{Case, assert_close, cases, rows};
+use crate::losses::check_loss;
 
 /// The layer of a case, and whether it is called as in training.
 fn layer(name: &str) -> (Box<dyn Layer>, bool) {
@@ -60,7 +61,7 @@ pub fn check_layer(case: &Case, layer: &dyn Layer, training: bool) {
     let loss = g.regularization_loss();
     let total = (&y * &coef).sum() + &loss;
     let weights: Vec<(&str, &Array)> = case.with_prefix("weight:").collect();
-    assert_eq!(g.body().variables().len(), weights.len(), "{}: variables of\n{g}", case.name);
+    assert_eq!(g.body().variables().len(), weights.len(), "{}: variables of\n{g}", case.settings);
     let full = |name: &str| format!("{}/{name}", layer.kind());
 
     let wanted: Vec<(&str, &Array)> = case.with_prefix("grad:").collect();
@@ -83,19 +84,19 @@ pub fn check_layer(case: &Case, layer: &dyn Layer, training: bool) {
     fetches.extend(&updates);
     let feeds = [(&x, case.array("in").clone()), (&coef, case.array("coef").clone())];
     let results = session.run(&fetches, &feeds).unwrap();
-    assert_close(case.name, &results[0], case.array("out"));
-    assert_close(&format!("{} loss", case.name), &results[1], case.find("loss").unwrap_or(&Array::scalar(0.0f32)));
+    assert_close(&case.settings.to_string(), &results[0], case.array("out"));
+    assert_close(&format!("{} loss", case.settings), &results[1], case.find("loss").unwrap_or(&Array::scalar(0.0f32)));
     for ((name, expected), actual) in wanted.iter().zip(&results[2..]) {
-        assert_close(&format!("{} gradient of {name}", case.name), actual, expected);
+        assert_close(&format!("{} gradient of {name}", case.settings), actual, expected);
     }
     let after: Vec<(&str, &Array)> = case.with_prefix("after:").collect();
-    assert!(after.len() >= updates.len(), "{} updates more than Keras", case.name);
+    assert!(after.len() >= updates.len(), "{} updates more than Keras", case.settings);
     for (name, expected) in after {
-        assert_close(&format!("{} {name} afterwards", case.name), &session.value(&full(name)).unwrap(), expected);
+        assert_close(&format!("{} {name} afterwards", case.settings), &session.value(&full(name)).unwrap(), expected);
     }
 }
 
-/// The loss of a case: `loss <name> <reduction> <weights>`.
+/// The loss of a case.
 fn loss(name: &str, reduction: Reduction) -> Box<dyn Loss> {
     match name {
         "mean_squared_error" => Box::new(MeanSquaredError::new().reduction(reduction)),
@@ -116,64 +117,31 @@ fn loss(name: &str, reduction: Reduction) -> Box<dyn Loss> {
     }
 }
 
-fn check_loss(case: &Case) {
-    let words: Vec<&str> = case.name.split(' ').collect();
-    let reduction = match words[2] {
-        "none" => Reduction::None,
-        "sum" => Reduction::Sum,
-        "mean" => Reduction::Mean,
-        "sum_over_batch_size" => Reduction::SumOverBatchSize,
-        "sum_by_nonzero_weights" => Reduction::SumByNonzeroWeights,
-        other => panic!("{other}"),
-    };
-    let loss = loss(words[1], reduction);
-    let g = Graph::new();
-    let (labels, x) = (rows(&g, "labels", case.array("labels")), rows(&g, "x", case.array("in")));
-    let coef = rows(&g, "coef", case.array("coef"));
-    let mut feeds = vec![
-        (&labels, case.array("labels").clone()),
-        (&x, case.array("in").clone()),
-        (&coef, case.array("coef").clone()),
-    ];
-    let weights = case.find("weights").map(|w| (rows(&g, "weights", w), w.clone()));
-    let y = match &weights {
-        Some((weights, value)) => {
-            feeds.push((weights, value.clone()));
-            loss.apply_weighted(&labels, &x, weights)
-        }
-        None => loss.apply(&labels, &x),
-    };
-    let gradient = gradients(&(&y * &coef).sum(), &[&x])[0].to_dense(x.shape()).unwrap();
-    let results = Session::new(&g).unwrap().run(&[&y, &gradient], &feeds).unwrap();
-    assert_close(case.name, &results[0], case.array("out"));
-    assert_close(&format!("{} gradient", case.name), &results[1], case.array("grad:in"));
-}
-
 #[test]
 fn layers_agree_with_keras() {
-    let cases = cases();
-    let cases: Vec<&Case> = cases.iter().filter(|case| !case.name.starts_with("loss ")).collect();
+    let cases = cases("layers");
+    let cases: Vec<&Case> = cases.iter().filter(|case| case.name() != "loss").collect();
     for case in &cases {
-        let (layer, training) = layer(case.name);
+        let (layer, training) = layer(case.name());
         check_layer(case, &*layer, training);
     }
     // Every layer is there: Dropout draws its own numbers.
     let mut kinds: BTreeSet<&str> =
-        cases.iter().map(|case| layer(case.name).0.kind()).chain(crate::keras_layers::kinds()).collect();
+        cases.iter().map(|case| layer(case.name()).0.kind()).chain(crate::keras_layers::kinds()).collect();
     kinds.extend(crate::recurrent::KINDS);
     let all: BTreeSet<&str> = ALL_LAYERS.iter().map(|make| make().kind()).filter(|kind| *kind != "dropout").collect();
     assert_eq!(kinds, all);
     for activation in ALL_ACTIVATIONS {
-        assert!(cases.iter().any(|case| case.name == format!("activation_{activation}")), "{activation}");
+        assert!(cases.iter().any(|case| case.name() == format!("activation_{activation}")), "{activation}");
     }
 }
 
 #[test]
 fn losses_agree_with_tensorflow() {
-    let cases = cases();
-    let cases: Vec<&Case> = cases.iter().filter(|case| case.name.starts_with("loss ")).collect();
+    let cases = cases("layers");
+    let cases: Vec<&Case> = cases.iter().filter(|case| case.name() == "loss").collect();
     for case in &cases {
-        check_loss(case);
+        check_loss(case, &*loss(&case.settings.setting::<String>("loss"), case.reduction()));
     }
     assert!(cases.len() > 150, "{} cases of losses", cases.len());
 }

@@ -1,12 +1,9 @@
 //! Crossed hashing.
 
+use estimand_fixture::cases_of;
 use estimand_tensor::cpu::text::{Cross, CrossKey, CrossRows, CrossValues, MAX_CROSSED_VALUES};
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Result, Strings};
-
-use crate::fixture::Case;
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/text_hash.txt");
 
 /// A key that owns its values.
 enum Values {
@@ -40,11 +37,11 @@ fn dense(cross: Cross, keys: &[Values]) -> Vec<i64> {
 
 #[test]
 fn ids_are_tensorflows() {
-    for case in Case::of(FIXTURE, "cross") {
+    for case in cases_of("text_hash", "cross") {
         let (mut values, mut splits) = (vec![], vec![]);
         for i in 0.. {
             values.push(if case.has(&format!("str{i}")) {
-                Values::Strings(case.strings(&format!("str{i}")))
+                Values::Strings(crate::strings(&case, &format!("str{i}")))
             } else if case.has(&format!("int{i}")) {
                 Values::Ints(case.numbers(&format!("int{i}")))
             } else {
@@ -53,11 +50,11 @@ fn ids_are_tensorflows() {
             splits.push(case.numbers::<i64>(&format!("splits{i}")));
         }
         let keys: Vec<_> = values.iter().zip(&splits).map(|(v, s)| v.key(CrossRows::Ragged(s))).collect();
-        let cross = Cross::new(case.one("n_buckets")).unwrap().hash_key(case.one("hash_key"));
-        let n_rows: usize = case.one("n_rows");
+        let cross = Cross::new(case.setting("n_buckets")).unwrap().hash_key(case.setting("hash_key"));
+        let n_rows: usize = case.setting("n_rows");
         let expected = (case.numbers::<i64>("ids"), case.numbers::<i64>("splits"));
         for n_threads in [1, 3] {
-            assert_eq!(cross.apply(&Pool::new(n_threads), n_rows, &keys).unwrap(), expected, "{}", case.title);
+            assert_eq!(cross.apply(&Pool::new(n_threads), n_rows, &keys).unwrap(), expected, "{case}");
         }
         // Any range of rows on its own gives its part.
         let rows = n_rows / 3..n_rows / 2;
@@ -65,7 +62,7 @@ fn ids_are_tensorflows() {
         let splits: Vec<_> = splits.iter().map(range).collect();
         let keys: Vec<_> = values.iter().zip(&splits).map(|(v, s)| v.key(CrossRows::Ragged(s))).collect();
         let part = cross.apply(&Pool::new(1), rows.len(), &keys).unwrap().0;
-        assert_eq!(part, expected.0[expected.1[rows.start] as usize..expected.1[rows.end] as usize], "{}", case.title);
+        assert_eq!(part, expected.0[expected.1[rows.start] as usize..expected.1[rows.end] as usize], "{case}");
     }
 }
 

@@ -1,11 +1,10 @@
 //! Regular expressions.
 
+use estimand_fixture::cases_of;
 use estimand_tensor::Strings;
 use estimand_tensor::cpu::text::{RegexFullMatch, RegexReplace};
 
-use crate::fixture::Case;
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/text_expressions.txt");
+use crate::strings;
 
 fn replace(strings: &Strings, pattern: &str, rewrite: &str, replace_global: bool) -> Strings {
     let mut out = Strings::default();
@@ -16,28 +15,28 @@ fn replace(strings: &Strings, pattern: &str, rewrite: &str, replace_global: bool
 
 #[test]
 fn replacements_are_tensorflows() {
-    let texts = &Case::of(FIXTURE, "expression_texts")[0];
-    let (strings, odd) = (texts.strings("strings"), texts.strings("odd"));
+    let texts = &cases_of("text_expressions", "expression_texts")[0];
+    let (texts, odd) = (strings(texts, "strings"), strings(texts, "odd"));
     const SHOW: &str = r"<\0$1\\>";
-    for case in Case::of(FIXTURE, "expression") {
-        let pattern = case.word("pattern");
-        assert_eq!(replace(&strings, &pattern, "-", true), case.strings("strings_global"), "{pattern}");
-        assert_eq!(replace(&strings, &pattern, SHOW, false), case.strings("strings_first"), "{pattern}");
-        assert_eq!(replace(&odd, &pattern, SHOW, true), case.strings("odd_global"), "{pattern}");
-        assert_eq!(replace(&odd, &pattern, SHOW, false), case.strings("odd_first"), "{pattern}");
-        let mut full = vec![false; strings.len()];
-        RegexFullMatch::new(&pattern).unwrap().apply(strings.as_slice(), &mut full);
-        assert_eq!(full.iter().map(|&b| u8::from(b)).collect::<Vec<_>>(), case.numbers::<u8>("full"), "{pattern}");
+    for case in &cases_of("text_expressions", "expression") {
+        let pattern: String = case.setting("pattern");
+        assert_eq!(replace(&texts, &pattern, "-", true), strings(case, "strings_global"), "{pattern}");
+        assert_eq!(replace(&texts, &pattern, SHOW, false), strings(case, "strings_first"), "{pattern}");
+        assert_eq!(replace(&odd, &pattern, SHOW, true), strings(case, "odd_global"), "{pattern}");
+        assert_eq!(replace(&odd, &pattern, SHOW, false), strings(case, "odd_first"), "{pattern}");
+        let mut full = vec![false; texts.len()];
+        RegexFullMatch::new(&pattern).unwrap().apply(texts.as_slice(), &mut full);
+        assert_eq!(full, case.numbers::<bool>("full"), "{pattern}");
     }
-    let case = &Case::of(FIXTURE, "groups")[0];
-    let ours = replace(&strings, &case.word("pattern"), &case.word("rewrite"), true);
-    assert_eq!(ours, case.strings("strings"));
+    let case = &cases_of("text_expressions", "groups")[0];
+    let [pattern, rewrite] = ["pattern", "rewrite"].map(|key| case.setting::<String>(key));
+    assert_eq!(replace(&texts, &pattern, &rewrite, true), strings(case, "strings"));
 }
 
 #[test]
 fn what_re2_refuses_is_refused() {
-    for case in Case::of(FIXTURE, "bad_expression") {
-        let pattern = case.word("pattern");
+    for case in cases_of("text_expressions", "bad_expression") {
+        let pattern: String = case.setting("pattern");
         for error in [RegexReplace::new(&pattern, b"", true).map(drop), RegexFullMatch::new(&pattern).map(drop)] {
             let error = error.expect_err(&pattern).to_string();
             assert!(error.contains("invalid regular expression") && error.contains("RE2"), "{error}");

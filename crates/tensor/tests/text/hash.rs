@@ -1,15 +1,12 @@
 //! Hashes and hash buckets.
 
+use estimand_fixture::cases_of;
 use estimand_tensor::cpu::text::{
     Buckets, fingerprint_cat64, fingerprint64, fingerprints, hash_bucket_fast, hash_bucket_fast_ints,
     hash_bucket_legacy, hash_bucket_strong, parts,
 };
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{StringSlice, Strings};
-
-use crate::fixture::Case;
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/text_hash.txt");
 
 fn buckets(n: i64, strings: StringSlice<'_>, kernel: impl Fn(StringSlice<'_>, Buckets, &mut [i64])) -> Vec<i64> {
     let mut out = vec![-1; strings.len()];
@@ -19,8 +16,8 @@ fn buckets(n: i64, strings: StringSlice<'_>, kernel: impl Fn(StringSlice<'_>, Bu
 
 #[test]
 fn every_length_has_tensorflows_fingerprint() {
-    let case = &Case::of(FIXTURE, "fingerprint")[0];
-    let strings = case.strings("strings");
+    let case = &cases_of("text_hash", "fingerprint")[0];
+    let strings = crate::strings(case, "strings");
     let mut ours = vec![0; strings.len()];
     fingerprints(strings.as_slice(), &mut ours);
     assert_eq!(ours, case.numbers::<u64>("hashes"));
@@ -28,26 +25,26 @@ fn every_length_has_tensorflows_fingerprint() {
 
 #[test]
 fn buckets_are_tensorflows() {
-    let strings = Case::of(FIXTURE, "fingerprint")[0].strings("strings");
+    let strings = crate::strings(&cases_of("text_hash", "fingerprint")[0], "strings");
     let strings = strings.as_slice();
-    for case in Case::of(FIXTURE, "hash_bucket") {
-        let n = case.one("n");
-        assert_eq!(buckets(n, strings, hash_bucket_fast), case.numbers::<i64>("fast"), "{}", case.title);
-        assert_eq!(buckets(n, strings, hash_bucket_legacy), case.numbers::<i64>("legacy"), "{}", case.title);
+    for case in cases_of("text_hash", "hash_bucket") {
+        let n = case.setting("n");
+        assert_eq!(buckets(n, strings, hash_bucket_fast), case.numbers::<i64>("fast"), "{case}");
+        assert_eq!(buckets(n, strings, hash_bucket_legacy), case.numbers::<i64>("legacy"), "{case}");
     }
-    for case in Case::of(FIXTURE, "hash_bucket_strong") {
-        let key = [case.one::<i64>("key0") as u64, case.one::<i64>("key1") as u64];
-        let ours = buckets(case.one("n"), strings, |s, buckets, out| hash_bucket_strong(s, key, buckets, out));
-        assert_eq!(ours, case.numbers::<i64>("buckets"), "{}", case.title);
+    for case in cases_of("text_hash", "hash_bucket_strong") {
+        let key = [case.setting::<i64>("key0") as u64, case.setting::<i64>("key1") as u64];
+        let ours = buckets(case.setting("n"), strings, |s, buckets, out| hash_bucket_strong(s, key, buckets, out));
+        assert_eq!(ours, case.numbers::<i64>("buckets"), "{case}");
     }
 }
 
 #[test]
 fn integers_are_hashed_as_decimal_text() {
-    let case = &Case::of(FIXTURE, "hash_bucket_ints")[0];
+    let case = &cases_of("text_hash", "hash_bucket_ints")[0];
     let ints = case.numbers::<i64>("ints");
     let mut ours = vec![-1; ints.len()];
-    hash_bucket_fast_ints(&ints, Buckets::new(case.one("n")).unwrap(), &mut ours);
+    hash_bucket_fast_ints(&ints, Buckets::new(case.setting("n")).unwrap(), &mut ours);
     assert_eq!(ours, case.numbers::<i64>("buckets"));
     // Cases 8 and 9 of the specification.
     let mut ours = [0; 6];

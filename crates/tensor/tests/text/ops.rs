@@ -1,8 +1,8 @@
 //! String ops and bucketize.
 
-use std::fmt::{Debug, Display};
-use std::str::FromStr;
+use std::fmt::Display;
 
+use estimand_fixture::{Case, FromJson, cases_of};
 use estimand_tensor::cpu::bucketize::{Boundaries, Bucketed, bucketize};
 use estimand_tensor::cpu::text::{
     AsString, Case as LetterCase, Encoding, JoinInput, ParseNumber, Print, Unit, as_string, join, length, parts,
@@ -11,9 +11,7 @@ use estimand_tensor::cpu::text::{
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::{StringSlice, Strings};
 
-use crate::fixture::Case;
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/text_ops.txt");
+use crate::strings;
 
 fn list(strings: &[&str]) -> Strings {
     strings.iter().collect()
@@ -28,42 +26,39 @@ fn made(kernel: impl FnOnce(&mut Strings)) -> Strings {
 
 #[test]
 fn numbers_are_printed_as_tensorflow_does() {
-    for case in &Case::of(FIXTURE, "as_string") {
-        let setting = |key, default| if case.has_setting(key) { case.one(key) } else { default };
+    for case in &cases_of("text_ops", "as_string") {
         let settings = AsString {
-            precision: setting("precision", -1),
-            scientific: case.has_setting("scientific"),
-            shortest: case.has_setting("shortest"),
-            width: setting("width", -1),
-            fill: if case.has_setting("fill") { case.word("fill") } else { String::new() },
+            precision: case.option("precision").unwrap_or(-1),
+            scientific: case.option("scientific").unwrap_or(false),
+            shortest: case.option("shortest").unwrap_or(false),
+            width: case.option("width").unwrap_or(-1),
+            fill: case.option("fill").unwrap_or_default(),
         };
-        let dtype = case.word("dtype");
-        match dtype.as_str() {
-            "float64" => check_print(case, &settings, &case.numbers::<f64>("values")),
-            "float32" => check_print(case, &settings, &case.numbers::<f32>("values")),
-            "int64" => check_print(case, &settings, &case.numbers::<i64>("values")),
-            "int32" => check_print(case, &settings, &case.numbers::<i32>("values")),
-            "uint8" => check_print(case, &settings, &case.numbers::<u8>("values")),
-            _ => {
-                check_print(case, &settings, &case.numbers::<u8>("values").iter().map(|&v| v == 1).collect::<Vec<_>>())
-            }
+        let values = case.array("values");
+        match values.dtype.as_str() {
+            "f64" => check_print(case, &settings, &values.numbers::<f64>()),
+            "f32" => check_print(case, &settings, &values.numbers::<f32>()),
+            "i64" => check_print(case, &settings, &values.numbers::<i64>()),
+            "i32" => check_print(case, &settings, &values.numbers::<i32>()),
+            "u8" => check_print(case, &settings, &values.numbers::<u8>()),
+            _ => check_print(case, &settings, &values.numbers::<bool>()),
         }
     }
 }
 
-fn check_print<T: Print>(case: &Case<'_>, settings: &AsString, values: &[T]) {
+fn check_print<T: Print>(case: &Case, settings: &AsString, values: &[T]) {
     let mut ours = Strings::default();
-    match (as_string(values, settings, &mut ours), case.error()) {
-        (Ok(()), None) => assert_eq!(ours, case.strings("strings"), "{}", case.title),
-        (Err(_), Some(_)) => {}
-        (ours, theirs) => panic!("{}: {ours:?}, TensorFlow {theirs:?}", case.title),
+    match (as_string(values, settings, &mut ours), case.has("error")) {
+        (Ok(()), false) => assert_eq!(ours, strings(case, "strings"), "{case}"),
+        (Err(_), true) => {}
+        (ours, _) => panic!("{case}: {ours:?}, TensorFlow {:?}", case.option::<String>("error")),
     }
 }
 
 #[test]
 fn numbers_are_read_as_tensorflow_does() {
-    fn check<T: ParseNumber + FromStr<Err: Debug> + PartialEq + Display>(case: &Case<'_>, name: &str) {
-        let text: Strings = [case.text("text")].into_iter().collect();
+    fn check<T: ParseNumber + FromJson + PartialEq + Display>(case: &Case, name: &str) {
+        let text: Strings = [case.bytes("text")].into_iter().collect();
         let mut ours = [T::parse(b"7").unwrap()];
         let result = to_number(text.as_slice(), 5, &mut ours);
         // Compared as text, which shows the sign of zero and makes NaNs equal.
@@ -73,13 +68,13 @@ fn numbers_are_read_as_tensorflow_does() {
                 assert!(error.contains("at position 5"), "{error}");
             }
             [theirs] => {
-                assert!(result.is_ok(), "{}: {name} {theirs}", case.title);
-                assert_eq!(ours[0].to_string(), theirs.to_string(), "{} {name}", case.title);
+                assert!(result.is_ok(), "{case}: {name} {theirs}");
+                assert_eq!(ours[0].to_string(), theirs.to_string(), "{case}: {name}");
             }
             more => panic!("{} numbers", more.len()),
         }
     }
-    for case in Case::of(FIXTURE, "to_number") {
+    for case in cases_of("text_ops", "to_number") {
         check::<f32>(&case, "float32");
         check::<f64>(&case, "float64");
         check::<i32>(&case, "int32");
@@ -101,23 +96,23 @@ fn long_numbers_are_read_too() {
 
 #[test]
 fn pieces_are_tensorflows() {
-    let cases = Case::of(FIXTURE, "split");
-    let strings = cases[0].strings("strings");
+    let cases = cases_of("text_ops", "split");
+    let texts = strings(&cases[0], "strings");
     for case in &cases {
-        let (pieces, splits) = split(strings.as_slice(), &case.text("separator"), case.one("max_split"));
-        assert_eq!((pieces, splits), (case.strings("pieces"), case.numbers("splits")), "{}", case.title);
+        let (pieces, splits) = split(texts.as_slice(), &case.bytes("separator"), case.setting("max_split"));
+        assert_eq!((pieces, splits), (strings(case, "pieces"), case.numbers("splits")), "{case}");
     }
 }
 
 #[test]
 fn strip_length_and_case_are_tensorflows() {
-    let case = &Case::of(FIXTURE, "simple")[0];
-    let strings = case.strings("strings");
-    let strings = strings.as_slice();
-    assert_eq!(made(|out| strip(strings, out)), case.strings("strip"));
+    let case = &cases_of("text_ops", "simple")[0];
+    let texts = strings(case, "strings");
+    let texts = texts.as_slice();
+    assert_eq!(made(|out| strip(texts, out)), strings(case, "strip"));
     for (name, unit) in [("bytes", Unit::Byte), ("chars", Unit::Utf8Char)] {
-        let mut ours = vec![-1; strings.len()];
-        length(strings, unit, &mut ours);
+        let mut ours = vec![-1; texts.len()];
+        length(texts, unit, &mut ours);
         assert_eq!(ours, case.numbers::<i32>(name), "{name}");
     }
     for (name, letters, encoding) in [
@@ -126,30 +121,31 @@ fn strip_length_and_case_are_tensorflows() {
         ("lower_utf8", LetterCase::Lower, Encoding::Utf8),
         ("upper_utf8", LetterCase::Upper, Encoding::Utf8),
     ] {
-        assert_eq!(made(|out| to_case(strings, letters, encoding, out)), case.strings(name), "{name}");
+        assert_eq!(made(|out| to_case(texts, letters, encoding, out)), strings(case, name), "{name}");
         // Behind other strings, and from a range.
         let after = made(|out| {
             out.push(b"Before");
-            to_case(strings.range(3..9), letters, encoding, out);
+            to_case(texts.range(3..9), letters, encoding, out);
         });
         assert_eq!(
             (after.get(0), after.as_slice().range(1..7)),
-            (&b"Before"[..], case.strings(name).as_slice().range(3..9))
+            (&b"Before"[..], strings(case, name).as_slice().range(3..9))
         );
     }
 }
 
 #[test]
 fn parts_are_tensorflows() {
-    for case in Case::of(FIXTURE, "substr") {
-        let unit = if case.word("unit") == "BYTE" { Unit::Byte } else { Unit::Utf8Char };
-        let strings: Strings = [case.text("text")].into_iter().collect();
+    for case in cases_of("text_ops", "substr") {
+        let unit = if case.bytes("unit") == b"BYTE" { Unit::Byte } else { Unit::Utf8Char };
+        let text: Strings = [case.bytes("text")].into_iter().collect();
         let mut ours = Strings::default();
-        let result = substr(strings.as_slice(), &[case.one("position")], &[case.one("length")], unit, 9, &mut ours);
-        match (result, case.error()) {
-            (Ok(()), None) => assert_eq!(ours, case.strings("part"), "{}", case.title),
-            (Err(error), Some(_)) => assert!(error.to_string().contains("at position 9"), "{error}"),
-            (_, theirs) => panic!("{}: {ours:?}, TensorFlow {theirs:?}", case.title),
+        let (position, length) = (case.setting("position"), case.setting("length"));
+        let result = substr(text.as_slice(), &[position], &[length], unit, 9, &mut ours);
+        match (result, case.has("error")) {
+            (Ok(()), false) => assert_eq!(ours, strings(&case, "part"), "{case}"),
+            (Err(error), true) => assert!(error.to_string().contains("at position 9"), "{error}"),
+            _ => panic!("{case}: {ours:?}, TensorFlow {:?}", case.option::<String>("error")),
         }
     }
 }
@@ -170,38 +166,38 @@ fn positions_and_lengths_are_one_for_all_or_one_for_each() {
 
 #[test]
 fn joins_are_tensorflows() {
-    for case in Case::of(FIXTURE, "join") {
-        let (a, b) = (case.strings("a"), case.strings("b"));
+    for case in cases_of("text_ops", "join") {
+        let (a, b) = (strings(&case, "a"), strings(&case, "b"));
         let inputs = [JoinInput::Each(a.as_slice()), JoinInput::One(b"x"), JoinInput::Each(b.as_slice())];
-        let ours = made(|out| join(&inputs, &case.text("separator"), a.len(), out).unwrap());
-        assert_eq!(ours, case.strings("strings"), "{}", case.title);
+        let ours = made(|out| join(&inputs, &case.bytes("separator"), a.len(), out).unwrap());
+        assert_eq!(ours, strings(&case, "strings"), "{case}");
     }
-    for case in Case::of(FIXTURE, "reduce_join") {
-        let (x, dims, axes) = (case.strings("x"), case.numbers::<usize>("dims"), case.numbers::<i64>("axes"));
-        match (reduce_join(x.as_slice(), &dims, &axes, case.one("keep_dims"), b"-"), case.error()) {
-            (Ok((ours, left)), None) => {
-                assert_eq!(ours, case.strings("strings"), "{} {dims:?} {axes:?}", case.title);
-                assert_eq!(left[..], case.numbers::<usize>("left"), "{} {dims:?} {axes:?}", case.title);
+    for case in cases_of("text_ops", "reduce_join") {
+        let (x, dims, axes) = (strings(&case, "x"), case.array("x").dims, case.setting::<Vec<i64>>("axes"));
+        match (reduce_join(x.as_slice(), &dims, &axes, case.setting("keep_dims"), b"-"), case.has("error")) {
+            (Ok((ours, left)), false) => {
+                assert_eq!(ours, strings(&case, "strings"), "{case}: {dims:?} {axes:?}");
+                assert_eq!(left[..], case.numbers::<usize>("left"), "{case}: {dims:?} {axes:?}");
             }
-            (Err(_), Some(_)) => {}
-            (ours, theirs) => panic!("{} {dims:?} {axes:?}: {ours:?}, TensorFlow {theirs:?}", case.title),
+            (Err(_), true) => {}
+            (ours, _) => panic!("{case}: {ours:?}, TensorFlow {:?}", case.option::<String>("error")),
         }
     }
 }
 
 #[test]
 fn buckets_are_tensorflows() {
-    fn check<T: Bucketed + FromStr<Err: Debug>>(case: &Case<'_>) {
+    fn check<T: Bucketed + FromJson>(case: &Case) {
         let values = case.numbers::<T>("values");
         let mut ours = vec![-1; values.len()];
         bucketize(&values, &Boundaries::new(case.numbers("boundaries")).unwrap(), &mut ours);
-        assert_eq!(ours, case.numbers::<i32>("buckets"), "{}", case.title);
+        assert_eq!(ours, case.numbers::<i32>("buckets"), "{case}");
     }
-    for case in Case::of(FIXTURE, "bucketize") {
-        match case.word("dtype").as_str() {
-            "int32" => check::<i32>(&case),
-            "int64" => check::<i64>(&case),
-            "float32" => check::<f32>(&case),
+    for case in cases_of("text_ops", "bucketize") {
+        match case.array("values").dtype.as_str() {
+            "i32" => check::<i32>(&case),
+            "i64" => check::<i64>(&case),
+            "f32" => check::<f32>(&case),
             _ => check::<f64>(&case),
         }
     }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use estimand_fixture::cases_of;
 use estimand_tensor::cpu::text::{Buckets, parts};
 use estimand_tensor::parallel::Pool;
 use estimand_tensor::vocabulary::{Terms, Unknown, Vocabulary, VocabularyFile};
 use estimand_tensor::{DType, ErrorKind, Limits, Result, Strings};
 
-use crate::fixture::Case;
-
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/text_vocabulary.txt");
+use crate::strings;
 
 /// A file that is gone at the end.
 struct Temporary(PathBuf);
@@ -49,44 +48,44 @@ fn unknown(n_buckets: i64) -> Unknown {
 
 #[test]
 fn files_have_the_terms_tensorflow_reads() {
-    for case in Case::of(FIXTURE, "file") {
-        let file = Temporary::new(&case.text("content"));
-        let ours = file.file(case.one("size")).read();
-        match (ours, case.error()) {
-            (Ok(ours), None) => assert_eq!(all(ours.terms()), case.strings("terms"), "{}", case.title),
-            (Err(_), Some(_)) => {}
-            (ours, theirs) => panic!("{}: {ours:?}, TensorFlow {theirs:?}", case.title),
+    for case in cases_of("text_vocabulary", "file") {
+        let file = Temporary::new(&case.bytes("content"));
+        let ours = file.file(case.setting("size")).read();
+        match (ours, case.has("error")) {
+            (Ok(ours), false) => assert_eq!(all(ours.terms()), strings(&case, "terms"), "{case}"),
+            (Err(_), true) => {}
+            (ours, _) => panic!("{case}: {ours:?}, TensorFlow {:?}", case.option::<String>("error")),
         }
     }
-    for case in Case::of(FIXTURE, "file_ints") {
-        let file = Temporary::new(&case.text("content"));
-        match (file.file(case.one("size")).read_ints(), case.error()) {
-            (Ok(ours), None) => {
+    for case in cases_of("text_vocabulary", "file_ints") {
+        let file = Temporary::new(&case.bytes("content"));
+        match (file.file(case.setting("size")).read_ints(), case.has("error")) {
+            (Ok(ours), false) => {
                 let terms: Strings = case.numbers::<i64>("terms").iter().map(i64::to_string).collect();
-                assert_eq!(all(ours.terms()), terms, "{}", case.title);
+                assert_eq!(all(ours.terms()), terms, "{case}");
                 assert_eq!(ours.terms().dtype(), DType::I64);
             }
-            (Err(_), Some(_)) => {}
-            (ours, theirs) => panic!("{}: {ours:?}, TensorFlow {theirs:?}", case.title),
+            (Err(_), true) => {}
+            (ours, _) => panic!("{case}: {ours:?}, TensorFlow {:?}", case.option::<String>("error")),
         }
     }
 }
 
 #[test]
 fn ids_are_tensorflows() {
-    let first = &Case::of(FIXTURE, "lookup")[0];
-    let vocabulary = Vocabulary::from_strings(first.strings("terms")).unwrap();
-    let queries = first.strings("queries");
-    for case in Case::of(FIXTURE, "lookup") {
+    let first = &cases_of("text_vocabulary", "lookup")[0];
+    let vocabulary = Vocabulary::from_strings(strings(first, "terms")).unwrap();
+    let queries = strings(first, "queries");
+    for case in cases_of("text_vocabulary", "lookup") {
         let mut ids = vec![7; queries.len()];
-        vocabulary.lookup(queries.as_slice(), unknown(case.one("n_buckets")), &mut ids).unwrap();
-        assert_eq!(ids, case.numbers::<i64>("ids"), "{}", case.title);
+        vocabulary.lookup(queries.as_slice(), unknown(case.setting("n_buckets")), &mut ids).unwrap();
+        assert_eq!(ids, case.numbers::<i64>("ids"), "{case}");
     }
-    let case = &Case::of(FIXTURE, "lookup_ints")[0];
+    let case = &cases_of("text_vocabulary", "lookup_ints")[0];
     let vocabulary = Vocabulary::from_ints(case.numbers("terms")).unwrap();
     let queries = case.numbers::<i64>("queries");
     let mut ids = vec![7; queries.len()];
-    vocabulary.lookup_ints(&queries, unknown(case.one("n_buckets")), &mut ids).unwrap();
+    vocabulary.lookup_ints(&queries, unknown(case.setting("n_buckets")), &mut ids).unwrap();
     assert_eq!(ids, case.numbers::<i64>("ids"));
 }
 
@@ -111,17 +110,17 @@ fn specified_cases() {
 
 #[test]
 fn ids_lead_back_to_terms() {
-    let case = &Case::of(FIXTURE, "reverse")[0];
+    let case = &cases_of("text_vocabulary", "reverse")[0];
     let terms = Terms::from_strings(["a", "b", "c"].into_iter().collect()).unwrap();
     let mut ours = Strings::default();
-    terms.find(&case.numbers::<i64>("ids"), &case.text("unknown"), &mut ours);
-    assert_eq!(ours, case.strings("terms"));
+    terms.find(&case.numbers::<i64>("ids"), &case.bytes("unknown"), &mut ours);
+    assert_eq!(ours, strings(case, "terms"));
 
-    let case = &Case::of(FIXTURE, "reverse_repeated")[0];
-    let file = Temporary::new(&case.text("content"));
+    let case = &cases_of("text_vocabulary", "reverse_repeated")[0];
+    let file = Temporary::new(&case.bytes("content"));
     let mut ours = Strings::default();
     file.file(0).terms().unwrap().find(&case.numbers::<i64>("ids"), b"", &mut ours);
-    assert_eq!(ours, case.strings("terms"));
+    assert_eq!(ours, strings(case, "terms"));
 }
 
 #[test]

@@ -1,34 +1,43 @@
 //! Every rule and schedule against TensorFlow: the fixture explains itself in
 //! `oracles/gen/update_rules.py`.
 
+use estimand_fixture::{Case, FromJson, cases, cases_of};
 use estimand_update::{Adadelta, Adagrad, Adam, Adamax, Ftrl, Nadam, RmsProp, Schedule, Sgd, SparseRule, UpdateRule};
 use std::collections::{BTreeMap, BTreeSet};
 
-const FIXTURE: &str = include_str!("../../../../oracles/fixtures/update_rules.txt");
 const COLUMNS: usize = 3;
 
-/// The `key=value` words of a line. Taking a setting removes it, so that none is overlooked.
-struct Settings<'a>(BTreeMap<&'a str, &'a str>);
+/// The settings of a case. Each that is read is noted, so that none is overlooked.
+struct Settings {
+    all: Case,
+    read: BTreeSet<String>,
+}
 
-impl<'a> Settings<'a> {
-    fn parse(words: &[&'a str]) -> Settings<'a> {
-        Settings(words.iter().map(|word| word.split_once('=').unwrap()).collect())
+impl Settings {
+    fn of(case: &Case) -> Settings {
+        Settings { all: case.object("settings"), read: BTreeSet::new() }
+    }
+
+    fn option<T: FromJson>(&mut self, key: &str) -> Option<T> {
+        self.read.insert(key.to_string());
+        self.all.option(key)
     }
 
     fn number(&mut self, key: &str, default: f64) -> f64 {
-        self.0.remove(key).map_or(default, |value| value.parse().unwrap())
+        self.option(key).unwrap_or(default)
     }
 
     fn flag(&mut self, key: &str) -> bool {
-        self.0.remove(key) == Some("true")
+        self.option(key).unwrap_or(false)
     }
 
-    fn list<T: std::str::FromStr<Err: std::fmt::Debug>>(&mut self, key: &str) -> Vec<T> {
-        self.0.remove(key).unwrap().split(',').map(|value| value.parse().unwrap()).collect()
+    fn assert_all_read(&self) {
+        let unread: Vec<&str> = self.all.keys().filter(|key| !self.read.contains(*key)).collect();
+        assert!(unread.is_empty(), "{}: {unread:?} were not read", self.all);
     }
 }
 
-fn rule(name: &str, s: &mut Settings<'_>) -> Box<dyn UpdateRule> {
+fn rule(name: &str, s: &mut Settings) -> Box<dyn UpdateRule> {
     match name {
         "SGD" => Box::new(Sgd::default().momentum(s.number("momentum", 0.0)).nesterov(s.flag("nesterov"))),
         "Adagrad" => Box::new(
@@ -67,7 +76,7 @@ fn rule(name: &str, s: &mut Settings<'_>) -> Box<dyn UpdateRule> {
     }
 }
 
-fn adam(s: &mut Settings<'_>) -> Adam {
+fn adam(s: &mut Settings) -> Adam {
     Adam::default()
         .beta_1(s.number("beta_1", 0.9))
         .beta_2(s.number("beta_2", 0.999))
@@ -75,13 +84,16 @@ fn adam(s: &mut Settings<'_>) -> Adam {
         .amsgrad(s.flag("amsgrad"))
 }
 
-fn rmsprop(rule: RmsProp, s: &mut Settings<'_>) -> RmsProp {
+fn rmsprop(rule: RmsProp, s: &mut Settings) -> RmsProp {
     rule.rho(s.number("rho", 0.9)).momentum(s.number("momentum", 0.0)).centered(s.flag("centered"))
 }
 
-fn schedule(name: &str, s: &mut Settings<'_>) -> Schedule {
+fn schedule(name: &str, s: &mut Settings) -> Schedule {
     if name == "piecewise" {
-        return Schedule::Piecewise { boundaries: s.list("boundaries"), values: s.list("values") };
+        return Schedule::Piecewise {
+            boundaries: s.option("boundaries").unwrap(),
+            values: s.option("values").unwrap(),
+        };
     }
     let initial = s.number("initial_learning_rate", 0.0);
     let decay_steps = s.number("decay_steps", 0.0) as u64;
@@ -159,10 +171,6 @@ impl Table {
     }
 }
 
-fn numbers(words: &[&str]) -> Vec<f32> {
-    words.iter().map(|word| word.parse().unwrap()).collect()
-}
-
 /// The largest difference, relative to the largest expected value.
 fn distance(got: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(got.len(), expected.len());
@@ -171,49 +179,40 @@ fn distance(got: &[f32], expected: &[f32]) -> f32 {
     differences.fold(0.0, |worst, x| if x <= worst { worst } else { x })
 }
 
-fn lines() -> impl Iterator<Item = Vec<&'static str>> {
-    FIXTURE.lines().filter(|line| !line.starts_with('#')).map(|line| line.split_whitespace().collect())
-}
-
 #[test]
 fn rules_do_what_tensorflow_does() {
     let (mut w0, mut dense, mut sparse) = (Vec::new(), Vec::new(), Vec::new());
-    let mut case: Option<(&str, Box<dyn UpdateRule>, f64, Table)> = None;
-    let (mut names, mut failures) = (BTreeSet::new(), Vec::new());
-    for line in lines() {
-        match (line[0], &mut case) {
-            ("w0", _) => w0 = numbers(&line[1..]),
-            ("dense", _) => dense.push(Gradient { rows: None, values: numbers(&line[1..]) }),
-            ("sparse", _) => {
-                let rows = line[1].split(',').filter(|row| *row != "-").map(|row| row.parse().unwrap()).collect();
-                sparse.push(Gradient { rows: Some(rows), values: numbers(&line[2..]) });
-            }
-            ("case", _) => {
-                let mut settings = Settings::parse(&line[3..]);
+    let (mut names, mut failures, mut n_cases) = (BTreeSet::new(), Vec::new(), 0);
+    for case in cases("update_rules") {
+        match case.name() {
+            "table" => w0 = case.numbers::<f32>("w"),
+            "dense" => dense.push(Gradient { rows: None, values: case.numbers("gradient") }),
+            "sparse" => sparse.push(Gradient { rows: Some(case.numbers("rows")), values: case.numbers("values") }),
+            "rule" => {
+                let (name, rule_name) = (case.setting::<String>("name"), case.setting::<String>("rule"));
+                let mut settings = Settings::of(&case);
                 let rate = settings.number("rate", 0.0);
-                let rule = rule(line[2], &mut settings);
-                assert!(settings.0.is_empty(), "{}: {:?}", line[1], settings.0);
-                rule.check().unwrap();
-                assert_eq!(rule.name(), line[2]);
+                let rule = rule(&rule_name, &mut settings);
+                settings.assert_all_read();
+                rule.validate().unwrap();
+                assert_eq!(rule.name(), rule_name);
                 names.insert(rule.name());
                 let slots = rule.slots().iter().map(|slot| vec![slot.initial; w0.len()]).collect();
-                case = Some((line[1], rule, rate, Table { w: w0.clone(), slots, n_steps: 0 }));
-            }
-            ("after", Some((name, rule, rate, table))) => {
-                let gradients = if name.ends_with("_dense") { &dense } else { &sparse };
-                let n_steps: usize = line[1].parse().unwrap();
-                for gradient in &gradients[table.n_steps as usize..n_steps] {
-                    table.step(&**rule, *rate, gradient);
+                let mut table = Table { w: w0.clone(), slots, n_steps: 0 };
+                let gradients = if case.bytes("gradients") == b"dense" { &dense } else { &sparse };
+                for after in case.objects("after") {
+                    for gradient in &gradients[table.n_steps as usize..after.setting("step")] {
+                        table.step(&*rule, rate, gradient);
+                    }
+                    let distance_of_w = distance(&table.w, &after.numbers("w"));
+                    failures.extend(report(&name, table.n_steps, "w", distance_of_w));
+                    for (slot, expected) in after.arrays("slots") {
+                        let place = rule.slots().iter().position(|known| known.name == slot).unwrap();
+                        let distance = distance(&table.slots[place], &expected.numbers());
+                        failures.extend(report(&name, table.n_steps, &slot, distance));
+                    }
                 }
-            }
-            ("w", Some((name, _, _, table))) => {
-                let distance = distance(&table.w, &numbers(&line[1..]));
-                failures.extend(report(name, table.n_steps, "w", distance));
-            }
-            ("slot", Some((name, rule, _, table))) => {
-                let place = rule.slots().iter().position(|slot| slot.name == line[1]).unwrap();
-                let distance = distance(&table.slots[place], &numbers(&line[2..]));
-                failures.extend(report(name, table.n_steps, line[1], distance));
+                n_cases += 1;
             }
             _ => {}
         }
@@ -221,6 +220,7 @@ fn rules_do_what_tensorflow_does() {
     for make in estimand_update::ALL_RULES {
         assert!(names.contains(make().name()), "no case for {}", make().name());
     }
+    assert_eq!(n_cases, 56);
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
@@ -232,24 +232,16 @@ fn report(case: &str, n_steps: u64, what: &str, distance: f32) -> Option<String>
 /// The fixture's rates were computed by TensorFlow in float64.
 #[test]
 fn schedules_give_tensorflows_rates() {
-    let mut current = None;
     let mut n_rates = 0;
-    for line in lines() {
-        match (line[0], &current) {
-            ("schedule", _) => {
-                let mut settings = Settings::parse(&line[2..]);
-                let schedule = schedule(line[1], &mut settings);
-                assert!(settings.0.is_empty(), "{}: {:?}", line[1], settings.0);
-                schedule.check().unwrap();
-                current = Some(schedule);
-            }
-            ("rate", Some(schedule)) => {
-                let (step, expected): (u64, f64) = (line[1].parse().unwrap(), line[2].parse().unwrap());
-                let got = schedule.rate(step);
-                assert!((got - expected).abs() <= 1e-9, "{schedule:?} at {step}: {got}, expected {expected}");
-                n_rates += 1;
-            }
-            _ => {}
+    for case in cases_of("update_rules", "schedule") {
+        let mut settings = Settings::of(&case);
+        let schedule = schedule(&case.setting::<String>("name"), &mut settings);
+        settings.assert_all_read();
+        schedule.validate().unwrap();
+        for (step, expected) in case.setting::<Vec<(u64, f64)>>("rates") {
+            let got = schedule.rate(step);
+            assert!((got - expected).abs() <= 1e-9, "{schedule:?} at {step}: {got}, expected {expected}");
+            n_rates += 1;
         }
     }
     assert!(n_rates > 200);

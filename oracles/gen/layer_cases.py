@@ -1,34 +1,24 @@
-"""How cases of layers and losses are written: what `layers.py`, `keras_layers.py`, `losses.py` and `constraints.py` share. Not a program.
-
-The lines of a fixture:
-
-    case <name>                              what is computed; the test knows the same name
-    in|coef|out|... <dtype> <sizes> <values>  row by row; `-` stands for no sizes
+"""How cases of layers and losses are made: what `layers.py`, `keras_layers.py`, `losses.py` and `constraints.py` share. Not a program.
 
 Of a layer: `in`, `weight:<name>` before the call, `out`, `coef` (as large as `out`), the gradients of sum(coef * out + losses)
 `grad:in` and `grad:<name>`, `after:<name>` for what a call in training leaves in a variable, `loss` for what regularizers add.
+Of a loss: `labels`, `in` (predictions), `weights` if there are some, `out`, `coef`, and `grad:in`, the gradient of sum(coef * out).
+The test knows the names of cases.
 """
 
 import os
-import pathlib
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import numpy as np
 import tensorflow as tf
 
-SEED = 5
-FIXTURES = pathlib.Path(__file__).parent.parent / "fixtures"
-random = np.random.default_rng(SEED)
-lines = []
+from fixture import Fixture
+
+random = np.random.default_rng(5)
+fixture = Fixture(seed=5)
+put = fixture.put
 keras = tf.keras
 L = keras.layers
-
-
-def put(key, array):
-    array = np.asarray(array)
-    sizes = ",".join(map(str, array.shape)) or "-"
-    dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}[str(array.dtype)]
-    lines.append(" ".join([key, dtype, sizes] + [str(v) for v in array.ravel()]))
 
 
 def floats(*shape):
@@ -45,7 +35,7 @@ def layer(name, layer, x, training=False):
     short = lambda w: w.name.split("/")[-1].split(":")[0]
     for w in layer.weights:
         w.assign(positive(*w.shape) if "variance" in w.name else floats(*w.shape))
-    lines.append(f"case {name}")
+    fixture.case(name)
     put("in", x)
     for w in layer.weights:
         put(f"weight:{short(w)}", w)
@@ -62,7 +52,7 @@ def layer(name, layer, x, training=False):
         if losses is not None:
             total += losses
     put("out", y)
-    put("coef", coef)
+    put("coef", np.asarray(coef))
     if losses is not None:
         put("loss", losses)
     if x.dtype.is_floating:
@@ -77,13 +67,12 @@ def layer(name, layer, x, training=False):
             assert np.array_equal(before[short(w)], w.numpy()), f"{name} changes {w.name}"
 
 
-def loss(name, labels, x, function, weights=None):
+def loss(name, reduction, special, labels, x, function, weights=None):
     """A loss of labels, predictions and weights, with the gradient of the predictions."""
-    lines.append(f"case {name}")
-    put("labels", labels)
+    fixture.case("loss", loss=name, reduction=reduction, special=special, labels=labels)
     put("in", x)
     if weights is not None:
-        put("weights", weights)
+        put("weights", np.asarray(weights))
     x = tf.constant(x)
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -91,13 +80,9 @@ def loss(name, labels, x, function, weights=None):
         coef = floats(*y.shape)
         total = tf.reduce_sum(coef * y)
     put("out", y)
-    put("coef", coef)
+    put("coef", np.asarray(coef))
     put("grad:in", tape.gradient(total, x))
 
 
 def write(program):
-    """The fixture of a program: all cases so far."""
-    out = FIXTURES / f"{program}.txt"
-    header = f"# Made by oracles/gen/{program}.py, which explains the lines; tensorflow {tf.__version__}, numpy {np.__version__}, seed {SEED}.\n"
-    out.write_text(header + "\n".join(lines) + "\n")
-    print(sum(line.startswith("case") for line in lines), "cases in", out)
+    fixture.write(program, tf, np)
