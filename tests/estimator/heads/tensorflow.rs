@@ -147,7 +147,7 @@ fn check(case: &Case) -> Result<()> {
     let mut first = 0;
     let mut data: Option<Dataset> = None;
     for n in case.setting::<Vec<usize>>("batches") {
-        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n, false);
+        let part = Dataset::from_batch(slice_rows(&batch, first..first + n)?).batch(n);
         data = Some(data.map_or(part.clone(), |data| data.concatenate(&part)));
         first += n;
     }

@@ -56,7 +56,7 @@ fn plan(steps: &[Json]) -> Option<Dataset> {
                 stack.pop()?.concatenate(&second)
             }
             "enumerate" => stack.pop()?.enumerate(word(1), number(2)),
-            "batch" | "ragged_batch" => stack.pop()?.batch(n(1), drop),
+            "batch" | "ragged_batch" => stack.pop()?.batch(n(1)),
             "padded_batch" => {
                 let pad = (3..words.len()).step_by(3).fold(Pad::new(), |pad, i| {
                     let pad = pad.value(word(i), number(i + 2));
@@ -69,7 +69,8 @@ fn plan(steps: &[Json]) -> Option<Dataset> {
             "bucket" => {
                 let numbers = |i: usize| Vec::from_json(&words[i]).unwrap();
                 let buckets = Buckets::by_feature(word(1), numbers(2), numbers(3));
-                let buckets = buckets.pad_to_bucket_boundary(word(4) == "boundary").drop_remainder(drop);
+                let buckets = buckets.pad_to_bucket_boundary(word(4) == "boundary");
+                let buckets = if drop { buckets.drop_remainder() } else { buckets };
                 stack.pop()?.bucket_by_sequence_length(buckets)
             }
             "unbatch" => stack.pop()?.unbatch(),
@@ -79,7 +80,7 @@ fn plan(steps: &[Json]) -> Option<Dataset> {
             "shard" => stack.pop()?.shard(n(1), n(2)),
             _ => return None,
         };
-        let data = if drop && words[0] != "bucket" { data.drop_remainder() } else { data };
+        let data = if drop && word(0) != "bucket" { data.drop_remainder() } else { data };
         stack.push(data);
     }
     stack.pop().filter(|_| stack.is_empty())

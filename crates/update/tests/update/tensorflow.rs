@@ -194,7 +194,7 @@ fn rules_do_what_tensorflow_does() {
                 let rate = settings.number("rate", 0.0);
                 let rule = rule(&rule_name, &mut settings);
                 settings.assert_all_read();
-                rule.validate().unwrap();
+                rule.check().unwrap();
                 assert_eq!(rule.name(), rule_name);
                 names.insert(rule.name());
                 let slots = rule.slots().iter().map(|slot| vec![slot.initial; w0.len()]).collect();
@@ -237,7 +237,7 @@ fn schedules_give_tensorflows_rates() {
         let mut settings = Settings::of(&case);
         let schedule = schedule(&case.setting::<String>("name"), &mut settings);
         settings.assert_all_read();
-        schedule.validate().unwrap();
+        schedule.check().unwrap();
         for (step, expected) in case.setting::<Vec<(u64, f64)>>("rates") {
             let got = schedule.rate(step);
             assert!((got - expected).abs() <= 1e-9, "{schedule:?} at {step}: {got}, expected {expected}");
