@@ -46,8 +46,7 @@ fn a_folder_finds_parquet_and_csv_alike() -> Result<()> {
     Ok(())
 }
 
-/// 20,640 districts, as published. The mean of the label is 2.0686 (scikit-learn: 206,855.8
-/// dollars).
+/// 20,640 districts, as published; the mean of the label is 2.0686 (pyarrow and numpy).
 #[test]
 #[ignore = "needs the files of the sets in ESTIMAND_DATA; .ci/run asks for it"]
 fn published_tables() -> Result<()> {
