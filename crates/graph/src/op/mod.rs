@@ -131,7 +131,17 @@ macro_rules! ops {
                     $(Op::$name(op) => op,)*
                 }
             }
+
+            /// The name of the variant: one of [`ALL_OPS`].
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Op::$name(_) => stringify!($name),)*
+                }
+            }
         }
+
+        /// The names of all variants of [`Op`].
+        pub const ALL_OPS: &[&str] = &[$(stringify!($name)),*];
 
         /// The rules of TensorFlow's ops that are one of ours.
         pub fn readers() -> impl Iterator<Item = (&'static str, ReadRule)> {
