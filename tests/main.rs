@@ -10,6 +10,7 @@ mod config_text;
 mod golden;
 mod laws;
 mod low_level;
+mod ops;
 mod parity;
 mod passes;
 mod preprocessing;

@@ -165,6 +165,14 @@ mod book {
     }
     chapters! {
         readme => "../../../README.md",
+        first_model => "../../../docs/first_model.md",
+        your_csv => "../../../docs/your_csv.md",
+        your_model => "../../../docs/your_model.md",
+        train_and_evaluate => "../../../docs/train_and_evaluate.md",
+        predict => "../../../docs/predict.md",
+        resume => "../../../docs/resume.md",
+        promises => "../../../docs/promises.md",
+        ops => "../../../docs/ops.md",
         graphs => "../../../docs/graphs.md",
         training => "../../../docs/training.md",
         layers => "../../../docs/layers.md",

@@ -130,9 +130,19 @@ macro_rules! ops {
                     $(Op::$name(op) => op,)*
                 }
             }
+
+            /// The name of the variant: one of [`ALL_OPS`].
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Op::$name(_) => stringify!($name),)*
+                }
+            }
         }
 
-        /// The read rules of TensorFlow's ops that correspond to one of ours.
+        /// The names of all variants of [`Op`].
+        pub const ALL_OPS: &[&str] = &[$(stringify!($name)),*];
+
+        /// The rules of TensorFlow's ops that are one of ours.
         pub fn readers() -> impl Iterator<Item = (&'static str, ReadRule)> {
             std::iter::empty()$(.chain(<$attributes as OpRules>::readers()))*
         }
