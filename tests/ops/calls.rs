@@ -72,8 +72,8 @@ impl Given {
             let dims: Shape = [Dim::BATCH].into_iter().chain(dims.iter().map(|&n| n.into())).collect();
             g.placeholder(name, dtype, dims)
         };
-        let w = g.variable("w", [4, 4], Init::Ones);
-        let filter = g.variable("filter", [3, 3, 3, 2], Init::Ones);
+        let w = g.variable("w", [4, 4], Initializer::Ones);
+        let filter = g.variable("filter", [3, 3, 3, 2], Initializer::Ones);
         let ids = rows("ids", DType::I64, &[]);
         let many = g.ragged_placeholder("many", DType::I64);
         Given {
@@ -210,7 +210,7 @@ fn build(name: &str, call: fn(&Given) -> Vec<Tensor>) -> Built {
         }
         for variable in [&given.w, &given.filter] {
             if !matches!(gradients(&loss, &[variable])[..], [estimand::graph::Gradient::None]) {
-                Optimizer::new(Sgd::default(), 0.1).minimize_variables(&loss, &[variable]);
+                Optimizer::new(Sgd::default(), 0.1).minimize(Minimize::new(&loss).variables([variable]));
             }
         }
     }
@@ -438,8 +438,8 @@ fn sources() -> Vec<Call> {
         Graph::constant = |i| (&i.g, [1.0f32, 2.0]),
         Graph::fill = |i| (&i.g, [2, 3], DType::F32, 1.0),
         Graph::range = |i| (&i.g, 3, DType::I64),
-        Graph::variable = |i| (&i.g, "v", [2], Init::Zeros),
-        Graph::variable_with = |i| (&i.g, "v", DType::F32, [2], Init::Zeros, Role::Model { trainable: false }),
+        Graph::variable = |i| (&i.g, "v", [2], Initializer::Zeros),
+        Graph::variable_with = |i| (&i.g, "v", DType::F32, [2], Initializer::Zeros, Role::Model { trainable: false }),
         Tensor::assign = |i| (&i.w, &i.w),
         Tensor::assign_add = |i| (&i.w, 1.0),
         Graph::random_uniform = |i| (&i.g, [2, 3]),
