@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use estimand::data::datasets;
+use estimand::nn::column::ColumnKey;
 use estimand::prelude::*;
 use estimand::tensor::{Batch, Feature};
 

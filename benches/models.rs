@@ -4,7 +4,7 @@
 //! Each is built with the low-level API alone and comes with feeds of its sizes.
 
 use estimand::graph::op::{Cell, CellFunction};
-use estimand::graph::{RecurrentInputs, RecurrentOutputs};
+use estimand::graph::{Combiner, Padding, RaggedTensor, RecurrentInputs, RecurrentOutputs};
 use estimand::prelude::*;
 use estimand::tensor::random::{Key, Stream};
 

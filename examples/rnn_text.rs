@@ -9,6 +9,8 @@
 use std::collections::BTreeSet;
 
 use estimand::console::{self, Level};
+use estimand::graph::LookupTable;
+use estimand::nn::Gru;
 use estimand::nn::metric;
 use estimand::prelude::*;
 

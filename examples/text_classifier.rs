@@ -8,6 +8,7 @@
 //!
 //!     cargo run --release --example text_classifier
 
+use estimand::graph::{Combiner, LookupTable};
 use estimand::prelude::*;
 
 const FILES: [(&str, &str); 9] = [

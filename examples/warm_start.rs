@@ -13,7 +13,7 @@ use estimand::console::{self, Level};
 use estimand::data::datasets;
 use estimand::prelude::*;
 use estimand::premade::{Classifier, DnnLinearCombined, Premade};
-use estimand::{Adapted, adapt};
+use estimand::{Adapted, VocabInfo, adapt};
 
 /// The tables whose rows belong to occupations.
 const TABLES: [&str; 2] = [

@@ -7,9 +7,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use estimand::graph::{Compiled, Executor, Program, RunArgs};
+use estimand::graph::{Combiner, Compiled, Cpu, Executor, Program, RunArgs};
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;
+use estimand::update::MaxNorm;
 
 #[path = "../benches/models.rs"]
 #[allow(dead_code, reason = "shared with the benchmarks")]

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use estimand::graph::RecurrentInputs;
 use estimand::graph::custom::CustomOp;
 use estimand::graph::op::{Cell, CellFunction};
+use estimand::graph::{Combiner, Cpu, CrossKey, Lookup, LookupTable, Padding, RaggedTensor};
 use estimand::prelude::*;
 use estimand::tensor::TensorSpec;
 

@@ -1,9 +1,10 @@
 //! Results have the same bits for any number of threads, any batch a row is in, any vector width,
 //! and with or without fused steps.
 
-use estimand::graph::{Executor, Program, Reference, RunArgs};
+use estimand::graph::{Cpu, Executor, Padding, Program, Reference, RunArgs};
 use estimand::prelude::*;
 use estimand::tensor::cpu::isa::Isa;
+use estimand::update::{Adadelta, Adamax, Nadam};
 
 use crate::models::{self, Model, integers, uniform};
 

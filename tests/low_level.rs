@@ -2,7 +2,9 @@
 //! hand.
 
 use estimand::graph::custom::CustomOp;
-use estimand::graph::{Executor, Gradient, GradientMut, Program, Reference, Role, RunArgs, State, VarId};
+use estimand::graph::{
+    Clip, Cpu, Executor, Gradient, GradientMut, Padding, Program, Reference, Role, RunArgs, State, VarId,
+};
 use estimand::prelude::*;
 use estimand::tensor::TensorSpec;
 

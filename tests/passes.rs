@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use estimand::graph::{Body, Compiled, Executor, RunArgs, Value};
+use estimand::graph::{Body, Clip, Compiled, Cpu, Executor, RunArgs, Value};
+use estimand::nn::column::linear_model;
+use estimand::nn::{Bidirectional, LayerNorm, MultiHeadAttention};
 use estimand::prelude::*;
 use estimand::tensor::{BatchSpec, FeatureSpec, Shape};
 use estimand_graph::{Program, pass};

@@ -1,6 +1,8 @@
 //! Strings, ragged features and lookups through a session: the specification's cases, by hand.
 
+use estimand::graph::{Combiner, Cpu, CrossKey, Lookup, LookupTable, RaggedTensor};
 use estimand::prelude::*;
+use estimand::tensor::Ragged;
 
 fn floats(array: &Array) -> &[f32] {
     array.as_slice().unwrap()

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use estimand::graph::Minimize;
 use estimand::graph::checkpoint::{self, CheckpointState};
 use estimand::hook::{CheckpointListener, Hook, HookContext};
 use estimand::prelude::*;

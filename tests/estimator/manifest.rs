@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use estimand::graph::checkpoint::{BundleReader, BundleWriter};
+use estimand::graph::{Combiner, LookupTable, RaggedTensor};
 use estimand::manifest::Manifest;
+use estimand::nn::column::ColumnKey;
 use estimand::prelude::*;
-use estimand::{Adapted, adapt, adapt_once};
+use estimand::{Adapted, VocabInfo, adapt, adapt_once};
 
 use crate::hooks::log_lines::logged;
 use crate::models::Folder;

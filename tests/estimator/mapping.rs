@@ -2,6 +2,7 @@
 
 use estimand::Input;
 use estimand::data::InputContext;
+use estimand::graph::{LookupTable, RaggedTensor};
 use estimand::prelude::*;
 use estimand::tensor::Feature;
 

@@ -2,7 +2,10 @@
 //! mistakes.
 
 use estimand::graph::checkpoint::BundleWriter;
+use estimand::nn::Reduction;
+use estimand::nn::column::sequence_numeric_column;
 use estimand::prelude::*;
+use estimand::premade::LinearEstimator;
 
 use crate::models::Folder;
 

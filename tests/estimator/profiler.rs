@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use estimand::graph::Cost;
+use estimand::graph::{Combiner, RaggedTensor};
 use estimand::hook::{Profile, ProfilerHook};
 use estimand::prelude::*;
 use serde_json::Value;

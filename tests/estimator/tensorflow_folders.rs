@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use estimand::graph::checkpoint::{BundleReader, BundleWriter, latest_checkpoint};
+use estimand::head::MultiHead;
+use estimand::nn::column::shared_embeddings;
 use estimand::prelude::*;
+use estimand::premade::{DnnLinearCombinedEstimator, LinearEstimator};
 
 use crate::hooks::log_lines::logged;
 use crate::models::Folder;

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use estimand::VocabInfo;
 use estimand::graph::checkpoint::{BundleReader, BundleWriter};
 use estimand::hook::{Hook, HookContext};
 use estimand::prelude::*;

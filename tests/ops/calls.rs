@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use estimand::graph::custom::CustomOp;
 use estimand::graph::op::{Cell, CellFunction};
-use estimand::graph::{Parsed, RecurrentInputs, RecurrentOutputs, Role};
+use estimand::graph::{
+    Combiner, LookupTable, Minimize, Padding, Parsed, RaggedTensor, RecurrentInputs, RecurrentOutputs, Role,
+};
 use estimand::prelude::*;
 use estimand::tensor::{BatchSpec, FeatureSpec, Shape, TensorSpec};
 

@@ -2,10 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use estimand::graph::Combiner;
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
+use estimand::nn::Reduction;
+use estimand::nn::column::{
+    ColumnKey, LinearModel, default_embedding_column, linear_model, make_parse_example_spec, sequence_numeric_column,
+    shared_embeddings, weighted_categorical_column,
+};
 use estimand::prelude::*;
+use estimand::premade::{BaselineEstimator, DnnEstimator, DnnLinearCombinedEstimator, LinearEstimator};
 use estimand::{
     Cluster, EstimatorBuilder, Export, ExportOutput, Exporter, InputFn, Metrics, MetricsContext, Strategy, Timer,
-    TrainSession, VocabSource, data, head, hook, nn, premade, tensor,
+    TrainSession, VocabInfo, VocabSource, data, head, hook, nn, premade, tensor,
 };
 
 /// Types, by their paths.

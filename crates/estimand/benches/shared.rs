@@ -18,6 +18,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use estimand::data::Csv;
+use estimand::graph::Cpu;
 use estimand::prelude::*;
 use estimand::tensor::Batch;
 

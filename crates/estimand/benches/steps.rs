@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use estimand::graph::Cpu;
 use estimand::prelude::*;
 
 #[path = "../../../benches/models.rs"]

@@ -9,6 +9,7 @@
 
 use std::time::Instant;
 
+use estimand::graph::Cpu;
 use estimand::prelude::*;
 
 fn network(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {

@@ -6,6 +6,7 @@
 
 use estimand::console::{self, Level};
 use estimand::prelude::*;
+use estimand::update::{Adadelta, Adamax, Nadam};
 
 fn optimizer(name: &str) -> Result<Optimizer> {
     Ok(match name {

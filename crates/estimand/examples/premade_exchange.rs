@@ -8,8 +8,12 @@
 
 use estimand::console::{self, Level};
 use estimand::data::Csv;
+use estimand::head::MultiHead;
+use estimand::nn::column::shared_embeddings;
 use estimand::prelude::*;
 use estimand::premade::OptimizerChoice;
+use estimand::premade::{DnnLinearCombinedEstimator, LinearEstimator};
+use estimand::update::{Adadelta, Adamax, Nadam};
 
 #[path = "../../../benches/census.rs"]
 mod census;

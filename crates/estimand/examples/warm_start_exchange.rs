@@ -7,6 +7,7 @@
 //! `all KEY NEW.txt N_OOV FROM FOLDER` one that takes everything. Sizes of -1 are all terms, SLOTS
 //! is 0 or 1. Each writes the checkpoint that it begins with.
 
+use estimand::VocabInfo;
 use estimand::console::{self, Level};
 use estimand::prelude::*;
 

@@ -99,54 +99,35 @@ pub mod graph {
 }
 
 /// The items that most programs use.
+///
+/// Other layers, losses, columns and heads are in [`nn`], [`nn::loss`], [`nn::column`] and
+/// [`head`]; rules and constraints in [`update`]; ragged tensors, tables and options of ops in
+/// [`graph`](crate::graph).
 pub mod prelude {
-    pub use crate::head::{
-        BinaryClassHead, Head, HeadSpec, LogisticRegressionHead, MultiClassHead, MultiHead, MultiLabelHead,
-        PoissonRegressionHead, RegressionHead, SequentialHeadWrapper,
-    };
+    pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
     pub use crate::premade::{
-        BaselineClassifier, BaselineEstimator, BaselineRegressor, DnnClassifier, DnnEstimator,
-        DnnLinearCombinedClassifier, DnnLinearCombinedEstimator, DnnLinearCombinedRegressor, DnnRegressor,
-        LinearClassifier, LinearEstimator, LinearRegressor,
+        BaselineClassifier, BaselineRegressor, DnnClassifier, DnnLinearCombinedClassifier, DnnLinearCombinedRegressor,
+        DnnRegressor, LinearClassifier, LinearRegressor,
     };
     pub use crate::{
         EarlyStopping, Estimator, EstimatorSpec, EvalSpec, Every, HParams, InputFnContext, MapGraph, ModelFnContext,
-        PredictSpec, RunConfig, Summaries, TrainSpec, VocabInfo, WarmStartSettings,
+        PredictSpec, RunConfig, TrainSpec, WarmStartSettings,
     };
-    pub use estimand_cpu::Cpu;
     pub use estimand_data::Dataset;
     pub use estimand_engine::{Eval, Session};
-    pub use estimand_graph::{
-        Clip, Combiner, CrossKey, Graph, Initializer, Lookup, LookupTable, Minimize, Optimizer, Padding, RaggedTensor,
-        Tensor, gradients,
-    };
+    pub use estimand_graph::{Graph, Initializer, Optimizer, Tensor, gradients};
     pub use estimand_nn::column::{
-        ColumnKey, Columns, FeatureColumn, LinearModel, bucketized_column, categorical_column_with_hash_bucket,
+        Columns, FeatureColumn, bucketized_column, categorical_column_with_hash_bucket,
         categorical_column_with_identity, categorical_column_with_vocabulary_file,
-        categorical_column_with_vocabulary_list, crossed_column, default_embedding_column, embedding_column,
-        indicator_column, input_layer, linear_model, make_parse_example_spec, numeric_column, sequence_input_layer,
-        sequence_numeric_column, shared_embeddings, weighted_categorical_column,
-    };
-    pub use estimand_nn::loss::{
-        CategoricalHinge, CosineSimilarity, Hinge, KlDivergence, LogCosh, LogLoss, MeanAbsolutePercentageError,
-        MeanSquaredLogarithmicError, Poisson, SquaredHinge,
+        categorical_column_with_vocabulary_list, crossed_column, embedding_column, indicator_column, input_layer,
+        numeric_column,
     };
     pub use estimand_nn::{
-        AbsoluteError, Activation, Add, AlphaDropout, Average, AvgPool1d, AvgPool2d, BatchNorm, Bidirectional, Concat,
-        Conv1d, Conv2d, Conv2dTranspose, Cropping1d, Cropping2d, Defaults, Dense, DepthwiseConv2d, Dot, Dropout, Elu,
-        Embedding, Flatten, GaussianDropout, GaussianNoise, GlobalAvgPool1d, GlobalAvgPool2d, GlobalMaxPool1d,
-        GlobalMaxPool2d, Gru, Huber, Layer, LayerNorm, LeakyRelu, LogPoisson, Loss, Lstm, Masking, MaxPool1d,
-        MaxPool2d, Maximum, MeanSquaredError, Merge, MergeMode, Minimum, MultiHeadAttention, Multiply, PRelu, Permute,
-        RecurrentLayer, Reduction, Regularizer, Relu, RepeatVector, Reshape, SeparableConv2d, Shared,
-        SigmoidCrossEntropy, SimpleRnn, Softmax, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy, SpatialDropout1d,
-        SpatialDropout2d, Subtract, ThresholdedRelu, TimeDistributed, UpSampling1d, UpSampling2d, ZeroPadding1d,
-        ZeroPadding2d,
+        Activation, BatchNorm, Conv2d, Dense, Dropout, Embedding, Flatten, Layer, Loss, Lstm, MaxPool2d,
+        MeanSquaredError, Merge, RecurrentLayer, SigmoidCrossEntropy, SoftmaxCrossEntropy, SparseSoftmaxCrossEntropy,
     };
-    pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Ragged, Result};
-    pub use estimand_update::{
-        Adadelta, Adagrad, Adam, Adamax, Constraint, Ftrl, MaxNorm, MinMaxNorm, Nadam, NonNeg, RmsProp, Schedule, Sgd,
-        UnitNorm,
-    };
+    pub use estimand_tensor::{Array, DType, Dim, Error, Mode, Result};
+    pub use estimand_update::{Adagrad, Adam, Ftrl, RmsProp, Schedule, Sgd};
 }
 
 /// Mutations of input bytes for parser tests, shared with the fuzz targets.

@@ -1,5 +1,7 @@
 //! Errors of heads for invalid configurations, labels and weights.
 
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
+use estimand::nn::Reduction;
 use estimand::prelude::*;
 
 use super::rows::{Rows, column, estimator, evaluate, predict, rows};

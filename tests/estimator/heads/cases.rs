@@ -1,6 +1,8 @@
 //! The test cases of TensorFlow's heads, numbered as in the inventory of its behaviour.
 
 use estimand::graph::Graph;
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
+use estimand::nn::Reduction;
 use estimand::nn::metric;
 use estimand::nn::testing::metric_value;
 use estimand::prelude::*;

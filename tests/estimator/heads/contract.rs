@@ -2,7 +2,11 @@
 
 use estimand::ExportOutput;
 use estimand::head::testing::{check_head, example, example_with};
-use estimand::head::{ALL_HEADS, LabelledBatch, Measures, Predictions, Reporting};
+use estimand::head::{
+    ALL_HEADS, LabelledBatch, LogisticRegressionHead, Measures, MultiHead, PoissonRegressionHead, Predictions,
+    Reporting, SequentialHeadWrapper,
+};
+use estimand::nn::Reduction;
 use estimand::nn::metric;
 use estimand::prelude::*;
 use indexmap::IndexMap;

@@ -3,6 +3,7 @@
 
 use estimand::ExportOutput;
 use estimand::graph::Graph;
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead};
 use estimand::prelude::*;
 
 /// Keys with the kind of answer, in order.

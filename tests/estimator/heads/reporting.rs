@@ -1,6 +1,8 @@
 //! Features that pass through to predictions, metrics of slices, and batches with their own
 //! weights.
 
+use estimand::head::{MultiHead, SequentialHeadWrapper};
+use estimand::nn::AbsoluteError;
 use estimand::nn::metric;
 use estimand::prelude::*;
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use estimand::data::slice_rows;
 use estimand::head::Term;
+use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
+use estimand::nn::Reduction;
 use estimand::prelude::*;
-use estimand::tensor::{Batch, Feature};
+use estimand::tensor::{Batch, Feature, Ragged};
 use estimand_fixture::{Case, FromJson, Json, cases};
 
 use super::rows::with_regularization;

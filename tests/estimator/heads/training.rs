@@ -1,5 +1,6 @@
 //! Training with heads: one optimizer, several, and the names of their slots in checkpoints.
 
+use estimand::graph::Minimize;
 use estimand::prelude::*;
 
 use crate::models::Folder;

@@ -1,6 +1,7 @@
 //! Summaries of a training: steps, names, unchanged bits of the model, and numbers that are not
 //! finite.
 
+use estimand::Summaries;
 use estimand::events::{SessionStatus, SummaryValue, Value, What};
 use estimand::hook::SummarySaverHook;
 use estimand::prelude::*;

@@ -24,6 +24,7 @@ use crate::{ExportOutput, SERVING_DEFAULT};
 /// | exports | the first head's default (the default), each head's as `head` and `head/key`, `predict` with all |
 ///
 /// ```
+/// use estimand::head::MultiHead;
 /// use estimand::prelude::*;
 /// let both = MultiHead::new()
 ///     .head(BinaryClassHead::new().name("click"))

@@ -24,6 +24,7 @@ pub type TrainOpFn<'a> = Box<dyn FnOnce(&Tensor) -> Result<Tensor> + 'a>;
 /// models with several optimizers. Both increment the global step.
 ///
 /// ```
+/// use estimand::graph::Minimize;
 /// use estimand::prelude::*;
 ///
 /// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {

@@ -20,6 +20,7 @@ use crate::{Every, Timer};
 ///
 /// ```
 /// use estimand::hook::SummarySaverHook;
+/// use estimand::Summaries;
 /// use estimand::prelude::*;
 ///
 /// fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {

@@ -8,6 +8,7 @@
 //!
 //! ```
 //! use estimand::manifest::Manifest;
+//! use estimand::graph::LookupTable;
 //! use estimand::prelude::*;
 //! use estimand::tensor::{DType, Dim};
 //!

@@ -6,6 +6,8 @@
 //! Everything is read before any variable is changed.
 //!
 //! ```
+//! use estimand::VocabInfo;
+//! use estimand::nn::column::linear_model;
 //! use estimand::prelude::*;
 //!
 //! # let base = std::env::temp_dir().join(format!("estimand-doc-warm-start-{}", std::process::id()));
