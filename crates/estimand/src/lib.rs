@@ -102,7 +102,7 @@ pub mod graph {
 ///
 /// Other layers, losses, columns and heads are in [`nn`], [`nn::loss`], [`nn::column`] and
 /// [`head`]; rules and constraints in [`update`]; ragged tensors, tables and options of ops in
-/// [`graph`](crate::graph).
+/// [`graph`].
 pub mod prelude {
     pub use crate::head::{BinaryClassHead, Head, HeadSpec, MultiClassHead, RegressionHead};
     pub use crate::premade::{
