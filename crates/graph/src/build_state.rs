@@ -129,6 +129,24 @@ mod tests {
     }
 
     #[test]
+    fn an_op_without_a_value_is_no_operand() {
+        let sums: [fn(&Tensor); 3] = [
+            |group| drop(group.sum()),
+            |group| drop(crate::gradients(group, &[group])),
+            |group| drop(crate::gradients(&group.graph().constant(1.0f32), &[group])),
+        ];
+        for use_value in sums {
+            let g = Graph::new();
+            use_value(&g.group(&[&g.constant(1.0f32)]));
+            let text = g.check().unwrap_err().to_string();
+            assert!(text.contains("which has no value: it is run for its effect"), "{text}");
+        }
+        let g = Graph::new();
+        let _ = g.group(&[&g.group(&[])]);
+        g.check().unwrap();
+    }
+
+    #[test]
     fn lists_do_not_keep_a_graph_alive() {
         let g = Graph::new();
         g.add_update(&g.constant(1.0f32));

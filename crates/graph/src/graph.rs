@@ -466,6 +466,11 @@ impl Graph {
             ));
             return self.fail(error.help("build both in one graph, or pass the value through a placeholder"), site);
         }
+        if !matches!(op, Op::Group(_))
+            && let Some(effect) = inputs.iter().find(|t| !t.has_value())
+        {
+            return self.fail(effect.no_value(op.name()), site);
+        }
         // The results of host ops have sizes of their own. The same work, requested twice, must be
         // one node so that both results have the same sizes. The same holds for the ops between a
         // feature and the host ops.

@@ -88,6 +88,18 @@ impl Tensor {
         self.value == Value::POISON
     }
 
+    /// Whether a run gives it a value. Ops that are run for their effect have none.
+    pub(crate) fn has_value(&self) -> bool {
+        self.is_poisoned() || !self.graph().body().node(self.value.node).outputs.is_empty()
+    }
+
+    /// The error of using a tensor without a value.
+    pub(crate) fn no_value(&self, user: &str) -> Error {
+        let name = self.graph().body().node(self.value.node).name.clone();
+        Error::config(format!("{user} of `{name}`, which has no value: it is run for its effect"))
+            .help("fetch it, or put it into a group")
+    }
+
     /// Name, dtype and shape for a message: "`name` f32[batch, 4]"
     pub fn describe(&self) -> String {
         format!("`{}` {}", self.name(), self.spec)

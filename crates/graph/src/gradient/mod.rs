@@ -74,6 +74,10 @@ pub fn gradients(y: &Tensor, xs: &[&Tensor]) -> Vec<Gradient> {
         );
         return none();
     }
+    if let Some(effect) = xs.iter().copied().chain([y]).find(|t| !t.has_value()) {
+        graph.record(effect.no_value("gradient"), site);
+        return none();
+    }
     if !y.dtype().is_float() {
         graph.record(
             Error::dtype(Some(DType::F32), y.dtype(), format!("gradient of {}, which is not a float", y.describe())),
