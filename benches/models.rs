@@ -85,7 +85,7 @@ pub fn lookup(n_rows: usize, width: usize, per_example: usize) -> Model {
     let y = g.placeholder("y", DType::F32, [Dim::BATCH, 1.into()]);
     let table =
         g.variable("embedding_weights", [n_rows, width], Initializer::TruncatedNormal { mean: 0.0, stddev: 0.1 });
-    let pooled = table.gather(&ids).sum_axes(&[1], false);
+    let pooled = table.gather(&ids).sum_axes([1]);
     let logits = dense(&pooled, "logits", 1);
     let loss = logits.sigmoid_cross_entropy(&y).mean();
     let train = Optimizer::new(Adagrad::default(), 0.05).minimize(&loss);

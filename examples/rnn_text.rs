@@ -40,7 +40,7 @@ fn datasets() -> Result<[Dataset; 2]> {
 }
 
 fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
-    let letters = cx.feature("word").regex_replace("(.)", r"\1 ", true).string_split("", -1);
+    let letters = cx.feature("word").regex_replace("(.)", r"\1 ").string_split("", -1);
     let alphabet = LookupTable::from_list(('a'..='z').map(String::from))?;
     let ids = letters.with_values(alphabet.lookup_known(&letters.values, "letter"));
     let lengths = letters.row_lengths();

@@ -8,7 +8,7 @@
 //!
 //!     cargo run --release --example text_classifier
 
-use estimand::graph::{Combiner, LookupTable};
+use estimand::graph::{Combiner, Encoding, LookupTable};
 use estimand::prelude::*;
 
 const FILES: [(&str, &str); 9] = [
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     let language = g.placeholder("language", DType::Str, [Dim::BATCH]);
 
     // Separate names, numbers and signs, then split at spaces.
-    let words = line.regex_replace(r"(\W)", r" \1 ", true).lower(false).string_split("", -1);
+    let words = line.regex_replace(r"(\W)", r" \1 ").lower(Encoding::Bytes).string_split("", -1);
     let ids = words.with_values(words.values.hash_bucket(4096));
     let table = g.variable("embedding_weights", [4096, 16], Initializer::TruncatedNormal { mean: 0.0, stddev: 0.25 });
     let features = table.lookup(&ids, Combiner::SqrtN);

@@ -140,7 +140,7 @@ fn attention() -> Case {
     let mixed = MultiHeadAttention::new(2, 4).use_causal_mask(true).apply(&x);
     let x1 = LayerNorm::new().apply(&(&x + mixed));
     let x2 = LayerNorm::new().apply(&(&x1 + Dense::new(8).apply(&Dense::new(16).relu().apply(&x1))));
-    let loss = (Dense::new(1).apply(&x2.mean_axes(&[1], false)) - &y).square().mean();
+    let loss = (Dense::new(1).apply(&x2.mean_axes([1])) - &y).square().mean();
     let train = Optimizer::new(RmsProp::default().centered(true), 0.01).minimize(&loss);
     let feeds = vec![(x, uniform("x", &[11, 6, 8]).unwrap()), (y, uniform("y", &[11, 1]).unwrap())];
     Case::new("attention", &loss, &train, feeds)

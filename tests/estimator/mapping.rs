@@ -2,7 +2,7 @@
 
 use estimand::Input;
 use estimand::data::InputContext;
-use estimand::graph::{LookupTable, RaggedTensor};
+use estimand::graph::{Encoding, LookupTable, RaggedTensor};
 use estimand::prelude::*;
 use estimand::tensor::Feature;
 
@@ -23,7 +23,7 @@ fn rows_have_their_own_results_on_any_threads() -> Result<()> {
     let data = words(100).shuffle(100, 3).map_graph(move |row| {
         let x = row.dense("x");
         [
-            ("id", Input::from(table.lookup(&row.dense("text").lower(false)))),
+            ("id", Input::from(table.lookup(&row.dense("text").lower(Encoding::Bytes)))),
             ("squared", (&x * &x).into()),
             ("itself", RaggedTensor::from_dense(&x.reshape([-1, 1])).into()),
         ]

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use estimand::graph::Encoding;
 use estimand::hook::{BeginContext, Fetch, Hook, HookContext};
 use estimand::prelude::*;
 
@@ -59,7 +60,7 @@ impl Hook for EveryThird {
 fn model(cx: &ModelFnContext<'_>) -> Result<EstimatorSpec> {
     let spec = network(cx)?;
     let _scope = cx.graph().scope("seldom");
-    cx.feature("word").string_length(false).cast(DType::F32).sum();
+    cx.feature("word").string_length(Encoding::Bytes).cast(DType::F32).sum();
     Ok(spec)
 }
 

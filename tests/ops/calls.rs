@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use estimand::graph::custom::CustomOp;
 use estimand::graph::op::{Cell, CellFunction};
 use estimand::graph::{
-    Combiner, LookupTable, Minimize, Padding, Parsed, RaggedTensor, RecurrentInputs, RecurrentOutputs, Role,
+    Combiner, Encoding, LookupTable, Minimize, Mirror, Padding, Parsed, RaggedTensor, RecurrentInputs,
+    RecurrentOutputs, Role, Transposed,
 };
 use estimand::prelude::*;
 use estimand::tensor::{BatchSpec, FeatureSpec, Shape, TensorSpec};
@@ -282,25 +283,25 @@ fn elements() -> Vec<Call> {
 fn reductions() -> Vec<Call> {
     calls![
         Tensor::sum = |i| (&i.x),
-        Tensor::sum_axes = |i| (&i.x, &[1], false),
+        Tensor::sum_axes = |i| (&i.x, [1]),
         Tensor::mean = |i| (&i.x),
-        Tensor::mean_axes = |i| (&i.x, &[1], false),
+        Tensor::mean_axes = |i| (&i.x, [1]),
         Tensor::max = |i| (&i.x),
-        Tensor::max_axes = |i| (&i.x, &[1], false),
+        Tensor::max_axes = |i| (&i.x, [1]),
         Tensor::min = |i| (&i.x),
-        Tensor::min_axes = |i| (&i.x, &[1], false),
+        Tensor::min_axes = |i| (&i.x, [1]),
         Tensor::prod = |i| (&i.x),
-        Tensor::prod_axes = |i| (&i.x, &[1], false),
+        Tensor::prod_axes = |i| (&i.x, [1]),
         Tensor::all = |i| (&i.flags),
-        Tensor::all_axes = |i| (&i.flags, &[1], false),
+        Tensor::all_axes = |i| (&i.flags, [1]),
         Tensor::any = |i| (&i.flags),
-        Tensor::any_axes = |i| (&i.flags, &[1], false),
-        Tensor::logsumexp_axes = |i| (&i.x, &[1], false),
+        Tensor::any_axes = |i| (&i.flags, [1]),
+        Tensor::logsumexp_axes = |i| (&i.x, [1]),
         Tensor::moments = |i| (&i.x, &[0]),
         Tensor::argmax = |i| (&i.x, 1),
         Tensor::argmin = |i| (&i.x, 1),
-        Tensor::cumsum = |i| (&i.x, 1, false, false),
-        Tensor::cumprod = |i| (&i.x, 1, false, false),
+        Tensor::cumsum = |i| (&i.x, 1),
+        Tensor::cumprod = |i| (&i.x, 1),
         Tensor::top_k = |i| (&i.x, 2),
     ]
 }
@@ -308,7 +309,7 @@ fn reductions() -> Vec<Call> {
 fn windows() -> Vec<Call> {
     calls![
         Tensor::matmul = |i| (&i.x, &i.w),
-        Tensor::matmul_with = |i| (&i.sequence, &i.sequence, false, true),
+        Tensor::matmul_with = |i| (&i.sequence, &i.sequence, Transposed::Right),
         Tensor::conv1d = |i| (&i.sequence, &i.kernel, 1, Padding::Valid),
         Tensor::conv2d = |i| (&i.image, &i.filter, (1, 1), Padding::Same),
         Tensor::conv2d_dilated = |i| (&i.image, &i.filter, (1, 1), (2, 2), Padding::Same),
@@ -357,7 +358,7 @@ fn shapes() -> Vec<Call> {
         Tensor::strided_slice = |i| (&i.w, &[(0, 4, 2), (0, 4, 2)]),
         Tensor::crop = |i| (&i.x, &[(0, 0), (1, 1)]),
         Tensor::pad = |i| (&i.x, &[(0, 0), (1, 1)], 0.0),
-        Tensor::mirror_pad = |i| (&i.x, &[(0, 0), (1, 1)], false),
+        Tensor::mirror_pad = |i| (&i.x, &[(0, 0), (1, 1)], Mirror::Reflect),
         Tensor::tile = |i| (&i.x, &[1, 2]),
         Tensor::reverse = |i| (&i.x, &[1]),
         Tensor::band_part = |i| (&i.w, Some(0), None),
@@ -389,16 +390,17 @@ fn indices() -> Vec<Call> {
 
 fn strings() -> Vec<Call> {
     calls![
-        Tensor::lower = |i| (&i.text, true),
-        Tensor::upper = |i| (&i.text, true),
+        Tensor::lower = |i| (&i.text, Encoding::Utf8),
+        Tensor::upper = |i| (&i.text, Encoding::Utf8),
         Tensor::strip = |i| (&i.text),
-        Tensor::substr = |i| (&i.text, 0, 1, true),
-        Tensor::regex_replace = |i| (&i.text, "a", "b", true),
+        Tensor::substr = |i| (&i.text, 0, 1, Encoding::Utf8),
+        Tensor::regex_replace = |i| (&i.text, "a", "b"),
+        Tensor::regex_replace_first = |i| (&i.text, "a", "b"),
         Tensor::regex_full_match = |i| (&i.text, "a"),
-        Tensor::string_length = |i| (&i.text, true),
+        Tensor::string_length = |i| (&i.text, Encoding::Utf8),
         Tensor::string_split = |i| (&i.text, " ", -1),
         Tensor::string_join = |i| (&[&i.text, &i.text], " "),
-        Tensor::reduce_join = |i| (&i.text, &[0], false, " "),
+        Tensor::reduce_join = |i| (&i.text, [0], " "),
         Tensor::string_equal = |i| (&i.text, &i.text),
         Tensor::as_string = |i| (&i.ids),
         Tensor::to_number = |i| (&i.text, DType::F32),

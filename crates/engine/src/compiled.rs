@@ -16,12 +16,12 @@ use crate::host::HostProgram;
 /// ```
 /// use estimand_cpu::Cpu;
 /// use estimand_engine::Compiled;
-/// use estimand_graph::{Executor, Graph, Program, RunArgs};
+/// use estimand_graph::{Encoding, Executor, Graph, Program, RunArgs};
 /// use estimand_tensor::{Array, DType, Dim};
 ///
 /// let g = Graph::new();
 /// let word = g.placeholder("word", DType::Str, [Dim::BATCH]);
-/// let length = word.string_length(false).cast(DType::F32).sum();
+/// let length = word.string_length(Encoding::Bytes).cast(DType::F32).sum();
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[length.value()])?;
 /// let compiled = Compiled::new(&Cpu::new(), program)?;
 ///

@@ -125,7 +125,7 @@ fn print_peak(evaluates: bool) -> Result<()> {
     let model = move |cx: &ModelFnContext<'_>| {
         let table = cx.graph().variable("table", [n_rows, width], Initializer::Zeros);
         let rows = table.gather(&cx.feature("id"));
-        let loss = (rows.sum_axes(&[1], false) - cx.label()).square().mean();
+        let loss = (rows.sum_axes([1]) - cx.label()).square().mean();
         Ok(EstimatorSpec::new(cx).loss(&loss).optimizer(Optimizer::new(Sgd::default(), 0.01)))
     };
     let n = 4_096;

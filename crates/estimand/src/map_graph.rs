@@ -24,12 +24,13 @@ pub trait MapGraph {
     /// depend on that row only.
     ///
     /// ```
+    /// use estimand::graph::Encoding;
     /// use estimand::prelude::*;
     ///
     /// let rows = [("city", Array::from_strings([2], ["Paris", "OSLO"])?)];
     /// let data = Dataset::from_arrays(rows).map_graph(|row| {
-    ///     let lower = row.dense("city").lower(false);
-    ///     [("bucket", lower.hash_bucket(100)), ("length", lower.string_length(false))]
+    ///     let lower = row.dense("city").lower(Encoding::Bytes);
+    ///     [("bucket", lower.hash_bucket(100)), ("length", lower.string_length(Encoding::Bytes))]
     /// });
     /// let batch = data.batch(2).iter().next().expect("a batch")?;
     /// let Feature::Dense(length) = batch.feature("length")? else { panic!("dense") };

@@ -64,7 +64,7 @@ pub use host::HostOp;
 pub use initializer::Initializer;
 pub use lookup::Lookup;
 pub use op::{Combiner, Op, Padding, Reduction};
-pub use ops::{Parsed, RecurrentInputs, RecurrentOutputs, StepFunction};
+pub use ops::{Axes, Encoding, Mirror, Parsed, RecurrentInputs, RecurrentOutputs, Running, StepFunction, Transposed};
 pub use optimizer::{Apply, Clip, Minimize, Optimizer, OptimizerId};
 pub use program::{FusedKernel, Kernel, Program, Step};
 pub use ragged::{CrossKey, RaggedTensor};

@@ -1,6 +1,6 @@
 //! Steps that move elements without changing them, except for borders.
 
-use estimand_graph::{Graph, Tensor};
+use estimand_graph::{Graph, Mirror, Tensor};
 use estimand_tensor::{DType, Dim, Result, Shape};
 
 use super::generator::{Generator, PoolValue};
@@ -172,6 +172,7 @@ fn pad(g: &mut Generator, x: &PoolValue) -> Result<bool> {
 
 fn mirror_pad(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     let symmetric = g.dice.chance(50);
+    let mirror = if symmetric { Mirror::Symmetric } else { Mirror::Reflect };
     let most = |n: usize| if symmetric { n } else { n.saturating_sub(1) }.min(2);
     let paddings: Vec<(usize, usize)> =
         x.dims.iter().map(|&n| (g.dice.below(most(n) + 1), g.dice.below(most(n) + 1))).collect();
@@ -179,7 +180,7 @@ fn mirror_pad(g: &mut Generator, x: &PoolValue) -> Result<bool> {
     if !g.affords(padded) {
         return Ok(false);
     }
-    g.push(x.tensor.mirror_pad(&paddings, symmetric), x.facts)
+    g.push(x.tensor.mirror_pad(&paddings, mirror), x.facts)
 }
 
 fn split(g: &mut Generator, x: &PoolValue, axis: usize) -> Result<bool> {

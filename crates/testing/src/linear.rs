@@ -1,6 +1,6 @@
 //! Matrix products and ops on images.
 
-use estimand_graph::Padding;
+use estimand_graph::{Padding, Transposed};
 use estimand_tensor::{Dim, Result, Shape};
 
 use super::facts::Facts;
@@ -31,7 +31,13 @@ pub(super) fn product(g: &mut Generator) -> Result<bool> {
     }
     let b = leaves::weights(g, &dims)?;
     let facts = a.facts.times(&b.facts).summed(inner);
-    g.push(a.tensor.matmul_with(&b.tensor, transpose_a, transpose_b), facts)
+    let product = match (transpose_a, transpose_b) {
+        (false, false) => a.tensor.matmul(&b.tensor),
+        (true, false) => a.tensor.matmul_with(&b.tensor, Transposed::Left),
+        (false, true) => a.tensor.matmul_with(&b.tensor, Transposed::Right),
+        (true, true) => a.tensor.matmul_with(&b.tensor, Transposed::Both),
+    };
+    g.push(product, facts)
 }
 
 /// Finds an image in the pool, or creates one: [batch, height, width, channels]. Only the batch may

@@ -1,6 +1,8 @@
 //! Random host programs: features of all kinds are converted to ids, looked up and combined.
 
-use estimand_graph::{Combiner, CrossKey, Graph, Initializer, Lookup, LookupTable, Parsed, RaggedTensor, Tensor};
+use estimand_graph::{
+    Combiner, CrossKey, Encoding, Graph, Initializer, Lookup, LookupTable, Parsed, RaggedTensor, Tensor,
+};
 use estimand_tensor::{Array, BatchSpec, DType, Dim, Error, FeatureSpec, Result, Shape, Strings};
 use estimand_wire::example::ExampleBuilder;
 
@@ -27,7 +29,7 @@ pub fn generate_preprocessing(seed: u64) -> Result<RandomProgram> {
     let Maker { graph, feeds, fetches, wrt, losses, .. } = maker;
     let mut loss = graph.constant(0.0f32);
     for part in &losses {
-        loss = loss + (part * &part.ones_like().cumsum(0, false, false)).sum();
+        loss = loss + (part * &part.ones_like().cumsum(0)).sum();
     }
     graph.check()?;
     Ok(RandomProgram { graph, feeds, fetches, loss, wrt })
@@ -305,14 +307,14 @@ impl Maker {
     /// Edits, measures, splits and joins strings.
     fn edit(&mut self, feature: &RaggedTensor) -> Result<()> {
         let x = &feature.values;
-        let utf8 = self.dice.chance(50);
+        let unit = if self.dice.chance(50) { Encoding::Utf8 } else { Encoding::Bytes };
         let edited = match self.dice.below(6) {
-            0 => x.lower(utf8),
-            1 => x.upper(utf8),
+            0 => x.lower(unit),
+            1 => x.upper(unit),
             2 => x.strip(),
-            3 => x.substr(0, 3, utf8),
-            4 => x.regex_replace("[aeiou]+", r"<\0>", true),
-            _ => x.regex_replace("(.)e", r"\1E", false),
+            3 => x.substr(0, 3, unit),
+            4 => x.regex_replace("[aeiou]+", r"<\0>"),
+            _ => x.regex_replace_first("(.)e", r"\1E"),
         };
         let space = self.dice.pick(&["", "e", "de"]);
         let pieces = edited.string_split(space, if self.dice.chance(50) { -1 } else { 2 });
@@ -321,7 +323,7 @@ impl Maker {
         let said = LookupTable::from_list(["-7", " 12", "300 ", "9007199254740993"])?;
         let numbers = said.reverse(&x.hash_bucket(5), "0");
         self.fetches.extend([numbers.to_number(DType::F32), numbers.to_number(DType::I64)]);
-        self.fetches.extend([joined.reduce_join(&[0], false, ","), pieces.values, pieces.row_splits, joined, matches]);
+        self.fetches.extend([joined.reduce_join([0], ","), pieces.values, pieces.row_splits, joined, matches]);
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Errors of heads for invalid configurations, labels and weights.
 
+use estimand::graph::Axes;
 use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
 use estimand::nn::Reduction;
 use estimand::prelude::*;
@@ -120,7 +121,7 @@ fn labels_that_are_fed() {
     let classes = |labels: [i64; 3]| Rows::new(rows([[0.0, 1.0, 2.0]; 3]), labels);
     says(evaluate(MultiClassHead::new(3), &classes([0, 3, 1]), 3), &["label 3 in row 1"]);
     says(evaluate(MultiClassHead::new(3), &classes([0, 1, -1]), 3), &["label -1 in row 2"]);
-    let head = MultiClassHead::new(3).loss_fn(|cx| cx.logits.mean_axes(&[-1], true));
+    let head = MultiClassHead::new(3).loss_fn(|cx| cx.logits.mean_axes(Axes::of([-1]).keep_dims()));
     says(evaluate(head, &classes([0, 3, 1]), 3), &["label 3 in row 1, expected 0 to 2"]);
     let head = MultiClassHead::new(3).class_weights([1.0; 3]);
     says(evaluate(head, &classes([0, 1, 3]), 3), &["label 3 in row 2, expected 0 to 2"]);

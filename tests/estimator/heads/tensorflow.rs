@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use estimand::data::slice_rows;
+use estimand::graph::Axes;
 use estimand::head::Term;
 use estimand::head::{LogisticRegressionHead, MultiHead, MultiLabelHead, PoissonRegressionHead, SequentialHeadWrapper};
 use estimand::nn::Reduction;
@@ -59,7 +60,7 @@ macro_rules! loss_fn {
         match $config.option::<String>("loss_fn").as_deref() {
             Some("absolute") => $head.loss_fn(|cx| (cx.labels - cx.logits).abs()),
             Some("mean_absolute") => {
-                $head.loss_fn(|cx| (cx.labels.cast(DType::F32) - cx.logits).abs().mean_axes(&[-1], true))
+                $head.loss_fn(|cx| (cx.labels.cast(DType::F32) - cx.logits).abs().mean_axes(Axes::of([-1]).keep_dims()))
             }
             Some(other) => panic!("{other}"),
             None => $head,

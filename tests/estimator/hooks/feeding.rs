@@ -1,5 +1,6 @@
 //! Values that hooks feed, and tensors that hooks compute at the end of a run.
 
+use estimand::graph::Encoding;
 use estimand::hook::{BeginContext, FeedFnHook, Fetch, FinalOpsHook, Hook, HookContext};
 use estimand::prelude::*;
 
@@ -86,7 +87,7 @@ fn strings_are_fed_too() -> Result<()> {
     let folder = Folder::new();
     let model = |cx: &ModelFnContext<'_>| {
         let word = cx.graph().placeholder("word", DType::Str, [1]);
-        let length = word.string_length(false).cast(DType::F32).sum();
+        let length = word.string_length(Encoding::Bytes).cast(DType::F32).sum();
         let hook = FeedFnHook::new().tensor(&word, |_| Array::from_strings([1], ["abc"]));
         Ok(linear(cx)?.prediction("length", &length).training_hook(hook))
     };

@@ -193,7 +193,7 @@ fn refused(show: Show) -> String {
 fn what_cannot_be_shown_is_an_error_of_the_build() {
     let cases: [(Show, &str); 8] = [
         (|cx| cx.summary().scalar("a", &cx.feature("x")), "expected one number"),
-        (|cx| cx.summary().scalar("a", &cx.label().as_string().reduce_join(&[0], false, "")), "expected one number"),
+        (|cx| cx.summary().scalar("a", &cx.label().as_string().reduce_join([0], "")), "expected one number"),
         (|cx| cx.summary().histogram("a", &cx.label().as_string()), "expected numbers"),
         (|cx| cx.summary().image("a", &cx.feature("x"), 1), "with 1, 3 or 4 channels"),
         (|cx| cx.summary().image("a", &cx.feature("x").reshape([-1, 2, 1, 2]), 1), "with 1, 3 or 4 channels"),

@@ -20,12 +20,12 @@ use super::schedule::{Piece, schedule};
 ///
 /// ```
 /// use estimand_engine::HostProgram;
-/// use estimand_graph::{Graph, Program};
+/// use estimand_graph::{Encoding, Graph, Program};
 /// use estimand_tensor::{Array, DType, Dim};
 ///
 /// let g = Graph::new();
 /// let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
-/// let lengths = words.string_length(false);
+/// let lengths = words.string_length(Encoding::Bytes);
 /// let program = Program::new(std::sync::Arc::new(g.body().clone()), &[lengths.value()])?;
 /// let host = HostProgram::new(&program)?;
 /// let step_feeds = host.run(&[Array::from_strings([2], ["abc", "wide"])?])?;

@@ -147,7 +147,7 @@ mod tests {
     use estimand_tensor::{DType, Dim};
 
     use super::*;
-    use estimand_graph::{Graph, Program, Tensor};
+    use estimand_graph::{Encoding, Graph, Program, Tensor};
 
     #[test]
     fn features_share_runs() {
@@ -155,7 +155,7 @@ mod tests {
         let feature = |i: usize| {
             let x = g.placeholder(&format!("x{i}"), DType::Str, [Dim::BATCH]);
             // Host, numbers, host, numbers with the host's size, host.
-            let doubled = x.string_length(false).cast(DType::F32) * 2.0;
+            let doubled = x.string_length(Encoding::Bytes).cast(DType::F32) * 2.0;
             let (distinct, _) = doubled.unique();
             (distinct + 1.0).unique().1
         };

@@ -6,8 +6,8 @@ use estimand_cpu::Cpu;
 use estimand_engine::Compiled;
 use estimand_graph::op::{Cell, CellFunction};
 use estimand_graph::{
-    Combiner, Cost, Executor, Graph, Initializer, Optimizer, Padding, Phase, Program, Rates, RecurrentInputs, RunArgs,
-    Tensor, Trace, Value, gradients,
+    Combiner, Cost, Encoding, Executor, Graph, Initializer, Optimizer, Padding, Phase, Program, Rates, RecurrentInputs,
+    RunArgs, Tensor, Trace, Value, gradients,
 };
 use estimand_reference::Reference;
 use estimand_tensor::{Array, DType, Dim};
@@ -190,7 +190,7 @@ fn both_executors_and_the_host_are_timed() {
     let g = Graph::new();
     let words = g.placeholder("words", DType::Str, [Dim::BATCH]);
     let w = g.variable("w", [1, 2], Initializer::Ones);
-    let y = words.string_length(false).cast(DType::F32).reshape([-1, 1]).matmul(&w);
+    let y = words.string_length(Encoding::Bytes).cast(DType::F32).reshape([-1, 1]).matmul(&w);
     let feeds = [Array::from_strings([2], ["wide", "deep"]).unwrap()];
     let found = traced(&Reference, &[&y], &feeds);
     assert_eq!(found, traced(&Cpu::with_threads(2), &[&y], &feeds));

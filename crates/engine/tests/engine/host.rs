@@ -1,7 +1,7 @@
 //! The cut and the host's interpreter; what single ops compute is in the files beside this one.
 
 use estimand_engine::Session;
-use estimand_graph::{Graph, Initializer, SymbolDef, Tensor};
+use estimand_graph::{Encoding, Graph, Initializer, SymbolDef, Tensor};
 use estimand_tensor::{Array, DType, Dim};
 
 fn words(dims: &[usize], words: &[&str]) -> Array {
@@ -30,7 +30,7 @@ fn the_text_form_shows_the_cut() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::Str, [Dim::BATCH]);
     let w = g.variable("w", [], Initializer::Ones);
-    let y = &x.string_length(false).cast(DType::F32) * &w;
+    let y = &x.string_length(Encoding::Bytes).cast(DType::F32) * &w;
     let program = Session::new(&g).unwrap().program(&[&y]).unwrap();
     let text =
         "host:\n  %0 i32[batch] = StringLength(feed:x)\nstep:\n  %1 f32[batch] = Cast+Mul(%0, var:w)\nfetch: %1\n";

@@ -145,7 +145,7 @@ pub(super) fn any_of_row(input: &Input, holds: impl Fn(&Tensor) -> Tensor) -> Te
             let axes: Vec<i64> = (1..found.rank() as i64).collect();
             match axes.is_empty() {
                 true => found,
-                false => found.max_axes(&axes, false),
+                false => found.max_axes(&axes),
             }
         }
         Input::Ragged(RaggedTensor { values, row_splits }) => {

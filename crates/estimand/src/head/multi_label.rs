@@ -1,6 +1,6 @@
 //! `MultiLabelHead`: any number of several classes at once.
 
-use estimand_graph::{RaggedTensor, Tensor};
+use estimand_graph::{Axes, RaggedTensor, Tensor};
 use estimand_nn::metric::{self, Metric};
 use estimand_tensor::{DType, Error, Result};
 use indexmap::IndexMap;
@@ -149,7 +149,7 @@ class_setters!(MultiLabelHead, "class numbers");
 const LOSS: LossKind = LossKind {
     width: 1,
     weights_by_logit: false,
-    default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels).mean_axes(&[-1], true),
+    default: |cx| cx.logits.sigmoid_cross_entropy(cx.labels).mean_axes(Axes::of([-1]).keep_dims()),
 };
 
 impl Head for MultiLabelHead {

@@ -2,6 +2,7 @@
 
 use super::Op;
 use super::rules::*;
+use crate::Axes;
 
 /// `exp(x) / sum(exp(x))`
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +24,7 @@ impl OpRules for Softmax {
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         // dx = (dy - sum(dy * y)) * y
         let (y, dy) = (&back.y[0], back.dy(0));
-        let dot = back.binary(Binary::Mul, &dy, y).sum_axes(&[-1], true);
+        let dot = back.binary(Binary::Mul, &dy, y).sum_axes(Axes::of([-1]).keep_dims());
         dense([back.binary(Binary::Mul, &back.binary(Binary::Sub, &dy, &dot), y)])
     }
 
@@ -61,7 +62,7 @@ impl OpRules for LogSoftmax {
     fn gradient(&self, back: &Backprop<'_>) -> Result<Found> {
         // dx = dy - sum(dy) * softmax(x)
         let dy = back.dy(0);
-        let total = dy.sum_axes(&[-1], true);
+        let total = dy.sum_axes(Axes::of([-1]).keep_dims());
         let share = back.binary(Binary::Mul, &total, &back.unary(Unary::Exp, &back.y[0]));
         dense([back.binary(Binary::Sub, &dy, &share)])
     }

@@ -7,6 +7,7 @@ mod image;
 mod index;
 mod math;
 mod nn;
+mod options;
 mod product;
 mod random;
 mod recurrent;
@@ -15,4 +16,5 @@ mod shape;
 mod text;
 
 pub use example::Parsed;
+pub use options::{Axes, Encoding, Mirror, Running, Transposed};
 pub use recurrent::{RecurrentInputs, RecurrentOutputs, StepFunction};

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{Dim, Error, Shape};
 
+use super::options::Transposed;
 use crate::op::{
     AvgPool, AxisSet, BatchMatMul, Conv2d, Conv2dBackpropInput, DepthwiseConv2d, MatMul, MaxPool, Op, Padding,
     PoolWindow, Reduction, Window,
@@ -14,13 +15,23 @@ impl Tensor {
     /// Product of two matrices, or of stacks of matrices whose leading axes are broadcast.
     #[track_caller]
     pub fn matmul(&self, other: &Tensor) -> Tensor {
-        self.matmul_with(other, false, false)
+        self.product(other, false, false, Location::caller())
     }
 
-    /// Product with either factor transposed.
+    /// Product with one factor or both transposed.
     #[track_caller]
-    pub fn matmul_with(&self, other: &Tensor, transpose_a: bool, transpose_b: bool) -> Tensor {
-        let site = Location::caller();
+    pub fn matmul_with(&self, other: &Tensor, transposed: Transposed) -> Tensor {
+        let (a, b) = (transposed != Transposed::Right, transposed != Transposed::Left);
+        self.product(other, a, b, Location::caller())
+    }
+
+    fn product(
+        &self,
+        other: &Tensor,
+        transpose_a: bool,
+        transpose_b: bool,
+        site: &'static Location<'static>,
+    ) -> Tensor {
         let op = if self.rank() <= 2 && other.rank() <= 2 {
             Op::MatMul(MatMul { transpose_a, transpose_b })
         } else {

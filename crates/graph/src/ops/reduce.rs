@@ -1,10 +1,11 @@
-//! Reductions over axes. `sum()` and similar methods reduce all axes; `sum_axes(&[0, -1])` reduces
+//! Reductions over axes. `sum()` and similar methods reduce all axes; `sum_axes([0, -1])` reduces
 //! some.
 
 use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Unary};
 
+use super::options::{Axes, Running};
 use crate::op::{ArgMax, AxisSet, Cumulate, Reduce, Reduction, Select, StopGradient, TopK};
 use crate::tensor::Tensor;
 
@@ -18,12 +19,12 @@ macro_rules! reductions {
                     self.reduce(Reduction::$kind, AxisSet::all(self.rank()), false, Location::caller())
                 }
 
-                /// The same over some axes; negative axes count from the end. `keep_dims` keeps
-                /// them with size 1.
+                /// The same over some axes.
                 #[track_caller]
-                pub fn $axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
+                pub fn $axes(&self, axes: impl Into<Axes>) -> Tensor {
                     let site = Location::caller();
-                    match self.axes(axes, site) {
+                    let Axes { axes, keep_dims } = axes.into();
+                    match self.axes(&axes, site) {
                         Some(set) => self.reduce(Reduction::$kind, set, keep_dims, site),
                         None => self.graph().poison(),
                     }
@@ -82,9 +83,10 @@ impl Tensor {
 
     /// `ln(sum(e^x))` over some axes, without overflow.
     #[track_caller]
-    pub fn logsumexp_axes(&self, axes: &[i64], keep_dims: bool) -> Tensor {
+    pub fn logsumexp_axes(&self, axes: impl Into<Axes>) -> Tensor {
         let site = Location::caller();
-        let Some(set) = self.axes(axes, site) else { return self.graph().poison() };
+        let Axes { axes, keep_dims } = axes.into();
+        let Some(set) = self.axes(&axes, site) else { return self.graph().poison() };
         let peak = self.reduce(Reduction::Max, set, true, site);
         // An infinite maximum would give inf - inf; TF: it is replaced by 0.
         let finite = peak.unary(Unary::IsFinite, site);
@@ -95,26 +97,20 @@ impl Tensor {
         log.binary(Binary::Add, &peak, site)
     }
 
-    /// Running sum along an axis: `exclusive` starts at 0, `reverse` starts from the end.
+    /// Running sum along an axis.
     #[track_caller]
-    pub fn cumsum(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
-        self.cumulate(false, axis, exclusive, reverse, Location::caller())
+    pub fn cumsum(&self, along: impl Into<Running>) -> Tensor {
+        self.cumulate(false, along.into(), Location::caller())
     }
 
-    /// Running product along an axis: `exclusive` starts at 1, `reverse` starts from the end.
+    /// Running product along an axis.
     #[track_caller]
-    pub fn cumprod(&self, axis: i64, exclusive: bool, reverse: bool) -> Tensor {
-        self.cumulate(true, axis, exclusive, reverse, Location::caller())
+    pub fn cumprod(&self, along: impl Into<Running>) -> Tensor {
+        self.cumulate(true, along.into(), Location::caller())
     }
 
-    fn cumulate(
-        &self,
-        product: bool,
-        axis: i64,
-        exclusive: bool,
-        reverse: bool,
-        site: &'static Location<'static>,
-    ) -> Tensor {
+    fn cumulate(&self, product: bool, along: Running, site: &'static Location<'static>) -> Tensor {
+        let Running { axis, exclusive, reverse } = along;
         match self.axis(axis, site) {
             Some(axis) => self.then(Cumulate { product, axis, exclusive, reverse }, &[], site),
             None => self.graph().poison(),

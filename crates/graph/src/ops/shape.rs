@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use estimand_tensor::{DType, Dim, Error, Result, Shape};
 
+use super::options::Mirror;
 use crate::graph::Graph;
 use crate::op::{
     Axes, AxisSet, BandPart, BroadcastTo, Concat, DimSize, MirrorPad, Op, Pad, Range, Reshape, Reverse, Slice,
@@ -322,10 +323,10 @@ impl Tensor {
         self.then(Pad { before, after }, &[&self.number(value, site)], site)
     }
 
-    /// Pads with values mirrored from the inside. `symmetric` repeats the edge; otherwise the edge
-    /// is the mirror axis.
+    /// Pads with values mirrored from the inside.
     #[track_caller]
-    pub fn mirror_pad(&self, paddings: &[(usize, usize)], symmetric: bool) -> Tensor {
+    pub fn mirror_pad(&self, paddings: &[(usize, usize)], mirror: Mirror) -> Tensor {
+        let symmetric = mirror == Mirror::Symmetric;
         self.then(MirrorPad { paddings: paddings.to_vec(), symmetric }, &[], Location::caller())
     }
 

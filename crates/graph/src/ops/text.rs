@@ -5,6 +5,7 @@ use std::panic::Location;
 
 use estimand_tensor::{DType, Error};
 
+use super::options::{Axes, Encoding};
 use crate::host::text::{
     AsString, Edit, FullMatch, HashBucket, ReduceJoin, StringEqual, StringJoin, StringLength, StringSplit, ToNumber,
 };
@@ -41,20 +42,20 @@ impl Tensor {
 
     /// The number of bytes (or characters of UTF-8) of each string.
     #[track_caller]
-    pub fn string_length(&self, utf8: bool) -> Tensor {
-        self.on_host(StringLength { utf8 }, Location::caller())
+    pub fn string_length(&self, unit: Encoding) -> Tensor {
+        self.on_host(StringLength { utf8: unit.is_utf8() }, Location::caller())
     }
 
     /// Converts strings to lower case: ASCII letters, or all scripts.
     #[track_caller]
-    pub fn lower(&self, utf8: bool) -> Tensor {
-        self.on_host(Edit::Lower { utf8 }, Location::caller())
+    pub fn lower(&self, encoding: Encoding) -> Tensor {
+        self.on_host(Edit::Lower { utf8: encoding.is_utf8() }, Location::caller())
     }
 
     /// Converts strings to upper case: ASCII letters, or all scripts.
     #[track_caller]
-    pub fn upper(&self, utf8: bool) -> Tensor {
-        self.on_host(Edit::Upper { utf8 }, Location::caller())
+    pub fn upper(&self, encoding: Encoding) -> Tensor {
+        self.on_host(Edit::Upper { utf8: encoding.is_utf8() }, Location::caller())
     }
 
     /// Removes white space at both ends of strings.
@@ -66,15 +67,21 @@ impl Tensor {
     /// The substring from a position (from the end if negative), of at most `length`, in bytes or
     /// characters. A position beyond either end fails the run.
     #[track_caller]
-    pub fn substr(&self, position: i64, length: i64, utf8: bool) -> Tensor {
-        self.on_host(Edit::Substr { position, length, utf8 }, Location::caller())
+    pub fn substr(&self, position: i64, length: i64, unit: Encoding) -> Tensor {
+        self.on_host(Edit::Substr { position, length, utf8: unit.is_utf8() }, Location::caller())
     }
 
-    /// Replaces the matches of a regular expression (RE2) in each string: all matches, or the
-    /// first. `\1` is the first group.
+    /// Replaces all matches of a regular expression (RE2) in each string. `\1` is the first group.
     #[track_caller]
-    pub fn regex_replace(&self, pattern: &str, rewrite: &str, global: bool) -> Tensor {
-        let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global };
+    pub fn regex_replace(&self, pattern: &str, rewrite: &str) -> Tensor {
+        let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global: true };
+        self.on_host(op, Location::caller())
+    }
+
+    /// Replaces the first match of a regular expression (RE2) in each string.
+    #[track_caller]
+    pub fn regex_replace_first(&self, pattern: &str, rewrite: &str) -> Tensor {
+        let op = Edit::Replace { pattern: pattern.into(), rewrite: rewrite.into(), global: false };
         self.on_host(op, Location::caller())
     }
 
@@ -127,10 +134,11 @@ impl Tensor {
 
     /// Joins the strings along some axes.
     #[track_caller]
-    pub fn reduce_join(&self, axes: &[i64], keep_dims: bool, separator: impl AsRef<[u8]>) -> Tensor {
+    pub fn reduce_join(&self, axes: impl Into<Axes>, separator: impl AsRef<[u8]>) -> Tensor {
         let site = Location::caller();
+        let Axes { axes, keep_dims } = axes.into();
         let mut set = AxisSet::default();
-        for &axis in axes {
+        for axis in axes {
             match self.axis(axis, site) {
                 Some(axis) => set.0 |= 1 << axis,
                 None => return self.graph().poison(),

@@ -97,7 +97,7 @@ impl Extent {
     pub(super) fn of_dense(present: &Tensor, n: usize) -> Extent {
         let width = present.shape().dims().get(1).copied().unwrap_or(1.into());
         let places = present.graph().range(width, DType::I64) + 1;
-        let last = (present.cast(DType::I64) * &places).max_axes(&[1], false);
+        let last = (present.cast(DType::I64) * &places).max_axes([1]);
         Extent { lengths: steps(&last, n), n_steps: steps(&present.size(1), n) }
     }
 

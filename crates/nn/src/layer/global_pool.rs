@@ -1,7 +1,7 @@
 //! `GlobalMaxPool1d`, `GlobalAvgPool2d` and similar layers: one number for each channel of a
 //! sequence or an image.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Axes, Tensor};
 
 use super::{Config, Layer, LayerCall, config_setters};
 
@@ -43,7 +43,8 @@ macro_rules! global_pool {
                 let axes: &[i64] = &$axes;
                 match call.expect_rank(axes.len() + 2..=axes.len() + 2, $form) {
                     Some(error) => error,
-                    None => call.input().$method(axes, self.keep_dims),
+                    None if self.keep_dims => call.input().$method(Axes::of(axes).keep_dims()),
+                    None => call.input().$method(axes),
                 }
             }
         }

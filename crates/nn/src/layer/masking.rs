@@ -36,7 +36,7 @@ impl Masking {
     /// the mask value.
     #[track_caller]
     pub fn compute_mask(&self, x: &Tensor) -> Tensor {
-        x.not_equal(self.mask_value).any_axes(&[-1], false)
+        x.not_equal(self.mask_value).any_axes([-1])
     }
 }
 

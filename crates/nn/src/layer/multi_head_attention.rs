@@ -1,6 +1,6 @@
 //! `MultiHeadAttention`: every step attends to all other steps.
 
-use estimand_graph::{Initializer, Tensor};
+use estimand_graph::{Initializer, Tensor, Transposed};
 use estimand_tensor::{DType, Dim, Error, Mode, Shape};
 
 use super::build::BuiltLayer;
@@ -179,7 +179,7 @@ impl MultiHeadAttention {
         let q = self.heads(call, QUERY, &query, self.key_dim) * (1.0 / (self.key_dim as f64).sqrt());
         let k = self.heads(call, KEY, &key, self.key_dim);
         let v = self.heads(call, VALUE, &value, self.value_dim);
-        let mut scores = q.matmul_with(&k, false, true);
+        let mut scores = q.matmul_with(&k, Transposed::Right);
         if let Some(mask) = self.mask(steps, places, query.graph()) {
             scores = scores + (1.0 - mask.cast(DType::F32)) * NEVER;
         }

@@ -32,8 +32,8 @@ impl Loss for CategoricalHinge {
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
-        let right = (&labels * predictions).sum_axes(&[-1], false);
-        let other = ((1.0f64 - labels) * predictions).max_axes(&[-1], false);
+        let right = (&labels * predictions).sum_axes([-1]);
+        let other = ((1.0f64 - labels) * predictions).max_axes([-1]);
         (other - right + 1.0).relu()
     }
 }

@@ -1,6 +1,6 @@
 //! `CosineSimilarity`: compares the directions of vectors.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Axes, Tensor};
 
 use super::{Loss, Reduction, matched, reduction_setter};
 
@@ -36,12 +36,12 @@ impl Loss for CosineSimilarity {
 
     fn elements(&self, labels: &Tensor, predictions: &Tensor) -> Tensor {
         let labels = matched(self.name(), labels, predictions);
-        -(normalized(&labels) * normalized(predictions)).sum_axes(&[-1], false)
+        -(normalized(&labels) * normalized(predictions)).sum_axes([-1])
     }
 }
 
 /// Scales rows to length 1, like `tf.math.l2_normalize`.
 #[track_caller]
 fn normalized(x: &Tensor) -> Tensor {
-    x * x.square().sum_axes(&[-1], true).maximum(1e-12).rsqrt()
+    x * x.square().sum_axes(Axes::of([-1]).keep_dims()).maximum(1e-12).rsqrt()
 }

@@ -34,6 +34,6 @@ impl Loss for KlDivergence {
         let labels = matched(self.name(), labels, predictions);
         let labels = labels.clip(EPSILON, 1.0);
         let ratio = &labels / predictions.clip(EPSILON, 1.0);
-        (labels * ratio.log()).sum_axes(&[-1], false)
+        (labels * ratio.log()).sum_axes([-1])
     }
 }

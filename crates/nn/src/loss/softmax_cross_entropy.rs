@@ -1,6 +1,6 @@
 //! `SoftmaxCrossEntropy`: one class of several, with rows of probabilities as labels.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Axes, Tensor};
 
 use super::{EPSILON, Loss, Reduction, matched, reduction_setter, rows_of, smoothed};
 
@@ -51,8 +51,8 @@ impl Loss for SoftmaxCrossEntropy {
         let labels = matched(self.name(), labels, predictions);
         let labels = smoothed(labels, self.label_smoothing, 1.0 / classes as f64);
         if self.probabilities {
-            let p = predictions / predictions.sum_axes(&[-1], true);
-            return -(labels * p.clip(EPSILON, 1.0 - EPSILON).log()).sum_axes(&[-1], false);
+            let p = predictions / predictions.sum_axes(Axes::of([-1]).keep_dims());
+            return -(labels * p.clip(EPSILON, 1.0 - EPSILON).log()).sum_axes([-1]);
         }
         if predictions.rank() == 2 {
             return predictions.softmax_cross_entropy(&labels);

@@ -1,6 +1,6 @@
 //! `Dot`: dot products of two inputs, row by row.
 
-use estimand_graph::{Graph, Tensor};
+use estimand_graph::{Axes, Graph, Tensor};
 use estimand_tensor::{Dim, Error, Shape};
 
 use super::{Merge, described, pair};
@@ -84,14 +84,14 @@ impl Merge for Dot {
 /// Scales vectors to length 1 along an axis. TF: a vector of zeros stays unchanged.
 #[track_caller]
 fn unit(x: &Tensor, axis: usize) -> Tensor {
-    x * x.square().sum_axes(&[axis as i64], true).maximum(1e-12).rsqrt()
+    x * x.square().sum_axes(Axes::of([axis as i64]).keep_dims()).maximum(1e-12).rsqrt()
 }
 
 /// A matrix product for each row. The other axes of each input are flattened into one.
 #[track_caller]
 fn product(a: &Tensor, b: &Tensor, i: usize, j: usize) -> Tensor {
     if a.rank() == 2 && b.rank() == 2 {
-        return (a * b).sum_axes(&[1], true);
+        return (a * b).sum_axes(Axes::of([1]).keep_dims());
     }
     let others = |x: &Tensor, axis: usize| (1..x.rank()).filter(move |&k| k != axis).collect::<Vec<usize>>();
     let (rows, columns) = (others(a, i), others(b, j));

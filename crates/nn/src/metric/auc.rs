@@ -4,7 +4,7 @@
 //! are a histogram: the weight of true and of false labels whose probability lies between two
 //! thresholds. All points are computed from it.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Axes, Running, Tensor};
 use estimand_tensor::{DType, Error};
 
 use super::Metric;
@@ -156,8 +156,9 @@ impl Auc {
     /// The areas for histograms whose last axis holds the intervals.
     fn areas(&self, positive: &Tensor, negative: &Tensor) -> Tensor {
         // The weights above the upper end and above the lower end of each interval.
-        let above = |x: &Tensor| (x.cumsum(-1, true, true), x.cumsum(-1, false, true));
-        let all = |x: &Tensor| x.sum_axes(&[-1], true);
+        let above =
+            |x: &Tensor| (x.cumsum(Running::along(-1).exclusive().reverse()), x.cumsum(Running::along(-1).reverse()));
+        let all = |x: &Tensor| x.sum_axes(Axes::of([-1]).keep_dims());
         let ((tp_upper, tp_lower), (fp_upper, fp_lower)) = (above(positive), above(negative));
         if (self.curve, self.summation) == (Curve::Pr, Summation::Interpolation) {
             // In an interval, true positives = intercept + slope * all positives; precision is
@@ -168,7 +169,7 @@ impl Auc {
             // Nothing is above the highest interval, so precision is constant in it.
             let growth = both_upper.greater(0.0).select((&both_upper + &both).div_no_nan(&both_upper), 1.0);
             let area = slope * (positive + intercept * growth.log());
-            return area.sum_axes(&[-1], false).div_no_nan(all(positive).squeeze(&[-1]));
+            return area.sum_axes([-1]).div_no_nan(all(positive).squeeze(&[-1]));
         }
         let (width, upper, lower) = match self.curve {
             Curve::Roc => {
@@ -185,7 +186,7 @@ impl Auc {
             Summation::Minoring => upper.minimum(lower),
             Summation::Majoring => upper.maximum(lower),
         };
-        (width * height).sum_axes(&[-1], false)
+        (width * height).sum_axes([-1])
     }
 
     fn mean(&self, areas: &Tensor) -> Tensor {

@@ -35,7 +35,7 @@ pub fn confusion_matrix(labels: &Tensor, predictions: &Tensor, n_classes: usize,
 pub fn mean_iou(labels: &Tensor, predictions: &Tensor, n_classes: usize, weights: Option<&Tensor>) -> Metric {
     Metric::new([counts("mean_iou", labels, predictions, n_classes, weights)], |sums| {
         let right = right(&sums[0]);
-        let either = sums[0].sum_axes(&[0], false) + sums[0].sum_axes(&[1], false) - &right;
+        let either = sums[0].sum_axes([0]) + sums[0].sum_axes([1]) - &right;
         let n_valid = either.not_equal(0.0).cast(DType::F64).sum();
         right.div_no_nan(either).sum().div_no_nan(n_valid)
     })
@@ -51,7 +51,7 @@ pub fn mean_per_class_accuracy(
     weights: Option<&Tensor>,
 ) -> Metric {
     Metric::new([counts("mean_per_class_accuracy", labels, predictions, n_classes, weights)], |sums| {
-        right(&sums[0]).div_no_nan(sums[0].sum_axes(&[1], false)).mean()
+        right(&sums[0]).div_no_nan(sums[0].sum_axes([1])).mean()
     })
 }
 
@@ -85,5 +85,5 @@ fn counts(name: &str, labels: &Tensor, predictions: &Tensor, n_classes: usize, w
 fn right(matrix: &Tensor) -> Tensor {
     let n = matrix.shape().dims().first().and_then(|n| n.known()).unwrap_or(0);
     let each = matrix.graph().range(n, DType::I64).one_hot(n, DType::F64);
-    (matrix * each).sum_axes(&[1], false)
+    (matrix * each).sum_axes([1])
 }

@@ -32,7 +32,7 @@ pub fn r2_score(labels: &Tensor, predictions: &Tensor, weights: Option<&Tensor>)
         None => labels.ones_like(),
     };
     let n_outputs = if labels.rank() < 2 { 1 } else { labels.channels() as i64 };
-    let sum = |x: Tensor| (x * &weights).reshape([-1, n_outputs]).sum_axes(&[0], false);
+    let sum = |x: Tensor| (x * &weights).reshape([-1, n_outputs]).sum_axes([0]);
     let sums =
         [sum(labels.ones_like()), sum(labels.clone()), sum(labels.square()), sum((&labels - &predictions).square())];
     Metric::new(sums, |sums| {

@@ -62,6 +62,6 @@ fn above(
     let column = |x: &Tensor| x.reshape([-1, 1]);
     let thresholds: Vec<f32> = thresholds.iter().map(|&t| t as f32).collect();
     let is_above = column(&probabilities).greater(probabilities.graph().constant(thresholds)).cast(DType::F32);
-    let sum = |weights: &Tensor| (column(weights) * &is_above).sum_axes(&[0], false);
+    let sum = |weights: &Tensor| (column(weights) * &is_above).sum_axes([0]);
     [sum(&positive), sum(&negative), positive.sum()]
 }

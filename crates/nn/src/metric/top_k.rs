@@ -1,6 +1,6 @@
 //! Top-k accuracy: how often the label's class is among the k most probable.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Axes, Tensor};
 use estimand_tensor::{DType, Error};
 
 use super::{Metric, mean, pair};
@@ -33,9 +33,9 @@ pub fn sparse_top_k_categorical_accuracy(
     let predictions = predictions.cast(DType::F32);
     let chosen = labels.one_hot(predictions.channels(), DType::F32);
     // 0 times NaN or infinity is NaN, at any position of the row.
-    let own = (&predictions * &chosen).sum_axes(&[-1], true);
-    let n_larger = predictions.greater(&own).cast(DType::F32).sum_axes(&[-1], false);
-    let is_class = chosen.sum_axes(&[-1], false).greater(0.0);
+    let own = (&predictions * &chosen).sum_axes(Axes::of([-1]).keep_dims());
+    let n_larger = predictions.greater(&own).cast(DType::F32).sum_axes([-1]);
+    let is_class = chosen.sum_axes([-1]).greater(0.0);
     let is_known = own.squeeze(&[-1]).is_finite().logical_and(is_class);
     mean(&n_larger.less(k as f64).logical_and(is_known), weights)
 }

@@ -4,7 +4,7 @@
 //! kept, and the largest other rate among them is the value; 0 if there is none. As in Keras'
 //! metrics of the same names.
 
-use estimand_graph::Tensor;
+use estimand_graph::{Running, Tensor};
 use estimand_tensor::Error;
 
 use super::Metric;
@@ -89,7 +89,7 @@ impl Rates {
     fn new(positive: &Tensor, negative: &Tensor) -> Rates {
         // A probability is above a threshold if more thresholds lie below it. TF: a probability of
         // 0 is above no threshold here, but above the first one in areas.
-        let above = |x: &Tensor| x.cumsum(0, true, true);
+        let above = |x: &Tensor| x.cumsum(Running::along(0).exclusive().reverse());
         Rates {
             true_positives: above(positive),
             false_positives: above(negative),

@@ -59,7 +59,7 @@ impl Applied {
             let n_steps = values.shape().dims().get(1).copied().unwrap_or(1.into());
             // Steps after the end of a sequence are padding, and their number may vary.
             let inside = graph.range(n_steps, DType::I64).less(lengths.expand_dims(1)).cast(DType::F32);
-            (values * &inside.expand_dims(2)).sum_axes(&[1], false)
+            (values * &inside.expand_dims(2)).sum_axes([1])
         };
         let mut parts = Vec::new();
         if column.dense().is_some() {

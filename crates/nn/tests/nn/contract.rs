@@ -1,7 +1,7 @@
 //! Every layer, loss and column of the `ALL_*` lists through its contract, and contracts that are
 //! broken on purpose.
 
-use estimand_graph::{Combiner, Initializer, Tensor};
+use estimand_graph::{Axes, Combiner, Initializer, Tensor};
 use estimand_nn::column::*;
 use estimand_nn::layer::{Build, Config, LayerCall};
 use estimand_nn::testing::{check_column, check_layer, check_loss, spread};
@@ -191,7 +191,7 @@ impl Layer for Broken {
                 x * w
             }
             // Drops the rows.
-            6 => (x * w).sum_axes(&[0], true),
+            6 => (x * w).sum_axes(Axes::of([0]).keep_dims()),
             _ => x * w,
         }
     }

@@ -190,7 +190,7 @@ fn sizes_beyond_the_memory_are_refused_before_it_is_taken() {
     let g = Graph::new();
     let x = g.placeholder("x", DType::F32, [Graph::ANY]);
     let wide = x.expand_dims(0).broadcast_to(Shape::from([Dim::Known(1 << 44), x.shape().dims()[0]]));
-    let sum = wide.sum_axes(&[1], false).max_axes(&[0], false);
+    let sum = wide.sum_axes([1]).max_axes([0]);
     let mut session = Session::new(&g).unwrap();
     let error = session.run(&[&sum], &[(&x, Array::from([1f32, 2.0]))]).unwrap_err().to_string();
     assert!(error.contains("no memory") && error.contains("`BroadcastTo"), "{error}");

@@ -1,6 +1,6 @@
 //! Graphs of a given number of nodes, each of a shape that some pass might be slow on.
 
-use estimand_graph::{Graph, Initializer, LookupTable, Optimizer, Padding, Tensor};
+use estimand_graph::{Encoding, Graph, Initializer, LookupTable, Optimizer, Padding, Tensor};
 use estimand_tensor::{Array, DType, Dim};
 use estimand_update::{Adagrad, Sgd};
 
@@ -130,7 +130,7 @@ fn fan_in_unknown(n: usize) -> Model {
     let mut all = Tensor::concat(&parts.iter().collect::<Vec<_>>(), 0);
     // All of these have a size that is a sum of all the others.
     for _ in 0..n / 2 {
-        all = all.cumsum(0, false, false);
+        all = all.cumsum(0);
     }
     let feeds = parts.into_iter().map(|part| (part, ones(&[0]))).collect();
     forward(&g, vec![all], feeds)
@@ -215,10 +215,10 @@ fn host_chain(n: usize) -> Model {
     let mut y = x.clone();
     for _ in 0..n / 6 {
         // Strings, a table, numbers, and strings again.
-        let ids = table.lookup(&y.lower(false));
+        let ids = table.lookup(&y.lower(Encoding::Bytes));
         y = ((ids + 3i64).minimum(5i64)).as_string();
     }
-    forward(&g, vec![y.string_length(false)], vec![(x, Array::from_strings([2], ["1", "zwei"]).unwrap())])
+    forward(&g, vec![y.string_length(Encoding::Bytes)], vec![(x, Array::from_strings([2], ["1", "zwei"]).unwrap())])
 }
 
 fn host_features(n: usize) -> Model {
@@ -244,8 +244,8 @@ fn moved_strings(n: usize) -> Model {
         y = match i % 3 {
             0 => y.transpose(&[1, 0]).transpose(&[1, 0]),
             1 => Tensor::concat(&[&y.slice(&[0, 0], &[1, 1]), &y.slice(&[0, 1], &[1, 1])], 1),
-            _ => y.lower(false),
+            _ => y.lower(Encoding::Bytes),
         };
     }
-    forward(&g, vec![y.string_length(false)], vec![(x, Array::from_strings([1, 2], ["A", "B"]).unwrap())])
+    forward(&g, vec![y.string_length(Encoding::Bytes)], vec![(x, Array::from_strings([1, 2], ["A", "B"]).unwrap())])
 }

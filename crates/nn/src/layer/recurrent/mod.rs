@@ -12,7 +12,7 @@ mod setters;
 mod simple_rnn;
 
 use estimand_graph::op::{Cell, CellFunction};
-use estimand_graph::{Graph, Initializer, RecurrentInputs, Tensor};
+use estimand_graph::{Axes, Graph, Initializer, RecurrentInputs, Tensor};
 use estimand_tensor::{Array, DType, Dim, Error, Mode, Shape};
 
 use super::affine::build_kernel;
@@ -297,7 +297,7 @@ impl Rnn {
     /// is no output to repeat, so the output is 0 and not the first state.
     fn steps_output(&self, sequence: &Tensor, mask: Option<&Tensor>, zero: bool) -> Tensor {
         let Some(mask) = mask else { return sequence.clone() };
-        let begun = || mask.cast(DType::I32).cumsum(1, false, false).greater(0);
+        let begun = || mask.cast(DType::I32).cumsum(1).greater(0);
         let shown = match (zero, self.initial_state.is_empty()) {
             (true, _) => mask.clone(),
             (false, true) => return sequence.clone(),
@@ -312,7 +312,7 @@ impl Rnn {
         let shown = match (zero, self.initial_state.is_empty()) {
             (true, _) => mask.reverse(&[1]).slice(&[0, 0], &[-1, 1]),
             (false, true) => return last.clone(),
-            (false, false) => mask.any_axes(&[1], true),
+            (false, false) => mask.any_axes(Axes::of([1]).keep_dims()),
         };
         shown.select(last, 0.0)
     }

@@ -6,6 +6,7 @@ use estimand_tensor::{DType, Error, Result};
 
 use super::super::node_reader::{NodeReader, Outputs, one};
 use super::sparse::sparse_of_ragged;
+use estimand_graph::{Axes, Encoding};
 
 pub(super) fn hash_bucket(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
@@ -85,7 +86,8 @@ pub(super) fn to_number(call: &mut NodeReader<'_, '_>) -> Outputs {
 
 pub(super) fn length(call: &mut NodeReader<'_, '_>) -> Outputs {
     let strings = call.tensor(0)?;
-    one(strings.string_length(is_utf8(call, "unit", "UTF8_CHAR")?))
+    let unit = if is_utf8(call, "unit", "UTF8_CHAR")? { Encoding::Utf8 } else { Encoding::Bytes };
+    one(strings.string_length(unit))
 }
 
 /// (strings, separator) -> the words as a sparse tensor.
@@ -105,5 +107,6 @@ pub(super) fn join(call: &mut NodeReader<'_, '_>) -> Outputs {
 pub(super) fn reduce_join(call: &mut NodeReader<'_, '_>) -> Outputs {
     let (strings, axes) = (call.tensor(0)?, call.integers(1)?);
     let (keep_dims, separator) = (call.flag("keep_dims", false)?, call.bytes_or("separator", b"")?);
-    one(strings.reduce_join(&axes, keep_dims, separator))
+    let axes = if keep_dims { Axes::of(axes).keep_dims() } else { Axes::of(axes) };
+    one(strings.reduce_join(axes, separator))
 }
