@@ -80,3 +80,25 @@ fn paths_are_of_files_that_exist() {
         assert!(path.lines().filter(|line| line.starts_with(char::is_numeric)).count() <= 8, "{path}");
     }
 }
+
+/// A module is a file, or a folder with a `mod.rs` and other files.
+#[test]
+fn modules_have_one_style() {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(crates()).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
+    let mut n_folders = 0;
+    while let Some(folder) = folders.pop() {
+        let files: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        if folder.join("mod.rs").exists() {
+            assert!(files.len() > 1, "{} holds one file: make it a file", folder.display());
+            n_folders += 1;
+        }
+        for path in &files {
+            let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+            let beside = is_rust && path.file_name() != Some("lib.rs".as_ref()) && path.with_extension("").is_dir();
+            assert!(!beside, "{} stands beside a folder of its name: move it to mod.rs", path.display());
+        }
+        folders.extend(files.into_iter().filter(|path| path.is_dir()));
+    }
+    assert!(n_folders > 60, "{n_folders} folders were found");
+}
