@@ -33,6 +33,7 @@ pub struct TableFormat {
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Folder {
     path: PathBuf,
     address: Option<String>,

@@ -7,8 +7,9 @@ pub use estimand_tensor::cpu::layout::Mirror;
 ///
 /// ```
 /// # use estimand_graph::{Axes, Graph};
+/// # use estimand_tensor::DType;
 /// # let g = Graph::new();
-/// let x = g.constant([[1.0f32, 2.0], [3.0, 4.0]]);
+/// let x = g.placeholder("x", DType::F32, [2, 3]);
 /// assert_eq!(x.sum_axes(0).rank(), 1);
 /// assert_eq!(x.sum_axes(Axes::of([0, -1]).keep_dims()).rank(), 2);
 /// # g.check().unwrap();

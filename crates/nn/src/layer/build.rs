@@ -138,7 +138,7 @@ impl Build<'_> {
     /// ```
     /// use std::sync::Arc;
     /// use estimand_graph::{Initializer, Tensor};
-    /// use estimand_nn::layer::{Build, Call, Config, Layer};
+    /// use estimand_nn::layer::{Build, Config, Layer, LayerCall};
     /// use estimand_update::NonNeg;
     ///
     /// /// Positive weights of the channels.
@@ -156,7 +156,7 @@ impl Build<'_> {
     ///         build.weight("w", &[build.channels()], Initializer::Ones, None);
     ///         build.constrain("w", Arc::new(NonNeg));
     ///     }
-    ///     fn call(&self, call: &Call<'_>) -> Tensor {
+    ///     fn call(&self, call: &LayerCall<'_>) -> Tensor {
     ///         call.input() * call.weight("w")
     ///     }
     /// }

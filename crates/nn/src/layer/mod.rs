@@ -90,7 +90,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 /// ```
 /// use estimand_engine::Eval;
 /// use estimand_graph::{Graph, Initializer, Tensor};
-/// use estimand_nn::layer::{Build, Call, Config, Layer};
+/// use estimand_nn::layer::{Build, Config, Layer, LayerCall};
 ///
 /// #[derive(Clone, Debug, Default)]
 /// struct Scale(Config);
@@ -105,7 +105,7 @@ pub use zero_padding::{ZeroPadding1d, ZeroPadding2d};
 ///     fn build(&self, build: &mut Build<'_>) {
 ///         build.weight("factor", &[build.channels()], Initializer::Ones, None);
 ///     }
-///     fn call(&self, call: &Call<'_>) -> Tensor {
+///     fn call(&self, call: &LayerCall<'_>) -> Tensor {
 ///         call.input() * call.weight("factor")
 ///     }
 /// }
