@@ -57,8 +57,8 @@ table = "\n".join(["| program | TensorFlow Estimator 2.15.1 | Estimand | ratio |
 BEGIN, END = "<!-- begin: run.sh -->", "<!-- end: run.sh -->"
 section = f"""{table}
 
-A time is the median of {n_rounds} rounds, with the fastest and the slowest; the ratio is TensorFlow's median over ours. A step is the mean of those behind the first 50, through `Estimator.train` on both
-sides, with input, hooks and event files. The peer's programs are in `benches/compare/peer_programs.py`, ours in `crates/estimand/benches/programs.rs`.
+A time is the median of {n_rounds} rounds, with the fastest and the slowest in brackets. The ratio is TensorFlow's median over ours. The time of a step is the mean over all steps after the first 50, through `Estimator.train` on both
+sides, with input, hooks and event files. TensorFlow's programs are in `benches/compare/peer_programs.py`, ours in `crates/estimand/benches/programs.rs`.
 
 Machine: {cpu()}, {os.cpu_count()} cores, {platform.system()}; {date.today().isoformat()}.
 """

@@ -9,7 +9,7 @@ use crate::victim::{End, Ran};
 
 pub const ONE_CALL: Law = Law {
     name: "fail",
-    promise: "A call that fails (a full disk, an fsync that fails, a lock that cannot be had) ends the run with an \
+    promise: "A call that fails (a full disk, an fsync that fails, a lock that is refused) ends the run with an \
         error, or costs nothing; the last whole checkpoint loads, and the next run ends in the same bytes.",
     experiment: "One call fails, each in turn: ENOSPC for create, write, rename, mkdir, link; EIO for fsync, truncate, unlink; ENOLCK for locks",
     experiments: |bench| experiments(bench, "fail", 120),

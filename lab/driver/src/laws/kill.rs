@@ -15,7 +15,7 @@ pub const ONCE: Law = Law {
 
 pub const TWICE: Law = Law {
     name: "double-kill",
-    promise: "The same holds if the run that goes on is killed too.",
+    promise: "The same holds if the resumed run is killed too.",
     experiment: "SIGKILL at one call, then at a later one in the next run, then a run to the end",
     experiments: twice,
 };

@@ -6,7 +6,7 @@ use crate::outcome::Outcome;
 
 pub const LAW: Law = Law {
     name: "odd-writes",
-    promise: "Writes that take only some of their bytes, or are interrupted by a signal, change nothing.",
+    promise: "Short writes, and writes interrupted by a signal, change no result.",
     experiment: "Every write takes at most 1, 2, 3, 7, 64, 1,000, 4,095 or 4,096 bytes; every other write returns EINTR first",
     experiments,
 };

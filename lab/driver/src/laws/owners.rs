@@ -10,21 +10,21 @@ use crate::victim::{End, Ran, Started};
 
 pub const BESIDE: Law = Law {
     name: "owners",
-    promise: "Of two trainings in one folder one trains; the other ends with an error that names the owner, and changes nothing.",
+    promise: "Two trainings in one folder: one trains, the other ends with an error that names the owner, and changes nothing.",
     experiment: "Two runs in one folder: the second started while the first trains, or both at once",
     experiments: beside,
 };
 
 pub const AFTER_DEATH: Law = Law {
     name: "owner-killed",
-    promise: "The lock dies with its owner: the next run starts at once, and ends in the same bytes.",
+    promise: "A killed run frees its lock: the next run starts at once, and ends in the same bytes.",
     experiment: "SIGKILL of a run that owns the folder, and a run to the end",
     experiments: after_death,
 };
 
 pub const NO_LOCKS: Law = Law {
     name: "no-locks",
-    promise: "On a file system without locks a training runs, and says once that nobody guards the folder.",
+    promise: "On a file system without locks a training runs, and warns once that nobody guards the folder.",
     experiment: "Every flock returns EOPNOTSUPP (simulated)",
     experiments: no_locks,
 };

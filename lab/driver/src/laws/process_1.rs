@@ -8,7 +8,7 @@ use crate::process_1;
 
 pub const LAW: Law = Law {
     name: "process-1",
-    promise: "In a container, where each run has the same process number, a kill stops no later run.",
+    promise: "In a container, where each run has the same process number, a kill blocks no later run.",
     experiment: "The run as process 1, killed twice at the same call while temporary files are there; then a run to the end as process 1",
     experiments,
 };

@@ -9,7 +9,7 @@ use crate::victim::{End, Ran};
 
 pub const LAW: Law = Law {
     name: "readers",
-    promise: "Evaluations and predictions beside a training that removes checkpoints do not fail.",
+    promise: "Evaluations and predictions during a training that removes checkpoints do not fail.",
     experiment: "Two processes evaluate and predict in a loop beside a training that saves every step and keeps two checkpoints",
     experiments,
 };
