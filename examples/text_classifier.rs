@@ -1,5 +1,5 @@
-//! Which language is a line written in: Rust, Python or English? Learnt from sources of this project
-//! and from *Alice in Wonderland*.
+//! Which language is a line written in: Rust, Python or English? Learnt from sources of this
+//! project and from *Alice in Wonderland*.
 //!
 //! The graph receives raw lines of text. It splits them into words, hashes the words, looks up
 //! their rows in a table and takes the mean of each line. Labels are names that a vocabulary turns
