@@ -224,7 +224,7 @@ impl EarlyStopping {
         })?;
         if state.metric != self.metric || state.direction != self.direction.text() {
             warn!(
-                "Early stopping looks at `{}`, {} is better; the checkpoint's looked at `{}`, {}. It begins anew",
+                "Early stopping looks at `{}`, {} is better; the checkpoint's looked at `{}`, {}. It restarts",
                 self.metric,
                 self.direction.text(),
                 state.metric,
@@ -236,7 +236,7 @@ impl EarlyStopping {
         if let Some(step) = self.history.stopped_at {
             self.begin_anew();
             info!(
-                "Early stopping on `{}` was decided at step {step}. Training goes on, and patience begins anew.",
+                "Early stopping on `{}` was decided at step {step}. Training continues, and patience restarts.",
                 self.metric
             );
         }

@@ -110,7 +110,7 @@ impl Made {
         }
         if let Some((_, variable)) = graph.body().variables().iter().next() {
             return Err(Error::config(format!("the graph has a variable, `{}`", variable.name))
-                .help("what is trained belongs into the model function"));
+                .help("put trained variables into the model function"));
         }
         let body = Arc::new(graph.body().clone());
         // The input threads already divide the rows among them, so one group needs only one thread.

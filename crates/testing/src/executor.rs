@@ -118,7 +118,7 @@ fn states_hold_values(executor: &dyn Executor) -> Result<()> {
     }
     let value = Array::from_vec([3, 1], vec![1f32, -2.0, 3.5])?;
     state.write("w", &value)?;
-    ensure(state.read("w")? == value, "what was written is not what is read")?;
+    ensure(state.read("w")? == value, "the written value differs from the read one")?;
     refused(state.write("w", &Array::from([1f32])), &["`w`", "f32[1]", "f32[3, 1]"])?;
     refused(state.write("w", &Array::from_vec([3, 1], vec![1i64, 2, 3])?), &["`w`", "i64[3, 1]"])?;
     refused(state.read("v"), &["`v`"])?;

@@ -34,7 +34,10 @@ fn case_113_a_decision_is_kept_with_its_step_and_the_next_run_goes_on() -> Resul
     let hook = EarlyStoppingHook::new(|_| Ok(None)).every(Every::Steps(1));
     let (finished, lines) = logged(|| model.train(TrainSpec::new(endless()).max_steps(4).hook(hook)));
     assert_eq!(finished?.global_step, 4);
-    assert!(lines.contains(&"INFO: Early stopping was decided at step 1. Training goes on.".to_string()), "{lines:?}");
+    assert!(
+        lines.contains(&"INFO: Early stopping was decided at step 1. Training continues.".to_string()),
+        "{lines:?}"
+    );
     let state = BundleReader::open(folder.path().join("model.ckpt-4"))?.read("_estimand/hook/early_stopping")?;
     assert_eq!(state.as_slice::<u8>()?, 1_u64.to_le_bytes(), "it is still known");
     Ok(())

@@ -158,7 +158,7 @@ impl<'a> EvalSpec<'a> {
         self.check()?;
         if self.checkpoint.is_some() {
             return Err(Error::config("train_and_evaluate with a checkpoint to evaluate")
-                .help("it evaluates what is being trained; call evaluate for one checkpoint"));
+                .help("it evaluates the model in training; call evaluate for one checkpoint"));
         }
         if let Some(every) = self.every {
             every.check("an evaluation")?;

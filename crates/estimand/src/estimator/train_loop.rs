@@ -354,8 +354,10 @@ fn tell<'a>(
 /// Returns an error, so that the training program ends too and its user learns how to resume.
 fn interrupted(signal: Signal, finished: &Finished, model_dir: &Path) -> Error {
     let message = format!("training was interrupted by {signal} at step {}", finished.global_step);
-    Error::new(ErrorKind::Interrupted, message)
-        .help(format!("what was learnt is saved in {}; run the program again to go on from there", model_dir.display()))
+    Error::new(ErrorKind::Interrupted, message).help(format!(
+        "what was learnt is saved in {}; run the program again to resume from there",
+        model_dir.display()
+    ))
 }
 
 /// Writes the graph for people and TensorBoard. A graph with custom ops has no form that other

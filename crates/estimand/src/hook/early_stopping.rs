@@ -128,7 +128,7 @@ impl Decision {
             Error::data(format!("the step at which early stopping was decided has {} bytes; expected 8", state.len()))
         })?;
         let step = u64::from_le_bytes(bytes);
-        info!("Early stopping was decided at step {step}. Training goes on.");
+        info!("Early stopping was decided at step {step}. Training continues.");
         self.made_at = Some(step);
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Hook for NanTensorHook {
                 help += &format!("; of the variables, {bad}");
             }
             if let Ok(Some(prefix)) = estimand_checkpoint::latest_checkpoint(cx.model_dir()) {
-                help += &format!("; a later run goes on from {}, the last checkpoint that is finite", prefix.display());
+                help += &format!("; a later run resumes from {}, the last checkpoint that is finite", prefix.display());
             }
             return Err(Error::new(estimand_tensor::ErrorKind::Diverged, message).help(help));
         }

@@ -94,7 +94,7 @@ impl SummarySaverHook {
             });
             if n_odd > 0 && self.told.insert(tag.clone()) {
                 let n = array.len();
-                warn!("Summary `{tag}`: {n_odd} of {n} numbers are not finite at step {step}; training goes on");
+                warn!("Summary `{tag}`: {n_odd} of {n} numbers are not finite at step {step}; training continues");
             }
             all.extend(values);
         }

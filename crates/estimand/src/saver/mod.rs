@@ -171,9 +171,9 @@ impl Saver {
     fn way_back(&self) -> String {
         match self.list.newest_good() {
             Some(name) => {
-                format!("A later run goes on from {}, the last one that is finite", self.folder.join(name).display())
+                format!("A later run resumes from {}, the last one that is finite", self.folder.join(name).display())
             }
-            None => "There is no checkpoint before it: a later run begins anew".to_string(),
+            None => "There is no checkpoint before it: a later run starts at step 0".to_string(),
         }
     }
 
