@@ -18,7 +18,8 @@ use super::histogram::sums_in_ranges;
 ///
 /// let g = Graph::new();
 /// let (labels, probabilities) = (g.constant([0i64, 1, 1, 1]), g.constant([0.25f32, 0.25, 0.75, 0.75]));
-/// // Half of the first two are true, and they say a quarter; all of the others, and they say three quarters.
+/// // Of the first two rows half are true, and the predictions say a quarter. Of the others all are
+/// // true, and the predictions say three quarters.
 /// assert_eq!(metric_value(&metric::expected_calibration_error(&labels, &probabilities, 10, None), &[vec![]])?, 0.25);
 /// # Ok::<(), estimand_tensor::Error>(())
 /// ```
