@@ -13,8 +13,9 @@ use std::rc::Rc;
 
 use estimand_tensor::{DType, Error, Mode};
 
-use crate::graph::{Graph, Value};
+use crate::graph::Graph;
 use crate::tensor::Tensor;
+use crate::value::Value;
 
 /// The part of a graph that programs do not contain.
 #[derive(Default)]

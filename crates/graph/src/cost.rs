@@ -10,8 +10,9 @@ use std::ops::AddAssign;
 
 use smallvec::SmallVec;
 
-use crate::graph::{Body, Value};
+use crate::body::Body;
 use crate::program::{Kernel, Program, Step};
+use crate::value::Value;
 
 /// Bytes that are moved and operations on floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

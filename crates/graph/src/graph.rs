@@ -16,6 +16,7 @@ use estimand_update::Constraint;
 use smallvec::SmallVec;
 
 use crate::Initializer;
+use crate::body::{Body, Node};
 use crate::build_state::BuildState;
 use crate::custom::CustomOp;
 use crate::looks::look;
@@ -25,102 +26,8 @@ use crate::op::{Constant, Group, Op, Placeholder, Variable};
 use crate::optimizer::OptimizerConfig;
 use crate::symbols::{SymbolDef, Symbols};
 use crate::tensor::{Tensor, scalar};
-use crate::variables::{Role, VarId, VarSpec, Variables};
-
-/// The index of a node; inputs have smaller indices than the nodes that use them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct NodeId(pub u32);
-
-/// One output of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Value {
-    /// The node that computes it.
-    pub node: NodeId,
-    /// The index among the node's outputs.
-    pub output: u16,
-}
-
-impl Value {
-    /// The value of an op whose input is wrong. Its error is already recorded.
-    pub(crate) const POISON: Value = Value { node: NodeId(u32::MAX), output: 0 };
-}
-
-/// One operation with its inputs.
-#[derive(Clone, Debug)]
-pub struct Node {
-    /// The operation.
-    pub op: Op,
-    /// The values it reads.
-    pub inputs: SmallVec<[Value; 4]>,
-    /// Dtype and shape of each output.
-    pub outputs: SmallVec<[TensorSpec; 1]>,
-    /// The unique name with its scopes: `dnn/hiddenlayer_0/MatMul`.
-    pub name: String,
-    /// The source line that made the node.
-    pub site: &'static Location<'static>,
-}
-
-/// The contents of a graph as plain data.
-#[derive(Clone, Debug, Default)]
-pub struct Body {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) symbols: Symbols,
-    pub(crate) variables: Variables,
-    pub(crate) optimizers: Vec<OptimizerConfig>,
-    pub(crate) meanings: Meanings,
-}
-
-impl Body {
-    /// The nodes; each uses only earlier ones.
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
-    }
-
-    /// The nodes, to rewrite them in place. A node may use only nodes before it.
-    pub fn nodes_mut(&mut self) -> &mut [Node] {
-        &mut self.nodes
-    }
-
-    /// Adds a node unchanged: nothing is inferred or checked.
-    pub fn push(&mut self, node: Node) -> NodeId {
-        self.nodes.push(node);
-        NodeId(self.nodes.len() as u32 - 1)
-    }
-
-    /// One node.
-    pub fn node(&self, id: NodeId) -> &Node {
-        &self.nodes[id.0 as usize]
-    }
-
-    /// Dtype and shape of a value.
-    pub fn spec(&self, value: Value) -> &TensorSpec {
-        &self.node(value.node).outputs[value.output as usize]
-    }
-
-    /// Returns the constant of a value, if the value is a constant with a single element and no
-    /// axis.
-    pub fn scalar_constant(&self, value: Value) -> Option<&Constant> {
-        match &self.node(value.node).op {
-            Op::Constant(constant) if constant.0.len() == 1 && constant.0.rank() == 0 => Some(constant),
-            _ => None,
-        }
-    }
-
-    /// The sizes that are known only at run time.
-    pub fn symbols(&self) -> &Symbols {
-        &self.symbols
-    }
-
-    /// The variables' names, shapes and initial values.
-    pub fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// The optimizers that `Apply` nodes refer to.
-    pub fn optimizers(&self) -> &[OptimizerConfig] {
-        &self.optimizers
-    }
-}
+use crate::value::{NodeId, Value};
+use crate::variables::{Role, VarId, VarSpec};
 
 /// A graph under construction. Clones are handles to the same graph.
 #[derive(Clone, Default)]

@@ -22,6 +22,7 @@
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
+mod body;
 mod build_state;
 pub mod cost;
 pub mod custom;
@@ -54,12 +55,14 @@ mod symbols;
 mod table;
 mod tensor;
 pub mod trace;
+mod value;
 mod variables;
 
+pub use body::{Body, Node};
 pub use cost::{Cost, Rates};
 pub use executor::{Executable, Executor, GradientMut, OnGradient, RunArgs, State};
 pub use gradient::{Gradient, gradients};
-pub use graph::{Body, Graph, Node, NodeId, Scope, Value};
+pub use graph::{Graph, Scope};
 pub use host::HostOp;
 pub use initializer::Initializer;
 pub use lookup::Lookup;
@@ -72,4 +75,5 @@ pub use symbols::{SymbolDef, Symbols};
 pub use table::LookupTable;
 pub use tensor::{IntoTensor, Tensor};
 pub use trace::{Phase, TimedStep, Trace};
+pub use value::{NodeId, Value};
 pub use variables::{Role, VarId, VarSpec, Variables};

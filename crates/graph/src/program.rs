@@ -17,10 +17,11 @@ use std::sync::Arc;
 use estimand_tensor::{DType, Error, Result, TensorSpec};
 use smallvec::{SmallVec, smallvec};
 
+use crate::body::Body;
 use crate::cost::{Cost, Operands};
-use crate::graph::{Body, NodeId, Value};
 use crate::op::Op;
 use crate::pass;
+use crate::value::{NodeId, Value};
 
 /// An ordered list of steps with its feeds and fetches. Executors rewrite the steps (`pass`).
 #[derive(Clone, Debug)]

@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use estimand_tensor::{Array, DType, Dim, Dims, Error, Result, Shape, Symbol, element_count};
 
-use crate::graph::{Body, Value};
+use crate::body::Body;
 use crate::looks::look;
 use crate::op::Op;
 use crate::pass::each_dim;
 use crate::program::Program;
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
+use crate::value::Value;
 
 /// The sizes that a program needs, and the source of each. Computed once, when the program is
 /// compiled.

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use estimand_tensor::{Dim, Symbol};
 
-use crate::graph::Value;
 use crate::looks::look;
 use crate::symbols::{SymbolDef, Symbols};
+use crate::value::Value;
 
 /// Finds the sources of sizes. Each symbol is visited once, however many formulas contain it.
 #[derive(Default)]

@@ -9,9 +9,9 @@ use std::fmt;
 
 use estimand_tensor::{Dim, Error, Result, Symbol};
 
-use crate::graph::Value;
 use crate::looks::look;
 use crate::sources::Sources;
+use crate::value::Value;
 
 /// The largest number of factors that a product is split into, to see whether two products are
 /// equal. Sizes of real models have a handful; a graph that squares a size again and again would

@@ -6,8 +6,9 @@ use std::panic::Location;
 
 use estimand_tensor::{Array, Binary, DType, Dim, Error, Result, Shape, TensorSpec, Unary};
 
-use crate::graph::{Graph, Value};
+use crate::graph::Graph;
 use crate::op::{Assign, Constant, Op, Variable};
+use crate::value::Value;
 use crate::variables::VarId;
 
 /// A symbolic value: the result of a node. Cheap to clone.

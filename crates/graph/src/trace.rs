@@ -5,9 +5,9 @@ use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use crate::cost::Cost;
-use crate::graph::{NodeId, Value};
 use crate::op::{Op, Variable};
 use crate::program::{Program, Step};
+use crate::value::{NodeId, Value};
 
 /// A part of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

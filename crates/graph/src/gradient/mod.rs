@@ -11,10 +11,11 @@ use std::panic::Location;
 
 use estimand_tensor::{Binary, DType, Error, Result, Shape};
 
-use crate::graph::{Graph, NodeId, Value};
+use crate::graph::Graph;
 use crate::looks::look;
 use crate::op::{Concat, Op, Reduction};
 use crate::tensor::Tensor;
+use crate::value::{NodeId, Value};
 
 pub(crate) use backprop::{Backprop, Found, dense, not_differentiable};
 

@@ -9,7 +9,7 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use super::{HostRules, Inference, Said, Specs};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::op::expect;
 use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;

@@ -25,9 +25,9 @@ use estimand_tensor::parallel::Pool;
 use estimand_tensor::{Array, Result, TensorSpec};
 use estimand_wire::NodeDef;
 
+use crate::body::Node;
 use crate::cost::{Cost, Operands};
 use crate::gradient::{Backprop, Found};
-use crate::graph::Node;
 use crate::meaning::Meaning;
 use crate::op::rules::OpRules;
 pub(crate) use crate::op::shape::{Inference, Specs};

@@ -8,7 +8,7 @@ use estimand_wire::example::ExampleParser;
 use estimand_wire::{DataType, NodeDef, TensorShapeProto};
 
 use super::{HostRules, Inference, Said, Specs};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::meaning::Listing;
 use crate::op::Constant;
 use crate::op::expect::{expect_dtype, expect_rank};

@@ -6,7 +6,7 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use super::{HostRules, Inference, Said, Specs};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::op::expect::{expect_dtype, integer_ids};
 use crate::op::spelling::{Spelling, typed};
 use crate::table::LookupTable;

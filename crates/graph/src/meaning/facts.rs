@@ -4,8 +4,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Fact, Meaning, Stated, Subject};
-use crate::graph::{Body, Node, NodeId, Value};
+use crate::body::{Body, Node};
 use crate::op::Op;
+use crate::value::{NodeId, Value};
 use crate::variables::{Role, VarId};
 
 impl Body {

@@ -34,9 +34,10 @@ use std::sync::Arc;
 
 pub use listing::{Listed, Listing};
 
-use crate::graph::{Graph, NodeId, Value};
+use crate::graph::Graph;
 use crate::op::{Constant, Op};
 use crate::tensor::Tensor;
+use crate::value::{NodeId, Value};
 
 /// The value of a fact.
 #[derive(Clone, Debug)]

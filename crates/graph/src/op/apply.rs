@@ -1,7 +1,7 @@
 //! The update of a variable by an optimizer's rule.
 
 use super::rules::*;
-use crate::graph::Body;
+use crate::body::Body;
 use crate::optimizer::{Apply, OptimizerConfig};
 
 fn optimizer<'a>(body: &'a Body, apply: &Apply) -> &'a OptimizerConfig {

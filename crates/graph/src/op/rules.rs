@@ -13,10 +13,10 @@ pub(super) use super::reading::{axis, n_rows, refuse, with_rows};
 pub(crate) use super::shape::{Inference, Specs};
 pub(super) use super::shape::{broadcast, one, same, spreads_to};
 pub(crate) use super::spelling::{Spelling, typed};
+pub(super) use crate::body::Node;
 pub(crate) use crate::cost::{Cost, Operands};
 pub(super) use crate::cost::{count, product};
 pub(super) use crate::gradient::{Backprop, Found, Gradient, dense, not_differentiable};
-pub(super) use crate::graph::Node;
 pub(super) use crate::tensor::Tensor;
 
 /// The rules of one kind of op that do not depend on the executor. Its fields are its attributes.

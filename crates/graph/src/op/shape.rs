@@ -3,8 +3,8 @@
 use estimand_tensor::{DType, Dim, Error, MAX_RANK, Result, Shape, TensorSpec, element_count};
 use smallvec::{SmallVec, smallvec};
 
-use crate::graph::{NodeId, Value};
 use crate::symbols::{SymbolDef, Symbols};
+use crate::value::{NodeId, Value};
 use crate::variables::Variables;
 
 /// The results of a node.

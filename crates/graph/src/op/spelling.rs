@@ -3,9 +3,11 @@
 use estimand_tensor::{Array, DType, Dim, Error, Result, TensorSpec};
 use estimand_wire::{AttrValue, DataType, NodeDef, TensorProto};
 
-use crate::graph::{Body, Graph, Node, Value};
+use crate::body::{Body, Node};
+use crate::graph::Graph;
 use crate::table::LookupTable;
 use crate::tensor::Tensor;
+use crate::value::Value;
 use crate::variables::VarId;
 
 /// A writer of TensorFlow graphs. Names are those of nodes in the written graph.

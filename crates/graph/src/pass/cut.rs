@@ -11,13 +11,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use estimand_tensor::{DType, Error, Result};
 
-use crate::graph::{Body, NodeId, Value};
+use crate::body::Body;
 use crate::looks::look;
 use crate::op::{Op, Placeholder, Variable};
 use crate::pass::prune::{each_dim, each_source, tells_batch};
 use crate::program::{Program, Step};
 use crate::sources::{Facts, Sources};
 use crate::symbols::SymbolDef;
+use crate::value::{NodeId, Value};
 
 pub(crate) fn cut(mut program: Program) -> Result<Program> {
     let body = program.body.clone();

@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet};
 use estimand_tensor::TensorSpec;
 use smallvec::SmallVec;
 
-use crate::graph::Value;
 use crate::op::Op;
 use crate::program::{Kernel, Program};
 use crate::symbols::SymbolDef;
+use crate::value::Value;
 
 /// A computation: an op, its inputs and its results.
 type Computation<'a> = (&'a Op, SmallVec<[Value; 4]>, &'a [TensorSpec]);
@@ -24,7 +24,7 @@ pub(crate) fn merge(mut program: Program) -> Program {
     let mut sources: HashMap<&Op, Value> = HashMap::new();
     for (i, node) in body.nodes().iter().enumerate() {
         if matches!(node.op, Op::Constant(_) | Op::Variable(_)) {
-            let value = Value { node: crate::graph::NodeId(i as u32), output: 0 };
+            let value = Value { node: crate::value::NodeId(i as u32), output: 0 };
             let known = *sources.entry(&node.op).or_insert(value);
             same.insert(value, known);
         }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use estimand_tensor::Dim;
 use smallvec::SmallVec;
 
-use crate::graph::{Body, Node, NodeId, Value};
+use crate::body::{Body, Node};
 use crate::looks::look;
 use crate::op::Op;
 use crate::program::{Kernel, Program, Step};
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
+use crate::value::{NodeId, Value};
 
 pub(crate) fn prune(body: Arc<Body>, roots: &[Value]) -> Program {
     let needed = needed(&body, roots);

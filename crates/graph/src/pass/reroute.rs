@@ -5,12 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use estimand_tensor::Binary;
 
-use crate::graph::{Body, Value};
+use crate::body::Body;
 use crate::op::{Constant, Op};
 use crate::pass::prune::each_source;
 use crate::program::{Kernel, Program};
 use crate::sources::Sources;
 use crate::symbols::SymbolDef;
+use crate::value::Value;
 
 pub(crate) fn reroute(mut program: Program) -> Program {
     let body = program.body.clone();

@@ -5,7 +5,7 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use super::{check_weights, expect_splits, expect_weights, splits, wide_ids};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids};
 use crate::op::spelling::{Spelling, typed};

@@ -6,7 +6,7 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use super::{index_shape, size_list, sizes, spec};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs, alone};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use super::elements::reordered;
 use super::{Sparse, expect_sparse, spec};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::spelling::{Spelling, typed};
 

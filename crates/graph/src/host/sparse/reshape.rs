@@ -5,7 +5,7 @@ use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
 use super::{Sparse, integers, size_list, spec};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::Spelling;

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use super::elements::reordered;
 use super::{Sparse, expect_sparse, index_shape, size_list, sizes, spec};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_dtype, expect_rank};
 use crate::op::spelling::{Spelling, typed};

@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use super::elements::picked;
 use super::{integers, sizes, spec};
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::{expect_rank, integer_ids, same_dtype};
 use crate::op::spelling::{Spelling, typed};

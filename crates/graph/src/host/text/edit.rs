@@ -5,7 +5,7 @@ use estimand_tensor::{Array, DType, Result, Strings, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::expect_dtype;
 use crate::op::spelling::{Spelling, typed};

@@ -4,7 +4,7 @@ use estimand_tensor::{Array, Binary, DType, Dims, Error, Result, TensorSpec};
 use estimand_wire::NodeDef;
 use smallvec::smallvec;
 
-use crate::graph::Node;
+use crate::body::Node;
 use crate::host::{HostRules, Inference, Said, Specs};
 use crate::op::expect::expect_dtype;
 use crate::op::shape::broadcast;
