@@ -37,13 +37,14 @@ if [ $# -gt 0 ]; then
 fi
 checks=$(sed '/^$/d' <<<"$checks")
 
-# The decoders of Parquet take minutes to optimise, and the files of the check are small.
+# The decoders of Parquet take minutes to optimise, and the files of the check are small. The other crates are default members,
+# and are built together with the features that they have together.
 programs=() decoders=()
 while read -r _ crate example; do
     if [ "$crate" = estimand-data-parquet ]; then
         decoders+=(-p "$crate" --example "$example")
     else
-        programs+=(-p "$crate" --example "$example")
+        programs+=(--example "$example")
     fi
 done <<<"$checks"
 if [ ${#programs[@]} -gt 0 ]; then cargo build --quiet --release "${programs[@]}"; fi
