@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use super::index::Id;
+use super::index::{self, Id};
 use super::scatter::Cut;
 use super::split::for_each_rows;
 use crate::parallel::{DisjointMut, Pool};
@@ -109,11 +109,20 @@ pub fn check_splits(splits: &[i64], n: usize) -> Result<(), BadLookups> {
 impl<I: Id> Lookups<'_, I> {
     /// Checks all lookups before anything is written.
     fn check(&self, n_rows: usize) -> Result<(), BadLookups> {
-        check_splits(self.splits, self.index.len())?;
-        match self.index.iter().position(|id| id.position(n_rows).is_none()) {
-            Some(position) => Err(BadLookups::Index { position, row: self.index[position].widen(), n_rows }),
-            None => Ok(()),
+        if !self.has_one_each() {
+            check_splits(self.splits, self.index.len())?;
         }
+        match index::check(self.index, n_rows) {
+            Err(bad) => Err(BadLookups::Index { position: bad.position, row: bad.index, n_rows }),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Whether every ragged row has exactly one lookup, as a feature of one value has.
+    fn has_one_each(&self) -> bool {
+        // Without an early exit, the comparison vectorises.
+        self.splits.len() == self.index.len() + 1
+            && self.splits.iter().zip(0i64..).fold(true, |all, (&split, n)| all & (split == n))
     }
 
     /// Whether the index numbers all rows in order of first appearance, as
@@ -188,6 +197,10 @@ impl<I: Id> Lookups<'_, I> {
     /// [`combine`] for rows of a width known at compile time: the sums stay in registers.
     fn combine_fixed<const W: usize>(&self, combiner: Combiner, rows: &[f32], first: usize, out: &mut [f32]) {
         let (table, out) = (rows.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
+        if self.weights.is_none() && self.has_one_each() {
+            // A single row is its own sum, and the divisor is 1.
+            return out.iter_mut().zip(&self.index[first..]).for_each(|(to, id)| *to = table[id.widen() as usize]);
+        }
         for (b, (sum, bound)) in out.iter_mut().zip(self.splits[first..].windows(2)).enumerate() {
             let row = bound[0] as usize..bound[1] as usize;
             let read = |n: usize| table[self.index[n].widen() as usize];
@@ -230,6 +243,19 @@ impl<I: Id> Lookups<'_, I> {
     fn scatter_fixed<const W: usize>(&self, combiner: Combiner, dy: &[f32], is_numbered: bool, out: &mut [f32]) {
         let (dy, out) = (dy.as_chunks::<W>().0, out.as_chunks_mut::<W>().0);
         let mut n_seen = 0;
+        if self.weights.is_none() && self.has_one_each() {
+            // The share of a single row is 1.
+            for (id, dy) in self.index.iter().zip(dy) {
+                let to = id.widen() as usize;
+                let is_first = is_numbered && to == n_seen;
+                n_seen += usize::from(is_first);
+                match is_first {
+                    true => out[to] = *dy,
+                    false => out[to].iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy),
+                }
+            }
+            return;
+        }
         for (bound, dy) in self.splits.windows(2).zip(dy) {
             let row = bound[0] as usize..bound[1] as usize;
             let divisor = combiner.divisor(row.len(), self.weights.map(|w| &w[row.clone()]));
@@ -406,13 +432,14 @@ mod tests {
     /// rows.
     #[test]
     fn known_widths_are_as_others() {
-        // Rows of 1, 0, 3, 20 and 1 lookups, with indices in any order and numbered by first
-        // appearance.
-        let splits = [0, 1, 1, 4, 24, 25];
+        // Rows of 1, 0, 3, 20 and 1 lookups, or of one each, with indices in any order and numbered
+        // by first appearance.
+        let one_each: Vec<i64> = (0..=25).collect();
+        let all_splits = [&[0, 1, 1, 4, 24, 25][..], &one_each];
         let weights: Vec<f32> = (0..25).map(|n| (n as f32 - 6.0) / 7.0).collect();
         let table = |width: usize| -> Vec<f32> {
             let row = |r: usize| (0..width).map(move |c| if c < 16 { 1.0 / (r * 3 + c + 3) as f32 } else { 9.0 });
-            (0..7).flat_map(row).collect()
+            (0..25).flat_map(row).collect()
         };
         let columns = |x: &[f32], width: usize, n: usize| -> Vec<u32> {
             x.chunks_exact(width).flat_map(|row| row[..n].iter().map(|x| x.to_bits())).collect()
@@ -422,13 +449,14 @@ mod tests {
             .flat_map(|w| [(w, false, false), (w, false, true), (w, true, false), (w, true, true)])
         {
             let index: Vec<i64> = (0..25).map(|n| if numbered && n < 7 { n } else { n * 5 % 7 }).collect();
-            let lookups = Lookups { index: &index, splits: &splits, weights: weighted.then_some(&weights[..]) };
-            for combiner in [Combiner::Sum, Combiner::Mean, Combiner::SqrtN] {
-                let pool = Pool::new(2);
+            let combiners = [Combiner::Sum, Combiner::Mean, Combiner::SqrtN];
+            for (splits, combiner) in all_splits.into_iter().flat_map(|splits| combiners.map(|c| (splits, c))) {
+                let lookups = Lookups { index: &index, splits, weights: weighted.then_some(&weights[..]) };
+                let (pool, n) = (Pool::new(2), splits.len() - 1);
                 let run = |width: usize| {
-                    let (mut y, mut dx) = (vec![f32::NAN; 5 * width], vec![f32::NAN; 7 * width]);
-                    combine(&pool, combiner, width, &table(width), lookups, &mut y).unwrap();
-                    combine_gradient(&pool, combiner, width, &table(width)[..5 * width], lookups, &mut dx).unwrap();
+                    let (mut y, mut dx) = (vec![f32::NAN; n * width], vec![f32::NAN; 7 * width]);
+                    combine(&pool, combiner, width, &table(width)[..7 * width], lookups, &mut y).unwrap();
+                    combine_gradient(&pool, combiner, width, &table(width)[..n * width], lookups, &mut dx).unwrap();
                     (y, dx)
                 };
                 let ((y, dx), (wide_y, wide_dx)) = (run(width), run(17));
