@@ -86,7 +86,7 @@ impl ArraysInput {
     ///
     /// The order depends on the run's seed and the epoch. Mistakes are reported by the dataset.
     pub fn shuffle(self, shuffle: bool) -> Dataset {
-        let rows = self.rows().map_err(|e| e.context("in the arrays of an input function"));
+        let rows = self.rows().map_err(|e| e.context("in the arrays of the input function"));
         let data = Dataset::new(Memory::from_rows(rows));
         let data = if shuffle { data.shuffle(usize::MAX, 0) } else { data };
         let data = match self.n_epochs {

@@ -33,7 +33,9 @@ fn from_files<N: Into<String>, F: Into<Files>>(
             rows = parse(&bytes).and_then(|array| rows.with_feature(name, array)).map_err(|e| e.in_file(&path))?;
         }
         if files.is_empty() {
-            return Err(Error::config(format!("a dataset of no {format} files")).help("name at least one path"));
+            return Err(
+                Error::config(format!("the dataset was given no {format} files")).help("name at least one path")
+            );
         }
         Ok(rows)
     };

@@ -53,7 +53,7 @@ fn mistakes_in_what_is_asked_for() {
         ),
         (parquet::read("no/such/file.parquet").dataset(), "cannot open no/such/file.parquet"),
         (parquet::read("no/such/*.parquet").dataset(), "no file matches"),
-        (parquet::read(Vec::<String>::new()).dataset(), "an empty list of files"),
+        (parquet::read(Vec::<String>::new()).dataset(), "the list of files is empty"),
         (parquet::read("packed.parquet.gz").dataset(), "packed.parquet.gz is packed as a whole"),
         (parquet::read(Files::new(&path).on_error(quarantine.clone())).dataset(), "cannot be set aside"),
         (parquet::read(&text).dataset(), "text.parquet"),
