@@ -52,7 +52,7 @@ impl HostRules for Between {
         };
         let Some(i) = found else { return Ok(vec![x[0].clone()]) };
         let (value, place) = (x[0].to_f64_vec()?[i], place(x[0].dims(), i, x.get(1))?);
-        let expected = if high == f64::INFINITY { format!("{low} or more") } else { format!("{low} to {high}") };
+        let expected = if high.is_infinite() { format!("{low} or more") } else { format!("{low} to {high}") };
         Err(Error::data(format!("the {} {place} is {value}; expected {expected}", self.what)))
     }
 

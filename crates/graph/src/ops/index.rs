@@ -137,7 +137,7 @@ impl Tensor {
         let apart = |(a, b): (&Dim, &Dim)| a.known().is_some() && b.known().is_some() && a != b;
         if holds.is_empty() || own.len() < holds.len() || own.iter().zip(holds).any(apart) {
             let error = Error::shape(format!("the mask {} does not fit {}", mask.describe(), self.describe()));
-            return self.graph().fail(error.help("give the mask the sizes of its first axes"), site);
+            return self.graph().fail(error.help("give the mask the sizes of the tensor's first axes"), site);
         }
         // The run checks that the mask is as large as the masked axes.
         let rest = || own[holds.len()..].iter().copied();
