@@ -183,7 +183,7 @@ fn what_is_missing_or_damaged_is_named() {
     expect(&copy.error(), &["colours.txt", "InitializeTableFromTextFileV2", "signature `predict`"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::write(copy.0.join("assets/colours.txt"), "red\n").unwrap();
-    expect(&copy.error(), &["colours.txt", "first 3 lines, but the file has 1"]);
+    expect(&copy.error(), &["colours.txt", "is 3 lines, but the file has 1"]);
     let copy = Copy::of("saved_model_deep", "damaged");
     fs::remove_file(copy.0.join("variables/variables.index")).unwrap();
     expect(&copy.error(), &["variables.index", "VarHandleOp"]);

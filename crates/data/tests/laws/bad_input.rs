@@ -31,7 +31,7 @@ fn mistakes_in_plans() {
     let twice = [("x", Array::from([1i64])), ("x", Array::from([1i64]))];
     for (data, text) in [
         (Dataset::from_arrays(none), "the dataset has no arrays"),
-        (Dataset::from_arrays(two), "feature `y` has 1 rows, the batch has 2"),
+        (Dataset::from_arrays(two), "feature `y` has 1 rows, but the batch has 2"),
         (Dataset::from_arrays(twice), "two arrays named `x`"),
         (Dataset::from_array(Array::from(1i64)), "a single number"),
         (some.batch(0), "the batch size is 0"),

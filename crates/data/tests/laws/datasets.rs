@@ -226,7 +226,7 @@ fn input_functions_refuse_what_numpy_input_fn_does() {
     for (input, text) in [
         (input_fn::arrays(none.clone()), "x has no arrays"),
         (x().labels(none), "y has no arrays"),
-        (x().labels(Array::from([1i64])), "label `` has 1 rows, the batch has 2"),
+        (x().labels(Array::from([1i64])), "label `` has 1 rows, but the batch has 2"),
         (x().labels([("b", Array::from([1i64, 2]))]), "x and y both have an array named `b`"),
         (input_fn::arrays([("a", Array::from([1i64])), ("a", Array::from([1i64]))]), "x has two arrays named `a`"),
         (x().batch_size(0), "the batch size is 0"),

@@ -82,8 +82,8 @@ impl Stage for Scan {
         let n_rows = if group < n_groups { first.n_rows(group as usize)? } else { 0 };
         if group > n_groups || row > n_rows {
             return foreign(format!(
-                "the position is at row {row} of row group {group} of {}, but there are {n_groups} row groups and this one has \
-                 {n_rows} rows",
+                "the position is at row {row} of row group {group} of {}, but there are {n_groups} row groups \
+                 and this one has {n_rows} rows",
                 path.display()
             ));
         }

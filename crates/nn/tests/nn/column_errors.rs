@@ -56,7 +56,7 @@ fn columns_say_what_is_wrong_with_them() {
             &["terms 0 and 2 are the same term, \"a\"", "keep one of them"],
         ),
         (categorical_column_with_vocabulary_list("w", [1, 2, 1]).into(), &["terms 0 and 2 are the same term, 1"]),
-        (categorical_column_with_vocabulary_list("w", [""; 0]).into(), &["an empty vocabulary"]),
+        (categorical_column_with_vocabulary_list("w", [""; 0]).into(), &["the vocabulary is empty"]),
         (
             categorical_column_with_vocabulary_list("w", ["a"]).default_value(0).n_oov_buckets(2).into(),
             &["a default of 0 and 2 buckets for unknown categories", "one of the two"],
