@@ -88,10 +88,11 @@ impl Selection {
             );
         }
         if let Some((_, name)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
-            return Err(Error::config(format!("column `{name}` is selected twice")));
+            return Err(Error::config(format!("column `{name}` is selected twice")).help("select it once"));
         }
         match self.label.as_ref().filter(|label| !names.contains(label)) {
-            Some(label) => Err(Error::config(format!("the label `{label}` is not among the selected columns"))),
+            Some(label) => Err(Error::config(format!("the label `{label}` is not among the selected columns"))
+                .help("add it to `select`")),
             None => Ok(()),
         }
     }

@@ -26,9 +26,10 @@ pub(super) fn rows(entry: &Entry, split: &Split, folder: Option<&Folder>) -> Res
             concat(paths.iter().map(of).collect::<Result<_>>()?)
         }
         (Format::Table, [path]) => table_rows(entry, path, folder.and_then(|folder| folder.format_of(path))),
-        (Format::Npz | Format::Idx | Format::Table, _) => {
-            Err(Error::internal(format!("files of {}: {paths:?}", entry.name)))
-        }
+        (Format::Npz | Format::Idx | Format::Table, _) => Err(Error::internal(format!(
+            "the data set {} has files that its format does not expect: {paths:?}",
+            entry.name
+        ))),
     }
 }
 
@@ -51,7 +52,7 @@ fn table_rows(entry: &Entry, path: &PathBuf, format: Option<TableFormat>) -> Res
 /// Reads images, with an axis for their one channel, and labels as i64.
 fn idx_rows(entry: &Entry, images: &PathBuf, labels: &PathBuf) -> Result<Batch> {
     let [Column(image, _, dims), Column(label, ..)] = entry.columns else {
-        return Err(Error::internal(format!("columns of {}", entry.name)));
+        return Err(Error::internal(format!("the data set {} does not have two columns", entry.name)));
     };
     let pixels = idx::read(images)?;
     let pixels = match pixels.dims() {

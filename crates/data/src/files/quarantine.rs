@@ -104,7 +104,7 @@ impl Quarantined {
                 self.n, self.budget
             );
             return Err(Error::new(kind, message)
-                .help(format!("see the bad rows in {}; correct them, or allow more", self.path.display())));
+                .help(format!("see the bad rows in {}; correct the data, or raise the budget", self.path.display())));
         }
         Ok(())
     }

@@ -26,7 +26,9 @@ fn from_files<N: Into<String>, F: Into<Files>>(
         let mut rows = Batch::new();
         for (name, file) in &files {
             if rows.features().contains_key(name.as_str()) {
-                return Err(Error::config(format!("two {format} files are named `{name}`")));
+                return Err(
+                    Error::config(format!("two {format} files are named `{name}`")).help("give them different names")
+                );
             }
             let path = file.only()?;
             let bytes = file.read(&path)?;

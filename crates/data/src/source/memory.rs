@@ -19,7 +19,9 @@ impl Memory {
             let name = name.as_ref();
             rows = rows.and_then(|rows: Batch| {
                 if rows.features().contains_key(name) {
-                    return Err(Error::config(format!("there are two arrays named `{name}`")));
+                    return Err(
+                        Error::config(format!("there are two arrays named `{name}`")).help("give them different names")
+                    );
                 }
                 rows.with_feature(name, feature)
             });

@@ -230,7 +230,7 @@ fn sequences_of_different_length_are_found_in_the_run() {
     let columns = [sequence_numeric_column("a").into(), sequence_numeric_column("b").into()];
     let (x, lengths) = sequence_input_layer(&fed.features, &columns);
     let error = fed.run(&[&x, &lengths], &[]).unwrap_err().to_string();
-    assert!(error.contains("the lengths of sequences: 1 and 2 in row 0"), "{error}");
+    assert!(error.contains("the lengths of sequences differ: they are 1 and 2 in row 0"), "{error}");
 }
 
 #[test]

@@ -247,7 +247,8 @@ impl Csv {
         let Some(select) = &self.select else { return Ok((0..names.len()).collect()) };
         let mut read: Vec<usize> = select.iter().map(|name| numbers[name.as_str()]).collect();
         if let Some(label) = self.label.as_ref().filter(|label| !read.contains(&numbers[label.as_str()])) {
-            return Err(Error::config(format!("the label `{label}` is not among the selected columns")));
+            return Err(Error::config(format!("the label `{label}` is not among the selected columns"))
+                .help("add it to `select`"));
         }
         if select.is_empty() {
             return Err(

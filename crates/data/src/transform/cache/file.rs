@@ -92,7 +92,10 @@ impl CacheFile {
             Err(error) if error.kind() == IoKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(path, "open", &error)),
         };
-        let header = record_at(path, &mut file, 0).map_err(|_| foreign(path))?;
+        let header = record_at(path, &mut file, 0).map_err(|error| match error.kind() {
+            ErrorKind::Io { .. } => error,
+            _ => foreign(path),
+        })?;
         check_header(path, &header, identity)?;
 
         let length = file.metadata().map_err(|e| Error::io(path, "read", &e))?.len();
