@@ -22,10 +22,10 @@ impl HostRules for Agree {
     }
 
     fn infer(&self, x: &[&TensorSpec], _inference: &mut Inference<'_>) -> Result<Specs> {
-        expect_dtype(DType::I64, x[0], &self.what)?;
-        expect_dtype(DType::I64, x[1], &self.what)?;
-        expect_rank(1, x[0], &self.what)?;
-        expect_equal(&self.what, &x[1].shape, &x[0].shape)?;
+        expect_dtype(DType::I64, x[0], "list to compare")?;
+        expect_dtype(DType::I64, x[1], "list to compare")?;
+        expect_rank(1, x[0], "list to compare")?;
+        expect_equal("list to compare", &x[1].shape, &x[0].shape)?;
         Ok(smallvec![x[0].clone()])
     }
 
